@@ -14,12 +14,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/internal/driver"
-	"prony/internal/load"
-	"prony/internal/load/stack"
-	"prony/internal/stats"
-	"prony/internal/system"
-	"prony/internal/tests"
+	"prony/internal/generator"
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/stats"
+	"prony/internal/trial/processes"
+	"prony/internal/dev/testsets"
 )
 
 // built builds prony, whose null servers are asked.

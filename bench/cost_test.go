@@ -16,9 +16,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/stats"
-	"prony/internal/tests"
+	"prony/internal/base/clock"
+	"prony/stats"
+	"prony/internal/dev/testsets"
 )
 
 // The history of what a request costs our generator, in git: a line for each engine and each time

@@ -13,13 +13,13 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"prony/internal/clock"
-	"prony/internal/driver"
-	"prony/internal/host"
-	"prony/internal/load"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/tests"
+	"prony/internal/base/clock"
+	"prony/internal/generator"
+	"prony/internal/observe/host"
+	"prony/load"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/dev/testsets"
 )
 
 var (

@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/host"
-	"prony/internal/load"
-	"prony/internal/load/epoll"
-	"prony/internal/load/uring"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/tests"
-	"prony/internal/truth/exact"
+	"prony/internal/observe/host"
+	"prony/load"
+	"prony/load/engine/epoll"
+	"prony/load/engine/uring"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/dev/testsets"
+	"prony/internal/generator/truth"
 )
 
 // contender is a generator. No engine: wrk.

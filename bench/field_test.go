@@ -19,13 +19,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
-	"prony/internal/driver"
-	"prony/internal/load"
-	"prony/internal/pace"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/tests"
+	"prony/internal/base/clock"
+	"prony/internal/generator"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/dev/testsets"
 )
 
 // The field: every generator that is installed, against the same server, in alternating runs. Each

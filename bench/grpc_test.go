@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/driver"
-	"prony/internal/tests"
+	"prony/internal/generator"
+	"prony/internal/dev/testsets"
 )
 
 // ghzModule is the rival, as Go's proxy has it; it is built for the benchmark alone.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/driver"
+	"prony/internal/generator"
 )
 
 // BenchmarkH2 prints what a request over HTTP/2 costs each of our engines, h2load and, where it is

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/host"
-	"prony/internal/truth/exact"
+	"prony/internal/observe/host"
+	"prony/internal/generator/truth"
 )
 
 // answer is what the server under both generators sends.

@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/driver"
-	"prony/internal/host"
+	"prony/internal/generator"
+	"prony/internal/observe/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
-	"prony/internal/load/stack"
-	"prony/internal/probe"
-	"prony/internal/result"
+	"prony/load/engine/nethttp"
+	"prony/internal/observe/probe"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 	"prony/internal/trial"
 )
 

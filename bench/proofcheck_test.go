@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/record"
+	"prony/stats"
 )
 
 // made is a record as a trial leaves it.

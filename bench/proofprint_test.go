@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/record"
+	"prony/stats"
 )
 
 // The tables, as Markdown.

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/pace"
-	"prony/internal/truth/exact"
+	"prony/internal/base/clock"
+	"prony/load/pace"
+	"prony/internal/generator/truth"
 )
 
 // burnEnv makes this program the server of the proof, listening on the PORT of the environment.

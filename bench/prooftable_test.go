@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/record"
+	"prony/stats"
 )
 
 // What the records say, held against what is known: pure functions of both. How often a method errs

@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"time"
 
-	"prony/internal/driver"
+	"prony/internal/generator"
 	"prony/internal/launch"
-	"prony/internal/load"
-	"prony/internal/result"
+	"prony/load"
+	"prony/record"
 	"prony/internal/service"
-	"prony/internal/stats"
+	"prony/stats"
 )
 
 // What is known of the servers of the proof. It is learnt by other means than those under test: the

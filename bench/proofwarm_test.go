@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/record"
+	"prony/stats"
 )
 
 // warmResult is what trials said of a server whose steady state begins at a known moment.

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/internal/stats"
+	"prony/stats"
 	"prony/internal/suite"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/stats"
+	"prony/stats"
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/record"
+	"prony/stats"
 )
 
 // What it costs a measurement that somebody watches it in a browser: the same short run is begun

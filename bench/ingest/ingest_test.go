@@ -15,11 +15,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"prony/bench"
-	"prony/internal/clock"
-	"prony/internal/host"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/record"
 	"prony/internal/telemetry/home"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // ingestPerS is the fixed rate, in items a second.

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 )
 
 // The sender of BenchmarkIngest. Payloads are encoded once; before each sending only trace ids and

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/bench"
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/telemetry"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // receiver is a process that takes OTLP over gRPC.

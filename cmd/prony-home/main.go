@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/flat/parquet"
-	"prony/internal/print"
-	"prony/internal/shell"
+	"prony/internal/base/cli"
+	"prony/internal/report/parquet"
+	"prony/internal/base/format"
+	"prony/internal/base/cmdlog"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/verb"
+	"prony/internal/telemetry/flags"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"prony/internal/cli"
+	"prony/internal/base/cli"
 	"prony/internal/telemetry"
 )
 

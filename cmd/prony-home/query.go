@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/door"
-	"prony/internal/file"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/base/hostguard"
+	"prony/internal/base/files"
+	"prony/record"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/metrics"
-	"prony/internal/telemetry/verb"
+	"prony/internal/telemetry/tsdb"
+	"prony/internal/telemetry/flags"
 )
 
 // query asks the database of a run's folder, which q.Run is.

@@ -19,11 +19,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"prony/internal/cli"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/record"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/metrics"
-	"prony/internal/tidy"
+	"prony/internal/telemetry/tsdb"
+	"prony/internal/dev/tidy"
 )
 
 // storeMetrics puts into a run's folder what the services of its trials would have told: 20

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/home"
-	"prony/internal/telemetry/verb"
+	"prony/internal/telemetry/flags"
 )
 
 // serve is a home until it is told to end.

@@ -6,9 +6,9 @@ import (
 	"os"
 	"time"
 
-	"prony/internal/bucket"
-	"prony/internal/shell"
-	"prony/internal/telemetry/verb"
+	"prony/internal/server/bucket"
+	"prony/internal/base/cmdlog"
+	"prony/internal/telemetry/flags"
 )
 
 // store keeps runs in a bucket, or brings them back.

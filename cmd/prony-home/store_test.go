@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/dev/testsets"
 )
 
 // What pulls again and again has a run soon after it was pushed, also when the bucket was away in

@@ -11,10 +11,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
-	"prony/internal/tidy"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
 )
 
 // TestAction runs the action's own scripts, as a runner would, in a repository with a service in

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/agent"
-	"prony/internal/cli"
+	"prony/internal/suite/agents"
+	"prony/internal/base/cli"
 )
 
 func (a *app) agentsCmd() *cobra.Command {

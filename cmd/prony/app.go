@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"prony/internal/print"
-	"prony/internal/result"
+	"prony/internal/base/format"
+	"prony/record"
 	"prony/internal/telemetry"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/metric"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record/metric"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // asking is a service that asks another, at $STOCK, so often for each answer, or, without one, that

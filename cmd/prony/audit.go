@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/audit"
-	"prony/internal/cli"
-	"prony/internal/print"
+	"prony/internal/report/audit"
+	"prony/internal/base/cli"
+	"prony/internal/base/format"
 )
 
 // auditCmd checks published results for numbers that cannot be true together.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/audit"
-	"prony/internal/cli"
-	"prony/internal/tests/schema"
-	"prony/internal/tidy"
+	"prony/internal/report/audit"
+	"prony/internal/base/cli"
+	"prony/internal/dev/schema"
+	"prony/internal/dev/tidy"
 )
 
 // published is a file of the audit's tests, from here.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // bodySizes serves all paths and counts requests by their line and the bytes of their bodies; the

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/tests"
-	"prony/internal/tidy"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
 )
 
 // broken are targets that break a contract in one way each, and the lines in which verify must say

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
+	"prony/internal/base/cli"
 	"prony/internal/service"
 )
 

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/capacity"
-	"prony/internal/cli"
-	"prony/internal/load"
-	"prony/internal/result"
-	"prony/internal/shell"
-	"prony/internal/slo"
+	"prony/internal/generator/capacity"
+	"prony/internal/base/cli"
+	"prony/load"
+	"prony/record"
+	"prony/internal/base/cmdlog"
+	"prony/record/slo"
 )
 
 // capacityFlags say what is looked for, beside the load itself.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/tests/schema"
-	"prony/internal/truth/exact"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/internal/dev/schema"
+	"prony/internal/generator/truth"
 )
 
 // capacityOf runs the verb by itself.

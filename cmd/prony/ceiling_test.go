@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/tests"
-	"prony/internal/truth/exact"
+	"prony/internal/dev/testsets"
+	"prony/internal/generator/truth"
 )
 
 // What the generator can reach is not what the server does: two connections get 40 answers a second

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/tests"
+	"prony/internal/base/clock"
+	"prony/internal/dev/testsets"
 )
 
 // identity is what the chart makes: a folder for the lab, and the key of its generators.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/audit"
-	"prony/internal/cli"
-	"prony/internal/comparison"
-	"prony/internal/file"
-	"prony/internal/print"
+	"prony/internal/report/audit"
+	"prony/internal/base/cli"
+	"prony/internal/report/compare"
+	"prony/internal/base/files"
+	"prony/internal/base/format"
 	"prony/internal/report"
-	"prony/internal/result"
-	"prony/internal/shelf"
+	"prony/record"
+	"prony/internal/report/runs"
 )
 
 // compareFlags are those of compare and gate: what is held against what.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tidy"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/tidy"
 )
 
 // measured is the folder of a run of two targets, of which rust-axum is the faster one.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 const composed = `targets: {web: {compose: {service: web}}}

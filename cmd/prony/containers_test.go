@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/cli"
+	"prony/internal/base/cli"
 )
 
 // Containers are compared with processes of the same target; without an engine they are skipped

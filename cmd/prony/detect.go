@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/comparison"
-	"prony/internal/host"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/internal/base/cli"
+	"prony/internal/report/compare"
+	"prony/internal/observe/host"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/stats"
 	"prony/internal/suite"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // Planning a difference.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/doctor"
-	"prony/internal/print"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/trial/doctor"
+	"prony/internal/base/format"
+	"prony/record"
 )
 
 type doctorOptions struct {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/doctor"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/trial/doctor"
+	"prony/record"
 )
 
 // graded is a host with one check of each grade up to the given one.

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests/schema"
-	"prony/internal/tidy"
-	"prony/internal/truth/exact"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/schema"
+	"prony/internal/dev/tidy"
+	"prony/internal/generator/truth"
 )
 
 // documents are the documents of examples/documents: of what schema each is.

@@ -15,14 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/gc"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/observe/gclog"
+	"prony/internal/observe/profile"
+	"prony/record"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/spans"
-	"prony/internal/unit"
+	"prony/internal/telemetry/traces"
+	"prony/internal/base/units"
 )
 
 // explainFlags choose the request.

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/record"
 )
 
 // A slow request's story, from the load's view to the profile, as far as the run's folder has it.

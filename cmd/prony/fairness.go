@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/lab"
+	"prony/internal/trial/lab"
 	"prony/internal/suite"
 )
 

@@ -12,17 +12,17 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/driver"
-	"prony/internal/lab"
-	"prony/internal/lab/machine"
+	"prony/internal/generator"
+	"prony/internal/trial/lab"
+	"prony/internal/trial/machine"
 	"prony/internal/launch/process"
-	"prony/internal/load"
-	"prony/internal/load/stack"
-	"prony/internal/result"
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/tests"
-	"prony/internal/tidy"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
 )
 
 // canonical are the services that are compared when nobody says which.

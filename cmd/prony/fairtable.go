@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/print"
+	"prony/internal/base/format"
 	"prony/internal/service"
 )
 

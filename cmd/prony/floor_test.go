@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/record"
 )
 
 // Both arms of the mock target are equal but for a per cent of luck: the report says how much that

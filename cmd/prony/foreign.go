@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/driver"
-	"prony/internal/file"
-	"prony/internal/host"
-	"prony/internal/result"
-	"prony/internal/unit"
+	"prony/internal/base/cli"
+	"prony/internal/generator"
+	"prony/internal/base/files"
+	"prony/internal/observe/host"
+	"prony/record"
+	"prony/internal/base/units"
 )
 
 // usualHelp is what each of the verbs says of itself.

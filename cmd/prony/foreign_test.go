@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/driver"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/generator"
+	"prony/record"
 )
 
 // saved is a real output of another tool.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/record"
 	"prony/internal/trial"
 )
 

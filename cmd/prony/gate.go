@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/comparison"
-	"prony/internal/file"
+	"prony/internal/base/cli"
+	"prony/internal/report/compare"
+	"prony/internal/base/files"
 	"prony/internal/report"
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/record"
+	"prony/stats"
 )
 
 type gateFlags struct {

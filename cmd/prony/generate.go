@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/generators"
-	"prony/internal/load"
+	"prony/internal/base/cli"
+	"prony/internal/generator/distributed"
+	"prony/load"
 )
 
 // keyName is the variable in which a generator finds its key.

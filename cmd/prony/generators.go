@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/driver"
-	"prony/internal/file"
-	"prony/internal/generators"
-	"prony/internal/generators/local"
-	"prony/internal/load"
+	"prony/internal/base/cli"
+	"prony/internal/generator"
+	"prony/internal/base/files"
+	"prony/internal/generator/distributed"
+	"prony/internal/generator/distributed/local"
+	"prony/load"
 )
 
 // manyFlags say who offers a load together.

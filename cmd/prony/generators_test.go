@@ -18,11 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/pace"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // counting is a server that knows how many requests it was sent.

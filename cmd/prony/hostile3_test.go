@@ -15,7 +15,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 	"github.com/quic-go/quic-go/quicvarint"
 
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // Frames of HTTP/3 (RFC 9114, section 7.2).

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"prony/internal/load/enginetest"
-	"prony/internal/tests"
+	"prony/load/engine/enginetest"
+	"prony/internal/dev/testsets"
 )
 
 // A peer gets a connection and does its worst until writing or reading fails.

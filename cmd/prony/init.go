@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/draft"
-	"prony/internal/file"
-	"prony/internal/host"
-	"prony/internal/shell"
+	"prony/internal/base/cli"
+	"prony/internal/suite/importer"
+	"prony/internal/base/files"
+	"prony/internal/observe/host"
+	"prony/internal/base/cmdlog"
 	"prony/internal/suite"
 )
 

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // drafts is a folder with the files that the page of the verb names.

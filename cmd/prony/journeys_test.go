@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // Journeys are what users do, from the first line that they type to the last one that they read:

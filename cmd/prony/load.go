@@ -13,19 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/driver"
-	"prony/internal/file"
-	"prony/internal/live"
-	"prony/internal/load"
-	"prony/internal/pace"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/slo"
-	"prony/internal/summary"
-	"prony/internal/unit"
-	"prony/internal/verdict"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/internal/generator"
+	"prony/internal/base/files"
+	"prony/internal/generator/progress"
+	"prony/load"
+	"prony/load/pace"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/record/slo"
+	"prony/internal/generator/summary"
+	"prony/internal/base/units"
+	"prony/internal/analysis/verdict"
 )
 
 // outputFlags say what is shown meanwhile and in the end.

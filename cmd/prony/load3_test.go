@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/truth/exact"
+	"prony/internal/base/cli"
+	"prony/internal/generator/truth"
 )
 
 // HTTP/3 is offered to a service that is believed, by the flag or by the URL, and to no other.

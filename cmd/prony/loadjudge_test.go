@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/summary"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/generator/summary"
 )
 
 // A load that is INVALID says why, also where the form that was asked for has no place for it.

@@ -17,14 +17,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/host"
-	"prony/internal/load"
-	"prony/internal/result"
-	"prony/internal/shell"
-	"prony/internal/summary"
-	"prony/internal/verdict"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/load"
+	"prony/record"
+	"prony/internal/base/cmdlog"
+	"prony/internal/generator/summary"
+	"prony/internal/analysis/verdict"
 )
 
 // saveFlags say where the records of loads are kept: --save, or -o with the name of a page.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/record"
 )
 
 // really runs the program in this process and in the real world, in real time.

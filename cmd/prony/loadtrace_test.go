@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/load"
-	"prony/internal/pace"
-	"prony/internal/result"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
 )
 
 // What --trace and --traces ask for: a file, a share, or both.

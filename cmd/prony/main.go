@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/driver"
-	"prony/internal/print"
-	"prony/internal/shell"
+	"prony/internal/base/cli"
+	"prony/internal/generator"
+	"prony/internal/base/format"
+	"prony/internal/base/cmdlog"
 )
 
 func main() {

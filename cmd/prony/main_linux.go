@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/lab"
-	"prony/internal/lab/machine"
+	"prony/internal/trial/lab"
+	"prony/internal/trial/machine"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/kubernetes"
 	"prony/internal/service"

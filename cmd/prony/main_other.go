@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/flat/parquet"
+	"prony/internal/report/parquet"
 )
 
 // world is nothing: no trials are run here.

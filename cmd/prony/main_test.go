@@ -12,12 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/cli"
+	"prony/internal/base/cli"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
-	"prony/internal/tests"
-	"prony/internal/tidy"
-	"prony/internal/truth/exact"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
+	"prony/internal/generator/truth"
 )
 
 func TestMain(m *testing.M) {

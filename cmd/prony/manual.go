@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/cli"
-	"prony/internal/file"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/base/files"
+	"prony/record"
 )
 
 // manCmd writes the manual from what --help is made of.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // crowd counts the connections of a server: how many were open at most, each time that there were

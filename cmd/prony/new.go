@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/scaffold"
+	"prony/internal/base/cli"
+	"prony/internal/service/scaffold"
 )
 
 func (a *app) newCmd() *cobra.Command {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/driver"
-	"prony/internal/load"
-	"prony/internal/load/stack"
+	"prony/internal/base/cli"
+	"prony/internal/generator"
+	"prony/load"
+	"prony/load/engine/nethttp"
 	"prony/internal/suite"
-	"prony/internal/truth/exact"
+	"prony/internal/generator/truth"
 )
 
 var nullAnswer = []byte(

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/lab"
+	"prony/internal/base/cli"
+	"prony/internal/trial/lab"
 	"prony/internal/suite"
 )
 

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // A service that somebody kills ends its trial as one record that says so, and nothing is left.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/print"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/base/format"
+	"prony/record"
 	"prony/internal/suite"
-	"prony/internal/unit"
+	"prony/internal/base/units"
 )
 
 func (a *app) planCmd() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/dev/testsets"
 )
 
 // systems are the other ones that prony is made for, as GOOS/GOARCH. Its files differ by processor

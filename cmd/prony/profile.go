@@ -13,11 +13,11 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/print"
-	"prony/internal/profile"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/base/cli"
+	"prony/internal/base/format"
+	"prony/internal/observe/profile"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 type profileFlags struct {

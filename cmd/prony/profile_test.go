@@ -10,9 +10,9 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/cli"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/observe/profile"
+	"prony/record"
 )
 
 // addProfiles gives each record of a run a profile of the processor: 100 samples of 10 ms, of which

@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/host"
-	"prony/internal/lab"
-	"prony/internal/print"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/internal/trial/lab"
+	"prony/internal/base/format"
 	"prony/internal/trial"
-	"prony/internal/unit"
+	"prony/internal/base/units"
 )
 
 // progress shows a run while it goes: a line for each trial that has ended, and on a terminal one

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // inProject writes the project's file into a folder of somebody's and runs a line there, for real.

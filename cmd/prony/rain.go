@@ -15,13 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/file"
-	"prony/internal/live"
-	"prony/internal/result"
-	"prony/internal/shell"
-	"prony/internal/summary"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/internal/base/files"
+	"prony/internal/generator/progress"
+	"prony/record"
+	"prony/internal/base/cmdlog"
+	"prony/internal/generator/summary"
 )
 
 const rainAbout = `Rain offers the same load to several servers, one after the other, and keeps what

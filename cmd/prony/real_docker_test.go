@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
 	"prony/internal/launch/docker"
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/service"
-	"prony/internal/tests"
-	"prony/internal/tidy"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
 )
 
 // engine skips a test where no Docker engine answers, and gives each its own lab. It is remembered

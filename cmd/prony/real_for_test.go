@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 const forSuite = `

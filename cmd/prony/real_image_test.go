@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/record"
 )
 
 // ownImages builds images of somebody's own from one service: told listens at $PORT, fixed at the

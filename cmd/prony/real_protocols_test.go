@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/load/stack"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/load/engine/nethttp"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // A service is measured in each protocol that it speaks; of its keys nothing is left. That every

@@ -12,16 +12,16 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/internal/observe/profile"
+	"prony/record"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/program"
-	"prony/internal/telemetry/spans"
-	"prony/internal/tests"
-	"prony/internal/tidy"
+	"prony/internal/telemetry/locate"
+	"prony/internal/telemetry/traces"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
 )
 
 // observedSuite asks for a log line with every answer, so that traces have lines to go with.

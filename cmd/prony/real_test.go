@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/lab/machine"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/internal/trial/machine"
 	"prony/internal/launch/process"
-	"prony/internal/result"
-	"prony/internal/tests"
-	"prony/internal/tidy"
+	"prony/record"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
 )
 
 // A real run of a real service, short: everything that a record promises is in it.

@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"prony/internal/cli"
-	"prony/internal/driver"
-	"prony/internal/file"
-	"prony/internal/print"
+	"prony/internal/base/cli"
+	"prony/internal/generator"
+	"prony/internal/base/files"
+	"prony/internal/base/format"
 	"prony/internal/report"
-	"prony/internal/result"
-	"prony/internal/shelf"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record"
+	"prony/internal/report/runs"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 type reportFlags struct {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/internal/dev/testsets"
 )
 
 // The forms of a report that take flags of their own, and what they refuse.

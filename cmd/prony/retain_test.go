@@ -13,9 +13,9 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/service"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 	"prony/internal/trial"
 )
 

@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/cli"
-	"prony/internal/config"
-	"prony/internal/doctor"
-	"prony/internal/lab"
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/internal/base/cli"
+	"prony/internal/base/yaml"
+	"prony/internal/trial/doctor"
+	"prony/internal/trial/lab"
+	"prony/record"
+	"prony/stats"
 	"prony/internal/suite"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // runFlags change a suite from the command line, or where results go.

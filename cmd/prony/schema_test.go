@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/tests/schema"
+	"prony/internal/dev/schema"
 )
 
 var update = flag.Bool("update", false, "write the schemas in docs/formats")

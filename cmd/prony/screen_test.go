@@ -8,11 +8,11 @@ import (
 	"testing"
 	"unicode"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/result"
-	"prony/internal/shelf"
-	"prony/internal/truth/exact"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/record"
+	"prony/internal/report/runs"
+	"prony/internal/generator/truth"
 )
 
 // hostile is a name that would change the terminal's title and hide what was shown before.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // capacityMD1 is the rate of Poisson arrivals, a second, up to which a queue of one server that

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/launch/kernel"
+	"prony/internal/base/cli"
+	"prony/internal/launch/cgroup"
 	"prony/internal/launch/process"
-	"prony/internal/serve"
-	"prony/internal/shelf"
+	"prony/internal/server"
+	"prony/internal/report/runs"
 )
 
 // tokenName is the variable that has a token which somebody has made before, such as a Secret of a

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/host"
-	"prony/internal/launch/kernel"
+	"prony/internal/base/cli"
+	"prony/internal/observe/host"
+	"prony/internal/launch/cgroup"
 )
 
 // monday is a run that the server has.

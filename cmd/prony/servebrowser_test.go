@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // reader is somebody at a browser.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"prony/internal/launch/process"
-	"prony/internal/serve"
-	"prony/internal/tests"
+	"prony/internal/server"
+	"prony/internal/dev/testsets"
 )
 
 // held waits until the target that a server holds is in a state.

@@ -20,13 +20,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/doctor"
-	"prony/internal/file"
-	"prony/internal/lab"
-	"prony/internal/own"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/serve"
+	"prony/internal/trial/doctor"
+	"prony/internal/base/files"
+	"prony/internal/trial/lab"
+	"prony/internal/suite/adhoc"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/server"
 	"prony/internal/service"
 	"prony/internal/suite"
 )

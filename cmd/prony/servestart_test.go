@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/host"
-	"prony/internal/launch/kernel"
-	"prony/internal/result"
-	"prony/internal/shelf"
-	"prony/internal/tests"
+	"prony/internal/observe/host"
+	"prony/internal/launch/cgroup"
+	"prony/record"
+	"prony/internal/report/runs"
+	"prony/internal/dev/testsets"
 )
 
 // A run that is begun from a browser is one of the real program. It has all cores, outlives the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
+	"prony/internal/base/cli"
 	"prony/internal/service"
 )
 

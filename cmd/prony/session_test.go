@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
 )
 
 // members is a service that lets in who logged in by name and password, and nobody else.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // null is a server that answers at once, over HTTP/1.1 and HTTP/2.

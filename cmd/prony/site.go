@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/shelf"
-	"prony/internal/site"
-	"prony/internal/unit"
+	"prony/internal/base/cli"
+	"prony/internal/report/runs"
+	"prony/internal/server/site"
+	"prony/internal/base/units"
 )
 
 func (a *app) siteCmd() *cobra.Command {

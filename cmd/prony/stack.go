@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/print"
+	"prony/internal/base/cli"
+	"prony/internal/base/format"
 )
 
 // The stack's doors, as deploy/compose.yaml publishes them.

@@ -14,15 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/config"
-	"prony/internal/host"
-	"prony/internal/lab"
-	"prony/internal/lab/machine"
-	"prony/internal/serve"
+	"prony/internal/base/cli"
+	"prony/internal/base/yaml"
+	"prony/internal/observe/host"
+	"prony/internal/trial/lab"
+	"prony/internal/trial/machine"
+	"prony/internal/server"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/unit"
+	"prony/internal/base/units"
 )
 
 type startFlags struct {

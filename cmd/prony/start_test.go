@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab"
+	"prony/internal/base/cli"
+	"prony/internal/trial/lab"
 	"prony/internal/launch/process"
 	"prony/internal/service"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // stuck is the machine with an engine whose containers are processes, and which does not let go.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/tests"
+	"prony/internal/base/clock"
+	"prony/internal/dev/testsets"
 )
 
 // endless is a root whose only service takes for ever to build, in a step and what that forked.

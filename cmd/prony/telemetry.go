@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/verb"
+	"prony/internal/telemetry/flags"
 )
 
 // telemetryCmd is the home for what services tell; the work is another program's.

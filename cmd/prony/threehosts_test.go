@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/system"
-	"prony/internal/tests"
-	"prony/internal/tidy"
-	"prony/internal/truth/exact"
+	"prony/internal/trial/processes"
+	"prony/internal/dev/testsets"
+	"prony/internal/dev/tidy"
+	"prony/internal/generator/truth"
 )
 
 // What docs/compose.md shows of three hosts does what it says, line by line, by a shell, with the

@@ -18,10 +18,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/capacity"
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/generator/capacity"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // traced tells requests with a trace id, which a suite's loads have and its warm-up has not.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/print"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/base/format"
+	"prony/record"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/traces"
 )
 
 type tracesFlags struct {

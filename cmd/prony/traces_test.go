@@ -17,15 +17,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/logstore"
-	"prony/internal/telemetry/spans"
-	"prony/internal/telemetry/spanstore"
-	"prony/internal/tidy"
+	"prony/internal/telemetry/logs/store"
+	"prony/internal/telemetry/traces"
+	"prony/internal/telemetry/traces/store"
+	"prony/internal/dev/tidy"
 )
 
 // The trial that placeTelemetry tells of.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/trend"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/report/history"
 )
 
 type trendFlags struct {

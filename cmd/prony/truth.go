@@ -19,21 +19,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/config"
-	"prony/internal/driver"
-	"prony/internal/host"
-	"prony/internal/lab/machine"
+	"prony/internal/base/cli"
+	"prony/internal/base/yaml"
+	"prony/internal/generator"
+	"prony/internal/observe/host"
+	"prony/internal/trial/machine"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
-	"prony/internal/load"
-	"prony/internal/print"
-	"prony/internal/selftest"
+	"prony/load"
+	"prony/internal/base/format"
+	"prony/internal/generator/selftest"
 	"prony/internal/service"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 	"prony/internal/trial"
-	"prony/internal/truth/exact"
-	"prony/internal/unit"
+	"prony/internal/generator/truth"
+	"prony/internal/base/units"
 )
 
 const truthAbout = `Truth serves answers whose times and kinds are known by arithmetic, on

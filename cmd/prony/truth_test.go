@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/selftest"
-	"prony/internal/tests"
-	"prony/internal/truth/exact"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/internal/generator/selftest"
+	"prony/internal/dev/testsets"
+	"prony/internal/generator/truth"
 )
 
 func TestTruthUsage(t *testing.T) {

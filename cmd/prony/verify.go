@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/lab"
+	"prony/internal/base/cli"
+	"prony/internal/trial/lab"
 	"prony/internal/service"
 	"prony/internal/suite"
 )

@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/cli"
-	"prony/internal/comparison"
-	"prony/internal/config"
-	"prony/internal/host"
-	"prony/internal/lab"
-	"prony/internal/own"
-	"prony/internal/print"
-	"prony/internal/result"
+	"prony/internal/base/cli"
+	"prony/internal/report/compare"
+	"prony/internal/base/yaml"
+	"prony/internal/observe/host"
+	"prony/internal/trial/lab"
+	"prony/internal/suite/adhoc"
+	"prony/internal/base/format"
+	"prony/record"
 	"prony/internal/suite"
 )
 

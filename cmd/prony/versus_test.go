@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/lab/machine"
-	"prony/internal/result"
-	"prony/internal/tests"
-	"prony/internal/truth/exact"
+	"prony/internal/base/cli"
+	"prony/internal/trial/machine"
+	"prony/record"
+	"prony/internal/dev/testsets"
+	"prony/internal/generator/truth"
 )
 
 // standIn is a small service of somebody's: this test binary answers what its variable says, at the

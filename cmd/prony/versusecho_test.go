@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // echo answers with what it was asked, byte for byte, and with who asked it where. From the request

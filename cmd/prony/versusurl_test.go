@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/cli"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // brief is a line of short trials, whose numbers nobody reads.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/file"
+	"prony/internal/base/files"
 )
 
 // drainBound is how long the last words of a target that has ended are waited for.

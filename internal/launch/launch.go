@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"prony/internal/result"
+	"prony/record"
 )
 
 // Spec is what to start.

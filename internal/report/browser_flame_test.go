@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // TestFlamesInBrowser uses the flame graphs as a reader would.

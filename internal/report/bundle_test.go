@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/tests"
-	"prony/internal/web"
+	"prony/internal/dev/testsets"
+	"prony/internal/server/app"
 )
 
 // bundlePatience bounds the build; npm waits long for a registry that does not answer.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/comparison"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/internal/report/compare"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/result"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // What the numbers were made under: warnings, the host before each trial, and what trials share.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/metric"
-	"prony/internal/result"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record/metric"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // figuresView is what a scenario's section draws beside its table. A plot by script has its finding

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/metric"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record/metric"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // ratioText prints a ratio on an axis: 0.95, 1, 1.05.

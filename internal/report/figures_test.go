@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/table"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
 )
 
 // TestFiguresSayFindings: what is no finding has no numbers in the page's words.

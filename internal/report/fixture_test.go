@@ -8,8 +8,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // subject is a made-up target: what its trials would measure without noise. The numbers are only

@@ -12,10 +12,10 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/profile"
-	"prony/internal/result"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/internal/observe/profile"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // topRows is how many functions of a profile stand in its table.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/observe/profile"
+	"prony/record"
 )
 
 // hostile is a function whose name would be markup, were it not text.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/profile"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/observe/profile"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // find is the frame at the end of a path of names; nil: there is none.

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/flat"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/report/rows"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // trialRow is one load of one trial; a trial that offered none has a row all the same.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/flat"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/report/rows"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // stored is a table read back: its columns in order, and its rows by column, nil for null.

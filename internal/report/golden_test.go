@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 var update = flag.Bool("update", false, "bless what is printed as testdata")

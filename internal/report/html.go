@@ -15,11 +15,11 @@ import (
 	"strings"
 	"sync"
 
-	"prony/internal/comparison"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/shelf"
-	"prony/internal/table"
+	"prony/internal/report/compare"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/report/runs"
+	"prony/internal/analysis/table"
 )
 
 // The bundle is built from web/ by `npm run build` and committed, so that a checkout without Node

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/comparison"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/internal/report/compare"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // TestCutIntervals: an interval that leaves the axis says so; one that fits does not.

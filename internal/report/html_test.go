@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/result"
+	"prony/record"
 )
 
 // samplesOf makes up the probe's series for every load of a run.

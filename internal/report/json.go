@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/metric"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/table"
+	"prony/record/metric"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
 )
 
 // JSONOptions are what the document says and records do not know.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/print"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/internal/base/format"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // MarkdownOptions fit the tables to where they go.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/comparison"
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/internal/report/compare"
+	"prony/record"
+	"prony/stats"
 )
 
 // rich is the fixture with everything that a page can draw: how each warm-up went, the host before

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // Beside the comparison a scenario may have a table of its processes and one of its noise floor:

@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/result"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // verdictLine says what the numbers are worth, and which trials are not in them: "38 of 40 numbers

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"prony/internal/tests/schema"
+	"prony/internal/dev/schema"
 )
 
 func TestSchema(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/metric"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record/metric"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // A strip figure is a table whose middle column is drawn: a row has an interval, a centre and a dot

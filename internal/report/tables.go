@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/flat"
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/report/rows"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // FlatTables are the tables that Flat writes; docs/formats/report-parquet.md describes them.

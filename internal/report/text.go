@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/analysis/table"
 )
 
 // TextOptions fit the text to where it goes.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/result"
-	"prony/internal/shell"
-	"prony/internal/stats"
-	"prony/internal/table"
-	"prony/internal/unit"
+	"prony/record"
+	"prony/internal/base/cmdlog"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
 )
 
 // view is what the page's template prints.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/table"
-	"prony/internal/unit"
-	"prony/internal/verdict"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+	"prony/internal/analysis/verdict"
 )
 
 // cause is a rule that did not hold, with what followed from it.

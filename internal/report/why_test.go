@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/result"
+	"prony/record"
 )
 
 // One cause is said once, with the advice that fits it, and what follows from it stands under it:

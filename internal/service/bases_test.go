@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // What an image is built upon is everything that a Dockerfile takes from elsewhere.

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/cache"
-	"prony/internal/clock"
-	"prony/internal/file"
-	"prony/internal/runtimes"
+	"prony/internal/base/cache"
+	"prony/internal/base/clock"
+	"prony/internal/base/files"
+	"prony/internal/base/runtimes"
 )
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 // checkstyle runs Maven on the pom of all services, as CONTRIBUTING.md tells; it gives what that

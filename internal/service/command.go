@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/pattern"
-	"prony/internal/runtimes"
+	"prony/internal/base/lazyregexp"
+	"prony/internal/base/runtimes"
 )
 
 // placeholder is a word in braces; other braces, as those of JSON, are left alone.

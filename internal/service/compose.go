@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 )
 
 // Compose is a service of a Compose file, which comes up with all that it depends on.

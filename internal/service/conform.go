@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 )
 
 const (

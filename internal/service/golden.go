@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"prony/contract"
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 )
 
 // golden is a file of golden answers.

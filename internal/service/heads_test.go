@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/load"
-	"prony/internal/load/epoll"
-	"prony/internal/result"
+	"prony/load"
+	"prony/load/engine/epoll"
+	"prony/record"
 )
 
 // checkHeads wants what the honest server's answers look like.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/cache"
-	"prony/internal/file"
+	"prony/internal/base/cache"
+	"prony/internal/base/files"
 )
 
 // ErrNoDocker says that there is nothing to build images with.

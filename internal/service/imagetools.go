@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/file"
+	"prony/internal/base/files"
 )
 
 const (

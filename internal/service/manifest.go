@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/config"
-	"prony/internal/file"
-	"prony/internal/pattern"
-	"prony/internal/runtimes"
+	"prony/internal/base/yaml"
+	"prony/internal/base/files"
+	"prony/internal/base/lazyregexp"
+	"prony/internal/base/runtimes"
 )
 
 // Modes are the ways in which a handler runs.

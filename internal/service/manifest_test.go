@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 )
 
 func readGood(t *testing.T) string {

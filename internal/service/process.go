@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/asks"
+	"prony/internal/service/counters"
 )
 
 // Processes are what a target consists of, in the order of their start: those of its system, or the

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/cert"
+	"prony/internal/base/selfcert"
 )
 
 // Protocols are what a service may speak instead of HTTP/1.1 in the clear, as suites name them.

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/asks"
-	"prony/internal/config"
+	"prony/internal/service/counters"
+	"prony/internal/base/yaml"
 )
 
 // Service is one manifest: a folder of services/ and what its service.yaml says.

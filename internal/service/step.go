@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/file"
-	"prony/internal/rights"
-	"prony/internal/shell"
+	"prony/internal/base/files"
+	"prony/internal/base/privilege"
+	"prony/internal/base/cmdlog"
 )
 
 const (

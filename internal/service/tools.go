@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/pattern"
+	"prony/internal/base/lazyregexp"
 )
 
 // versionLimit bounds how long a tool may take to say its version.

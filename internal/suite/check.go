@@ -11,9 +11,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/config"
-	"prony/internal/pattern"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/internal/base/lazyregexp"
+	"prony/record"
 )
 
 // checker is a suite or a scenario under check.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/config"
-	"prony/internal/result"
-	"prony/internal/slo"
+	"prony/internal/base/yaml"
+	"prony/record"
+	"prony/record/slo"
 )
 
 // load checks one load against the earlier ones.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 )
 
 // speaks checks that what a scenario speaks goes with the rest of it and of the suite.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/load/text"
+	"prony/load/template"
 )
 
 // mode is the placeholder for the target's mode, which only paths have. It is filled in before the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/result"
+	"prony/record"
 )
 
 // Ways to run two targets at once.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"prony/internal/load/text"
-	"prony/internal/pace"
+	"prony/load/template"
+	"prony/load/pace"
 )
 
 // Bounds of the files that a suite names, in bytes.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/config"
-	"prony/internal/pace"
+	"prony/internal/base/yaml"
+	"prony/load/pace"
 	"prony/internal/suite"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/config"
-	"prony/internal/pattern"
+	"prony/internal/base/yaml"
+	"prony/internal/base/lazyregexp"
 )
 
 // Matrix sweeps what a target is started and loaded with: it becomes a target for each combination

@@ -10,9 +10,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/config"
-	"prony/internal/pattern"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/internal/base/lazyregexp"
+	"prony/record"
 )
 
 // CapacityLoad is the name by which rates refer to what the bare target delivered, once, before the

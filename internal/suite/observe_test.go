@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/observe/profile"
+	"prony/record"
 	"prony/internal/suite"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 )
 
 // Original is the file of a suite, beside which others are written and read:

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 	"prony/internal/suite"
 )
 

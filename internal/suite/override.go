@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/config"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/record"
 )
 
 // Override is what flags change; a zero value leaves the file's.

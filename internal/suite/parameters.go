@@ -9,9 +9,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/pattern"
-	"prony/internal/result"
-	"prony/internal/runtimes"
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+	"prony/internal/base/runtimes"
 )
 
 // parameter is one key of a suite file. Defaults, ranges, the table in docs/formats/suite.md and

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/config"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/record"
 )
 
 // Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/config"
-	"prony/internal/pattern"
+	"prony/internal/base/yaml"
+	"prony/internal/base/lazyregexp"
 )
 
 // Process is started before the command of its target, which takes the requests.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/asks"
-	"prony/internal/config"
-	"prony/internal/load/text"
-	"prony/internal/pattern"
+	"prony/internal/service/counters"
+	"prony/internal/base/yaml"
+	"prony/load/template"
+	"prony/internal/base/lazyregexp"
 )
 
 // ProjectFiles are the names that a project's file may have.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/asks"
+	"prony/internal/service/counters"
 )
 
 // What is wrong in several places is told in one order, whenever it is read.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/config"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/record"
 
 	"github.com/goccy/go-yaml"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"prony/internal/config"
-	"prony/internal/load/extract"
+	"prony/internal/base/yaml"
+	"prony/load/extract"
 )
 
 // Scenario is what is sent: one kind of request, a weighted mix, or a flow, whose requests are

@@ -27,10 +27,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/config"
-	"prony/internal/metric"
-	"prony/internal/pace"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/record/metric"
+	"prony/load/pace"
+	"prony/record"
 )
 
 // Arrival processes of open loads.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/config"
-	"prony/internal/result"
+	"prony/internal/base/yaml"
+	"prony/record"
 	"prony/internal/suite"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/config"
-	"prony/internal/pace"
-	"prony/internal/pattern"
+	"prony/internal/base/yaml"
+	"prony/load/pace"
+	"prony/internal/base/lazyregexp"
 )
 
 // The form of durations. The schema publishes the same expression that the parser uses.

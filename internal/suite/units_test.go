@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"prony/internal/config"
+	"prony/internal/base/yaml"
 	"prony/internal/suite"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/config"
-	"prony/internal/pattern"
+	"prony/internal/base/yaml"
+	"prony/internal/base/lazyregexp"
 )
 
 // Variant is something that rides along with targets, such as an agent: each target runs with it

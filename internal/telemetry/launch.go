@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/file"
-	"prony/internal/rights"
-	"prony/internal/shell"
+	"prony/internal/base/files"
+	"prony/internal/base/privilege"
+	"prony/internal/base/cmdlog"
 )
 
 // LaunchSpec is a home to be started. It listens on any free ports.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/result"
+	"prony/record"
 )
 
 // Endpoints are where a home listens, each "host:port".

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/flat"
+	"prony/internal/report/rows"
 )
 
 // said is the form of all that lab and home tell each other, as JSON has it.

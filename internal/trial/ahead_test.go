@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/internal/host"
-	"prony/internal/load"
+	"prony/internal/observe/host"
+	"prony/load"
 )
 
 // Load threads go first in windows, on cores of their own, and never in warm-ups, whose service may

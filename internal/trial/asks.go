@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/asks"
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/service/counters"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
 )

@@ -10,11 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/asks"
-	"prony/internal/clock"
+	"prony/internal/service/counters"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/probe"
-	"prony/internal/result"
+	"prony/internal/observe/probe"
+	"prony/record"
 	"prony/internal/trial"
 )
 

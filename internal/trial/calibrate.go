@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"prony/internal/driver"
+	"prony/internal/generator"
 	"prony/internal/launch"
-	"prony/internal/load"
-	"prony/internal/result"
+	"prony/load"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 )
 
 // Calibrate measures what the generator reaches against a server that does nothing, on the cores

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"prony/internal/launch"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 )
 
 // launcher is the one that the trial asks for.

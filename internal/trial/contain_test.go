@@ -18,8 +18,8 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/observe/profile"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/trial"

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"prony/internal/launch"
-	"prony/internal/load/stack"
+	"prony/load/engine/nethttp"
 	"prony/internal/trial"
 )
 

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/host"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
 	"prony/internal/launch"
-	"prony/internal/load"
-	"prony/internal/load/stack"
-	"prony/internal/result"
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/record"
 	"prony/internal/suite"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 )
 
 // A duet is two trials at once, on cores of their own, that wait for each other: what the machine's

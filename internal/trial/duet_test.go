@@ -13,13 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/host"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
-	"prony/internal/load"
-	"prony/internal/load/stack"
-	"prony/internal/result"
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/record"
 	"prony/internal/suite"
 	"prony/internal/trial"
 )

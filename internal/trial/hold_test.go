@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/load"
-	"prony/internal/result"
+	"prony/load"
+	"prony/record"
 	"prony/internal/trial"
 )
 

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/agent"
-	"prony/internal/clock"
-	"prony/internal/gc"
-	"prony/internal/profile"
-	"prony/internal/result"
-	"prony/internal/runtimes"
+	"prony/internal/suite/agents"
+	"prony/internal/base/clock"
+	"prony/internal/observe/gclog"
+	"prony/internal/observe/profile"
+	"prony/record"
+	"prony/internal/base/runtimes"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 	"prony/internal/telemetry"
 )
 

@@ -15,12 +15,12 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
-	"prony/internal/load"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/load"
+	"prony/internal/observe/profile"
+	"prony/record"
 	"prony/internal/suite"
 	"prony/internal/telemetry"
 	"prony/internal/trial"

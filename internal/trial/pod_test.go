@@ -8,7 +8,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/service"
 )
 

@@ -13,13 +13,13 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/clock"
-	"prony/internal/load"
-	"prony/internal/metric"
-	"prony/internal/probe"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/record/metric"
+	"prony/internal/observe/probe"
+	"prony/record"
 	"prony/internal/suite"
-	"prony/internal/table"
+	"prony/internal/analysis/table"
 	"prony/internal/telemetry"
 )
 

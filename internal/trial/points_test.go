@@ -13,13 +13,13 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/load"
-	"prony/internal/probe"
-	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/table"
+	"prony/load"
+	"prony/internal/observe/probe"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
 	"prony/internal/telemetry"
 	"prony/internal/trial"
 )

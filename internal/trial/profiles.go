@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/file"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/internal/base/files"
+	"prony/internal/observe/profile"
+	"prony/record"
 )
 
 // profileWait bounds the beginning and the end of a profile.

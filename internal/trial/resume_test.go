@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/internal/load"
-	"prony/internal/result"
+	"prony/load"
+	"prony/record"
 	"prony/internal/trial"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
 )

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/driver"
-	"prony/internal/load"
-	"prony/internal/load/text"
-	"prony/internal/pace"
+	"prony/internal/generator"
+	"prony/load"
+	"prony/load/template"
+	"prony/load/pace"
 	"prony/internal/suite"
 )
 

@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
-	"prony/internal/capacity"
-	"prony/internal/result"
-	"prony/internal/slo"
+	"prony/internal/generator/capacity"
+	"prony/record"
+	"prony/record/slo"
 	"prony/internal/suite"
 	"prony/internal/telemetry"
 )

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/load"
-	"prony/internal/result"
-	"prony/internal/slo"
+	"prony/load"
+	"prony/record"
+	"prony/record/slo"
 	"prony/internal/suite"
 )
 

@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 	"prony/internal/trial"
 )
 

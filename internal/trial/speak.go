@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/internal/load"
-	"prony/internal/load/stack"
+	"prony/load"
+	"prony/load/engine/nethttp"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/system"
+	"prony/internal/trial/processes"
 )
 
 // Speech is what a scenario speaks with a service at an address; nil: HTTP/1.1 over TCP, of which

@@ -3,10 +3,10 @@ package trial
 import (
 	"testing"
 
-	"prony/internal/driver"
-	"prony/internal/probe"
-	"prony/internal/result"
-	"prony/internal/stats"
+	"prony/internal/generator"
+	"prony/internal/observe/probe"
+	"prony/record"
+	"prony/stats"
 )
 
 func TestRates(t *testing.T) {

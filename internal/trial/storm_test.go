@@ -17,15 +17,15 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/clock"
-	"prony/internal/host"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
-	"prony/internal/load"
-	"prony/internal/load/stack"
-	"prony/internal/probe"
-	"prony/internal/profile"
-	"prony/internal/result"
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/internal/observe/probe"
+	"prony/internal/observe/profile"
+	"prony/record"
 	"prony/internal/telemetry"
 	"prony/internal/trial"
 )

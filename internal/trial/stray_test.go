@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 
 	"prony/internal/launch"
-	"prony/internal/load"
-	"prony/internal/result"
+	"prony/load"
+	"prony/record"
 )
 
 // A service that leaves its control groups while it is measured has used nobody knows how much, and

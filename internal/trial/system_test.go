@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"prony/internal/launch"
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/service"
 	"prony/internal/suite"
 )

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/driver"
-	"prony/internal/load"
-	"prony/internal/probe"
-	"prony/internal/result"
-	"prony/internal/runtimes"
-	"prony/internal/stats"
+	"prony/internal/generator"
+	"prony/load"
+	"prony/internal/observe/probe"
+	"prony/record"
+	"prony/internal/base/runtimes"
+	"prony/stats"
 	"prony/internal/suite"
 )
 

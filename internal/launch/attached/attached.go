@@ -11,8 +11,8 @@ import (
 	"net/netip"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/host"
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
 	"prony/internal/launch"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/shell"
+	"prony/internal/base/cmdlog"
 )
 
 // Versions of the engine's API: all that is asked is in the least, and the types are those of the

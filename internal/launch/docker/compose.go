@@ -18,11 +18,11 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/clock"
-	"prony/internal/file"
+	"prony/internal/base/clock"
+	"prony/internal/base/files"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 // Labels that Compose gives to what it makes.

@@ -14,8 +14,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 const (

@@ -29,7 +29,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/guard"
-	"prony/internal/shell"
+	"prony/internal/base/cmdlog"
 )
 
 // Names of the launchers, as records and flags have them.

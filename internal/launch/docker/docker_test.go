@@ -13,7 +13,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/launchtest"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 func TestMain(m *testing.M) {

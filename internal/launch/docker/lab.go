@@ -11,7 +11,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 
 	"prony/internal/launch/guard"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 // Labels of what a lab makes. They tell whose it is, so that nobody removes another's.

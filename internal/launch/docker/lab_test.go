@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 	"prony/internal/launch/launchtest"
 )
 

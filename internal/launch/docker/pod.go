@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 // pod is a control group that holds all containers of a system, so that one limit holds them

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 func member(args ...string) launch.Spec {

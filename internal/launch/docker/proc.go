@@ -16,10 +16,10 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 // proc is a container. It implements launch.Process.

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
 )
 

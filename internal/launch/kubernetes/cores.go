@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/result"
+	"prony/internal/launch/cgroup"
+	"prony/record"
 )
 
 // coresOf are the cores of one control group; none: it does not say.

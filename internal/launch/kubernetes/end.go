@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 const (

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/probe"
-	"prony/internal/result"
+	"prony/internal/launch/cgroup"
+	"prony/internal/observe/probe"
+	"prony/record"
 )
 
 // How long a reader is waited for.

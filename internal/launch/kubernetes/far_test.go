@@ -19,12 +19,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/probe"
-	"prony/internal/result"
-	"prony/internal/tests"
+	"prony/internal/launch/cgroup"
+	"prony/internal/observe/probe"
+	"prony/record"
+	"prony/internal/dev/testsets"
 )
 
 // fakeUID is a pod's of the groups that a test makes.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"prony/internal/launch/kernel"
-	"prony/internal/pattern"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/lazyregexp"
 )
 
 // grants is where the rights are that a lab needs.

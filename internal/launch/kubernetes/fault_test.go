@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 // space makes a namespace of a test's own.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/shell"
+	"prony/internal/base/cmdlog"
 )
 
 // Bounds on what kubectl is waited for. They are far above what it takes, so that only a cluster

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 	"prony/internal/launch/launchtest"
-	"prony/internal/probe"
+	"prony/internal/observe/probe"
 )
 
 // labEnv makes this binary a lab of its own, to be killed: its value is a namespace, an image and a

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/launchtest"
-	"prony/internal/tests"
+	"prony/internal/dev/testsets"
 )
 
 func TestMain(m *testing.M) {

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 )
 
 const (

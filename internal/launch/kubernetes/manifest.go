@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 // object is what Kubernetes reads, as JSON: keys come out sorted, so that a manifest is always the

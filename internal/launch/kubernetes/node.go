@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 // site reads what the kernel of a pod's node keeps of it: here, or by a reader there.

@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 // Bounds of a launch.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"prony/internal/pattern"
+	"prony/internal/base/lazyregexp"
 )
 
 // Bounds on what the cluster says.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/result"
+	"prony/record"
 )
 
 // inPod has a pod's limits and use read by a reader on its node, whoever could read them here.

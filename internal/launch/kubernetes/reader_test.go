@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 	"prony/internal/launch/launchtest"
-	"prony/internal/probe"
-	"prony/internal/tests"
+	"prony/internal/observe/probe"
+	"prony/internal/dev/testsets"
 )
 
 // readers is an image of prony for the readers of this process's tests.

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/probe"
-	"prony/internal/result"
+	"prony/internal/launch/cgroup"
+	"prony/internal/observe/probe"
+	"prony/record"
 )
 
 // What a lab asks of a reader, and what that answers: a line of JSON each, in any order, told apart

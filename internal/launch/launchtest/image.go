@@ -16,7 +16,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"prony/internal/compiler"
+	"prony/internal/base/buildflags"
 )
 
 // program is what images hold, built once.

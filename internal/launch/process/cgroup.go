@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 // hierarchy is a mounted cgroup tree and the groups in it that new groups go below.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch/kernel"
-	"prony/internal/shell"
+	"prony/internal/launch/cgroup"
+	"prony/internal/base/cmdlog"
 )
 
 // Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab

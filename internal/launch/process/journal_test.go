@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 // A journal's folder has a name that others can guess, and what it notes is killed: one that is not

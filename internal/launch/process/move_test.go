@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/host"
+	"prony/internal/observe/host"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 )
 
 // A shell that forks without end is moved to more cores and back; what the kernel says of each of

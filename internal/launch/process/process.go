@@ -24,12 +24,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 	"prony/internal/launch/process/entry"
-	"prony/internal/rights"
-	"prony/internal/shell"
+	"prony/internal/base/privilege"
+	"prony/internal/base/cmdlog"
 )
 
 // Launcher starts plain processes.

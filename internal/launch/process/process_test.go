@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/launch/kernel"
+	"prony/internal/launch/cgroup"
 	"prony/internal/launch/launchtest"
 )
 

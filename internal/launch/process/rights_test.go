@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
 )
 

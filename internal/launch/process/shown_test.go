@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/launch"
-	"prony/internal/shell"
+	"prony/internal/base/cmdlog"
 )
 
 // What -x shows, pasted into a shell, is what was launched: the same groups, cores, limits,

@@ -27,7 +27,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/telemetry"
 )
 

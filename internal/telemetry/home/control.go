@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/door"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/internal/base/hostguard"
+	"prony/record"
 	"prony/internal/telemetry"
 )
 

@@ -31,11 +31,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/forward"
-	"prony/internal/telemetry/intake"
-	"prony/internal/telemetry/verb"
+	"prony/internal/telemetry/otlp"
+	"prony/internal/telemetry/flags"
 )
 
 // Config is how a home is to be. Addresses are "host:port"; the port 0 is any that is free.

@@ -22,8 +22,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/telemetry"
 )
 

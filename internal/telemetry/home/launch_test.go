@@ -22,11 +22,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/program"
-	"prony/internal/tidy"
+	"prony/internal/telemetry/locate"
+	"prony/internal/dev/tidy"
 )
 
 // TestMain lets the tests start this very program as the processes that they need.

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"prony/internal/clock"
+	"prony/internal/base/clock"
 	"prony/internal/telemetry"
 )
 

@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/telemetry"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
-	"prony/internal/file"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/internal/base/files"
+	"prony/record"
 	"prony/internal/telemetry"
 )
 

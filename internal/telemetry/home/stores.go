@@ -13,12 +13,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"prony/internal/clock"
-	"prony/internal/result"
+	"prony/internal/base/clock"
+	"prony/record"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/logstore"
-	"prony/internal/telemetry/metrics"
-	"prony/internal/telemetry/spanstore"
+	"prony/internal/telemetry/logs/store"
+	"prony/internal/telemetry/tsdb"
+	"prony/internal/telemetry/traces/store"
 )
 
 // Stores are what a home keeps things in. Things come in from many goroutines at once.

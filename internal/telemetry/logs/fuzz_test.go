@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/traces"
 )
 
 // FuzzRead wants that no file of records, and nothing that a service writes, ends the program or

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/result"
+	"prony/record"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/traces"
 )
 
 // Classes of kept records. One may be of several.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/traces"
 )
 
 func TestReadFiles(t *testing.T) {

@@ -1,0 +1,399 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/record/metric"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// overheadTable tells what riding along costs: for each target that ran with variants, each
+// variant under each load, as the change against the bare target, paired within blocks. Without
+// variants it has no rows.
+func (sc *Scenario) overheadTable(o Options) Table {
+	column := columnOf("overhead")
+	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
+		column("target", "target", "", print.Left), column("variant", "variant", "", print.Left),
+		column("load", "load", "", print.Left),
+	}}
+	for _, d := range overheads {
+		t.Columns = append(t.Columns, column(d.metric, d.heading, unit.One, print.Right))
+	}
+	for _, bare := range sc.Targets {
+		riders := sc.ridersOf(bare)
+		if len(riders) == 0 {
+			continue
+		}
+		for _, l := range sc.Loads {
+			for _, of := range append([]*Target{bare}, riders...) {
+				t.Rows = append(t.Rows, overheadRow(bare, of, l))
+			}
+		}
+	}
+	if len(t.Rows) > 0 {
+		t.Notes = sc.overheadNotes(o)
+	}
+	return t
+}
+
+// ridersOf are the rows whose ratios refer to a bare one, in the order of their names.
+func (sc *Scenario) ridersOf(bare *Target) []*Target {
+	out := slices.DeleteFunc(slices.Clone(sc.Targets), func(t *Target) bool {
+		return t.Reference != bare.Name || t.Info.Name != bare.Info.Name ||
+			t.Info.Variant == "none" || t.Info.Variant == "" || t.Info.Arm != ""
+	})
+	slices.SortFunc(out, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// overheads are the columns: a change in per cent, or the value itself where none or little of it
+// is the rule and a ratio would say nothing.
+var overheads = []struct {
+	metric, heading string
+	model           string // of loads that have it; empty: all
+	whole           bool   // of the trial, not of a load
+	absolute        func(float64) string
+	print           func(float64) string // of the bare target
+}{
+	{metric.Throughput, "req/s", result.Closed, false, nil, unit.Rate},
+	{"p50", "p50", result.Open, false, nil, unit.Duration},
+	{"p90", "p90", result.Open, false, nil, unit.Duration},
+	{"p99", "p99", result.Open, false, nil, unit.Duration},
+	{metric.CPU, "CPU/req", "", false, nil, unit.Duration},
+	{metric.Allocated, "alloc/req", "", false, nil, unit.Bytes},
+	{metric.HeapAfterGC, "heap after GC", "", false, nil, unit.Bytes},
+	{metric.GCPaused, "GC paused", "", false, unit.Percent, unit.Percent},
+	{metric.RSS, "RSS", "", false, nil, unit.Bytes},
+	{metric.Ready, "ready", "", true, nil, unit.Duration},
+	{metric.SpansEach, "spans/req", "", false, figures, figures},
+}
+
+// overheadRow is a variant, or the bare target itself, under one load.
+func overheadRow(bare, of *Target, l LoadInfo) Row {
+	variant := cmp.Or(of.Info.Variant, "none")
+	row := Row{Name: of.Name, Cells: []Cell{words(bare.Name), words(variant), words(l.Title)}}
+	for _, d := range overheads {
+		load := l.Name
+		if d.whole {
+			load = ""
+		}
+		c := words(unit.Absent)
+		m, ok := of.Metric(load, d.metric)
+		switch {
+		case d.model != "" && d.model != l.Model, !ok, m.Withheld != "", m.Summary.N == 0:
+		case of == bare:
+			c = levelCell(m.Summary, d.print)
+		case d.absolute != nil:
+			c = levelCell(m.Summary, d.absolute)
+		case m.Ratio != nil:
+			c = changeCell(m)
+		}
+		row.Cells = append(row.Cells, c)
+	}
+	return row
+}
+
+func levelCell(s stats.Summary, print func(float64) string) Cell {
+	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+}
+
+// changeCell prints a ratio as a change in per cent with its interval.
+func changeCell(m Metric) Cell {
+	r := m.Ratio
+	c := Cell{Text: change(r.Center), Value: r.Center - 1, Lo: r.Lo - 1, Hi: r.Hi - 1, N: r.N}
+	switch {
+	case !r.HasInterval():
+		c.Text += " (one block)"
+	case Wide(r.Lo, r.Hi):
+		c.Text = tooFewBlocks
+	default:
+		c.Interval = fmt.Sprintf("%s to %s", change(r.Lo), change(r.Hi))
+		c.Text += fmt.Sprintf(" [%s, %s]", points(r.Lo), points(r.Hi))
+	}
+	return c
+}
+
+// change prints a ratio as what it is above or below 1: +12 %, −3.1 %.
+func change(ratio float64) string { return points(ratio) + " %" }
+
+func points(ratio float64) string {
+	p := (ratio - 1) * 100
+	decimals := 1
+	if math.Abs(p) >= 9.95 {
+		decimals = 0
+	}
+	text := fmt.Sprintf("%+.*f", decimals, p)
+	if text == "-0.0" {
+		text = "+0.0" // rounded from below
+	}
+	return strings.Replace(text, "-", "−", 1)
+}
+
+// overheadNotes say how to read the table, and what its loads cannot say.
+func (sc *Scenario) overheadNotes(o Options) []string {
+	notes := []string{fmt.Sprintf("Changes against the same target bare, paired within blocks, "+
+		"with their %g %% interval; the bare target's own values stand above them. An interval "+
+		"that holds 0 shows no difference; unknown is one that spans more than a factor of %d, "+
+		"and more blocks would narrow it.", math.Round(o.Confidence*1000)/10, tooWide)}
+	for _, l := range sc.Loads {
+		for _, t := range sc.Targets {
+			if load := loadOfAny(t, l.Name); load != nil && load.Think != "" {
+				notes = append(notes, fmt.Sprintf("%s is a closed load whose users think: its "+
+					"throughput follows from its response times alone (users / (response + think "+
+					"time)) and says nothing of capacity; and both arms are not offered the same "+
+					"requests, for the slower one is asked less often.", l.Name))
+				break
+			}
+			if l.Model == result.Closed {
+				notes = append(notes, fmt.Sprintf("%s is closed: its req/s is the capacity with "+
+					"so many connections; response times of it wait for the service.", l.Name))
+				break
+			}
+		}
+	}
+	return notes
+}
+
+func loadOfAny(t *Target, name string) *result.Load {
+	for _, r := range t.Used {
+		if l := loadOf(r, name); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+func figures(x float64) string { return unit.Digits(x, 3) }
+
+// toldTable tells what targets sent about themselves, and what became of it: equal services under
+// equal loads should say equally much. Without telemetry it has no rows.
+func (sc *Scenario) toldTable(o Options) Table {
+	column := columnOf("told")
+	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
+		column("target", "target", "", print.Left), column("spans", "spans", unit.One, print.Right),
+		column("points", "metric points", unit.One, print.Right),
+		column("logs", "logs", unit.One, print.Right),
+		column("bytes", "bytes", unit.Octet, print.Right),
+		column("each", "bytes/req", unit.Octet, print.Right),
+		column("refused", "refused", unit.One, print.Right),
+		column("dropped", "not kept", unit.One, print.Right),
+		column("lost", "lost by the sender", unit.One, print.Right),
+		column("home", "home's CPU", unit.One, print.Right),
+	}}
+	sent := false
+	for _, target := range sc.Targets {
+		if trials := telling(target.Used...); len(trials) > 0 {
+			t.Rows = append(t.Rows, toldRow(target.Name, trials, o.Confidence))
+			sent = sent || slices.ContainsFunc(trials, func(r *result.Record) bool {
+				return total(r, "", received) > 0
+			})
+		}
+	}
+	if !sent {
+		t.Rows = nil
+	}
+	partial := sc.partial()
+	for _, r := range sc.Observed {
+		trials := telling(r)
+		if r.Failure != nil {
+			trials = nil
+			partial = append(partial, fmt.Sprintf("%s failed in step %s: %s.", r.Trial,
+				r.Failure.Step, r.Failure.Error))
+		}
+		if r.Failure != nil || len(trials) > 0 {
+			name := RowName(r.Target) + ", observed"
+			t.Rows = append(t.Rows, toldRow(name, trials, o.Confidence))
+		}
+	}
+	if len(t.Rows) > 0 {
+		t.Notes = []string{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
+			"are of OTLP before compression, per request that a load or the warm-up has counted. " +
+			"Not kept: counted, and left out of what can be looked at later. Home's CPU: 100 % " +
+			"is one processor, none of the service's."}
+		t.Notes = append(t.Notes, partial...)
+	}
+	return t
+}
+
+// partial says which trials' telemetry is not whole, and why, each reason once.
+func (sc *Scenario) partial() (notes []string) {
+	var all []*result.Record
+	for _, t := range sc.Targets {
+		all = append(all, t.Trials...)
+	}
+	for _, r := range append(all, sc.Observed...) {
+		if of := r.Telemetry; of != nil && of.Partial != "" && len(notes) < partialMax {
+			notes = append(notes, fmt.Sprintf("Not whole: %s (%s).", r.Trial, of.Partial))
+		}
+	}
+	return notes
+}
+
+// partialMax bounds the notes about telemetry that is not whole.
+const partialMax = 5
+
+// telling are the trials about which the home answered.
+func telling(trials ...*result.Record) []*result.Record {
+	return those(trials, func(r *result.Record) bool {
+		return r.Telemetry != nil && len(r.Telemetry.Signals) > 0
+	})
+}
+
+// toldRow is what these trials say; without any it is absent.
+func toldRow(name string, trials []*result.Record, confidence float64) Row {
+	cell := func(print func(float64) string, of func(*result.Record) float64) Cell {
+		return medianOf(trials, of, print, confidence)
+	}
+	signal := func(name string, of func(result.Signal) int64) func(*result.Record) float64 {
+		return func(r *result.Record) float64 { return float64(total(r, name, of)) }
+	}
+	bytes := signal("", func(s result.Signal) int64 { return s.Bytes })
+	return Row{Name: name, Cells: []Cell{words(name),
+		cell(unit.Whole, signal(result.Spans, received)),
+		cell(unit.Whole, signal(result.Points, received)),
+		cell(unit.Whole, signal(result.Logs, received)),
+		cell(unit.Bytes, bytes),
+		cell(unit.Bytes, func(r *result.Record) float64 { return bytes(r) / asked(r) }),
+		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Refused })),
+		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Dropped })),
+		cell(unit.Whole, lostSpans),
+		cell(unit.Processors, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
+	}}
+}
+
+func received(s result.Signal) int64 { return s.Received }
+
+// total adds up a count over the signals, or takes that of one.
+func total(r *result.Record, name string, of func(result.Signal) int64) (n int64) {
+	for _, s := range r.Telemetry.Signals {
+		if name == "" || s.Name == name {
+			n += of(s)
+		}
+	}
+	return n
+}
+
+// asked are the requests of a trial that were counted.
+func asked(r *result.Record) float64 {
+	n := r.Warmup.Requests
+	for i := range r.Loads {
+		n += r.Loads[i].Done + r.Loads[i].Errors.Total()
+	}
+	return metric.Positive(float64(n))
+}
+
+// lostSpans are those that senders say they dropped; NaN where none of them says.
+func lostSpans(r *result.Record) float64 {
+	sum := math.NaN()
+	for _, v := range r.Telemetry.Voices {
+		if v.LostSpans >= 0 {
+			if math.IsNaN(sum) {
+				sum = 0
+			}
+			sum += float64(v.LostSpans)
+		}
+	}
+	return sum
+}
+
+// partsTable tells what each process of the targets that are systems used under the load that
+// ranks, a row a process; without systems it has no rows. Shares are of what all of them used, so
+// that a glance shows where the time goes.
+func (sc *Scenario) partsTable(o Options) Table {
+	column := columnOf("parts")
+	load := sc.anchor().Name
+	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
+		column("target", "target", "", print.Left), column("process", "process", "", print.Left),
+		column("share", "of its CPU", unit.One, print.Right),
+		column("cpu", "CPU", unit.One, print.Right),
+		column("request", "CPU µs/req", unit.Ns, print.Right),
+		column("rss", "RSS", unit.Octet, print.Right),
+		column("threads", "threads", unit.One, print.Right),
+		column("ready", "ready", unit.Ns, print.Right),
+	}}
+	for _, target := range sc.Targets {
+		trials := target.offers(load)
+		if len(trials) == 0 {
+			continue
+		}
+		for _, p := range trials[0].load.Service.Parts {
+			t.Rows = append(t.Rows, partRow(target.Name, p.Name, trials, o.Confidence))
+		}
+	}
+	if len(t.Rows) > 0 {
+		t.Notes = []string{fmt.Sprintf("Medians of the trials, at %s. CPU: 100 %% is one "+
+			"processor. Ready: from the exec of that process.", load)}
+	}
+	return t
+}
+
+// partRow is one process of one target.
+func partRow(target, name string, trials []offer, confidence float64) Row {
+	cell := func(print func(float64) string, of func(offer, result.Part) float64) Cell {
+		return medianOf(trials, func(o offer) float64 { return of(o, partOf(o.load, name)) },
+			print, confidence)
+	}
+	return Row{Name: target, Cells: []Cell{
+		words(target), words(name),
+		cell(unit.Processors, func(o offer, p result.Part) float64 {
+			all := 0.0
+			for _, other := range o.load.Service.Parts {
+				all += metric.Known(float64(other.CPUNs))
+			}
+			return metric.Known(float64(p.CPUNs)) / all
+		}),
+		cell(unit.Processors, func(o offer, p result.Part) float64 {
+			return metric.Known(float64(p.CPUNs)) / float64(o.load.Service.WindowNs)
+		}),
+		cell(micros(1), func(o offer, p result.Part) float64 {
+			u := o.load.Service
+			return metric.Known(float64(p.CPUNs)) * u.CPUPerRequestNs / float64(u.CPUNs)
+		}),
+		cell(unit.Bytes, func(_ offer, p result.Part) float64 {
+			return metric.Positive(float64(p.RSSBytes))
+		}),
+		cell(unit.Whole, func(_ offer, p result.Part) float64 {
+			return metric.Positive(float64(p.Threads))
+		}),
+		cell(unit.Duration, func(o offer, _ result.Part) float64 {
+			for _, s := range o.record.Processes {
+				if s.Name == name {
+					return metric.Positive(float64(s.ReadyNs))
+				}
+			}
+			return math.NaN()
+		}),
+	}}
+}
+
+// medianOf is a cell with the centre of what the trials say; where none does it is absent.
+func medianOf[T any](trials []T, of func(T) float64, print func(float64) string,
+	confidence float64,
+) Cell {
+	var xs []float64
+	for _, t := range trials {
+		if x := of(t); unit.Known(x) {
+			xs = append(xs, x)
+		}
+	}
+	if len(xs) == 0 {
+		return words(unit.Absent)
+	}
+	return levelCell(stats.Summarize(xs, confidence), print)
+}
+
+func partOf(l *result.Load, name string) result.Part {
+	for _, p := range l.Service.Parts {
+		if p.Name == name {
+			return p
+		}
+	}
+	return result.Part{}
+}

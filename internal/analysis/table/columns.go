@@ -1,0 +1,361 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/record/metric"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// spec is a column with the way to fill it.
+type spec struct {
+	column Column
+	cell   func(*Target) Cell
+	leads  string // the load of which this is the first column: its doubts are footnoted here
+}
+
+// shows is the column of a metric's centre.
+func shows(c Column, load, name string, p printer) spec {
+	return spec{column: c, cell: func(t *Target) Cell { return metricCell(t, load, name, p) }}
+}
+
+// specs lists a scenario's columns: its loads in order, then cost, then start.
+func (sc *Scenario) specs(o Options) []spec {
+	var out []spec
+	for _, l := range sc.Loads {
+		own := sc.closedSpecs
+		switch l.Model {
+		case result.Open:
+			own = sc.openSpecs
+		case result.Capacity:
+			own = sc.servedSpecs
+		}
+		specs := own(l, o)
+		if l.Model != result.Capacity { // the step that decided has nothing that one could want
+			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
+		}
+		specs[0].leads = l.Name
+		out = append(out, specs...)
+	}
+	whole := o.wanted(metric.OfTrial, LoadInfo{}, printer{})
+	if sc.ranAlready() {
+		return append(out, whole...)
+	}
+	if l := sc.anchor(); l.Name != "" {
+		out = slices.Concat(out, sc.costSpecs(l.Name), o.wanted(metric.OfCost, l, printer{}))
+	}
+	return slices.Concat(out, sc.startSpecs(), whole)
+}
+
+// ranAlready says that all targets did: of their cost and start there is nothing to tell.
+func (sc *Scenario) ranAlready() bool {
+	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
+		return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
+			return r.Target.At == ""
+		})
+	})
+}
+
+// closedSpecs: how much was served, and the latency. That of a closed
+// loop waits politely for the service, so it is labelled and gives way first.
+func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
+	out := sc.servedSpecs(l, o)
+	times := scaled(sc.latencyScale(l))
+	for _, p := range []string{"p50", "p99"} {
+		out = append(out, shows(l.column(p, p+" closed", unit.Ns, Extra), l.Name, p, times))
+	}
+	return out
+}
+
+// servedSpecs: how many requests a second, how sure that is, and how it compares.
+func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
+	name := metric.Throughput
+	if l.Model == result.Capacity {
+		name = metric.Capacity
+	}
+	sure := fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
+	out := []spec{
+		{column: l.column(name, "req/s", unit.PerS, Essential),
+			cell: func(t *Target) Cell {
+				c := metricCell(t, l.Name, name, same(unit.Rate))
+				if m, _ := t.Metric(l.Name, name); m.AtLeast > 0 {
+					c.Text = "at least " + unit.Rate(m.AtLeast)
+				}
+				return c
+			}},
+		{column: l.column("interval", sure, unit.One, Essential),
+			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
+	}
+	if sc.Versus != "" {
+		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, unit.One, Detail),
+			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
+	}
+	return out
+}
+
+// column is one of the load's.
+func (l LoadInfo) column(key, heading, base string, weight int) Column {
+	return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
+}
+
+// openSpecs: response times at a given load, and whether that load was kept up with.
+func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
+	var out []spec
+	times := scaled(sc.latencyScale(l))
+	for _, p := range []string{"p50", "p99", "p99.9"} {
+		out = append(out, shows(l.column(p, p, unit.Ns, Essential), l.Name, p, times))
+	}
+	if sc.Versus != "" {
+		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", unit.One, Extra),
+			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
+	}
+	c := l.column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
+	tenths := func(share float64) string { return unit.PercentTo(share, 1) }
+	return append(out, shows(c, l.Name, metric.Achieved, same(tenths)))
+}
+
+// costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
+// is in the heading.
+func (sc *Scenario) costSpecs(load string) []spec {
+	group := "cost at " + load
+	var least []float64
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(load, metric.CPU); ok && m.Withheld == "" {
+			least = append(least, m.Summary.Center/1e3)
+		}
+	}
+	decimals := 1
+	if len(least) > 0 {
+		decimals = min(unit.DecimalsFor(slices.Min(least), 3), 2)
+	}
+	perRequest := printer{micros(decimals), micros(decimals + 1)}
+	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, print.Right, Essential}
+	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, print.Right, Detail}
+	return []spec{shows(cpu, load, metric.CPU, perRequest),
+		shows(rss, load, metric.RSS, same(unit.Bytes))}
+}
+
+// micros prints a time as microseconds, without their unit.
+func micros(decimals int) func(float64) string {
+	return func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
+}
+
+// startSpecs: from the exec until it answered, and from the first load until it was as fast as it
+// would be.
+func (sc *Scenario) startSpecs() []spec {
+	column := func(key, heading, metric string, weight int) spec {
+		c := Column{"start/" + key, "start", "", heading, unit.Ns, print.Right, weight}
+		return shows(c, "", metric, same(unit.Duration))
+	}
+	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
+		column("steady", "steady after", metric.SteadyAt, Extra)}
+}
+
+// achievedWeight lets the column give way where every target kept up: then it says nothing.
+func (sc *Scenario) achievedWeight(l LoadInfo) int {
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(l.Name, metric.Achieved)
+		if ok && m.Withheld == "" && m.Summary.Center < metric.KeptUp {
+			return Essential
+		}
+	}
+	return Extra
+}
+
+// latencyScale is common to all percentiles of a load.
+func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
+	var ns []float64
+	for _, t := range sc.Targets {
+		for _, p := range shown {
+			if m, ok := t.Metric(l.Name, p.Name); ok && m.Withheld == "" {
+				ns = append(ns, m.Summary.Center)
+			}
+		}
+	}
+	return unit.ScaleFor(ns)
+}
+
+// columnOf makes columns of a table that is of one kind and has no groups.
+func columnOf(kind string) func(key, heading, base string, align print.Align) Column {
+	return func(key, heading, base string, align print.Align) Column {
+		return Column{Key: kind + "/" + key, Heading: heading, Unit: base, Align: align}
+	}
+}
+
+// absent is a cell without a number, with the reason as a footnote.
+func absent(why string) Cell {
+	c := words(unit.Absent)
+	c.Notes = []string{why}
+	return c
+}
+
+// words is a cell that is no number.
+func words(text string) Cell {
+	nan := math.NaN()
+	return Cell{Text: text, Value: nan, Lo: nan, Hi: nan}
+}
+
+// printer prints a value, ends those of its interval.
+type printer struct{ value, ends func(float64) string }
+
+func same(print func(float64) string) printer { return printer{print, print} }
+
+func scaled(s unit.Scale) printer { return printer{s.Print, s.Finer().Print} }
+
+// metric is one of a target, or one that says that there is none.
+func (t *Target) metric(load, name string) Metric {
+	if m, ok := t.Metric(load, name); ok {
+		return m
+	}
+	return Metric{Withheld: "no trial of this target offered that load"}
+}
+
+// noInterval says what would give one. The commonest cause, a single trial, is the same for a value
+// and for a ratio, so that both share a footnote.
+func noInterval(n int, warning string) string {
+	if n < 2 {
+		return "no interval from a single trial (raise --blocks)"
+	}
+	return "no interval: " + strings.ReplaceAll(warning, ">=", "≥")
+}
+
+// metricCell prints a metric's centre.
+func metricCell(t *Target, load, name string, p printer) Cell {
+	m := t.metric(load, name)
+	if m.Withheld != "" {
+		return absent(m.Withheld)
+	}
+	s := m.Summary
+	c := levelCell(s, p.value)
+	c.Grade = m.Grade()
+	if m.Doubt != nil && m.Doubt.By > 0 {
+		c.load, c.off = load, m.off()
+	}
+	switch {
+	case !s.HasInterval():
+	case Wide(s.Lo, s.Hi):
+		c.Interval = notKnown
+	default:
+		c.Interval = unit.Between(p.ends(s.Lo), p.ends(s.Hi))
+	}
+	return c
+}
+
+// widthCell prints the interval of a metric as its larger arm relative to the centre.
+func widthCell(t *Target, load, name string) Cell {
+	m := t.metric(load, name)
+	if m.Withheld != "" {
+		return absent(m.Withheld)
+	}
+	s := m.Summary
+	if !s.HasInterval() {
+		return absent(noInterval(s.N, s.Warning))
+	}
+	w := halfWidth(s.Center, s.Lo, s.Hi)
+	c := Cell{Text: "±" + unit.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
+	if Wide(s.Lo, s.Hi) {
+		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
+	} else if s.Warning != "" {
+		c.Notes = []string{s.Warning}
+	}
+	return c
+}
+
+// ratioCell prints target over baseline with its interval.
+func ratioCell(t *Target, load, name string) Cell {
+	nan := math.NaN()
+	if t.Reference == "" {
+		return Cell{Text: "1", Value: 1, Lo: nan, Hi: nan}
+	}
+	m, ok := t.Metric(load, name)
+	if !ok || m.Ratio == nil {
+		why := "no block has a number of both this target and " + t.Reference
+		if m.Withheld != "" {
+			why = m.Withheld
+		}
+		return absent(why)
+	}
+	r := m.Ratio
+	c := Cell{Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
+	if !r.HasInterval() {
+		c.Text = fmt.Sprintf("%.2f", r.Center)
+		c.Notes = []string{noInterval(r.N, r.Warning)}
+		return c
+	}
+	if Wide(r.Lo, r.Hi) {
+		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
+		return c
+	}
+	decimals := 2
+	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
+		decimals = 3
+	}
+	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
+	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
+	if r.Warning != "" {
+		c.Notes = []string{r.Warning}
+	}
+	return c
+}
+
+// tooFewBlocks stands for a number whose interval is Wide; the notes say why, once.
+const tooFewBlocks = "unknown"
+
+// tooWide is the factor between an interval's ends from which on it is no finding: its numbers
+// would be read as one.
+const tooWide = 3
+
+const notKnown = "not known with so few blocks"
+
+var unknownNote = fmt.Sprintf(notKnown+": the interval spans more than a factor of %d (raise "+
+	"--blocks)", tooWide)
+
+// Wide tells whether an interval, of a level or a ratio, says too little to be printed.
+func Wide(lo, hi float64) bool { return hi > tooWide*lo }
+
+// Resolution is the smallest difference that is found, in words: 0.03 is 3 %. One beyond tooWide is
+// none.
+func Resolution(x float64) string {
+	switch {
+	case !unit.Known(x):
+		return unit.Absent
+	case Unfound(x):
+		return tooFewBlocks
+	}
+	return unit.Percent(x)
+}
+
+// Unfound tells whether a difference that is just found is too large to be told as one.
+func Unfound(x float64) bool { return 1+x > tooWide }
+
+// wanted are the columns of a place that the suite asks for, over the metrics of a load; times has
+// the form of those that have none of their own.
+func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []spec) {
+	for _, m := range metric.Columns() {
+		if m.Column.Place != place || !slices.Contains(o.Columns, m.Column.Name) {
+			continue
+		}
+		p := times
+		if m.Column.Print != nil {
+			p = same(m.Column.Print)
+		}
+		c := l.column(m.Column.Name, m.Column.Heading, m.Unit, Detail)
+		switch {
+		case place == metric.OfCost:
+			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"
+		case place == metric.OfTrial && m.Unit == unit.Octet:
+			c.Key, c.Group = "artifact/"+m.Column.Name, "artifact"
+		case place == metric.OfTrial:
+			c.Key, c.Group = "start/"+m.Column.Name, "start"
+		case l.Model == result.Closed && m.Unit == unit.Ns:
+			c.Heading += " closed"
+		}
+		out = append(out, shows(c, l.Name, m.Name, p))
+	}
+	return out
+}

@@ -1,0 +1,361 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// doubt is a footnote in the making: what made trials of one target SUSPECT, INVALID or failed,
+// either as a whole or in one of their loads.
+type doubt struct {
+	load   string // empty: the whole trial
+	grade  string
+	blocks []int // of the trials that it befell
+	trials int   // of the target, all together
+	events []event
+}
+
+// event is one reason in one trial.
+type event struct {
+	block int
+	rule  string
+	seen  observed
+}
+
+func (d *doubt) add(r *result.Record, events []event) {
+	d.blocks = append(d.blocks, r.Block)
+	for _, e := range events {
+		e.block = r.Block
+		d.events = append(d.events, e)
+	}
+}
+
+// mostRules bounds how many rules one footnote names.
+const mostRules = 5
+
+// text says it: "half INVALID in block 3, not in the numbers: delivered (96.2 % sent < 99.0 %)". A
+// rule's blocks are named where they are not all of the footnote's.
+func (d *doubt) text(fate string) string {
+	where := d.where()
+	var parts []string
+	for _, rule := range d.rules() {
+		var seen []observed
+		var blocks []int
+		for _, e := range d.events {
+			if e.rule == rule {
+				seen, blocks = append(seen, e.seen), append(blocks, e.block)
+			}
+		}
+		part := rule
+		if at := blocksText(blocks); d.trials > 1 && " in "+at != where {
+			part += " in " + at
+		}
+		if what := several(seen); what != "" {
+			part += " (" + what + ")"
+		}
+		parts = append(parts, part)
+	}
+	head := strings.TrimSpace(d.load + " " + d.grade)
+	return head + where + fate + ": " + unit.Few(parts, mostRules)
+}
+
+// notes is the text, where there is a reason to say it.
+func (d *doubt) notes(fate string) []string {
+	if len(d.events) == 0 {
+		return nil
+	}
+	return []string{d.text(fate)}
+}
+
+func (d *doubt) where() string {
+	if d.trials < 2 {
+		return ""
+	}
+	return " in " + blocksText(d.blocks)
+}
+
+// rules are the different rules, in the order in which they came up.
+func (d *doubt) rules() []string {
+	return Distinct(d.events, func(e event) string { return e.rule })
+}
+
+// wholeDoubt collects the trials that have a grade as a whole.
+func (t *Target) wholeDoubt(grade string) *doubt {
+	d := &doubt{grade: grade, trials: len(t.Trials)}
+	for _, r := range t.Trials {
+		if wholeGrade(r) == grade {
+			d.add(r, wholeEvents(r, grade))
+		}
+	}
+	return d
+}
+
+func wholeEvents(r *result.Record, grade string) []event {
+	if grade == FailedGrade {
+		step, what := Failure(r)
+		return []event{{rule: step, seen: observed{words: what}}}
+	}
+	if unexplained(r) {
+		return []event{{rule: noFinding}}
+	}
+	return events(r, grade, func(f result.Finding) bool { return ofWhole(r, f) })
+}
+
+// events are a record's findings of one grade, of those that are asked for. What bounds its doubt
+// is said with the numbers that it moves (see Target.doubt).
+func events(r *result.Record, grade string, wanted func(result.Finding) bool) []event {
+	var out []event
+	for _, f := range r.Verdict.Findings {
+		if findingGrade(r, f) == grade && wanted(f) &&
+			(grade != result.Suspect || len(f.Moves) == 0) {
+			out = append(out, event{rule: f.Rule, seen: observe(f, grade == result.Suspect)})
+		}
+	}
+	return out
+}
+
+// loadDoubt collects the trials of which one load has a grade by findings on that load, or on the
+// load that its rate is a share of.
+func (t *Target) loadDoubt(load, grade string) *doubt {
+	d := &doubt{load: load, grade: grade, trials: len(t.Trials)}
+	for _, r := range t.Trials {
+		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
+			continue
+		}
+		own := events(r, grade, func(f result.Finding) bool { return f.Load == load })
+		if grade == result.Invalid {
+			own = append(own, inherited(r, load)...)
+		}
+		if len(own) > 0 {
+			d.add(r, own)
+		}
+	}
+	return d
+}
+
+// inherited is why a load falls with the one that its rate is a share of.
+func inherited(r *result.Record, load string) []event {
+	base := baseOf(r, load)
+	if base == "" {
+		return nil
+	}
+	var rules []string
+	for _, e := range events(r, result.Invalid, func(f result.Finding) bool {
+		return f.Load == base
+	}) {
+		rules = append(rules, e.rule)
+	}
+	if len(rules) == 0 {
+		return nil
+	}
+	words := share(loadOf(r, load).RateOf) + ", INVALID by " + strings.Join(rules, ", ")
+	return []event{{rule: "rate", seen: observed{words: words}}}
+}
+
+// share prints "50% of peak" as "50 % of peak".
+func share(rateOf string) string { return strings.Replace(rateOf, "%", " %", 1) }
+
+// Fates of what a footnote is about.
+const (
+	kept     = ", kept"
+	excluded = ", not in the numbers"
+)
+
+// nameNotes are the footnotes on a target's name: what befell whole trials.
+func (t *Target) nameNotes() []string {
+	var notes []string
+	for _, way := range []struct{ grade, fate string }{
+		{result.Invalid, excluded}, {FailedGrade, excluded}, {result.Suspect, kept},
+	} {
+		notes = append(notes, t.wholeDoubt(way.grade).notes(way.fate)...)
+	}
+	return append(append(notes, t.remarks()...), t.Method...)
+}
+
+// remarks say what is no doubt about a number, with the loads that it was seen in. Of each rule the
+// first trial has the word.
+func (t *Target) remarks() (notes []string) {
+	var rules []string
+	for _, r := range t.Trials {
+		for _, f := range r.Verdict.Findings {
+			if !f.Remark || slices.Contains(rules, f.Rule) {
+				continue
+			}
+			rules = append(rules, f.Rule)
+			var loads []string
+			for _, g := range r.Verdict.Findings {
+				if g.Rule == f.Rule && g.Remark {
+					loads = append(loads, g.Load)
+				}
+			}
+			notes = append(notes, fmt.Sprintf("%s: %s (%s)", strings.Join(loads, ", "), f.Observed,
+				f.Hint))
+		}
+	}
+	return notes
+}
+
+// loadNotes are the footnotes on the first of a load's numbers.
+func (t *Target) loadNotes(load string) []string {
+	var notes []string
+	if len(t.offers(load)) > 0 {
+		notes = t.loadDoubt(load, result.Invalid).notes(excluded)
+	}
+	return append(notes, t.loadDoubt(load, result.Suspect).notes(kept)...)
+}
+
+// lost says why no number can be made of a load that was offered.
+func (t *Target) lost(load string) string {
+	if why := t.loadDoubt(load, result.Invalid).notes(""); len(why) > 0 {
+		return why[0]
+	}
+	return "every trial that offered " + load + " is INVALID"
+}
+
+// endings says why a target has no number at all.
+func (t *Target) endings() []string {
+	var notes []string
+	for _, grade := range []string{result.Invalid, FailedGrade} {
+		notes = append(notes, t.wholeDoubt(grade).notes("")...)
+	}
+	for _, load := range loadNames(t.Trials) {
+		notes = append(notes, t.loadDoubt(load, result.Invalid).notes("")...)
+	}
+	return notes
+}
+
+// blocksText lists blocks, with a dash where three or more follow each other: "blocks 1–3, 5".
+func blocksText(blocks []int) string {
+	sorted := slices.Clone(blocks)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	if len(sorted) == 1 {
+		return fmt.Sprintf("block %d", sorted[0])
+	}
+	var parts []string
+	for i := 0; i < len(sorted); {
+		end := i
+		for end+1 < len(sorted) && sorted[end+1] == sorted[end]+1 {
+			end++
+		}
+		if end-i < 2 {
+			parts = append(parts, fmt.Sprint(sorted[i]))
+			i++
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d–%d", sorted[i], sorted[end]))
+		i = end + 1
+	}
+	return "blocks " + strings.Join(parts, ", ")
+}
+
+// observed is what a finding saw, taken apart so that several can be told in few words.
+type observed struct {
+	words string  // "31.5 %", or all that was recorded where there is no number to compare
+	sign  string  // ">" or "<": on which side of the limit it is; empty when that cannot be said
+	limit string  // "2.0 %"; empty when the limit is no quantity ("steady", "none")
+	over  float64 // how many times the limit, or the limit how many times it; from 1
+}
+
+// observe takes a finding apart. Brief words are the number alone, which suffices for a doubt; what
+// excludes a number is told as the rule recorded it.
+func observe(f result.Finding, brief bool) observed {
+	o := observed{words: f.Observed}
+	limit, ok := amountOf(f.Limit)
+	if !ok || limit.text != strings.TrimSpace(f.Limit) {
+		return o
+	}
+	o.limit = limit.text
+	seen := f.Observed
+	if _, worth, found := strings.Cut(seen, "worth "); found {
+		seen = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+	}
+	for _, text := range amountIn.FindAllString(seen, -1) {
+		q, ok := amountOf(text)
+		if !ok || q.unit != limit.unit {
+			continue
+		}
+		if brief {
+			o.words = q.text
+		}
+		switch {
+		case q.value > limit.value:
+			o.sign, o.over = ">", q.value/limit.value
+		case q.value < limit.value:
+			o.sign, o.over = "<", limit.value/q.value
+		}
+		break
+	}
+	return o
+}
+
+// text prints it with its limit, "31.5 % > 2.0 %".
+func (o observed) text() string {
+	switch {
+	case o.limit == "":
+		return o.words
+	case o.sign == "": // beyond the limit by less than is printed, or no number of its kind
+		return strings.TrimPrefix(o.words+", limit "+o.limit, ", ")
+	}
+	return o.words + " " + o.sign + " " + o.limit
+}
+
+// several prints what one rule saw in several trials: the worst where numbers compare, else the
+// first as an example.
+func several(all []observed) string {
+	worst := all[0]
+	same, comparable := true, true
+	for _, o := range all {
+		same = same && o.text() == worst.text()
+		comparable = comparable && o.sign != "" && o.sign == all[0].sign
+	}
+	if same {
+		return worst.text()
+	}
+	if !comparable {
+		return "e.g. " + all[0].text()
+	}
+	for _, o := range all {
+		if o.over > worst.over {
+			worst = o
+		}
+	}
+	return "at worst " + worst.text()
+}
+
+// amount is a number with its unit.
+type amount struct {
+	text  string
+	value float64
+	unit  string // "%", "/s", "s" or empty
+}
+
+// amountIn finds numbers with the units that rules print, durations as Go prints them.
+var amountIn = pattern.New(
+	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
+
+// amountOf reads the first amount in a text.
+func amountOf(text string) (amount, bool) {
+	found := amountIn.FindString(text)
+	number, unit := found, ""
+	for _, u := range []string{"%", "/s"} {
+		if n, ok := strings.CutSuffix(found, u); ok {
+			number, unit = strings.TrimSpace(n), u
+		}
+	}
+	if v, err := strconv.ParseFloat(number, 64); err == nil && !math.IsInf(v, 0) {
+		return amount{found, v, unit}, true
+	}
+	if d, err := time.ParseDuration(found); err == nil {
+		return amount{found, d.Seconds(), "s"}, true
+	}
+	return amount{}, false
+}

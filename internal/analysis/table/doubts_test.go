@@ -1,0 +1,376 @@
+package table
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// finding is one on a load (empty: the whole trial).
+func finding(grade, load, rule, observed, limit string) result.Finding {
+	return result.Finding{Rule: rule, Load: load, Grade: grade, Observed: observed, Limit: limit}
+}
+
+func invalid(load string) result.Finding {
+	return finding(result.Invalid, load, "errors", "7 went wrong", "0.1 %")
+}
+
+func suspect(load string) result.Finding {
+	return finding(result.Suspect, load, "run delay", "4.4 % of the window", "2.0 %")
+}
+
+// judged gives a record findings, and the worst of their grades.
+func judged(r result.Record, findings ...result.Finding) result.Record {
+	r.Verdict = result.Verdict{Grade: result.Valid, Findings: findings}
+	for _, f := range findings {
+		r.Verdict.Grade = worse(r.Verdict.Grade, f.Grade)
+	}
+	return r
+}
+
+// three are trials of one target in three blocks: values 1, 100, 3 in some unit of each metric. The
+// median of all three is 3, that without the second block 2.
+func three() []result.Record {
+	var records []result.Record
+	for i, x := range []int64{1, 100, 3} {
+		r := with(trial("a", i+1, float64(x)), 5000, x*1e6)
+		r.Loads[0].Service.CPUPerRequestNs = float64(x)
+		r.Start.ReadyNs = x
+		records = append(records, r)
+	}
+	return records
+}
+
+// TestWhatFalls: a load that is INVALID takes its own numbers with it and no others; cost and start
+// go with the closed load, an open load with the closed one that its rate is a share of.
+func TestWhatFalls(t *testing.T) {
+	check := func(name string, second func(*result.Record), peak, half, start float64) {
+		t.Helper()
+		records := three()
+		second(&records[1])
+		study := analyze(records, Options{})
+		target := study.Scenarios[0].Targets[0]
+		for _, m := range []struct {
+			load, metric string
+			want         float64
+		}{
+			{"peak", metric.Throughput, peak}, {"peak", metric.CPU, peak},
+			{"half", "p50", half * 1e6}, {"half", "p99", half * 2e6}, {"", metric.Ready, start},
+		} {
+			got, ok := target.Metric(m.load, m.metric)
+			if !ok || got.Summary.Center != m.want {
+				t.Errorf("%s: %s of %q is %v (%s), wanted %v", name, m.metric, m.load,
+					got.Summary.Center, got.Withheld, m.want)
+			}
+		}
+	}
+	findings := func(fs ...result.Finding) func(*result.Record) {
+		return func(r *result.Record) { *r = judged(*r, fs...) }
+	}
+	const all, two = 3, 2
+	check("nothing", findings(), all, all, all)
+	check("half", findings(invalid("half")), all, two, all)
+	check("half beside a doubt on peak", findings(suspect("peak"), invalid("half")), all, two, all)
+	check("peak, and half is a share of it", findings(invalid("peak")), two, two, two)
+	check("peak is in doubt only", findings(suspect("peak"), suspect("half")), all, all, all)
+	check("peak, and half has a rate of its own", func(r *result.Record) {
+		*r = judged(*r, invalid("peak"))
+		r.Loads[1].RateOf = ""
+	}, two, all, two)
+	check("peak, and half is a share of another", func(r *result.Record) {
+		*r = judged(*r, invalid("peak"))
+		r.Loads[1].RateOf = "50% of speak"
+	}, two, all, two)
+	check("peak, and it is open", func(r *result.Record) {
+		*r = judged(*r, invalid("peak"))
+		r.Loads[0].Model = result.Open // the scenario's is that of the first block
+	}, two, all, two)
+	check("the trial", findings(invalid("")), two, two, two)
+	check("a load that the record has not", findings(invalid("ramp")), two, two, two)
+	check("failed", func(r *result.Record) { r.Outcome = result.Failed }, two, two, two)
+	check("INVALID, and no finding says so", func(r *result.Record) {
+		*r = judged(*r, suspect("peak"))
+		r.Verdict.Grade = result.Invalid
+	}, two, two, two)
+	check("a finding without a grade has the trial's", func(r *result.Record) {
+		r.Verdict = result.Verdict{Grade: result.Invalid,
+			Findings: []result.Finding{{Rule: "errors", Load: "half"}}}
+	}, all, two, all)
+}
+
+// TestInvalidLoadIsSaid: what is withheld says which load of which block and why, and the trial
+// counts as INVALID.
+func TestInvalidLoadIsSaid(t *testing.T) {
+	capacity := finding(result.Invalid, "half", "capacity", "backlog grows by 80/s", "52/s")
+	check := func(name string, records []result.Record, key, text, note string) {
+		t.Helper()
+		tab := only(t, sheetOf(records, Options{}))
+		c := find(t, tab, "a", key)
+		if c.Text != text || notes(tab, c) != note {
+			t.Errorf("%s: %s is %s: %q, wanted %s: %q", name, key, c.Text, notes(tab, c), text,
+				note)
+		}
+	}
+	one := []result.Record{judged(with(trial("a", 1, 1000), 5000, 1e6), capacity)}
+	const why = "half INVALID: capacity (backlog grows by 80/s > 52/s)"
+	for _, key := range []string{"half/p50", "half/p99", "half/p99.9", "half/achieved"} {
+		check("one trial", one, key, unit.Absent, why)
+	}
+	check("one trial", one, "peak/throughput", "1.00k", "")
+
+	some := three()
+	some[1] = judged(some[1], capacity)
+	check("one of three", some, "half/p50", "2.0 ms",
+		"half INVALID in block 2, not in the numbers: capacity (backlog grows by 80/s > 52/s)")
+	check("one of three", some, "half/p99", "4.0 ms", "")
+	check("one of three", some, "peak/throughput", "3.00", "")
+	s := sheetOf(some, Options{})
+	if !slices.Equal(s.Verdicts, []Tally{
+		{result.Valid, 2, ""}, {result.Suspect, 0, ""}, {result.Invalid, 1, "capacity"},
+	}) {
+		t.Errorf("tallies %+v", s.Verdicts)
+	}
+
+	share := three()
+	share[1] = judged(share[1], invalid("peak"))
+	check("a share of it", share, "half/p50", "2.0 ms", "half INVALID in block 2, not in the "+
+		"numbers: rate (50 % of peak, INVALID by errors)")
+	check("a share of it", share, "peak/throughput", "2.00",
+		"peak INVALID in block 2, not in the numbers: errors (7 went wrong, limit 0.1 %)")
+
+	all := three()
+	for i := range all {
+		all[i] = judged(all[i], invalid([]string{"half", "peak", "half"}[i]))
+	}
+	check("all", all, "half/p50", unit.Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
+		"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)")
+	for i := range all {
+		all[i] = judged(all[i], invalid("peak"))
+	}
+	tab := only(t, sheetOf(all, Options{}))
+	const span = "no good trial: peak INVALID in blocks 1–3: errors (7 went wrong, limit 0.1 %); " +
+		"half INVALID in blocks 1–3: rate (50 % of peak, INVALID by errors)"
+	if tab.Rows[0].Span != span {
+		t.Errorf("no load is left: %q", tab.Rows[0].Span)
+	}
+}
+
+// TestLostPeak: a target without a good closed load has no tier, no cost and no start, and keeps
+// the latency at a rate of its own.
+func TestLostPeak(t *testing.T) {
+	records := rates("b", 10, 11, 12)
+	for _, r := range three() {
+		r = judged(r, invalid("peak"))
+		r.Loads[1].RateOf = ""
+		records = append(records, r)
+	}
+	tab := only(t, sheetOf(records, Options{Baseline: "b"}))
+	if names(tab) != "b a" || tab.Rows[1].Tier != 0 {
+		t.Errorf("rows %s, tier %d", names(tab), tab.Rows[1].Tier)
+	}
+	const why = "peak INVALID in blocks 1–3: errors (7 went wrong, limit 0.1 %)"
+	for _, key := range []string{
+		"peak/throughput", "peak/interval", "peak/ratio", "cost/cpu", "cost/rss", "start/ready",
+	} {
+		if c := find(t, tab, "a", key); c.Text != unit.Absent || notes(tab, c) != why {
+			t.Errorf("%s is %s: %q", key, c.Text, notes(tab, c))
+		}
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(tab.Footnotes), func(note string) bool {
+		return strings.Count(note, why) != 1
+	})); n != 1 {
+		t.Errorf("the note stands %d times", n)
+	}
+	if c := find(t, tab, "a", "half/p50"); c.Text != "3.0 ms" {
+		t.Errorf("half/p50 is %s: %q", c.Text, notes(tab, c))
+	}
+}
+
+// TestOpenOnlyLost: a target that lost the load that ranks does not change what ranks the others,
+// though its other load keeps it in the table.
+func TestOpenOnlyLost(t *testing.T) {
+	var records []result.Record
+	for _, name := range []string{"a", "b"} {
+		for block := 1; block <= 2; block++ {
+			r := with(with(trial(name, block, 1), 5000, 1e6), 5000, 1e6)
+			r.Loads = r.Loads[1:]
+			r.Loads[1].Name = "more"
+			if name == "b" {
+				r = judged(r, invalid("half"))
+			}
+			records = append(records, r)
+		}
+	}
+	sc := analyze(records, Options{}).Scenarios[0]
+	if sc.Ranking.Metric != "p99" || sc.Targets[1].Name != "b" || sc.Targets[1].Tier != 0 {
+		t.Errorf("ranking %+v, last %s in tier %d", sc.Ranking, sc.Targets[1].Name,
+			sc.Targets[1].Tier)
+	}
+}
+
+// A remark, as that a counter could not be read, is said with the target, once, and is no doubt.
+func TestRemark(t *testing.T) {
+	records := three()
+	for i := range records {
+		f := finding(result.Valid, "peak", "unasked", "db is not known: refused", "a counter")
+		f.Hint, f.Remark = "nobody has seen", true
+		g := f
+		g.Load = "half"
+		records[i] = judged(records[i], f, g)
+	}
+	study := analyze(records, Options{})
+	tab := only(t, study.Sheet())
+	const want = "peak, half: db is not known: refused (nobody has seen)"
+	if got := notes(tab, find(t, tab, "a", "target")); got != want {
+		t.Errorf("%q, wanted %q", got, want)
+	}
+}
+
+// TestDoubtsOnTheirLoad: a doubt is noted at the load it concerns, and its dots are that load's.
+func TestDoubtsOnTheirLoad(t *testing.T) {
+	records := three()
+	records[1] = judged(records[1], suspect("half"))
+	records[2] = judged(records[2], finding(result.Suspect, "", "warm-up",
+		"not steady after 5s", "steady"))
+	study := analyze(records, Options{})
+	tab := only(t, study.Sheet())
+	for key, want := range map[string]string{
+		"target":          "SUSPECT in block 3, kept: warm-up (not steady after 5s)",
+		"peak/throughput": "",
+		"half/p50":        "half SUSPECT in block 2, kept: run delay (4.4 % > 2.0 %)",
+		"half/p99":        "",
+		"cost/cpu":        "",
+	} {
+		if got := notes(tab, find(t, tab, "a", key)); got != want {
+			t.Errorf("%s: %q, wanted %q", key, got, want)
+		}
+	}
+	grades := func(load, metric string) (words []string) {
+		m, _ := study.Scenarios[0].Targets[0].Metric(load, metric)
+		for _, p := range m.Points {
+			words = append(words, p.Verdict)
+		}
+		return words
+	}
+	const v, s = result.Valid, result.Suspect
+	if got := grades("peak", metric.Throughput); !slices.Equal(got, []string{v, v, s}) {
+		t.Errorf("dots of peak %v", got)
+	}
+	if got := grades("half", "p50"); !slices.Equal(got, []string{v, s, s}) {
+		t.Errorf("dots of half %v", got)
+	}
+}
+
+// TestObserve: what rules record, in few words; an INVALID finding keeps its words.
+func TestObserve(t *testing.T) {
+	for _, row := range []struct{ observed, limit, brief, full string }{
+		// The second number was held to the limit, not the first.
+		{"64438 answers, worth 200 independent ones", "381", "200 < 381",
+			"64438 answers, worth 200 independent ones < 381"},
+		{"12 answers", "381", "12 < 381", "12 answers < 381"},
+		{"31.5 % of the window", "2.0 %", "31.5 % > 2.0 %", "31.5 % of the window > 2.0 %"},
+		{"96.2 % sent", "99.0 %", "96.2 % < 99.0 %", "96.2 % sent < 99.0 %"},
+		{"p99 2.959ms", "1.606ms", "2.959ms > 1.606ms", "p99 2.959ms > 1.606ms"},
+		{"p99 1m2.5s", "850ms", "1m2.5s > 850ms", "p99 1m2.5s > 850ms"},
+		{"p99 1.2ms", "220µs", "1.2ms > 220µs", "p99 1.2ms > 220µs"}, // 1200 µs
+		{"backlog grows by 80/s", "52/s", "80/s > 52/s", "backlog grows by 80/s > 52/s"},
+		{"300 answers", "381", "300 < 381", "300 answers < 381"},
+		// 2.04 of 2.00: the excess is less than is printed.
+		{"2.0 % of the window", "2.0 %", "2.0 %, limit 2.0 %", "2.0 % of the window, limit 2.0 %"},
+		// No number of the limit's unit, or no limit that is a number.
+		{"7 of 500 wrong", "0.1 %", "7 of 500 wrong, limit 0.1 %", "7 of 500 wrong, limit 0.1 %"},
+		{"not steady after 5s", "steady", "not steady after 5s", "not steady after 5s"},
+		{"no good answer", "at least 1", "no good answer", "no good answer"},
+		{"", "", "", ""},
+	} {
+		f := result.Finding{Observed: row.observed, Limit: row.limit}
+		if got := observe(f, true).text(); got != row.brief {
+			t.Errorf("%q of %q in brief: %q, wanted %q", row.observed, row.limit, got, row.brief)
+		}
+		if got := observe(f, false).text(); got != row.full {
+			t.Errorf("%q of %q: %q, wanted %q", row.observed, row.limit, got, row.full)
+		}
+	}
+}
+
+// TestSeveral: of what one rule saw in several trials, the worst by its own limit.
+func TestSeveral(t *testing.T) {
+	check := func(want string, seen ...string) {
+		t.Helper()
+		var all []observed
+		for _, s := range seen {
+			value, limit, _ := strings.Cut(s, " of ")
+			all = append(all, observe(result.Finding{Observed: value, Limit: limit}, true))
+		}
+		if got := several(all); got != want {
+			t.Errorf("%q: %q, wanted %q", seen, got, want)
+		}
+	}
+	check("4.0 % > 2.0 %", "4.0 % of 2.0 %", "4.0 % of 2.0 %")
+	check("at worst 6.0 % > 2.0 %", "4.0 % of 2.0 %", "6.0 % of 2.0 %", "5.0 % of 2.0 %")
+	check("at worst 90 < 99", "98 of 99", "90 of 99")
+	check("at worst 1ms > 100µs", "2ms of 1ms", "1ms of 100µs") // 2 times, 10 times
+	check("e.g. one wrong", "one wrong of none", "two wrong of none")
+	check("e.g. 5 > 4", "5 of 4", "3 of 4") // on both sides: neither is the worse
+}
+
+// TestTools: the versions that can move a number of a target that is present, each once.
+func TestTools(t *testing.T) {
+	check := func(want string, targets ...result.Target) {
+		t.Helper()
+		var records []result.Record
+		for i, target := range targets {
+			r := trial("x", i+1, 1)
+			r.Target = target
+			r.Provenance.Tools = map[string]string{
+				"cargo": "1.95.0", "go": "go1.26.8", "java": "openjdk 25.0.3 2026-10-20",
+				"mvn": "3.8.7", "native-image": "25", "node": "v20.20.2", "npm": "11.19.1",
+				"python": "Python 3.11.7", "ruby": "unknown",
+			}
+			records = append(records, r)
+		}
+		s := sheetOf(records, Options{})
+		if s.Tools != want {
+			t.Errorf("tools %q, wanted %q", s.Tools, want)
+		}
+		if strings.Contains(s.Head, "25.0.3") || strings.Contains(s.Head, "1.26.8") {
+			t.Errorf("the head names tools: %q", s.Head)
+		}
+	}
+	target := func(language, runtime string) result.Target {
+		return result.Target{Name: language, Language: language, Runtime: runtime}
+	}
+	check("go 1.26.8", target("Go", "native"), target("Go", "native"))
+	check("cargo 1.95.0, java 25.0.3", target("Rust", "native"), target("Java", "jvm"))
+	check("java 25.0.3, native-image 25", target("Java", "native"))
+	check("java 25.0.3", target("Kotlin", "jvm"))
+	check("node 20.20.2, python 3.11.7", target("Python", "cpython"), target("JavaScript", "node"))
+	check("", target("Ruby", "cruby"))
+}
+
+// TestLoadGrade: what JSON and the page say of one load.
+func TestLoadGrade(t *testing.T) {
+	r := judged(three()[0], suspect("peak"), invalid("half"))
+	if a, b := LoadGrade(&r, "peak"), LoadGrade(&r, "half"); a != result.Suspect ||
+		b != result.Invalid || Grade(&r) != result.Invalid {
+		t.Errorf("peak %s, half %s, trial %s", a, b, Grade(&r))
+	}
+	// A share of peak bears what makes peak INVALID, and not its mere doubts.
+	r = judged(three()[0], suspect("peak"), invalid("peak"))
+	if fs := Bearing(&r, "half"); len(fs) != 1 || fs[0].Rule != "errors" {
+		t.Errorf("bearing on half: %+v", fs)
+	}
+	r.Verdict = result.Verdict{}
+	if got := LoadGrade(&r, "half"); got != result.Suspect {
+		t.Errorf("unjudged: %s", got)
+	}
+	m := lostMetric(metric.Metric{Name: "x", Unit: unit.Ns}, "why")
+	if !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
+		t.Errorf("lost metric %+v", m)
+	}
+}

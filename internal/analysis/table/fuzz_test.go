@@ -1,0 +1,34 @@
+package table
+
+import (
+	"math"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/record"
+)
+
+// FuzzDecode wants that no histogram of a record ends the program, or becomes a number that is
+// none.
+func FuzzDecode(f *testing.F) {
+	h := hdrhistogram.New(1, 1e9, 2)
+	if err := h.RecordValue(1234); err != nil {
+		f.Fatal(err)
+	}
+	good, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(good))
+	f.Add(string(good[:len(good)/2]))
+	f.Add("")
+	f.Add("HISTFAAAAAB4nA==")
+	f.Fuzz(func(t *testing.T, text string) {
+		d := result.Dist{Count: 1, P50Ns: 5, HDR: text}
+		q := quantile(d, decode(d), 0.5)
+		if math.IsNaN(q) != damaged(d) || math.IsInf(q, 0) { // what is damaged has no number
+			t.Errorf("%g of %q", q, text)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// Doubt is what can have moved a metric by more than it is uncertain by itself.
+type Doubt struct {
+	By    float64  `json:"by,omitempty"` // at most, as a share of it; 0: nobody can say
+	Rules []string `json:"rules"`        // what did, the most first
+}
+
+// Grade is VALID, SUSPECT, or empty where there is no number.
+func (m *Metric) Grade() string {
+	switch {
+	case m.Withheld != "":
+		return ""
+	case m.Doubt != nil:
+		return result.Suspect
+	}
+	return result.Valid
+}
+
+// doubt weighs what the findings of a metric's trials say against its interval, or the resolution
+// that was asked for where that is more. What a finding bounds is shared by all trials, so that the
+// mean of the bounds is the bound of their middle; what nobody can bound counts where it is.
+func (t *Target) doubt(m *Metric) {
+	m.Doubt = nil
+	if m.Withheld != "" || len(m.Points) == 0 {
+		return
+	}
+	limit := 0.0
+	by := map[string]float64{}
+	var rules, unbounded []string
+	for _, p := range m.Points {
+		at := slices.IndexFunc(t.Trials, func(r *result.Record) bool { return r.Trial == p.Trial })
+		if at < 0 {
+			continue
+		}
+		r := t.Trials[at]
+		limit = max(limit, r.Verdict.Resolves())
+		for _, f := range t.bearing(r, m.Load) {
+			for _, move := range f.Moves {
+				if move.Number == m.Name {
+					rules = append(rules, f.Rule)
+					by[f.Rule] += move.By / float64(len(m.Points))
+				}
+			}
+			if len(f.Moves) == 0 && findingGrade(r, f) == result.Suspect && !m.before(f) {
+				unbounded = append(unbounded, f.Rule)
+			}
+		}
+	}
+	if s := m.Summary; s.HasInterval() && s.Center != 0 {
+		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
+	}
+	rules = AddNew(nil, rules...)
+	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(by[b], by[a]) })
+	sum := 0.0
+	for _, rule := range rules {
+		sum += by[rule]
+	}
+	d := Doubt{Rules: AddNew(nil, unbounded...)}
+	for rest, i := sum, 0; rest > limit && i < len(rules); i++ {
+		d.By, d.Rules = sum, AddNew(d.Rules, rules[i])
+		rest -= by[rules[i]]
+	}
+	if len(d.Rules) > 0 {
+		m.Doubt = &d
+	}
+}
+
+// before tells whether a number was known before what a finding is about: a start has ended, and an
+// artifact was built, before the service was warmed up.
+func (m *Metric) before(f result.Finding) bool {
+	warmed := []string{metric.SteadyAt, metric.TimeToPeak, metric.WarmupCost}
+	return f.Rule == "warm-up" && m.Load == "" && !slices.Contains(warmed, m.Name)
+}
+
+// bearing is what bears on a load of a record; on what is of the whole trial, the trial's own.
+func (t *Target) bearing(r *result.Record, load string) []result.Finding {
+	if load != "" {
+		return Bearing(r, load)
+	}
+	return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
+		return !ofWhole(r, f)
+	})
+}
+
+// Numbers counts those that a table shows, by their grade.
+type Numbers struct {
+	Valid   int `json:"valid"`
+	Suspect int `json:"suspect"`
+}
+
+func (n *Numbers) count(rows []Row) {
+	for _, row := range rows {
+		for _, c := range row.Cells {
+			switch c.Grade {
+			case result.Valid:
+				n.Valid++
+			case result.Suspect:
+				n.Suspect++
+			}
+		}
+	}
+}
+
+// doubts says of a row's numbers, load by load, how far they may be off: "half may be off: p99 by
+// up to 40 % (lag), mean by up to 12 % (lag)".
+func (r *Row) doubts() (out []string) {
+	load := ""
+	for _, c := range r.Cells {
+		switch {
+		case c.off == "":
+		case len(out) > 0 && c.load == load:
+			out[len(out)-1] += ", " + c.off
+		default:
+			load = c.load
+			out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+c.off)
+		}
+	}
+	return out
+}
+
+// off says how far a metric may be, and by what: "p99 by up to 40 % (lag)".
+func (m *Metric) off() string {
+	name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
+	return fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
+		strings.Join(m.Doubt.Rules, ", "))
+}
+
+// atMost prints a bound; beyond twice the number it says only that.
+func atMost(by float64) string {
+	if by > 2 {
+		return "more than twice its size"
+	}
+	return unit.Percent(math.Ceil(1000*by) / 1000)
+}

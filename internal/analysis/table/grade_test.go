@@ -1,0 +1,100 @@
+package table
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/record/metric"
+	"prony/record"
+)
+
+// moved is a finding with a bound on the throughput of peak.
+func moved(rule string, by float64) result.Finding {
+	return result.Finding{Rule: rule, Load: "peak", Grade: result.Valid, Observed: "some",
+		Moves: []result.Move{{Number: metric.Throughput, By: by}}}
+}
+
+// TestDoubt: a number is doubted where the mean of its trials' bounds is more than its own interval
+// and the resolution, by those rules without which it would not be.
+func TestDoubt(t *testing.T) {
+	const interval = 0.05 // of 100, 101 and 102, at most
+	check := func(name string, want []string, by float64, findings ...[]result.Finding) {
+		t.Helper()
+		records := rates("a", 100, 101, 102)
+		for i := range findings {
+			records[i].Verdict = result.Verdict{Grade: result.Valid, Findings: findings[i]}
+		}
+		study := analyze(records, Options{})
+		m, _ := study.Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
+		if w := halfWidth(m.Summary.Center, m.Summary.Lo, m.Summary.Hi); w > interval {
+			t.Fatalf("%s: the interval is ±%.4f", name, w)
+		}
+		var rules []string
+		got := 0.0
+		if m.Doubt != nil {
+			rules, got = m.Doubt.Rules, m.Doubt.By
+		}
+		if !slices.Equal(rules, want) || got < by-1e-9 || got > by+1e-9 {
+			t.Errorf("%s: %q by %.4f, want %q by %.4f", name, rules, got, want, by)
+		}
+		sheet := study.Sheet()
+		suspect := 0
+		if len(want) > 0 {
+			suspect = 1
+		}
+		if sheet.Numbers.Suspect != suspect || sheet.Numbers.Valid == 0 && suspect == 0 {
+			t.Errorf("%s: numbers %+v", name, sheet.Numbers)
+		}
+		said := strings.Join(sheet.Tables[0].Footnotes, "\n")
+		if by > 0 && !strings.Contains(said, "peak may be off: req/s by up to ") {
+			t.Errorf("%s: footnotes %q", name, said)
+		}
+	}
+	one := func(fs ...result.Finding) []result.Finding { return fs }
+	drift, steal := moved("drift", 0.09), moved("steal", 0.06)
+	check("nothing", nil, 0)
+	check("one of three", nil, 0, one(drift))
+	check("the same in all", []string{"drift"}, 0.09, one(drift), one(drift), one(drift))
+	check("below the interval", nil, 0, one(moved("drift", 0.025)), one(moved("drift", 0.025)))
+	check("two together, either alone too much", []string{"drift", "steal"}, 0.15,
+		one(drift, steal), one(drift, steal), one(drift, steal))
+	check("two together, and one is enough", []string{"drift"}, 0.11,
+		one(drift, moved("steal", 0.02)), one(drift, moved("steal", 0.02)),
+		one(drift, moved("steal", 0.02)))
+	open := result.Finding{Rule: "limits", Grade: result.Suspect, Observed: "not in force: all"}
+	check("what nobody bounds", []string{"limits"}, 0, one(open))
+	other := moved("lag", 0.5)
+	other.Moves[0].Number = "p99"
+	check("another number", nil, 0, one(other), one(other), one(other))
+	// A suite that asks for no more than 20 % gets it.
+	records := rates("a", 100, 101, 102)
+	for i := range records {
+		records[i].Verdict = result.Verdict{Grade: result.Valid, Resolution: 0.2,
+			Findings: one(drift, steal)}
+	}
+	m, _ := analyze(records, Options{}).Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
+	if m.Doubt != nil {
+		t.Errorf("with a resolution of 20 %%: %+v", *m.Doubt)
+	}
+}
+
+// A warm-up that did not end moves no start, which was over before it.
+func TestWarmUpDoubtsNoStart(t *testing.T) {
+	records := rates("a", 100, 101, 102)
+	for i := range records {
+		records[i].Start = result.Start{ReadyNs: 30e6 + int64(i)}
+		records[i].Warmup = result.Warmup{SteadyAtNs: 1e9 + int64(i), Steady: true}
+		records[i].Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
+			{Rule: "warm-up", Grade: result.Suspect, Observed: "some"}}}
+	}
+	target := analyze(records, Options{}).Scenarios[0].Targets[0]
+	ready, _ := target.Metric("", metric.Ready)
+	if ready.Withheld != "" || ready.Grade() != result.Valid {
+		t.Errorf("ready is %s (%s), and was over before the warm-up", ready.Grade(), ready.Withheld)
+	}
+	steady, _ := target.Metric("", metric.SteadyAt)
+	if steady.Withheld != "" || steady.Grade() != result.Suspect {
+		t.Errorf("the steady state is %s (%s)", steady.Grade(), steady.Withheld)
+	}
+}

@@ -1,0 +1,510 @@
+package table
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// aspect is a part of the method that must be equal for numbers to be comparable. The idea is
+// benchstat's: when a cell silently averages unlike runs, a footnote names what varies in it.
+type aspect struct {
+	name string
+	of   func(*result.Record) string
+}
+
+// aspects are what any two compared trials must share.
+var aspects = []aspect{
+	{"planHash", func(r *result.Record) string { return unit.Hash(r.Provenance.PlanHash) }},
+	{"limits in force", inForce}, {"company", manner},
+	{"limits asked", func(r *result.Record) string {
+		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, unit.Bytes(float64(r.Limits.MemoryBytes)))
+	}},
+	{"machine", func(r *result.Record) string {
+		p := r.Provenance
+		return fmt.Sprintf("%s, %d cores, governor %s", p.CPUModel, p.Cores, p.Governor)
+	}},
+	{"kernel", func(r *result.Record) string { return r.Provenance.Kernel }},
+	{"prony", func(r *result.Record) string { return r.Provenance.Prony }},
+	{"engine", func(r *result.Record) string {
+		return loadsText(r, func(l *result.Load) string { return l.Generator.Engine })
+	}},
+	{"load", func(r *result.Record) string {
+		return loadsText(r, func(l *result.Load) string {
+			if l.Search != nil { // whose steps are as long as their rates ask for
+				return fmt.Sprintf("%s, %s, %d threads", l.Kind(), l.Search.SLO, l.Threads)
+			}
+			connections := fmt.Sprintf(" %d connections,", l.Connections)
+			if r.Target.Swept.Connections > 0 {
+				connections = "" // swept says it
+			}
+			return fmt.Sprintf("%s,%s %d threads, %g s", l.Model, connections, l.Threads,
+				float64(l.WindowNs)/1e9)
+		})
+	}},
+	{sweep, func(r *result.Record) string {
+		var of []string
+		s := r.Target.Swept
+		if s.Connections > 0 {
+			of = append(of, unit.Plural(s.Connections, "connection"))
+		}
+		if s.BodyBytes > 0 {
+			of = append(of, "bodies of "+unit.Bytes(float64(s.BodyBytes)))
+		}
+		return strings.Join(of, ", ")
+	}},
+}
+
+// sweep is the aspect that differs because somebody asked for it.
+const sweep = "sweep"
+
+// ownAspects are what trials of one target must share, beyond aspects.
+var ownAspects = []aspect{
+	{"artifact", func(r *result.Record) string { return unit.Hash(r.Artifact.SHA256) }},
+	{"service arguments", func(r *result.Record) string {
+		return strings.Join(r.Provenance.ServiceArgs, " ")
+	}},
+	{"framework version", func(r *result.Record) string { return r.Target.Version }},
+	{"commit", func(r *result.Record) string { return unit.Hash(r.Provenance.Commit) }},
+	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
+}
+
+// differences says in what a target's own trials vary, a sentence each.
+func differences(trials []*result.Record) []string {
+	var out []string
+	for _, a := range slices.Concat(aspects, ownAspects) {
+		if vs := distinct(trials, a.of); len(vs) > 1 {
+			out = append(out, fmt.Sprintf("varies in %s: %s", a.name, strings.Join(vs, " | ")))
+		}
+	}
+	return out
+}
+
+// unlikeRows says in what rows differ where each row agrees with itself: the numbers of such rows
+// are not comparable, though each may be right.
+func (sc *Scenario) unlikeRows() []string {
+	var out []string
+	for _, a := range aspects {
+		parts := sc.parted(a.of)
+		if len(parts) < 2 {
+			continue
+		}
+		what := "Rows vary in " + a.name + ", so they are not like for like"
+		if a.name == sweep {
+			what = "Rows sweep the load, as was asked"
+		}
+		out = append(out, what+": "+partsText(parts)+".")
+	}
+	return append(out, sc.unlikeTools()...)
+}
+
+// unlikeTools says where rows of one language were made or run by different versions of its tools:
+// an image has its own.
+func (sc *Scenario) unlikeTools() (out []string) {
+	var names []string
+	for _, t := range sc.Targets {
+		for _, r := range t.Used {
+			names = slices.AppendSeq(names, maps.Keys(r.Provenance.Tools))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		parts := sc.parted(func(r *result.Record) string {
+			if v := versionIn.FindString(r.Provenance.Tools[name]); moves(name, r.Target) {
+				return v
+			}
+			return ""
+		})
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.value == nothing })
+		if len(parts) > 1 {
+			out = append(out, fmt.Sprintf("Rows vary in the version of %s, so that their "+
+				"difference is also that: %s.", name, partsText(parts)))
+		}
+	}
+	return out
+}
+
+// part is a value of an aspect, and the rows that have it.
+type part struct {
+	value string
+	rows  []string
+}
+
+// parted are the values of rows that agree with themselves, in order.
+func (sc *Scenario) parted(of func(*result.Record) string) (parts []part) {
+	for _, t := range sc.Targets {
+		vs := distinct(t.Used, of)
+		if len(vs) != 1 {
+			continue // no trial, or its own footnote says it
+		}
+		at := slices.IndexFunc(parts, func(p part) bool { return p.value == vs[0] })
+		if at < 0 {
+			at, parts = len(parts), append(parts, part{value: vs[0]})
+		}
+		parts[at].rows = append(parts[at].rows, t.Name)
+	}
+	return parts
+}
+
+// partsText lists them: "1.26.8 (a, b); 1.26.5 (c)".
+func partsText(parts []part) string {
+	var words []string
+	for _, p := range parts {
+		words = append(words, fmt.Sprintf("%s (%s)", p.value, unit.Few(p.rows, 3)))
+	}
+	return strings.Join(words, "; ")
+}
+
+// nothing is a value that a record does not have.
+const nothing = "none"
+
+// distinct is the different values, in the order of the trials.
+func distinct(trials []*result.Record, of func(*result.Record) string) []string {
+	return Distinct(trials, func(r *result.Record) string { return cmp.Or(of(r), nothing) })
+}
+
+// said are the different values that are not empty.
+func said[T any](of []T, value func(T) string) []string {
+	return slices.DeleteFunc(Distinct(of, value), func(v string) bool { return v == "" })
+}
+
+// Distinct are the different values of members of a list, in the order of the list.
+func Distinct[T any, V comparable](of []T, value func(T) V) (out []V) {
+	for _, x := range of {
+		out = AddNew(out, value(x))
+	}
+	return out
+}
+
+// AddNew appends what a list does not have yet.
+func AddNew[T comparable](to []T, more ...T) []T {
+	for _, x := range more {
+		if !slices.Contains(to, x) {
+			to = append(to, x)
+		}
+	}
+	return to
+}
+
+// loadsText joins what each load of a record says, in one word when all say the same.
+func loadsText(r *result.Record, of func(*result.Load) string) string {
+	var vs []string
+	for i := range r.Loads {
+		vs = append(vs, of(&r.Loads[i]))
+	}
+	if len(slices.Compact(slices.Clone(vs))) == 1 {
+		return vs[0]
+	}
+	return strings.Join(vs, " / ")
+}
+
+func list(words []string) string {
+	sorted := slices.Clone(words)
+	slices.Sort(sorted)
+	return strings.Join(sorted, ", ")
+}
+
+// Method is how trials were measured, as far as it bears on their numbers: an aspect at a time.
+// What was measured (target, artifact, commit) and what is drawn anew or merely repeats (seed,
+// blocks) is no part of it: comparing those is what methods are held fixed for.
+type Method struct{ Aspects []Aspect }
+
+// Aspect is one property of a method. Numbers are comparable where all binding ones are equal; the
+// others are told, because they may explain a difference.
+type Aspect struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"` // Unknown where no record says; all values, where trials vary
+	Binding bool   `json:"binding"`
+}
+
+// Unknown is the value of an aspect that no record tells.
+const Unknown = "unknown"
+
+// Difference is an aspect in which two methods are not alike.
+type Difference struct {
+	Aspect string `json:"aspect"`
+	A      string `json:"a"`
+	B      string `json:"b"`
+}
+
+func (d Difference) String() string { return fmt.Sprintf("%s: %s against %s", d.Aspect, d.A, d.B) }
+
+// MethodOf reads the method from trials of one target under one scenario. Requests are what the
+// scenario sends, as the head of the run has them; nil is unknown.
+func MethodOf(trials []*result.Record, requests []string) Method {
+	var m Method
+	add := func(binding bool, name string, of func(*result.Record) string) {
+		m.Aspects = append(m.Aspects, Aspect{name, agreed(trials, of), binding})
+	}
+	for _, a := range methodAspects {
+		add(true, a.name, a.of)
+	}
+	m.Aspects = append(m.Aspects, Aspect{"requests",
+		cmp.Or(strings.Join(requests, ", "), Unknown), true})
+	for _, name := range loadNames(trials) {
+		for _, a := range loadAspects {
+			add(true, name+" "+a.name, func(r *result.Record) string {
+				if l := loadOf(r, name); l != nil {
+					return a.of(l)
+				}
+				return ""
+			})
+		}
+	}
+	for _, a := range toldAspects {
+		add(false, a.name, a.of)
+	}
+	return m
+}
+
+// methodAspects bind. Of cores the number counts and not which ones: a duet swaps them.
+var methodAspects = []aspect{
+	{"contract", func(r *result.Record) string { return r.Contract }},
+	{"scenario", func(r *result.Record) string { return r.Scenario }},
+	{"requests in full, timeout and warm-up", func(r *result.Record) string {
+		return r.Provenance.SceneHash
+	}},
+	{"what rides along", func(r *result.Record) string {
+		along := slices.Clone(r.Provenance.Rides)
+		for _, a := range r.Provenance.Agents {
+			along = append(along, a.Source+" "+unit.Hash(a.SHA256))
+		}
+		return cmp.Or(strings.Join(along, " "), "nothing")
+	}},
+	{"what is watched", func(r *result.Record) string {
+		return cmp.Or(strings.Join(r.Watched, ", "), "samples alone")
+	}},
+	{"driver", func(r *result.Record) string { return cmp.Or(r.Target.Driver, "prony") }},
+	{"launcher", func(r *result.Record) string {
+		if r.Target.At != "" {
+			return "none, it ran already"
+		}
+		return cmp.Or(r.Target.Launcher, "process")
+	}},
+	{"duet", func(r *result.Record) string {
+		switch {
+		case r.Duet == nil:
+			return "no"
+		case r.Duet.Shared:
+			return "service and load of a side share its cores"
+		}
+		return "yes"
+	}},
+	{"limits asked", func(r *result.Record) string {
+		home := ""
+		if n := len(r.Limits.HomeCores); n > 0 {
+			home = fmt.Sprintf(", %d for the home", n)
+		}
+		if n := len(r.Limits.BackingCores); n > 0 {
+			home += fmt.Sprintf(", %d for backing processes", n)
+		}
+		return fmt.Sprintf("%g CPUs, %s, %d cores, load on %d%s", r.Limits.CPUs,
+			unit.Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
+			len(r.Limits.LoadCores), home)
+	}},
+	{"limits in force", func(r *result.Record) string {
+		return cmp.Or(kinds(r.Limits.InForce), "none")
+	}},
+	{"processor", func(r *result.Record) string { return r.Provenance.CPUModel }},
+	{"cores", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
+	{"governor", func(r *result.Record) string { return r.Provenance.Governor }},
+	{"hypervisor", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Hypervisor) }},
+	{"kernel", func(r *result.Record) string {
+		return r.Provenance.OS + " " + numbered(r.Provenance.Kernel, 2)
+	}},
+	{"prony", func(r *result.Record) string { return compatible(r.Provenance.Prony) }},
+}
+
+// ToolsAspect is the name of the one that says what compiled or ran the service.
+const ToolsAspect = "tools"
+
+// toldAspects do not bind: they differ all the time, and mostly do not matter.
+var toldAspects = []aspect{
+	{"kernel's build", func(r *result.Record) string { return r.Provenance.Kernel }},
+	{"prony's build", func(r *result.Record) string { return r.Provenance.Prony }},
+	{"suite's hash", func(r *result.Record) string { return unit.Hash(r.Provenance.SuiteHash) }},
+	{"TLS", func(r *result.Record) string {
+		return strings.Join(said(r.Loads, func(l result.Load) string { return l.TLS }), " | ")
+	}},
+	{"precedence", func(r *result.Record) string {
+		return strings.Join(said(r.Loads, func(l result.Load) string {
+			return l.Generator.Priority
+		}), " | ")
+	}},
+	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
+}
+
+// loadAspect is a property of one load. A rate that is a share of the target's own peak is named
+// as that share: in requests a second it is a result, as is the rate that a search found.
+type loadAspect struct {
+	name string
+	of   func(*result.Load) string
+}
+
+var loadAspects = []loadAspect{
+	{"model", (*result.Load).Kind},
+	{"protocol", func(l *result.Load) string { return cmp.Or(l.Protocol, "HTTP/1.1") }},
+	{"generator", func(l *result.Load) string { return cmp.Or(l.Driver, "prony") }},
+	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
+	{"threads", func(l *result.Load) string {
+		if n := len(l.Generators); n > 0 {
+			return fmt.Sprintf("%d of %d generators", l.Threads, n)
+		}
+		return fmt.Sprint(l.Threads)
+	}},
+	{"rate", func(l *result.Load) string {
+		if l.Search != nil {
+			return "the highest that keeps " + l.Search.SLO
+		}
+		if l.Model != result.Open || l.RateOf != "" {
+			return cmp.Or(l.RateOf, "as answers come")
+		}
+		return fmt.Sprintf("%g/s", l.RatePerS)
+	}},
+	{"arrivals", func(l *result.Load) string { return cmp.Or(l.Arrivals, "as answers come") }},
+	{"shape", func(l *result.Load) string { return cmp.Or(l.Shape, "steady") }},
+	{"users", func(l *result.Load) string { return cmp.Or(l.Users, "one a connection") }},
+	{"think", func(l *result.Load) string { return cmp.Or(l.Think, "no pause") }},
+	{"churn", func(l *result.Load) string { return fmt.Sprint(l.Churn) }},
+	{"streams", func(l *result.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
+	{"slow clients", func(l *result.Load) string { return fmt.Sprint(l.Slow.Clients) }},
+	{"window", func(l *result.Load) string {
+		if l.Requests > 0 { // its end is a result
+			return fmt.Sprintf("%d requests", l.Requests)
+		}
+		if l.Search != nil { // its steps are as long as their rates ask for
+			return fmt.Sprintf("%g s of steps", float64(l.Search.BudgetNs)/1e9)
+		}
+		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
+	}},
+	{"engine", func(l *result.Load) string { return cmp.Or(l.Generator.Engine, Unknown) }},
+	{"pacing", func(l *result.Load) string {
+		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment
+		return cmp.Or(kind, Unknown)
+	}},
+}
+
+// Fingerprint is a short hash of the binding aspects: equal where numbers are comparable.
+func (m Method) Fingerprint() string {
+	h := sha256.New()
+	for _, a := range m.Aspects {
+		if a.Binding {
+			fmt.Fprintf(h, "%q=%q\n", a.Name, a.Value)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:8]
+}
+
+// Differences lists in what two methods are not alike: what binds, and what is only to be told.
+// An aspect that one side's records do not tell (they are older) cannot bind.
+func (m Method) Differences(other Method) (binding, told []Difference) {
+	for _, name := range m.names(other) {
+		a, binds := m.value(name)
+		b, bindsToo := other.value(name)
+		switch {
+		case a == b:
+		case (binds || bindsToo) && a != Unknown && b != Unknown:
+			binding = append(binding, Difference{name, a, b})
+		default:
+			told = append(told, Difference{name, a, b})
+		}
+	}
+	return binding, told
+}
+
+// names are those of both methods, each once; those of a load that only one has are told by its
+// model alone.
+func (m Method) names(other Method) []string {
+	names := Distinct(slices.Concat(m.Aspects, other.Aspects), func(a Aspect) string {
+		return a.Name
+	})
+	return slices.DeleteFunc(names, func(name string) bool {
+		a, _ := m.value(name)
+		b, _ := other.value(name)
+		return (a == noLoad || b == noLoad) && !strings.HasSuffix(name, " model")
+	})
+}
+
+// noLoad is the value of an aspect of a load that the other side does not have.
+const noLoad = "not offered"
+
+func (m Method) value(name string) (value string, binding bool) {
+	for _, a := range m.Aspects {
+		if a.Name == name {
+			return a.Value, a.Binding
+		}
+	}
+	return noLoad, false
+}
+
+// agreed is the one value of all trials, or all values where they vary, or Unknown.
+func agreed(trials []*result.Record, of func(*result.Record) string) string {
+	vs := said(trials, func(r *result.Record) string { return strings.TrimSpace(of(r)) })
+	slices.Sort(vs)
+	return cmp.Or(strings.Join(vs, " | "), Unknown)
+}
+
+func loadNames(trials []*result.Record) []string {
+	var names []string
+	for _, r := range trials {
+		for i := range r.Loads {
+			names = AddNew(names, r.Loads[i].Name)
+		}
+	}
+	return names
+}
+
+// kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:
+// "affinity, cpuset (cgroup v1), memory (cgroup v1)".
+func kinds(inForce []string) string {
+	var out []string
+	for _, limit := range inForce {
+		words := slices.DeleteFunc(strings.Fields(limit), func(w string) bool {
+			return strings.Trim(w, "0123456789,-.") == ""
+		})
+		out = append(out, strings.Join(words, " "))
+	}
+	return list(out)
+}
+
+// toolsText lists what compiled or ran the targets of records, with versions: "go 1.26.8, java
+// 25.0.3".
+func toolsText(records ...*result.Record) string {
+	var words []string
+	for _, r := range records {
+		for name, version := range r.Provenance.Tools {
+			if v := versionIn.FindString(version); v != "" && moves(name, r.Target) {
+				words = AddNew(words, name+" "+v)
+			}
+		}
+	}
+	return list(words)
+}
+
+// numbered is the first n numbers of a version: "6.18.44-1" to two is "6.18".
+func numbered(version string, n int) string {
+	parts := strings.SplitN(version, ".", n+1)
+	return strings.Join(parts[:min(n, len(parts))], ".")
+}
+
+// compatible is the part of Prony's version that binds: releases that may move a number raise the
+// first number, or the second one before 1.0. Builds between releases cannot be told apart by it.
+func compatible(version string) string {
+	v, isVersion := strings.CutPrefix(strings.TrimSpace(version), "v")
+	switch {
+	case version == "":
+		return ""
+	case !isVersion:
+		return "between releases"
+	case strings.HasPrefix(v, "0."):
+		return "v" + numbered(v, 2)
+	}
+	return "v" + numbered(v, 1)
+}

@@ -1,0 +1,312 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// Exact is the assumption of a noiseless metric, beside those of package stats.
+const Exact = "exact"
+
+// summarize fills Metrics and Curves. A load's metrics are made of the trials in which that load is
+// not INVALID; those of the whole trial go with the load that ranks, as its cost does.
+func (t *Target) summarize(sc *Scenario, confidence float64) {
+	if len(t.Used) == 0 {
+		return
+	}
+	for _, info := range sc.Loads {
+		if slices.Contains(loadNames(t.Trials), info.Name) {
+			t.summarizeLoad(info, t.offers(info.Name), confidence)
+		}
+	}
+	anchor := sc.anchor().Name
+	var whole []offer
+	for _, r := range t.Used {
+		if grade := LoadGrade(r, anchor); good(grade) {
+			whole = append(whole, offer{r, nil, t.blocks(r), grade})
+		}
+	}
+	for _, q := range metric.All {
+		switch {
+		case q.Trial == nil:
+		case len(whole) > 0:
+			t.Metrics = append(t.Metrics, across(q, whole, confidence))
+		default:
+			t.Metrics = append(t.Metrics, lostMetric(q, t.lost(anchor)))
+		}
+	}
+}
+
+func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float64) {
+	add := func(m Metric) {
+		m.Load, m.Model = info.Name, info.Model
+		t.Metrics = append(t.Metrics, m)
+	}
+	for _, q := range metric.All {
+		if q.Trial != nil || !info.has(q) {
+			continue
+		}
+		switch {
+		case q.Watched:
+			if len(offered) == 0 {
+				continue
+			}
+			if m := across(q, offered, confidence); len(m.Points) > 0 {
+				add(m)
+			}
+		case len(offered) == 0:
+			add(lostMetric(q, t.lost(info.Name)))
+		case q.Quantile == 0:
+			add(across(q, offered, confidence))
+		}
+	}
+	if len(offered) > 0 && info.Model != result.Capacity {
+		ms, curve := percentiles(info, offered, confidence)
+		t.Metrics = append(t.Metrics, ms...)
+		t.Curves = append(t.Curves, curve)
+	}
+}
+
+// has tells whether a metric is one of such a load. What the step that decided a search delivered,
+// and how fast, follows from its rate and the objectives.
+func (l LoadInfo) has(q metric.Metric) bool {
+	if l.Model == result.Capacity {
+		return q.Model == l.Model || q.Watched ||
+			slices.Contains([]string{metric.CPU, metric.RSS}, q.Name)
+	}
+	return q.Model == "" || q.Model == l.Model
+}
+
+// lostMetric is one that no trial is left for.
+func lostMetric(q metric.Metric, why string) Metric {
+	m := Metric{Name: q.Name, Unit: q.Unit}
+	m.withhold(why)
+	return m
+}
+
+// offer is one load of one trial, with its grade.
+type offer struct {
+	record *result.Record
+	load   *result.Load // nil for metrics of the whole trial
+	block  int
+	grade  string
+}
+
+// offers are the trials in which a load counts.
+func (t *Target) offers(load string) (out []offer) {
+	for _, r := range t.Used {
+		l := loadOf(r, load)
+		if grade := LoadGrade(r, load); l != nil && good(grade) {
+			out = append(out, offer{r, l, t.blocks(r), grade})
+		}
+	}
+	return out
+}
+
+func (o offer) point(value float64) Point {
+	return Point{o.record.Trial, o.block, value, o.grade}
+}
+
+// across summarises a metric over trials. A single trial without a value withholds the metric:
+// the trials that have one may be the lucky ones.
+func across(q metric.Metric, offered []offer, confidence float64) Metric {
+	m := Metric{Name: q.Name, Unit: q.Unit}
+	lacking := 0
+	for _, o := range offered {
+		v := q.Value(o.record, o.load)
+		if math.IsNaN(v) {
+			lacking++
+			continue
+		}
+		m.Points = append(m.Points, o.point(v))
+	}
+	if lacking > 0 {
+		m.withhold(fmt.Sprintf("in %s %s", ofTrials(lacking, len(offered)), q.Missing))
+		if q.Name == metric.Capacity {
+			m.bound(offered, lacking)
+		}
+		return m
+	}
+	m.Summary = stats.Summarize(Values(m.Points), confidence)
+	x := m.Summary.Center
+	equal := slices.Min(Values(m.Points)) == x && slices.Max(Values(m.Points)) == x
+	if equal && q.Exact {
+		m.Summary = stats.Summary{
+			N: len(m.Points), Center: x, Lo: x, Hi: x, Confidence: 1, Assumption: Exact,
+		}
+	}
+	return m
+}
+
+func (m *Metric) withhold(why string) {
+	m.Withheld = why
+	nan := math.NaN()
+	m.Summary = stats.Summary{N: len(m.Points), Center: nan, Lo: nan, Hi: nan}
+}
+
+// bound says what is known of a capacity of which some searches reached their bound: what held in
+// each of the trials.
+func (m *Metric) bound(offered []offer, lacking int) {
+	least, why := math.Inf(1), ""
+	for _, o := range offered {
+		s := o.load.Search
+		if s.Reason == "" {
+			least = min(least, s.PerS)
+			continue
+		}
+		least, why = min(least, s.HeldPerS), s.Reason
+	}
+	m.AtLeast = least
+	m.Withheld = fmt.Sprintf("at least %s/s: in %s the search ended early (%s)", unit.Rate(least),
+		ofTrials(lacking, len(offered)), why)
+	if least <= 0 {
+		m.AtLeast = 0
+		m.Withheld = fmt.Sprintf("in %s no rate held: %s", ofTrials(lacking, len(offered)), why)
+	}
+}
+
+// ofTrials says "2 of 3 trials", or "the only trial".
+func ofTrials(k, n int) string {
+	if n == 1 {
+		return "the only trial"
+	}
+	return fmt.Sprintf("%d of %d trials", k, n)
+}
+
+// loadInfos lists a scenario's loads in the order in which trials offered them.
+func loadInfos(records []*result.Record) []LoadInfo {
+	var names []string
+	offered := map[string][]*result.Load{}
+	for _, r := range records {
+		for i := range r.Loads {
+			l := &r.Loads[i]
+			if offered[l.Name] == nil {
+				names = append(names, l.Name)
+			}
+			offered[l.Name] = append(offered[l.Name], l)
+		}
+	}
+	infos := make([]LoadInfo, len(names))
+	for i, name := range names {
+		ls := offered[name]
+		infos[i] = LoadInfo{Name: name, Model: ls[0].Kind(), Title: loadTitle(ls)}
+	}
+	return infos
+}
+
+// loadTitle describes a load by what its records share: "peak (closed, 64 connections)" or "half
+// (open, Poisson, 50 % of peak)". What they do not share is left out and footnoted as residue.
+func loadTitle(ls []*result.Load) string {
+	words := []string{ls[0].Kind()}
+	if ls[0].Search != nil {
+		words = append(words, shared(ls, func(l *result.Load) string {
+			if l.Search == nil {
+				return ""
+			}
+			return l.Search.SLO
+		}))
+	} else if ls[0].Model == result.Open {
+		if a := shared(ls, func(l *result.Load) string { return l.Arrivals }); a != "" {
+			a = strings.Replace(a, "poisson", "Poisson", 1) // a name of a person
+			words = append(words, a)
+		}
+		if of := shared(ls, func(l *result.Load) string { return l.RateOf }); of != "" {
+			words = append(words, share(of))
+		} else if r := shared(ls, rateText); r != "" {
+			words = append(words, r)
+		}
+	} else if c := shared(ls, connectionsText); c != "" {
+		words = append(words, c)
+	}
+	return ls[0].Name + " (" + strings.Join(words, ", ") + ")"
+}
+
+func rateText(l *result.Load) string { return unit.Rate(l.RatePerS) + "/s" }
+
+func connectionsText(l *result.Load) string {
+	text := unit.Plural(l.Connections, "connection")
+	if l.Streams > 1 {
+		text += " of " + unit.Count(int64(l.Streams)) + " streams"
+	}
+	if l.Protocol != "" {
+		text += ", " + l.Protocol
+	}
+	return text
+}
+
+// shared is what all loads agree on, or empty.
+func shared(ls []*result.Load, of func(*result.Load) string) string {
+	first := of(ls[0])
+	for _, l := range ls[1:] {
+		if of(l) != first {
+			return ""
+		}
+	}
+	return first
+}
+
+// halfWidth is the larger arm of an interval relative to its centre.
+func halfWidth(center, lo, hi float64) float64 {
+	if lo == hi {
+		return 0 // also about 0, where nothing is relative
+	}
+	return max(hi-center, center-lo) / math.Abs(center)
+}
+
+// Usual tells whether a comparison shows a metric without being asked. A latency at the peak it
+// does not where there is an open load: it follows from connections and throughput (Little's law).
+// Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
+// every further row costs the others power, when P values are corrected for their number.
+func Usual(m Metric, loads []LoadInfo) bool {
+	has := func(model string) bool { return offers(loads, model) }
+	of := metric.Named(m.Name, m.Unit)
+	latency := of.Quantile > 0
+	switch {
+	case of.Lab, of.Asked:
+		return false
+	case m.Model == result.Closed:
+		return !latency || !has(result.Open)
+	case m.Model == result.Capacity:
+		return m.Name == metric.Capacity || !has(result.Closed)
+	case m.Model == result.Open:
+		return latency || m.Name == metric.Achieved ||
+			!has(result.Closed) && m.Name != metric.Throughput
+	}
+	return true
+}
+
+// Tells is whether a load is one that a bare metric's name means: throughput, CPU and memory at
+// closed loads, percentiles at open ones, where there are such loads. The others follow from the
+// load: half of a peak is served at half of that peak's rate.
+func Tells(m Metric, loads []LoadInfo) bool {
+	model := result.Open
+	switch of := metric.Named(m.Name, m.Unit); {
+	case of.Peak:
+		model = result.Closed
+	case of.Model != "":
+		model = of.Model
+	}
+	return m.Model == "" || m.Model == model || !offers(loads, model)
+}
+
+func offers(loads []LoadInfo, model string) bool {
+	return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
+}
+
+// Wanted tells whether a metric is among the names that were asked for: "p99" under the loads where
+// it tells, "half/p99" under one, "all"; without names the usual ones are.
+func Wanted(m Metric, loads []LoadInfo, names []string) bool {
+	if len(names) == 0 {
+		return Usual(m, loads)
+	}
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == "all" || n == m.Name && Tells(m, loads) || n == m.Load+"/"+m.Name
+	})
+}

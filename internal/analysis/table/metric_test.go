@@ -1,0 +1,28 @@
+package table
+
+import (
+	"testing"
+
+	"prony/record/metric"
+	"prony/record"
+)
+
+// A noiseless metric is exact where all trials say the same, not where its median is one end.
+func TestExact(t *testing.T) {
+	check := func(want bool, sizes ...int64) {
+		t.Helper()
+		var offered []offer
+		for i, size := range sizes {
+			offered = append(offered, offer{record: &result.Record{
+				Artifact: result.Artifact{SizeBytes: size}}, block: i + 1, grade: result.Valid})
+		}
+		m := across(metric.Named("artifact_size", "B"), offered, 0.95)
+		if got := m.Summary.Assumption == Exact; got != want {
+			t.Errorf("%v: exact %v, %+v", sizes, got, m.Summary)
+		}
+	}
+	check(true, 7, 7, 7)
+	check(false, 7, 7, 9)
+	check(false, 5, 7, 7)
+	check(false, 5, 7, 9)
+}

@@ -1,0 +1,282 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"prony/record/metric"
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// Floor is what a target against itself (A/A) says of the noise in one metric: whatever differs
+// between the two arms differs by chance, and so much may differ by chance between any two targets.
+type Floor struct {
+	Target, Load, Metric, Unit string
+	Ratio                      stats.Ratio // arm b over arm a, paired within blocks
+	// Detects is the smallest relative difference that as many blocks tell from none in four of
+	// five runs, at this confidence; NaN when it is not known.
+	Detects float64
+}
+
+// Noise of a pair grows with its distance in time; A/A arms lie as far apart as any two targets of
+// the same shuffled block, so that theirs is that of any pair.
+
+// floors measures the noise of what a table is read for: the ranking metric, response times of open
+// loads, cost.
+func (sc *Scenario) floors(o Options) []Floor {
+	var out []Floor
+	for _, t := range sc.Targets {
+		if t.Info.Arm != "b" || t.Reference == "" {
+			continue
+		}
+		for _, m := range t.Metrics {
+			if m.Ratio == nil || !sc.headline(m) {
+				continue
+			}
+			out = append(out, Floor{
+				Target: t.Info.Name, Load: m.Load, Metric: m.Name, Unit: m.Unit, Ratio: *m.Ratio,
+				Detects: m.Ratio.Detects(1-o.Confidence, planPower),
+			})
+		}
+	}
+	return out
+}
+
+func (sc *Scenario) headline(m Metric) bool {
+	if m.Load == sc.Ranking.Load && (m.Name == sc.Ranking.Metric || m.Name == metric.CPU) {
+		return true
+	}
+	return m.Model == result.Open && (m.Name == "p50" || m.Name == "p99")
+}
+
+// floorTable prints the floors, a row each.
+func (sc *Scenario) floorTable(o Options) Table {
+	effect := unit.Percent(o.Effect)
+	column := columnOf("floor")
+	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
+		column("target", "target", "", print.Left), column("metric", "metric", "", print.Left),
+		column("ratio", "b over a", unit.One, print.Right),
+		column("blocks", "blocks", unit.One, print.Right),
+		column("sd", "SD of a pair", unit.One, print.Right),
+		column("detects", "resolves", unit.One, print.Right),
+		column("needed", "blocks for "+effect, unit.One, print.Right),
+	}}
+	number := func(text string, x float64) Cell {
+		c := words(text)
+		c.Value = x
+		return c
+	}
+	var notes noteBook
+	for _, f := range sc.Floors {
+		r := f.Ratio
+		needed := r.Resolves(o.Effect, 1-o.Confidence, planPower)
+		ratio := Cell{Text: unit.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
+		switch {
+		case !r.HasInterval():
+			ratio.Refs = notes.refs(noInterval(r.N, r.Warning))
+		case Wide(r.Lo, r.Hi):
+			ratio.Text, ratio.Refs = tooFewBlocks, notes.refs(unknownNote)
+		default:
+			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
+		}
+		detects := number(Resolution(f.Detects), f.Detects)
+		if detects.Text == tooFewBlocks {
+			detects.Refs = notes.refs(unresolvedNote)
+		}
+		if r.HasInterval() && (r.Lo > 1 || r.Hi < 1) {
+			alarm := fmt.Sprintf("a false alarm: the interval leaves out 1 though nothing "+
+				"differs; so does one in %.0f by design, more of them would mean a broken method",
+				1/(1-o.Confidence))
+			ratio.Refs = append(ratio.Refs, notes.refs(alarm)...)
+		}
+		row := Row{Name: f.Target, Cells: []Cell{
+			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
+			number(unit.Percent(r.SDLog), r.SDLog), detects,
+			number(neededText(needed), float64(needed)),
+		}}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Footnotes = notes
+	t.Notes = []string{fmt.Sprintf("Resolves: the smallest difference between two targets that so "+
+		"many blocks find in %.0f %% of runs, at %s confidence, on this machine as it was.",
+		100*planPower, unit.Percent(o.Confidence))}
+	return t
+}
+
+func metricWords(f Floor) string {
+	return f.Load + " " + cmp.Or(metric.Named(f.Metric, f.Unit).Short, f.Metric)
+}
+
+var unresolvedNote = fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
+	"from none (raise --blocks)", tooWide)
+
+func neededText(n int) string {
+	if n > planBlocks {
+		return fmt.Sprintf("over %d", planBlocks)
+	}
+	return fmt.Sprint(n)
+}
+
+// leastIntervals is how many intervals a trial's series must have for its own noise to be known: of
+// fewer, how alike neighbours are is a guess.
+const leastIntervals = 8
+
+// splitNoise tells, of every target, how much of the noise of the throughput that ranks is between
+// trials and how much a trial's own intervals explain. Where to spend an hour follows from it: more
+// trials lessen both, longer ones only what is within (Kalibera and Jones, ISMM 2013: repeat at the
+// level where the variance is).
+func (sc *Scenario) splitNoise() {
+	for _, t := range sc.Targets {
+		t.Variance = stats.Components(nil) // unknown
+		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
+		if !ok || m.Withheld != "" || m.Name != metric.Throughput {
+			continue // what an open load serves is what was offered: it ranks by response time
+		}
+		var trials [][]float64
+		for _, p := range m.Points {
+			at := slices.IndexFunc(t.Used, func(r *result.Record) bool {
+				return r.Trial == p.Trial && t.blocks(r) == p.Block
+			})
+			trials = append(trials, answersPerInterval(loadOf(t.Used[at], m.Load)))
+		}
+		if enough(trials) {
+			t.Variance = stats.Components(trials)
+		}
+	}
+}
+
+// answersPerInterval leaves a shorter last interval out.
+func answersPerInterval(l *result.Load) []float64 {
+	n := len(l.Series.Done)
+	if l.Series.IntervalNs > 0 {
+		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = float64(l.Series.Done[i])
+	}
+	return out
+}
+
+// enough tells whether the parts of the noise can be told apart: a variance needs two trials, and
+// an interval without an answer is a stall, not noise about a mean.
+func enough(trials [][]float64) bool {
+	return len(trials) > 1 && !slices.ContainsFunc(trials, func(xs []float64) bool {
+		return len(xs) < leastIntervals || slices.Min(xs) <= 0
+	})
+}
+
+// Shares of the noise from which a longer window would hardly help, and up to which it would help
+// as much as a further block: it divides what is within trials only.
+const (
+	mostlyBetween = 0.7
+	mostlyWithin  = 0.3
+)
+
+// noiseNote says for the usual target where the noise of what ranks comes from, and what to do.
+func (sc *Scenario) noiseNote() []string {
+	var shares []float64
+	for _, t := range sc.Targets {
+		if v := t.Variance.Share; !math.IsNaN(v) && len(t.Used) > 0 {
+			shares = append(shares, v)
+		}
+	}
+	if len(shares) == 0 {
+		return nil
+	}
+	share := stats.Median(shares)
+	note := fmt.Sprintf("Of the noise in %s req/s, %s is between trials: ", sc.Ranking.Load,
+		unit.Percent(share))
+	switch {
+	case share >= mostlyBetween:
+		note += "longer windows would not help, more blocks would."
+	case share > mostlyWithin:
+		note += "more blocks would help most, longer windows somewhat."
+	default:
+		note += "longer windows would help as much as more blocks."
+	}
+	return []string{note}
+}
+
+// quantity is a metric under a load, of whatever target.
+type quantity struct{ load, name string }
+
+// shareNoise lets the targets lend each other precision: levels get the intervals that all trials
+// of a scenario give together (stats.Blocks). It returns the fits, for ratios.
+func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
+	items := map[quantity][]stats.Item{}
+	for t, m := range sc.Metrics() {
+		if m.Withheld == "" {
+			key := quantity{m.Load, m.Name}
+			items[key] = append(items[key], stats.Item{Name: t.Name, Values: ByBlock(m.Points)})
+		}
+	}
+	fits := make(map[quantity]*stats.Blocks, len(items))
+	for key, of := range items {
+		fits[key] = stats.NewBlocks(of, confidence)
+	}
+	for t, m := range sc.Metrics() {
+		values := ByBlock(m.Points)
+		// A target that was measured twice in a block, as in duets, speaks for itself.
+		if m.Withheld == "" && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
+			item := stats.Item{Name: t.Name, Values: values}
+			m.Summary = fits[quantity{m.Load, m.Name}].Level(item)
+		}
+	}
+	for _, l := range sc.Loads {
+		sc.shareCurves(l.Name, confidence)
+	}
+	return fits
+}
+
+// Metrics are those of all targets.
+func (sc *Scenario) Metrics() iter.Seq2[*Target, *Metric] {
+	return func(yield func(*Target, *Metric) bool) {
+		for _, t := range sc.Targets {
+			for k := range t.Metrics {
+				if !yield(t, &t.Metrics[k]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// shareCurves does the same for all quantiles of a load, so that curves and table agree.
+func (sc *Scenario) shareCurves(load string, confidence float64) {
+	curves := map[string]*Curve{}
+	longest := 0
+	for _, t := range sc.Targets {
+		if c := t.Curve(load); c.once {
+			curves[t.Name] = c
+			longest = max(longest, len(c.at))
+		}
+	}
+	for q := range longest {
+		var items []stats.Item
+		for name, c := range curves {
+			if q < len(c.at) {
+				items = append(items, stats.Item{Name: name, Values: c.at[q]})
+			}
+		}
+		fit := stats.NewBlocks(items, confidence)
+		for _, item := range items {
+			s := fit.Level(item)
+			curves[item.Name].Lo[q], curves[item.Name].Hi[q] = s.Lo, s.Hi
+		}
+	}
+}
+
+// positives is a metric's values by block as ratios want them.
+func positives(name string, m Metric) stats.Item {
+	values := ByBlock(m.Points)
+	maps.DeleteFunc(values, func(_ int, v float64) bool { return !(v > 0) })
+	return stats.Item{Name: name, Values: values}
+}

@@ -1,0 +1,330 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// shown are the percentiles that are metrics.
+var shown = metric.Percentiles()
+
+// Percentile is one percentile of one trial, in ns, with its interval by order statistics. It says
+// how well the trial knows its own percentile; what a second trial would find is no part of it.
+type Percentile struct {
+	Name       string // "p99"
+	Q          float64
+	Ns, Lo, Hi float64 // NaN when not known
+	Confidence float64
+	Had        int64  // independent answers
+	Needs      int64  // as many would do for an interval; 0 where there are enough
+	Unanswered string // why it is one of the requests that were never answered; empty: it is not
+}
+
+// HasInterval tells whether there is one.
+func (p Percentile) HasInterval() bool { return !math.IsNaN(p.Lo) && !math.IsNaN(p.Hi) }
+
+// Refused tells whether it is not to be quoted, whatever Ns is.
+func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered != "" }
+
+// Percentiles are those of a distribution of a load's answers. What the answers are worth together
+// was found of response times beyond p99, and is taken for all.
+func Percentiles(l *result.Load, d *result.Dist, confidence float64) []Percentile {
+	share, _ := l.Memory.Worth()
+	out := PercentilesOf(d, share, confidence)
+	for i := range out {
+		out[i].Unanswered = unanswered(l, out[i].Q)
+		if out[i].Refused() {
+			out[i].Lo, out[i].Hi = math.NaN(), math.NaN()
+		}
+	}
+	return out
+}
+
+// PercentilesOf are those of a distribution of which each value is worth so much of an independent
+// one. Ns is there whatever it is worth.
+func PercentilesOf(d *result.Dist, share, confidence float64) []Percentile {
+	h := decode(*d)
+	out := PercentilesIn(h, share, confidence)
+	for i := range out {
+		if p := &out[i]; !p.HasInterval() { // what a foreign tool says has no histogram
+			*p = percentile(p.Name, p.Q, d.Count, share, confidence)
+			p.Ns = quantile(*d, h, p.Q)
+		}
+	}
+	return out
+}
+
+// PercentilesIn are those of a histogram; nil is an empty one. Lo and Hi are the values at the
+// ranks of stats.QuantileRanks, to the histogram's three digits.
+func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Percentile {
+	if h == nil {
+		h = hdrhistogram.New(1, 2, 1)
+	}
+	n := h.TotalCount()
+	out := make([]Percentile, len(shown))
+	for i, s := range shown {
+		out[i] = percentile(s.Name, s.Quantile, n, share, confidence)
+		if n > 0 {
+			out[i].Ns = float64(h.ValueAtPercentile(100 * s.Quantile))
+		}
+		if lo, hi, ok := stats.QuantileRanks(n, share, s.Quantile, confidence); ok {
+			out[i].Lo, out[i].Hi = atRank(h, lo), atRank(h, hi)
+		}
+	}
+	return out
+}
+
+// percentile is one without a value, of so many answers.
+func percentile(name string, q float64, n int64, share, confidence float64) Percentile {
+	nan := math.NaN()
+	p := Percentile{Name: name, Q: q, Ns: nan, Lo: nan, Hi: nan, Confidence: confidence,
+		Had: int64(share * float64(n))}
+	if _, _, ok := stats.QuantileRanks(n, share, q, confidence); !ok {
+		p.Needs = stats.QuantileNeeds(q, confidence)
+		p.Had = min(p.Had, p.Needs-1) // beside rounding of the share
+	}
+	return p
+}
+
+// atRank is the value of a rank, from 1: the histogram rounds a percentile to the nearest rank.
+func atRank(h *hdrhistogram.Histogram, rank int64) float64 {
+	return float64(h.ValueAtPercentile(100 * float64(rank) / float64(h.TotalCount())))
+}
+
+// Refusal says why there is no interval and what would give one: the flag is the one that makes the
+// window longer, windowNs what it is now. Empty where there are answers enough.
+func (p Percentile) Refusal(flag string, windowNs int64) string {
+	if p.Unanswered != "" || p.Needs == 0 {
+		return p.Unanswered
+	}
+	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", unit.Count(p.Needs),
+		unit.Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
+}
+
+// unanswered says that a quantile is one of the requests that were never answered. They are slower
+// than all answered ones: where they are more than what lies above the quantile, nobody knows it.
+func unanswered(l *result.Load, q float64) string {
+	all := l.Censored + l.ResponseTime.Count
+	if float64(l.Censored) <= (1-q)*float64(all) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s requests were never answered, more than lie above "+
+		"this percentile", unit.Count(l.Censored), unit.Count(all))
+}
+
+// grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
+// 99.99 %, so that on the axis log(1/(1-q)) the tail gets as many points as the body.
+var grid = func() []float64 {
+	qs := []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85}
+	for decade := 0.1; decade > 0.00015; decade /= 10 {
+		for _, step := range []float64{1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15} {
+			qs = append(qs, 1-decade*step)
+		}
+	}
+	return append(qs, 0.9999)
+}()
+
+// Curve is latency by percentile under one load: at each quantile the median, across trials, of
+// the trials' percentiles. It ends where a trial has too few samples for an interval.
+type Curve struct {
+	Load      string
+	Quantiles []float64 // ascending, in (0,1)
+	Ns        []float64
+	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
+
+	at   []map[int]float64 // by quantile: the trials' values by block
+	once bool              // one trial a block
+}
+
+// percentiles makes the metrics and the curve of a load's response time.
+func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, Curve) {
+	curve := Curve{Load: info.Name}
+	hists := make([]*hdrhistogram.Histogram, len(offered))
+	for i, o := range offered {
+		hists[i] = decode(o.load.ResponseTime)
+	}
+	backlog := overload(info, offered)
+	var metrics []Metric
+	for _, p := range shown {
+		m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit}
+		for i, o := range offered {
+			m.Samples += o.load.ResponseTime.Count
+			if v := quantile(o.load.ResponseTime, hists[i], p.Quantile); !math.IsNaN(v) {
+				m.Points = append(m.Points, o.point(v))
+			}
+		}
+		switch why := tooFew(p.Quantile, offered, confidence); {
+		case backlog != "":
+			m.withhold(backlog)
+		case why != "":
+			m.withhold(why)
+		case len(m.Points) < len(offered):
+			m.withhold("no histogram of response times, or a damaged one, in " + unread(offered,
+				hists))
+		default:
+			m.Summary = stats.Summarize(Values(m.Points), confidence)
+		}
+		metrics = append(metrics, m)
+	}
+	if backlog == "" {
+		curve.draw(offered, hists, confidence)
+	}
+	return metrics, curve
+}
+
+// unread names the trials whose histograms are missing or damaged.
+func unread(offered []offer, hists []*hdrhistogram.Histogram) string {
+	var ids []string
+	for i, o := range offered {
+		if hists[i] == nil {
+			ids = append(ids, o.record.Trial)
+		}
+	}
+	return unit.Few(ids, mostMissing)
+}
+
+func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {
+	for _, q := range grid {
+		if tooFew(q, offered, confidence) != "" {
+			return
+		}
+		var at []float64
+		byBlock := make(map[int]float64, len(offered))
+		for i := range offered {
+			if hists[i] == nil {
+				return
+			}
+			at = append(at, quantile(offered[i].load.ResponseTime, hists[i], q))
+			byBlock[offered[i].block] = at[i]
+		}
+		c.Quantiles = append(c.Quantiles, q)
+		c.at, c.once = append(c.at, byBlock), len(byBlock) == len(at)
+		across := stats.Summarize(at, confidence)
+		c.Ns = append(c.Ns, across.Center)
+		c.Lo, c.Hi = append(c.Lo, across.Lo), append(c.Hi, across.Hi)
+	}
+}
+
+// decode reads the histogram; nil when there is none, and then the record's own fields stand in, or
+// when it is damaged, and then nothing does: it is the truth that they were taken from.
+func decode(d result.Dist) *hdrhistogram.Histogram {
+	h, err := d.Histogram()
+	if h == nil || err != nil || h.TotalCount() != d.Count {
+		return nil
+	}
+	return h
+}
+
+// damaged tells whether a distribution has a histogram that cannot be read.
+func damaged(d result.Dist) bool { return d.HDR != "" && decode(d) == nil }
+
+// Damaged counts the records that have loads, of which none has a response time that can be read.
+func Damaged(records []*result.Record) (n int) {
+	for _, r := range records {
+		if len(r.Loads) > 0 && !slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+			return !damaged(l.ResponseTime)
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+// quantile reads one from the histogram, which is the truth, else from the record's fields; NaN
+// when neither has it.
+func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
+	if d.Count == 0 || h == nil && d.HDR != "" {
+		return math.NaN()
+	}
+	if h != nil && h.TotalCount() > 0 {
+		return float64(h.ValueAtPercentile(q * 100))
+	}
+	for k, ns := range []int64{d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns} {
+		if shown[k].Quantile == q && ns > 0 { // foreign generators do not tell all of them
+			return float64(ns)
+		}
+	}
+	return math.NaN()
+}
+
+// tooFew says why a quantile of these trials would be a guess; empty when it would not.
+func tooFew(q float64, offered []offer, confidence float64) string {
+	needs := stats.QuantileNeeds(q, confidence)
+	fewest := offered[0].load
+	for _, o := range offered {
+		l := o.load
+		if l.ResponseTime.Count < fewest.ResponseTime.Count {
+			fewest = l
+		}
+		if why := unanswered(l, q); why != "" {
+			return "in a trial " + why
+		}
+	}
+	had := fewest.ResponseTime.Count
+	if had >= needs {
+		return ""
+	}
+	if had == 0 {
+		return "no response time was recorded"
+	}
+	return fmt.Sprintf("needs n ≥ %s a trial for an interval; had %s%s",
+		unit.Count(needs), unit.Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
+}
+
+// measureLonger is the hint that would give the percentile: the window, in whole seconds, in which
+// the same rate yields enough samples even when a Poisson count falls three deviations low.
+func measureLonger(flag string, needs, had, windowNs int64) string {
+	if windowNs == 0 || had == 0 {
+		return ""
+	}
+	want := float64(needs) + 3*math.Sqrt(float64(needs))
+	seconds := math.Ceil(want / float64(had) * float64(windowNs) / 1e9)
+	return fmt.Sprintf(" (raise %s to %s)", flag, wholeSeconds(seconds))
+}
+
+// wholeSeconds prints 90 as "90s" and 600 as "10m": what the flag reads.
+func wholeSeconds(s float64) string {
+	if s >= 600 {
+		return fmt.Sprintf("%.0fm", math.Ceil(s/60))
+	}
+	return (time.Duration(s) * time.Second).String()
+}
+
+// overload says that an open load was more than a trial could serve; empty when all kept up. It is
+// for records that nobody has judged: the verdict allows for randomness and for what a window's
+// edge cuts off, and takes a load that fell behind out of the numbers by itself.
+func overload(info LoadInfo, offered []offer) string {
+	if info.Model != result.Open {
+		return ""
+	}
+	for _, o := range offered {
+		l := o.load
+		ended := float64(l.Done + l.Errors.Total())
+		if o.record.Verdict.Grade != "" || l.Scheduled == 0 || l.WindowNs == 0 ||
+			ended >= metric.KeptUp*float64(l.Scheduled) {
+			continue
+		}
+		seconds := float64(l.WindowNs) / 1e9
+		return fmt.Sprintf("offered %s/s, of which %s ended in the window: the backlog grew by "+
+			"%s/s, so latency would tell the length of the test (offer less than the capacity)",
+			unit.Rate(float64(l.Scheduled)/seconds), unit.Percent(ended/float64(l.Scheduled)),
+			unit.Rate(backlogPerS(l, ended, seconds)))
+	}
+	return ""
+}
+
+func backlogPerS(l *result.Load, ended, seconds float64) float64 {
+	if l.BacklogPerS > 0 {
+		return l.BacklogPerS
+	}
+	return (float64(l.Scheduled) - ended) / seconds
+}

@@ -1,0 +1,67 @@
+package table
+
+import (
+	"math"
+	"testing"
+
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// TestPercentilesWithoutHistogram: what a foreign tool says is a number, and has no interval.
+func TestPercentilesWithoutHistogram(t *testing.T) {
+	check := func(name string, count, ns int64, want float64, refusal string) {
+		t.Helper()
+		d := result.Dist{Count: count, P99Ns: ns}
+		p := Percentiles(&result.Load{ResponseTime: d, WindowNs: 10e9}, &d, 0.95)[2]
+		same := p.Ns == want || math.IsNaN(want) && math.IsNaN(p.Ns)
+		if p.Name != "p99" || !same || p.HasInterval() || p.Refusal("--measure", 10e9) != refusal ||
+			p.Refused() != (refusal != "") {
+			t.Errorf("%s: %+v, %q", name, p, p.Refusal("--measure", 10e9))
+		}
+	}
+	check("enough", 381, 5e6, 5e6, "")
+	check("not told", 381, 0, math.NaN(), "")
+	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s.
+	check("one too few", 380, 5e6, 5e6,
+		"needs n ≥ 381 independent answers; had 380 (raise --measure to 12s)")
+	check("none", 0, 0, math.NaN(), "needs n ≥ 381 independent answers; had 0")
+}
+
+func TestEnds(t *testing.T) {
+	check := func(center, lo, hi float64, want string) {
+		t.Helper()
+		if got := unit.Ends(center, lo, hi); got != want {
+			t.Errorf("%v, %v to %v: %s, want %s", center, lo, hi, got, want)
+		}
+	}
+	check(12.1e6, 11.8e6, 12.6e6, "[11.8, 12.6]")
+	check(999e3, 990e3, 1.01e6, "[990, 1010]") // the centre is in µs, so are they
+	check(1e9, 0.9e9, 12e9, "[0.90, 12.0]")
+}
+
+// TestWarmupMetrics: time to peak and cost, where there is a steady state.
+func TestWarmupMetrics(t *testing.T) {
+	check := func(kind string, peak, cost float64, withheld string) {
+		t.Helper()
+		r := trial("a", 1, 1000)
+		r.Warmup = result.Warmup{Kind: kind, PeakAtNs: 3e9, CostNs: 2e9}
+		study := analyze([]result.Record{r}, Options{})
+		for name, want := range map[string]float64{"time_to_peak": peak, "warmup_cost": cost} {
+			m, ok := study.Scenarios[0].Targets[0].Metric("", name)
+			got := m.Summary.Center
+			same := got == want || math.IsNaN(want) && math.IsNaN(got)
+			if !ok || !same || m.Withheld != withheld || m.Unit != unit.Ns {
+				t.Errorf("%q: %s is %v %s (%s), wanted %v", kind, name, got, m.Unit, m.Withheld,
+					want)
+			}
+		}
+	}
+	nan := math.NaN()
+	const never = "in the only trial no steady state is known of it by itself (allow it a longer " +
+		"warm-up, with compilers: equal and on its own cores)"
+	check("warmed up", 3e9, 2e9, "")
+	check("flat", 3e9, 2e9, "")
+	check("never", nan, nan, never)
+	check("", nan, nan, never)
+}

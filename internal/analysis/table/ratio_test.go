@@ -1,0 +1,60 @@
+package table
+
+import (
+	"math"
+	"testing"
+
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// A ratio whose interval spans more than a factor of three is no finding, and says so.
+func TestRatioTooWideToPrint(t *testing.T) {
+	check := func(lo, hi float64, want string, notes int) {
+		t.Helper()
+		target := &Target{Name: "a", Reference: "b", Metrics: []Metric{{Load: "half", Name: "p99",
+			Ratio: &stats.Ratio{N: 3, Center: 2, Lo: lo, Hi: hi, Confidence: 0.95}}}}
+		c := ratioCell(target, "half", "p99")
+		if c.Text != want || len(c.Notes) != notes || c.Lo != lo || c.Hi != hi {
+			t.Errorf("cell is %+v, want %q with %d notes", c, want, notes)
+		}
+	}
+	check(1.5, 2.5, "2.00 [1.50, 2.50]", 0)
+	check(1, 3, "2.00 [1.00, 3.00]", 0) // just a factor of 3
+	check(0.99, 3, "unknown", 1)
+	check(0.01, 300, "unknown", 1)
+}
+
+// So is a level's, and a level of nothing has no relative width.
+func TestLevelTooWideToPrint(t *testing.T) {
+	check := func(center, lo, hi float64, want string, notes int) {
+		t.Helper()
+		target := &Target{Name: "a", Metrics: []Metric{{Load: "peak", Name: "throughput",
+			Summary: stats.Summary{N: 3, Center: center, Lo: lo, Hi: hi}}}}
+		c := widthCell(target, "peak", "throughput")
+		if c.Text != want || len(c.Notes) != notes {
+			t.Errorf("cell is %+v, want %q with %d notes", c, want, notes)
+		}
+	}
+	check(100, 90, 112, "±12 %", 0)
+	check(2, 1, 3, "±50 %", 0)
+	check(2, 0.9, 3, "unknown", 1)
+	check(2, 0, 3, "unknown", 1)
+	check(5, 0.002, 8453, "unknown", 1)
+	check(0, 0, 0, "±0 %", 0)
+}
+
+func TestResolution(t *testing.T) {
+	check := func(x float64, want string) {
+		t.Helper()
+		if got := Resolution(x); got != want {
+			t.Errorf("Resolution(%v) = %q, want %q", x, got, want)
+		}
+	}
+	check(0.03, "3.0 %")
+	check(2, "200 %")
+	check(2.01, "unknown")
+	check(1.8e15, "unknown")
+	check(math.NaN(), unit.Absent)
+	check(math.Inf(1), unit.Absent)
+}

@@ -1,0 +1,327 @@
+package table
+
+import (
+	"cmp"
+	"slices"
+
+	"prony/record"
+	"prony/stats"
+)
+
+// Study is a run's records grouped and summarised, in base units: what CSV, JSON and the page
+// print, and what a Sheet is projected from.
+type Study struct {
+	Options   Options
+	Records   []*result.Record // of the comparison, in the order of their start
+	Beside    []*result.Record // of trials beside it
+	Scenarios []*Scenario
+	Verdicts  []Tally
+}
+
+// Scenario is what was sent, to every target.
+type Scenario struct {
+	Name    string
+	Loads   []LoadInfo // in the order in which they were offered
+	Targets []*Target  // best first; those without numbers last
+	Ranking Ranking
+	Method  []string // how rows differ in method, a sentence each
+	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
+	// in the middle, or next below it; zero when no two targets share two blocks.
+	Typical stats.Ratio
+	// Versus is what the rows' ratios refer to: a row, "itself" in A/A runs, another checkout's
+	// name; empty when there are none.
+	Versus string
+	Floors []Floor // of A/A runs, by target
+	// Observed are the trials beside the comparison that explain it.
+	Observed []*result.Record
+}
+
+// LoadInfo is one load of a scenario as all its records agree on it.
+type LoadInfo struct {
+	Name  string `json:"name"`
+	Model string `json:"model"` // closed, open or capacity
+	Title string `json:"-"`     // e.g. "peak (closed, 64 connections)"
+}
+
+// Ranking says which metric put the targets in their tiers.
+type Ranking struct {
+	Load, Metric string
+	Tiers        [][]string // names, best tier first
+}
+
+// Target is one row's material.
+type Target struct {
+	Name    string // with " +variant" when something rides along
+	Info    result.Target
+	Tier    int // from 1; 0 when there is nothing to rank by
+	Counts  Counts
+	Trials  []*result.Record // all of them
+	Used    []*result.Record // those with a load that numbers are made of
+	Metrics []Metric
+	Curves  []Curve
+	Method  []string // how its own trials differ in method, a sentence each
+	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
+	Reference string
+	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
+
+	blocks blockOf
+}
+
+// Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
+// though its other loads are in the numbers.
+type Counts struct {
+	Valid   int `json:"valid"`
+	Suspect int `json:"suspect"`
+	Invalid int `json:"invalid"`
+	Failed  int `json:"failed"`
+}
+
+// Metric is one quantity of one target, across its used trials.
+type Metric struct {
+	Load    string // empty: of the whole trial
+	Model   string
+	Name    string // e.g. "throughput", "p99"
+	Unit    string // "1/s", "ns", "B", "J" or "1"
+	Points  []Point
+	Samples int64 // percentiles: requests in all trials together
+	Summary stats.Summary
+	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
+	Doubt   *Doubt       // nil: it is what it is, within its interval
+	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
+	AtLeast float64
+	// Withheld says why there is no centre and what would give it; empty when there is one.
+	Withheld string
+}
+
+// Point is a trial's value. Block counts the blocks of all runs in the records, from 1.
+type Point struct {
+	Trial string  `json:"trial"`
+	Block int     `json:"block"`
+	Value float64 `json:"value"`
+	// Verdict of the load; of the whole trial's metrics, that of the load that ranks.
+	Verdict string `json:"verdict"`
+}
+
+// Metric returns the target's metric under a load (empty: of the whole trial).
+func (t *Target) Metric(load, name string) (Metric, bool) {
+	for _, m := range t.Metrics {
+		if m.Load == load && m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Scenario finds one by its name; nil when there is none.
+func (s *Study) Scenario(name string) *Scenario {
+	return firstOf(s.Scenarios, func(sc *Scenario) bool { return sc.Name == name })
+}
+
+// Target finds a row by its name; nil when there is none.
+func (sc *Scenario) Target(name string) *Target {
+	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
+}
+
+// Load finds one by its name; without fields when there is none.
+func (sc *Scenario) Load(name string) LoadInfo {
+	for _, l := range sc.Loads {
+		if l.Name == name {
+			return l
+		}
+	}
+	return LoadInfo{}
+}
+
+func firstOf[T any](all []*T, is func(*T) bool) *T {
+	if at := slices.IndexFunc(all, is); at >= 0 {
+		return all[at]
+	}
+	return nil
+}
+
+// Values are those of points, in their order.
+func Values(points []Point) []float64 {
+	out := make([]float64, len(points))
+	for i, p := range points {
+		out[i] = p.Value
+	}
+	return out
+}
+
+// Curve is the target's under a load; one without quantiles where there is none.
+func (t *Target) Curve(load string) *Curve {
+	for i := range t.Curves {
+		if t.Curves[i].Load == load {
+			return &t.Curves[i]
+		}
+	}
+	return &Curve{}
+}
+
+// RowName is how a target is called in tables: its name, what rides along, what it was started in
+// where it was no plain process, and who offered the loads where it was not Prony.
+func RowName(t result.Target) string {
+	name := t.Name
+	if t.Variant != "" && t.Variant != "none" {
+		name += " +" + t.Variant
+	}
+	if t.Launcher != "" {
+		name += " in " + t.Launcher
+	}
+	if t.Driver != "" {
+		name += " by " + t.Driver
+	}
+	if t.Arm != "" {
+		name += " (" + t.Arm + ")"
+	}
+	return name
+}
+
+// Analyze groups and summarises records; their order does not matter.
+func Analyze(records []*result.Record, o Options) Study {
+	s := Study{Options: o.withDefaults(), Records: result.Compared(records),
+		Beside: those(records, func(r *result.Record) bool { return r.Role != "" })}
+	slices.SortStableFunc(s.Records, func(a, b *result.Record) int {
+		return cmp.Or(
+			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),
+			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Trial, b.Trial),
+		)
+	})
+	blocks := numberBlocks(s.Records)
+	for _, name := range s.scenarioNames() {
+		s.Scenarios = append(s.Scenarios, s.scenario(name, blocks))
+	}
+	s.Verdicts = append(tallies(s.Records), s.missing()...)
+	return s
+}
+
+// blockOf finds the number of a record's block.
+type blockOf func(*result.Record) int
+
+// numberBlocks gives every block of every run its own number, so that trials are paired within a
+// block of one run and never across runs.
+func numberBlocks(records []*result.Record) blockOf {
+	type key struct {
+		run   string
+		block int
+	}
+	var keys []key
+	for _, r := range records {
+		keys = append(keys, key{r.Run, r.Block})
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.block, b.block))
+	})
+	keys = slices.Compact(keys)
+	return func(r *result.Record) int { return slices.Index(keys, key{r.Run, r.Block}) + 1 }
+}
+
+func (s *Study) scenarioNames() []string {
+	var names []string
+	for _, r := range s.Records {
+		names = append(names, r.Scenario)
+	}
+	for _, p := range s.Options.Missing {
+		if p.Row != "" && p.Role == "" {
+			names = append(names, p.Scenario)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (s *Study) scenario(name string, blocks blockOf) *Scenario {
+	records := those(s.Records, func(r *result.Record) bool { return r.Scenario == name })
+	sc := &Scenario{Name: name, Loads: loadInfos(records),
+		Observed: those(s.Beside, func(r *result.Record) bool {
+			return r.Scenario == name && r.Role == result.Observed
+		})}
+	for _, r := range records {
+		sc.target(r, blocks).add(r)
+	}
+	for _, t := range sc.Targets {
+		t.summarize(sc, s.Options.Confidence)
+		t.Method = differences(t.Used)
+	}
+	sc.compareTo(s.Options)
+	sc.rank(s.Options)
+	sc.splitNoise()
+	for t, m := range sc.Metrics() {
+		t.doubt(m)
+	}
+	sc.Floors = sc.floors(s.Options)
+	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
+	return sc
+}
+
+func those(records []*result.Record, are func(*result.Record) bool) (out []*result.Record) {
+	for _, r := range records {
+		if are(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// target finds a record's row, or opens it.
+func (sc *Scenario) target(r *result.Record, blocks blockOf) *Target {
+	name := RowName(r.Target)
+	t := sc.Target(name)
+	if t == nil {
+		t = &Target{Name: name, Info: r.Target, blocks: blocks}
+		sc.Targets = append(sc.Targets, t)
+	}
+	return t
+}
+
+func (t *Target) add(r *result.Record) {
+	t.Trials = append(t.Trials, r)
+	switch Grade(r) {
+	case FailedGrade:
+		t.Counts.Failed++
+	case result.Invalid:
+		t.Counts.Invalid++
+	case result.Suspect:
+		t.Counts.Suspect++
+	default:
+		t.Counts.Valid++
+	}
+	if usable(r) {
+		t.Used = append(t.Used, r)
+	}
+}
+
+// compareTo adds to every metric its ratio to the reference row's, paired within blocks.
+func (sc *Scenario) compareTo(o Options) {
+	fits := sc.shareNoise(o.Confidence)
+	sc.versus(o)
+	for t, m := range sc.Metrics() {
+		reference := sc.Target(t.Reference)
+		if reference == nil {
+			continue
+		}
+		b, ok := reference.Metric(m.Load, m.Name)
+		if ok && b.Withheld == "" && m.Withheld == "" {
+			m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
+				positives(t.Name, *m))
+		}
+	}
+}
+
+// ratio is nil when no block has a positive value of both.
+func ratio(fit *stats.Blocks, base, of stats.Item) *stats.Ratio {
+	if _, _, both := stats.Align(base, of); len(both) == 0 {
+		return nil
+	}
+	r := fit.Ratio(base, of)
+	return &r
+}
+
+// ByBlock are the values of points by their blocks; of a block that has several, the last.
+func ByBlock(points []Point) map[int]float64 {
+	m := make(map[int]float64, len(points))
+	for _, p := range points {
+		m[p.Block] = p.Value
+	}
+	return m
+}

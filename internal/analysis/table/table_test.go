@@ -1,0 +1,407 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// trial is a record with one closed load, "peak", of so many requests/s, good and VALID.
+func trial(target string, block int, perS float64) result.Record {
+	return result.Record{
+		Run: "run", Trial: fmt.Sprintf("b%d-%s", block, target), Suite: "s", Scenario: "hello",
+		Time:  time.Unix(int64(block)*1000+int64(len(target)), 0).UTC(),
+		Block: block, Target: result.Target{Name: target, Variant: "none"},
+		Outcome: result.Measured, Verdict: result.Verdict{Grade: result.Valid},
+		Loads: []result.Load{{
+			Name: "peak", Model: result.Closed, Connections: 64, WindowNs: 10e9,
+			ThroughputPerS: perS, Done: int64(10 * perS),
+		}},
+	}
+}
+
+// with adds an open load, "half", whose response times are so many samples of the same value.
+func with(r result.Record, samples int64, ns int64) result.Record {
+	r.Loads = append(r.Loads, result.Load{
+		Name: "half", Model: result.Open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
+		Scheduled: samples, Done: samples,
+		ResponseTime: result.Dist{
+			Count: samples, P50Ns: ns, P90Ns: ns, P99Ns: 2 * ns, P999Ns: 3 * ns,
+		},
+	})
+	return r
+}
+
+// analyze is Analyze of records that a test has as values.
+func analyze(records []result.Record, o Options) Study {
+	of := make([]*result.Record, len(records))
+	for i := range records {
+		of[i] = &records[i]
+	}
+	return Analyze(of, o)
+}
+
+func sheetOf(records []result.Record, o Options) Sheet {
+	study := analyze(records, o)
+	return study.Sheet()
+}
+
+// rate is a trial of a target for each of the rates, a block each.
+func rates(target string, perS ...float64) []result.Record {
+	var rs []result.Record
+	for i, x := range perS {
+		rs = append(rs, trial(target, i+1, x))
+	}
+	return rs
+}
+
+// find is a row's cell; it fails the test when there is none.
+func find(t *testing.T, tab Table, row, key string) Cell {
+	t.Helper()
+	column := slices.IndexFunc(tab.Columns, func(c Column) bool { return c.Key == key })
+	for _, r := range tab.Rows {
+		if r.Name == row && r.Span == "" && column >= 0 {
+			return r.Cells[column]
+		}
+	}
+	t.Fatalf("no cell %s of %s", key, row)
+	return Cell{}
+}
+
+// notes is what is said of a cell; the footnotes of a table that has no rows' notes.
+func notes(tab Table, c Cell) string {
+	if len(c.Notes) > 0 {
+		return strings.Join(c.Notes, "\n")
+	}
+	var texts []string
+	for _, ref := range c.Refs {
+		texts = append(texts, tab.Footnotes[ref-1])
+	}
+	return strings.Join(texts, "\n")
+}
+
+func only(t *testing.T, s Sheet) Table {
+	t.Helper()
+	if len(s.Tables) != 1 {
+		t.Fatalf("%d tables, wanted 1", len(s.Tables))
+	}
+	return s.Tables[0]
+}
+
+func names(tab Table) string {
+	var all []string
+	for _, r := range tab.Rows {
+		all = append(all, r.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestRowsAndTiers(t *testing.T) {
+	records := slices.Concat(
+		rates("slow", 100, 101, 102, 103), // a tenth: told apart
+		rates("fast", 1000, 1010, 1020, 1030),
+		rates("same", 1003, 1007, 1023, 1027), // ratios to fast: +0.3 %, -0.3 %, +0.3 %, -0.3 %
+	)
+	tab := only(t, sheetOf(records, Options{}))
+	if got := names(tab); got != "fast same slow" {
+		t.Errorf("rows %s", got)
+	}
+	for i, tier := range []int{1, 1, 2} {
+		if tab.Rows[i].Tier != tier || tab.Rows[i].Cells[0].Text != fmt.Sprint(tier) {
+			t.Errorf("%s is in tier %d, wanted %d", tab.Rows[i].Name, tab.Rows[i].Tier, tier)
+		}
+	}
+	c := find(t, tab, "fast", "peak/throughput")
+	if c.Value != 1015 || c.N != 4 || c.Text != "1.01k" { // (1010 + 1020) / 2, 1.015 to even
+		t.Errorf("fast: %+v", c)
+	}
+	got := tab.Columns[2]
+	if got.Group != "peak (closed, 64 connections)" || got.Heading != "req/s" {
+		t.Errorf("column %+v", got)
+	}
+}
+
+// TestOrderOfRecordsIsNothing: a file that was written in another order is the same report.
+func TestOrderOfRecordsIsNothing(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 110, 90), rates("b", 99, 111, 92), rates("c", 50, 51))
+	want := fmt.Sprintf("%+v", sheetOf(records, Options{Baseline: "a"}))
+	const seed = 3
+	rng := rand.New(rand.NewPCG(seed, seed))
+	for range 20 {
+		rng.Shuffle(len(records), func(i, k int) {
+			records[i], records[k] = records[k], records[i]
+		})
+		if got := fmt.Sprintf("%+v", sheetOf(records, Options{Baseline: "a"})); got != want {
+			t.Fatalf("seed %d: %s\nwanted %s", seed, got, want)
+		}
+	}
+}
+
+// TestTooFewSamples: a percentile without enough requests in a trial is withheld, and the hint is
+// computed from that trial.
+func TestTooFewSamples(t *testing.T) {
+	var records []result.Record
+	for i, n := range []int64{5000, 2900, 5000} {
+		records = append(records, with(trial("a", i+1, 1000), n, 1e6))
+	}
+	tab := only(t, sheetOf(records, Options{}))
+	// p99 needs 381: there. p99.9 needs 3838, and 3838 + 3·√3838 = 4023.9 arrivals take
+	// 4023.9 / 2900 · 9 s = 12.49 s.
+	if c := find(t, tab, "a", "half/p99"); c.Text != "2.0 ms" {
+		t.Errorf("p99 %+v", c)
+	}
+	c := find(t, tab, "a", "half/p99.9")
+	const want = "needs n ≥ 3,838 a trial for an interval; had 2,900 (raise --measure to 13s)"
+	if c.Text != unit.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
+		t.Errorf("p99.9 %+v: %s", c, notes(tab, c))
+	}
+}
+
+// TestUnanswered: requests that never came back are slower than all that did.
+func TestUnanswered(t *testing.T) {
+	check := func(censored int64, key, want string) {
+		t.Helper()
+		r := with(trial("a", 1, 1000), 9990, 1e6)
+		r.Loads[1].Censored = censored
+		tab := only(t, sheetOf([]result.Record{r}, Options{}))
+		if c := find(t, tab, "a", key); c.Text != want {
+			t.Errorf("%d censored: %s is %s (%s)", censored, key, c.Text, notes(tab, c))
+		}
+	}
+	check(9, "half/p99.9", "3.0 ms")     // 9 of 9999 are less than 0.1 %
+	check(11, "half/p99.9", unit.Absent) // 11 of 10001 are more
+	check(11, "half/p99", "2.0 ms")
+	check(102, "half/p99", unit.Absent) // 102 of 10092 are more than 1 %
+}
+
+// TestOverload: an open load that was not kept up with has no latency. Where somebody has judged
+// the record, the verdict is what counts: it knows what chance and a window's edge may do.
+func TestOverload(t *testing.T) {
+	r := with(trial("a", 1, 1000), 9000, 1e6)
+	r.Loads[1].Done = 8900 // 98.9 %, VALID
+	judged := only(t, sheetOf([]result.Record{r}, Options{}))
+	if c := find(t, judged, "a", "half/p50"); c.Text != "1.0 ms" {
+		t.Errorf("p50 of a VALID load %+v: %s", c, notes(judged, c))
+	}
+	r.Verdict = result.Verdict{}
+	r.Loads[1].Done = 6300 // 70 %; 2,700 in 9 s stay behind: 300/s
+	tab := only(t, sheetOf([]result.Record{r}, Options{}))
+	c := find(t, tab, "a", "half/p50")
+	if c.Text != unit.Absent ||
+		!strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
+			"in the window: the backlog grew by 300/s") {
+		t.Errorf("p50 %+v: %s", c, notes(tab, c))
+	}
+	if got := find(t, tab, "a", "half/achieved").Text; got != "70.0 %" {
+		t.Errorf("achieved %s", got)
+	}
+	r.Loads[1].Errors.Status = 2700 // now all ended, though badly: no backlog
+	tab = only(t, sheetOf([]result.Record{r}, Options{}))
+	if c := find(t, tab, "a", "half/p50"); c.Text != "1.0 ms" {
+		t.Errorf("p50 with errors %+v: %s", c, notes(tab, c))
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 102, 900, 104), rates("b", 50, 50, 51))
+	finding := func(grade string) []result.Finding {
+		return []result.Finding{{Rule: "steal", Grade: grade, Observed: "4 %", Limit: "1 %"}}
+	}
+	records[2].Verdict = result.Verdict{Grade: result.Invalid, Findings: finding(result.Invalid)}
+	records[3].Verdict = result.Verdict{Grade: result.Suspect, Findings: finding(result.Suspect)}
+	for i := 4; i < 7; i++ {
+		records[i].Outcome, records[i].Loads = result.Failed, nil
+		records[i].Failure = &result.Failure{Step: "ready", Error: "refused\nsecond line"}
+	}
+	s := sheetOf(records, Options{Skipped: []result.Skipped{{Target: "c", Reason: "no compiler"}}})
+	tab := only(t, s)
+	c := find(t, tab, "a", "peak/throughput")
+	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
+		t.Errorf("a: %+v", c)
+	}
+	const want = "INVALID in block 3, not in the numbers: steal (4 % > 1 %)\n" +
+		"SUSPECT in block 4, kept: steal (4 % > 1 %)"
+	if got := notes(tab, find(t, tab, "a", "target")); got != want {
+		t.Errorf("footnotes of a:\n%s\nwanted\n%s", got, want)
+	}
+	if names(tab) != "a b c" || tab.Rows[1].Span !=
+		"no good trial: failed in blocks 1–3: ready (refused)" ||
+		tab.Rows[2].Span != "skipped: no compiler" {
+		t.Errorf("rows without numbers: %+v", tab.Rows[1:])
+	}
+	if want := []Tally{
+		{result.Valid, 2, ""}, {result.Suspect, 1, "steal"}, {result.Invalid, 1, "steal"},
+		{FailedGrade, 3, "ready in 3"},
+	}; !reflect.DeepEqual(s.Verdicts, want) {
+		t.Errorf("verdicts %+v", s.Verdicts)
+	}
+}
+
+// TestUnlike: trials of different method are not averaged in silence.
+func TestUnlike(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91), rates("c", 80, 81))
+	for i := range records {
+		records[i].Provenance.PlanHash = "one"
+		records[i].Limits.InForce = []string{"memory", "cpuset"}
+	}
+	tab := only(t, sheetOf(records, Options{}))
+	said := strings.Join(slices.Concat(tab.Footnotes, tab.Notes), "\n")
+	if strings.Contains(said, "varies") || strings.Contains(said, "vary") {
+		t.Errorf("like trials: %q %q", tab.Footnotes, tab.Notes)
+	}
+	records[1].Provenance.PlanHash = "two"                   // inside a's row
+	records[2].Limits.InForce = []string{"cpuset"}           // all of b's row
+	records[3].Limits.InForce = []string{"cpuset"}           //
+	records[4].Limits.InForce = []string{"cpuset", "memory"} // the same as the others', reordered
+	tab = only(t, sheetOf(records, Options{}))
+	if got := notes(tab, find(t, tab, "a", "target")); got != "varies in planHash: one | two" {
+		t.Errorf("footnote %q", got)
+	}
+	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows vary in limits in force, so they are not like "+
+		"for like: cpuset, memory (a, c); cpuset (b)." {
+		t.Errorf("notes %q", tab.Notes)
+	}
+}
+
+// Rows of one language that other versions of its tools made or run are told; those of another
+// language, and tools that move nothing, are not.
+func TestUnlikeTools(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91), rates("c", 80, 81))
+	for i := range records {
+		r := &records[i]
+		r.Target.Language, r.Target.Runtime = "Go", "native"
+		r.Provenance.Tools = map[string]string{"go": "1.26.8", "java": "25.0.3", "npm": "11"}
+		if r.Target.Name == "c" {
+			r.Target.Language, r.Target.Runtime = "Java", "jvm"
+		}
+	}
+	said := func() string {
+		return strings.Join(only(t, sheetOf(records, Options{})).Notes, "\n")
+	}
+	if got := said(); strings.Contains(got, "vary") {
+		t.Errorf("like tools: %s", got)
+	}
+	for _, i := range []int{2, 3} { // all of b's row
+		records[i].Provenance.Tools = map[string]string{"go": "1.26.5", "npm": "10"}
+	}
+	if got := said(); !strings.Contains(got, "Rows vary in the version of go, so that their "+
+		"difference is also that: 1.26.8 (a); 1.26.5 (b).") || strings.Contains(got, "java") ||
+		strings.Contains(got, "npm") {
+		t.Errorf("notes %s", got)
+	}
+}
+
+// What somebody sweeps is told as that, and no fault of the rows.
+func TestSweep(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91))
+	for i := range records {
+		n := 8 << (i / 2)
+		records[i].Loads[0].Connections = n
+		records[i].Target.Swept = result.Swept{Connections: n, BodyBytes: 1000}
+	}
+	tab := only(t, sheetOf(records, Options{}))
+	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows sweep the load, as was asked: 8 connections, "+
+		"bodies of 1000 B (a); 16 connections, bodies of 1000 B (b)." {
+		t.Errorf("notes %q", tab.Notes)
+	}
+	if said := strings.Join(tab.Notes, "\n"); strings.Contains(said, "vary") {
+		t.Errorf("a sweep is told as a fault: %s", said)
+	}
+	records[2].Target.Swept, records[3].Target.Swept = result.Swept{}, result.Swept{}
+	tab = only(t, sheetOf(records, Options{}))
+	if said := strings.Join(tab.Notes, "\n"); !strings.Contains(said, "Rows vary in load") {
+		t.Errorf("unlike loads are not told: %s", said)
+	}
+}
+
+// TestRatio: blocks are paired within a run, and only those that both targets have.
+func TestRatio(t *testing.T) {
+	// Blocks 1–4 of a, 2–5 of b: three pairs, each b/a = 2. Unpaired medians would give another.
+	records := rates("a", 10, 100, 1000, 10_000)
+	for i, x := range []float64{200, 2000, 20_000, 1e6} {
+		records = append(records, trial("b", i+2, x))
+	}
+	// A second run has its own block 2, with another pair of ratio 2.
+	for _, r := range []result.Record{trial("a", 2, 7), trial("b", 2, 14)} {
+		r.Run = "later"
+		records = append(records, r)
+	}
+	study := analyze(records, Options{Baseline: "a"})
+	b := study.Scenarios[0].Targets[0]
+	m, _ := b.Metric("peak", metric.Throughput)
+	if b.Name != "b" || m.Ratio == nil || m.Ratio.N != 4 || math.Abs(m.Ratio.Center-2) > 1e-9 {
+		t.Errorf("%s: %+v", b.Name, m.Ratio)
+	}
+	tab := only(t, study.Sheet())
+	if c := find(t, tab, "a", "peak/ratio"); c.Text != "1" {
+		t.Errorf("baseline %+v", c)
+	}
+	if c := find(t, tab, "b", "peak/ratio"); c.Text != "2.000 [2.000, 2.000]" {
+		t.Errorf("ratio %+v", c)
+	}
+	// Without a baseline there is no such column.
+	for _, c := range only(t, sheetOf(records, Options{})).Columns {
+		if strings.Contains(c.Key, "ratio") {
+			t.Errorf("column %s without a baseline", c.Key)
+		}
+	}
+}
+
+// TestOpenOnly: without a closed load, the lower p99 ranks higher.
+func TestOpenOnly(t *testing.T) {
+	var records []result.Record
+	for block := 1; block <= 4; block++ {
+		for name, ns := range map[string]int64{"quick": 1e6, "slow": 5e6} {
+			r := with(trial(name, block, 1), 5000, ns+int64(block)*1000)
+			r.Loads = r.Loads[1:]
+			records = append(records, r)
+		}
+	}
+	study := analyze(records, Options{})
+	sc := study.Scenarios[0]
+	if sc.Ranking.Metric != "p99" || sc.Ranking.Load != "half" ||
+		!reflect.DeepEqual(sc.Ranking.Tiers, [][]string{{"quick"}, {"slow"}}) {
+		t.Errorf("ranking %+v", sc.Ranking)
+	}
+	if got := names(only(t, study.Sheet())); got != "quick slow" {
+		t.Errorf("rows %s", got)
+	}
+}
+
+func TestScenariosAndVariants(t *testing.T) {
+	records := rates("a", 100, 101)
+	records[1].Target.Variant = "otel-full"
+	second := trial("a", 1, 5)
+	second.Scenario = "compute"
+	s := sheetOf(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
+	if len(s.Tables) != 3 || s.Tables[0].Title != "compute" || names(s.Tables[1]) !=
+		"a +otel-full a" || s.Tables[2].Title != "What riding along costs, hello" {
+		t.Errorf("tables %+v", s.Tables)
+	}
+	if s.Reproduce != "prony run x" || s.Report != "r.html" {
+		t.Errorf("closing lines %+v", s)
+	}
+	records[0].Provenance.Command = []string{"prony", "run", "my suite.yaml", "it's", ""}
+	got := sheetOf(records[:1], Options{}).Reproduce
+	if want := `prony run 'my suite.yaml' 'it'\''s' ''`; got != want {
+		t.Errorf("command %s, wanted %s", got, want)
+	}
+}
+
+// TestUnjudged: nothing vouches for a measured record without a grade.
+func TestUnjudged(t *testing.T) {
+	r := trial("a", 1, 100)
+	r.Verdict = result.Verdict{}
+	if got := Grade(&r); got != result.Suspect {
+		t.Errorf("grade %s", got)
+	}
+}

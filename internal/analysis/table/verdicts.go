@@ -1,0 +1,258 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
+// has judged is SUSPECT: nothing vouches for it.
+func Grade(r *result.Record) string {
+	switch {
+	case r.Outcome != result.Measured:
+		return FailedGrade
+	case r.Verdict.Grade == result.Valid, r.Verdict.Grade == result.Invalid:
+		return r.Verdict.Grade
+	}
+	return result.Suspect
+}
+
+// LoadGrade is how one load of a record counts: the worst of the findings that bear on it. A grade
+// of the record that none of its findings explains is that of every load: nobody said of which.
+func LoadGrade(r *result.Record, load string) string {
+	grade := wholeGrade(r)
+	if grade == FailedGrade {
+		return grade
+	}
+	for _, f := range Bearing(r, load) {
+		grade = worse(grade, findingGrade(r, f))
+	}
+	return grade
+}
+
+// Bearing is the findings that bear on a load of a record: those on the whole trial, its own, and,
+// where its rate is a share of a closed load, those that make that load INVALID. A share of a
+// number that means nothing is a rate that means nothing.
+func Bearing(r *result.Record, load string) []result.Finding {
+	base := baseOf(r, load)
+	var out []result.Finding
+	for _, f := range r.Verdict.Findings {
+		inherited := base != "" && f.Load == base && findingGrade(r, f) == result.Invalid
+		if f.Load == load || inherited || ofWhole(r, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// baseOf names the closed load that an open load's rate is a share of; empty when there is none.
+func baseOf(r *result.Record, load string) string {
+	l := loadOf(r, load)
+	if l == nil || l.Model != result.Open {
+		return ""
+	}
+	_, name, _ := strings.Cut(l.RateOf, " of ")
+	if base := loadOf(r, name); base == nil || base.Model != result.Closed {
+		return ""
+	}
+	return name
+}
+
+// ofWhole tells whether a finding is on the whole trial. One that names a load which the record
+// does not have is: it cannot be said what else it spares.
+func ofWhole(r *result.Record, f result.Finding) bool {
+	return f.Load == "" || loadOf(r, f.Load) == nil
+}
+
+// wholeGrade is what findings on the whole trial make of a record, or its own grade where no
+// finding explains it.
+func wholeGrade(r *result.Record) string {
+	own := Grade(r)
+	if own == FailedGrade || unexplained(r) {
+		return own
+	}
+	grade := result.Valid
+	for _, f := range r.Verdict.Findings {
+		if ofWhole(r, f) {
+			grade = worse(grade, findingGrade(r, f))
+		}
+	}
+	return grade
+}
+
+// unexplained tells whether a record has a grade that none of its findings gives.
+func unexplained(r *result.Record) bool {
+	own := Grade(r)
+	return own != result.Valid && !slices.ContainsFunc(r.Verdict.Findings,
+		func(f result.Finding) bool { return findingGrade(r, f) == own })
+}
+
+// findingGrade is a finding's own grade, or the record's where it has none.
+func findingGrade(r *result.Record, f result.Finding) string {
+	if f.Grade == "" {
+		return Grade(r)
+	}
+	return f.Grade
+}
+
+func worse(a, b string) string {
+	order := []string{result.Valid, result.Suspect, result.Invalid}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// good tells whether numbers are made of what has this grade.
+func good(grade string) bool { return grade == result.Valid || grade == result.Suspect }
+
+// usable tells whether a record has a load that numbers are made of. One that offered no load has
+// at least its start.
+func usable(r *result.Record) bool {
+	if len(r.Loads) == 0 {
+		return good(wholeGrade(r))
+	}
+	return slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+		return good(LoadGrade(r, l.Name))
+	})
+}
+
+// tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
+// only when there are some.
+func tallies(records []*result.Record) []Tally {
+	var out []Tally
+	for _, grade := range []string{result.Valid, result.Suspect, result.Invalid, FailedGrade} {
+		of := those(records, func(r *result.Record) bool { return Grade(r) == grade })
+		if grade == FailedGrade && len(of) == 0 {
+			continue
+		}
+		out = append(out, Tally{Grade: grade, Trials: len(of), Reason: reasons(grade, of)})
+	}
+	return out
+}
+
+// reasons says in how many trials of a grade each rule did not hold, the most frequent first: "run
+// delay in 5, drift in 4". What was seen, and where, is said in the footnotes of the rows.
+func reasons(grade string, records []*result.Record) string {
+	if grade == result.Valid {
+		return ""
+	}
+	var rules []string
+	trials := map[string]int{}
+	for _, r := range records {
+		for _, rule := range broken(grade, r) {
+			if trials[rule] == 0 {
+				rules = append(rules, rule)
+			}
+			trials[rule]++
+		}
+	}
+	slices.SortStableFunc(rules, func(a, b string) int { return trials[b] - trials[a] })
+	if len(records) > 1 {
+		for i, rule := range rules {
+			rules[i] = fmt.Sprintf("%s in %d", rule, trials[rule])
+		}
+	}
+	return strings.Join(rules, ", ")
+}
+
+// broken names the rules that gave a record its grade, each once; of a failed one, the step.
+func broken(grade string, r *result.Record) []string {
+	if grade == FailedGrade {
+		step, _ := Failure(r)
+		return []string{step}
+	}
+	if unexplained(r) {
+		return []string{noFinding}
+	}
+	var rules []string
+	for _, f := range r.Verdict.Findings {
+		if findingGrade(r, f) == grade {
+			rules = AddNew(rules, f.Rule)
+		}
+	}
+	return rules
+}
+
+// noFinding stands for the rule where a record has a grade and no finding to explain it.
+const noFinding = "no finding recorded"
+
+// Failure is the step and a one-line account of what went wrong.
+func Failure(r *result.Record) (step, what string) {
+	if r.Failure == nil {
+		return "failed", "the record does not say why"
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(r.Failure.Error), "\n")
+	return r.Failure.Step, line
+}
+
+// mostMissing bounds how many missing trials, or damaged lines, a sentence names.
+const mostMissing = 6
+
+// missing is the tally of trials that have no record, with the lines that were left out; none where
+// every trial has its line.
+func (s *Study) missing() []Tally {
+	var why []string
+	ids := Distinct(s.Options.Missing, func(p result.Planned) string { return p.Trial })
+	if len(ids) > 0 {
+		why = append(why, "planned, without a record: "+unit.Few(ids, mostMissing))
+	}
+	if lost := s.Options.Damaged; len(lost) > 0 {
+		why = append(why, unit.Plural(len(lost), "line")+" of the records left out: "+
+			unit.Few(lost, mostMissing))
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return []Tally{{MissingGrade, len(ids), strings.Join(why, "; ")}}
+}
+
+// missingOf says which trials of a row have no record; nothing where all have one.
+func (o Options) missingOf(scenario, row string) []string {
+	var blocks []int
+	for _, p := range o.Missing {
+		if p.Scenario == scenario && p.Row == row && p.Role == "" {
+			blocks = append(blocks, p.Block)
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return []string{MissingGrade + " in " + blocksText(blocks) + ": planned, without a record"}
+}
+
+// unseen are the rows of targets that were planned and of which nothing was recorded.
+func (sc *Scenario) unseen(o Options) (rows []Row) {
+	for _, p := range o.Missing {
+		known := sc.Target(p.Row) != nil ||
+			slices.ContainsFunc(rows, func(r Row) bool { return r.Name == p.Row })
+		if !known && p.Row != "" && p.Scenario == sc.Name && p.Role == "" {
+			rows = append(rows, spanRow(p.Row, o.missingOf(sc.Name, p.Row)[0]))
+		}
+	}
+	return rows
+}
+
+// Extent is how many rows and blocks there are, those without a record among them.
+func (s *Study) Extent() (targets, blocks int) {
+	type block struct {
+		run    string
+		number int
+	}
+	rows, passes := map[string]bool{}, map[block]bool{}
+	run := ""
+	for _, r := range s.Records {
+		run = r.Run
+		rows[RowName(r.Target)], passes[block{run, r.Block}] = true, true
+	}
+	for _, p := range s.Options.Missing { // of one run, and then all records are its
+		if p.Row != "" && p.Role == "" {
+			rows[p.Row], passes[block{run, p.Block}] = true, true
+		}
+	}
+	return len(rows), len(passes)
+}

@@ -1,0 +1,229 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/record/slo"
+	"prony/stats"
+)
+
+const (
+	// least is the part of the resolution below which a bound is not worth a finding.
+	least = 0.1
+	// most is where a bound ends: ten times the number is as good as any.
+	most = 10
+	// confidence is that of the intervals of a trial's own percentiles.
+	confidence = 0.95
+)
+
+// bounded is a finding of which is known how far it can move which numbers. Whether that counts is
+// decided when all bounds are known (see weigh), and whether it is told where it is known what is
+// asked for (see worthTelling). Without a move it is nothing.
+func bounded(observed, hint string, moves []result.Move) *result.Finding {
+	if len(moves) == 0 {
+		return nil
+	}
+	return &result.Finding{Grade: result.Valid, Observed: observed, Hint: hint, Moves: moves}
+}
+
+// cause is a finding that moves no number by itself: what it does to one, another rule bounds.
+func cause(observed, limit, hint string) *result.Finding {
+	return &result.Finding{Grade: result.Valid, Observed: observed, Limit: limit, Hint: hint}
+}
+
+// remark is of the service, and no doubt about what was measured of it.
+func remark(observed, hint string) *result.Finding {
+	f := cause(observed, "", hint)
+	f.Remark = true
+	return f
+}
+
+// orCause keeps what is worth telling though it is too little to count.
+func orCause(observed, hint string, moves []result.Move) *result.Finding {
+	f := cause(observed, "none", hint)
+	f.Moves = moves
+	return f
+}
+
+// worthTelling drops a bound that is small beside what the suite asks for: of a cause the bound
+// alone, else the finding.
+func worthTelling(f *result.Finding, resolves float64) *result.Finding {
+	switch {
+	case f == nil || f.Moves == nil:
+		return f
+	case slices.ContainsFunc(f.Moves, func(m result.Move) bool { return m.By >= least*resolves }):
+		f.Limit = ""
+		return f
+	case f.Limit == "":
+		return nil
+	}
+	f.Moves = nil
+	return f
+}
+
+// moves are bounds of what a load has for numbers: of the throughput of a closed one, and of the
+// response times. An open load's throughput is what was offered.
+func moves(l *result.Load, throughput float64, time func(q float64) float64) []result.Move {
+	var out []result.Move
+	add := func(number string, by float64) {
+		if by > 0 {
+			out = append(out, result.Move{Number: number, By: math.Ceil(1e4*min(by, most)) / 1e4})
+		}
+	}
+	if l.Model == result.Closed {
+		add(metric.Throughput, throughput)
+	}
+	if l.Search != nil {
+		add(metric.Capacity, max(throughput, heldBy(l, time)))
+	}
+	mean := 0.0
+	for _, p := range metric.Percentiles() {
+		by := time(p.Quantile)
+		mean = max(mean, by)
+		add(p.Name, by)
+	}
+	add("mean", mean)
+	return out
+}
+
+// heldBy bounds what moves a capacity: what moves the times that the deciding step was held by, for
+// near its capacity a response time grows at least as fast as the rate does, by ρ/(1−ρ) for the
+// queues of docs/capacity.md, which is 1 at half load.
+func heldBy(l *result.Load, time func(q float64) float64) (by float64) {
+	objectives, err := slo.Parse(l.Search.SLO)
+	for _, o := range objectives {
+		if o.Quantile > 0 {
+			by = max(by, time(o.Quantile))
+			continue
+		}
+		for _, p := range metric.Percentiles() { // a mean is moved as they are, at most
+			by = max(by, time(p.Quantile))
+		}
+	}
+	if err != nil {
+		return most
+	}
+	return by
+}
+
+// evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
+func evenly(l *result.Load, by float64) []result.Move {
+	return moves(l, by, func(float64) float64 { return by })
+}
+
+// taken bounds what a share of the service's time can have done that somebody else had. A closed
+// load lost as much throughput. Of an open one's requests those were delayed that came then or
+// while what they left was worked off, at most as long again; without them a percentile would be
+// one of a lower rank. At least so many were delayed, as a share.
+func taken(l *load, share, delayed float64) []result.Move {
+	share = min(share, 0.9)
+	lost := share / (1 - share)
+	times := l.times()
+	return moves(l.Load, lost, func(q float64) float64 {
+		by := times.below(q, max(2*share, delayed))
+		if l.Model == result.Closed {
+			by = max(by, lost)
+		}
+		return by
+	})
+}
+
+// onService is a share of the machine's time as one of the service's cores, if all of it was there.
+func onService(r *result.Record, share float64) float64 {
+	if n := len(r.Limits.ServiceCores); n > 0 && r.Provenance.Cores > n {
+		return share * float64(r.Provenance.Cores) / float64(n)
+	}
+	return share
+}
+
+// room is how much faster the service could be at most with the processor time that it left unused;
+// false where nobody looked.
+func room(l *result.Load) (float64, bool) {
+	used := l.Service.CPUShare
+	if used <= 0 {
+		return 0, false
+	}
+	return max(1/used-1, 0), true
+}
+
+// weigh decides which bounds count: a number's findings are SUSPECT, largest first, until what the
+// others can have moved it by is less than what the number is uncertain by itself.
+func weigh(v *result.Verdict, l *load) {
+	for _, number := range numbersOf(l.Load) {
+		type part struct {
+			finding int
+			by      float64
+		}
+		var parts []part
+		sum := 0.0
+		for i, f := range v.Findings {
+			if f.Load != l.Name {
+				continue
+			}
+			for _, m := range f.Moves {
+				if m.Number == number {
+					parts, sum = append(parts, part{i, m.By}), sum+m.By
+				}
+			}
+		}
+		slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.by, a.by) })
+		limit := tolerance(v, l, number)
+		for _, p := range parts {
+			if sum <= limit {
+				break
+			}
+			sum -= p.by
+			f := &v.Findings[p.finding]
+			f.Grade = worse(f.Grade, result.Suspect)
+		}
+	}
+}
+
+// numbersOf are those of a load that a table shows.
+func numbersOf(l *result.Load) []string {
+	names := []string{"p50", "p99", "p99.9"}
+	switch {
+	case l.Search != nil:
+		return []string{metric.Capacity}
+	case l.Model == result.Closed:
+		names = []string{metric.Throughput, "p50", "p99"}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return withheldIn(l, name) })
+}
+
+// withheldIn tells whether a percentile is not to be quoted of this trial: too few answers, or one
+// that was not answered. That is enough.
+func withheldIn(l *result.Load, name string) bool {
+	q := metric.Named(name, "").Quantile
+	if q == 0 {
+		return false
+	}
+	if l.Censored > 0 && float64(l.Censored) >= (1-q)*float64(l.ResponseTime.Count+l.Censored) {
+		return true
+	}
+	share, _ := l.Memory.Worth()
+	_, _, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, confidence)
+	return !ok
+}
+
+// tolerance is by how much a number of a trial is uncertain anyway, as a share: the resolution, or
+// half the width of a percentile's own interval.
+func tolerance(v *result.Verdict, l *load, number string) float64 {
+	limit := v.Resolves()
+	q, d := metric.Named(number, "").Quantile, &l.ResponseTime
+	if q == 0 || d.HDR == "" {
+		return limit
+	}
+	share, _ := l.Memory.Worth()
+	lo, hi, ok := stats.QuantileRanks(d.Count, share, q, confidence)
+	r := l.times()
+	if v := r.at(q); ok && v > 0 && d.Count > 0 {
+		n := float64(d.Count)
+		return max(limit, (r.at(float64(hi)/n)-r.at(float64(lo)/n))/2/v)
+	}
+	return limit
+}

@@ -1,0 +1,203 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"prony/record"
+)
+
+const (
+	generatorMax = 0.80 // of a core
+	runDelayMax  = 0.05 // of the window
+	ceilingMax   = 0.70 // of the generator's rate against a null server
+	batchMax     = 32   // answers
+	batchShare   = 0.01 // of all answers
+)
+
+// lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
+// users' pauses. Where the generator has said of each answer by how much its lag can have held it
+// up, the bound is what percentiles would be less without; it may be too large where the service
+// always had something to do. Else a request that left late is answered as much later, and behind
+// it come those that were held up with it: once more the lag, and as many requests again until what
+// they left is worked off, at half of capacity or below. So where a share of the requests left
+// later than some lag, a percentile is at least the one below it by twice that share, less twice
+// that lag. That knows nothing of those who waited for a connection behind it: they do not count,
+// and as many again that were held up with them. Of both bounds the smaller one holds.
+func lag(_ *result.Record, l *load) *result.Finding {
+	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
+		return nil
+	}
+	by := lateBy(l.times(), l.lags(), 0)
+	if l.heldUpKnown() {
+		waited := float64(l.Waited) / float64(l.ResponseTime.Count)
+		ranked, t, least := lateBy(l.times(), l.lags(), 2*waited), l.times(), l.punctual()
+		by = func(q float64) float64 { return min(t.above(q, least.at(q)), ranked(q)) }
+	}
+	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
+		"the generator's core was not its own, or is slow to wake: quiet the machine",
+		moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
+}
+
+// lateBy bounds by which share a percentile of times is too high that began later than they should,
+// where this share of them does not count.
+func lateBy(t, late ranks, without float64) func(q float64) float64 {
+	return func(q float64) float64 {
+		kept := t.at(q-without) - 2*late.at(1)
+		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
+			p := part * (1 - q)
+			kept = max(kept, t.at(q-without-2*p)-2*late.at(1-p))
+		}
+		return t.above(q, kept)
+	}
+}
+
+func short(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
+
+// timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
+// that sleeps deeply when nothing runs wakes late before the load, and need not during it.
+func timer(r *result.Record, l *load) *result.Finding {
+	before := l.Generator.Wakeup.P99Ns
+	if before < l.OwnLag.P99Ns/2 || before == 0 ||
+		worthTelling(lag(r, l), r.Verdict.Resolves()) == nil {
+		return nil
+	}
+	return cause(fmt.Sprintf("p99 %v before the load", short(before)), "",
+		"its timer was as late before the load: use --pacing precise, or another machine")
+}
+
+// withinRoom bounds what a faster generator would have found: a service cannot serve more than the
+// processor time allows that it left unused. Where that is not known, or an open load asked for no
+// more, the threshold counts.
+func withinRoom(l *result.Load, observed, limit, hint string) *result.Finding {
+	left, known := room(l)
+	if !known || l.Model == result.Open {
+		return suspect(observed, limit, hint)
+	}
+	observed += fmt.Sprintf(", and the service had %s of its processor time left",
+		percent(1-l.Service.CPUShare))
+	f := cause(observed, limit, hint)
+	f.Moves = evenly(l, left)
+	return f
+}
+
+// generator leaves out the time that a thread polls because nothing is due yet: it would have been
+// free to work.
+func generator(_ *result.Record, l *load) *result.Finding {
+	busy := l.Generator.CPUShare
+	if l.WindowNs > 0 {
+		busy -= float64(l.Generator.SpinNs) / float64(l.WindowNs) / float64(max(l.Threads, 1))
+	}
+	if busy <= generatorMax {
+		return nil
+	}
+	return withinRoom(l.Load, beside(busy, generatorMax)+" of a core", percent(generatorMax),
+		"the generator may be what was measured: give the load more cores")
+}
+
+// runDelay takes from a closed load what the threads waited, but no more than the service could
+// have served. What it did to an open one is its lag.
+func runDelay(_ *result.Record, l *load) *result.Finding {
+	if l.WindowNs <= 0 || l.Threads < 1 {
+		return nil
+	}
+	share := min(float64(l.Generator.RunDelayNs)/float64(l.WindowNs)/float64(l.Threads), 0.9)
+	by := share / (1 - share)
+	if left, known := room(l.Load); known {
+		by = min(by, left)
+	}
+	observed, hint := percent(share)+" of the window", "something else ran on the load's cores"
+	if l.Model == result.Closed {
+		return bounded(observed, hint, evenly(l.Load, by))
+	}
+	if share <= runDelayMax {
+		return nil
+	}
+	return cause(observed, percent(runDelayMax), hint) // of what lag sees
+}
+
+func ceiling(_ *result.Record, l *load) *result.Finding {
+	if l.CeilingPerS <= 0 || l.ThroughputPerS <= ceilingMax*l.CeilingPerS {
+		return nil
+	}
+	share := l.ThroughputPerS / l.CeilingPerS
+	return withinRoom(l.Load, beside(share, ceilingMax)+" of the null server's",
+		percent(ceilingMax), "the service may be faster than this: give the load more cores")
+}
+
+// batch looks for answers that lay in their sockets while the thread took others: the time of each
+// is read when its turn comes. Turns in which nothing came make the average small, so that one
+// large batch counts too, where it is enough to move p99.
+func batch(_ *result.Record, l *load) *result.Finding {
+	g := &l.Generator
+	if l.Model != result.Open || g.Turns == 0 {
+		return nil
+	}
+	mean := float64(l.Done) / float64(g.Turns)
+	hint := "answers wait in line and look slower than they are: give the load more cores"
+	if mean > batchMax {
+		return suspect(apart(mean, batchMax, 1)+" answers a turn",
+			fmt.Sprintf("%.1f", float64(batchMax)), hint)
+	}
+	if g.BatchMax > batchMax && float64(g.BatchMax) > batchShare*float64(l.Done) {
+		return suspect(fmt.Sprintf("a turn took %d of %d answers", g.BatchMax, l.Done),
+			fmt.Sprint(batchMax), hint)
+	}
+	return nil
+}
+
+// foreign caps what was measured by a tool that does not say how late it sends: a pause of the
+// service, or of the tool, may have hidden requests from it (coordinated omission), and nothing in
+// its output would tell. In the closed model there is nothing to be late for, and throughput is a
+// plain count. Where there is a histogram of wrk's, its invented samples have been taken out.
+func foreign(_ *result.Record, l *load) *result.Finding {
+	if l.Driver == "" || !timed(&l.ResponseTime) && !timed(&l.ServiceTime) {
+		return nil
+	}
+	hint := ": for latency use Prony's own generator"
+	if strings.HasPrefix(l.Driver, "wrk ") && l.ServiceTime.HDR == "" {
+		return suspect(l.Driver+" adds invented samples to its percentiles", "measured ones only",
+			"it takes the mean latency for the time between requests"+hint)
+	}
+	if l.Model != result.Open || l.OwnLag.Count > 0 {
+		return nil
+	}
+	why := "its own lateness is in its times"
+	if !timed(&l.ResponseTime) {
+		why = "its clock starts when a request leaves: what waited before that is in no time"
+	}
+	return suspect(l.Driver+" does not say how late it sends", "lag is measured", why+hint)
+}
+
+// timed tells whether there is anything in a distribution; tools print percentiles of they do not
+// say how many.
+func timed(d *result.Dist) bool { return d.Count > 0 || d.P99Ns > 0 }
+
+// How long a load thread may stand still. What a machine does to a thread of its own accord is
+// shorter than the first: a slice of each of some dozen others, a period of a bandwidth limit (100
+// ms), a hypervisor that gives the core to another guest; that is lag, run delay and steal. None of
+// it reaches the second: somebody has stopped the process or the machine (SIGSTOP, Ctrl-Z, a
+// snapshot), and a load that was cut off and came back with all that was due meanwhile is not the
+// one that was asked for, in either model.
+const (
+	stillLeast = 100 * time.Millisecond
+	stillMost  = 500 * time.Millisecond
+)
+
+// stoodStill bounds what a shorter stop took of a closed window by its length, but for what the
+// thread waited for a processor, which run delay bounds. What it did to an open load is its lag.
+func stoodStill(_ *result.Record, l *load) *result.Finding {
+	still := time.Duration(l.Generator.StillMaxNs)
+	observed, hint := still.Round(time.Millisecond).String(),
+		"somebody stopped prony or its machine (Ctrl-Z, a paused VM): run it again undisturbed"
+	switch {
+	case still >= stillMost:
+		return invalid(observed, "less than "+stillMost.String(), hint)
+	case still < stillLeast || l.Model != result.Closed || l.WindowNs <= 0:
+		return nil
+	}
+	delay := l.Generator.RunDelayNs / int64(max(l.Threads, 1))
+	share := min(float64(max(int64(still)-delay, 0))/float64(l.WindowNs), 0.9)
+	return bounded(observed, hint, evenly(l.Load, share/(1-share)))
+}

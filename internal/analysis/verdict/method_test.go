@@ -1,0 +1,111 @@
+package verdict_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/report"
+	"prony/internal/analysis/verdict"
+)
+
+var update = flag.Bool("update", false, "write the rules into docs/method.md")
+
+const method = "../../docs/method.md"
+
+// The rules in the documentation are those in the code.
+func TestMethodListsTheRules(t *testing.T) {
+	have, err := os.ReadFile(method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := report.Update(have, "rules", ruleTable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(have, want) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s does not list the rules as they are: run go test ./internal/verdict -update",
+			method)
+	}
+	if err := os.WriteFile(method, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ruleTable() []byte {
+	var b bytes.Buffer
+	b.WriteString("| rule | VALID where | otherwise | source |\n|---|---|---|---|\n")
+	for _, r := range verdict.Rules() {
+		cells := []string{r.Name, r.Meets, r.Else, r.Source}
+		for i, c := range cells {
+			cells[i] = strings.ReplaceAll(c, "|", `\|`)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.Bytes()
+}
+
+var (
+	numbered = regexp.MustCompile(`(?m)^\| (\d+) \|.*$`)
+	proof    = regexp.MustCompile("`(\\S+) (Test\\w+)`")
+	inBold   = regexp.MustCompile(`\*\*([a-z -]+)\*\*`)
+)
+
+// The thirty checks name rules and tests that exist, and all rules on loads have their place there.
+func TestChecksNameWhatExists(t *testing.T) {
+	page, err := os.ReadFile("../../docs/checks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range numbered.FindAllStringSubmatch(string(page), -1) {
+		if m[1] != fmt.Sprint(i+1) {
+			t.Errorf("row %d has the number %s", i+1, m[1])
+		}
+	}
+	if n := len(numbered.FindAll(page, -1)); n != 30 {
+		t.Errorf("there are %d rows, want 30", n)
+	}
+	for _, m := range proof.FindAllStringSubmatch(string(page), -1) {
+		if !testExists(t, m[1], m[2]) {
+			t.Errorf("package %s has no %s", m[1], m[2])
+		}
+	}
+	var rules []string
+	for _, r := range verdict.Rules() {
+		rules = append(rules, r.Name)
+	}
+	var bold []string
+	for _, m := range inBold.FindAllStringSubmatch(string(page), -1) {
+		bold = append(bold, m[1])
+		if !slices.Contains(rules, m[1]) {
+			t.Errorf("there is no rule %q", m[1])
+		}
+	}
+	for _, r := range rules {
+		// Whether a trial ended and had its limits is nothing that a generator does wrong.
+		if r != "failed" && r != "limits" && r != "answers" && !slices.Contains(bold, r) {
+			t.Errorf("rule %q stands against nothing", r)
+		}
+	}
+}
+
+func testExists(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(text, []byte("func "+name+"("))
+	})
+}

@@ -1,0 +1,266 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/load/pace"
+	"prony/record"
+	"prony/stats"
+)
+
+const (
+	unsentMax     = 0.01                   // of the arrivals due
+	backlogMax    = 0.01                   // of the rate
+	backlogNoise  = 5                      // arrivals that may wait at any moment of a steady state
+	backlogSigmas = 3                      // standard deviations of the requests under way
+	stepSlope     = 1.5                    // least squares' of a step, see capacity
+	pauseMoments  = 8                      // intervals; of fewer nothing is said
+	adMax         = 2 * 1.957              // twice the 1 % point of A², as in Lancet
+	adShare       = 0.02                   // of the gaps of a test: A² grows with them
+	adGaps        = 1000                   // of a test, of which the median counts
+	evenMax       = 0.25                   // of the variance of Poisson arrivals, below it
+	gapFloor      = 100 * time.Microsecond // two lags that are just good enough
+	gapShare      = 0.10                   // of the mean gap
+	allUsed       = 0.95                   // of the service's processor time; below it is room
+	burstSigmas   = 4                      // standard errors of the index of dispersion
+)
+
+// delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
+// wait at the moment at which the window closes, and of few arrivals they are many.
+func delivered(_ *result.Record, l *load) *result.Finding {
+	if l.Model != result.Open || l.Scheduled == 0 {
+		return nil
+	}
+	unsent := float64(l.Scheduled - l.Sent)
+	if unsent <= max(unsentMax*float64(l.Scheduled), backlogNoise) {
+		return nil
+	}
+	hint := "the generator was late: give it a quieter core"
+	if float64(l.Waited) > unsentMax*float64(l.Scheduled) {
+		hint = "all connections were busy: the service cannot keep up; lower the rate"
+	}
+	share := float64(l.Sent) / float64(l.Scheduled)
+	return invalid(beside(share, 1-unsentMax)+" sent", percent(1-unsentMax), hint)
+}
+
+// capacity allows for the backlog's own randomness: where L requests are under way on average,
+// their number has a standard deviation of about sqrt(L) in a steady state (a Poisson number, where
+// there is no queue), so that a short window may begin low and end high by a few of those. And
+// where the rate changes, as many more are under way as the higher rate needs: a step in the middle
+// of the window has 3/2 of its height for a slope, and no other rise has more.
+func capacity(_ *result.Record, l *load) *result.Finding {
+	if l.Model != result.Open || l.WindowNs <= 0 {
+		return nil
+	}
+	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
+	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l.Load))/(float64(l.WindowNs)/1e9))
+	if l.BacklogPerS <= limit || paused(l.Load, limit) {
+		return nil
+	}
+	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
+	return invalid(observed, fmt.Sprintf("%.1f/s", limit),
+		"above capacity, latency says only how long the test was: lower the rate")
+}
+
+// paused tells a service that stood still for a while, for which open loads are made, from one that
+// cannot keep up: between most moments of the window the backlog does not grow. The median of the
+// slopes between all pairs (Theil 1950, Sen 1968) does not see what less than 29 % of the moments
+// are part of.
+func paused(l *result.Load, limit float64) bool {
+	s := &l.Series
+	n := min(len(s.Scheduled), len(s.Done))
+	if n < pauseMoments || s.IntervalNs <= 0 {
+		return false
+	}
+	var slopes []float64
+	backlog := make([]float64, n)
+	level := 0.0
+	for i := range n {
+		level += float64(s.Scheduled[i] - s.Done[i])
+		if i < len(s.Failed) {
+			level -= float64(s.Failed[i])
+		}
+		backlog[i] = level
+		for k := range i {
+			slopes = append(slopes, (level-backlog[k])/float64(i-k))
+		}
+	}
+	return stats.Median(slopes)*1e9/float64(s.IntervalNs) <= limit/2
+}
+
+// swell is how many more requests are under way at the highest rate of a load whose rate changes
+// than at its lowest, by Little's law. The time is the best interval's median, since a backlog
+// stretches the others.
+func swell(l *result.Load) float64 {
+	counts := l.Series.Scheduled
+	if len(counts) == 0 { // users make their own rate
+		counts = l.Series.Sent
+	}
+	if steady(l) || len(counts) == 0 || l.Series.IntervalNs <= 0 {
+		return 0
+	}
+	took := int64(math.MaxInt64)
+	for _, ns := range l.Series.P50Ns {
+		if ns > 0 {
+			took = min(took, ns)
+		}
+	}
+	if took == math.MaxInt64 {
+		return 0
+	}
+	rise := slices.Max(counts) - slices.Min(counts)
+	return float64(rise) * float64(took) / float64(l.Series.IntervalNs)
+}
+
+// steady tells whether the load is to be the same all the time, as far as the record says.
+func steady(l *result.Load) bool {
+	changing := strings.Contains(l.Users, "..") || strings.Contains(l.Users, ",")
+	return l.Shape == "" && l.Arrivals != "replay" && !changing
+}
+
+// waited bounds what the waits for a connection did by leaving those requests out: whatever their
+// times would have been, the percentile is then one of a lower rank. Where they were short, how
+// late the requests left is less. And where it is known what the generator itself held up, what is
+// left is what more connections would have done.
+func waited(r *result.Record, l *load) *result.Finding {
+	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
+		return nil
+	}
+	share := float64(l.Waited) / float64(l.Scheduled)
+	times, late := l.times(), func(float64) float64 { return most }
+	if l.Lag.Count > 0 {
+		late = lateBy(l.times(), l.late(), 0)
+	}
+	sooner := 1.0
+	if l.heldUpKnown() {
+		sooner = withMore(r, l.Load)
+	}
+	return bounded(percent(share)+" of the arrivals found every connection busy",
+		"the tail holds waits for a connection: raise connections, or lower the rate",
+		moves(l.Load, 0, func(q float64) float64 {
+			kept := (1 - sooner) * times.at(q-2*sooner*share)
+			return min(times.below(q, share), late(q), times.above(q, kept))
+		}))
+}
+
+// withMore bounds by which share times would be shorter with more connections. A closed load that
+// kept no more of them busy, and with them nearly all of the service's processor time, says that
+// more would have moved the line from before the connections to behind them: the service was as
+// fast as it can be while anything waited, but for the time that it left. By that it would have
+// worked off sooner what had come together, by as much of its rate as the arrivals let it: waits
+// end as much earlier, and of those who waited, and as many behind them, as large a share would
+// not have waited at all. 1: nobody can say.
+func withMore(r *result.Record, l *result.Load) float64 {
+	by := 1.0
+	for i := range r.Loads {
+		c := &r.Loads[i]
+		used := min(c.Service.CPUShare, 1)
+		if c.Model != result.Closed || c.Users != "" || used < allUsed || c.ThroughputPerS <= 0 ||
+			c.Connections*max(c.Streams, 1) > l.Connections*max(l.Streams, 1) {
+			continue
+		}
+		if asked := l.RatePerS / c.ThroughputPerS; asked < 1 {
+			by = min(by, 1-(1-asked)/(1/used-asked))
+		}
+	}
+	return by
+}
+
+// rate looks for a second in which too few left, made up for in another so that the whole is right.
+// An arrival that waited for a connection may have left in any second after its own.
+func rate(_ *result.Record, l *load) *result.Finding {
+	s := &l.Series
+	if l.Model != result.Open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
+		return nil // a flow is one arrival and many requests
+	}
+	n := min(len(s.Scheduled), len(s.Sent))
+	second := max(int(1e9/s.IntervalNs), 1)
+	for from := 0; from < n; from += second {
+		var due, unsent int64
+		for i := from; i < min(from+second, n); i++ {
+			due += s.Scheduled[i]
+			unsent += s.Scheduled[i] - s.Sent[i]
+		}
+		if float64(unsent) > max(unsentMax*float64(due), backlogNoise)+float64(l.Waited) {
+			at := time.Duration(int64(from) * s.IntervalNs)
+			return suspect(fmt.Sprintf("%d of %d left in the interval from %v on", due-unsent, due,
+				at), percent(1-unsentMax), "the generator was late: give it a quieter core")
+		}
+	}
+	return nil
+}
+
+// arrivals tells another process from one whose gaps are off by the generator's lag: of the latter
+// lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
+// them show a difference that is too small to matter.
+func arrivals(_ *result.Record, l *load) *result.Finding {
+	p := &l.Process
+	hint := "the generator sends in another rhythm than it says: use --pacing precise, or a core " +
+		"of its own"
+	if l.FlowTime.Count > 0 || l.RatePerS <= 0 {
+		return nil // the steps of a flow are no arrivals
+	}
+	switch l.Arrivals {
+	case pace.Poisson:
+		limit := max(adMax, adShare*float64(min(p.Samples, adGaps)))
+		if p.AndersonDarling > limit {
+			return suspect("A² = "+apart(p.AndersonDarling, limit, 3),
+				fmt.Sprintf("%.3f", limit), hint)
+		}
+	case pace.Constant:
+		limit := max(gapFloor, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
+		off := time.Duration(p.GapDeviationNs)
+		observed := fmt.Sprintf("p99 of the gaps is off by %v", off)
+		switch {
+		case off <= limit:
+		case off <= 2*time.Duration(l.OwnLag.MaxNs): // each gap has a lag at either end
+			return cause(observed, limit.String(), hint)
+		default:
+			return suspect(observed, limit.String(), hint)
+		}
+	}
+	return nil
+}
+
+// bursts allows for the index of dispersion's own randomness: of n bins, its standard error is
+// sqrt(2/(n − 1)). Of evenly spaced arrivals it is below 1 in bins of any length. What queues,
+// waits in proportion to the sum of two indices, that of arrivals and that of service times
+// (Kingman 1961), so that an excess adds at most half of itself to what is more than the shortest
+// time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
+// quarter; beyond it queues may be missing altogether.
+func bursts(_ *result.Record, l *load) *result.Finding {
+	p := &l.Process
+	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
+		return nil
+	}
+	var found *result.Finding
+	worst := 0.0
+	for _, in := range []struct {
+		width time.Duration
+		index float64
+	}{{time.Millisecond, p.Dispersion1ms}, {10 * time.Millisecond, p.Dispersion10ms},
+		{100 * time.Millisecond, p.Dispersion100ms}} {
+		bins := float64(p.Samples) / l.RatePerS / in.width.Seconds()
+		excess, chance := in.index-1, burstSigmas*math.Sqrt(2/max(bins-1, 1))
+		observed := fmt.Sprintf("variance is %.2f of the mean in bins of %v", in.index, in.width)
+		switch even := -excess; {
+		case excess > max(worst, chance):
+			worst = excess
+			times := l.times()
+			found = bounded(observed, "the generator sends in bunches: give it a quieter core",
+				moves(l.Load, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
+		case l.Arrivals != pace.Poisson:
+		case even > max(evenMax, chance):
+			return suspect(observed, "1.00 of the mean", "the generator sends too evenly")
+		case even > max(worst, chance):
+			worst = even
+			found = bounded(observed, "the generator sends too evenly",
+				moves(l.Load, 0, func(float64) float64 { return even }))
+		}
+	}
+	return found
+}

@@ -1,0 +1,44 @@
+package verdict_test
+
+import "prony/record"
+
+// renewed closes n of a hundred connections to ten cores, each for so long.
+func renewed(n int64, tlsNs float64, connectNs int64) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.Reconnects, l.TLSTime.MeanNs, r.Limits.CPUs = n, tlsNs, 10
+		l.Connections, l.ConnectTime = 100, result.Dist{}
+		if connectNs > 0 {
+			l.ConnectTime = flat(n, connectNs)
+		}
+	}
+}
+
+// costing has each request take so much of the service's processor time.
+func costing(ns float64, change func(rec, ld)) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.Service.CPUPerRequestNs = ns
+		change(r, l)
+	}
+}
+
+var connectionRows = []row{
+	{"connections", peak, valid, func(_ rec, l ld) { l.Reconnects = 100 }},
+	{"connections", peak, valid, func(_ rec, l ld) { l.Reconnects = 101 }},
+	// 3 % of throughput are 2.913 % of the time: of 10 s on 10 cores 28.838 ms each, 0.1 ms of TCP.
+	{"connections", peak, valid, renewed(101, 28.72e6, 0)},
+	{"connections", peak, suspect, renewed(101, 28.75e6, 0)},
+	{"connections", peak, valid, costing(28.8e6, renewed(101, 0, 0))},
+	{"connections", peak, suspect, costing(28.9e6, renewed(101, 0, 0))},
+	// 9,890 are 0.99 % of the service's time, and 1.92 or 1.93 % of that of 100 connections.
+	{"connections", peak, valid, renewed(9890, 0, 1940e3)},
+	{"connections", peak, suspect, renewed(9890, 0, 1950e3)},
+	// Who closes practically all of them keeps none.
+	{"connections", peak, suspect, renewed(9899, 0, 1950e3)},
+	{"connections", peak, valid, renewed(9900, 0, 1950e3)},
+	// It is the service's own way, and no doubt about it: TestRemarks.
+	{"delayed ack", peak, valid, func(_ rec, l ld) { pieces(44*ms, 0)(l) }},
+	{"unused", peak, valid, func(_ rec, l ld) { l.Service.CPUShare = 0.1 }},
+	// Of 150 times of 4 ms without 101 p99 is one of 2 ms, if all of them were those.
+	{"connections", half, valid, slowest(250, 4*ms, func(l ld) { l.Reconnects = 101 })},
+	{"connections", half, suspect, slowest(150, 4*ms, func(l ld) { l.Reconnects = 101 })},
+}

@@ -1,0 +1,223 @@
+package verdict_test
+
+import (
+	"cmp"
+	"slices"
+
+	"prony/record"
+)
+
+var arrivalRows = []row{
+	// With nothing known to have been punctual, 50 who waited and as many again do not count, nor
+	// do 150 and as many: of 250 of 4 ms p99 is one in the first case alone.
+	{"lag", half, valid, stuck(50)},
+	{"lag", half, suspect, stuck(150)},
+	// 2 % of 1,000 gaps; of 100 twice 1.957.
+	{"arrivals", half, valid, process(10000, result.Process{AndersonDarling: 20})},
+	{"arrivals", half, suspect, process(10000, result.Process{AndersonDarling: 20.1})},
+	{"arrivals", half, valid, process(100, result.Process{AndersonDarling: 3.914})},
+	{"arrivals", half, suspect, process(100, result.Process{AndersonDarling: 3.915})},
+	// Of 1,000/s the gap is 1 ms, a tenth of it 0.1 ms; of 100/s it is 1 ms.
+	{"arrivals", half, valid, spaced(1000, 0.1*ms)},
+	{"arrivals", half, suspect, spaced(1000, 0.1*ms+1)},
+	{"arrivals", half, valid, spaced(100, ms)},
+	{"arrivals", half, suspect, spaced(100, ms+1)},
+	// Of 100,000/s it is 1 µs, but 100 µs are granted: two lags of 50 µs.
+	{"arrivals", half, valid, spaced(1e5, 0.1*ms)},
+	{"arrivals", half, suspect, spaced(1e5, 0.1*ms+1)},
+	// A trace has the gaps that it has, and the steps of a flow are no arrivals.
+	{"arrivals", half, valid, func(_ rec, l ld) {
+		l.Arrivals, l.Process = "replay", result.Process{AndersonDarling: 99, GapDeviationNs: sec}
+	}},
+	{"arrivals", half, valid, func(_ rec, l ld) {
+		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{AndersonDarling: 99}
+	}},
+
+	// Of times of 1 and 2 ms the half that is more than the least counts by half of the excess:
+	// 12 % make 3 %. 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 4·√(2/9,999) = 5.7 % are chance.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion1ms: 1.119})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 1.123})},
+	// In 1,000 of 10 ms: 4·√(2/999) = 0.1790.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion10ms: 1.178})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion10ms: 1.180})},
+	// In 100 of 100 ms: 4·√(2/99) = 0.5685.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion100ms: 1.568})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion100ms: 1.570})},
+	// Too even by less than chance, by 8 % and by more than a quarter.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion1ms: 0.95})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 0.92})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 0.01})},
+	// Equal gaps are none where they were asked for, and a trace may have some.
+	{"bursts", half, valid, func(_ rec, l ld) {
+		l.Arrivals, l.Process = "constant", result.Process{Samples: 10000}
+	}},
+	{"bursts", half, valid, func(_ rec, l ld) {
+		l.Arrivals, l.Process = "replay", result.Process{Samples: 10000, Dispersion1ms: 9}
+	}},
+	{"bursts", half, valid, func(_ rec, l ld) {
+		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{Samples: 10000, Dispersion1ms: 9}
+	}},
+}
+
+// process is of so many arrivals, the fastest of which took half as long as the others.
+func process(samples int64, p result.Process) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.ResponseTime = flat(10000, ms)
+		slowest(9900, 2*ms, func(l ld) {
+			for _, index := range []*float64{
+				&p.Dispersion1ms, &p.Dispersion10ms, &p.Dispersion100ms,
+			} {
+				*index = cmp.Or(*index, 1)
+			}
+			l.Process = p
+			l.Process.Samples = samples
+		})(r, l)
+	}
+}
+
+// spaced are constant arrivals whose gaps are off.
+func spaced(rate float64, offNs int64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Arrivals, l.RatePerS = "constant", rate
+		l.Process = result.Process{Samples: 10000, GapDeviationNs: offNs}
+	}
+}
+
+var sampleRows = []row{
+	// An interval of p99 needs n(1 - 0.99) >= 1.96²·0.99: n >= 380.3.
+	{"samples", half, valid, answered(381, 0)}, // what they are worth is not known
+	{"samples", half, valid, answered(380, 0)},
+	{"samples", peak, valid, answered(380, 1)},
+	// 10,000 × 0.0381 = 381.
+	{"samples", half, valid, answered(10000, 0.0381)},
+	{"samples", half, valid, answered(10000, 0.038)},
+	// 600 × 0.5 = 300, but a share of half may be chance; 600 × 0.49 = 294.
+	{"samples", half, valid, answered(600, 0.5)},
+	{"samples", half, valid, answered(600, 0.49)},
+
+	// Half the difference of 2 ms and 2.1237 is 3 % of their mean.
+	{"settled", half, valid, medians(2*ms, 2.1237*ms, 20)},
+	{"settled", half, suspect, medians(2*ms, 2.124*ms, 20)},
+	{"settled", half, valid, medians(2.1237*ms, 2*ms, 20)},
+	{"settled", half, suspect, medians(2.124*ms, 2*ms, 20)},
+	// 7 intervals a half are too few.
+	{"settled", half, valid, medians(2*ms, 9*ms, 7)},
+	{"settled", half, suspect, medians(2*ms, 9*ms, 8)},
+	// 18 of 20 of the second half are slower than each of the first: 9 pairs of 10; then 17.
+	{"settled", half, suspect, mixed(18)},
+	{"settled", half, valid, mixed(17)},
+	// Where intervals have no answer, the others decide: 5 of 5.
+	{"settled", half, suspect, func(_ rec, l ld) {
+		medians(2*ms, 9*ms, 20)(nil, l)
+		clear(l.Series.P50Ns[25:30])
+	}},
+	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns) }},
+	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns[:20]) }},
+	// Where the rate changes so may the times; in the closed model drift looks at throughput.
+	{"settled", half, valid, func(_ rec, l ld) {
+		medians(2*ms, 9*ms, 20)(nil, l)
+		l.Shape = "ramp 500..1500 in 10s"
+	}},
+	{"settled", half, valid, func(_ rec, l ld) {
+		medians(2*ms, 9*ms, 20)(nil, l)
+		l.Arrivals = "replay"
+	}},
+	{"settled", peak, valid, medians(2*ms, 9*ms, 20)},
+}
+
+// answered are n answers, of which a share counts.
+func answered(n int64, effective float64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.ResponseTime.Count, l.Answered, l.Memory.Effective = n, n, effective
+	}
+}
+
+// medians are those of the intervals of both halves.
+func medians(first, second int64, half int) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Series.P50Ns = slices.Concat(slices.Repeat([]int64{first}, half),
+			slices.Repeat([]int64{second}, half))
+	}
+}
+
+// mixed has n slow intervals in the second half and faster ones than any before.
+func mixed(n int) func(rec, ld) {
+	return func(_ rec, l ld) {
+		medians(2*ms, ms, 20)(nil, l)
+		for i := range n {
+			l.Series.P50Ns[20+i] = 9 * ms
+		}
+	}
+}
+
+var foreignRows = []row{
+	{"foreign", half, suspect, by("wrk2 4.0.0", nil)},
+	{"foreign", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
+	{"foreign", half, valid, by("hey 0.1.4", untimed)},
+	{"foreign", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = result.Dist{} })},
+	{"foreign", half, suspect, by("vegeta 12", func(l ld) { // percentiles only
+		l.ResponseTime, l.ServiceTime = result.Dist{}, result.Dist{P99Ns: 2 * ms}
+	})},
+	{"foreign", peak, valid, by("hey 0.1.4", nil)},
+	{"foreign", peak, suspect, by("wrk 4.1.0", nil)},
+	{"foreign", peak, valid, by("wrk 4.1.0", untimed)},
+	{"foreign", peak, valid, by("wrk2 4.0.0", nil)},
+	{"foreign", peak, valid, by("wrk 4.1.0", func(l ld) { l.ServiceTime.HDR = "restored" })},
+	{"foreign", half, suspect, by("wrk2 4.0.0", func(l ld) { l.ServiceTime.HDR = "some" })},
+
+	// What holds for all holds for tools.
+	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.BacklogPerS = 10.1 })},
+
+	// 1 % fewer than were answered, 1 % more than answers and errors.
+	{"sums", peak, valid, by("hey 0.1.4", func(l ld) { l.Answered = 10101 })},
+	{"sums", peak, suspect, by("hey 0.1.4", func(l ld) { l.Answered = 10102 })},
+	{"sums", peak, valid, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9801, 100 })},
+	{"sums", peak, suspect, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9800, 100 })},
+	{"sums", peak, valid, by("hey 0.1.4", func(l ld) {
+		l.ResponseTime, l.ServiceTime = result.Dist{P99Ns: 70 * ms}, result.Dist{}
+	})},
+	{"sums", half, suspect, by("k6 1.3.0", func(l ld) { // of service times, where it has no others
+		l.ResponseTime, l.ServiceTime.Count = result.Dist{}, 5000
+	})},
+
+	{"range", peak, valid, by("JMeter 5.6", func(l ld) { l.ResponseTime.MaxNs = 1 << 41 })},
+
+	// A tool says some of it, and that must be in order.
+	{"order", peak, valid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, MinNs: 2, P50Ns: 3, P99Ns: 4}
+	})},
+	{"order", peak, valid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, MeanNs: 3, P50Ns: 3, P99Ns: 4}
+	})},
+	{"order", peak, invalid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, P50Ns: 5, P99Ns: 4}
+	})},
+	{"order", peak, invalid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, MeanNs: 9, P50Ns: 3, MaxNs: 8}
+	})},
+}
+
+// untimed is a load that a tool counted only.
+func untimed(l ld) { l.ResponseTime, l.ServiceTime = result.Dist{}, result.Dist{} }
+
+// by lets a foreign tool have offered the load, which knows no more than it counts and times.
+func by(driver string, change func(ld)) func(rec, ld) {
+	return func(_ rec, l ld) {
+		*l = result.Load{
+			Name: l.Name, Driver: driver, Model: l.Model, Connections: 64, RatePerS: l.RatePerS,
+			WindowNs: l.WindowNs, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
+			ResponseTime: l.ResponseTime, ServiceTime: l.ServiceTime,
+		}
+		if change != nil {
+			change(l)
+		}
+	}
+}
+
+// stuck has something under way at every moment, and so many that waited for a connection.
+func stuck(waited int64) func(rec, ld) {
+	return slowest(250, 4*ms, func(l ld) {
+		l.PunctualTime = flat(10000, 1)
+		l.OwnLag, l.Waited = flat(10000, 0.001*ms), waited
+	})
+}

@@ -1,0 +1,262 @@
+package verdict_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/record"
+	"prony/internal/analysis/verdict"
+)
+
+const (
+	ms  = 1e6 // ns
+	sec = 1e9 // ns
+)
+
+const (
+	valid   = result.Valid
+	suspect = result.Suspect
+	invalid = result.Invalid
+)
+
+// The two loads of a healthy record.
+const (
+	half  = "half" // open
+	peak  = "peak" // closed
+	trial = ""
+)
+
+// flat is a distribution of n equal durations.
+func flat(n, ns int64) result.Dist {
+	return result.Dist{Count: n, MinNs: ns, MeanNs: float64(ns), P50Ns: ns, P90Ns: ns, P99Ns: ns,
+		P999Ns: ns, MaxNs: ns}
+}
+
+// every is the same number in each interval.
+func every(n int64) []int64 { return slices.Repeat([]int64{n}, 40) }
+
+// healthy is a record without a flaw: 10 s each of 1,000 requests a second. Open they take 2 ms, so
+// that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms. There are 40
+// intervals of 250 ms.
+func healthy() *result.Record {
+	offer := func(name, model string, connections int, timeNs int64) result.Load {
+		d := flat(10000, timeNs)
+		return result.Load{
+			Name: name, Model: model, Connections: connections, Threads: 1, WindowNs: 10 * sec,
+			Scheduled: 10000, Sent: 10000, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
+			InFlightMean: float64(timeNs) / ms, CeilingPerS: 2000,
+			ResponseTime: d, ServiceTime: d, FirstByte: d, ConnectTime: flat(64, ms/10),
+			Memory:    result.Memory{Samples: 10000, Lag1: 0.3, Effective: 0.5},
+			Series:    result.Series{IntervalNs: 250 * ms, Done: every(250)},
+			Generator: result.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
+			Service:   result.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
+			Host:      result.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
+		}
+	}
+	r := &result.Record{
+		Outcome: result.Measured, Warmup: result.Warmup{Steady: true},
+		Limits: result.Limits{ServiceCores: []int{1}, LoadCores: []int{0}},
+		Loads: []result.Load{
+			offer(half, "open", 64, 2*ms), offer(peak, "closed", 64, 64*ms),
+		},
+	}
+	l := &r.Loads[0]
+	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/500), flat(10000, ms/500)
+	l.Arrivals = "poisson"
+	l.Process = result.Process{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
+		Dispersion10ms: 0.98, Dispersion100ms: 1.1}
+	l.Series.Scheduled, l.Series.Sent = every(250), every(250)
+	l.Series.P50Ns = every(2 * ms)
+	l.Generator.Wakeup, l.Generator.Turns, l.Generator.BatchMax = flat(100, ms/100), 20000, 5
+	return r
+}
+
+// row is a healthy record with one change, and what the rule makes of it.
+type row struct {
+	rule   string
+	load   string // the changed one: half, peak, or trial for the record itself
+	want   string // VALID: the rule does not object
+	change func(*result.Record, *result.Load)
+}
+
+// aside are the rules that may object beside another: Little's law allows for failed and censored
+// requests, which have rules of their own, as timeouts and foreign tools have; and a timer is too
+// coarse only where lag is too large.
+var aside = map[string][]string{
+	"warm-up": {"drift"}, "little": {"errors", "censored"}, "sums": {"errors", "foreign"},
+	"timer": {"lag"},
+}
+
+// check judges a row: one finding of its rule, at its load, and no other finding.
+func check(t *testing.T, i int, w row) {
+	t.Helper()
+	r := healthy()
+	l := map[string]*result.Load{half: &r.Loads[0], peak: &r.Loads[1]}[w.load]
+	w.change(r, l)
+	v := verdict.Judge(r)
+	got := result.Finding{Grade: valid}
+	others := 0
+	for _, f := range v.Findings {
+		switch {
+		case f.Rule == w.rule:
+			got = f
+		case f.Grade == valid: // named, and no doubt
+		case slices.Contains(aside[w.rule], f.Rule):
+			others++
+		default:
+			t.Errorf("row %d (%s): another rule objects: %+v", i, w.rule, f)
+		}
+	}
+	if got.Grade != w.want {
+		t.Errorf("row %d (%s): grade %s, want %s; %+v", i, w.rule, got.Grade, w.want, got)
+	}
+	if others == 0 && v.Grade != w.want {
+		t.Errorf("row %d (%s): the record is %s, want %s", i, w.rule, v.Grade, w.want)
+	}
+	if w.want == valid {
+		return
+	}
+	if got.Load != w.load {
+		t.Errorf("row %d (%s): found at %q, want %q", i, w.rule, got.Load, w.load)
+	}
+	// What is said to be off must not read like its own limit, as 98.96 % in one digit does.
+	same := got.Limit != "" && strings.HasPrefix(got.Observed, got.Limit)
+	mute := got.Hint == "" || strings.HasPrefix(got.Hint, ":")
+	if got.Observed == "" || got.Limit == "" && len(got.Moves) == 0 || mute || same {
+		t.Errorf("row %d (%s): the finding does not explain itself: %+v", i, w.rule, got)
+	}
+}
+
+func TestRules(t *testing.T) {
+	for i, w := range rows {
+		check(t, i, w)
+	}
+}
+
+// Every rule has been seen to object and not to object, with every grade that its text names and no
+// other. A new rule without rows fails here.
+func TestEveryRuleHasRows(t *testing.T) {
+	names := map[string]bool{}
+	for _, rule := range verdict.Rules() {
+		if names[rule.Name] || rule.Meets == "" || rule.Source == "" {
+			t.Errorf("rule %q is there twice, or says too little: %+v", rule.Name, rule)
+		}
+		names[rule.Name] = true
+		for _, grade := range []string{valid, suspect, invalid} {
+			named := grade == valid || strings.Contains(rule.Else, grade)
+			tried := slices.ContainsFunc(rows, func(w row) bool {
+				return w.rule == rule.Name && w.want == grade
+			})
+			if named != tried {
+				t.Errorf("rule %q: %s named: %v, tried: %v", rule.Name, grade, named, tried)
+			}
+		}
+	}
+	for i, w := range rows {
+		if !names[w.rule] {
+			t.Errorf("row %d is about %q, which is no rule", i, w.rule)
+		}
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	if v := verdict.Judge(healthy()); v.Grade != valid || len(v.Findings) > 0 {
+		t.Errorf("a healthy record is %+v", v)
+	}
+}
+
+// What the kernel does not say is -1 in all that the probe emits; what was never looked at is 0, as
+// in a load that was offered by hand. Neither is a reason for doubt.
+func TestUnknownIsNoFinding(t *testing.T) {
+	r := healthy()
+	for i := range r.Loads {
+		for _, part := range []any{&r.Loads[i].Service, &r.Loads[i].Host} {
+			unknown(reflect.ValueOf(part).Elem())
+		}
+	}
+	if r.Loads[0].Service.ThrottledNs != -1 || r.Loads[1].Host.StealShare != -1 {
+		t.Fatal("the test is broken: nothing is unknown")
+	}
+	if v := verdict.Judge(r); v.Grade != valid || len(v.Findings) > 0 {
+		t.Errorf("a record with unknowns is %+v", v)
+	}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		l.Service, l.Host = result.Usage{}, result.Host{}
+		l.Generator, l.CeilingPerS = result.Gen{}, 0
+	}
+	r.Limits = result.Limits{}
+	if v := verdict.Judge(r); v.Grade != valid || len(v.Findings) > 0 {
+		t.Errorf("a record that was not probed is %+v", v)
+	}
+}
+
+// unknown sets every number of a struct to -1.
+func unknown(v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.CanInt():
+			f.SetInt(-1)
+		case f.CanFloat():
+			f.SetFloat(-1)
+		}
+	}
+}
+
+// A failed trial has one finding, which repeats its failure, however bad the rest looks.
+func TestFailed(t *testing.T) {
+	check := func(f *result.Failure, want result.Finding) {
+		t.Helper()
+		r := healthy()
+		r.Outcome, r.Failure = result.Failed, f
+		r.Warmup.Steady = false
+		r.Loads[0].Done = 0
+		v := verdict.Judge(r)
+		if v.Grade != invalid || !reflect.DeepEqual(v.Findings, []result.Finding{want}) {
+			t.Errorf("verdict is %+v\nwant INVALID with %+v", v, want)
+		}
+	}
+	want := result.Finding{Rule: "failed", Grade: invalid, Limit: "the trial ends well"}
+	want.Observed, want.Hint = "ready: connection refused", "see the log"
+	check(&result.Failure{Step: "ready", Error: "connection refused", Hint: "see the log"}, want)
+	want.Observed, want.Hint = "the record does not say why", "read the service's log"
+	check(nil, want)
+}
+
+func TestGradeIsTheWorst(t *testing.T) {
+	check := func(change func(*result.Record), grade string, rules ...string) {
+		t.Helper()
+		r := healthy()
+		change(r)
+		v := verdict.Judge(r)
+		var got []string
+		for _, f := range v.Findings {
+			got = append(got, f.Load+"/"+f.Rule)
+		}
+		if v.Grade != grade || !slices.Equal(got, rules) {
+			t.Errorf("%s for %q, want %s for %q", v.Grade, got, grade, rules)
+		}
+	}
+	check(func(r *result.Record) {
+		r.Warmup.Steady = false
+		r.Loads[1].Host.StealShare = 0.05
+	}, suspect, "/warm-up", "peak/steal")
+	// The worst comes first, in the middle, last.
+	check(func(r *result.Record) {
+		r.Loads[0].Done = 0
+		r.Loads[1].Host.StealShare = 0.05
+	}, invalid, "half/answers", "peak/steal")
+	check(func(r *result.Record) {
+		r.Warmup.Steady = false
+		r.Loads[0].Host.StealShare = 0.2
+		r.Loads[1].Host.StealShare = 0.05
+	}, invalid, "/warm-up", "half/steal", "peak/steal")
+	check(func(r *result.Record) {
+		r.Warmup.Steady = false
+		r.Loads[1].Done = 0
+	}, invalid, "/warm-up", "peak/answers")
+	// A trial may be about the start alone.
+	check(func(r *result.Record) { r.Loads = nil }, valid)
+}

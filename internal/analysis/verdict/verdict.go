@@ -1,0 +1,162 @@
+// Package verdict judges a measurement: not whether the service did well, but whether the numbers
+// say what they seem to say. Each rule is a small pure function over a record, with its source
+// named; what does not hold becomes a finding, and the worst finding is the verdict.
+package verdict
+
+import (
+	"fmt"
+	"slices"
+
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// Rule is one condition that a measurement must meet.
+type Rule struct {
+	Name   string
+	Meets  string // the condition, in words
+	Else   string // what a record becomes that does not meet it
+	Source string // who found that it matters
+	check  func(*result.Record, *load) *result.Finding
+}
+
+// Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
+// together exceed its uncertainty (see weigh), the rest wherever it does not hold.
+func Judge(r *result.Record) result.Verdict {
+	v := result.Verdict{Grade: result.Valid, Resolution: r.Verdict.Resolution}
+	apply(&v, r, nil, ended)
+	if len(v.Findings) > 0 {
+		v.Grade = result.Invalid
+		return v
+	}
+	apply(&v, r, nil, trialRules...)
+	for i := range r.Loads {
+		l := loadOf(&r.Loads[i])
+		apply(&v, r, l, boundRules...)
+		apply(&v, r, l, loadRules...)
+		if Withheld(v, l.Name) == nil {
+			apply(&v, r, l, latencyRules...)
+		}
+		weigh(&v, l)
+	}
+	for _, f := range v.Findings {
+		v.Grade = worse(v.Grade, f.Grade)
+	}
+	return v
+}
+
+// apply adds what rules find of a record, or of a load of it.
+func apply(v *result.Verdict, r *result.Record, l *load, rules ...Rule) {
+	for _, rule := range rules {
+		f := worthTelling(rule.check(r, l), v.Resolves())
+		if f == nil {
+			continue
+		}
+		f.Rule = rule.Name
+		if l != nil {
+			f.Load = l.Name
+		}
+		v.Findings = append(v.Findings, *f)
+	}
+}
+
+// Withheld returns the finding for which a load has no latency that may be printed, or nil. Above
+// capacity, to name the usual one, response times say how long the test was; the finding says how
+// fast the backlog grew, which is what there is to print instead.
+func Withheld(v result.Verdict, load string) *result.Finding {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		bound := f.Rule == ended.Name || slices.ContainsFunc(boundRules, func(r Rule) bool {
+			return r.Name == f.Rule
+		})
+		if bound && f.Grade == result.Invalid && (f.Load == load || f.Load == "") {
+			return f
+		}
+	}
+	return nil
+}
+
+func worse(a, b string) string {
+	order := map[string]int{result.Valid: 0, result.Suspect: 1, result.Invalid: 2}
+	if order[b] > order[a] {
+		return b
+	}
+	return a
+}
+
+func suspect(observed, limit, hint string) *result.Finding {
+	return &result.Finding{Grade: result.Suspect, Observed: observed, Limit: limit, Hint: hint}
+}
+
+func invalid(observed, limit, hint string) *result.Finding {
+	return &result.Finding{Grade: result.Invalid, Observed: observed, Limit: limit, Hint: hint}
+}
+
+func percent(x float64) string { return unit.PercentTo(x, 1) }
+
+// beside is a share with as many digits as it takes to tell it from its limit.
+func beside(x, limit float64) string { return apart(100*x, 100*limit, 1) + " %" }
+
+// apart is likewise for other numbers, with some digits at least.
+func apart(x, limit float64, digits int) string {
+	at := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
+	more := digits
+	for more < 5 && at(more, x) == at(more, limit) {
+		more++
+	}
+	if at(more, x) == at(more, limit) {
+		more = digits
+	}
+	return at(more, x)
+}
+
+// follows says which findings may be what another one comes from, the likeliest first. What no
+// other brings about is a cause of its own, and its hint the advice that helps.
+var follows = map[string][]string{
+	"run delay":  {"cores", "neighbours", "steal"},
+	"generator":  {"cores"},
+	"ceiling":    {"generator", "run delay"},
+	"timer":      {"quiet"},
+	"neighbours": {"quiet"},
+	"lag":        {"cores", "generator", "run delay", "neighbours", "steal", "timer"},
+	"waited":     {"capacity", "throttled", "lag", "steal", "neighbours", "memory"},
+	"rate":       {"lag", "waited"},
+	"arrivals":   {"lag"},
+	"bursts":     {"lag"},
+	"batch":      {"generator", "lag"},
+	"delivered":  {"capacity", "waited", "lag"},
+	"capacity":   {"errors", "throttled"},
+	"censored":   {"capacity", "waited"},
+	"little":     {"capacity", "censored"},
+	"drift":      {"warm-up", "throttled", "steal", "neighbours"},
+	"settled":    {"warm-up", "throttled", "steal", "neighbours"},
+	"samples":    {"steal", "warm-up"},
+}
+
+// Chain is a finding with what it follows from in the same verdict, the cause first. One on the
+// whole trial may be the cause of any of its loads.
+func Chain(v result.Verdict, f result.Finding) []result.Finding {
+	chain := []result.Finding{f}
+	for {
+		last := chain[0]
+		before := slices.IndexFunc(follows[last.Rule], func(rule string) bool {
+			return find(v, rule, last.Load, chain) != nil
+		})
+		if before < 0 {
+			return chain
+		}
+		chain = slices.Insert(chain, 0, *find(v, follows[last.Rule][before], last.Load, chain))
+	}
+}
+
+// find looks for a rule's finding on a load or on the whole trial that a chain does not have yet.
+func find(v result.Verdict, rule, load string, chain []result.Finding) *result.Finding {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Rule == rule && (f.Load == load || f.Load == "") &&
+			!slices.ContainsFunc(chain, func(c result.Finding) bool { return c.Rule == rule }) {
+			return f
+		}
+	}
+	return nil
+}

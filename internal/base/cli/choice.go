@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"prony/internal/base/format"
+)
+
+// Choice is the value of a flag that takes one of a few words.
+type Choice struct {
+	to    *string
+	words []string
+	also  func(string) string // the word that another name of it stands for; nil: none has one
+}
+
+// Set implements pflag.Value.
+func (v *Choice) Set(word string) error {
+	if v.also != nil {
+		word = cmp.Or(v.also(word), word)
+	}
+	if err := check(v.words, word); err != nil {
+		return err
+	}
+	*v.to = word
+	return nil
+}
+
+func (v *Choice) String() string { return *v.to }
+
+// Type implements pflag.Value; helps and manuals print it.
+func (*Choice) Type() string { return "string" }
+
+// Choices is the value of a flag that takes some of a few words: with commas, or several times.
+type Choices struct {
+	to    *[]string
+	words []string
+	given bool
+}
+
+// Set implements pflag.Value. What is given first takes the place of the default.
+func (v *Choices) Set(list string) error {
+	words := strings.Split(list, ",")
+	if err := check(v.words, words...); err != nil {
+		return err
+	}
+	if !v.given {
+		*v.to, v.given = nil, true
+	}
+	*v.to = append(*v.to, words...)
+	return nil
+}
+
+func (v *Choices) String() string { return strings.Join(*v.to, ",") }
+
+// Type implements pflag.Value; helps and manuals print it.
+func (*Choices) Type() string { return "strings" }
+
+// noChoice is a word that a flag does not know.
+type noChoice struct{ words []string }
+
+func (e *noChoice) Error() string { return "there are " + strings.Join(e.words, ", ") }
+
+func check(choices []string, words ...string) error {
+	for _, w := range words {
+		if !slices.Contains(choices, w) {
+			return &noChoice{choices}
+		}
+	}
+	return nil
+}
+
+// OneOf declares a flag of a verb that takes one of some words; a shorthand may stand behind its
+// name, as in "output,o". The flag's value is the default. Help lists the words behind the usage.
+func OneOf(c *cobra.Command, to *string, name, usage string, words ...string) {
+	declare(c, &Choice{to: to, words: words}, name, usage, words)
+}
+
+// SomeOf declares a flag of a verb that takes some of the words.
+func SomeOf(c *cobra.Command, to *[]string, name, usage string, words ...string) {
+	declare(c, &Choices{to: to, words: words}, name, usage, words)
+}
+
+func declare(c *cobra.Command, v pflag.Value, name, usage string, words []string) {
+	name, short, _ := strings.Cut(name, ",")
+	list := strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	if usage != "" {
+		list = usage + ": " + list
+	}
+	c.Flags().VarP(v, name, short, list)
+	offer := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc(name, offer); err != nil {
+		panic("cli: a flag is completed twice: " + err.Error())
+	}
+}
+
+// FlagError names the usage for a flag that cannot be read; for cobra.Command.SetFlagErrorFunc.
+func FlagError(c *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	var unknown *noChoice
+	if errors.As(err, &wrong) && errors.As(err, &unknown) {
+		return Usagef("--%s %q: %w; see %s --help", wrong.GetFlag().Name, wrong.GetValue(), unknown,
+			c.CommandPath())
+	}
+	return Usagef("%w; see %s --help", err, c.CommandPath())
+}
+
+// Output declares the two flags of a verb that writes one of several formats, to a file or to
+// standard output.
+func Output(c *cobra.Command, format, file *string, formats ...string) {
+	*format = formats[0]
+	declare(c, &Choice{format, formats, print.FormatOf}, "format", "", formats)
+	c.Flags().StringVarP(file, "output", "o", "",
+		"file to write, in the format of its suffix (default: standard output)")
+}
+
+// notEmpty are flags that choose or ask for something: empty, as a variable of a script that is not
+// set, they would silently ask for all, or for nothing.
+var notEmpty = []string{"targets", "threshold", "rate", "users", "trace", "traces", "scenario",
+	"slo", "detect", "max-regression", "concurrency", "stress"}
+
+// NotEmpty refuses such a flag that is given and empty.
+func NotEmpty(fs *pflag.FlagSet) error {
+	for _, name := range notEmpty {
+		f := fs.Lookup(name)
+		if f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
+			return Usagef("--%s is empty; say what is meant, or leave it out", name)
+		}
+	}
+	return nil
+}
+
+// FollowSuffix sets --format by the suffix of --output, for all verbs that have both, where the
+// format is not given. A suffix that means none of ours leaves the first format. One that means a
+// format that the verb lacks is refused: a page that is no page would be found out only later, by
+// another program.
+func FollowSuffix(fs *pflag.FlagSet) error {
+	format, out := fs.Lookup("format"), fs.Lookup("output")
+	if format == nil || out == nil || format.Changed {
+		return nil
+	}
+	suffix := strings.ToLower(filepath.Ext(out.Value.String()))
+	wanted := print.FormatOf(suffix)
+	if wanted == "" {
+		return nil
+	}
+	if err := format.Value.Set(wanted); err != nil {
+		return Usagef("--output %s: there is no format for %s here; %w, and --format says which "+
+			"is meant", out.Value, suffix, err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package cli_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/base/cli"
+)
+
+func TestCode(t *testing.T) {
+	check := func(want int, told bool, err error) {
+		t.Helper()
+		if got := cli.Code(err); got != want || cli.Told(err) != told {
+			t.Errorf("%v: code %d, told %v; want %d, %v", err, got, cli.Told(err), want, told)
+		}
+	}
+	check(cli.Fine, false, nil)
+	check(cli.Fine, false, cli.Usage(nil))
+	check(cli.Failed, false, errors.New("x"))
+	check(cli.Misused, false, cli.Usagef("no %s", "x"))
+	check(cli.Misused, false, fmt.Errorf("read: %w", cli.Usage(errors.New("x"))))
+	check(cli.Invalid, true, fmt.Errorf("run: %w", cli.End(cli.Invalid, "%d trials", 3)))
+	if err := cli.Usage(io.EOF); !errors.Is(err, io.EOF) || err.Error() != "EOF" {
+		t.Errorf("it has become %v", err)
+	}
+}
+
+// verb is one that writes formats, with flags that know their choices.
+type verb struct {
+	format, file, view string
+	kinds              []string
+}
+
+// say runs it.
+func (v *verb) say(args ...string) (help string, err error) {
+	c := &cobra.Command{Use: "verb [A]", SilenceErrors: true, SilenceUsage: true,
+		Args: cli.Arguments(0, 1), RunE: func(*cobra.Command, []string) error { return nil }}
+	c.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		return cli.FollowSuffix(c.Flags())
+	}
+	c.SetFlagErrorFunc(cli.FlagError)
+	v.view, v.kinds = "auto", []string{"cpu"}
+	cli.Output(c, &v.format, &v.file, "text", "csv", "json")
+	cli.OneOf(c, &v.view, "view,v", "meanwhile", "auto", "live")
+	cli.SomeOf(c, &v.kinds, "kind", "what", "cpu", "alloc", "lock")
+	var out strings.Builder
+	c.SetOut(&out)
+	c.SetArgs(args)
+	err = c.Execute()
+	return out.String(), err
+}
+
+func TestChoices(t *testing.T) {
+	check := func(want verb, args ...string) {
+		t.Helper()
+		var got verb
+		_, err := got.say(args...)
+		if err != nil || got.format != want.format || got.view != want.view ||
+			!slices.Equal(got.kinds, want.kinds) {
+			t.Errorf("%q: %+v, %v; want %+v", args, got, err, want)
+		}
+	}
+	cpu := []string{"cpu"}
+	check(verb{format: "text", view: "auto", kinds: cpu})
+	check(verb{format: "csv", view: "live", kinds: cpu}, "--format", "csv", "-v", "live")
+	check(verb{format: "text", view: "auto", kinds: []string{"lock", "alloc", "cpu"}},
+		"--kind", "lock,alloc", "--kind", "cpu")
+	check(verb{format: "json", view: "auto", kinds: cpu}, "-o", "a.JSON")
+	check(verb{format: "text", view: "auto", kinds: cpu}, "--format", "txt")
+	check(verb{format: "text", view: "auto", kinds: cpu}, "-o", "a.log")
+	check(verb{format: "csv", view: "auto", kinds: cpu}, "-o", "a.html", "--format", "csv")
+}
+
+func TestMisuse(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		_, err := (&verb{}).say(args...)
+		if cli.Code(err) != cli.Misused || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+	check(`--format "xml": there are text, csv, json; see verb --help`, "--format", "xml")
+	check(`--kind "cpu,heat": there are cpu, alloc, lock; see verb --help`, "--kind", "cpu,heat")
+	check(`--view "": there are auto, live; see verb --help`, "--view", "")
+	check("--output a.md: there is no format for .md here; there are text, csv, json, and "+
+		"--format says which is meant", "-o", "a.md")
+	check("want verb [A] [flags], got 2 arguments; see verb --help", "a", "b")
+	check("unknown flag: --foo; see verb --help", "--foo")
+}
+
+func TestHelpAndCompletion(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		if out, err := (&verb{}).say(args...); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%q says %s (%v), want %q", args, out, err, want)
+		}
+	}
+	check(`--format string   text, csv or json (default "text")`, "--help")
+	check(`-v, --view string     meanwhile: auto or live (default "auto")`, "--help")
+	check("what: cpu, alloc or lock (default cpu)", "--help")
+	check("cpu\nalloc\nlock\n:4\n", cobra.ShellCompNoDescRequestCmd, "--kind", "")
+}
+
+// A context ends with the stream that it hangs on, and not before.
+func TestUntilEnd(t *testing.T) {
+	r, w := io.Pipe()
+	ctx, stop := cli.UntilEnd(t.Context(), r)
+	defer stop()
+	if _, err := w.Write([]byte("still here")); err != nil || ctx.Err() != nil {
+		t.Fatal(err, ctx.Err())
+	}
+	w.Close()
+	<-ctx.Done()
+}

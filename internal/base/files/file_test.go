@@ -1,0 +1,135 @@
+package file_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"prony/internal/base/files"
+)
+
+func put(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(name, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// What is read, as it is, as text, and as text that has to stay.
+func TestRead(t *testing.T) {
+	check := func(what, name, bytes, text, kept string) {
+		t.Helper()
+		say := func(got string, err error) string {
+			if err != nil {
+				return "! " + strings.ReplaceAll(err.Error(), name, "X")
+			}
+			return got
+		}
+		read, err := file.Read(name, 10)
+		if got := say(string(read), err); got != bytes {
+			t.Errorf("%s: Read gives %q, want %q", what, got, bytes)
+		}
+		plain, err := file.Text(name, 10)
+		if got := say(string(plain), err); got != text {
+			t.Errorf("%s: Text gives %q, want %q", what, got, text)
+		}
+		again, err := file.Kept(name, 10)
+		if got := say(string(again), err); got != kept {
+			t.Errorf("%s: Kept gives %q, want %q", what, got, kept)
+		}
+	}
+	const nul, pipe, large = "! read X: it is no text: it holds NUL bytes",
+		"! read X: it is no regular file; what comes by a pipe or a device cannot be read again: " +
+			"save it to a file", "! read X: it has more than 0 MiB, the bound"
+	check("whole", put(t, "0123456789"), "0123456789", "0123456789", "0123456789")
+	check("empty", put(t, ""), "", "", "")
+	check("a mark", put(t, "\ufeffab"), "\ufeffab", "ab", "ab")
+	check("NUL", put(t, "a\x00"), "a\x00", nul, nul)
+	const more = "! read X: it has 11 bytes, and the bound is 0 MiB"
+	check("more", put(t, "01234567890"), more, more, more)
+	const folder = "! open X: it is a folder, and a file is wanted"
+	check("a folder", t.TempDir(), folder, folder, folder)
+	const none = "! open X: no such file or directory"
+	check("none", filepath.Join(t.TempDir(), "a"), none, none, none)
+	check("endless", "/dev/zero", large, nul, pipe)
+	silent := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(silent, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("a pipe that nobody writes to", silent, "", "", pipe)
+	check("no size is told", "/proc/self/comm", "file.test\n", "file.test\n", "file.test\n")
+}
+
+// A pipe is read to its end, however slowly that comes.
+func TestPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		defer w.Close()
+		for _, piece := range []string{"a", "b", strings.Repeat("c", 4096)} {
+			if _, err := w.WriteString(piece); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	got, err := file.Text(fmt.Sprintf("/proc/self/fd/%d", r.Fd()), file.Settings)
+	if want := "ab" + strings.Repeat("c", 4096); string(got) != want || err != nil {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// A file is the old one or the new one, and nothing else is left.
+func TestWrite(t *testing.T) {
+	broken := errors.New("broken")
+	check := func(what, name string, fail error, want string) {
+		t.Helper()
+		err := file.Write(name, func(w io.Writer) error {
+			_, err := io.WriteString(w, "new")
+			return errors.Join(err, fail)
+		})
+		if !errors.Is(err, fail) {
+			t.Errorf("%s: %v", what, err)
+		}
+		data, err := os.ReadFile(name)
+		if string(data) != want || (err != nil) != (want == "") {
+			t.Errorf("%s: it holds %q, %v", what, data, err)
+		}
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(name), "*"))
+		if len(left) > 2 || err != nil {
+			t.Errorf("%s: %q, %v", what, left, err)
+		}
+	}
+	check("another", put(t, "old"), nil, "new")
+	check("it fails", put(t, "old"), broken, "old")
+	check("a first one", filepath.Join(t.TempDir(), "a"), nil, "new")
+	check("a first one fails", filepath.Join(t.TempDir(), "a"), broken, "")
+	name := put(t, "old")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Fatal(err)
+	}
+	check("through a link", link, nil, "new")
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+	if info, err = os.Stat(name); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+	if err := file.Put("/dev/null", []byte("x")); err != nil {
+		t.Error(err)
+	}
+	if err := file.Put("/dev/full", []byte("x")); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,28 @@
+package pattern_test
+
+import (
+	"strings"
+	"testing"
+
+	"prony/internal/base/lazyregexp"
+)
+
+var hour = pattern.New(`(\d+):(\d\d)`)
+
+func TestPattern(t *testing.T) {
+	const text = "at 9:30, or 10:00"
+	got := hour.FindStringSubmatch(text)
+	if strings.Join(got, " ") != "9:30 9 30" || len(hour.FindAllString(text, -1)) != 2 {
+		t.Errorf("found %q", got)
+	}
+}
+
+// A wrong one fails the first test of its package, not the first user of it.
+func TestWrongPattern(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a wrong expression was taken")
+		}
+	}()
+	pattern.New("(")
+}

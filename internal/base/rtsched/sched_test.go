@@ -1,0 +1,117 @@
+//go:build linux && !portable
+
+package sched
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/internal/dev/testsets"
+)
+
+// alone does something on a thread that ends with it.
+func alone(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		do()
+	}()
+	<-done
+}
+
+func policy(t *testing.T) uint32 {
+	t.Helper()
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Policy
+}
+
+// permitted leaves a test out where nobody may go first.
+func permitted(t *testing.T) {
+	t.Helper()
+	ok := false
+	alone(func() { _, ok = Ahead(Load) })
+	if !ok {
+		t.Skip("this user may not put threads first (CAP_SYS_NICE)")
+	}
+}
+
+func TestAhead(t *testing.T) {
+	permitted(t)
+	alone(func() {
+		back, _ := Ahead(Load)
+		if got := policy(t); got != unix.SCHED_FIFO {
+			t.Errorf("a thread that goes first has policy %d", got)
+		}
+		if back(); policy(t) != unix.SCHED_NORMAL {
+			t.Errorf("it came back to policy %d", policy(t))
+		}
+		Locked(Probe, func() {
+			a, err := unix.SchedGetAttr(0, 0)
+			if err != nil || a.Policy != unix.SCHED_FIFO || a.Priority <= Load {
+				t.Errorf("what reads counters has %+v (%v), and the load %d", a, err, Load)
+			}
+		})
+		if policy(t) != unix.SCHED_NORMAL {
+			t.Errorf("after it the thread has policy %d", policy(t))
+		}
+	})
+}
+
+// A thread that goes first and is always busy leaves others on its core a turn every few
+// milliseconds; by itself the kernel would only after most of a second (sched(7)).
+func TestBreath(t *testing.T) {
+	permitted(t)
+	tests.Cores(t)
+	cores, err := host.Cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one unix.CPUSet
+	one.Set(cores[0])
+	var turns atomic.Int64
+	var over atomic.Bool
+	begun := make(chan struct{})
+	go alone(func() {
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			t.Errorf("pin: %v", err)
+		}
+		close(begun)
+		for last := clock.Mono(); !over.Load(); {
+			now := clock.Mono()
+			if now-last > breathEveryNs/2 { // it was kept off the core
+				turns.Add(1)
+			}
+			last = now
+		}
+	})
+	<-begun
+	var breath Breath
+	const busy = 300 * time.Millisecond
+	alone(func() {
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			t.Errorf("pin: %v", err)
+		}
+		Ahead(Load)
+		for until := clock.Mono() + int64(busy); clock.Mono() < until; {
+			breath.Take(clock.Mono())
+		}
+	})
+	over.Store(true)
+	if got := turns.Load(); got < 3 {
+		t.Errorf("beside a busy thread there were %d turns in %v", got, busy)
+	}
+	now := clock.Mono()
+	if n := testing.AllocsPerRun(100, func() { breath.Take(now); now += breathEveryNs }); n != 0 {
+		t.Errorf("a breath allocates %v times", n)
+	}
+}

@@ -1,0 +1,157 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
+)
+
+// contained measures one image; window is longer than it takes to strike.
+const contained = "versus --image IMAGE --get / --again=false --blocks 1 -c 4 --warmup 1s " +
+	"--measure 8s --out OUT"
+
+// containerFaults happen to the container of a service under load. Each is a line of docker's,
+// which the container's name follows.
+var containerFaults = []struct{ name, docker, says string }{
+	{"its command is killed", "kill", "the service ended"},
+	{"it is removed by another hand", "rm --force", "the service ended"},
+	{"it is paused", "pause", "no good answer"},
+}
+
+// image builds one of a server that says hello, or leaves the test out.
+func (s *scene) image() (name string) {
+	s.t.Helper()
+	if out, err := exec.Command("docker", "version").CombinedOutput(); err != nil {
+		s.t.Skipf("there is no Docker engine here: %s", out)
+	}
+	s.put("image/main.go", `package main
+
+import "net/http"
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) })
+	panic(http.ListenAndServe(":8080", nil))
+}
+`)
+	s.put("image/Dockerfile", "FROM scratch\nCOPY app /app\nEXPOSE 8080\nENTRYPOINT [\"/app\"]\n")
+	name = fmt.Sprintf("prony-test-fault:%d", os.Getpid())
+	for _, line := range [][]string{{"go", "build", "-o", "app", "main.go"},
+		{"docker", "build", "--quiet", "--tag", name, "."}} {
+		cmd := exec.Command(line[0], line[1:]...)
+		cmd.Dir, cmd.Env = s.path("image"), append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			s.t.Fatalf("%q: %v: %s", line, err, out)
+		}
+	}
+	s.t.Cleanup(func() {
+		if out, err := exec.Command("docker", "image", "rm", name).CombinedOutput(); err != nil {
+			s.t.Errorf("remove the image: %v: %s", err, out)
+		}
+	})
+	return name
+}
+
+// containers are those of a lab, in any state.
+func (s *scene) containers(lab int) []string {
+	s.t.Helper()
+	out, err := exec.Command("docker", "ps", "--all", "--format", "{{.Names}}", "--filter",
+		fmt.Sprintf("name=prony-%d-", lab)).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	return strings.Fields(string(out))
+}
+
+// loaded waits until the container of a trial has been up for settled. The one that was asked
+// before is gone when the null server is measured.
+func (s *scene) loaded(p *start) (name string) {
+	s.t.Helper()
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		said, err := os.ReadFile(s.path("home/stderr"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !strings.Contains(string(said), "calibrate the generator") {
+			continue
+		}
+		if up := s.containers(p.cmd.Process.Pid); len(up) == 1 {
+			time.Sleep(settled)
+			return up[0]
+		}
+	}
+	s.t.Error("no container was up in time")
+	return ""
+}
+
+// What happens to a container is in the record of its trial, and nothing of it is left.
+func TestContainers(t *testing.T) {
+	tests.Once(t, "containers that end, vanish or stop while they are measured", programFiles)
+	s := newScene(t)
+	args := s.arguments(strings.Replace(contained, "IMAGE", s.image(), 1))
+	for _, f := range containerFaults {
+		t.Run(f.name, func(t *testing.T) {
+			of := &scene{t: t, dir: s.dir, url: s.url}
+			if err := os.RemoveAll(of.path("OUT")); err != nil {
+				t.Fatal(err)
+			}
+			p := of.begin("", args...)
+			p.bound = hung
+			p.run(t)
+			name := of.loaded(p)
+			line := append(strings.Fields(f.docker), name)
+			if out, err := exec.Command("docker", line...).CombinedOutput(); err != nil {
+				t.Errorf("%q: %v: %s", line, err, out)
+			}
+			e := p.wait(t)
+			e.check(t)
+			e.refused(t, cli.Invalid)
+			of.tidy(p.cmd.Process.Pid)
+			if left := of.containers(p.cmd.Process.Pid); len(left) > 0 {
+				t.Errorf("containers are left: %v", left)
+			}
+			_, records, bad, err := result.Read(of.path("OUT"))
+			if err != nil || len(bad) > 0 || len(records) != 1 {
+				t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, e.stderr)
+			}
+			r := records[0]
+			said := fmt.Sprintf("%+v", r.Verdict.Findings)
+			if r.Failure != nil {
+				said = r.Failure.Error
+			}
+			if r.Verdict.Grade != result.Invalid || !strings.Contains(said, f.says) {
+				t.Errorf("%s is %s, by %s, want %q", r.Trial, r.Verdict.Grade, said, f.says)
+			}
+		})
+	}
+}
+
+// The container that a killed lab leaves is removed by the next one.
+func TestContainerOfAKilledLab(t *testing.T) {
+	tests.Once(t, "a lab that is killed while a container is up", programFiles)
+	s := newScene(t)
+	args := s.arguments(strings.Replace(contained, "IMAGE", s.image(), 1))
+	p := s.begin("", args...)
+	p.run(t)
+	name := s.loaded(p)
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+	if left := s.containers(p.cmd.Process.Pid); !slices.Contains(left, name) {
+		t.Fatalf("%s did not outlive its lab, so that this test says nothing: %v", name, left)
+	}
+	if e := s.try("", append(args, "--plan")...); e.code != cli.Fine {
+		t.Errorf("exit %d: %s", e.code, e.stderr)
+	}
+	if left := s.containers(p.cmd.Process.Pid); len(left) > 0 {
+		t.Errorf("containers are left: %v", left)
+	}
+}

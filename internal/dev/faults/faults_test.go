@@ -1,0 +1,280 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/base/cli"
+	"prony/internal/base/files"
+	"prony/internal/dev/testsets"
+)
+
+// programFiles are what the program under test is made of, and what its inputs come from.
+var programFiles = tests.Needs{Files: []string{"cmd", "internal", "go.mod", "go.sum",
+	"services/go-nethttp/service.yaml"}}
+
+// Every verb that the program has is in the table, with something to ask or the reason for none.
+func TestEveryVerbIsAsked(t *testing.T) {
+	s := newScene(t)
+	if e := s.try("", "man", s.path("man")); e.code != 0 {
+		t.Fatal(e.stderr)
+	}
+	pages, err := filepath.Glob(s.path("man/*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	asked := map[string]bool{}
+	for _, v := range verbs {
+		name := strings.ReplaceAll(strings.TrimSpace("prony "+v.name), " ", "-")
+		page := s.path("man/" + name + ".1")
+		if asked[page] = true; v.none == "" && len(v.reads)+len(v.writes)+len(v.wrong) == 0 {
+			t.Errorf("%s is asked nothing and does not say why", v.name)
+		}
+		if (len(v.prints) == 0) == (v.silent == "") {
+			t.Errorf("%s has lines that print, or says why there is none: one of the two", v.name)
+		}
+		if _, err := os.Stat(page); err != nil {
+			t.Errorf("the table has a verb %q, which the program lacks", v.name)
+		}
+	}
+	for _, page := range pages {
+		if !asked[page] && !strings.Contains(page, "prony-truth-") {
+			t.Errorf("%s is a verb without a row: add it to table_test.go, with the lines that "+
+				"read and write, or why there is nothing to ask", filepath.Base(page))
+		}
+	}
+}
+
+// What is read may be anything, on a small machine, too.
+func TestInputs(t *testing.T) {
+	tests.Once(t, "every verb with every bad input", programFiles)
+	for _, v := range verbs {
+		for _, l := range v.reads {
+			for _, in := range inputs {
+				if strings.Contains(" "+l.open+" ", " "+in.name+" ") {
+					continue
+				}
+				t.Run(l.args+" "+l.at+"/"+in.name, func(t *testing.T) {
+					t.Parallel()
+					s := newScene(t)
+					s.spoil(l, in)
+					before := s.look()
+					e := s.try(s.confined(), s.arguments(l.args)...)
+					e.check(t)
+					if e.toil > toil && !strings.Contains(l.args, "URL") { // else it measures
+						t.Errorf("it took %v of processor time, want at most %v", e.toil, toil)
+					}
+					codes := append([]int{1}, l.codes...)
+					fine := strings.Contains(" "+l.fine+" ", " "+in.name+" ")
+					invalid := e.code == cli.Invalid && slices.Contains(codes, e.code)
+					if fine && (e.code == 0 || invalid) { // a server may refuse what it was sent
+						return
+					}
+					e.refused(t, codes...)
+					same(t, before, s.look())
+				})
+			}
+		}
+	}
+}
+
+// What is written is whole or not there, and what was there before stays.
+func TestFullDisk(t *testing.T) {
+	tests.Once(t, "every verb that writes, on a full disk", programFiles)
+	const old = "before\n<!-- prony:begin x -->\n<!-- prony:end x -->\nafter\n"
+	for _, v := range verbs {
+		for _, l := range v.writes {
+			t.Run(l.args, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				for _, word := range s.arguments(l.args) {
+					if strings.HasPrefix(word, s.path("OUT")) && word != s.path("OUT") {
+						s.put(filepath.Base(word), old)
+					}
+				}
+				before := s.look()
+				e := s.try("ulimit -f 0", s.arguments(l.args)...)
+				e.check(t)
+				e.refused(t, append([]int{1}, l.codes...)...)
+				after := s.look()
+				delete(after, s.path("OUT")) // a folder that was to hold all
+				same(t, before, after)
+			})
+		}
+	}
+}
+
+// What goes to a full standard output fails, as does every verb's help.
+func TestFullOutput(t *testing.T) {
+	tests.Once(t, "every verb that prints, into a full disk", programFiles)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { full.Close() })
+	for _, v := range verbs {
+		for _, text := range append(v.prints, v.name+" --help") {
+			t.Run(text, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				s.furnish(text)
+				p := s.begin("", s.arguments(text)...)
+				p.cmd.Stdout = full
+				p.run(t)
+				e := p.wait(t)
+				e.check(t)
+				e.refused(t, 1)
+				if !strings.Contains(e.stderr, "no space left on device") {
+					t.Errorf("it fails of something else: %s", e.stderr)
+				}
+			})
+		}
+	}
+}
+
+// A load that may open too few files says how many those are.
+func TestFewFiles(t *testing.T) {
+	tests.Once(t, "loads within a limit on open files", programFiles)
+	for _, row := range []struct{ limit, url string }{{"10", "URL"}, {"12", "TLS"}} {
+		t.Run(row.url, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			url := strings.ReplaceAll(row.url, "TLS", strings.Replace(s.url, "http:", "https:", 1))
+			e := s.try("ulimit -n "+row.limit, s.arguments("load "+url+" -n 10 -c 8")...)
+			e.check(t)
+			e.refused(t, 1)
+			if !strings.Contains(e.stderr, "may have "+row.limit+" open files; raise") ||
+				strings.Contains(e.stderr, "is the service running?") {
+				t.Errorf("it says %s", e.stderr)
+			}
+		})
+	}
+}
+
+// A line that makes no sense is refused as one, before anything happens.
+func TestWrongLines(t *testing.T) {
+	tests.Once(t, "command lines that make no sense", programFiles)
+	check := func(name string, args func(*scene) []string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			before := s.look()
+			e := s.try("", args(s)...)
+			e.check(t)
+			e.refused(t, 2)
+			same(t, before, s.look())
+		})
+	}
+	for _, v := range verbs {
+		for _, text := range v.wrong {
+			check(text, func(s *scene) []string { return s.arguments(text) })
+		}
+		check(v.name+" --no-such-flag", func(*scene) []string {
+			return append(strings.Fields(v.name), "--no-such-flag")
+		})
+	}
+}
+
+// strange are arguments that nobody means.
+var strange = map[string]string{
+	"nothing": "", "escapes": "\x1b]0;gone\x07\x1b[2J", "no text": "\xff\xfe", "two lines": "a\nb",
+	"long": strings.Repeat("a", 100<<10),
+}
+
+// Nor does a strange argument do harm.
+func TestStrangeArguments(t *testing.T) {
+	tests.Once(t, "every verb with strange arguments", programFiles)
+	for _, v := range verbs {
+		if v.name == "man" || v.name == "" || strings.HasPrefix(v.name, "completion") {
+			continue // any name is one of a folder; the others take none
+		}
+		for name, argument := range strange {
+			t.Run(v.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				args := append([]string{"--root", s.path("ROOT")}, strings.Fields(v.name)...)
+				e := s.try("", append(args, argument)...)
+				e.check(t)
+				e.refused(t, 1, 2)
+			})
+		}
+	}
+}
+
+// Whoever waits for an input that does not come ends when it is told to.
+func TestSignals(t *testing.T) {
+	tests.Once(t, "every verb that reads, ended by signals", programFiles)
+	for _, v := range verbs {
+		for _, l := range v.reads {
+			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+				t.Run(l.args+" "+l.at+"/"+sig.String(), func(t *testing.T) {
+					t.Parallel()
+					s := newScene(t)
+					s.spoil(l, input{make: func(path string, _ []byte) error {
+						return syscall.Mkfifo(path, 0o644)
+					}})
+					at := s.path(l.at)
+					if l.at == "" {
+						at = s.path("BAD")
+					}
+					held, err := os.OpenFile(at, os.O_RDWR, 0) // so that it has a writer
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer held.Close()
+					before := s.look()
+					p := s.begin("", s.arguments(l.args)...)
+					p.run(t)
+					time.Sleep(500 * time.Millisecond) // it reads, or has refused to
+					began := time.Now()
+					_ = syscall.Kill(p.cmd.Process.Pid, sig) // it may have ended
+					e := p.wait(t)
+					if took := time.Since(began); took > ending {
+						t.Errorf("it ended %s after %s", took, sig)
+					}
+					e.check(t)
+					if e.signal != sig {
+						e.refused(t, append([]int{1}, l.codes...)...)
+					}
+					same(t, before, s.look())
+				})
+			}
+		}
+	}
+}
+
+// What another tool has written of each request is held once while it is read, up to its bound,
+// from a file or from a pipe.
+func TestLargeOutputs(t *testing.T) {
+	tests.Once(t, "large outputs of other tools on a small machine", programFiles)
+	const jtl = "timeStamp,elapsed,label,responseCode,success,bytes,allThreads,Latency,Connect\n"
+	const jtlRow = "1700000000000,12,GET /a/path/of/some/length,200,true,300,1,12,0\n"
+	const hey = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read," +
+		"status-code,offset\n"
+	const heyRow = "0.0009,0.0004,0.0000,0.0000,0.0002,0.0002,200,0.0002\n"
+	for _, of := range []struct{ verb, head, row string }{
+		{"audit BAD", jtl, jtlRow}, {"audit BAD", hey, heyRow}, {"import BAD", jtl, jtlRow},
+		{"import /dev/stdin", jtl, jtlRow},
+	} {
+		t.Run(of.verb, func(t *testing.T) {
+			s := newScene(t)
+			s.put("HEAD", of.head)
+			rows := (file.Results - len(of.head)) / len(of.row)
+			if err := holds(of.row, rows)(s.path("ROWS"), nil); err != nil {
+				t.Fatal(err)
+			}
+			whole := "cat HEAD ROWS >BAD; rm ROWS; "
+			if strings.Contains(of.verb, "stdin") {
+				whole += "mkfifo PIPE; cat BAD >PIPE & exec <PIPE; "
+			}
+			if e := s.try(whole+s.confined(), s.arguments(of.verb)...); e.code != 0 {
+				t.Errorf("exit %d %v: %s", e.code, e.signal, e.stderr)
+			}
+		})
+	}
+}

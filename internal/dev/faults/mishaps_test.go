@@ -1,0 +1,187 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/base/cli"
+	"prony/record"
+	"prony/internal/dev/testsets"
+)
+
+// settled is how long services are under load before something happens to them: longer than a
+// warm-up of a second, which is what their lines ask for.
+const settled = 3 * time.Second
+
+// hung is how long a line may last whose service hangs: it is asked once more, with half a minute's
+// patience.
+const hung = 50 * time.Second
+
+// A mishap befalls a line at work from outside.
+type mishap struct {
+	name, args string
+	strike     func(s *scene, p *start) // once every service that is named has been up for settled
+	named      []string                 // services
+	code       int
+	says       []string // of the record of each, what its failure says
+}
+
+const duets = "--root ROOT run --duet=shared --targets go-two,go-three --blocks 1 --warmup 1s " +
+	"--measure 4s --out OUT"
+
+var both = []string{"go-two", "go-three"}
+
+var mishaps = []mishap{
+	{"one side dies", duets, signalled(syscall.SIGKILL, "go-three"), both, cli.Invalid, []string{
+		"-go-three, failed in step measure", "signal: killed"}},
+	{"one side hangs", duets, signalled(syscall.SIGSTOP, "go-three"), both, cli.Invalid, []string{
+		"-go-three, failed in step reverify", "no whole answer"}},
+	{"both die", duets, signalled(syscall.SIGKILL, both...), both, cli.Invalid, []string{
+		"signal: killed", "signal: killed"}},
+	{"both hang", duets, signalled(syscall.SIGSTOP, both...), both, cli.Invalid, []string{
+		"no whole answer", "no whole answer"}},
+}
+
+// signalled sends a signal to services.
+func signalled(sig syscall.Signal, names ...string) func(*scene, *start) {
+	return func(s *scene, p *start) {
+		for _, name := range names {
+			for _, pid := range s.serving(p, name) {
+				_ = syscall.Kill(pid, sig) // it may have ended, which its record tells
+			}
+		}
+	}
+}
+
+// serving are the processes of a service.
+func (s *scene) serving(p *start, name string) []int {
+	return slices.DeleteFunc(s.processes(p.cmd.Process.Pid), func(pid int) bool {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // what is gone is nowhere
+		return filepath.Base(exe) != name
+	})
+}
+
+// served waits until services have been up for settled.
+func (s *scene) served(p *start, names []string) {
+	s.t.Helper()
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if !slices.ContainsFunc(names, func(n string) bool { return len(s.serving(p, n)) == 0 }) {
+			time.Sleep(settled)
+			return
+		}
+	}
+	s.t.Errorf("%v never were up", names)
+}
+
+// What happens to services in their window is in the record of each, and nothing of them is left.
+func TestMishaps(t *testing.T) {
+	tests.Once(t, "services that end or hang while they are measured", programFiles)
+	for _, m := range mishaps {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.furnish(m.args)
+			p := s.begin("", s.arguments(m.args)...)
+			p.bound = hung
+			p.run(t)
+			s.served(p, m.named)
+			m.strike(s, p)
+			e := p.wait(t)
+			e.check(t)
+			e.refused(t, m.code)
+			s.tidy(p.cmd.Process.Pid)
+			_, records, bad, err := result.Read(s.path("OUT"))
+			if err != nil || len(bad) > 0 || len(records) != len(m.says) {
+				t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+			}
+			for _, r := range records {
+				want := m.says[slices.Index(m.named, r.Target.Name)]
+				if r.Failure == nil || !strings.Contains(r.Failure.Error, want) ||
+					r.Verdict.Grade != result.Invalid {
+					t.Errorf("%s is %s, by %+v, want %q", r.Trial, r.Verdict.Grade, r.Failure, want)
+				}
+			}
+		})
+	}
+}
+
+// What a killed lab leaves of a duet, the next one ends, both sides of it.
+func TestKilledDuet(t *testing.T) {
+	tests.Once(t, "a lab that is killed in a duet", programFiles)
+	s := newScene(t)
+	s.furnish(duets)
+	p := s.begin("", s.arguments(duets)...)
+	p.run(t)
+	s.served(p, both)
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+	if e := s.try("", s.arguments("--root ROOT verify go-two")...); e.code != 0 {
+		t.Errorf("exit %d: %s", e.code, e.stderr)
+	}
+	s.tidy(p.cmd.Process.Pid)
+}
+
+// repository makes a repository of the scene's folder, with one commit.
+func (s *scene) repository() {
+	s.t.Helper()
+	s.put(".gitignore", "/*\n!/app\n")
+	s.put("app", "#!/bin/sh\n")
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "app"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "one"}} {
+		s.git(args...)
+	}
+}
+
+func (s *scene) git(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", s.dir}, args...)...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// A revision or another checkout that cannot be had, or does not build, is a sentence with the last
+// that its build said, and the repository stays what it was.
+func TestRevisions(t *testing.T) {
+	tests.Once(t, "revisions and checkouts that do not build", programFiles)
+	for _, row := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"versus --git HEAD --git nothing --build true --run ./app --get /", 2,
+			[]string{"--git nothing: ", "is no repository that has the revision"}},
+		{"versus --git HEAD --build 'echo last words; exit 7' --run ./app --get /", 1,
+			[]string{"exit status 7", "last words"}},
+		{"versus --git HEAD --build true --run ./none --get /", 1, []string{"none"}},
+		{"--root ROOT run --against old=OTHER --targets go-two --blocks 1 --measure 100ms " +
+			"--warmup 100ms --out OUT", 4, []string{"go-two@old", "exit status 7", "last words"}},
+	} {
+		t.Run(row.args, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.furnish(row.args)
+			p := s.begin("", s.arguments(row.args)...)
+			p.run(t)
+			e := p.wait(t)
+			e.check(t)
+			e.refused(t, row.code)
+			for _, text := range row.says {
+				if !strings.Contains(e.stderr, text) {
+					t.Errorf("it does not say %q: %s", text, e.stderr)
+				}
+			}
+			s.tidy(p.cmd.Process.Pid)
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"prony/internal/dev/testsets"
+)
+
+// notFinite are the words of a number that is none, but where they are the page's own code.
+var notFinite = regexp.MustCompile(
+	`(?:^|[^A-Za-z.?])(NaN|&#43;Inf|[+-]Inf|Infinity|%!\w|9,223,372,036,854,775)\b[^(]`)
+
+// A record with a number that nobody can have measured breaks no reader of records: it is told as
+// damaged, or shown.
+func TestAbsurdNumbers(t *testing.T) {
+	tests.Once(t, "records with numbers that cannot be", programFiles)
+	readers := []string{"report RUN", "report RUN --format json", "report RUN --format csv",
+		"report RUN -o OUT.html", "report RUN -o OUT.parquet", "audit RUN", "gate RUN RUN --unlike",
+		"audit RUN --json", "trend RUN/..", "trend RUN/.. --format json",
+		"compare RUN --targets a/b,c/d --unlike", "compare RUN RUN --unlike -o OUT.json",
+		"compare RUN --targets a/b,c/d --unlike -o OUT.html", "explain RUN"}
+	for _, text := range readers {
+		for _, number := range absurd {
+			t.Run(text+"/"+number, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				s.count(number)
+				e := s.try("", s.arguments(text)...)
+				e.check(t)
+				if e.code < 0 || e.code == 1 || e.code == 2 {
+					e.refused(t, 1, 2)
+				}
+				s.numbers(t, e, text)
+			})
+		}
+	}
+}
+
+// count has the records of the run say a number wherever the fixture has one.
+func (s *scene) count(number string) {
+	s.t.Helper()
+	sound, err := os.ReadFile(s.path("RUN/trials.ndjson"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text := fractions.ReplaceAllString(string(sound), `"$1":`+number)
+	if !strings.ContainsAny(number, "eNI") {
+		text = whole.ReplaceAllString(text, `"$1":`+number)
+	}
+	s.put("RUN/trials.ndjson", text)
+}
+
+// numbers wants what was printed or written to be of its format, with numbers that are some.
+func (s *scene) numbers(t *testing.T, e ended, text string) {
+	t.Helper()
+	out := e.stdout
+	if files, err := filepath.Glob(s.path("OUT.*")); err != nil {
+		t.Fatal(err)
+	} else if len(files) == 1 {
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = string(data)
+	} else if strings.Contains(text, "OUT") && e.code == 0 {
+		t.Error("it has written nothing")
+	}
+	switch {
+	case strings.HasSuffix(text, "parquet"):
+		return
+	case strings.HasSuffix(text, "json") && out != "" && !json.Valid([]byte(out)):
+		t.Errorf("no JSON: %.300s", out)
+	case strings.HasSuffix(text, "csv"):
+		if _, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil {
+			t.Error(err)
+		}
+	}
+	if at := notFinite.FindString(out); at != "" {
+		t.Errorf("it says %q", at)
+	}
+}

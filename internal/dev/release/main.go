@@ -1,0 +1,192 @@
+// Command release makes what is installed where there is no checkout: static programs for each
+// system, what they were made of, manual and completion, Debian packages, images, and the checksums
+// of all.
+//
+//	go run ./internal/release [-o dist] [-for linux/amd64,linux/arm64]
+//
+// What the machine lacks for a part, Debian's packager or Docker's engine, leaves that part out
+// with a line; the rest is made.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"prony/internal/base/buildflags"
+	"prony/internal/base/files"
+	"prony/internal/base/cmdlog"
+)
+
+// systems are those that a release is made for: where all verbs work, on both processors, and where
+// those work that read results and load.
+var systems = []string{"linux/amd64", "linux/arm64"}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// release is one that is under way.
+type release struct {
+	context.Context
+	root, dir string // of the sources, and where it is made; both absolute
+	say       func(string)
+}
+
+func run(ctx context.Context, args []string, stderr io.Writer) error {
+	set := flag.NewFlagSet("release", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	dir := set.String("o", "dist", "`folder` that it is made in; what is there goes")
+	root := set.String("root", ".", "`folder` of the sources")
+	wanted := set.String("for", strings.Join(systems, ","), "`systems`, as Go names them")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	r := release{Context: ctx, say: shell.Lines(stderr)}
+	var err error
+	if r.root, err = filepath.Abs(*root); err != nil {
+		return err
+	}
+	if r.dir, err = filepath.Abs(*dir); err != nil {
+		return err
+	}
+	if err := empty(r.dir); err != nil {
+		return err
+	}
+	for _, system := range strings.Split(*wanted, ",") {
+		if err := r.programs(system); err != nil {
+			return fmt.Errorf("%s: %w", system, err)
+		}
+	}
+	if err := r.share(); err != nil {
+		return err
+	}
+	for _, system := range strings.Split(*wanted, ",") {
+		if arch, ok := strings.CutPrefix(system, "linux/"); ok {
+			if err := errors.Join(r.debian(arch), r.image(arch)); err != nil {
+				return fmt.Errorf("%s: %w", system, err)
+			}
+		}
+	}
+	return r.checksums()
+}
+
+// empty makes an empty folder of one that an earlier release has made. Any other is left alone.
+func empty(dir string) error {
+	there, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	made := func(f os.DirEntry) bool {
+		return f.Name() == sumsName || strings.HasPrefix(f.Name(), "prony")
+	}
+	if len(there) > 0 && !slices.ContainsFunc(there, made) {
+		return fmt.Errorf("%s has files that no release made: name another with -o", dir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// program is the name of a program's file in a release.
+func program(name, system string) string {
+	name += "-" + strings.ReplaceAll(system, "/", "-")
+	if strings.HasPrefix(system, "windows/") {
+		name += ".exe"
+	}
+	return name
+}
+
+// programs builds those of a system, and says what each was made of. The home of telemetry works on
+// Linux alone.
+func (r release) programs(system string) error {
+	names := []string{"prony"}
+	if strings.HasPrefix(system, "linux/") {
+		names = append(names, "prony-home")
+	}
+	goos, arch, ok := strings.Cut(system, "/")
+	if !ok {
+		return errors.New("want a system and a processor, as linux/arm64")
+	}
+	for _, name := range names {
+		path := filepath.Join(r.dir, program(name, system))
+		r.say("build " + filepath.Base(path))
+		// The commit is asked for, whatever the environment's own flags are.
+		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
+			compiler.Lavish}, "go",
+			compiler.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)
+		if err != nil {
+			return err
+		}
+		if err := bill(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share writes manual and completion, which are the same everywhere: this machine's program says
+// them.
+func (r release) share() error {
+	own := filepath.Join(r.dir, program("prony", runtime.GOOS+"/"+runtime.GOARCH))
+	if _, err := os.Stat(own); err != nil {
+		return fmt.Errorf("the manual is said by the program itself: -for wants %s/%s, too",
+			runtime.GOOS, runtime.GOARCH)
+	}
+	share := filepath.Join(r.dir, "share")
+	if _, err := r.command(nil, own, "man", filepath.Join(share, "man", "man1")); err != nil {
+		return err
+	}
+	for _, name := range []string{"bash", "fish", "zsh"} {
+		text, err := r.command(nil, own, "completion", name)
+		if err != nil {
+			return err
+		}
+		if err := file.Put(filepath.Join(share, "prony."+name), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command runs one in the sources' folder and returns what it printed.
+func (r release) command(env []string, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(r, name, args...)
+	cmd.Dir, cmd.Env = r.root, append(os.Environ(), env...)
+	shell.Command(cmd)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), cmp.Or(args...), err,
+			bytes.TrimSpace(errs.Bytes()))
+	}
+	return out.Bytes(), nil
+}
+
+// versionOf is what a program was built from, without Go's leading v.
+func versionOf(path string) (string, error) {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimPrefix(strings.Trim(info.Main.Version, "()"), "v"), nil
+}

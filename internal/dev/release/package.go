@@ -1,0 +1,175 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"prony/internal/base/files"
+)
+
+// control is what a Debian package says of itself. The programs are static, so it depends on none.
+const control = `Package: prony
+Version: %s
+Architecture: %s
+Maintainer: Prony <prony@localhost>
+Section: devel
+Priority: optional
+Installed-Size: %d
+Description: dynamometer for HTTP services
+ Puts services under a precisely known load, under equal limits, and says what
+ every number is worth: an interval, a verdict and a line that reproduces it.
+`
+
+// debian makes the package of a processor: both programs, manual and completion.
+func (r release) debian(arch string) error {
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		r.say("no package for Debian: dpkg-deb is missing (apt-get install dpkg-dev)")
+		return nil
+	}
+	tree, err := os.MkdirTemp("", "prony-package-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tree)
+	files, err := r.installed(arch)
+	if err != nil {
+		return err
+	}
+	sizeBytes, err := place(tree, files)
+	if err != nil {
+		return err
+	}
+	version, err := versionOf(r.linux("prony", arch))
+	if err != nil {
+		return err
+	}
+	if version = strings.ReplaceAll(version, "-", "~"); version == "devel" {
+		version = "0~devel" // a version begins with a digit
+	}
+	if err := os.Mkdir(filepath.Join(tree, "DEBIAN"), 0o755); err != nil {
+		return err
+	}
+	text := fmt.Sprintf(control, version, arch, sizeBytes>>10)
+	err = file.Put(filepath.Join(tree, "DEBIAN", "control"), []byte(text))
+	if err != nil {
+		return err
+	}
+	r.say("package for Debian on " + arch)
+	_, err = r.command(nil, "dpkg-deb", "--root-owner-group", "--build", tree,
+		filepath.Join(r.dir, "prony_"+version+"_"+arch+".deb"))
+	return err
+}
+
+// installed are a package's files: where each comes from, by where it goes.
+func (r release) installed(arch string) (map[string]string, error) {
+	share := filepath.Join(r.dir, "share")
+	files := map[string]string{
+		"usr/bin/prony":      r.linux("prony", arch),
+		"usr/bin/prony-home": r.linux("prony-home", arch),
+		"usr/share/bash-completion/completions/prony":    filepath.Join(share, "prony.bash"),
+		"usr/share/fish/vendor_completions.d/prony.fish": filepath.Join(share, "prony.fish"),
+		"usr/share/zsh/vendor-completions/_prony":        filepath.Join(share, "prony.zsh"),
+		"usr/share/doc/prony/copyright":                  filepath.Join(r.root, "LICENSE"),
+		"usr/share/doc/prony/CHANGELOG.md":               filepath.Join(r.root, "CHANGELOG.md"),
+		"usr/share/doc/prony/prony" + billSuffix:         r.linux("prony", arch) + billSuffix,
+		"usr/share/doc/prony/prony-home" + billSuffix:    r.linux("prony-home", arch) + billSuffix,
+	}
+	pages, err := filepath.Glob(filepath.Join(share, "man", "man1", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		files["usr/share/man/man1/"+filepath.Base(page)] = page
+	}
+	return files, nil
+}
+
+// place copies files below a folder, those of a folder bin as programs, and gives their size.
+func place(folder string, files map[string]string) (sizeBytes int64, err error) {
+	for to, from := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return 0, err
+		}
+		sizeBytes += int64(len(text))
+		mode := os.FileMode(0o644)
+		if to = filepath.Join(folder, to); filepath.Base(filepath.Dir(to)) == "bin" {
+			mode = 0o755
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return 0, err
+		}
+		if err := errors.Join(file.Put(to, text), os.Chmod(to, mode)); err != nil {
+			return 0, err
+		}
+	}
+	return sizeBytes, nil
+}
+
+// linux is the path of a program for Linux.
+func (r release) linux(name, arch string) string {
+	return filepath.Join(r.dir, program(name, "linux/"+arch))
+}
+
+// recipe is the image's: the programs and whom to trust, and nothing else, not even a shell.
+const recipe = `FROM scratch
+COPY bin /usr/bin
+COPY certificates /etc/ssl/certs/ca-certificates.crt
+COPY tmp /tmp
+WORKDIR /work
+USER 65532
+ENTRYPOINT ["/usr/bin/prony"]
+`
+
+// certificates are those that this machine trusts, where Debian and others keep them.
+var certificates = []string{"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/tls/certs/ca-bundle.crt"}
+
+// image makes that of a processor, as an archive for docker load.
+func (r release) image(arch string) error {
+	_, err := r.command(nil, "docker", "version", "--format", "{{.Server.Version}}")
+	if err != nil {
+		r.say("no image: no engine of Docker answers")
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "prony-image-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	tmp := filepath.Join(dir, "tmp")
+	// Whoever runs it may use its folder for what does not stay.
+	if err := errors.Join(os.Mkdir(tmp, 0o755), os.Chmod(tmp, 0o777|os.ModeSticky)); err != nil {
+		return err
+	}
+	_, err = place(dir, map[string]string{"bin/prony": r.linux("prony", arch),
+		"bin/prony-home": r.linux("prony-home", arch)})
+	if err != nil {
+		return err
+	}
+	var trusted []byte
+	for _, path := range certificates {
+		if trusted, err = os.ReadFile(path); err == nil {
+			break
+		}
+	}
+	texts := map[string][]byte{"certificates": trusted, "Dockerfile": []byte(recipe)}
+	for name, text := range texts {
+		if err := file.Put(filepath.Join(dir, name), text); err != nil {
+			return err
+		}
+	}
+	r.say("image for linux/" + arch)
+	tag := "prony/prony:" + arch
+	if _, err := r.command(nil, "docker", "build", "-q", "--platform=linux/"+arch, "-t", tag,
+		dir); err != nil {
+		return err
+	}
+	_, err = r.command(nil, "docker", "save", "-o",
+		filepath.Join(r.dir, "prony-image-linux-"+arch+".tar"), tag)
+	return err
+}

@@ -1,0 +1,185 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"prony/internal/base/files"
+)
+
+// program is what a test's program is made of: the package under test with its tests and their
+// data, and all packages of the same module that it links.
+type program struct {
+	pkg   string   // its import path
+	root  string   // of the module
+	files []string // from the root, sorted
+	dirs  []string // of the packages, from the root, sorted
+}
+
+// listed is what go list says of a package. With -test it names packages again as they are for a
+// test, and the files are then the tests', too.
+type listed struct {
+	ImportPath, Dir string
+	Module          *struct {
+		Dir  string
+		Main bool
+	}
+	GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
+}
+
+// List gives what go list, asked in a folder for JSON, says of each package.
+func List[T any](ctx context.Context, dir string, args ...string) (all []T, err error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, &stderr)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return nil, fmt.Errorf("read what go list says: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// look asks go list what the tests of the package in dir link.
+func look(ctx context.Context, dir string) (*program, error) {
+	all, err := List[listed](ctx, dir, "-deps", "-test", "-json=ImportPath,Dir,Module,"+
+		"GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles", ".")
+	if err != nil {
+		return nil, fmt.Errorf("list what a test links: %w", err)
+	}
+	p := &program{}
+	for _, l := range all {
+		if l.Module != nil && l.Module.Main && !strings.HasSuffix(l.ImportPath, ".test") {
+			p.add(l, l.Dir == dir)
+		}
+	}
+	if p.pkg == "" {
+		return nil, fmt.Errorf("list what a test links: %s holds no package of a module", dir)
+	}
+	testdata := filepath.Join(dir, "testdata")
+	if _, err := os.Stat(testdata); err == nil {
+		below, err := filepath.Rel(p.root, testdata)
+		if err != nil {
+			return nil, fmt.Errorf("list what a test links: %w", err)
+		}
+		p.files = append(p.files, filepath.ToSlash(below))
+	}
+	p.files = append(p.files, "go.mod", "go.sum")
+	slices.Sort(p.files)
+	slices.Sort(p.dirs)
+	p.files, p.dirs = slices.Compact(p.files), slices.Compact(p.dirs)
+	return p, nil
+}
+
+// add takes the files of a package. The one under test is also the program's.
+func (p *program) add(l listed, own bool) {
+	p.root = l.Module.Dir
+	if own && !strings.ContainsAny(l.ImportPath, " ") {
+		p.pkg = l.ImportPath
+	}
+	below := strings.TrimPrefix(strings.TrimPrefix(l.Dir, p.root), string(filepath.Separator))
+	dir := path.Clean(filepath.ToSlash(below))
+	p.dirs = append(p.dirs, dir)
+	files := slices.Concat(l.GoFiles, l.CgoFiles, l.CFiles, l.HFiles, l.SFiles, l.EmbedFiles)
+	for _, name := range files {
+		p.files = append(p.files, path.Join(dir, filepath.ToSlash(name)))
+	}
+}
+
+// sum is a hash of all that a test depends on.
+func (p *program) sum(test string, needs Needs) (string, error) {
+	h := sha256.New()
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("ask for the kernel's version: %w", err)
+	}
+	say(h, memory, p.pkg, test, runtime.Version(), runtime.GOOS, runtime.GOARCH, string(kernel))
+	say(h, slices.Sorted(slices.Values(needs.Facts))...)
+	for _, name := range slices.Concat(p.files, slices.Sorted(slices.Values(needs.Files))) {
+		if err := hashBelow(h, p.root, name); err != nil {
+			return "", fmt.Errorf("hash what %s depends on: %w", test, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// say hashes texts so that no two lists of them are alike.
+func say(h hash.Hash, texts ...string) {
+	fmt.Fprintf(h, "%q\n", texts)
+}
+
+// hashBelow hashes a file, or all files below a folder, with their names and whether they can be
+// run. A link is hashed as what it names. A go.sum there need not be.
+func hashBelow(h hash.Hash, root, name string) error {
+	top := filepath.Join(root, name)
+	if _, err := os.Lstat(top); name == "go.sum" && errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	say(h, name)
+	_, tree, err := file.Hash(top, func(string) bool { return false }, true)
+	if err != nil {
+		return err
+	}
+	h.Write(tree.Sum(nil))
+	return nil
+}
+
+// touched says whether one of the changed files, named from the root, is one that a test depends
+// on, or may have been: it may be gone.
+func (p *program) touched(needs Needs, changed []string) bool {
+	return slices.ContainsFunc(changed, func(name string) bool {
+		if path.Ext(name) == ".go" && slices.Contains(p.dirs, path.Dir(name)) {
+			return true
+		}
+		below := func(dir string) bool {
+			return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+		}
+		return slices.ContainsFunc(p.files, below) || slices.ContainsFunc(needs.Files, below)
+	})
+}
+
+// changedSince names the files that differ from a commit, whether git tracks them or not.
+func changedSince(ctx context.Context, root, base string) ([]string, error) {
+	var names []string
+	for _, args := range [][]string{
+		{"diff", "--name-only", "--no-renames", "--relative", "-z", base, "--"},
+		{"ls-files", "--others", "--exclude-standard", "-z"},
+	} {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = root
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("ask git what differs from %s: %w", base, err)
+		}
+		for _, name := range bytes.FieldsFunc(out, func(r rune) bool { return r == 0 }) {
+			names = append(names, string(name))
+		}
+	}
+	return names, nil
+}
+
+// name is a file's name for a test.
+func name(test string) string {
+	sum := sha256.Sum256([]byte(test))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,102 @@
+package tests
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/base/cache"
+	"prony/internal/base/buildflags"
+)
+
+// Versity is a server of S3's protocol over files.
+const Versity = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+
+// S3 is a real server of S3's protocol, as the variables of its users, and the folder whose folders
+// are its buckets; further arguments are versitygw's own, of the gateway. It ends with the test.
+func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
+	t.Helper()
+	free := httptest.NewServer(nil) // for its port, which it then leaves
+	at := free.Listener.Addr().String()
+	free.Close()
+	dir = t.TempDir()
+	env = map[string]string{"AWS_ACCESS_KEY_ID": "prony-test", "AWS_REGION": "eu-test-1",
+		"AWS_SECRET_ACCESS_KEY": rand.Text(), "AWS_ENDPOINT_URL": "http://" + at}
+	server := exec.Command(Tool(t, Versity), append([]string{"--port", at, "--region",
+		env["AWS_REGION"], "--iam-dir", t.TempDir(), "posix", "--sidecar", t.TempDir()},
+		append(args, dir)...)...)
+	server.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+env["AWS_ACCESS_KEY_ID"],
+		"ROOT_SECRET_ACCESS_KEY="+env["AWS_SECRET_ACCESS_KEY"])
+	var said strings.Builder
+	server.Stdout, server.Stderr = &said, &said
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Process.Kill() //nolint:errcheck // it may have ended
+		server.Wait()         //nolint:errcheck // by that signal
+		if t.Failed() {
+			t.Logf("the server of S3's protocol: %s", said.String())
+		}
+	})
+	for range 200 {
+		if c, err := net.Dial("tcp", at); err == nil {
+			c.Close() //nolint:errcheck // it answers
+			return env, dir
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	t.Fatal("the server of S3's protocol does not listen")
+	return nil, ""
+}
+
+// Build builds a program of this module into the file, as make does.
+func Build(t testing.TB, file, pkg string) {
+	t.Helper()
+	build := exec.Command("go", compiler.Build("-o", file, pkg)...)
+	build.Env = append(os.Environ(), compiler.Lavish)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v: %s", pkg, err, out)
+	}
+}
+
+// Tool is a Go program of others, by package and version, built once into the cache of tests. Where
+// it cannot be had the test is left out.
+func Tool(t testing.TB, of string) (program string) {
+	t.Helper()
+	dir, err := folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, version, _ := strings.Cut(of, "@")
+	dir = filepath.Join(dir, "tools", path.Base(name)+"@"+version)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := cache.Lock(context.Background(), dir+".lock", of, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	program = filepath.Join(dir, path.Base(name))
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", of)
+	build.Dir = t.TempDir() // of no module
+	build.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "CGO_ENABLED=0",
+		compiler.Lavish)
+	if out, err := build.CombinedOutput(); err != nil {
+		last := strings.Split(strings.TrimSpace(string(out)), "\n")
+		t.Skipf("%s cannot be had: %v: %s", of, err, last[len(last)-1])
+	}
+	return program
+}

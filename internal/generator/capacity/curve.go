@@ -1,0 +1,276 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/stats"
+)
+
+// Shares of the capacity at which a curve has its points.
+var Shares = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}
+
+// Replicates of each point of a curve.
+const Replicates = 2
+
+// Of the percentiles of a curve.
+const (
+	curveConfidence = 0.95
+	stretchMax      = 5 // times the window, for rates so low that p99 lacks answers
+)
+
+var curveQuantiles = []struct {
+	name string
+	q    float64
+}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
+
+// Point is latency under one share of the capacity, over all its replicates.
+type Point struct {
+	Share          float64    `json:"share"`
+	RatePerS       float64    `json:"ratePerS"`
+	Replicates     int        `json:"replicates"` // that count
+	LeftOut        int        `json:"leftOut,omitempty"`
+	Why            string     `json:"why,omitempty"`     // of the last one that was left out
+	Suspect        []string   `json:"suspect,omitempty"` // the verdict's rules that others broke
+	ThroughputPerS float64    `json:"throughputPerS"`
+	CPUPerRequest  float64    `json:"generatorNsPerRequest"`
+	N              int64      `json:"n"` // answers
+	Quantiles      []Quantile `json:"quantiles"`
+
+	times *hdrhistogram.Histogram
+	done  int64
+	cpuNs float64
+	runNs int64
+}
+
+// Quantile is a percentile of response time; Ns is 0 where there were fewer than Needs answers.
+type Quantile struct {
+	Name  string `json:"name"`
+	Ns    int64  `json:"ns"`
+	Needs int64  `json:"needs"`
+}
+
+// Curve measures response time at shares of a capacity. Shares and replicates are offered in one
+// order shuffled from the seed, so that what drifts does not look like load; the histograms of a
+// share's replicates are merged. A replicate under which the service fell behind, or the generator,
+// has no latency worth telling and is left out.
+func Curve(ctx context.Context, o Options, capacityPerS float64, shares []float64,
+	replicates int) ([]Point, error) {
+	if !(capacityPerS > 0) {
+		return nil, fmt.Errorf("measure curve: capacity %v/s is not positive", capacityPerS)
+	}
+	s, err := newSession(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.quiet(ctx); err != nil {
+		return nil, err
+	}
+	points := make([]Point, len(shares))
+	var order []int
+	for i, share := range shares {
+		points[i] = Point{Share: share, RatePerS: share * capacityPerS}
+		for range replicates {
+			order = append(order, i)
+		}
+	}
+	s.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	for _, i := range order {
+		if err := s.replicate(ctx, &points[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range points {
+		points[i].settle()
+	}
+	return points, nil
+}
+
+func (s *session) replicate(ctx context.Context, p *Point) error {
+	wanted := spareNeeds * float64(stats.QuantileNeeds(0.99, curveConfidence)) / p.RatePerS
+	window := max(s.Window, min(time.Duration(wanted*1e9), stretchMax*s.Window))
+	t, l, err := s.offer(ctx, Step{Phase: AtShare, RatePerS: p.RatePerS, Window: window})
+	if err != nil {
+		return err
+	}
+	times, _ := l.ResponseTime.Histogram() // what is damaged is as good as none
+	switch {
+	case t.overload != "":
+		p.LeftOut, p.Why = p.LeftOut+1, t.overload
+	case t.instrument != "":
+		p.LeftOut, p.Why = p.LeftOut+1, t.instrument
+	case times == nil:
+		p.LeftOut, p.Why = p.LeftOut+1, "the record has no histogram"
+	default:
+		p.add(times)
+		for _, rule := range t.Suspect {
+			if !slices.Contains(p.Suspect, rule) {
+				p.Suspect = append(p.Suspect, rule)
+			}
+		}
+		p.done += l.Done
+		p.runNs += l.WindowNs
+		p.cpuNs += l.Generator.CPUPerRequestNs * float64(l.Done)
+	}
+	if t.overload != "" {
+		_, err = s.quiet(ctx)
+	}
+	return err
+}
+
+func (p *Point) add(times *hdrhistogram.Histogram) {
+	p.Replicates++
+	if p.times == nil {
+		p.times = times
+		return
+	}
+	// All histograms of the generator have one range, so that none of its values is dropped.
+	p.times.Merge(times)
+}
+
+func (p *Point) settle() {
+	if p.times != nil {
+		p.N = p.times.TotalCount()
+	}
+	if p.done > 0 {
+		p.ThroughputPerS = float64(p.done) / (float64(p.runNs) / 1e9)
+		p.CPUPerRequest = p.cpuNs / float64(p.done)
+	}
+	for _, q := range curveQuantiles {
+		out := Quantile{Name: q.name, Needs: stats.QuantileNeeds(q.q, curveConfidence)}
+		if p.N >= out.Needs {
+			out.Ns = p.times.ValueAtQuantile(100 * q.q)
+		}
+		p.Quantiles = append(p.Quantiles, out)
+	}
+}
+
+// Concurrency offers the closed load over each number of connections, in an order shuffled from the
+// seed, after a warm-up. The results come by rising number.
+func Concurrency(ctx context.Context, o Options, connections []int) ([]Tried, error) {
+	s, err := newSession(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	var out []Tried
+	for _, i := range s.rng.Perm(len(connections)) {
+		t, _, err := s.offer(ctx, Step{Phase: Sweep, Connections: connections[i], Window: s.Window})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *t)
+	}
+	slices.SortStableFunc(out, func(a, b Tried) int { return a.Connections - b.Connections })
+	return out, nil
+}
+
+// Stress offers rising rates until one breaks, or until the generator cannot keep up itself; the
+// last result says which. Without objectives a rate breaks when the service falls behind or fails.
+func Stress(ctx context.Context, o Options, rates []float64) ([]Tried, error) {
+	s, err := newSession(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := s.quiet(ctx); err != nil {
+		return nil, err
+	}
+	var out []Tried
+	for _, rate := range rates {
+		word := Invalid
+		for again := 0; word == Invalid && again <= repeats; again++ {
+			t, _, err := s.offer(ctx, Step{Phase: Sweep, RatePerS: rate, Window: s.window(rate)})
+			if err != nil {
+				return out, err
+			}
+			out, word = append(out, *t), t.Word
+			if word == Held {
+				break
+			}
+			if _, err := s.quiet(ctx); err != nil {
+				return out, err
+			}
+		}
+		if word != Held {
+			break
+		}
+	}
+	return out, nil
+}
+
+// Of the ranges that sweeps go through.
+const (
+	connectionsMax = 1 << 20
+	ratesMax       = 1e8 // per second; what package pace takes
+	rateSteps      = 8
+)
+
+// Connections reads numbers of connections: a list, as 50,100,200, or a range that doubles, as
+// 1..256. The range's end is always in it.
+func Connections(text string) ([]int, error) {
+	bounds, isRange, err := span(text, connectionsMax)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, v := range bounds {
+		if v != float64(int(v)) {
+			return nil, fmt.Errorf("%q: %v is no whole number of connections", text, v)
+		}
+		out = append(out, int(v))
+	}
+	if !isRange {
+		return out, nil
+	}
+	from, to := out[0], out[1]
+	out = out[:0]
+	for n := from; n < to; n *= 2 {
+		out = append(out, n)
+	}
+	return append(out, to), nil
+}
+
+// Rates reads rising rates: a list, as 50000,100000, or a range of eight at equal distances,
+// as 1000..8000.
+func Rates(text string) ([]float64, error) {
+	bounds, isRange, err := span(text, ratesMax)
+	if err != nil || !isRange {
+		return bounds, err
+	}
+	var out []float64
+	for i := range rateSteps {
+		out = append(out, bounds[0]+(bounds[1]-bounds[0])*float64(i)/(rateSteps-1))
+	}
+	return out, nil
+}
+
+// span reads the numbers of a list or the two of a range.
+func span(text string, most float64) (out []float64, isRange bool, err error) {
+	parts := strings.Split(text, ",")
+	if from, to, ok := strings.Cut(text, ".."); ok {
+		parts, isRange = []string{from, to}, true
+	}
+	for _, part := range parts {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(v > 0 && v <= most) {
+			return nil, false, fmt.Errorf("%q: want a list as 50,100,200 or a range as 1..256, of "+
+				"numbers up to %.0f", text, most)
+		}
+		out = append(out, v)
+	}
+	if !slices.IsSorted(out) || len(slices.Compact(slices.Clone(out))) < len(out) {
+		return nil, false, fmt.Errorf("%q: the numbers must rise", text)
+	}
+	return out, isRange, nil
+}

@@ -1,0 +1,227 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/record"
+)
+
+func TestCurve(t *testing.T) {
+	s := newServer(1, 1000, 0)
+	s.whole = true
+	o := s.options("p99<50ms,errors<0.001%", 1) // which nothing here has answers enough to tell
+	o.Progress = func(step Tried) {
+		if step.Word != "" || step.Why != "" {
+			t.Errorf("a curve was to keep something: %s", step.Line())
+		}
+	}
+	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		l, err := s.offer(ctx, step)
+		if step.RatePerS == 90 {
+			l.Host.OtherCPUShare = 0.5
+		}
+		return l, err
+	}
+	points, err := Curve(context.Background(), o, 900, Shares, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range points {
+		rate := Shares[i] * 900
+		mean := 1e9 / (1000 - rate)
+		if p.Share != Shares[i] || p.RatePerS != rate || p.Replicates != 2 || p.LeftOut != 0 ||
+			math.Abs(p.ThroughputPerS/rate-1) > 0.01 || p.CPUPerRequest != 4000 {
+			t.Errorf("point %d: %+v", i, p)
+		}
+		// 2 s at 90/s are too few for p99, which needs 381: 1.3 × 381 / 90 = 5.5 s, twice: 990.
+		if n := float64(p.N); n < 990 || math.Abs(n-2*max(2, 495.3/rate)*rate) > 2 {
+			t.Errorf("point %d has %d answers", i, p.N)
+		}
+		for k, want := range []float64{math.Ln2, math.Log(10), math.Log(100), math.Log(1000)} {
+			q := p.Quantiles[k]
+			// p99.9 needs 3838; 2 × 2 s are that many from 960/s on, which no point has.
+			if k == 3 {
+				if q.Ns != 0 || q.Needs != 3838 {
+					t.Errorf("point %d: %+v of %d", i, q, p.N)
+				}
+				continue
+			}
+			if math.Abs(float64(q.Ns)/(want*mean)-1) > 0.03 { // of 495 values
+				t.Errorf("point %d: %s %d, want %.0f", i, q.Name, q.Ns, want*mean)
+			}
+		}
+	}
+	var rates []float64
+	for _, step := range s.steps {
+		if step.Phase == AtShare {
+			rates = append(rates, step.RatePerS)
+		}
+	}
+	if len(rates) != 20 || slices.IsSorted(rates) {
+		t.Errorf("order %v", rates)
+	}
+	var b strings.Builder
+	if err := CurveText(&b, points); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs n ≥ 3,838", "░",
+		"doubt at 10 %: neighbours\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
+}
+
+// TestCurveLeavesOut has a capacity that is not one: 95 % of 1100/s is above 1000/s.
+func TestCurveLeavesOut(t *testing.T) {
+	s := newServer(1, 1000, 0)
+	s.whole = true
+	points, err := Curve(context.Background(), s.options("p99<50ms", 1), 1100,
+		[]float64{0.5, 0.95}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := points[0]; p.Replicates != 3 || p.LeftOut != 0 {
+		t.Errorf("%+v", p)
+	}
+	p := points[1]
+	if p.Replicates != 0 || p.LeftOut != 3 || !strings.Contains(p.Why, "answered 90.0 %") ||
+		p.Quantiles[0].Ns != 0 {
+		t.Errorf("%+v", p)
+	}
+	var b strings.Builder
+	if err := CurveText(&b, points); err != nil || !strings.Contains(b.String(),
+		"left out at 95 %: 3 of 3 windows: answered 90.0 %") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+	if _, err := Curve(context.Background(), s.options("p99<50ms", 1), 0, Shares, 1); err == nil {
+		t.Error("a capacity of 0 was taken")
+	}
+}
+
+func TestCurveWithoutHistograms(t *testing.T) {
+	s := newServer(1, 1000, 0)
+	points, err := Curve(context.Background(), s.options("p99<50ms", 1), 900, []float64{0.5}, 1)
+	if err != nil || points[0].LeftOut != 1 || !strings.Contains(points[0].Why, "no histogram") {
+		t.Errorf("%+v, %v", points, err)
+	}
+}
+
+func TestConcurrency(t *testing.T) {
+	s := newServer(1, 1000, 0)
+	numbers := []int{1, 2, 4, 8, 16, 32}
+	rows, err := Concurrency(context.Background(), s.options("p99<1s", 5), numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, order []int
+	for _, row := range rows {
+		got = append(got, row.Connections)
+		if row.Word != Held || row.ThroughputPerS != 1000 {
+			t.Errorf("%+v", row)
+		}
+	}
+	for _, step := range s.steps {
+		if step.Phase == Sweep {
+			order = append(order, step.Connections)
+		}
+	}
+	if !slices.Equal(got, numbers) || slices.IsSorted(order) {
+		t.Errorf("rows %v, order %v", got, order)
+	}
+	var b strings.Builder
+	if err := SweepText(&b, rows, nil); err != nil ||
+		!strings.Contains(b.String(), "32 conn") || !strings.Contains(b.String(), "Little's law") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+}
+
+func TestStress(t *testing.T) {
+	check := func(objectives string, lateFrom float64, words ...string) {
+		t.Helper()
+		s := newServer(1, 1000, 0)
+		s.lateFrom = lateFrom
+		o := s.options("p99<50ms", 1)
+		if objectives == "" {
+			o.SLO = nil
+		}
+		rows, err := Stress(context.Background(), o, []float64{200, 500, 800, 950, 1100, 2000})
+		var got []string
+		for _, row := range rows {
+			got = append(got, row.Word)
+		}
+		if err != nil || !slices.Equal(got, words) {
+			t.Errorf("%q: %v, %v, want %v", objectives, got, err, words)
+		}
+		var b strings.Builder
+		err = SweepText(&b, rows, o.SLO)
+		if err != nil || !strings.Contains(b.String(), "ended at") {
+			t.Errorf("%s, %v", b.String(), err)
+		}
+	}
+	check("p99<50ms", 0, Held, Held, Held, Broken) // p99 at 950/s is 4.6/50 = 92 ms
+	check("", 0, Held, Held, Held, Held, Broken)
+	check("p99<50ms", 700, Held, Held, Invalid, Invalid, Invalid)
+}
+
+func TestLine(t *testing.T) {
+	for want, step := range map[string]Tried{
+		" 12  falling       907/s  held     p99 41.2 ms": {N: 12, Word: Held, P99Ns: 41.2e6,
+			Step: Step{Phase: Falling, RatePerS: 907}},
+		"  3  bracket     1.20k/s  broken   answered 90.0 %": {N: 3, Word: Broken,
+			Why: "answered 90.0 %", Step: Step{Phase: Bracket, RatePerS: 1200}},
+		"  1  warm-up      closed           1.00k/s": {N: 1, ThroughputPerS: 1000,
+			Step: Step{Phase: Warmup}},
+		"  2  quiet        1 conn": {N: 2, Step: Step{Phase: Quiet, Connections: 1}},
+	} {
+		if got := step.Line(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	s := newServer(1, 1000, 0.1)
+	o := s.options("p99<50ms", 1)
+	o.CeilingPerS = 1200
+	f := find(t, s, o)
+	var b strings.Builder
+	if err := f.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"capacity ", " at 95 % confidence",
+		"keeps p99<50ms in half of the",
+		"windows of 2.2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
+		"rate  held", " of "} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s\nlacks %q", b.String(), want)
+		}
+	}
+	if time.Duration(f.ElapsedNs) > o.Budget {
+		t.Errorf("took %v", time.Duration(f.ElapsedNs))
+	}
+}
+
+func TestTextHysteresis(t *testing.T) {
+	for want, h := range map[string]Hysteresis{
+		"hysteresis  not checked": {},
+		"hysteresis  none seen: from below +1.0 % [-0.5 – +2.5] against": {Checked: true,
+			Shift: 0.01, Lo: -0.005, Hi: 0.025},
+		"hysteresis  900/s from below, 800/s from above: +12.5 % [+9.0 – +16.0]": {Checked: true,
+			Differs: true, Shift: 0.125, Lo: 0.09, Hi: 0.16, BelowPerS: 900, AbovePerS: 800},
+	} {
+		var b strings.Builder
+		f := &Found{Found: true, Hysteresis: h, WindowNs: 2e9}
+		err := f.Text(&b)
+		if err != nil || !strings.Contains(b.String(), want) ||
+			!strings.Contains(b.String(), "windows of 2s") {
+			t.Errorf("%s, %v lacks %q", b.String(), err, want)
+		}
+	}
+}

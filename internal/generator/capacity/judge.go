@@ -1,0 +1,158 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"prony/record"
+	"prony/record/slo"
+	"prony/internal/analysis/verdict"
+)
+
+// Limits of a step's judgement.
+const (
+	shortMax   = 0.01 // of the arrivals offered, may lack a good answer inside the window
+	shortNoise = 5    // arrivals; as the verdict's rule on the backlog allows
+	shortSigma = 3    // likewise, standard deviations of the requests under way
+	waitedMax  = 0.01 // of the arrivals, may find all connections busy
+	lagFloor   = 50 * time.Microsecond
+	lagShare   = 0.05 // of the tightest time promised
+	tellFrom   = 381  // answers from which on a p99 is told
+)
+
+// judge says whether the service kept its objectives under a load: yes, no, or that the generator
+// or the machine was not up to it, so that the load says nothing.
+//
+// A service holds that keeps up with what was offered and keeps every objective, under a generator
+// that was on time. What the verdict calls INVALID is the service's fault where the service lets
+// the backlog grow, and the instrument's fault otherwise.
+func judge(l *result.Load, objectives []slo.Objective) Tried {
+	t := Tried{
+		ThroughputPerS: l.ThroughputPerS, Objectives: slo.CheckAll(objectives, l),
+		CPUPerRequest: l.Generator.CPUPerRequestNs, BacklogPerS: l.BacklogPerS,
+	}
+	v := verdict.Judge(&result.Record{
+		Outcome: result.Measured, Loads: []result.Load{*l}, Warmup: result.Warmup{Steady: true},
+	})
+	service, instrument := blame(l, objectives, v.Findings)
+	for _, f := range v.Findings {
+		t.named = append(t.named, f.Rule)
+		if f.Grade == result.Suspect {
+			t.Suspect = append(t.Suspect, f.Rule)
+		}
+	}
+	t.overload, t.instrument = service, instrument
+	if l.ResponseTime.Count >= tellFrom && service == "" {
+		t.P50Ns, t.P99Ns = l.ResponseTime.P50Ns, l.ResponseTime.P99Ns
+	}
+	broken, unknown := "", ""
+	for _, o := range t.Objectives {
+		switch line := o.Objective + ": " + o.Text; {
+		case o.Known && !o.Held && broken == "":
+			broken = line
+		case !o.Known && unknown == "":
+			unknown = line
+		}
+	}
+	service = cmp.Or(service, broken)
+	switch {
+	case instrument != "":
+		t.Word, t.Why = Invalid, instrument
+	case service != "" && busy(v.Findings) != "":
+		t.Word, t.Why = Invalid, busy(v.Findings)
+	case service != "":
+		t.Word, t.Why = Broken, service
+	case unknown != "":
+		t.Word, t.Why = Invalid, unknown
+	default:
+		t.Word = Held
+	}
+	return t
+}
+
+// blame tells what was wrong with the load beside the objectives, and with whom.
+func blame(l *result.Load, objectives []slo.Objective, findings []result.Finding) (service,
+	instrument string) {
+	promisesErrors := false
+	for _, o := range objectives {
+		promisesErrors = promisesErrors || o.IsErrors() && o.Route == ""
+	}
+	service = short(l, promisesErrors)
+	starved := ""
+	for _, f := range findings {
+		text := f.Rule + ": " + f.Observed
+		switch {
+		case f.Grade != result.Invalid:
+		case f.Rule == "delivered" && float64(l.Waited) > waitedMax*float64(l.Scheduled),
+			f.Rule == "answers", f.Rule == "capacity", f.Rule == "censored",
+			f.Rule == "errors" && !promisesErrors:
+			service = cmp.Or(service, text)
+		case f.Rule == "errors":
+			// The objective says how many are too many.
+		case f.Rule == "little":
+			starved = text // what an overload does to the books; else a defect of the instrument
+		default:
+			instrument = text
+		}
+	}
+	if service == "" && instrument == "" {
+		instrument = starved
+	}
+	if late := own(l, objectives); late != "" && instrument == "" {
+		instrument = late
+	}
+	return service, instrument
+}
+
+// short says by how much the answers fell short of what was offered. Some requests are under way
+// at both ends of the window, so that small numbers differ by chance.
+func short(l *result.Load, promisesErrors bool) string {
+	if l.Model != result.Open || l.Scheduled == 0 {
+		return ""
+	}
+	good := l.Done
+	if promisesErrors {
+		good += l.Errors.Total() // a failure is an end too, and the objective counts it
+	}
+	noise := shortNoise + shortSigma*math.Sqrt(max(l.InFlightMean, 0))
+	if float64(l.Scheduled-good) <= max(shortMax*float64(l.Scheduled), noise) {
+		return ""
+	}
+	return fmt.Sprintf("answered %.1f %% of what was offered",
+		100*float64(good)/float64(l.Scheduled))
+}
+
+// own says by how much the generator was late. What matters is not its lag beside this answer's
+// time, as in the verdict, but beside the time promised: that is what is decided here.
+func own(l *result.Load, objectives []slo.Objective) string {
+	if l.Model != result.Open || l.OwnLag.Count == 0 {
+		return ""
+	}
+	promised := math.Inf(1)
+	for _, o := range objectives {
+		if o.IsTime() {
+			promised = min(promised, o.Limit)
+		}
+	}
+	if math.IsInf(promised, 1) {
+		promised = float64(l.ResponseTime.P99Ns)
+	}
+	limit := max(lagFloor, time.Duration(lagShare*promised))
+	if time.Duration(l.OwnLag.P99Ns) <= limit {
+		return ""
+	}
+	return fmt.Sprintf("lag: the generator was late, p99 %v (limit %v)",
+		time.Duration(l.OwnLag.P99Ns).Round(time.Microsecond), limit.Round(time.Microsecond))
+}
+
+// busy tells whether the generator had no time left: then what is slow may be itself.
+func busy(findings []result.Finding) string {
+	for _, f := range findings {
+		if f.Rule == "generator" {
+			return f.Rule + ": " + f.Observed
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package capacity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/record"
+)
+
+// A search that ends early says what it knows, and no more: of steps that held, those above one
+// that broke are no bound.
+func TestKnown(t *testing.T) {
+	step := func(word string, perS float64) Tried {
+		return Tried{Step: Step{RatePerS: perS}, Word: word}
+	}
+	for _, row := range []struct {
+		steps          []Tried
+		atLeast, broke float64
+	}{
+		{nil, 0, 0},
+		{[]Tried{step(Held, 300), step(Held, 372)}, 372, 0},
+		{[]Tried{step(Held, 300), step(Held, 372), step(Broken, 400)}, 372, 400},
+		{[]Tried{step(Held, 300), step(Broken, 350), step(Held, 372), step(Broken, 400)}, 300, 350},
+		{[]Tried{step(Broken, 300), step(Held, 372)}, 0, 300},
+		{[]Tried{step(Invalid, 300), step("", 0)}, 0, 0},
+	} {
+		if atLeast, broke := known(row.steps); atLeast != row.atLeast || broke != row.broke {
+			t.Errorf("%v: at least %v, broke %v", row, atLeast, broke)
+		}
+	}
+}
+
+// The server's capacity is known by arithmetic: what is said of an early end lies below it, and
+// what broke above, whether the budget ended or somebody ended it.
+func TestEarlyEnds(t *testing.T) {
+	check := func(name string, f *Found, truth float64) {
+		t.Helper()
+		var b bytes.Buffer
+		if err := f.Text(&b); err != nil {
+			t.Fatal(err)
+		}
+		if f.Found || !(f.AtLeastPerS > 0 && f.AtLeastPerS < 1.05*truth) ||
+			f.BrokePerS > 0 && f.BrokePerS < 0.95*truth ||
+			!strings.Contains(b.String(), "capacity    at least ") {
+			t.Errorf("%s: at least %v, broke %v of %v:\n%s", name, f.AtLeastPerS, f.BrokePerS,
+				truth, &b)
+		}
+	}
+	s := newServer(1, 1000, 0)
+	o := s.options("p99<50ms", 1)
+	o.Budget = 20 * time.Second
+	f, err := Find(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("budget", f, s.capacity(50*time.Millisecond))
+
+	s = newServer(1, 1000, 0)
+	o = s.options("p99<50ms", 1)
+	offer, held := o.Offer, 0
+	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		if step.Phase == Bracket {
+			if held++; held > 1 {
+				return nil, context.Canceled
+			}
+		}
+		return offer(ctx, step)
+	}
+	f, err = Find(context.Background(), o)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	check("signal", f, s.capacity(50*time.Millisecond))
+}

@@ -1,0 +1,479 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/record/slo"
+)
+
+// Of the search.
+const (
+	firstShare   = 0.8  // of the peak: the bracket's first rate
+	upBy         = 1.25 // the bracket's steps upwards
+	downBy       = 1.5  // likewise downwards, each longer than the one before
+	topPeaks     = 4    // times the peak: the highest rate that is tried
+	floorShare   = 1e-3 // of the peak: the lowest one
+	windowShare  = 12   // no window is longer than this part of the budget
+	repeats      = 2    // of a step that said nothing
+	invalidMax   = 15   // steps that said nothing, in a whole search
+	stepsMax     = 400  // of all kinds, in case that steps cost nothing
+	plannedSteps = 22   // about the boundary
+	stretchedMax = time.Minute
+	leastBlocks  = 3    // one of each kind
+	leastSteps   = 6    // about the boundary, for an interval when the budget ends early
+	ceilingNear  = 0.7  // of the generator's ceiling; as the verdict's rule
+	wideWidth    = 0.1  // from which on chance is worth a word
+	shiftTold    = 0.01 // a smaller hysteresis is nobody's concern
+)
+
+// levels are the chances of holding at which a block has its steps: those near one half tell where
+// the boundary is, those further off how wide it is.
+var levels = []float64{0.85, 0.62, 0.38, 0.15}
+
+// Found is what a search came to.
+type Found struct {
+	SLO    string `json:"slo"`
+	Found  bool   `json:"found"`
+	Reason string `json:"reason,omitempty"` // why there is no capacity
+	// AtLeastPerS is the highest rate that held below all that broke, where none was found; it is
+	// no estimate and has no interval. BrokePerS is the lowest one that broke; 0: none did.
+	AtLeastPerS float64 `json:"atLeastPerS,omitempty"`
+	BrokePerS   float64 `json:"brokePerS,omitempty"`
+
+	PerS       float64 `json:"perS,omitempty"`   // the rate at which half of the steps hold
+	LoPerS     float64 `json:"loPerS,omitempty"` // its interval
+	HiPerS     float64 `json:"hiPerS,omitempty"`
+	Confidence float64 `json:"confidence"`
+	SurePerS   float64 `json:"surePerS,omitempty"` // the rate at which 95 % of the steps hold
+	Width      float64 `json:"width,omitempty"`    // of the boundary, relative: one deviation
+
+	PeakPerS    float64    `json:"peakPerS"`              // closed, of the warm-up
+	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // of the generator; 0 unknown
+	HeldPerS    float64    `json:"heldPerS,omitempty"`    // the highest rate that held once
+	Hysteresis  Hysteresis `json:"hysteresis"`
+	Warnings    []string   `json:"warnings,omitempty"`
+	Seed        uint64     `json:"seed"`
+	WindowNs    int64      `json:"windowNs"`
+	ElapsedNs   int64      `json:"elapsedNs"`
+	Steps       []Tried    `json:"steps"`
+}
+
+// Hysteresis compares the boundary as it was met from below with how it was met from above. Shift
+// is how much higher it lies from below, relative, with its interval.
+type Hysteresis struct {
+	Checked   bool    `json:"checked"`
+	Differs   bool    `json:"differs"`
+	Shift     float64 `json:"shift"`
+	Lo        float64 `json:"lo"`
+	Hi        float64 `json:"hi"`
+	BelowPerS float64 `json:"belowPerS,omitempty"`
+	AbovePerS float64 `json:"abovePerS,omitempty"`
+}
+
+// search is a Find under way.
+type search struct {
+	*session
+	found   *Found
+	seen    []observation
+	extra   time.Duration // the longest that a step took beside lead and window
+	invalid int
+	last    string   // why the last invalid step was
+	doubt   []string // and which of the verdict's rules it had not met
+}
+
+var errBudget = errors.New("the budget has ended")
+
+// giveUp ends a search for a reason that is a result, not a failure.
+type giveUp struct{ reason string }
+
+func (g giveUp) Error() string { return g.reason }
+
+// Find searches for the highest rate that keeps the objectives. What it could not find has a
+// Reason; an error is one of the options or of the offering, and comes with the steps up to it.
+func Find(ctx context.Context, o Options) (*Found, error) {
+	if err := o.CheckSearch(); err != nil {
+		return nil, err
+	}
+	base, err := newSession(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{session: base, found: &Found{
+		SLO: slo.Text(o.SLO), Confidence: o.Confidence, CeilingPerS: o.CeilingPerS, Seed: o.Seed,
+		WindowNs: int64(o.Window),
+	}}
+	err = s.run(ctx)
+	if g, is := errors.AsType[giveUp](err); is {
+		s.found.Reason, err = g.reason, nil
+	} else if err != nil {
+		s.found.Reason = err.Error()
+	}
+	if !s.found.Found {
+		s.found.AtLeastPerS, s.found.BrokePerS = known(s.tried)
+	}
+	s.found.Steps, s.found.ElapsedNs = s.tried, int64(s.elapsed())
+	return s.found, err
+}
+
+// known is what the steps of a search tell that ended early.
+func known(steps []Tried) (atLeast, broke float64) {
+	for _, t := range steps {
+		if t.Word == Broken && (broke == 0 || t.RatePerS < broke) {
+			broke = t.RatePerS
+		}
+	}
+	for _, t := range steps {
+		if t.Word == Held && (broke == 0 || t.RatePerS < broke) {
+			atLeast = max(atLeast, t.RatePerS)
+		}
+	}
+	return atLeast, broke
+}
+
+// CheckSearch says what is wrong with the options of a search, without making it.
+func (o Options) CheckSearch() error {
+	switch {
+	case len(o.SLO) == 0:
+		return fmt.Errorf("find capacity: there are no objectives to keep")
+	case slices.ContainsFunc(o.SLO, slo.Objective.IsThroughput):
+		return fmt.Errorf("find capacity: throughput is what is looked for; leave it out of the " +
+			"objectives")
+	case !(o.Precision >= 0):
+		return fmt.Errorf("find capacity: precision %v is negative", o.Precision)
+	case !(o.Confidence > 0 && o.Confidence < 1):
+		return fmt.Errorf("find capacity: confidence %v is not between 0 and 1", o.Confidence)
+	case o.Budget <= 0:
+		return fmt.Errorf("find capacity: budget %v is not positive", o.Budget)
+	}
+	return nil
+}
+
+func (s *search) run(ctx context.Context) error {
+	f := s.found
+	peak, steady, err := s.warmUp(ctx)
+	if err != nil {
+		return err
+	}
+	f.PeakPerS = peak
+	if !steady {
+		f.warn("the closed warm-up had not settled after %d windows", warmupsMax)
+	}
+	if f.CeilingPerS > 0 && peak > ceilingNear*f.CeilingPerS {
+		f.warn("the first peak is %.0f %% of the generator's own ceiling: give the load more cores",
+			100*peak/f.CeilingPerS)
+	}
+	if err := s.rest(ctx, 0); err != nil {
+		return err
+	}
+	lo, hi, err := s.bracket(ctx)
+	if errors.Is(err, errBudget) {
+		return giveUp{"the budget ended before a rate that holds and one that breaks were found; " +
+			"raise the budget"}
+	}
+	if err != nil {
+		return err
+	}
+	bracketed := len(s.seen)
+	s.stretch()
+	p, err := s.blocks(ctx, math.Log(lo), math.Log(hi))
+	if errors.Is(err, errBudget) {
+		if len(s.seen)-bracketed < leastSteps {
+			return giveUp{fmt.Sprintf("the budget ended after the bracket: it held at %.0f/s and "+
+				"broke at %.0f/s; raise the budget", lo, hi)}
+		}
+		f.warn("the budget ended before the interval was within ±%.1f %%", 100*s.Precision)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	s.conclude(p)
+	return nil
+}
+
+func (f *Found) warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
+}
+
+// rest waits for quiet, after an overload at a rate.
+func (s *search) rest(ctx context.Context, rate float64) error {
+	ok, err := s.quiet(ctx)
+	if err != nil || ok {
+		return err
+	}
+	if rate == 0 {
+		return giveUp{"single requests fail while nothing else is under way; see the steps"}
+	}
+	return giveUp{fmt.Sprintf("after the overload at %.0f/s the service did not come back to rest "+
+		"in %d tries: it may not recover by itself", rate, quietTries)}
+}
+
+// lowest is the rate below which a step would take too long, or be of no interest.
+func (s *search) lowest() float64 {
+	longest := max(s.Budget/windowShare, s.Window)
+	return max(floorShare*s.found.PeakPerS, spareNeeds*float64(s.need)/longest.Seconds())
+}
+
+// step offers a rate until it says something, repeats times at most.
+func (s *search) step(ctx context.Context, phase string, rate, way float64) (string, error) {
+	window := s.window(rate)
+	for range 1 + repeats {
+		if len(s.tried) >= stepsMax || s.elapsed()+s.bare(window)+s.extra > s.Budget {
+			return "", errBudget
+		}
+		from := s.Now()
+		t, _, err := s.offer(ctx, Step{Phase: phase, RatePerS: rate, Window: window})
+		if err != nil {
+			return "", err
+		}
+		word, why, doubt := t.Word, t.Why, t.named
+		if word != Held {
+			if err := s.rest(ctx, rate); err != nil {
+				return "", err
+			}
+		}
+		s.extra = max(s.extra, time.Duration(s.Now()-from)-s.bare(window))
+		if word != Invalid {
+			s.seen = append(s.seen, observation{math.Log(rate), word == Held, way})
+			if word == Held {
+				s.found.HeldPerS = max(s.found.HeldPerS, rate)
+			}
+			return word, nil
+		}
+		s.last, s.doubt = why, doubt
+		if s.invalid++; s.invalid > invalidMax {
+			return "", giveUp{s.instrument(rate)}
+		}
+	}
+	return Invalid, nil
+}
+
+// bare is the time of a step without its drain and the wait for quiet after it.
+func (s *search) bare(window time.Duration) time.Duration {
+	return time.Duration(float64(window) * s.leadShare())
+}
+
+// leadShare is lead and window by window.
+func (s *search) leadShare() float64 { return 1 + float64(s.Lead)/float64(s.Window) }
+
+// stretch makes the windows about the boundary as long as the budget allows for plannedSteps of
+// them. A short window begins nearer to an empty queue than to a steady one, and its percentiles
+// are mostly lower than those of a long run, so that it holds at rates at which the service does
+// not in the long run; and for how sure the result is, few long windows do what many short ones do.
+func (s *search) stretch() {
+	each := (s.Budget-s.elapsed())/plannedSteps - s.extra
+	s.least = min(time.Duration(float64(each)/s.leadShare()), stretchedMax)
+	s.found.WindowNs = int64(max(s.Window, s.least))
+}
+
+// instrument is the reason when steps say nothing.
+func (s *search) instrument(rate float64) string {
+	who := ""
+	for _, rule := range []string{"lag", "generator", "delivered"} {
+		if strings.HasPrefix(s.last, rule+":") {
+			who = "the generator itself is the limit"
+		}
+	}
+	if who != "" && slices.Contains(s.doubt, "run delay") {
+		who = "the machine is too busy, others run on the generator's cores,"
+	}
+	out := fmt.Sprintf("steps at %.0f/s say nothing: %s", rate, s.last)
+	if who != "" {
+		out = fmt.Sprintf("%s at %.0f/s: %s", who, rate, s.last)
+	}
+	if s.CeilingPerS > 0 {
+		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
+	}
+	if s.found.HeldPerS > 0 {
+		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.found.HeldPerS)
+	}
+	return out
+}
+
+// bracket finds a rate that held once and a higher one that broke once.
+func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
+	top, floor := topPeaks*s.found.PeakPerS, s.lowest()
+	if s.CeilingPerS > 0 {
+		top = min(top, s.CeilingPerS)
+	}
+	rate, down := min(firstShare*s.found.PeakPerS, top), downBy
+	if rate < floor {
+		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s "+
+			"is too long for the budget; raise it", s.need, rate)}
+	}
+	blocked, above, again := 0.0, 0.0, false
+	for {
+		word, err := s.step(ctx, Bracket, rate, 0)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case word == Held:
+			lo = rate
+		case word == Broken:
+			above, hi = hi, rate
+		default:
+			blocked = rate
+		}
+		switch {
+		case lo > 0 && hi > 0:
+			return lo, hi, nil
+		case lo > 0 && blocked > 0:
+			return 0, 0, giveUp{s.instrument(blocked)}
+		case lo >= top && top == s.CeilingPerS:
+			return 0, 0, giveUp{fmt.Sprintf("the generator itself is the limit: the objectives "+
+				"held at its ceiling against a null server, %.0f/s", top)}
+		case lo >= top:
+			return 0, 0, giveUp{fmt.Sprintf("the objectives were never broken up to %.0f/s", lo)}
+		case lo > 0:
+			rate = min(rate*upBy, top)
+		case rate <= floor && blocked == rate:
+			return 0, 0, giveUp{s.instrument(rate)}
+		case rate <= floor && !again:
+			// One stall of the machine breaks a step, and no other follows to outweigh it.
+			again, hi = true, above
+		case rate <= floor:
+			return 0, 0, giveUp{s.tooSlow(rate)}
+		default:
+			rate = max(rate/down, floor)
+			down *= downBy
+		}
+	}
+}
+
+// tooSlow is the reason when the objectives are broken at the lowest rate.
+func (s *search) tooSlow(rate float64) string {
+	out := fmt.Sprintf("the objectives are broken at the lowest rate, %.3g/s: %s", rate, s.why())
+	if rate > floorShare*s.found.PeakPerS {
+		out += fmt.Sprintf("; steps of the %d answers they take would be too long for the budget "+
+			"below it: raise it to look there", s.need)
+	}
+	return out
+}
+
+// why is the reason of the last broken step.
+func (s *search) why() string {
+	for _, t := range slices.Backward(s.tried) {
+		if t.Word == Broken {
+			return t.Why
+		}
+	}
+	return "unknown"
+}
+
+// blocks offers steps about the boundary until the interval is narrow enough, and returns what is
+// believed then.
+func (s *search) blocks(ctx context.Context, lo, hi float64) (*posterior, error) {
+	p := fit(s.seen, lo, hi)
+	kinds := []string{Shuffled, Rising, Falling}
+	tail := (1 - s.Confidence) / 2
+	for done := 0; ; {
+		for _, k := range s.rng.Perm(len(kinds)) {
+			half := (p.center(1-tail) - p.center(tail)) / 2
+			if done >= leastBlocks && half <= s.Precision {
+				return p, nil
+			}
+			err := s.block(ctx, kinds[k], p)
+			p = fit(s.seen, lo, hi)
+			if err != nil {
+				return p, err
+			}
+			done++
+		}
+	}
+}
+
+// block offers one step at each level. A rising block begins far below the boundary, a falling one
+// with an overload, so that whatever the service keeps of its past is there to be seen.
+func (s *search) block(ctx context.Context, kind string, p *posterior) error {
+	var rates []float64
+	for _, q := range levels {
+		rates = append(rates, math.Exp(p.at(q)))
+	}
+	center, way := math.Exp(p.center(0.5)), 0.0
+	switch kind {
+	case Rising:
+		way = 1
+		far := min(max(math.Exp(p.at(0.95)), 0.7*center), 0.9*rates[0])
+		rates = append([]float64{far}, rates...)
+	case Falling:
+		way = -1
+		slices.Reverse(rates)
+		far := max(min(math.Exp(p.at(0.05)), 1.3*center), 1.1*rates[0])
+		rates = append([]float64{far}, rates...)
+	default:
+		s.rng.Shuffle(len(rates), func(i, j int) { rates[i], rates[j] = rates[j], rates[i] })
+	}
+	stretched := s.least
+	defer func() { s.least = stretched }()
+	for i, rate := range rates {
+		s.least = stretched
+		if way != 0 && i == 0 {
+			s.least = 0 // far off, a short window says as much
+		}
+		if _, err := s.step(ctx, kind, max(rate, s.lowest()), way); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude turns belief into numbers.
+func (s *search) conclude(p *posterior) {
+	f := s.found
+	tail := (1 - s.Confidence) / 2
+	f.Found = true
+	f.PerS, f.Width = math.Exp(p.center(0.5)), p.width()
+	f.LoPerS, f.HiPerS = math.Exp(p.center(tail)), math.Exp(p.center(1-tail))
+	f.SurePerS = math.Exp(p.at(lapseHigh + (1-lapseLow-lapseHigh)*0.95))
+	if f.Width > wideWidth {
+		f.warn("whether a step holds is chance from %.0f to %.0f/s: raise the window",
+			f.PerS*math.Exp(-2*f.Width), f.PerS*math.Exp(2*f.Width))
+	}
+	if steps := about(s.tried); memory(steps) > len(steps)/2 {
+		f.warn("answers depend on one another for so long that windows of %v are short: in the "+
+			"long run less may hold; raise the budget",
+			time.Duration(f.WindowNs).Round(100*time.Millisecond))
+	}
+	if s.invalid > 0 {
+		f.warn("%d steps said nothing and were repeated; the last one: %s", s.invalid, s.last)
+	}
+	f.Hysteresis = s.hysteresis(p, tail)
+	if h := f.Hysteresis; h.Differs {
+		f.warn("hysteresis: come to from below it is %.0f/s, from above %.0f/s", h.BelowPerS,
+			h.AbovePerS)
+	}
+}
+
+// memory counts the steps of which the verdict says that their answers are worth few independent
+// ones.
+func memory(steps []Tried) (n int) {
+	for _, t := range steps {
+		if slices.Contains(t.named, "samples") {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *search) hysteresis(p *posterior, tail float64) Hysteresis {
+	ways := map[float64]int{}
+	for _, o := range s.seen {
+		ways[o.way]++
+	}
+	if ways[1] < len(levels) || ways[-1] < len(levels) {
+		return Hysteresis{}
+	}
+	lo, mid, hi := p.shift(s.seen, tail)
+	h := Hysteresis{
+		Checked: true, Shift: math.Expm1(mid), Lo: math.Expm1(lo), Hi: math.Expm1(hi),
+		BelowPerS: math.Exp(p.center(0.5) + mid/2), AbovePerS: math.Exp(p.center(0.5) - mid/2),
+	}
+	h.Differs = (lo > 0 || hi < 0) && math.Abs(mid) > shiftTold
+	return h
+}

@@ -1,0 +1,138 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/record"
+	"prony/record/slo"
+)
+
+// server is an M/M/1 queue by its formulas: response time is exponential with a mean of
+// 1/(mu - lambda), so that p99 is ln(100)/(mu - lambda), and p99 < d holds below mu - ln(100)/d.
+// What a window shows of it is that times a log-normal error with the median 1: at the capacity,
+// half of the steps hold.
+type server struct {
+	perS  float64 // mu
+	noise float64 // deviation of the error's logarithm
+	rng   *rand.Rand
+	nowNs int64
+	steps []Step
+
+	sticky   float64 // share of mu that an overload costs, until a step far below the capacity
+	sick     bool
+	lateFrom float64 // rate from which on the generator is late; 0: none
+	accident float64 // chance that a step breaks whatever its rate
+	stuck    bool    // never comes to rest after an overload
+	delayed  bool    // the generator waits for a processor
+	whole    bool    // tells histograms too
+}
+
+func newServer(seed uint64, perS, noise float64) *server {
+	return &server{perS: perS, noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// capacity is the truth: the rate at which p99 is just the limit.
+func (s *server) capacity(limit time.Duration) float64 {
+	return s.perS - math.Log(100)/limit.Seconds()
+}
+
+// options are those of a search that knows the server's clock and nothing else of it.
+func (s *server) options(text string, seed uint64) Options {
+	objectives, err := slo.Parse(text)
+	if err != nil {
+		panic("the test's objectives are wrong: " + err.Error())
+	}
+	return Options{
+		Offer: s.offer, SLO: objectives, Seed: seed, Window: 2 * time.Second,
+		Budget: 2 * time.Minute, Confidence: 0.95, Now: func() int64 { return s.nowNs },
+	}
+}
+
+func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
+	s.steps = append(s.steps, step)
+	s.nowNs += int64(step.Lead + step.Window)
+	mu, rate := s.perS, step.RatePerS
+	if rate > 0 && rate < 0.8*mu {
+		s.sick = false
+	}
+	if s.sick {
+		mu *= 1 - s.sticky
+	}
+	l := &result.Load{
+		Model: "open", RatePerS: rate, WindowNs: int64(step.Window), DrainNs: 5e9, Threads: 1,
+		Connections: 64, OwnLag: exponential(1000, 1e3),
+	}
+	if s.lateFrom > 0 && rate >= s.lateFrom {
+		l.OwnLag = exponential(1000, 10e6)
+		if s.delayed {
+			l.Generator.RunDelayNs = l.WindowNs / 2
+		}
+	}
+	w := step.Window.Seconds()
+	switch {
+	case rate == 0: // closed: the queue is busy all the time
+		l.Model = result.Closed
+		l.Connections = max(step.Connections, 1)
+		if step.Connections == 0 {
+			l.Connections = 64
+		}
+		s.answer(l, mu*w, float64(l.Connections)/mu)
+		if s.stuck && s.sick && step.Phase == Quiet {
+			l.ResponseTime.P50Ns *= 100
+		}
+	case rate >= 0.999*mu || s.rng.Float64() < s.accident: // the queue grows
+		s.sick = s.sticky > 0 || s.stuck
+		s.answer(l, min(mu, 0.9*rate)*w, w/2)
+		l.Scheduled = int64(rate * w)
+		l.BacklogPerS = max(rate-mu, 0.1*rate)
+		l.Sent = l.Scheduled
+		s.nowNs += int64(step.Window)
+	default:
+		s.answer(l, rate*w, 1/(mu-rate)*math.Exp(s.noise*s.rng.NormFloat64()))
+	}
+	return l, nil
+}
+
+// answer books n requests with exponential response times of this mean in seconds.
+func (s *server) answer(l *result.Load, n, mean float64) {
+	k := int64(n)
+	l.Scheduled, l.Sent, l.Done, l.Answered = k, k, k, k
+	l.ThroughputPerS = n / (float64(l.WindowNs) / 1e9)
+	l.InFlightMean = l.ThroughputPerS * mean
+	l.ResponseTime = exponential(k, mean*1e9)
+	if s.whole {
+		l.ResponseTime.HDR = histogram(k, mean*1e9)
+	}
+	l.ServiceTime = l.ResponseTime
+	l.Generator.CPUPerRequestNs = 4000
+}
+
+// exponential has no histogram: a search decodes one for each step, which is not what is tested.
+func exponential(n int64, meanNs float64) result.Dist {
+	at := func(q float64) int64 { return int64(-math.Log(1-q) * meanNs) }
+	return result.Dist{
+		Count: n, MinNs: 1, MeanNs: meanNs, P50Ns: at(0.5), P90Ns: at(0.9), P99Ns: at(0.99),
+		P999Ns: at(0.999), MaxNs: at(0.9999),
+	}
+}
+
+// histogram has n exponential times at equal steps of probability.
+func histogram(n int64, meanNs float64) string {
+	h := hdrhistogram.New(1, 1<<40, 3)
+	for i := range n {
+		q := (float64(i) + 0.5) / float64(n)
+		if err := h.RecordValue(int64(-math.Log(1-q) * meanNs)); err != nil {
+			panic("the test's times are out of range: " + err.Error())
+		}
+	}
+	blob, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic("encoding to memory cannot fail: " + err.Error())
+	}
+	return string(blob)
+}

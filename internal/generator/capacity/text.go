@@ -1,0 +1,257 @@
+package capacity
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"prony/internal/base/format"
+	"prony/record/slo"
+	"prony/internal/base/units"
+)
+
+// What the plots look like.
+const (
+	barWidth  = 30
+	boundBins = 8
+)
+
+// Line says what came of a step, on one line.
+func (t Tried) Line() string {
+	what := unit.Rate(t.RatePerS) + "/s"
+	if t.RatePerS == 0 {
+		what = "closed"
+		if t.Connections > 0 {
+			what = fmt.Sprintf("%d conn", t.Connections)
+		}
+	}
+	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, what, t.Word)
+	switch {
+	case t.Phase == Warmup:
+		out += "  " + unit.Rate(t.ThroughputPerS) + "/s"
+	case t.P99Ns > 0:
+		out += "  p99 " + unit.Duration(float64(t.P99Ns))
+	}
+	if t.Why != "" {
+		out += "  " + t.Why
+	}
+	return strings.TrimRight(out, " ")
+}
+
+// Text prints a search's result for people.
+func (f *Found) Text(w io.Writer) error {
+	p := &print.Page{}
+	window := time.Duration(f.WindowNs).Round(100 * time.Millisecond)
+	if f.Found {
+		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", unit.FineRate(f.PerS),
+			unit.FineRate(f.LoPerS), unit.FineRate(f.HiPerS), 100*f.Confidence)
+		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
+		p.Line("            in 95 %% of them up to %s/s", unit.FineRate(f.SurePerS))
+	} else {
+		what := "not found"
+		if f.AtLeastPerS > 0 {
+			what = "at least " + unit.FineRate(f.AtLeastPerS) + "/s"
+		}
+		p.Line("capacity    %s: %s", what, f.Reason)
+		if f.AtLeastPerS > 0 && f.BrokePerS > 0 {
+			p.Line("            a step held there, and one broke at %s/s",
+				unit.FineRate(f.BrokePerS))
+		} else if f.AtLeastPerS > 0 {
+			p.Line("            a step held there, and none broke")
+		}
+		p.Line("            objectives %s, windows of %v", f.SLO, window)
+	}
+	p.Line("peak        %s/s, closed", unit.Rate(f.PeakPerS))
+	if f.CeilingPerS > 0 {
+		p.Line("ceiling     %s/s, the generator against a null server", unit.Rate(f.CeilingPerS))
+	}
+	f.hysteresis(p)
+	p.Line("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
+		len(about(f.Steps)), time.Duration(f.ElapsedNs).Round(time.Second), f.Seed)
+	for _, line := range doubts(f.Steps) {
+		p.Line("doubt       %s", line)
+	}
+	for _, line := range f.Warnings {
+		p.Line("warning     %s", line)
+	}
+	boundary(p, f.Steps)
+	return p.To(w)
+}
+
+func (f *Found) hysteresis(p *print.Page) {
+	switch h := f.Hysteresis; {
+	case !h.Checked:
+		p.Line("hysteresis  not checked: too few steps from below and from above")
+	case h.Differs:
+		p.Line("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
+			unit.FineRate(h.BelowPerS), unit.FineRate(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
+	default:
+		p.Line("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
+			100*h.Shift, 100*h.Lo, 100*h.Hi)
+	}
+}
+
+// about are the judged steps about the boundary.
+func about(steps []Tried) (out []Tried) {
+	for _, t := range steps {
+		block := t.Phase == Shuffled || t.Phase == Rising || t.Phase == Falling
+		if block && t.Word != Invalid {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// doubts counts the verdict's rules that open steps did not meet.
+func doubts(steps []Tried) []string {
+	var names []string
+	counts, all := map[string]int{}, 0
+	for _, t := range steps {
+		if t.RatePerS == 0 {
+			continue
+		}
+		all++
+		for _, rule := range t.Suspect {
+			if counts[rule]++; counts[rule] == 1 {
+				names = append(names, rule)
+			}
+		}
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, fmt.Sprintf("%s: SUSPECT in %d of %d open steps", name, counts[name],
+			all))
+	}
+	return out
+}
+
+// boundary plots how many steps held, by rate.
+func boundary(p *print.Page, steps []Tried) {
+	steps = about(steps)
+	if len(steps) == 0 {
+		return
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, t := range steps {
+		lo, hi = min(lo, t.RatePerS), max(hi, t.RatePerS)
+	}
+	var held, all [boundBins]int
+	for _, t := range steps {
+		i := int(boundBins * (t.RatePerS - lo) / max(hi-lo, 1e-9))
+		i = min(i, boundBins-1)
+		all[i]++
+		if t.Word == Held {
+			held[i]++
+		}
+	}
+	p.Line("\n%17s  held", "rate")
+	for i := range all {
+		if all[i] == 0 {
+			continue
+		}
+		from, to := lo+(hi-lo)*float64(i)/boundBins, lo+(hi-lo)*float64(i+1)/boundBins
+		p.Line("%7s – %7s  %-9s %s", unit.FineRate(from), unit.FineRate(to),
+			fmt.Sprintf("%d of %d", held[i], all[i]), bar(float64(held[i])/float64(all[i])))
+	}
+}
+
+// bar is a share of barWidth, to an eighth of a character.
+func bar(share float64) string {
+	eighths := int(math.Round(min(max(share, 0), 1) * barWidth * 8))
+	out := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		out += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return out
+}
+
+// CurveText prints the latency-load curve, with a plot: full bars reach to p50, shaded ones to p99,
+// on a logarithmic scale.
+func CurveText(w io.Writer, points []Point) error {
+	p := &print.Page{}
+	p.Line("%5s %9s %10s %10s %10s %10s %8s  p50 █ and p99 ░, logarithmic", "share", "rate/s",
+		"p50", "p90", "p99", "p99.9", "CPU µs")
+	lo, hi := math.Inf(1), 0.0
+	for _, point := range points {
+		for _, q := range point.Quantiles {
+			if q.Ns > 0 && q.Name != "p99.9" {
+				lo, hi = min(lo, float64(q.Ns)), max(hi, float64(q.Ns))
+			}
+		}
+	}
+	at := func(ns int64) int {
+		if ns == 0 {
+			return 0
+		}
+		if hi <= lo {
+			return barWidth / 2
+		}
+		return 2 + int(math.Round((barWidth-2)*math.Log(float64(ns)/lo)/math.Log(hi/lo)))
+	}
+	lacking := map[string]int64{}
+	for _, point := range points {
+		cells := map[string]string{}
+		ns := map[string]int64{}
+		for _, q := range point.Quantiles {
+			cells[q.Name], ns[q.Name] = unit.Absent, q.Ns
+			if q.Ns > 0 {
+				cells[q.Name] = unit.Duration(float64(q.Ns))
+			} else if point.N > 0 {
+				lacking[q.Name] = q.Needs
+			}
+		}
+		full := at(ns["p50"])
+		p.Line("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
+			unit.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
+			point.CPUPerRequest/1e3, strings.Repeat("█", full),
+			strings.Repeat("░", max(at(ns["p99"])-full, 0)))
+	}
+	for _, q := range curveQuantiles {
+		if need := lacking[q.name]; need > 0 {
+			p.Line("%s %s: needs n ≥ %s", unit.Absent, q.name, unit.Count(need))
+		}
+	}
+	for _, point := range points {
+		if len(point.Suspect) > 0 {
+			p.Line("doubt at %.0f %%: %s", 100*point.Share, strings.Join(point.Suspect, ", "))
+		}
+		if point.LeftOut > 0 {
+			p.Line("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.LeftOut,
+				point.LeftOut+point.Replicates, point.Why)
+		}
+	}
+	return p.To(w)
+}
+
+// SweepText prints a sweep of connections or rates.
+func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
+	p := &print.Page{}
+	most := 0.0
+	for _, t := range rows {
+		most = max(most, t.ThroughputPerS)
+	}
+	p.Line("%9s %11s %10s %10s %8s  %-7s", "offered", "answered/s", "p50", "p99", "CPU µs", "")
+	for _, t := range rows {
+		offered, p50, p99 := unit.Rate(t.RatePerS)+"/s", unit.Absent, unit.Absent
+		if t.RatePerS == 0 {
+			offered = fmt.Sprintf("%d conn", t.Connections)
+		}
+		if t.P99Ns > 0 {
+			p50, p99 = unit.Duration(float64(t.P50Ns)), unit.Duration(float64(t.P99Ns))
+		}
+		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s", offered, unit.Rate(t.ThroughputPerS), p50, p99,
+			t.CPUPerRequest/1e3, t.Word, bar(t.ThroughputPerS/max(most, 1e-9)))
+	}
+	if n := len(rows); n > 0 && rows[n-1].Word != Held && rows[n-1].RatePerS > 0 {
+		p.Line("ended at %s/s: %s", unit.Rate(rows[n-1].RatePerS), rows[n-1].Why)
+	}
+	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
+		p.Line("closed: latency follows from connections and throughput (Little's law)")
+	}
+	if len(objectives) > 0 {
+		p.Line("held and broken are by %s", slo.Text(objectives))
+	}
+	return p.To(w)
+}

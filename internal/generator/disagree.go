@@ -1,0 +1,199 @@
+package driver
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"prony/record"
+)
+
+// From where on two results differ. Throughput of closed loads varies by a few per cent from run to
+// run, percentiles by more.
+const (
+	differs     = 0.05  // throughput, relative
+	differsTime = 0.10  // percentiles, relative
+	differsRate = 0.001 // share of failed requests, absolute
+	busy        = 0.8   // of its cores: a generator above may be the limit itself
+	delivered   = 0.99  // of the rate asked for
+)
+
+// Disagree says why two results of loads against the same service differ: first what cannot be
+// compared at all, then what differs, then what about the tools explains it. It is empty when they
+// agree. Only the sentences about what differs are certain; the causes are those that apply.
+func Disagree(a, b *result.Load) []string {
+	out := unlike(a, b)
+	facts := differences(a, b)
+	if len(out)+len(facts) == 0 {
+		return nil
+	}
+	out = append(out, facts...)
+	for _, l := range []*result.Load{a, b} {
+		for _, c := range causes {
+			if c.of != "" && c.of != brand(l) || !c.when(l) {
+				continue
+			}
+			out = append(out, who(l)+" "+c.say(l))
+		}
+	}
+	return out
+}
+
+func who(l *result.Load) string { return cmp.Or(l.Driver, "prony") }
+
+// brand is the tool without its version.
+func brand(l *result.Load) string {
+	name, _, _ := strings.Cut(who(l), " ")
+	return name
+}
+
+// unlike says what makes a comparison meaningless.
+func unlike(a, b *result.Load) (out []string) {
+	x, y := who(a), who(b)
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if a.Model != b.Model && a.Model != "" && b.Model != "" {
+		say("%s offered a %s load, %s %s one: only an open one counts what waits before it is sent",
+			x, a.Model, y, article(b.Model))
+	}
+	if a.Connections != b.Connections && a.Connections > 0 && b.Connections > 0 {
+		say("%s used %d connections, %s %d", x, a.Connections, y, b.Connections)
+	}
+	if a.RatePerS > 0 && b.RatePerS > 0 && apart(a.RatePerS, b.RatePerS) > 1-delivered {
+		say("%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
+	}
+	if a.Arrivals != b.Arrivals && a.Model == result.Open && b.Model == result.Open {
+		say("%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y, b.Arrivals)
+	}
+	if a.Protocol != b.Protocol {
+		say("%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
+			cmp.Or(b.Protocol, "HTTP/1.1"))
+	}
+	return out
+}
+
+func article(model string) string {
+	if model == result.Open {
+		return "an open"
+	}
+	return "a " + model
+}
+
+// apart is the relative difference of two positive numbers.
+func apart(a, b float64) float64 { return math.Abs(a-b) / max(a, b) }
+
+func differences(a, b *result.Load) (out []string) {
+	one, other := who(a), who(b)
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if x, y := a.ThroughputPerS, b.ThroughputPerS; x > 0 && y > 0 && apart(x, y) > differs {
+		say("throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", one, x, other, y, y/x)
+	}
+	if x, y := failed(a), failed(b); math.Abs(x-y) > differsRate {
+		say("failed requests: %s %s, %s %s", one, share(x), other, share(y))
+	}
+	what, x, y := "response time", &a.ResponseTime, &b.ResponseTime
+	if x.Count == 0 || y.Count == 0 {
+		// The only clock that both have.
+		what, x, y = "service time", &a.ServiceTime, &b.ServiceTime
+	}
+	for _, q := range []struct {
+		name string
+		a, b int64
+	}{{"p50", x.P50Ns, y.P50Ns}, {"p99", x.P99Ns, y.P99Ns}, {"largest", x.MaxNs, y.MaxNs}} {
+		if q.a > 0 && q.b > 0 && apart(float64(q.a), float64(q.b)) > differsTime {
+			say("%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other, short(q.b))
+		}
+	}
+	return out
+}
+
+func failed(l *result.Load) float64 {
+	n := l.Errors.Total()
+	if n == 0 {
+		return 0
+	}
+	return float64(n) / float64(l.Done+n)
+}
+
+func share(f float64) string {
+	if f > 0 && f < 0.0005 {
+		return "less than 0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*f)
+}
+
+// short is a time with three digits.
+func short(ns int64) time.Duration {
+	d, unit := time.Duration(ns), time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// cause is a property of a tool, or of any, that explains a difference.
+type cause struct {
+	of   string // the tool; empty: any
+	when func(*result.Load) bool
+	say  func(*result.Load) string
+}
+
+func always(*result.Load) bool { return true }
+
+func just(s string) func(*result.Load) string { return func(*result.Load) string { return s } }
+
+var causes = []cause{
+	{"", func(l *result.Load) bool { return l.Driver != "" && l.Errors.Status > 0 },
+		func(l *result.Load) string {
+			of := float64(l.Errors.Status) / float64(l.Done+l.Errors.Total())
+			return fmt.Sprintf("itself counts answers whatever their status: %s of its requests "+
+				"had one that is an error", share(of))
+		}},
+	{"", func(l *result.Load) bool { return l.Model == result.Open && l.ResponseTime.Count == 0 },
+		just("starts its clock when a request is really sent: what waited before that is in no " +
+			"time (coordinated omission)")},
+	{"", func(l *result.Load) bool {
+		asked := l.RatePerS * float64(l.WindowNs) / 1e9
+		return asked > 0 && float64(l.Done+l.Errors.Total()) < delivered*asked
+	}, func(l *result.Load) string {
+		asked := l.RatePerS * float64(l.WindowNs) / 1e9
+		return fmt.Sprintf("came to %s of the rate that it was asked for",
+			share(float64(l.Done+l.Errors.Total())/asked))
+	}},
+	{"", func(l *result.Load) bool { return l.Generator.CPUShare > busy },
+		func(l *result.Load) string {
+			return fmt.Sprintf("used %s of its cores: it may be the limit itself",
+				share(l.Generator.CPUShare))
+		}},
+	{"", func(l *result.Load) bool { return l.Censored > 0 }, func(l *result.Load) string {
+		return fmt.Sprintf("had no answer to %d requests, which are in no percentile", l.Censored)
+	}},
+	{"", func(l *result.Load) bool { return l.LeadNs == 0 && l.WindowNs > 0 && brand(l) != "wrk2" },
+		just("counts from its first request: connecting and a cold service are in its numbers")},
+	{"", func(l *result.Load) bool { return l.Errors.Body > 0 },
+		just("compares bodies, which others take as they come")},
+	{"wrk", func(l *result.Load) bool { return l.ServiceTime.HDR == "" },
+		just("fills its percentiles up with invented samples (backfill)")},
+	{"wrk", func(l *result.Load) bool { return l.Errors.Timeout > 0 },
+		just("leaves answers later than its timeout out of its percentiles")},
+	{"wrk2", always, just("wakes up in whole milliseconds, which adds half a millisecond and " +
+		"more to each time from when it was due")},
+	{"wrk2", always, just("leaves its first 10 s out of its latency, but not out of its counts")},
+	{"hey", func(l *result.Load) bool { return l.ServiceTime.HDR == "" },
+		just("knows times in steps of 0.1 ms")},
+	{"hey", func(l *result.Load) bool {
+		return l.ServiceTime.Count+l.ErrorTime.Count >= heyMost
+	}, just("keeps its first million answers: of the others neither time nor status is known")},
+	{"hey", func(l *result.Load) bool { return l.Model == result.Open },
+		just("drops what was due while a worker waited for an answer")},
+	{"oha", func(l *result.Load) bool { return l.Model == result.Open },
+		just("gives out what is due from a timer of 1 ms, so that requests come in bunches")},
+	{"k6", always, just("leaves waiting for a connection and connecting out of its times, and " +
+		"its script takes processor time for each request")},
+	{"h2load", func(l *result.Load) bool { return l.Model == result.Open },
+		just("paces each connection for itself: a slow one delays only its own requests")},
+	{"jmeter", always, just("counts whole milliseconds")},
+	{"jmeter", always, just("runs in a Java machine that warms up while it measures")},
+	{"vegeta", always, just("gives percentiles of a t-digest of all requests, failed ones too")},
+}

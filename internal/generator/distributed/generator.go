@@ -1,0 +1,266 @@
+package generators
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+)
+
+// Generator is one of those that offer a load together.
+type Generator struct {
+	Lab     string // HOST:PORT
+	Key     Key
+	Index   int
+	Name    string // host and process
+	Version string // of this program: the lab's must be the same
+
+	// Wait is how long it tries again where nobody listens yet. 0: once.
+	Wait time.Duration
+
+	// Offer offers its part; driver.Prony does.
+	Offer func(context.Context, Order) (*load.Result, error)
+
+	// Skew is added to what is said of the clocks. It is for tests of what is off.
+	Skew func() (mono, wall int64)
+}
+
+// errOver ends a generator whose work is done.
+var errOver = errors.New("the lab has the books")
+
+// Run generates what the lab orders, and returns when it has the books, or is gone: then whatever
+// was under way is ended.
+func (g *Generator) Run(ctx context.Context) error {
+	conn, err := g.find(ctx)
+	if err != nil {
+		return fmt.Errorf("find the lab at %s: %w", g.Lab, err)
+	}
+	return g.serve(ctx, conn)
+}
+
+// again is the pause between two tries to find a lab.
+const again = 500 * time.Millisecond
+
+// find connects to the lab, as soon as somebody listens there. Who listens and is another is no
+// lab that is late.
+func (g *Generator) find(ctx context.Context) (net.Conn, error) {
+	end := clock.Mono() + int64(g.Wait)
+	for {
+		conn, err := dial(ctx, g.Lab, g.Key)
+		if late := (*net.OpError)(nil); err == nil || !errors.As(err, &late) ||
+			late.Op != "dial" || clock.Mono() > end {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
+}
+
+// dial connects to the lab that has the key.
+func dial(ctx context.Context, at string, key Key) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, greetIn)
+	defer cancel()
+	d := tls.Dialer{Config: trusting(key)}
+	return d.DialContext(ctx, "tcp", at)
+}
+
+// serve is Run over a connection, which it closes.
+func (g *Generator) serve(ctx context.Context, conn net.Conn) error {
+	c := &line{Conn: conn}
+	defer c.Close()                                       //nolint:errcheck // all was said
+	leave := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // it ends who waits
+	defer leave()
+	form := helloForm{Version: g.Version, Token: g.Key.Token, Index: g.Index, Name: g.Name}
+	if err := c.tell(hello, form); err != nil {
+		return fmt.Errorf("greet the lab: %w", err)
+	}
+	// All generators are gathered before any is told what to do.
+	kind, body, err := c.hear(time.Hour, order, refused)
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait for the lab's order: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("wait for the lab's order: %w", err)
+	}
+	if kind == refused {
+		var why textForm
+		if err := read(body, &why); err != nil {
+			return err
+		}
+		return fmt.Errorf("the lab refuses generator %d: %s", g.Index, plain(why.Text))
+	}
+	var f orderForm
+	if err := read(body, &f); err != nil {
+		return fmt.Errorf("read the lab's order: %w", err)
+	}
+	o, err := f.order()
+	if err != nil {
+		return c.give(err)
+	}
+	if !leave() { // from here on the lab is told
+		return context.Cause(ctx)
+	}
+	p := &ordered{Generator: g, line: c, start: make(chan int64, 1), word: make(chan struct{}, 1),
+		out: make(chan []byte, backlog)}
+	return p.offer(ctx, o)
+}
+
+// give tells the lab why there is nothing to wait for.
+func (c *line) give(err error) error {
+	_ = c.tell(failed, textForm{plain(err.Error())}) // it sees the end in any case
+	return err
+}
+
+// backlog is how many pieces may wait for a lab that is slow to take them.
+const backlog = 16
+
+// ordered is a generator with an order.
+type ordered struct {
+	*Generator
+	*line
+	start chan int64 // the agreed beginning, clock.Mono
+	word  chan struct{}
+	out   chan []byte // pieces
+	late  int64       // by which the beginning had passed
+	cut   atomic.Bool // the lab wants no more of the load
+}
+
+// offer offers the part and tells of it.
+func (p *ordered) offer(ctx context.Context, o Order) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(p.listen()) }()
+	var written sync.WaitGroup
+	written.Go(func() { p.write(ctx, cancel) })
+	o.Spec.Together, o.Spec.Stream, o.Spec.Every = p.together(o), p.stream(cancel), every
+	res, err := p.Offer(ctx, o)
+	close(p.out)
+	written.Wait()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("was ended: %w", cause)
+		}
+		return p.give(err)
+	}
+	if err := p.tell(ended, endedForm{p.late}); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the lab to hear the books: %w", context.Cause(ctx))
+	case <-p.word:
+	}
+	if err := p.send(books, res.Ledger.Books()); err != nil {
+		return fmt.Errorf("tell the books: %w", err)
+	}
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, errOver) {
+		return fmt.Errorf("wait for the lab's thanks: %w", cause)
+	}
+	return nil
+}
+
+// listen hears what the lab has to say, and answers at once when it asks for the time. Its error is
+// why there is nothing more to come.
+func (p *ordered) listen() error {
+	for {
+		kind, body, err := p.hear(365*24*time.Hour, ask, start, stop, word, thanks)
+		if err != nil {
+			return fmt.Errorf("the lab %s", lost(err))
+		}
+		switch kind {
+		case ask:
+			err = p.tell(told, p.clocks())
+		case start:
+			var f startForm
+			if err = read(body, &f); err == nil {
+				mono, _ := p.skew()
+				select {
+				case p.start <- f.At - mono:
+				default:
+					err = errGarbage
+				}
+			}
+		case stop:
+			p.cut.Store(true)
+		case word:
+			select {
+			case p.word <- struct{}{}:
+			default:
+				err = errGarbage
+			}
+		case thanks:
+			return errOver
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *ordered) skew() (mono, wall int64) {
+	if p.Skew == nil {
+		return 0, 0
+	}
+	return p.Skew()
+}
+
+func (p *ordered) clocks() clockForm {
+	mono, wall := p.skew()
+	return clockForm{Mono: clock.Mono() + mono, Wall: clock.Wall().UnixNano() + wall}
+}
+
+// together is called when all connections to the service are there.
+func (p *ordered) together(o Order) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) {
+		engine, err := o.By.Describe()
+		if err != nil {
+			return 0, err
+		}
+		if err := p.tell(ready, readyForm{engine}); err != nil {
+			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case at := <-p.start:
+			p.late = max(clock.Mono()-at, 0)
+			return at, nil
+		}
+	}
+}
+
+// stream hands pieces to who writes them: the load waits for nobody.
+func (p *ordered) stream(cancel context.CancelCauseFunc) func([]byte) bool {
+	return func(b []byte) bool {
+		select {
+		case p.out <- b:
+			return !p.cut.Load()
+		default:
+			cancel(errors.New("the lab takes nothing"))
+			return false
+		}
+	}
+}
+
+// write sends pieces until there are no more.
+func (p *ordered) write(ctx context.Context, cancel context.CancelCauseFunc) {
+	for b := range p.out {
+		if ctx.Err() != nil {
+			continue
+		}
+		if err := p.send(piece, b); err != nil {
+			cancel(fmt.Errorf("the lab %s", lost(err)))
+		}
+	}
+}

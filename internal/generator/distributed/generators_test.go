@@ -1,0 +1,212 @@
+package generators
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/record"
+)
+
+// alone is the load as one process offers it.
+func alone(t *testing.T, o Order) (res *load.Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if res, err = pretend(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return res
+}
+
+// equalBins says in which distributions two results differ.
+func equalBins(t *testing.T, what string, got, want *load.Result) {
+	t.Helper()
+	for _, row := range []struct {
+		name      string
+		got, want result.Dist
+	}{{"response", got.ResponseTime, want.ResponseTime},
+		{"service", got.ServiceTime, want.ServiceTime}, {"lag", got.Lag, want.Lag}} {
+		if row.got.HDR != row.want.HDR || row.got.Count == 0 {
+			t.Errorf("%s: %s has other bins: %d and %d samples", what, row.name, row.got.Count,
+				row.want.Count)
+		}
+	}
+	for i := range want.Intervals {
+		if !got.Intervals[i].Response.Equals(want.Intervals[i].Response) {
+			t.Errorf("%s: interval %d differs", what, i)
+		}
+	}
+	if !slices.Equal(got.Series.Done, want.Series.Done) ||
+		!slices.Equal(got.Series.Scheduled, want.Series.Scheduled) {
+		t.Errorf("%s: the course is another", what)
+	}
+}
+
+// Several generators offer all of the schedule, and what they tell adds up to what one process
+// measures, to the bin.
+func TestTogether(t *testing.T) {
+	one := alone(t, scored(1000))
+	for _, n := range []int{1, 2, 4} {
+		inBubble(t, n, func(s *stage) {
+			o := scored(1000)
+			snapshots, answers, last := 0, int64(0), load.Snapshot{}
+			o.Spec.Live = func(s load.Snapshot) bool {
+				snapshots++
+				answers += s.Response.TotalCount()
+				last = s
+				return true
+			}
+			res, err := s.offer(o)
+			if err = errors.Join(append(s.ends, err)...); err != nil {
+				t.Fatal(err)
+			}
+			equalBins(t, fmt.Sprint(n), res, one)
+			if res.TraceHash != one.TraceHash || res.Answered != one.Answered ||
+				res.Scheduled != one.Scheduled || res.Threads != n {
+				t.Errorf("%d generators: %d of %d answered, hash %s; want %d of %d, %s", n,
+					res.Answered, res.Scheduled, res.TraceHash, one.Answered, one.Scheduled,
+					one.TraceHash)
+			}
+			if snapshots < 3 || last.Totals.Done != last.Sent || answers != last.Sent ||
+				last.Due != last.Sent || last.Sent <= one.Scheduled {
+				t.Errorf("%d snapshots, the last %+v with %d answers", snapshots, last, answers)
+			}
+			if v := judged(res); v.Grade == result.Invalid {
+				t.Errorf("%d generators: %+v", n, v)
+			}
+			if len(res.Generators) != n {
+				t.Fatalf("%d generators are told of", len(res.Generators))
+			}
+			for i, g := range res.Generators {
+				if g.Index != i || g.Fault != "" || g.Name != fmt.Sprint("g", i) || g.Sent == 0 {
+					t.Errorf("generator %+v", g)
+				}
+			}
+		})
+	}
+}
+
+// A clock that is set otherwise is of no matter as long as it goes alike; if not, it is told.
+func TestClocks(t *testing.T) {
+	const second = int64(time.Second)
+	check := func(skew func(began int64) (int64, int64), grade, words string) *load.Result {
+		t.Helper()
+		var res *load.Result
+		inBubble(t, 2, func(s *stage) {
+			began := clock.Mono()
+			s.all[1].Skew = func() (int64, int64) { return skew(began) }
+			var err error
+			if res, err = s.offer(scored(500)); err != nil {
+				t.Fatal(err)
+			}
+			g, observed := finding(judged(res), "clocks")
+			if g != grade || !strings.Contains(observed, words) {
+				t.Errorf("clocks %s %q, want %s %q", g, observed, grade, words)
+			}
+		})
+		return res
+	}
+	res := check(func(int64) (int64, int64) { return second, second }, result.Valid,
+		"generator 1 (g1): its wall clock is 1s off")
+	c := res.Generators[1].Clock
+	if c.OffsetNs != second || c.DriftNs != 0 || c.WallNs != second {
+		t.Errorf("the clock is set %+v, want a second ahead", c)
+	}
+	if res.Generators[1].LateNs != 0 {
+		t.Errorf("it began %d ns late: its clock was not taken into account",
+			res.Generators[1].LateNs)
+	}
+	equalBins(t, "a second ahead", res, alone(t, scored(500)))
+	step := func(by int64) func(int64) (int64, int64) { // once the load is under way
+		return func(began int64) (int64, int64) {
+			if clock.Mono()-began > second {
+				return by, 0
+			}
+			return 0, 0
+		}
+	}
+	check(step(second), result.Invalid, "generator 1 (g1): its clock is up to 1s off")
+	check(step(-5e6), result.Suspect, "generator 1 (g1): its clock is up to 5ms off")
+}
+
+// change makes a load another one than was ordered.
+type change func(*stage, *Order)
+
+// late is a generator that goes on by so much after what was agreed.
+func late(by time.Duration) change {
+	return func(_ *stage, o *Order) {
+		together := o.Spec.Together
+		o.Spec.Together = func(ctx context.Context) (int64, error) {
+			at, err := together(ctx)
+			time.Sleep(time.Duration(at-clock.Mono()) + o.Spec.Lead + by)
+			return at, err
+		}
+	}
+}
+
+// Whoever does not do its part is named, and the load INVALID; the others' numbers are there.
+func TestFaults(t *testing.T) {
+	check := func(name, words string, odd change) {
+		t.Helper()
+		inBubble(t, 3, func(s *stage) {
+			s.all[1].Offer = func(ctx context.Context, o Order) (*load.Result, error) {
+				odd(s, &o)
+				return pretend(ctx, o)
+			}
+			var said atomic.Int32
+			s.lab.Say = func(line string) {
+				if strings.Contains(line, "generator 1 (g1)") && strings.Contains(line, "INVALID") {
+					said.Add(1)
+				}
+			}
+			res, err := s.offer(scored(300))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			v := judged(res)
+			grade, observed := finding(v, "generators")
+			if v.Grade != result.Invalid || grade != result.Invalid ||
+				!strings.HasPrefix(observed, "generator 1 (g1) ") ||
+				!strings.Contains(observed, words) {
+				t.Errorf("%s: %s %s %q, want %q", name, v.Grade, grade, observed, words)
+			}
+			if said.Load() != 1 {
+				t.Errorf("%s: it was told %d times", name, said.Load())
+			}
+			if res.Answered == 0 || s.ends[0] != nil || s.ends[2] != nil {
+				t.Errorf("%s: the others' numbers are lost: %v", name, s.ends)
+			}
+		})
+	}
+	check("is ended", "was ended: context canceled 0.7 s after", func(s *stage, o *Order) {
+		stream := o.Spec.Stream
+		o.Spec.Stream = func(b []byte) bool { stream(b); s.stop[1](); return true }
+	})
+	check("dies", "is gone 0.7 s after", func(s *stage, o *Order) {
+		o.Spec.Stream = func([]byte) bool { return s.line[1].Close() == nil }
+	})
+	check("is late", "began 600ms late", late(600*time.Millisecond))
+	check("is a little late", "began 101ms late", late(101*time.Millisecond))
+	check("falls silent", "is silent 5.0 s after", func(_ *stage, o *Order) {
+		together := o.Spec.Together
+		o.Spec.Together = func(ctx context.Context) (int64, error) {
+			at, err := together(ctx)
+			<-ctx.Done() // when the lab has had enough
+			return at, err
+		}
+	})
+	check("sends another schedule", "sent another schedule: hash",
+		func(_ *stage, o *Order) { o.Spec.Seed++ })
+	check("never ends", "has not ended 15s after it was to",
+		func(_ *stage, o *Order) { o.Spec.Lead = time.Hour }) // no intervals that are too many
+}

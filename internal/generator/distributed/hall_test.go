@@ -1,0 +1,201 @@
+package generators
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/analysis/verdict"
+)
+
+// In these tests labs and generators are in a bubble, where waiting takes no time, and find each
+// other without a network; requests are answered without a service. What is left to be tried on
+// sockets is who may come in.
+
+// hall is where a lab listens in a bubble.
+type hall struct {
+	come chan net.Conn
+	shut chan struct{}
+	once sync.Once
+}
+
+func (h *hall) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.come:
+		return c, nil
+	case <-h.shut:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *hall) Close() error   { h.once.Do(func() { close(h.shut) }); return nil }
+func (h *hall) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// enter is a connection to the lab.
+func (h *hall) enter() net.Conn {
+	a, b := net.Pipe()
+	select {
+	case h.come <- a:
+	case <-h.shut:
+		a.Close() //nolint:errcheck // a pipe
+	}
+	return b
+}
+
+// stage is a lab in a bubble with its generators.
+type stage struct {
+	t    *testing.T
+	hall *hall
+	lab  *Lab
+	all  []*Generator
+	ends []error // of the generators
+	stop []context.CancelFunc
+	line []net.Conn
+}
+
+const token = "0123456789"
+
+// inBubble has a lab for so many generators, who are there but have not come.
+func inBubble(t *testing.T, n int, do func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{come: make(chan net.Conn), shut: make(chan struct{})}
+		s := &stage{t: t, hall: h, lab: open(h, Key{Token: token}, n, "v1")}
+		defer s.lab.Close() //nolint:errcheck // a pipe
+		for i := range n {
+			s.all = append(s.all, &Generator{Lab: "lab", Key: Key{Token: token}, Index: i,
+				Name: fmt.Sprint("g", i), Version: "v1", Offer: pretend})
+		}
+		do(s)
+	})
+}
+
+// offer has the generators that are there offer a load, one of them gone where it is nil.
+func (s *stage) offer(o Order) (*load.Result, error) {
+	s.t.Helper()
+	s.ends, s.stop = make([]error, len(s.all)), make([]context.CancelFunc, len(s.all))
+	s.line = make([]net.Conn, len(s.all))
+	var group sync.WaitGroup
+	for i, g := range s.all {
+		ctx, stop := context.WithCancel(s.t.Context())
+		defer stop()
+		s.stop[i] = stop
+		if g != nil {
+			s.line[i] = s.hall.enter()
+			group.Go(func() { s.ends[i] = g.serve(ctx, s.line[i]) })
+		}
+	}
+	res, err := s.lab.Offer(s.t.Context(), o)
+	s.lab.Close() //nolint:errcheck // a pipe
+	group.Wait()
+	return res, err
+}
+
+// scored is a load of two seconds, of whose requests each is a sample by its number.
+func scored(perS float64) Order {
+	s := load.Spec{Name: "load", Model: result.Open, Connections: 64, Seed: 3,
+		Lead: 200 * time.Millisecond, Window: 2 * time.Second, Drain: time.Second,
+		Timeout: time.Second, Every: time.Second,
+		Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perS)},
+		Address:  netip.MustParseAddrPort("127.0.0.1:1")}
+	s.Scenario.Requests = []load.Request{{Method: "GET", Path: "/{seq}", WantSize: 2}}
+	return Order{Spec: s}
+}
+
+// pretend is a load without a service.
+func pretend(ctx context.Context, o Order) (*load.Result, error) {
+	s := o.Spec
+	s.Engine, s.Describe = quiet, load.EngineInfo{Name: "made up", Pacing: "none"}
+	return load.Run(ctx, s)
+}
+
+// quiet is an engine with a service in it: request k is answered after a time that k decides.
+func quiet(_ netip.AddrPort, slots int) (load.Engine, error) {
+	return &echo{opened: make([]bool, slots)}, nil
+}
+
+type echo struct {
+	opened []bool
+	news   []int // slots that are to be
+	asked  []question
+}
+
+// question is a request under way.
+type question struct {
+	slot  int
+	until int64 // the answer's moment
+}
+
+func (e *echo) Open(i int) { e.news = append(e.news, i) }
+func (e *echo) Release()   {}
+
+func (e *echo) Close(i int) {
+	e.opened[i] = false
+	e.asked = slices.DeleteFunc(e.asked, func(q question) bool { return q.slot == i })
+}
+
+func (e *echo) Send(i int, b []byte) {
+	var k uint64
+	if _, err := fmt.Sscanf(string(b), "GET /%d ", &k); err != nil {
+		panic(string(b))
+	}
+	e.asked = append(e.asked, question{i, clock.Mono() + 100e3 + int64(pace.Below(7, k, 3e6))})
+}
+
+var answer = []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+func (e *echo) Wait(deadline int64, h load.Handler) error {
+	next := min(deadline, clock.Mono()+20e6) // it may be stopped
+	if len(e.news) > 0 {
+		next = clock.Mono()
+	}
+	for _, q := range e.asked {
+		next = min(next, q.until)
+	}
+	time.Sleep(time.Duration(next - clock.Mono()))
+	news := e.news
+	e.news = nil
+	for _, i := range news {
+		e.opened[i] = true
+		h.Opened(i, clock.Mono())
+	}
+	var due []question
+	e.asked = slices.DeleteFunc(e.asked, func(q question) bool {
+		if q.until > clock.Mono() {
+			return false
+		}
+		due = append(due, q)
+		return true
+	})
+	for _, q := range due {
+		if e.opened[q.slot] {
+			h.Received(q.slot, clock.Mono(), answer)
+		}
+	}
+	return nil
+}
+
+func judged(res *load.Result) result.Verdict {
+	return verdict.Judge(&result.Record{Outcome: result.Measured, Loads: []result.Load{res.Load},
+		Warmup: result.Warmup{Steady: true}})
+}
+
+// finding is what a rule found, in words.
+func finding(v result.Verdict, rule string) (grade, observed string) {
+	for _, f := range v.Findings {
+		if f.Rule == rule {
+			return f.Grade, f.Observed
+		}
+	}
+	return "", ""
+}

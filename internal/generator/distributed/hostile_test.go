@@ -1,0 +1,244 @@
+package generators
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/extract"
+	"prony/load/engine/nethttp"
+)
+
+// A load that cannot begin has no result, but a reason with a name.
+func TestCannotBegin(t *testing.T) {
+	check := func(want string, change func(*Order, []*Generator)) {
+		t.Helper()
+		inBubble(t, 3, func(s *stage) {
+			o := scored(100)
+			change(&o, s.all)
+			if _, err := s.offer(o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+	check("gather 3 generators: 2 did not come within 30s, the first of them generator 0",
+		func(_ *Order, all []*Generator) { all[0], all[2] = nil, nil })
+	check("generator 1 (g1): load: no way in", func(_ *Order, all []*Generator) {
+		all[1].Offer = func(context.Context, Order) (*load.Result, error) {
+			return nil, errors.New("load: no way in")
+		}
+	})
+	check("generator 2 (g2): is silent before it was ready", func(_ *Order, all []*Generator) {
+		all[2].Offer = func(ctx context.Context, _ Order) (*load.Result, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+	})
+	check("2 connections for 3 generators", func(o *Order, _ []*Generator) {
+		o.Spec.Connections = 2
+	})
+	check("4 cores are not divided among 3", func(o *Order, _ []*Generator) {
+		o.Spec.Cores = make([]int, 4)
+	})
+	check("8 connections of 8 streams are not divided", func(o *Order, _ []*Generator) {
+		o.By.Stack = &stack.Config{Streams: 8}
+	})
+	check("is no text in UTF-8", func(o *Order, _ []*Generator) {
+		o.Spec.Scenario.Requests[0].Path = "/\xff"
+	})
+	check("is not UTF-8", func(o *Order, _ []*Generator) {
+		is, err := extract.Is(extract.Body(), "\xff", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Spec.Scenario.Requests[0].Checks = []extract.Check{is}
+	})
+	if _, err := Listen("127.0.0.1:0", numberMost+1, "v1"); err == nil {
+		t.Error("more than the most generators are waited for")
+	}
+}
+
+// socket is a lab on a socket, of one generator, and a load that it waits to offer.
+func socket(t *testing.T) *Lab {
+	t.Helper()
+	l, err := Listen(":0", 1, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() }) //nolint:errcheck // its test is over
+	if !strings.HasPrefix(l.Addr(), "127.0.0.1:") {
+		t.Fatalf("it listens at %s, and nobody asked for others", l.Addr())
+	}
+	return l
+}
+
+// Who should not generate is sent away with a reason, and the lab goes on.
+func TestRefusals(t *testing.T) {
+	l := socket(t)
+	var mu sync.Mutex
+	var said []string
+	l.Say = func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() }
+	refuse := func(want string, change func(*Generator)) {
+		t.Helper()
+		g := &Generator{Lab: l.Addr(), Key: l.Key(), Name: "g", Version: "v1"}
+		change(g)
+		if err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	refuse("its token is not this lab's", func(g *Generator) {
+		g.Key.Token = "x" + g.Key.Token[1:]
+	})
+	refuse("is not the lab of this key", func(g *Generator) {
+		g.Key.Certificate = strings.Repeat("0", 64)
+	})
+	refuse("there are 0 to 0", func(g *Generator) { g.Index = 1 })
+	refuse("there are 0 to 0", func(g *Generator) { g.Index = -1 })
+	refuse("it is prony v2, and this lab is v1", func(g *Generator) { g.Version = "v2" })
+	for _, row := range []struct{ sent, want string }{
+		{"GET / HTTP/1.1\r\n\r\n", "sent what is no message"},
+		{"\x00\x00\x00\x01p", "out of turn"},
+		{"\x7f\xff\xff\xffh", "4096 are the most"},
+		{"\x00\x00\x00\x03h{}", "token"},
+		{"\x00\x00\x00\x08h{\"x\":1}", "no message"},
+		{"\x00\x00\x00\x05h{}{}", "no message"},
+	} {
+		conn := dialled(t, l)
+		conn.Write([]byte(row.sent)) //nolint:errcheck // it may be refused before
+		kind, body, err := (&line{Conn: conn}).hear(5*time.Second, refused)
+		if err != nil || kind != refused || !strings.Contains(string(body), row.want) {
+			t.Errorf("%q: %s, %v; want %q", row.sent, body, err, row.want)
+		}
+	}
+	// One that may comes in all the same, and nobody in its place.
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- (&Generator{Lab: l.Addr(), Key: l.Key(), Name: "g", Version: "v1"}).Run(ctx)
+	}()
+	<-l.come
+	refuse("generator 0 is here already, as g", func(*Generator) {})
+	cancel() // as by a signal, while it waits for its order
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	l.Close() //nolint:errcheck // it is over
+	refuse("find the lab at 127.0.0.1", func(*Generator) {})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, text := range said {
+		if !strings.HasPrefix(text, "refused a generator from 127.0.0.1:") ||
+			strings.Contains(text, l.Key().Token) {
+			t.Errorf("said: %q", text)
+		}
+	}
+	if len(said) < 10 {
+		t.Errorf("said: %q", said)
+	}
+}
+
+// dialled is a connection to a lab by somebody who has its certificate.
+func dialled(t *testing.T, l *Lab) net.Conn {
+	t.Helper()
+	conn, err := dial(t.Context(), l.Addr(), l.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // its test is over
+	return conn
+}
+
+// A generator that sends more than it may, or what makes no sense, is sent home, whenever that is.
+func TestHostile(t *testing.T) {
+	check := func(want string, send func(c *line)) {
+		t.Helper()
+		inBubble(t, 2, func(s *stage) {
+			s.all[1] = nil
+			go func() {
+				c := &line{Conn: s.hall.enter()}
+				defer c.Close() //nolint:errcheck // a pipe
+				pose(c)
+				send(c)
+				for { // as long as the lab bears it
+					if _, _, err := c.hear(time.Hour, ask, stop, word, thanks); err != nil {
+						return
+					}
+				}
+			}()
+			res, err := s.offer(scored(100))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g := res.Generators[1]; !strings.Contains(g.Fault, want) {
+				t.Errorf("%q, want %q", g.Fault, want)
+			}
+			if res.Answered == 0 {
+				t.Error("the other's numbers are lost")
+			}
+		})
+	}
+	write := func(text string) func(*line) {
+		return func(c *line) { c.Write([]byte(text)) } //nolint:errcheck // it is sent home
+	}
+	check("a message of 268435455 bytes", write("\x10\x00\x00\x00p"))
+	check("out of turn", write("\x00\x00\x00\x02b "))
+	check("what is no message", write("GET / HTTP/1.1"))
+	check("torn", write("\x00\x00\x00\x02p "))
+	check("what is no message", write("\x00\x00\x00\x02e1"))
+	check("is gone", func(c *line) {
+		write("\x00\x00\x10\x00p")(c)
+		c.Close() //nolint:errcheck // a pipe
+	})
+	check("is silent", func(*line) {})
+	check("is silent", func(c *line) { c.send(ended, []byte("{}")) }) //nolint:errcheck // likewise
+}
+
+// pose does what a generator does until the load begins.
+func pose(c *line) {
+	c.tell(hello, helloForm{"v1", token, 1, "bad"})            //nolint:errcheck // see send
+	c.hear(time.Hour, order)                                   //nolint:errcheck // likewise
+	c.tell(ready, readyForm{load.EngineInfo{Name: "made up"}}) //nolint:errcheck // likewise
+	for {
+		kind, _, err := c.hear(time.Hour, ask, start)
+		if err != nil || kind == start {
+			return
+		}
+		c.tell(told, clockForm{clock.Mono(), clock.Wall().UnixNano()}) //nolint:errcheck // likewise
+	}
+}
+
+// A lab that is gone ends its generators, and one that is left ends the load.
+func TestEnds(t *testing.T) {
+	inBubble(t, 2, func(s *stage) {
+		o := scored(100)
+		o.Spec.Window = time.Hour
+		o.Spec.Live = func(load.Snapshot) bool { return s.lab.Close() == nil }
+		if res, err := s.offer(o); err == nil {
+			t.Errorf("a load that was ended has a result: %+v", res.Generators)
+		}
+		for _, err := range s.ends {
+			if err == nil || !strings.Contains(err.Error(), "the lab is gone") {
+				t.Errorf("a generator ended with %v", err)
+			}
+		}
+	})
+	inBubble(t, 2, func(s *stage) { // as a person ends it
+		o := scored(100)
+		o.Spec.Window = time.Hour
+		o.Spec.Live = func(s load.Snapshot) bool { return s.Elapsed < 10*time.Second }
+		res, err := s.offer(o)
+		if err = errors.Join(append(s.ends, err)...); err != nil {
+			t.Fatal(err)
+		}
+		if w := time.Duration(res.WindowNs); w < 9*time.Second || w > 13*time.Second ||
+			res.Answered == 0 || res.Scheduled != res.Answered {
+			t.Errorf("a window of %v, %d of %d answered", w, res.Answered, res.Scheduled)
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package generators
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"prony/internal/base/clock"
+)
+
+// numberMost bounds a load's generators.
+const numberMost = 4096
+
+// greetings is how many connections may be looked at at once that have not said who they are.
+const greetings = 64
+
+// refusals is how many of them are told of: who knocks for ever fills no log.
+const refusals = 20
+
+// Lab gathers generators, one for each index below their number, and has them offer a load.
+type Lab struct {
+	Limits Limits
+	Say    func(line string) // what happens meanwhile; nil: nobody hears
+
+	number   int
+	version  string
+	key      Key
+	listener net.Listener
+
+	mu      sync.Mutex
+	begun   atomic.Bool
+	here    map[int]*member
+	come    chan struct{} // closed when all are here
+	over    bool
+	refused int
+}
+
+// Listen opens a lab for so many generators of its own version, at an address such as 127.0.0.1:0;
+// without a host that is 127.0.0.1, for nobody else was asked for.
+func Listen(address string, number int, version string) (*Lab, error) {
+	id, err := certify()
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	return ListenAs(id, address, number, version)
+}
+
+// ListenAs is Listen with an identity that was made before.
+func ListenAs(id Identity, address string, number int, version string) (*Lab, error) {
+	if number < 1 || number > numberMost {
+		return nil, fmt.Errorf("%d generators: want 1 to %d", number, numberMost)
+	}
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for generators: %w", err)
+	}
+	return open(tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13,
+		Certificates: []tls.Certificate{id.certificate}}), id.key, number, version), nil
+}
+
+// open is a lab at a listener.
+func open(l net.Listener, key Key, number int, version string) *Lab {
+	lab := &Lab{number: number, version: version, key: key, listener: l,
+		here: map[int]*member{}, come: make(chan struct{})}
+	go lab.accept()
+	return lab
+}
+
+// Key is what generators must have.
+func (l *Lab) Key() Key { return l.key }
+
+// Addr is where it listens.
+func (l *Lab) Addr() string { return l.listener.Addr().String() }
+
+// Number is how many generators it is for.
+func (l *Lab) Number() int { return l.number }
+
+// Complete says whether all generators have come.
+func (l *Lab) Complete() bool {
+	select {
+	case <-l.come:
+		return true
+	default:
+		return false
+	}
+}
+
+// Begun says whether the load's beginning was agreed.
+func (l *Lab) Begun() bool { return l.begun.Load() }
+
+// Close sends all generators home, which ends what they do.
+func (l *Lab) Close() error {
+	err := l.listener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	for _, m := range l.here {
+		m.Close() //nolint:errcheck // it is gone, or hears of it
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (l *Lab) accept() {
+	slots := make(chan struct{}, greetings)
+	for {
+		slots <- struct{}{}
+		conn, err := l.listener.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		go func() {
+			defer func() { <-slots }()
+			l.greet(&line{Conn: conn})
+		}()
+	}
+}
+
+// greet hears who is there, and takes it in or sends it away.
+func (l *Lab) greet(c *line) {
+	var f helloForm
+	// Of TLS the first message is the handshake's, which has the same time.
+	_, body, err := c.hear(greetIn, hello)
+	if err == nil {
+		err = read(body, &f)
+	}
+	if err == nil {
+		err = l.take(c, &f)
+	}
+	if err == nil {
+		return
+	}
+	from := c.RemoteAddr().String()
+	_ = c.tell(refused, textForm{plain(err.Error())}) // it may be gone
+	c.Close()                                         //nolint:errcheck // likewise
+	l.mu.Lock()
+	l.refused++
+	tell := l.refused <= refusals && !l.over
+	l.mu.Unlock()
+	if tell {
+		l.say("refused a generator from " + from + ": " + lost(err))
+	}
+}
+
+func (l *Lab) say(line string) {
+	if l.Say != nil {
+		l.Say(line)
+	}
+}
+
+// take takes a generator in that may be one.
+func (l *Lab) take(c *line, f *helloForm) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !same(f.Token, l.key.Token): // nothing else is told to who does not have it
+		return errors.New("its token is not this lab's: give it the key of this very load")
+	case l.over:
+		return errors.New("the load is over")
+	case f.Version != l.version:
+		return fmt.Errorf("it is prony %s, and this lab is %s: they must be the same",
+			plain(f.Version), l.version)
+	case f.Index < 0 || f.Index >= l.number:
+		return fmt.Errorf("it calls itself generator %d; there are 0 to %d", f.Index, l.number-1)
+	case l.here[f.Index] != nil:
+		return fmt.Errorf("generator %d is here already, as %s", f.Index,
+			l.here[f.Index].of.Name)
+	}
+	m := &member{line: c}
+	m.of.Index, m.of.Name = f.Index, plain(f.Name)
+	l.here[f.Index] = m
+	if len(l.here) == l.number {
+		close(l.come)
+	}
+	return nil
+}
+
+// gather waits until all generators are there.
+func (l *Lab) gather(ctx context.Context) ([]*member, error) {
+	patience := time.NewTimer(l.Limits.Gather)
+	defer patience.Stop()
+	began := clock.Mono()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-patience.C:
+	case <-l.come:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]*member, l.number)
+	missing, first := 0, -1
+	for i := range all {
+		if all[i] = l.here[i]; all[i] != nil {
+			continue
+		}
+		if missing++; first < 0 {
+			first = i
+		}
+	}
+	if missing > 0 {
+		return nil, fmt.Errorf("gather %d generators: %d did not come within %v, the first of "+
+			"them generator %d", l.number, missing,
+			time.Duration(clock.Mono()-began).Round(time.Second), first)
+	}
+	return all, nil
+}

@@ -1,0 +1,342 @@
+package generators
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/dev/testsets"
+)
+
+// tape is what a generator tells of its part, to be told again: a thousand of them are little,
+// where a thousand load threads would be a machine's fill.
+type tape struct {
+	pieces [][]byte // one a second
+	books  []byte
+}
+
+// recorded is the tape of a part.
+func recorded(t *testing.T, o Order, part load.Part) (out tape) {
+	t.Helper()
+	o.Spec.Part = part
+	o.Spec.Stream = func(b []byte) bool { out.pieces = append(out.pieces, b); return true }
+	out.books = alone(t, o).Ledger.Books()
+	return out
+}
+
+// fate is what becomes of a generator.
+type fate int
+
+const (
+	isWell fate = iota
+	isLost      // its connection ends in the middle
+	isLate      // it begins a second late
+)
+
+// fateOf is that of one of many, of whom some are lost and some late.
+func fateOf(index int) fate {
+	return map[int]fate{7: isLost, 9: isLate}[index%50]
+}
+
+// tell is a generator's life, of a tape.
+func (x *tape) tell(conn net.Conn, token string, index int, f fate) error {
+	c := &line{Conn: conn}
+	defer c.Close() //nolint:errcheck // all was said
+	if err := c.tell(hello, helloForm{"v1", token, index, fmt.Sprint("g", index)}); err != nil {
+		return err
+	}
+	if _, _, err := c.hear(time.Hour, order); err != nil {
+		return err
+	}
+	if err := c.tell(ready, readyForm{load.EngineInfo{Name: "made up"}}); err != nil {
+		return err
+	}
+	at, err := c.answer(start)
+	if err != nil {
+		return err
+	}
+	end := endedForm{}
+	if f == isLate {
+		end.LateNs = int64(time.Second)
+	}
+	for i, b := range x.pieces {
+		if i == len(x.pieces)/2 && f == isLost {
+			return nil
+		}
+		// Each at another moment of the second, as processes that began when they could.
+		due := at.At + end.LateNs + int64(time.Second)*int64(i) + int64(index%1000)*1e6
+		time.Sleep(time.Duration(due - clock.Mono()))
+		if err := c.send(piece, b); err != nil {
+			return err
+		}
+	}
+	if err := c.tell(ended, end); err != nil {
+		return err
+	}
+	if _, err := c.answer(word); err != nil {
+		return err
+	}
+	if err := c.send(books, x.books); err != nil {
+		return err
+	}
+	_, _, err = c.hear(time.Hour, thanks)
+	return err
+}
+
+// answer answers for the clocks until something else is said, which may be when to begin.
+func (c *line) answer(until byte) (at startForm, err error) {
+	for {
+		kind, body, err := c.hear(time.Hour, ask, until)
+		switch {
+		case err != nil:
+			return at, err
+		case kind == start:
+			return at, read(body, &at)
+		case kind == until:
+			return at, nil
+		}
+		if err := c.tell(told, clockForm{clock.Mono(), clock.Wall().UnixNano()}); err != nil {
+			return at, err
+		}
+	}
+}
+
+// manyOf is a load whose parts are small, with connections enough for none to be waited for.
+func manyOf(n int, window time.Duration, perS float64) Order {
+	o := scored(perS * float64(n))
+	o.Spec.Connections, o.Spec.Window = 8*n, window
+	return o
+}
+
+// remains is how many requests of the window the others have.
+func remains(t *testing.T, o Order, n int) (due int64) {
+	t.Helper()
+	for i := range n {
+		if fateOf(i) == isLost {
+			continue
+		}
+		p, err := o.Spec.Schedule.Process(o.Spec.Seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lead := int64(o.Spec.Lead)
+		due += pace.Count(pace.Share(p, i, n), lead, lead+int64(o.Spec.Window))
+	}
+	return due
+}
+
+// checkFates wants those who were lost or late to be named, nobody else, and the others' numbers.
+func checkFates(t *testing.T, o Order, n int, res *result.Load) {
+	t.Helper()
+	want := map[fate]string{isLost: "is gone ", isLate: "began 1s late"}
+	for i, g := range res.Generators {
+		if w := want[fateOf(i)]; !strings.HasPrefix(g.Fault, w) || w == "" && g.Fault != "" {
+			t.Errorf("generator %d has the fault %q, want %q", i, g.Fault, w)
+		}
+	}
+	if due := remains(t, o, n); res.Answered != due || res.Scheduled <= due {
+		t.Errorf("%d of %d answered; those who were not lost had %d", res.Answered, res.Scheduled,
+			due)
+	}
+	grade, observed := finding(judged(&load.Result{Load: *res}), "generators")
+	if grade != result.Invalid || !strings.Contains(observed, "generator 7 (g7) is gone") {
+		t.Errorf("%s: %s", grade, observed)
+	}
+}
+
+// Tapes of generators add up to the one process; of those that are lost or late, all but theirs.
+func TestMany(t *testing.T) {
+	const n = 10
+	o := manyOf(n, 2*time.Second, 40)
+	one := alone(t, o)
+	var tapes [n]tape
+	for i := range tapes {
+		tapes[i] = recorded(t, o, load.Part{Index: i, Of: n})
+	}
+	for _, some := range []bool{false, true} {
+		inBubble(t, n, func(s *stage) {
+			clear(s.all)
+			for i := range tapes {
+				f := isWell
+				if some {
+					f = fateOf(i)
+				}
+				go func() {
+					if err := tapes[i].tell(s.hall.enter(), token, i, f); err != nil {
+						t.Errorf("generator %d: %v", i, err)
+					}
+				}()
+			}
+			res, err := s.offer(o)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case some:
+				checkFates(t, o, n, &res.Load)
+			default:
+				equalBins(t, "tapes", res, one)
+			}
+		})
+	}
+}
+
+// playing is the variable by which this test's own process plays the generators; in it is where the
+// two labs are.
+const playing = "PRONY_TEST_PLAYING"
+
+// TestThousand has a thousand generators, in a process of their own, tell one lab every second what
+// they measured, and says what that costs the lab: once all are well, once some are lost or late.
+func TestThousand(t *testing.T) {
+	const n = 1000
+	o := manyOf(n, 10*time.Second, 20)
+	if _, err := load.RaiseFiles(); err != nil {
+		t.Fatal(err)
+	}
+	if at := os.Getenv(playing); at != "" {
+		play(t, o, n, strings.Fields(at))
+		return
+	}
+	tests.Once(t, "a lab of a thousand generators", tests.Needs{})
+	var labs [2]*Lab
+	at, keys := "", ""
+	for i := range labs {
+		var err error
+		if labs[i], err = Listen("127.0.0.1:0", n, "v1"); err != nil {
+			t.Fatal(err)
+		}
+		defer labs[i].Close() //nolint:errcheck // its test is over
+		labs[i].Limits.Gather = 10 * time.Minute
+		at += labs[i].Addr() + " "
+		keys += labs[i].Key().String() + "\n"
+	}
+	players := exec.Command(os.Args[0], "-test.run=TestThousand$", "-test.v")
+	players.Env = append(os.Environ(), playing+"="+at)
+	players.Stdin, players.Stdout, players.Stderr = strings.NewReader(keys), os.Stderr, os.Stderr
+	if err := players.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer players.Process.Kill() //nolint:errcheck // it has ended, or the test has failed
+	<-labs[0].come               // until then the tapes are made
+	tests.Cores(t)
+	all := offered(t, "all well", labs[0], o)
+	some := offered(t, "some lost or late", labs[1], o)
+	if err := players.Wait(); err != nil {
+		t.Errorf("the generators: %v", err)
+	}
+	checkFates(t, o, n, &some.Load)
+	one := alone(t, o)
+	equalBins(t, "a thousand", all, one)
+	if all.Answered != one.Answered || all.TraceHash != one.TraceHash {
+		t.Errorf("%d answered, hash %s; one process %d, %s", all.Answered, all.TraceHash,
+			one.Answered, one.TraceHash)
+	}
+	for _, g := range all.Generators {
+		if g.Fault != "" {
+			t.Errorf("%s: %s", who(g.Index, g.Name), g.Fault)
+		}
+	}
+}
+
+// memoryMost bounds the whole process of the test, whose lab's part is most of it.
+const memoryMost = 1 << 30
+
+// offered has a lab's generators offer the load, and says what it took.
+func offered(t *testing.T, what string, l *Lab, o Order) *load.Result {
+	t.Helper()
+	<-l.come
+	before, began := used(t), clock.Mono()
+	pieces := 0
+	o.Spec.Live = func(load.Snapshot) bool { pieces++; return true }
+	res, err := l.Offer(t.Context(), o)
+	after, ended := used(t), clock.Mono()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &o.Spec
+	last := time.Duration(ended-res.FromNs) - s.Window
+	t.Logf("%s: %v in all, the last word %v after the window, %v of CPU, %d MiB, %d looks, clocks "+
+		"within %v", what, time.Duration(ended-began).Round(time.Millisecond),
+		last.Round(time.Millisecond), (after.cpu - before.cpu).Round(time.Millisecond),
+		after.memory>>20, pieces, time.Duration(clocksWithin(res)))
+	if after.memory > memoryMost {
+		t.Errorf("%s: the process took %d MiB", what, after.memory>>20)
+	}
+	return res
+}
+
+// clocksWithin is the greatest error of a clock.
+func clocksWithin(res *load.Result) (most int64) {
+	for _, g := range res.Generators {
+		most = max(most, g.Clock.ErrorNs, g.Clock.DriftErrorNs)
+	}
+	return most
+}
+
+// usage is what this process has taken so far.
+type usage struct {
+	cpu    time.Duration
+	memory int64 // at most
+}
+
+func used(t *testing.T) usage {
+	t.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
+	}
+	return usage{time.Duration(r.Utime.Nano() + r.Stime.Nano()), r.Maxrss << 10}
+}
+
+// play is the generators' process: for the first lab all are well.
+func play(t *testing.T, o Order, n int, labs []string) {
+	t.Helper()
+	tapes, size := make([]tape, n), 0
+	for i := range tapes {
+		tapes[i] = recorded(t, o, load.Part{Index: i, Of: n})
+		for _, b := range append(tapes[i].pieces, tapes[i].books) {
+			size += len(b)
+		}
+	}
+	t.Logf("%d generators tell %d KiB, in %d pieces each", n, size>>10, len(tapes[0].pieces))
+	keys := bufio.NewScanner(os.Stdin)
+	for i, at := range labs {
+		if !keys.Scan() {
+			t.Fatal("there is no key")
+		}
+		key, err := ParseKey(keys.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := make([]error, n)
+		var group sync.WaitGroup
+		for k := range tapes {
+			f := isWell
+			if i > 0 {
+				f = fateOf(k)
+			}
+			group.Go(func() {
+				conn, err := dial(t.Context(), at, key)
+				if err == nil {
+					err = tapes[k].tell(conn, key.Token, k, f)
+				}
+				errs[k] = err
+			})
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Errorf("lab %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package generators
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/record"
+	"prony/internal/analysis/verdict"
+)
+
+// member is a generator as the lab sees it. What is in it belongs to one goroutine, and to the
+// offering's lock where it is added up.
+type member struct {
+	*line
+	of     result.Generator
+	engine load.EngineInfo
+	told   load.Told
+	next   int  // interval of the window
+	ended  bool // its load is over, one way or another
+	sound  bool // its books were taken
+}
+
+// exchanges is how often the clocks are asked for: one of so many is quick on any machine.
+const exchanges = 32
+
+// exchange asks a generator for its clocks.
+func (m *member) exchange() (clock.Offset, error) {
+	return clock.Against(exchanges, func() (mono, wall, heard int64, err error) {
+		if err := m.send(ask, nil); err != nil {
+			return 0, 0, 0, err
+		}
+		_, body, err := m.hear(replyIn, told)
+		heard = clock.Mono()
+		var f clockForm
+		if err == nil {
+			err = read(body, &f)
+		}
+		return f.Mono, f.Wall, heard, err
+	})
+}
+
+// prepare gives the order and returns when the generator is ready.
+func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Duration) error {
+	if err := m.tell(order, o.form(part, cores)); err != nil {
+		return fmt.Errorf("%s when it was told the load", lost(err))
+	}
+	kind, body, err := m.hear(patience, ready, failed)
+	if err != nil {
+		return fmt.Errorf("%s before it was ready", lost(err))
+	}
+	if kind == failed {
+		return m.gaveUp(body)
+	}
+	var f readyForm
+	if err := read(body, &f); err != nil {
+		return err
+	}
+	m.engine, m.of.Engine = f.Engine, plain(f.Engine.Name)
+	return nil
+}
+
+// set learns how its clocks are set, shortly before the beginning: what is not known of them grows.
+func (m *member) set() error {
+	now, err := m.exchange()
+	if err != nil {
+		return fmt.Errorf("%s when it was asked for its clock", lost(err))
+	}
+	c := &m.of.Clock
+	c.OffsetNs, c.WallNs, c.ErrorNs = now.MonoNs, now.WallNs, now.ErrorNs
+	return nil
+}
+
+func (m *member) gaveUp(body []byte) error {
+	var f textForm
+	if err := read(body, &f); err != nil {
+		return err
+	}
+	return errors.New(plain(f.Text))
+}
+
+// hear follows a generator from the beginning to its last word. What goes wrong is its fault.
+func (p *offering) hear(ctx context.Context, m *member) {
+	end := clock.Mono() + int64(p.longest)
+	for !m.sound {
+		left := max(time.Duration(end+p.own.stillNs()-clock.Mono()), 0)
+		quiet := p.lab.Limits.Silent + max(p.untilStart(), 0)
+		kind, body, err := m.hear(min(quiet, left), piece, ended, failed)
+		switch {
+		case err != nil && clock.Mono() >= end+p.own.stillNs():
+			err = fmt.Errorf("has not ended %v after it was to", p.lab.Limits.End)
+		case err != nil:
+		case kind == piece:
+			err = p.take(m, body)
+		case kind == failed:
+			err = m.gaveUp(body)
+		case kind == ended:
+			err = p.close(ctx, m, body)
+		}
+		if err == nil {
+			continue
+		}
+		if ctx.Err() == nil {
+			p.blame(m, lost(err)+" "+sinceBeginning(clock.Mono()-p.startNs))
+		}
+		m.Close() //nolint:errcheck // it is gone, or has no more to say that counts
+		return
+	}
+}
+
+// sinceBeginning is a moment in words.
+func sinceBeginning(ns int64) string {
+	if s := float64(ns) / 1e9; s < 0 {
+		return fmt.Sprintf("%.1f s before the beginning", -s)
+	}
+	return fmt.Sprintf("%.1f s after the beginning", float64(ns)/1e9)
+}
+
+// blame notes what is wrong with a generator, and tells it while the others go on.
+func (p *offering) blame(m *member, why string) {
+	p.mu.Lock()
+	m.of.Fault, m.ended = cmp.Or(m.of.Fault, why), true
+	p.mu.Unlock()
+	p.lab.say(who(m.of.Index, m.of.Name) + " " + why + ": the load is INVALID")
+}
+
+// close hears the last word.
+func (p *offering) close(ctx context.Context, m *member, body []byte) error {
+	var f endedForm
+	if err := read(body, &f); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	m.ended = true // nothing more is seen of it
+	m.of.LateNs = max(f.LateNs, 0)
+	p.mu.Unlock()
+	now, err := m.exchange()
+	if err != nil {
+		return err
+	}
+	c := &m.of.Clock
+	c.DriftNs, c.DriftErrorNs = now.MonoNs-c.OffsetNs, now.ErrorNs
+	select { // one long message at a time
+	case <-ctx.Done():
+		return ctx.Err()
+	case p.floor <- struct{}{}:
+		defer func() { <-p.floor }()
+	}
+	if err := m.send(word, nil); err != nil {
+		return err
+	}
+	_, body, err = m.hear(wordIn, books)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	err = p.sum.Close(body, m.next, p.part(m), func(alone *load.Ledger) error {
+		return p.judge(m, alone)
+	})
+	m.sound = err == nil
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if m.of.Fault != "" {
+		p.blame(m, m.of.Fault)
+	}
+	_ = m.send(thanks, nil) // all that it had to say was heard
+	return nil
+}
+
+// judge looks at a generator's part alone, before it is added.
+func (p *offering) judge(m *member, alone *load.Ledger) error {
+	if m.engine.Name != p.spec.Describe.Name {
+		m.of.Fault = fmt.Sprintf("sends by %s, where others do by %s", m.of.Engine,
+			p.spec.Describe.Name)
+	}
+	alone.Describe(m.engine)
+	h := alone.Health()
+	g := &m.of
+	g.LateNs = max(g.LateNs, alone.Late())
+	g.CPUShare, g.RunDelayNs = h.Generator.CPUShare, h.Generator.RunDelayNs
+	g.StillMaxNs = h.Generator.StillMaxNs
+	g.MemoryBytes = max(g.MemoryBytes, h.Generator.MemoryBytes)
+	if late := time.Duration(g.LateNs); late > lateMost {
+		g.Fault = fmt.Sprintf("began %v late", late.Round(time.Millisecond))
+		if p.tardy {
+			g.Fault += ", for the lab itself stood still and told it late"
+		}
+	}
+	whole := alone.Window() == int64(p.spec.Window)
+	if want := p.hash(g.Index); whole && want != alone.Hash() {
+		g.Fault = "sent another schedule: hash " + plain(alone.Hash()) + " where " + want +
+			" was asked for; is its processor of another kind?"
+	}
+	g.Findings = verdict.Alone(h)
+	return nil
+}

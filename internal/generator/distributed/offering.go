@@ -1,0 +1,311 @@
+package generators
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+)
+
+// How long before the beginning all are told of it: the message must be there, and one by one they
+// are many.
+const (
+	startIn   = 300 * time.Millisecond
+	startEach = time.Millisecond
+)
+
+// offering is one load under way.
+type offering struct {
+	lab     *Lab
+	spec    load.Spec
+	members []*member
+	startNs int64         // clock.Mono
+	longest time.Duration // from here to the last word
+	floor   chan struct{} // who has it may tell its books
+	hash    func(index int) string
+	own     *pulse // of the lab itself
+	tardy   bool   // it stood still while it agreed the beginning
+
+	mu            sync.Mutex
+	sum           *load.Ledger
+	response, lag *hdrhistogram.Histogram // since the last look
+	failed        int64                   // until then
+}
+
+// Offer has the generators offer a load, and returns what it came to. It fails where it could not
+// begin, or no generator had a last word. What is wrong with single ones is in the result.
+// Spec.Live, or Spec.Glance, sees it each second, and Spec.OnWindow is told of the window's ends by
+// the lab's clock; a cancelled context ends it.
+func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
+	l.Limits.fill()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	p := &offering{lab: l, spec: o.Spec, floor: make(chan struct{}, 1),
+		response: load.NewHistogram(), lag: load.NewHistogram()}
+	p.spec.Cores, p.spec.Part = nil, load.Part{}
+	var err error
+	if p.sum, err = load.NewLedger(p.spec); err != nil {
+		return nil, err
+	}
+	if err := p.divides(&o); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends who reads
+	if p.members, err = l.gather(ctx); err != nil {
+		return nil, err
+	}
+	p.own = &pulse{last: clock.Mono(), say: p.stood}
+	for _, m := range p.members {
+		m.own = p.own
+	}
+	go p.own.beat(ctx)
+	if err := p.prepare(ctx, &o); err != nil {
+		return nil, err
+	}
+	p.begin()
+	if err := p.follow(ctx); err != nil {
+		return nil, err
+	}
+	return p.result()
+}
+
+// divides wants each generator to have something, and as many threads as any other.
+func (p *offering) divides(o *Order) error {
+	s, n, streams := &o.Spec, p.lab.number, 1
+	if o.By.Stack != nil {
+		streams = max(o.By.Stack.Streams, 1)
+	}
+	switch {
+	case s.Connections < n:
+		return fmt.Errorf("%d connections for %d generators; each needs one: raise -c",
+			s.Connections, n)
+	case streams > 1 && s.Connections/streams%n != 0:
+		return fmt.Errorf("%d connections of %d streams are not divided among %d generators; "+
+			"make -c a multiple of them", s.Connections/streams, streams, n)
+	case len(s.Cores)%n != 0:
+		return fmt.Errorf("%d cores are not divided among %d generators; make --cores a multiple "+
+			"of them", len(s.Cores), n)
+	}
+	return nil
+}
+
+func (p *offering) part(m *member) load.Part {
+	return load.Part{Index: m.of.Index, Of: p.lab.number}
+}
+
+// askedAtOnce is how many are asked for their clocks at a time: answers that wait for each other
+// are slow ones.
+const askedAtOnce = 8
+
+// prepare orders all, waits until all are ready, and then learns how their clocks are set.
+func (p *offering) prepare(ctx context.Context, o *Order) error {
+	each := len(o.Spec.Cores) / len(p.members)
+	err := p.all(ctx, len(p.members), func(i int, m *member) error {
+		cores := o.Spec.Cores[i*each : (i+1)*each]
+		return m.prepare(o, p.part(m), cores, p.lab.Limits.Ready)
+	})
+	if err != nil {
+		return err
+	}
+	return p.all(ctx, askedAtOnce, func(_ int, m *member) error { return m.set() })
+}
+
+// all does something with all generators, with so many at a time. There is no load without any of
+// them: the first one's error counts, and ends it.
+func (p *offering) all(ctx context.Context, atOnce int, do func(int, *member) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	for i, m := range p.members {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := do(i, m); err != nil {
+				cancel(fmt.Errorf("%s: %w", who(i, m.of.Name), err))
+				_ = p.lab.Close() // the others need not wait
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// stood tells that the lab itself stood still, which is no generator's fault.
+func (p *offering) stood(from, ns int64) {
+	when := ""
+	if p.lab.Begun() {
+		when = ", " + sinceBeginning(from-p.startNs)
+	}
+	p.lab.say(fmt.Sprintf("the lab itself stood still for %.1f s%s: generators went on, and were "+
+		"heard late", float64(ns)/1e9, when))
+}
+
+// begin agrees when the load does.
+func (p *offering) begin() {
+	s := &p.spec
+	s.Describe = p.members[0].engine
+	p.sum.Describe(s.Describe)
+	n := len(p.members)
+	agreed := clock.Mono()
+	p.startNs = agreed + int64(startIn+time.Duration(n)*startEach)
+	openAt := p.startNs + int64(s.Lead)
+	p.sum.Opens(openAt, clock.Wall().UnixNano()+openAt-clock.Mono())
+	p.longest = time.Duration(p.startNs-clock.Mono()) + s.Lead + s.Window + s.Drain +
+		s.Timeout + p.lab.Limits.End + time.Duration(n)*wordEach
+	p.hash = p.hashes(n)
+	p.lab.begun.Store(true)
+	for _, m := range p.members {
+		// Who does not hear of it is gone, which its reader finds.
+		_ = m.tell(start, startForm{p.startNs + m.of.Clock.OffsetNs})
+	}
+	p.tardy = p.own.stood(agreed)
+}
+
+// wordEach is how long a generator may have to wait for each of the others' last words.
+const wordEach = 100 * time.Millisecond
+
+// hashes are those of the generators' parts of the schedule.
+func (p *offering) hashes(n int) func(int) string {
+	s := &p.spec
+	if s.Model != result.Open {
+		return func(int) string { return "" }
+	}
+	all := sync.OnceValue(func() []string {
+		process, err := s.Schedule.Process(s.Seed)
+		if err != nil {
+			panic("generators: the schedule was checked and is bad all the same: " + err.Error())
+		}
+		return pace.Hashes(process, n, int64(s.Lead+s.Window))
+	})
+	go all() // while the load is offered
+	return func(i int) string { return all()[i] }
+}
+
+func (p *offering) untilStart() time.Duration {
+	return time.Duration(p.startNs - clock.Mono())
+}
+
+// take adds a piece.
+func (p *offering) take(m *member, body []byte) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.told, m.next, err = p.sum.Take(body, m.next, p.response, p.lag)
+	if err != nil {
+		return err
+	}
+	g := &m.of
+	g.Sent, g.Done = m.told.Sent, m.told.Totals.Done
+	g.LagMaxNs = max(g.LagMaxNs, m.told.LagMaxNs)
+	g.MemoryBytes = max(g.MemoryBytes, m.told.MemoryBytes)
+	return nil
+}
+
+// follow hears all generators to their end.
+func (p *offering) follow(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, m := range p.members {
+		all.Go(func() { p.hear(ctx, m) })
+	}
+	over := make(chan struct{})
+	go func() { all.Wait(); close(over) }()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	opens := p.startNs + int64(p.spec.Lead)
+	edges := load.NewEdges(p.spec.Lead, opens, opens+int64(p.spec.Window), p.spec.OnWindow)
+	defer edges.Stop()
+	halted := false
+	for {
+		select {
+		case <-ctx.Done():
+			<-over
+			return context.Cause(ctx)
+		case <-over:
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			edges.Rest()
+			p.show()
+			return nil
+		case <-edges.C:
+			edges.Cross()
+		case <-tick.C:
+			if p.untilStart() > 0 || p.show() || halted {
+				continue
+			}
+			halted = true
+			for _, m := range p.members {
+				_ = m.send(stop, nil) // who is gone needs no telling
+			}
+		}
+	}
+}
+
+// show lets who wants to see the load, and says whether to go on.
+func (p *offering) show() bool {
+	live, glance := p.spec.Live, p.spec.Glance
+	if live == nil && glance == nil {
+		return true
+	}
+	s := p.look()
+	if live != nil {
+		return live(s)
+	}
+	g := load.Glance{Elapsed: s.Elapsed, Window: s.Window, Done: s.Done,
+		Answered: s.Response.TotalCount(), Failed: s.Failed - p.failed}
+	if p.failed = s.Failed; g.Answered > 0 {
+		g.Response = s.Response
+	}
+	glance(g)
+	return true
+}
+
+// look is the state of all generators, at the moment up to which all have told that are still on.
+func (p *offering) look() load.Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := load.Snapshot{Response: p.response, Lag: p.lag}
+	on := false // some are
+	for _, m := range p.members {
+		t := &m.told
+		s.Totals.Add(&t.Totals)
+		switch {
+		case m.ended && !on:
+			s.Elapsed = max(s.Elapsed, t.Elapsed)
+		case !m.ended && (!on || t.Elapsed < s.Elapsed):
+			s.Elapsed, s.Window, on = t.Elapsed, t.Window, true
+		}
+	}
+	p.response, p.lag = load.NewHistogram(), load.NewHistogram()
+	return s
+}
+
+// result is what was heard of all.
+func (p *offering) result() (*load.Result, error) {
+	sound := 0
+	for _, m := range p.members {
+		if m.sound {
+			sound++
+		}
+	}
+	if sound == 0 {
+		m := p.members[0]
+		return nil, fmt.Errorf("no generator told what it measured; %s %s",
+			who(m.of.Index, m.of.Name), m.of.Fault)
+	}
+	res := p.sum.Result()
+	for _, m := range p.members {
+		res.Generators = append(res.Generators, m.of)
+	}
+	return res, nil
+}

@@ -1,0 +1,199 @@
+package generators
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"prony/internal/base/clock"
+	"prony/load"
+)
+
+// A message is four bytes of length, most significant first, of what follows: its kind, then JSON,
+// or what package load writes.
+const (
+	hello   = 'h' // generator: who it is
+	ready   = 'y' // it is connected to the service, and waits
+	told    = 'c' // its clocks
+	piece   = 'p' // a second of its load
+	ended   = 'e' // its load has ended
+	books   = 'b' // all that it measured
+	failed  = 'f' // why it could not
+	order   = 'o' // lab: what is to be offered
+	ask     = 'a' // for the clocks
+	start   = 's' // when
+	stop    = 'x' // now, with what there is
+	word    = 'w' // it may tell its books
+	thanks  = 't' // they were taken
+	refused = 'r' // why it may not generate
+)
+
+// longest are the most bytes of a message by its kind, the kind included.
+var longest = map[byte]int{
+	hello: 1 << 12, ready: 1 << 12, told: 1 << 7, piece: 1 << 20, ended: 1 << 12, books: 16 << 20,
+	failed: 1 << 13, order: 64 << 20, ask: 1, start: 1 << 7, stop: 1, word: 1, thanks: 1,
+	refused: 1 << 13,
+}
+
+type helloForm struct {
+	Version string `json:"version"`
+	Token   string `json:"token"`
+	Index   int    `json:"index"`
+	Name    string `json:"name"`
+}
+
+type readyForm struct {
+	Engine load.EngineInfo `json:"engine"`
+}
+
+type clockForm struct {
+	Mono int64 `json:"mono"` // ns
+	Wall int64 `json:"wall"` // Unix time, ns
+}
+
+type startForm struct {
+	At int64 `json:"at"` // by the generator's monotonic clock, ns
+}
+
+type endedForm struct {
+	LateNs int64 `json:"lateNs"` // by which the agreed beginning had passed when it heard of it
+}
+
+type textForm struct {
+	Text string `json:"text"`
+}
+
+// line is a connection that speaks in messages. One goroutine reads; any may write.
+type line struct {
+	net.Conn
+	mu  sync.Mutex // of writing
+	own *pulse     // of who hears; nil: it is not asked
+}
+
+// send writes a message, in bounded time.
+func (c *line) send(kind byte, body []byte) error {
+	if len(body)+1 > longest[kind] {
+		return fmt.Errorf("a message of %d bytes is too long; %d are the most", len(body),
+			longest[kind])
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.SetWriteDeadline(clock.Wall().Add(wordIn)); err != nil {
+		return err
+	}
+	head := binary.BigEndian.AppendUint32(make([]byte, 0, 5+len(body)), uint32(len(body)+1))
+	_, err := c.Write(append(append(head, kind), body...))
+	return err
+}
+
+// tell writes one of JSON.
+func (c *line) tell(kind byte, form any) error {
+	body, err := json.Marshal(form)
+	if err != nil {
+		return fmt.Errorf("write a message: %w", err)
+	}
+	return c.send(kind, body)
+}
+
+// errGarbage is what makes no sense of itself.
+var errGarbage = errors.New("sent what is no message")
+
+// hear reads the next message, which must be of one of some kinds and come within a time. Nothing
+// is set aside for more bytes than have come.
+func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte, err error) {
+	if err := c.SetReadDeadline(clock.Wall().Add(within)); err != nil {
+		return 0, nil, err
+	}
+	from := &patient{c, within, clock.Mono()}
+	var head [5]byte
+	if _, err := io.ReadFull(from, head[:]); err != nil {
+		return 0, nil, err
+	}
+	kind = head[4]
+	n := int64(binary.BigEndian.Uint32(head[:4])) - 1
+	most, known := longest[kind]
+	switch {
+	case !known || n < 0:
+		return 0, nil, errGarbage
+	case !bytes.Contains(kinds, []byte{kind}):
+		return 0, nil, fmt.Errorf("sent %q out of turn", kind)
+	case n >= int64(most):
+		return 0, nil, fmt.Errorf("sent a message of %d bytes, and of that kind %d are the "+
+			"most", n, most)
+	}
+	var all bytes.Buffer
+	if _, err := io.CopyN(&all, from, n); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	return kind, all.Bytes(), nil
+}
+
+// patient reads from a line, and waits as long again where the time has run out because who hears
+// stood still itself: what was sent meanwhile is there.
+type patient struct {
+	*line
+	within time.Duration
+	since  int64 // clock.Mono
+}
+
+// Read implements io.Reader.
+func (p *patient) Read(b []byte) (int, error) {
+	for {
+		n, err := p.Conn.Read(b)
+		late, is := errors.AsType[net.Error](err)
+		if n > 0 || !is || !late.Timeout() || !p.own.stood(p.since) {
+			return n, err
+		}
+		p.since = clock.Mono()
+		if err := p.SetReadDeadline(clock.Wall().Add(p.within)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// read takes JSON apart: unknown keys, and anything behind, are errors.
+func read(body []byte, form any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(form); err != nil {
+		return fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errGarbage
+	}
+	return nil
+}
+
+// plain is a text of somebody else's as one that can be printed.
+func plain(text string) string {
+	const most = 300
+	text = strings.ToValidUTF8(text[:min(len(text), most)], "")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// lost says in words how a connection ended.
+func lost(err error) string {
+	switch late, is := errors.AsType[net.Error](err); {
+	case is && late.Timeout():
+		return "is silent"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return "is gone"
+	}
+	return plain(err.Error())
+}

@@ -1,0 +1,65 @@
+//go:build linux && !portable
+
+package driver
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"prony/load"
+	"prony/load/engine/epoll"
+	"prony/load/engine/uring"
+)
+
+// Engines are the names of those that can be asked for.
+var Engines = []string{Auto, Uring, Epoll, Stack}
+
+// raw says that there are engines of system calls here.
+const raw = true
+
+// probed is why io_uring cannot be used here, asked once: no kernel changes its mind.
+var probed = sync.OnceValue(uring.Probe)
+
+// useRaw sets the fastest engine that the kernel permits, unless one was asked for.
+func (p Prony) useRaw(s *load.Spec) error {
+	refused := probed()
+	switch p.Engine {
+	case "", Auto:
+		if refused == nil {
+			useUring(s, "the fastest that this kernel permits")
+		} else {
+			useEpoll(s, "io_uring cannot be used: "+refused.Error())
+		}
+	case Uring:
+		if refused != nil {
+			return fmt.Errorf("use engine %s: %w; leave out --engine to have one that works",
+				Uring, refused)
+		}
+		useUring(s, "asked for")
+	case Epoll:
+		useEpoll(s, "asked for")
+	default:
+		return fmt.Errorf("there is no engine %q; there are %s, %s, %s and %s", p.Engine, Auto,
+			Uring, Epoll, Stack)
+	}
+	if p.Stack != nil {
+		speak(s, p.Stack)
+	}
+	return nil
+}
+
+func useUring(s *load.Spec, why string) {
+	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return uring.New(a, slots) }
+	s.Describe.Name, s.Describe.Reason = Uring, why
+	s.Describe.Pacing = "io_uring_enter until an absolute moment"
+}
+
+func useEpoll(s *load.Spec, why string) {
+	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
+	s.Describe.Name, s.Describe.Reason = Epoll, why
+	s.Describe.Pacing = "timerfd, absolute"
+}
+
+// unwatched is what is not known of a generator here: nothing.
+const unwatched = ""

@@ -1,0 +1,105 @@
+//go:build linux && !portable
+
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/base/privilege"
+	"prony/internal/base/cmdlog"
+)
+
+// lastWords is how long the streams of a killed tool are waited for.
+const lastWords = 2 * time.Second
+
+// run runs a command in a process group of its own, which is killed as a whole when the context
+// ends and when the command has ended: no tool leaves a process behind. Its streams are files in
+// dir, so that reading them takes none of our time while it measures. A status that is not 0 is no
+// error.
+func run(ctx context.Context, c command, dir string, cores []int) (*output, error) {
+	out := &output{}
+	text, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		return out, err
+	}
+	defer text.Close()
+	errs, err := os.Create(filepath.Join(dir, "stderr"))
+	if err != nil {
+		return out, err
+	}
+	defer errs.Close()
+
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), c.env...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = text, errs, lastWords
+	// Pdeathsig ends the tool with us, should we be killed; it follows the thread that forked,
+	// which therefore stays until the end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	shell.Command(cmd)
+	began := clock.Mono()
+	err = pinned(cores, func() error {
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		err := cmd.Wait()
+		// Its group's number cannot be anybody else's yet, if it has a member left; and if it has
+		// none, there is none to kill.
+		_ = killGroup(cmd.Process.Pid)
+		return err
+	})
+	out.elapsedNs = clock.Mono() - began
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		return out, err
+	}
+	return out, out.collect(cmd.ProcessState, dir)
+}
+
+func (o *output) collect(state *os.ProcessState, dir string) error {
+	o.exit = state.ExitCode()
+	o.cpuNs = int64(state.UserTime() + state.SystemTime())
+	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+		o.rssBytes, o.switches = u.Maxrss*1024, u.Nivcsw
+	}
+	var err, err2 error
+	o.text, err = os.ReadFile(filepath.Join(dir, "stdout"))
+	o.errs, err2 = os.ReadFile(filepath.Join(dir, "stderr"))
+	return errors.Join(err, err2)
+}
+
+func killGroup(pid int) error {
+	err := unix.Kill(-pid, unix.SIGKILL)
+	if errors.Is(err, unix.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// pinned runs f on a thread that may only use the given cores, all when there are none. What it
+// forks inherits them before its first instruction. The thread ends with f, so that no other work
+// gets it.
+func pinned(cores []int, f func() error) error {
+	return rights.Spend(func() error {
+		if len(cores) > 0 {
+			var set unix.CPUSet
+			for _, c := range cores {
+				set.Set(c)
+			}
+			if err := unix.SchedSetaffinity(0, &set); err != nil {
+				return fmt.Errorf("pin it to cores %v: %w", cores, err)
+			}
+		}
+		return f()
+	})
+}

@@ -1,0 +1,272 @@
+package driver
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/base/lazyregexp"
+)
+
+// hey is github.com/rakyll/hey: closed workers; with a rate each worker waits for a ticker of its
+// own, which drops ticks while an answer is awaited.
+var hey = &tool{
+	name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
+	says: "hey [options...]",
+	can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
+		methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
+	grain: time.Millisecond,
+	measures: "closed workers, a rate as a ticker for each that drops ticks; its clock " +
+		"starts before it takes a connection",
+	start: startHey,
+	read:  readHey,
+}
+
+// heyTemplate is hey's own way to print anything, used because its summary knows times to 0.1 ms
+// only. Its output passes through Printf, so the template must not make percent signs.
+const heyTemplate = "prony {{.NumRes}} {{.Total.Seconds}} {{.SizeTotal}}" +
+	`{{range $e, $n := .ErrorDist}}
+error {{$n}} {{$e}}{{end}}{{range $i, $v := .Lats}}
+{{$v}} {{index $.StatusCodes $i}} {{index $.ConnLats $i}}{{end}}`
+
+// heyMost is how many results hey keeps; it counts those after them and looks at none.
+const heyMost = 1000000
+
+func startHey(j *job) (command, error) {
+	s, r := j.spec, &j.requests[0]
+	argv := []string{j.path, "-o", heyTemplate, "-c", strconv.Itoa(s.Connections),
+		"-m", r.Method, "-t", seconds(int64(s.Timeout)), "-cpus", strconv.Itoa(j.threads),
+		"-disable-compression", "-disable-redirects"}
+	var rate []string
+	if perS := j.perS(); perS > 0 {
+		each := perS / float64(s.Connections)
+		rate = []string{"-q", strconv.FormatFloat(each, 'g', -1, 64)}
+	}
+	argv, err := j.common(argv, "-", rate)
+	return command{argv: argv}, err
+}
+
+// common appends the flags that hey and oha share, and the URL; dash is what long names begin with.
+func (j *job) common(argv []string, dash string, rate []string) ([]string, error) {
+	s, r := j.spec, &j.requests[0]
+	if s.Requests > 0 {
+		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
+	} else {
+		argv = append(argv, "-z", j.length.String())
+	}
+	argv = append(argv, rate...)
+	if s.Churn == 1 {
+		argv = append(argv, dash+"disable-keepalive")
+	}
+	for _, h := range r.Headers {
+		switch strings.ToLower(h.Name) {
+		case "host":
+			argv = append(argv, dash+"host", h.Value.String())
+		case "content-type":
+			argv = append(argv, "-T", h.Value.String())
+		default:
+			argv = append(argv, "-H", h.Name+": "+h.Value.String())
+		}
+	}
+	argv, err := j.bodyFile(argv, "-D", r)
+	return append(argv, j.url(r)), err
+}
+
+// bodyFile writes the body to a file, if there is one, and names it by a flag.
+func (j *job) bodyFile(argv []string, flag string, r *request) ([]string, error) {
+	body := r.Body.String()
+	if body == "" {
+		return argv, nil
+	}
+	path := filepath.Join(j.dir, "body")
+	return append(argv, flag, path), os.WriteFile(path, []byte(body), 0o600)
+}
+
+func readHey(j *job, out *output) (*tally, error) {
+	lines := bufio.NewScanner(bytes.NewReader(out.text))
+	t := &rows{}
+	var total, size, seen int64
+	var took float64
+	if !lines.Scan() {
+		return nil, fmt.Errorf("it printed nothing: %s", out.tail())
+	}
+	if _, err := fmt.Sscanf(lines.Text(), "prony %d %g %d", &total, &took, &size); err != nil {
+		return nil, fmt.Errorf("%q is not its first line: %w", lines.Text(), err)
+	}
+	t.durationNs, t.bytesIn = secondsOf(took), size
+	var connect samples
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
+			n, what, _ := strings.Cut(text, " ")
+			blame(&t.errors, what, integer(n))
+			continue
+		}
+		f := strings.Fields(lines.Text())
+		if len(f) != 3 {
+			continue
+		}
+		seen++
+		status := int(integer(f[1]))
+		t.book(secondsOf(number(f[0])), t.answered(status, j.requests[0].Status, 1))
+		if c := secondsOf(number(f[2])); c > 0 {
+			connect.add(c, 1)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	// It looks at no more than a million answers; the others are taken for good, and that is said.
+	if rest := total - seen - t.errors.Total() + t.errors.Status; seen >= heyMost && rest > 0 {
+		t.good += rest
+		t.note("it keeps its first %d answers: times and statuses of the last %d are unknown",
+			heyMost, rest)
+	}
+	t.connect = connect.dist()
+	return t.sum(), nil
+}
+
+// Text of hey and of oha, which writes as hey does, in other units.
+var (
+	heyRate      = pattern.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
+	heyData      = pattern.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
+	summaryStat  = pattern.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
+	summaryShare = pattern.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) (\w+)`)
+	summaryCode  = pattern.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
+	summaryError = pattern.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
+)
+
+// summaryUnits are what they measure in, in nanoseconds.
+var summaryUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9, "secs": 1e9,
+	"m": 60e9, "min": 60e9, "h": 3600e9, "hr": 3600e9}
+
+// importSummary reads the summary of either; usual is the unit in an example of it.
+func importSummary(text, usual string) (*tally, error) {
+	t := &tally{}
+	d := &t.service
+	for _, s := range summaryStat.FindAllStringSubmatch(text, -1) {
+		ns := scaled(number(s[2]), summaryUnits[s[3]])
+		if s[1] == "Total" {
+			t.durationNs = ns
+		} else {
+			put(d, s[1], ns)
+		}
+	}
+	if t.durationNs == 0 {
+		return nil, fmt.Errorf("it has no line such as \"Total: 2.0000 %s\"; is it whole?", usual)
+	}
+	for _, s := range summaryCode.FindAllStringSubmatch(text, -1) {
+		d.Count += integer(s[2])
+		t.answered(int(integer(s[1])), 0, integer(s[2]))
+	}
+	_, failed, _ := strings.Cut(text, "Error distribution:")
+	for _, e := range summaryError.FindAllStringSubmatch(failed, -1) {
+		if e[2] == ohaEnd {
+			t.censored += integer(e[1])
+		} else {
+			blame(&t.errors, e[2], integer(e[1]))
+		}
+	}
+	for _, p := range summaryShare.FindAllStringSubmatch(text, -1) {
+		put(d, p[1], scaled(number(p[2]), summaryUnits[p[3]]))
+	}
+	return t, nil
+}
+
+// importHey reads hey's summary.
+func importHey(text string) (*tally, error) {
+	t, err := importSummary(text, "secs")
+	if err != nil {
+		return nil, err
+	}
+	if d := heyData.FindStringSubmatch(text); d != nil {
+		t.bytesIn = integer(d[1])
+	}
+	if t.service.Count >= heyMost {
+		if r := heyRate.FindStringSubmatch(text); r != nil {
+			all := int64(number(r[1]) * float64(t.durationNs) / 1e9)
+			t.note("it keeps its first %d answers; its rate tells of some %d, of which nothing "+
+				"more is known, and it divides their sum of times by too few: no mean",
+				t.service.Count, all)
+			t.service.MeanNs = 0
+		}
+	}
+	t.note("its times are in steps of 0.1 ms")
+	t.note("its percentiles are of all answers, also of those with an error status")
+	t.note("whether it had a rate (-q) is not in it; if it had, it dropped ticks while it waited")
+	return t, nil
+}
+
+// each calls f with the named columns of every row of a CSV file whose first line has names; rows
+// that lack one are left out, and noted.
+func (r *rows) each(text string, names []string, f func(cells []string)) error {
+	lines := csv.NewReader(strings.NewReader(text))
+	lines.ReuseRecord, lines.FieldsPerRecord, lines.LazyQuotes = true, -1, true
+	heads, err := lines.Read()
+	if err != nil {
+		return err
+	}
+	at := make([]int, len(names))
+	for i, n := range names {
+		if at[i] = slices.Index(heads, n); at[i] < 0 {
+			return fmt.Errorf("it has no column %q", n)
+		}
+	}
+	cells, bad := make([]string, len(names)), 0
+	for {
+		row, err := lines.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil || len(row) <= slices.Max(at) {
+			bad++
+			continue
+		}
+		for i, c := range at {
+			cells[i] = row[c]
+		}
+		f(cells)
+	}
+	if bad > 0 {
+		r.note("%d of its lines are no rows and were left out", bad)
+	}
+	return nil
+}
+
+// importRows reads the CSV of hey and of oha: a row for each answer, with times in seconds. The
+// columns are named in the order when it began, how long it took, its status.
+func importRows(text string, columns ...string) (*tally, error) {
+	r := &rows{}
+	end := 0.0
+	err := r.each(text, columns, func(c []string) {
+		took := number(c[1])
+		end = max(end, number(c[0])+took)
+		r.book(secondsOf(took), r.answered(int(integer(c[2])), 0, 1))
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.durationNs = secondsOf(end)
+	return r.sum(), nil
+}
+
+func importHeyRows(text string) (*tally, error) {
+	t, err := importRows(text, "offset", "response-time", "status-code")
+	if err != nil {
+		return nil, err
+	}
+	t.note("its times are in steps of 0.1 ms")
+	t.note("requests without an answer are not in it")
+	t.note("whether it had a rate (-q) is not in it")
+	if t.good+t.errors.Status >= heyMost {
+		t.note("it keeps its first %d answers", heyMost)
+	}
+	return t, nil
+}

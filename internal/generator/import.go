@@ -1,0 +1,227 @@
+package driver
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+)
+
+// format is a kind of output that can be told by its content.
+type format struct {
+	tool string
+	what string
+	is   func(*content) bool
+	read func(text string) (*tally, error)
+}
+
+// content is a file, as the formats look at it.
+type content struct {
+	text  string
+	first string                     // its first line
+	keys  map[string]json.RawMessage // of a JSON object
+}
+
+func has(texts ...string) func(*content) bool {
+	return func(c *content) bool {
+		lacks := func(t string) bool { return !strings.Contains(c.text, t) }
+		return !slices.ContainsFunc(texts, lacks)
+	}
+}
+
+func key(name string) func(*content) bool {
+	return func(c *content) bool { return c.keys[name] != nil }
+}
+
+func starts(s string) func(*content) bool {
+	return func(c *content) bool { return strings.HasPrefix(c.first, s) }
+}
+
+var (
+	h2Log      = pattern.New(`^\d{12,}\t-?\d+\t\d+`)
+	wrk2Signs  = pattern.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
+	jmeterSign = pattern.New(`summary [=+]\s+\d+ in `)
+)
+
+// formats are tried in this order; those that look closer come first.
+var formats = []format{
+	{"oha", "its JSON", key("statusCodeDistribution"), importOha},
+	{"k6", "its JSON summary", key("metrics"), importK6},
+	{"vegeta", "its JSON report", key("latencies"), importVegeta},
+	{"hey", "its CSV", starts("response-time,DNS+dialup"), importHeyRows},
+	{"oha", "its CSV", starts("request-start,DNS"), importOhaRows},
+	{"jmeter", "its log (JTL) as CSV", func(c *content) bool {
+		return strings.Contains(c.first, "timeStamp") && strings.Contains(c.first, "elapsed")
+	}, importJTL},
+	{"h2load", "its log", func(c *content) bool { return h2Log.MatchString(c.first) }, importH2Log},
+	{"wrk2", "its text", func(c *content) bool {
+		return has("Thread Stats", "requests in ")(c) && wrk2Signs.MatchString(c.text)
+	}, importWrk2},
+	{"wrk", "its text", has("Thread Stats", "requests in "), importWrk},
+	{"oha", "its text", has("Summary:", "Success rate:"), importOhaText},
+	{"hey", "its text", has("Summary:", "Requests/sec:"), importHey},
+	{"h2load", "its text", has("finished in ", "status codes: "), importH2load},
+	{"k6", "its text", has("http_req_duration", "http_reqs"), importK6Text},
+	{"jmeter", "the text of its summariser",
+		func(c *content) bool { return jmeterSign.MatchString(c.text) }, importJMeter},
+}
+
+// Formats lists what Import reads, as "wrk: its text".
+func Formats() (out []string) {
+	for _, f := range formats {
+		out = append(out, f.tool+": "+f.what)
+	}
+	return out
+}
+
+// Import reads the saved output of a load generator, whose format it tells by the content; name is
+// the file's, for errors. The notes say what the output cannot tell, and what is wrong with what it
+// tells. What is unknown is 0, an unknown model is empty; answers of 2xx and 3xx count as good.
+func Import(name, text string) (*result.Load, []string, error) {
+	c := &content{text: strings.TrimPrefix(strings.TrimSpace(text), "\ufeff")}
+	c.first, _, _ = strings.Cut(c.text, "\n")
+	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
+		return nil, nil, fmt.Errorf("import %s: it is XML; let JMeter save CSV, with "+
+			"-Jjmeter.save.saveservice.output_format=csv", name)
+	}
+	if strings.HasPrefix(c.first, "{") {
+		if err := json.Unmarshal([]byte(c.text), &c.keys); err != nil {
+			return nil, nil, fmt.Errorf("import %s: it begins as JSON and is not: %w", name, err)
+		}
+	}
+	for _, f := range formats {
+		if !f.is(c) {
+			continue
+		}
+		t, err := f.read(c.text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("import %s as %s of %s: %w", name, f.what, f.tool, err)
+		}
+		return t.finish(name, f.tool)
+	}
+	return nil, nil, fmt.Errorf("import %s: it looks like none of %s", name,
+		strings.Join(Formats(), "; "))
+}
+
+// finish makes the load of a file and says what its model means.
+func (t *tally) finish(name, tool string) (*result.Load, []string, error) {
+	if t.good+t.errors.Total() == 0 {
+		return nil, nil, fmt.Errorf("import %s: %s had no answer to any request", name, tool)
+	}
+	t.ordered()
+	l := t.imported()
+	l.Name, l.Driver = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), tool
+	first := "its model is unknown: were it closed, a stall would hide the requests that it kept " +
+		"from being sent (coordinated omission)"
+	switch t.model {
+	case result.Closed:
+		first = "closed: a connection sends when its last answer is back, so that a stall hides " +
+			"the requests that it kept from being sent (coordinated omission)"
+	case result.Open:
+		first = "open: requests on a schedule"
+		if l.ResponseTime.Count == 0 {
+			first += ", and its clock starts when one is really sent: waiting before that is in " +
+				"no time"
+		}
+	}
+	return l, append([]string{first}, t.notes...), nil
+}
+
+// ordered keeps only times that can be: what a tool rounds may come out a little above its largest
+// value and is brought down to it; times that do not ascend at all are left out.
+func (t *tally) ordered() {
+	for _, d := range []*result.Dist{&t.response, &t.service, &t.firstByte, &t.errored,
+		&t.connect} {
+		last := int64(0)
+		for _, ns := range []*int64{&d.MinNs, &d.P50Ns, &d.P90Ns, &d.P99Ns, &d.P999Ns} {
+			if d.MaxNs > 0 && *ns > d.MaxNs && float64(*ns) < rounding*float64(d.MaxNs) {
+				*ns = d.MaxNs
+			}
+			if *ns > 0 && (*ns < last || d.MaxNs > 0 && *ns > d.MaxNs) {
+				t.note("its times do not ascend (%d ns after %d ns): they are left out", *ns, last)
+				*d = result.Dist{}
+				break
+			}
+			last = max(last, *ns)
+		}
+		switch most := float64(d.MaxNs); {
+		case most == 0 || d.MeanNs <= most:
+		case d.MeanNs < rounding*most:
+			d.MeanNs = most
+		default:
+			t.note("its mean is above its largest time: it is left out")
+			d.MeanNs = 0
+		}
+	}
+}
+
+// rounding is by how much two digits after the point can be off: 1.005 is printed as 1.01.
+const rounding = 1.006
+
+// vegetaSaid is what "vegeta report -type json" prints. Times are nanoseconds.
+type vegetaSaid struct {
+	Latencies *struct {
+		Mean, Max, Min float64
+		P50            float64 `json:"50th"`
+		P90            float64 `json:"90th"`
+		P99            float64 `json:"99th"`
+	}
+	BytesIn     struct{ Total float64 } `json:"bytes_in"`
+	BytesOut    struct{ Total float64 } `json:"bytes_out"`
+	Duration    float64
+	Wait        float64
+	Requests    float64
+	Rate        float64
+	StatusCodes map[string]float64 `json:"status_codes"`
+	Errors      []string
+}
+
+// importVegeta reads a report of vegeta, which has no driver: it is github.com/tsenart/vegeta.
+func importVegeta(text string) (*tally, error) {
+	s := &vegetaSaid{}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return nil, fmt.Errorf("its JSON: %w", err)
+	}
+	if s.Latencies == nil {
+		return nil, fmt.Errorf("its JSON has no latencies")
+	}
+	whole := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
+	ns := func(f float64) int64 { return scaled(f, 1) }
+	t := &tally{model: result.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
+		bytesIn: whole(s.BytesIn.Total), bytesOut: whole(s.BytesOut.Total)}
+	var none int64
+	for code, n := range s.StatusCodes {
+		status, err := strconv.Atoi(code)
+		if err != nil || status == 0 {
+			none += whole(n)
+			continue
+		}
+		t.answered(status, 0, whole(n))
+	}
+	// Why some had no answer is told once for each text, without a count: the first one stands for
+	// all of them.
+	if none > 0 {
+		why := "no answer"
+		for _, e := range s.Errors {
+			if !strings.HasPrefix(e, "4") && !strings.HasPrefix(e, "5") {
+				why = e
+				break
+			}
+		}
+		blame(&t.errors, why, none)
+		t.note("of %d requests without an answer the kind is that of the first text", none)
+	}
+	t.service = result.Dist{Count: whole(s.Requests), MinNs: ns(s.Latencies.Min),
+		MeanNs: float64(ns(s.Latencies.Mean)), MaxNs: ns(s.Latencies.Max),
+		P50Ns: ns(s.Latencies.P50), P90Ns: ns(s.Latencies.P90), P99Ns: ns(s.Latencies.P99)}
+	t.note("its clock starts at the sending: what its pacer was late is in no time, and with " +
+		"-max-workers it was a closed load")
+	t.note("the rate is the one that it came to; which one was asked for is not in it")
+	t.note("its percentiles are those of a t-digest, of all requests, failed ones too")
+	return t, nil
+}

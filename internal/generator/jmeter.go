@@ -1,0 +1,193 @@
+package driver
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"prony/load/pace"
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+)
+
+// jmeterPlan is JMeter's test plan, with places for the load.
+//
+//go:embed jmeter.jmx
+var jmeterPlan string
+
+// jmeter is Apache JMeter 5.5 or later: a thread for each user, or for each arrival of an open
+// load.
+var jmeter = &tool{
+	name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
+	ask:     []string{"--version"},
+	version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
+	can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
+		checks: "exact"},
+	grain: time.Second,
+	measures: "a thread for each user or arrival; its clock starts when the thread takes a " +
+		"connection, and counts whole milliseconds",
+	start: startJMeter,
+	read:  readJMeter,
+}
+
+const jmeterLog = "results.jtl"
+
+// jmeterVars fill the plan.
+type jmeterVars struct {
+	Schedule, Seed, Seconds, Address, Port, Path, Method, Body string
+	Threads, TimeoutMs                                         int
+	KeepAlive                                                  bool
+	Headers                                                    []struct{ Name, Value string }
+}
+
+func startJMeter(j *job) (command, error) {
+	s, r := j.spec, &j.requests[0]
+	keys := fmt.Sprintf("${__Random(%d,%d)}", s.Scenario.KeyLo, s.Scenario.KeyHi)
+	fill := func(t texts) string {
+		// Only in a text with ${ in it does JMeter look for functions, and for masks before them.
+		if t.fixed() && !strings.Contains(t[0], "${") {
+			return escape(t[0])
+		}
+		var out []string
+		for _, part := range t {
+			out = append(out, jmeterMask.Replace(part))
+		}
+		return escape(strings.Join(out, keys))
+	}
+	v := jmeterVars{
+		Seed: strconv.FormatUint(s.Seed%(1<<31), 10), Seconds: seconds(int64(j.length)),
+		Address: s.Address.Addr().String(), Port: strconv.Itoa(int(s.Address.Port())),
+		Path: fill(r.Path), Method: escape(r.Method), Body: fill(r.Body),
+		Threads: s.Connections, TimeoutMs: int(s.Timeout.Milliseconds()), KeepAlive: s.Churn == 0,
+	}
+	if s.Model == result.Open {
+		how := map[string]string{pace.Poisson: "random_arrivals", pace.Constant: "even_arrivals"}
+		rate := strconv.FormatFloat(j.perS(), 'f', -1, 64)
+		v.Schedule = fmt.Sprintf("rate(%s/s) %s(%s s)", rate, how[s.Schedule.Arrivals], v.Seconds)
+	}
+	for _, h := range r.Headers {
+		v.Headers = append(v.Headers, struct{ Name, Value string }{escape(h.Name), fill(h.Value)})
+	}
+	var plan bytes.Buffer
+	if err := template.Must(template.New("").Parse(jmeterPlan)).Execute(&plan, v); err != nil {
+		return command{}, err
+	}
+	file := filepath.Join(j.dir, "plan.jmx")
+	if err := os.WriteFile(file, plan.Bytes(), 0o600); err != nil {
+		return command{}, err
+	}
+	const save = "-Jjmeter.save.saveservice."
+	return command{argv: []string{j.path, "-n", "-t", file, "-l", filepath.Join(j.dir, jmeterLog),
+		"-j", filepath.Join(j.dir, "jmeter.log"), save + "output_format=csv",
+		save + "print_field_names=true", save + "timestamp_format=ms", save + "connect_time=true",
+		save + "bytes=true", save + "successful=true", save + "response_code=true",
+		save + "default_delimiter=,", "-Jsummariser.name=",
+		// After an open load threads of its own may keep it alive for good.
+		"-Jjmeterengine.force.system.exit=true"}}, nil
+}
+
+var jmeterMask = strings.NewReplacer(`\`, `\\`, `$`, `\$`, `,`, `\,`)
+
+func escape(s string) string {
+	var b strings.Builder
+	// Writing to memory cannot fail.
+	_ = xml.EscapeText(&b, []byte(s))
+	return b.String()
+}
+
+func readJMeter(j *job, _ *output) (*tally, error) {
+	b, err := os.ReadFile(filepath.Join(j.dir, jmeterLog))
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(j.dir, "jmeter.log")) // the error below says enough
+		end := &output{text: log}
+		return nil, fmt.Errorf("it logged nothing: %w; it said: %s", err, end.tail())
+	}
+	t, err := jmeterRows(string(b), j.requests[0].Status)
+	if err != nil {
+		return nil, err
+	}
+	if j.spec.Host != "" && !strings.Contains(j.spec.Host, ":") {
+		t.note("it sends Host with the port at its end")
+	}
+	if span := time.Duration(t.durationNs); j.spec.Model == result.Open && span < j.length {
+		// What was due while it started leaves in a heap, of which its own log says nothing.
+		if span < j.length*9/10 {
+			t.note("it sent what was due in %v within %v", j.length, span)
+		}
+		t.durationNs = int64(j.length)
+	}
+	return t, nil
+}
+
+// jmeterRows reads a log with a row for each sample (JTL). A code that is no number says what went
+// wrong instead of an answer.
+func jmeterRows(text string, want int) (*tally, error) {
+	r := &rows{unit: 1e6}
+	names := []string{"timeStamp", "elapsed", "responseCode"}
+	err := r.each(text, names, func(c []string) {
+		status, err := strconv.Atoi(c[2])
+		good := false
+		if err != nil {
+			blame(&r.errors, c[2], 1)
+		} else {
+			good = r.answered(status, want, 1)
+		}
+		r.add(integer(c[0]), integer(c[1]), good)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; save it with -Jjmeter.save.saveservice.output_format=csv and "+
+			"print_field_names=true", err)
+	}
+	if r.ok.n > 0 && r.ok.least < 1 {
+		r.note("its times are in whole milliseconds, so what took less than one has none")
+	}
+	return r.sum(), nil
+}
+
+func importJTL(text string) (*tally, error) {
+	t, err := jmeterRows(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	t.note("whether its threads were closed users or open arrivals is not in it")
+	t.note("its clock counts whole milliseconds")
+	return t, nil
+}
+
+// jmeterLine is what the summariser prints; the lines with + are parts, those with = the sums.
+var jmeterLine = pattern.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
+	`Min:\s+(\d+) Max:\s+(\d+) Err:\s+(\d+)`)
+
+// importJMeter reads the last sum of JMeter's summariser.
+func importJMeter(text string) (*tally, error) {
+	all := jmeterLine.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("it has no line such as \"summary = 1000 in 00:00:02 = 500.0/s …\"")
+	}
+	m := all[len(all)-1]
+	n := integer(m[1])
+	t := &tally{}
+	if rate := number(m[3]); rate > 0 {
+		t.durationNs = secondsOf(float64(n) / rate)
+	}
+	t.errors.Status = min(integer(m[7]), n)
+	t.good = n - t.errors.Status
+	// A count of milliseconds beyond a century is no time.
+	ms := func(s string) int64 { return scaled(float64(integer(s)), 1e6) }
+	t.service = result.Dist{Count: n, MeanNs: float64(ms(m[4])), MinNs: ms(m[5]), MaxNs: ms(m[6])}
+	if t.errors.Status > 0 {
+		example(&t.errors, "Err: %d", t.errors.Status)
+		t.note("its errors are booked as status errors: of which kind is not in it")
+	}
+	t.note("it has no percentiles; keep the log (-l) and import that")
+	t.note("its times are in whole milliseconds, of all samples, also of failed ones")
+	t.note("whether its threads were closed users or open arrivals is not in it")
+	return t, nil
+}

@@ -1,0 +1,360 @@
+package driver
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/load/pace"
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+)
+
+// k6Script is the same in every run.
+//
+//go:embed k6.js
+var k6Script string
+
+// k6 is github.com/grafana/k6: virtual users that run a script; an open load starts iterations on a
+// schedule and drops those for which no user is free.
+var k6 = &tool{
+	name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
+	ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
+	can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
+		mix: true, renew: true, checks: "exact"},
+	grain: time.Millisecond, least: time.Second,
+	// 99 is that of a threshold that failed: there was no good answer.
+	status: []int{99},
+	measures: "a schedule that drops what finds no free user; its clock starts at the write " +
+		"and leaves out waiting for a connection and connecting",
+	start: startK6,
+	read:  readK6,
+}
+
+// k6Request is one of those that the script reads.
+type k6Request struct {
+	request
+	Index   int   `json:"index"`
+	Want    texts `json:"want"`
+	HasWant bool  `json:"hasWant"`
+}
+
+func startK6(j *job) (command, error) {
+	s := j.spec
+	scenario, err := j.k6Scenario()
+	if err != nil {
+		return command{}, err
+	}
+	spec := map[string]any{ // what the script reads
+		"options": map[string]any{"scenarios": map[string]any{"load": scenario},
+			"noConnectionReuse": s.Churn == 1, "discardResponseBodies": false},
+		"base": "http://" + s.Address.String(), "timeoutMs": s.Timeout.Milliseconds(),
+		"keyLo": s.Scenario.KeyLo, "keyHi": s.Scenario.KeyHi,
+	}
+	if s.Users != nil && s.Users.Think.Kind != "" {
+		th := s.Users.Think // in seconds
+		spec["think"] = map[string]any{"kind": th.Kind, "lo": th.Lo.Seconds(),
+			"hi": th.Hi.Seconds()}
+	}
+	var requests []k6Request
+	for i, r := range j.requests {
+		to := k6Request{request: r, Index: i, HasWant: s.Scenario.Requests[i].HasWant}
+		if to.Want, err = split(s.Scenario.Requests[i].Want); err != nil {
+			return command{}, err
+		}
+		requests = append(requests, to)
+	}
+	spec["requests"] = requests
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return command{}, err
+	}
+	script := filepath.Join(j.dir, "load.js")
+	if err := os.WriteFile(filepath.Join(j.dir, "spec.json"), b, 0o600); err != nil {
+		return command{}, err
+	}
+	if err := os.WriteFile(script, []byte(k6Script), 0o600); err != nil {
+		return command{}, err
+	}
+	// It talks to nobody but the service: no report of use, no look for extensions, no port of its
+	// own.
+	return command{
+		argv: []string{j.path, "run", "--quiet", "--no-usage-report", "--address", "", "--no-color",
+			script},
+		env: []string{"GOMAXPROCS=" + strconv.Itoa(j.threads), "K6_NO_USAGE_REPORT=true",
+			"K6_AUTO_EXTENSION_RESOLUTION=false"},
+	}, nil
+}
+
+// k6Scenario is the executor that comes to the load.
+func (j *job) k6Scenario() (map[string]any, error) {
+	s, length := j.spec, j.length.String()
+	out := map[string]any{"gracefulStop": s.Drain.String()}
+	set := func(pairs ...any) map[string]any {
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i].(string)] = pairs[i+1]
+		}
+		return out
+	}
+	switch {
+	case s.Model == result.Open:
+		set("preAllocatedVUs", s.Connections, "maxVUs", s.Connections)
+		if s.Schedule.Rate.IsFlat() {
+			// It takes whole rates, so a fraction needs a longer unit of time.
+			return set("executor", "constant-arrival-rate", "duration", length,
+				"rate", int64(math.Round(j.perS()*1000)), "timeUnit", "1000s"), nil
+		}
+		first, stages, err := stages(s.Schedule.Rate, j.length, 1000)
+		return set("executor", "ramping-arrival-rate", "startRate", first, "timeUnit", "1000s",
+			"stages", stages), err
+	case s.Requests > 0:
+		return set("executor", "shared-iterations", "vus", s.Connections, "iterations", s.Requests,
+			"maxDuration", length), nil
+	case s.Users != nil && !s.Users.Number.IsFlat():
+		first, stages, err := stages(s.Users.Number, j.length, 1)
+		return set("executor", "ramping-vus", "startVUs", first, "stages", stages,
+			"gracefulRampDown", s.Drain.String()), err
+	case s.Users != nil:
+		n := int(s.Users.Number.At(0))
+		return set("executor", "constant-vus", "vus", n, "duration", length), nil
+	}
+	return set("executor", "constant-vus", "vus", s.Connections, "duration", length), nil
+}
+
+// stagesMax bounds a profile that cycles through a long window.
+const stagesMax = 10000
+
+type k6Stage struct {
+	Duration string `json:"duration"`
+	Target   int64  `json:"target"`
+}
+
+// stages writes a profile as k6's linear stages, in whole multiples of 1/unit. A jump is a stage
+// without a length.
+func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stage, error) {
+	whole := func(v float64) int64 { return int64(math.Round(v * unit)) }
+	at := whole(p.At(0))
+	first, out, left := at, []k6Stage{}, int64(length)
+	for i := 0; left > 0; i++ {
+		if i == len(p.Pieces) && !p.Cycles {
+			return first, append(out, k6Stage{time.Duration(left).String(), at}), nil
+		}
+		if len(out) > stagesMax {
+			return 0, nil, fmt.Errorf("k6 would need more than %d stages; use prony", stagesMax)
+		}
+		piece := p.Pieces[i%len(p.Pieces)]
+		if from := whole(piece.From); from != at {
+			out = append(out, k6Stage{"0s", from})
+		}
+		long, to := piece.ForNs, piece.To
+		if long > left {
+			to = piece.From + (piece.To-piece.From)*float64(left)/float64(long)
+			long = left
+		}
+		at = whole(to)
+		if long > 0 {
+			out = append(out, k6Stage{time.Duration(long).String(), at})
+		}
+		left -= long
+	}
+	return first, out, nil
+}
+
+// k6Summary is what k6 says at the end. Times are milliseconds.
+type k6Summary struct {
+	State struct {
+		TestRunDurationMs float64 `json:"testRunDurationMs"`
+	} `json:"state"`
+	Metrics map[string]any `json:"metrics"`
+}
+
+// values returns the numbers of a metric. handleSummary puts them into values, --summary-export
+// does not, and thresholds are among them there.
+func (s *k6Summary) values(name string) map[string]float64 {
+	out := map[string]float64{}
+	metric, _ := s.Metrics[name].(map[string]any)
+	if values, ok := metric["values"].(map[string]any); ok {
+		metric = values
+	}
+	for k, v := range metric {
+		if f, ok := v.(float64); ok {
+			out[k] = f
+		}
+	}
+	return out
+}
+
+func (s *k6Summary) count(name string) int64 {
+	return max(int64(min(s.values(name)["count"], countMax)), 0)
+}
+
+// dist reads a trend.
+func (s *k6Summary) dist(name string, n int64) result.Dist {
+	v := s.values(name)
+	d := result.Dist{Count: n}
+	for k, ms := range v {
+		put(&d, k, scaled(ms, 1e6))
+	}
+	d.MeanNs = v["avg"] * 1e6
+	if c := int64(min(v["count"], countMax)); c > 0 {
+		d.Count = c
+	}
+	if d.MaxNs == 0 {
+		return result.Dist{}
+	}
+	return d
+}
+
+const k6Good = "http_req_duration{expected_response:true}"
+
+func readK6(j *job, out *output) (*tally, error) {
+	b, err := os.ReadFile(filepath.Join(j.dir, "summary.json"))
+	if err != nil {
+		return nil, fmt.Errorf("its script wrote no summary: %w; it said: %s", err, out.tail())
+	}
+	t, s, err := parseK6(b)
+	if err != nil {
+		return nil, err
+	}
+	t.errors = result.Errors{Connect: s.count("prony_connect"), Write: s.count("prony_write"),
+		Read: s.count("prony_read"), Timeout: s.count("prony_timeout"),
+		Status: s.count("prony_status"), Body: s.count("prony_body")}
+	if n := t.errors.Total(); n > 0 {
+		example(&t.errors, "%d of %d, see k6 run by hand", n, s.count("http_reqs"))
+	}
+	t.good = max(s.count("http_reqs")-t.errors.Total(), 0)
+	if t.errors.Body > 0 {
+		t.note("answers with a wrong body are in its percentiles")
+	}
+	return t, nil
+}
+
+func parseK6(b []byte) (*tally, *k6Summary, error) {
+	s := &k6Summary{}
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, nil, fmt.Errorf("its summary: %w", err)
+	}
+	requests := s.count("http_reqs")
+	if requests == 0 {
+		return nil, nil, fmt.Errorf("its summary has no http_reqs: it sent none, or it is of a " +
+			"later format; ask k6 for its legacy summary")
+	}
+	t := &tally{durationNs: scaled(s.State.TestRunDurationMs, 1e6),
+		dropped: s.count("dropped_iterations"), bytesIn: s.count("data_received"),
+		bytesOut: s.count("data_sent")}
+	if rate := s.values("http_reqs")["rate"]; t.durationNs == 0 && rate > 0 {
+		t.durationNs = secondsOf(float64(requests) / rate)
+	}
+	// Of both metrics the passes are the requests that failed, since "failed" is what is asked.
+	t.errors.Status = int64(max(min(s.values("http_req_failed")["passes"], float64(requests)), 0))
+	t.good = requests - t.errors.Status
+	t.service = s.dist(k6Good, t.good)
+	if t.service.Count == 0 {
+		t.service = s.dist("http_req_duration", requests)
+	}
+	return t, s, nil
+}
+
+// k6 dropped iterations only where there was a schedule; no other line tells of one.
+func k6Notes(t *tally) {
+	if t.dropped > 0 {
+		t.model = result.Open
+		t.note("open: %d iterations were due and found no free user; they were dropped and are in "+
+			"no percentile (coordinated omission)", t.dropped)
+	} else {
+		t.note("whether its executor was closed (users) or open (a rate) is not in it")
+	}
+	t.note("its times leave out waiting for a connection and connecting")
+	if t.errors.Status > 0 {
+		example(&t.errors, "http_req_failed")
+		t.note("its failed requests are booked as status errors: of which kind is not in it")
+	}
+}
+
+func importK6(text string) (*tally, error) {
+	t, _, err := parseK6([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	k6Notes(t)
+	return t, nil
+}
+
+// Text of k6. A line is "name....: values".
+var (
+	k6Line = pattern.New(
+		`(?m)^\s*[✓✗]?\s*(\{ ?expected_response:true ?\}|[a-z_]+)\.+:\s*(.*)$`)
+	k6Pair = pattern.New(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
+	// Before version 1.0 "✓ 27 ✗ 526": ticked is what failed, since "failed" is what is asked.
+	k6Share = pattern.New(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
+	k6Count = pattern.New(`^(\d+)\s+([\d.]+)/s`)
+)
+
+// importK6Text reads the summary that k6 prints.
+func importK6Text(text string) (*tally, error) {
+	t := &tally{}
+	var requests int64
+	var all, good result.Dist
+	last := ""
+	for _, m := range k6Line.FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		if strings.HasPrefix(name, "{") {
+			name = last + "{}"
+		}
+		last = m[1]
+		switch name {
+		case "http_req_duration":
+			all = k6Dist(m[2])
+		case "http_req_duration{}":
+			good = k6Dist(m[2])
+		case "http_req_failed":
+			if f := k6Share.FindStringSubmatch(m[2]); f != nil {
+				t.errors.Status = integer(f[1])
+			}
+		case "dropped_iterations", "http_reqs":
+			c := k6Count.FindStringSubmatch(m[2])
+			if c == nil {
+				continue
+			}
+			if name == "http_reqs" {
+				requests = integer(c[1])
+				if rate := number(c[2]); rate > 0 {
+					t.durationNs = secondsOf(float64(requests) / rate)
+				}
+			} else {
+				t.dropped = integer(c[1])
+			}
+		}
+	}
+	if requests == 0 {
+		return nil, fmt.Errorf("it has no line such as \"http_reqs....: 1000 100/s\"; is it whole?")
+	}
+	t.good = max(requests-t.errors.Status, 0)
+	t.service = good
+	if good.MaxNs == 0 || good.Count == 0 && t.errors.Status == 0 {
+		t.service = all
+	}
+	if t.service.Count == 0 && t.service.MaxNs > 0 {
+		t.service.Count = t.good
+	}
+	k6Notes(t)
+	return t, nil
+}
+
+func k6Dist(values string) result.Dist {
+	d := result.Dist{}
+	for _, p := range k6Pair.FindAllStringSubmatch(values, -1) {
+		if p[1] == "count" {
+			d.Count = integer(p[2])
+		} else {
+			put(&d, p[1], nanoseconds(p[2]))
+		}
+	}
+	return d
+}

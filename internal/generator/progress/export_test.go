@@ -1,0 +1,551 @@
+package live
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	otlp "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/protobuf/proto"
+
+	"prony/load"
+)
+
+// exporting is a view that shows nothing and exports the first eight snapshots: 8 × 1,250 requests.
+func exporting(t *testing.T, c Config) *View {
+	t.Helper()
+	c.Kind, c.Out = None, io.Discard
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := 1; k <= 8; k++ {
+		n := snapshot(k)
+		n.Errors[3] = 9
+		v.Snapshot(n)
+	}
+	return v
+}
+
+// scrape reads the page as a Prometheus server does that asks for this format.
+func scrape(t *testing.T, v *View, format string) map[string]*dto.MetricFamily {
+	t.Helper()
+	req, err := http.NewRequest("GET", "http://"+v.Addr()+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", format)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	families := map[string]*dto.MetricFamily{}
+	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
+	for {
+		f := &dto.MetricFamily{}
+		switch err := d.Decode(f); err {
+		case nil:
+			families[f.GetName()] = f
+		case io.EOF:
+			return families
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
+const (
+	text     = "text/plain;version=0.0.4"
+	protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;" +
+		"encoding=delimited"
+)
+
+// wantSample wants a sample of a family, the only one with these labels.
+func wantSample(t *testing.T, f map[string]*dto.MetricFamily, name, labels string, want float64) {
+	t.Helper()
+	found := 0
+	for _, m := range f[name].GetMetric() {
+		var have []string
+		for _, l := range m.GetLabel() {
+			have = append(have, l.GetName()+"="+l.GetValue())
+		}
+		if strings.Join(have, ",") != labels {
+			continue
+		}
+		found++
+		got := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s{%s} is %g, want %g", name, labels, got, want)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d samples of %s{%s}: %v", found, name, labels, f[name])
+	}
+}
+
+func TestMetricsPage(t *testing.T) {
+	c := openLoad
+	c.Metrics = "127.0.0.1:0"
+	v := exporting(t, c)
+	defer v.Close()
+	for _, format := range []string{text, protobuf} {
+		f := scrape(t, v, format)
+		wantSample(t, f, "prony_load_due_total", "", 8*1250)
+		wantSample(t, f, "prony_load_sent_total", "", 8*1249)
+		wantSample(t, f, "prony_load_done_total", "", 8*1245)
+		wantSample(t, f, "prony_load_received_bytes_total", "", 8*1245*140)
+		wantSample(t, f, "prony_load_failed_total", "class=timeout", 9)
+		for _, class := range load.ClassNames {
+			if class != "timeout" {
+				wantSample(t, f, "prony_load_failed_total", "class="+class, 0)
+			}
+		}
+		wantSample(t, f, "prony_load_in_flight", "", 7)
+		wantSample(t, f, "prony_load_backlog", "", 8*5) // 1,250 due, 1,245 done
+		wantSample(t, f, "prony_load_window", "", 1)
+		wantSample(t, f, "prony_load_lag_seconds", "quantile=0.99", 12007e-9)
+		wantSample(t, f, "prony_load_lag_seconds", "quantile=1", 12007e-9)
+		wantSample(t, f, "prony_load_info", "engine=epoll,model="+c.Model+",target="+c.Target, 1)
+		if n := len(f); n != 11 { // four counters, three gauges, failures, lag, info, response
+			t.Errorf("%d families in %s", n, format)
+		}
+		wantHistogram(t, f["prony_load_response_seconds"].GetMetric()[0].GetHistogram(),
+			format == protobuf)
+	}
+}
+
+// wantHistogram: of each snapshot 1,000 answers up to 300 µs, 200 of a millisecond, 45 of 8 ms.
+func wantHistogram(t *testing.T, h *dto.Histogram, native bool) {
+	t.Helper()
+	if h.GetSampleCount() != 8*1245 {
+		t.Errorf("%d samples, want %d", h.GetSampleCount(), 8*1245)
+	}
+	// The histogram knows times to one in a thousand.
+	sum := 8 * (200*1e-3 + 45*8e-3)
+	for k := 1; k <= 8; k++ {
+		sum += 1000 * (250 + 50*math.Sin(float64(k)/4)) * 1e-6
+	}
+	if math.Abs(h.GetSampleSum()/sum-1) > 1e-3 {
+		t.Errorf("the sum is %g s, want %g", h.GetSampleSum(), sum)
+	}
+	classic := map[string]uint64{}
+	for _, b := range h.GetBucket() {
+		classic[fmt.Sprint(b.GetUpperBound())] = b.GetCumulativeCount()
+	}
+	for bound, want := range map[string]uint64{
+		"0.0002": 0, "0.0005": 8000, "0.001": 8 * 1200, "0.005": 8 * 1200, "0.01": 8 * 1245,
+		"1000": 8 * 1245,
+	} {
+		if got, ok := classic[bound]; !ok || got != want {
+			t.Errorf("%d up to %s s, want %d: %v", got, bound, want, classic)
+		}
+	}
+	if !native {
+		return
+	}
+	if h.GetSchema() != 3 || h.GetZeroCount() != 0 {
+		t.Errorf("schema %d, %d zeros", h.GetSchema(), h.GetZeroCount())
+	}
+	// Spans and deltas, unrolled: 45 × 8 answers of 8 ms are in (2^-7, 2^(-55/8)] s, 7.8 to 8.5 ms.
+	counts := map[int32]int64{}
+	key, n, d := int32(0), int64(0), 0
+	for _, s := range h.GetPositiveSpan() {
+		key += s.GetOffset() // from the end of the span before
+		for range s.GetLength() {
+			n += h.GetPositiveDelta()[d]
+			d++
+			counts[key] = n
+			key++
+		}
+	}
+	total := int64(0)
+	for _, n := range counts {
+		total += n
+	}
+	if counts[-55] != 8*45 || total != 8*1245 {
+		t.Errorf("native buckets are %v, want %d at -55, %d together", counts, 8*45, 8*1245)
+	}
+}
+
+// The page is for this machine alone unless an address says otherwise.
+// A page in a browser cannot read it by making a name of its own mean this machine.
+func TestMetricsHost(t *testing.T) {
+	p, err := serveMetrics("0", newState(openLoad).measures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	for host, want := range map[string]int{"": 200, "localhost:1": 200, "rebound.example": 421} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+p.addr()+"/metrics", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%q: %s, want %d", host, res.Status, want)
+		}
+	}
+}
+
+func TestMetricsAddress(t *testing.T) {
+	check := func(address, host string) {
+		t.Run(address, func(t *testing.T) {
+			p, err := serveMetrics(address, newState(openLoad).measures)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.close()
+			got, _, err := net.SplitHostPort(p.addr())
+			if err != nil || got != host {
+				t.Errorf("it listens at %s, want host %s", p.addr(), host)
+			}
+		})
+	}
+	check("0", "127.0.0.1")
+	check(":0", "127.0.0.1")
+	check("127.0.0.2:0", "127.0.0.2")
+	check("0.0.0.0:0", "::")
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	c := openLoad
+	c.Kind, c.Metrics = None, taken.Addr().String()
+	_, err = New(c)
+	if err == nil || !strings.HasPrefix(err.Error(), "serve metrics: listen tcp") ||
+		!strings.HasSuffix(err.Error(), "; choose another address") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// receiver takes pushes, over HTTP or gRPC.
+type receiver struct {
+	otlp.UnimplementedMetricsServiceServer
+	pushes chan *otlp.ExportMetricsServiceRequest
+	heads  chan http.Header                   // of pushes; nil: nobody asks
+	zipped string                             // how the last call by gRPC was compressed
+	answer *otlp.ExportMetricsServiceResponse // nil: all was taken
+}
+
+func (r *receiver) take(push *otlp.ExportMetricsServiceRequest, head http.Header) {
+	r.pushes <- push
+	if r.heads != nil {
+		r.heads <- head
+	}
+}
+
+func (r *receiver) Export(ctx context.Context, q *otlp.ExportMetricsServiceRequest) (
+	*otlp.ExportMetricsServiceResponse, error) {
+	head := http.Header{}
+	in, _ := metadata.FromIncomingContext(ctx)
+	head.Set("Content-Encoding", r.zipped)
+	for name, values := range in {
+		head[http.CanonicalHeaderKey(name)] = values
+	}
+	r.take(q, head)
+	if r.answer != nil {
+		return r.answer, nil
+	}
+	return &otlp.ExportMetricsServiceResponse{}, nil
+}
+
+// HandleRPC and its neighbours see what gRPC's own headers say, which no handler is told.
+func (r *receiver) HandleRPC(_ context.Context, s stats.RPCStats) {
+	if in, ok := s.(*stats.InHeader); ok {
+		r.zipped = in.Compression
+	}
+}
+
+func (r *receiver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (r *receiver) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (r *receiver) HandleConn(context.Context, stats.ConnStats)                       {}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body := io.Reader(q.Body)
+	if q.Header.Get("Content-Encoding") == "gzip" {
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = unzipped
+	}
+	b, err := io.ReadAll(body)
+	push := &otlp.ExportMetricsServiceRequest{}
+	if err == nil {
+		err = proto.Unmarshal(b, push)
+	}
+	if err != nil || q.URL.Path != "/v1/metrics" {
+		http.Error(w, fmt.Sprint(q.URL, err), http.StatusBadRequest)
+		return
+	}
+	r.take(push, q.Header)
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	if b, err := proto.Marshal(r.answer); err == nil {
+		w.Write(b) //nolint:errcheck // what it did not get, its reader says
+	}
+}
+
+func TestPush(t *testing.T) {
+	check := func(scheme string, serve func(*receiver) (address string, stop func())) {
+		t.Run(scheme, func(t *testing.T) {
+			r := &receiver{pushes: make(chan *otlp.ExportMetricsServiceRequest, 100)}
+			address, stop := serve(r)
+			defer stop()
+			c := openLoad
+			c.OTLP = scheme + "://" + address
+			v := exporting(t, c)
+			if err := v.Close(); err != nil {
+				t.Error(err)
+			}
+			// The last push comes with the end, so that the receiver knows all.
+			var last *otlp.ExportMetricsServiceRequest
+			for len(r.pushes) > 0 {
+				last = <-r.pushes
+			}
+			if last == nil {
+				t.Fatal("nothing was pushed")
+			}
+			wantPush(t, c, last)
+		})
+	}
+	check("http", overHTTPTo)
+	check("grpc", overGRPCTo)
+}
+
+func overHTTPTo(r *receiver) (address string, stop func()) {
+	s := httptest.NewServer(r)
+	return s.Listener.Addr().String(), s.Close
+}
+
+func overGRPCTo(r *receiver) (address string, stop func()) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	s := grpc.NewServer(grpc.StatsHandler(r))
+	otlp.RegisterMetricsServiceServer(s, r)
+	go s.Serve(l) //nolint:errcheck // it ends with stop
+	return l.Addr().String(), s.Stop
+}
+
+func labels(all []*common.KeyValue) string {
+	var out []string
+	for _, kv := range all {
+		out = append(out, kv.GetKey()+"="+kv.GetValue().GetStringValue())
+	}
+	return strings.Join(out, ",")
+}
+
+func wantPush(t *testing.T, c Config, push *otlp.ExportMetricsServiceRequest) {
+	t.Helper()
+	r := push.GetResourceMetrics()[0]
+	if got, want := labels(r.GetResource().GetAttributes()), "prony.engine=epoll,prony.model="+
+		c.Model+",prony.target="+c.Target+",service.name=prony"; got != want {
+		t.Errorf("the resource is %s, want %s", got, want)
+	}
+	values := map[string]float64{}
+	var response *metrics.ExponentialHistogramDataPoint
+	for _, s := range r.GetScopeMetrics() {
+		for _, m := range s.GetMetrics() {
+			if s := m.GetSum(); s != nil && (!s.GetIsMonotonic() || s.GetAggregationTemporality() !=
+				metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE) {
+				t.Errorf("%s is no cumulative counter", m.GetName())
+			}
+			points := append(m.GetSum().GetDataPoints(), m.GetGauge().GetDataPoints()...)
+			for _, p := range points {
+				values[m.GetName()+"{"+labels(p.GetAttributes())+"}"] = p.GetAsDouble() +
+					float64(p.GetAsInt())
+			}
+			if h := m.GetExponentialHistogram(); h != nil {
+				response = h.GetDataPoints()[0]
+			}
+		}
+	}
+	for name, want := range map[string]float64{
+		"prony.load.due{}": 8 * 1250, "prony.load.sent{}": 8 * 1249, "prony.load.done{}": 8 * 1245,
+		"prony.load.received{}": 8 * 1245 * 140, "prony.load.failed{class=timeout}": 9,
+		"prony.load.failed{class=body}": 0, "prony.load.in_flight{}": 7,
+		"prony.load.backlog{}": 40, "prony.load.window{}": 1,
+		"prony.load.lag{quantile=0.99}": 12007e-9,
+	} {
+		if got, ok := values[name]; !ok || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %g, want %g; there are %v", name, got, want, values)
+		}
+	}
+	b := response.GetPositive()
+	// OpenTelemetry's bucket i begins at 2^(i/8): 8 ms is in -56.
+	if at := -56 - b.GetOffset(); response.GetCount() != 8*1245 || response.GetScale() != 3 ||
+		b.GetBucketCounts()[at] != 8*45 || math.Abs(response.GetMax()/8e-3-1) > 1e-3 {
+		t.Errorf("the histogram is %v", response)
+	}
+}
+
+// OpenTelemetry's variables are heeded, those for metrics before those for all signals.
+func TestPushSettings(t *testing.T) {
+	check := func(scheme string, serve func(*receiver) (address string, stop func())) {
+		t.Run(scheme, func(t *testing.T) {
+			r := &receiver{pushes: make(chan *otlp.ExportMetricsServiceRequest, 100),
+				heads: make(chan http.Header, 100)}
+			address, stop := serve(r)
+			defer stop()
+			c := openLoad
+			c.OTLP = scheme + "://" + address
+			c.Env = []string{"OTEL_EXPORTER_OTLP_HEADERS=x-tenant=one",
+				"OTEL_EXPORTER_OTLP_METRICS_HEADERS=x-tenant=a%20b, x-other = 2",
+				"OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+				"OTEL_RESOURCE_ATTRIBUTES=site=lab,service.name=other"}
+			if err := exporting(t, c).Close(); err != nil {
+				t.Fatal(err)
+			}
+			push, head := <-r.pushes, <-r.heads
+			if head.Get("X-Tenant") != "a b" || head.Get("X-Other") != "2" ||
+				head.Get("Content-Encoding") != "gzip" {
+				t.Errorf("headers are %v", head)
+			}
+			got := labels(push.GetResourceMetrics()[0].GetResource().GetAttributes())
+			if !strings.HasPrefix(got, "site=lab,prony.") || strings.Contains(got, "other") {
+				t.Errorf("the resource is %s", got)
+			}
+		})
+	}
+	check("http", overHTTPTo)
+	check("grpc", overGRPCTo)
+}
+
+func TestBadSettings(t *testing.T) {
+	check := func(variable, want string) {
+		t.Helper()
+		c := openLoad
+		c.Kind, c.OTLP, c.Env = None, "http://127.0.0.1:1", []string{variable}
+		_, err := New(c)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error is %v, want %q", variable, err, want)
+		}
+	}
+	check("OTEL_EXPORTER_OTLP_HEADERS=a", `push metrics: read OTEL_EXPORTER_OTLP_HEADERS: "a" is`)
+	check("OTEL_RESOURCE_ATTRIBUTES=a=%", `push metrics: read OTEL_RESOURCE_ATTRIBUTES: "a=%" is`)
+	for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE"} {
+		check("OTEL_EXPORTER_OTLP_"+name+"=export_test.go",
+			"push metrics: read OTEL_EXPORTER_OTLP_"+name+": ")
+	}
+}
+
+// A receiver that took only a part says so in its answer.
+func TestPushesInPart(t *testing.T) {
+	part := &otlp.ExportMetricsServiceResponse{PartialSuccess: &otlp.ExportMetricsPartialSuccess{
+		RejectedDataPoints: 3, ErrorMessage: "too old"}}
+	check := func(scheme string, serve func(*receiver) (address string, stop func())) {
+		r := &receiver{pushes: make(chan *otlp.ExportMetricsServiceRequest, 100), answer: part}
+		address, stop := serve(r)
+		defer stop()
+		c := openLoad
+		c.OTLP = scheme + "://" + address
+		err := exporting(t, c).Close()
+		const want = `the first one: it took a part: 3 points were rejected: "too old"`
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: error is %v, want %q", scheme, err, want)
+		}
+	}
+	check("http", overHTTPTo)
+	check("grpc", overGRPCTo)
+}
+
+// A receiver that is not there, or says no, costs the load nothing, and is told of once.
+func TestPushesThatFail(t *testing.T) {
+	check := func(name, endpoint, want string) {
+		t.Run(name, func(t *testing.T) {
+			c := openLoad
+			c.OTLP = endpoint
+			v := exporting(t, c)
+			err := v.Close()
+			var failed, pushed int64
+			form := "push metrics to " + endpoint + ": %d of %d pushes failed, the first one: "
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("error is %v, want %q", err, want)
+			}
+			_, scan := fmt.Sscanf(err.Error(), form, &failed, &pushed)
+			if scan != nil || failed < 1 || failed != pushed || v.push.failures() != failed {
+				t.Errorf("error is %v, %d failures; want all pushes in it", err, v.push.failures())
+			}
+		})
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.Addr().String()
+	l.Close()
+	check("nobody there", "http://"+gone, "connection refused")
+	check("nobody there, gRPC", "grpc://"+gone, "connection refused")
+	no := httptest.NewServer(http.NotFoundHandler())
+	defer no.Close()
+	check("not found", no.URL, "404")
+	slow := make(chan struct{})
+	never := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		<-slow
+	}))
+	defer never.Close()
+	defer close(slow)
+	check("no answer", never.URL, "deadline exceeded")
+}
+
+func TestBadEndpoints(t *testing.T) {
+	check := func(endpoint, want string) {
+		t.Helper()
+		c := openLoad
+		c.Kind, c.OTLP = None, endpoint
+		_, err := New(c)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error is %v, want %q", endpoint, err, want)
+		}
+	}
+	check("127.0.0.1:4318", "want an endpoint such as http://127.0.0.1:4318")
+	check("localhost", "want an endpoint such as")
+	check("udp://127.0.0.1:4318", "udp is no scheme of OTLP; there are http, https, grpc and grpcs")
+}
+
+// Names follow Prometheus' rules, and none is used twice.
+func TestMetricNames(t *testing.T) {
+	legal := regexp.MustCompile(`^prony_load_[a-z_]+$`)
+	seen := map[string]bool{}
+	var names []string
+	s := newState(openLoad)
+	s.now.lagMaxNs = 1 // without one there is no such metric
+	for _, x := range s.measures().metrics {
+		names = append(names, x.name)
+		if x.counter != strings.HasSuffix(x.name, "_total") {
+			t.Errorf("%s: _total is for counters", x.name)
+		}
+	}
+	for _, n := range append(names, responseName, infoName) {
+		if seen[n] || !legal.MatchString(n) {
+			t.Errorf("%s is a bad name, or used twice", n)
+		}
+		seen[n] = true
+	}
+}

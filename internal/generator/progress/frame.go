@@ -1,0 +1,288 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"prony/load"
+	"prony/internal/base/format"
+	"prony/internal/base/units"
+)
+
+// The styles are of the sixteen colours that the user's own theme defines, and of faint and bold.
+// They suit light and dark backgrounds alike, so that the terminal need not be asked for its own,
+// and without colours no meaning is lost.
+var (
+	bold  = lipgloss.NewStyle().Bold(true)
+	faint = lipgloss.NewStyle().Faint(true)
+	ink   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	alarm = lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true)
+)
+
+const (
+	label     = 10 // columns of the first one
+	value     = 12 // of a number
+	gap       = "  "
+	spent     = label + 2*value + len(gap) // columns before a spark line
+	widest    = 120                        // a wider page is harder to read
+	barsLeast = 3                          // rows; fewer say nothing
+	barsMost  = 14
+)
+
+// frame draws the page: at most so many lines, none wider than the width. It is a pure function.
+func frame(s *state, width, height int) string {
+	w := min(width, widest)
+	parts := [][]string{s.head(w), s.numbers(w)}
+	foot := s.foot()
+	used := len(foot)
+	for _, p := range parts {
+		used += len(p) + 1
+	}
+	if room := height - used - 2; room >= barsLeast {
+		parts = append(parts, s.bars(w, min(room, barsMost)))
+	}
+	parts = append(parts, foot)
+	lines := joined(parts, height)
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], w, "…")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// joined puts an empty line between the parts where there is room for all of them; what does not
+// fit at all is left out from the end.
+func joined(parts [][]string, height int) []string {
+	total := len(parts) - 1
+	for _, p := range parts {
+		total += len(p)
+	}
+	var lines []string
+	for i, p := range parts {
+		if i > 0 && total <= height {
+			lines = append(lines, "")
+		}
+		lines = append(lines, p...)
+	}
+	return lines[:min(len(lines), max(height, 1))]
+}
+
+func (s *state) head(width int) []string {
+	what := s.Model
+	if s.Engine != "" {
+		what += " · " + s.Engine
+	}
+	text := s.progressText()
+	share, _ := s.progress()
+	bar := max(width-ansi.StringWidth(text)-2, 8)
+	full := int(math.Round(share * float64(bar)))
+	return []string{
+		bold.Render(print.Visible(s.Target)),
+		faint.Render(what),
+		ink.Render(strings.Repeat("━", full)) + faint.Render(strings.Repeat("─", bar-full)) + "  " +
+			text,
+	}
+}
+
+func (s *state) progressText() string {
+	_, left := s.progress()
+	switch {
+	case s.ending:
+		return "ending"
+	case s.phase() == connecting:
+		return connecting
+	case s.phase() == draining:
+		return fmt.Sprintf("drain, %s at most", seconds(s.Lead+s.Window+s.Drain-s.elapsed))
+	case s.phase() == leading:
+		return fmt.Sprintf("lead-in · %s left", seconds(left))
+	}
+	over, all := seconds(s.elapsed-s.Lead), seconds(s.Window)
+	if s.Requests > 0 {
+		over, all = unit.Count(s.counted()), unit.Count(s.Requests)+" requests"
+	}
+	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(left))
+}
+
+// seconds is a duration for people who wait.
+func seconds(d time.Duration) string {
+	d = max(d, 0)
+	if d < 100*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// numbers are rates and response times: of the last point, of the window so far, and as spark lines
+// over the whole load.
+func (s *state) numbers(width int) []string {
+	lines := []string{faint.Render(cell("", label) + right("now", value) + right("window", value))}
+	row := func(name, now, whole string, of func(point) float64) {
+		lines = append(lines, cell(name, label)+right(now, value)+right(whole, value)+gap+
+			sparkline(s.series, width-spent, of))
+	}
+	rate := func(name string, whole float64, of func(point) int64) {
+		perS := func(p point) float64 { return p.perS(of(p)) }
+		row(name, rateOf(perS(s.now)), rateOf(whole), perS)
+	}
+	if s.Open {
+		rate("offered", s.meanDue, func(p point) int64 { return p.due })
+	}
+	rate("answered", s.meanDone, func(p point) int64 { return p.done })
+	_, whole, most := summarise(s.all)
+	time := func(name string, whole int64, of func(point) int64) {
+		row(name, unit.KnownDuration(of(s.now)), unit.KnownDuration(whole),
+			func(p point) float64 { return float64(of(p)) })
+	}
+	for i, q := range percentiles {
+		time(fmt.Sprintf("p%.0f", q), whole[i], func(p point) int64 { return p.quantileNs[i] })
+	}
+	time("max", most, func(p point) int64 { return p.maxNs })
+	return lines
+}
+
+func rateOf(perS float64) string {
+	if perS == 0 {
+		return unit.Absent
+	}
+	return unit.Rate(perS) + "/s"
+}
+
+// bars is the histogram of the window's response times in so many rows at most. Its bars are
+// logarithmic: a few slow answers among a million are what one looks for.
+func (s *state) bars(width, rows int) []string {
+	window := s.window()
+	title := fmt.Sprintf("response times of %s answers, bars logarithmic",
+		unit.Count(window.count))
+	lines := []string{faint.Render(title)}
+	bins := binsOf(&window, rows)
+	most := int64(0)
+	for _, b := range bins {
+		most = max(most, b.count)
+	}
+	for _, b := range bins {
+		count := unit.Count(b.count)
+		room := max(width-label-value-len(gap), 1)
+		long := 0
+		if b.count > 0 {
+			long = 1 + int(float64(room-1)*math.Log1p(float64(b.count))/math.Log1p(float64(most)))
+		}
+		lines = append(lines, right(b.name, label)+right(count, value)+gap+
+			ink.Render(strings.Repeat("█", min(long, room))))
+	}
+	return lines
+}
+
+type bin struct {
+	name  string
+	count int64
+}
+
+// binsOf merges the buckets to as few rows as there are, from the first that has answers to the
+// last: steps of 1, 2 and 5, or whole decades, or several.
+func binsOf(t *tally, rows int) []bin {
+	lo, hi := -1, -1
+	for i, n := range t.classic {
+		if n > 0 && lo < 0 {
+			lo = i
+		}
+		if n > 0 {
+			hi = i
+		}
+	}
+	if lo < 0 {
+		return nil
+	}
+	step := steps[len(steps)-1]
+	for _, n := range slices.Backward(steps) {
+		if group(hi, n)-group(lo, n) < rows {
+			step = n
+		}
+	}
+	var out []bin
+	for g := group(lo, step); g <= group(hi, step); g++ {
+		b := bin{name: "more"}
+		last := min(g*step, len(edgesNs))
+		if last < len(edgesNs) {
+			b.name = "≤ " + unit.Duration(float64(edgesNs[last]))
+		}
+		for i := max((g-1)*step+1, 0); i <= last; i++ {
+			b.count += t.classic[i]
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// steps are the numbers of buckets that one bin may have. Bins end at whole decades from three on.
+var steps = []int{1, 3, 6, 9, 15, 30}
+
+// group is the bin of a bucket when so many are merged.
+func group(bucket, step int) int { return (bucket + step - 1) / step }
+
+// foot tells what went wrong, what waits, and how to end.
+func (s *state) foot() []string {
+	byClass, total := s.failed()
+	errors := cell("errors", label) + "none"
+	if total > 0 {
+		var kinds []string
+		for i, n := range byClass {
+			if n > 0 {
+				kinds = append(kinds, load.ClassNames[i]+" "+unit.Count(n))
+			}
+		}
+		errors = alarm.Render(cell("errors", label) + strings.Join(kinds, " · "))
+	}
+	state := fmt.Sprintf("%s%s in flight", cell("state", label), unit.Count(s.totals.InFlight))
+	if s.Open {
+		state += fmt.Sprintf(" · backlog %s · lag p99 %s", unit.Count(s.backlog()),
+			unit.KnownDuration(s.now.lagP99Ns))
+	}
+	if s.failures > 0 {
+		state += fmt.Sprintf(" · %s pushes failed", unit.Count(s.failures))
+	}
+	help := "q ends the load and keeps its result so far"
+	if s.ending {
+		help = "ending; q again gives up the result"
+	}
+	return []string{errors, state, faint.Render(help)}
+}
+
+func cell(text string, width int) string { return print.Pad(text, width, print.Left) }
+
+func right(text string, width int) string { return print.Pad(text, width, print.Right) }
+
+var sparks = []rune("▁▂▃▄▅▆▇█")
+
+// sparkline draws a value of each point, in as many columns as there are, from zero to the largest.
+// Where there are more points than columns, each shows the largest of its neighbours. Nothing is
+// drawn where there is no value.
+func sparkline(points []point, width int, of func(point) float64) string {
+	if width < 1 || len(points) == 0 {
+		return ""
+	}
+	each := (len(points) + width - 1) / width
+	var tops []float64
+	highest := 0.0
+	for i, p := range points {
+		if i%each == 0 {
+			tops = append(tops, 0)
+		}
+		last := &tops[len(tops)-1]
+		*last = max(*last, of(p))
+		highest = max(highest, *last)
+	}
+	var b strings.Builder
+	for _, v := range tops {
+		if v <= 0 {
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteRune(sparks[min(int(v/highest*float64(len(sparks))), len(sparks)-1)])
+	}
+	return ink.Render(b.String())
+}

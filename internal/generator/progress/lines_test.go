@@ -1,0 +1,177 @@
+package live
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/load"
+)
+
+// told is a reader of lines.
+type told chan string
+
+func (t told) Write(b []byte) (int, error) {
+	t <- string(b)
+	return len(b), nil
+}
+
+// show feeds n snapshots, a second each, to the lines of a view, and waits for each of them.
+func show(t *testing.T, c Config, n int) (text string) {
+	t.Helper()
+	lines := make(told, n)
+	c.Out = lines
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := 1; k <= n; k++ {
+		s := snapshot(4 * k)
+		s.Window = k > 1 && k < n
+		if !v.Snapshot(s) {
+			t.Fatal("the load ends though nobody asked")
+		}
+		if c.Kind != None {
+			text += <-lines
+		}
+	}
+	if err := v.Close(); err != nil || len(lines) > 0 {
+		t.Errorf("error %v, %d lines too many", err, len(lines))
+	}
+	return text
+}
+
+func TestLines(t *testing.T) {
+	c := openLoad
+	c.Kind = Plain
+	golden(t, "plain-open.txt", show(t, c, 5))
+	c.Open = false
+	golden(t, "plain-closed.txt", show(t, c, 5))
+	c.Kind, c.Open = JSON, true
+	text := show(t, c, 5)
+	golden(t, "lines.ndjson", text)
+	for line := range strings.Lines(text) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("%q is not JSON", line)
+		}
+	}
+	c.Kind = None
+	if text := show(t, c, 5); text != "" {
+		t.Errorf("a view of nothing shows %q", text)
+	}
+}
+
+// A point has one line, however often there is something new to draw.
+func TestALineAPoint(t *testing.T) {
+	c := openLoad
+	c.Kind = None
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	var out strings.Builder
+	l := &lines{view: v, out: &out}
+	l.draw()
+	for k := 1; k <= 2; k++ {
+		v.Snapshot(snapshot(4 * k))
+		l.draw()
+		l.draw()
+	}
+	if n := strings.Count(out.String(), "\n"); n != 2 {
+		t.Errorf("%d lines of two points:\n%s", n, &out)
+	}
+}
+
+// stuck is a reader that has stopped reading: a write waits until it is released.
+type stuck struct{ writing, release chan struct{} }
+
+func (s stuck) Write(b []byte) (int, error) {
+	s.writing <- struct{}{}
+	<-s.release
+	return len(b), nil
+}
+
+// Whoever does not read holds up nothing but what is shown.
+func TestLoadDoesNotWaitForReaders(t *testing.T) {
+	s := stuck{make(chan struct{}, 100), make(chan struct{})}
+	c := openLoad
+	c.Kind, c.Out = Plain, s
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Snapshot(snapshot(4))
+	<-s.writing
+	for k := 2; k <= 50; k++ {
+		v.Snapshot(snapshot(4 * k)) // would wait forever
+	}
+	close(s.release)
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := len(s.writing); n > 1 {
+		t.Errorf("%d lines were kept for the reader, want the newest at most", n)
+	}
+}
+
+func TestInterruptEndsTheLoad(t *testing.T) {
+	check := func(name string, at time.Duration, want bool) {
+		t.Run(name, func(t *testing.T) {
+			c := openLoad
+			c.Kind, c.Out = None, io.Discard
+			v, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer v.Close()
+			if !v.Snapshot(snapshot(1)) {
+				t.Fatal("the load ends though nobody asked")
+			}
+			if _, cut := v.Cut(); cut {
+				t.Error("cut short though nobody asked")
+			}
+			v.Interrupt()
+			for range 2 {
+				if v.Snapshot(load.Snapshot{Elapsed: at}) {
+					t.Error("the load goes on")
+				}
+				at += time.Second // the first moment counts
+			}
+			got, cut := v.Cut()
+			if cut != want || got != at-2*time.Second {
+				t.Errorf("cut short %v at %v, want %v", cut, got, want)
+			}
+		})
+	}
+	check("in the window", 3*time.Second, true)
+	check("in the drain", 10500*time.Millisecond, false) // the window was over: 0.5 + 10 s
+}
+
+// Without histograms (no answer yet, a closed load's lag) there is nothing to show, and no panic.
+func TestSnapshotWithoutHistograms(t *testing.T) {
+	s := newState(openLoad)
+	s.add(load.Snapshot{Elapsed: time.Second})
+	if s.points != 1 || s.now.count != 0 || s.now.maxNs != 0 {
+		t.Errorf("the point is %+v", s.now)
+	}
+}
+
+// A view may be closed twice, and interrupted afterwards by a signal that came late.
+func TestCloseTwice(t *testing.T) {
+	c := openLoad
+	c.Kind, c.Out = Plain, io.Discard
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	v.Interrupt()
+	v.Snapshot(snapshot(1))
+}

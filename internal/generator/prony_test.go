@@ -1,0 +1,70 @@
+package driver
+
+import (
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/load/engine/uring"
+)
+
+// The choice of an engine, its name and its reason; a wish that cannot be had is an error.
+func TestEngines(t *testing.T) {
+	check := func(p Prony, name, reason string) {
+		t.Helper()
+		var s load.Spec
+		if err := p.choose(&s); err != nil {
+			t.Fatal(err)
+		}
+		info, err := p.Describe()
+		if err != nil || info != s.Describe {
+			t.Errorf("described as %+v (%v), is %+v", info, err, s.Describe)
+		}
+		if info.Name != name || !strings.Contains(info.Reason, reason) || info.Pacing == "" {
+			t.Errorf("engine %+v, want %s because %q", info, name, reason)
+		}
+		runtime.LockOSThread() // to which a ring belongs
+		defer runtime.UnlockOSThread()
+		e, err := s.Engine(netip.MustParseAddrPort("127.0.0.1:1"), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Release()
+	}
+	bad := func(p Prony, want string) {
+		t.Helper()
+		if _, err := p.Describe(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", p, err, want)
+		}
+	}
+	check(Prony{Engine: Epoll}, Epoll, "asked for")
+	tls := &stack.Config{Protocol: stack.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
+	h3 := &stack.Config{Protocol: stack.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
+	check(Prony{Stack: h3}, "stack", "HTTP/3")
+	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
+	bad(Prony{Engine: Epoll, Stack: h3}, "leave out --engine")
+	clear := &stack.Config{Protocol: stack.H2C, Network: "tcp", Address: "127.0.0.1:1"}
+	for _, speech := range []*stack.Config{tls, clear} {
+		check(Prony{Stack: speech, Engine: Epoll}, Epoll, "asked for")
+		check(Prony{Stack: speech, Engine: Stack}, Stack, "asked for")
+	}
+	secure := &stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
+	check(Prony{Stack: secure, Engine: Epoll}, Epoll, "asked for")
+	check(Prony{Stack: secure, Engine: Stack}, Stack, "asked for")
+	check(Prony{Stack: tls, Engine: Stack}, Stack, "asked for")
+	check(Prony{Engine: Stack}, Stack, "asked for")
+	if err := uring.Probe(); err != nil {
+		check(Prony{}, Epoll, "io_uring cannot be used")
+		bad(Prony{Engine: Uring}, "leave out --engine")
+		t.Skipf("skipped: %v", err)
+	}
+	check(Prony{}, Uring, "fastest")
+	check(Prony{Stack: secure}, Uring, "fastest")
+	check(Prony{Stack: tls}, Uring, "fastest")
+	check(Prony{Stack: clear}, Uring, "fastest")
+	check(Prony{Engine: Auto}, Uring, "fastest")
+	check(Prony{Engine: Uring}, Uring, "asked for")
+}

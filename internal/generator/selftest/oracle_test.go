@@ -1,0 +1,187 @@
+package selftest
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/generator/truth"
+)
+
+// Response times by hand, in ms. Service times 4, 1, 5, 2.
+func TestLindley(t *testing.T) {
+	draw := func(n int64) time.Duration { return []time.Duration{4, 1, 5, 2}[n-1] * ms }
+	check := func(due, want []int64) {
+		t.Helper()
+		for i := range due {
+			due[i] *= 1e6
+			want[i] *= 1e6
+		}
+		if got := lindley(due, draw); !slices.Equal(got, want) {
+			t.Errorf("arrivals at %d take %d, want %d", due, got, want)
+		}
+	}
+	check(nil, nil)
+	check([]int64{10, 20, 30, 40}, []int64{4, 1, 5, 2}) // nobody waits
+	// 10–14, 14–15, 15–20, 20–22.
+	check([]int64{10, 11, 12, 13}, []int64{4, 4, 8, 9})
+	// 10–14, 14–15, idle, 18–23, 23–25.
+	check([]int64{10, 12, 18, 18}, []int64{4, 3, 5, 7})
+}
+
+// The formulas that the cases show beside the run's own value: over half a million arrivals the two
+// agree within 2 %.
+func TestLindleyComesToTheTextbook(t *testing.T) {
+	check := func(name string, rho float64, draw func(int64) time.Duration, want float64) {
+		t.Helper()
+		const service, n = 8 * ms, 500_000
+		spec := open(pace.Poisson, rho/service.Seconds(), 1,
+			time.Duration(n*float64(service)/rho))
+		sum := 0.0
+		all := lindley(arrivals(&spec), draw)
+		for _, x := range all {
+			sum += float64(x)
+		}
+		if mean := sum / float64(len(all)) / float64(service); math.Abs(mean/want-1) > 0.02 {
+			t.Errorf("%s: %d arrivals take %g services on average, want %g", name, len(all), mean,
+				want)
+		}
+	}
+	// 1 + 0.7/(2·0.3) and 1/0.4 services.
+	check("M/D/1", 0.7, func(int64) time.Duration { return 8 * ms }, 1+0.7/0.6)
+	check("M/M/1", 0.6, exact.Exponential(8*ms, seed), 2.5)
+}
+
+func TestArrivals(t *testing.T) {
+	spec := lead(open(pace.Constant, 4, 1, sec), 500*ms)
+	due := arrivals(&spec)
+	if want := []int64{0, 250e6, 500e6, 750e6, 1000e6, 1250e6}; !slices.Equal(due, want) {
+		t.Errorf("arrivals at %d, want %d", due, want)
+	}
+	if n := before(due, spec.Lead); n != 2 {
+		t.Errorf("%d arrivals before the window, want 2", n)
+	}
+}
+
+// Two at once for 10 ms each, as in package exact: of 0, 1, 2, 10, 10.5 and 11 ms two are refused.
+func TestRefusals(t *testing.T) {
+	due := []int64{0, 1e6, 2e6, 10e6, 10.5e6, 11e6}
+	if n := refusals(due, 2, 10e6); n != 2 {
+		t.Errorf("%d are refused, want 2", n)
+	}
+	if n := refusals(due, 1, 10e6); n != 4 { // all but the first and the one at 10
+		t.Errorf("%d are refused of one, want 4", n)
+	}
+}
+
+// B(1, 1) = 1/2, B(2, 1) = (1/2)/(1+1+1/2) = 1/5, B(4, 4) = 0.31068 (tables), B(0, a) = 1.
+func TestErlangB(t *testing.T) {
+	check := func(n int, a, want float64) {
+		t.Helper()
+		if got := erlangB(n, a); math.Abs(got-want) > 1e-5 {
+			t.Errorf("B(%d, %g) = %g, want %g", n, a, got, want)
+		}
+	}
+	check(0, 3, 1)
+	check(1, 1, 0.5)
+	check(2, 1, 0.2)
+	check(4, 4, 0.31068)
+}
+
+// 100 ms fall to 20 ms in 2 s, 0.04 ms each ms. What comes at t is answered at t + 100 − 0.04·t: in
+// [1000, 1100) ms when it came from 937.5 (taking 62.5 ms) to 1041.7 (58.3 ms); the middle is 60.4.
+func TestMedians(t *testing.T) {
+	p := exact.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
+	var due []int64
+	for i := range int64(3000) {
+		due = append(due, i*1e6)
+	}
+	got := medians(due, p, 100e6, 3e9)
+	if len(got) != 30 || got[0] != 0 || math.Abs(float64(got[10])/60.4e6-1) > 0.002 ||
+		math.Abs(float64(got[29])/20e6-1) > 0.001 {
+		t.Errorf("medians are %d", got)
+	}
+	if got := medians(due, p, 0, 3e9); got != nil {
+		t.Errorf("a series without a grain has medians %d", got)
+	}
+	// Fewer than ten answers are no interval: 9 of the first 300 ms's.
+	if got := medians(due[:9], p, 300e6, 3e9); got[0] != 0 {
+		t.Errorf("nine answers have the median %d", got[0])
+	}
+	if got := medians(due[:10], p, 300e6, 3e9); got[0] == 0 {
+		t.Error("ten answers have no median")
+	}
+}
+
+func TestCountAbove(t *testing.T) {
+	h := distribution([]int64{1e6, 49e6, 51e6, 70e6, 900e6})
+	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := countAbove(&result.Dist{HDR: string(b)}, 50*ms); n != 3 {
+		t.Errorf("%d above 50 ms, want 3", n)
+	}
+	if n := countAbove(&result.Dist{}, ms); n != -1 {
+		t.Errorf("nothing has %d above 1 ms, want -1", n)
+	}
+}
+
+func TestLine(t *testing.T) {
+	check := func(known, got, limit float64, ok bool) {
+		t.Helper()
+		if l := line("x", "y", Ns, known, got, limit); l.OK != ok {
+			t.Errorf("%g for %g within %g: %+v", got, known, limit, l)
+		}
+	}
+	check(100, 102, 0.02, true)
+	check(100, 102.1, 0.02, false)
+	check(100, 98, 0.02, true)
+	check(100, 97.9, 0.02, false)
+	check(7, 7, 0, true)
+	check(7, 8, 0, false)
+	check(0, 0, 0, true)
+	check(0, 1, 0, false)
+	check(100, math.NaN(), 0.5, false)
+	check(math.NaN(), 1, 0.5, false)
+	check(100, math.Inf(1), 0.5, false)
+}
+
+// What the cases offer can be offered: the checks of package load have nothing against it.
+func TestSpecsAreWhole(t *testing.T) {
+	for _, c := range Cases() {
+		s := c.Spec
+		kind, ok := exact.Find(c.Kind)
+		if !ok {
+			t.Errorf("%s: there is no kind %q", c.Name, c.Kind)
+			continue
+		}
+		if _, err := kind.Plan(c.Params); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		if s.Window <= 0 || s.Timeout <= 0 || s.Drain <= 0 || s.Connections < 1 || c.Known == "" {
+			t.Errorf("%s: %+v", c.Name, s)
+		}
+		if _, err := s.Schedule.Process(s.Seed); s.Model == result.Open && err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+}
+
+// A load that is too small to meet a single bad answer proves nothing, and does not pass.
+func TestTooFewRequestsProveNothing(t *testing.T) {
+	for _, c := range []Case{wrong(), reset(), silent(), keepalive()} {
+		m := &measured{Result: &load.Result{}, server: exact.Report{Requests: 49}}
+		m.Answered = 49
+		m.ResponseTime = result.Dist{Count: 49, MeanNs: 20e6, P99Ns: 1e9}
+		if o := c.judge(m); o.State != Wrong {
+			t.Errorf("%s: %s with 49 good answers", c.Name, o.State)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package selftest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/load"
+	"prony/record"
+	"prony/internal/generator/selftest"
+	"prony/internal/generator/truth"
+)
+
+func quiet(string) {}
+
+// run is the whole selftest in a world.
+func run(t *testing.T, w *world) map[string]selftest.Outcome {
+	t.Helper()
+	cases := selftest.Cases()
+	outcomes, err := selftest.Run(context.Background(), cases, w.offer, w.start, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]selftest.Outcome{}
+	for _, o := range outcomes {
+		all[o.Case] = o
+	}
+	if len(all) != len(cases) || w.stopped < len(cases) {
+		t.Fatalf("%d cases, %d outcomes by name, %d servers stopped", len(cases), len(all),
+			w.stopped)
+	}
+	return all
+}
+
+// A perfect generator on a wire like a virtual machine's passes, with a third of each limit on a
+// time or a rate to spare.
+func TestPerfectGeneratorPasses(t *testing.T) {
+	for name, o := range run(t, &world{cpu: 1}) {
+		if o.State != selftest.OK || o.Attempts != 1 || o.Disturbed != "" || len(o.Lines) == 0 {
+			t.Errorf("%s: %s in %d attempts, disturbed %q, %d lines", name, o.State, o.Attempts,
+				o.Disturbed, len(o.Lines))
+		}
+		for _, l := range o.Lines {
+			spare := l.Unit == selftest.Plain || math.Abs(l.OffBy) < l.Limit*2/3
+			if !l.OK || !spare {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+	}
+}
+
+// every is the names of all cases.
+func every() (all []string) {
+	for _, c := range selftest.Cases() {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+// lies are what generators are known to do, and the cases that each must fail: no more, for a
+// number that is right must pass; no fewer.
+var lies = []struct {
+	name  string
+	world world
+	fails []string
+}{
+	{"it counts from the sending", world{cpu: 1, forgets: func(l *result.Load) {
+		l.ResponseTime, l.Lag = l.ServiceTime, result.Dist{}
+	}}, []string{"stall", "pause", "own lag"}},
+
+	{"it leaves timeouts out of the latency", world{cpu: 1, forgets: func(l *result.Load) {
+		if l.Errors.Timeout > 0 {
+			l.ResponseTime = dist([]int64{2e5, 2e5})
+		}
+	}}, []string{"timeouts"}},
+
+	{"it forgets timeouts altogether", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Errors.Timeout = 0
+	}}, []string{"timeouts"}},
+
+	{"it counts errors as answers", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Answered += l.Errors.Total()
+		l.Errors = result.Errors{}
+	}}, []string{"wrong bodies", "resets", "timeouts", "load shedding"}},
+
+	{"it does not look at bodies", world{cpu: 1, drops: func(o *outcome, _ *exact.Reply) {
+		if o.fail == "body" {
+			o.fail = ""
+		}
+	}}, []string{"wrong bodies"}},
+
+	{"it does not look at status codes", world{cpu: 1, drops: func(o *outcome, _ *exact.Reply) {
+		if o.fail == "status" {
+			o.fail = ""
+		}
+	}}, []string{"load shedding"}},
+
+	{"it misses one wrong body", world{cpu: 1, forgets: func(l *result.Load) {
+		if l.Errors.Body > 0 {
+			l.Errors.Body--
+			l.Answered++
+		}
+	}}, []string{"wrong bodies"}},
+
+	{"it is silent on what it did not hear of", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Censored = 0
+	}}, []string{"hang"}},
+
+	{"it does not tell reconnects", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Reconnects = 0
+	}}, []string{"resets", "keep-alive limit"}},
+
+	{"its clock runs fast by 4 %", world{cpu: 1, forgets: func(l *result.Load) {
+		for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
+			scaled(d, 1.04)
+		}
+		for i := range l.Series.P50Ns {
+			l.Series.P50Ns[i] += l.Series.P50Ns[i] / 25
+		}
+	}}, []string{"stall", "pause", "M/D/1", "M/M/1", "capacity", "fixed service time",
+		"concurrency cap", "slow warm-up", "timeouts", "load shedding", "drip"}},
+
+	{"its clock runs slow by 4 %", world{cpu: 1, forgets: func(l *result.Load) {
+		for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
+			scaled(d, 0.96)
+		}
+		for i := range l.Series.P50Ns {
+			l.Series.P50Ns[i] -= l.Series.P50Ns[i] / 25
+		}
+	}}, []string{"stall", "pause", "M/D/1", "M/M/1", "capacity", "fixed service time",
+		"concurrency cap", "slow warm-up", "timeouts", "load shedding", "drip"}},
+
+	{"it tells the mean as every percentile", world{cpu: 1, forgets: func(l *result.Load) {
+		r := &l.ResponseTime
+		r.P50Ns, r.P90Ns, r.P99Ns = int64(r.MeanNs), int64(r.MeanNs), int64(r.MeanNs)
+	}}, []string{"stall", "pause", "M/D/1", "M/M/1", "timeouts"}},
+
+	{"it tells 5 % more than it did", world{cpu: 1, forgets: func(l *result.Load) {
+		l.ThroughputPerS *= 1.05
+	}}, []string{"capacity", "overload", "fixed service time", "concurrency cap"}},
+
+	{"it sees no backlog", world{cpu: 1, forgets: func(l *result.Load) {
+		l.BacklogPerS = 0
+	}}, []string{"overload"}},
+
+	{"it does not send what it cannot", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Scheduled = l.Answered + l.Errors.Total()
+		l.Censored = 0
+	}}, []string{"overload", "hang"}},
+
+	{"it takes the whole answer for its first byte", world{cpu: 1, forgets: func(l *result.Load) {
+		l.FirstByte = l.ServiceTime
+	}}, []string{"drip"}},
+
+	{"it takes the first byte for the whole answer", world{cpu: 1, forgets: func(l *result.Load) {
+		l.ServiceTime = l.FirstByte
+	}}, []string{"drip"}},
+
+	{"it has no lag", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Lag = result.Dist{}
+	}}, []string{"stall", "own lag"}},
+
+	{"it draws one median for all of a run", world{cpu: 1, forgets: func(l *result.Load) {
+		for i := range l.Series.P50Ns {
+			l.Series.P50Ns[i] = l.ResponseTime.P50Ns
+		}
+	}}, []string{"slow warm-up"}},
+
+	{"it keeps no series", world{cpu: 1, forgets: func(l *result.Load) {
+		l.Series = result.Series{}
+	}}, []string{"slow warm-up"}},
+
+	{"it sees half of the server's processor time", world{cpu: 0.5}, []string{"processor time"}},
+
+	{"it measures nothing", world{forgets: func(l *result.Load) { *l = result.Load{} }},
+		every()},
+}
+
+func TestLiesAreFound(t *testing.T) {
+	for i := range lies {
+		lie := &lies[i]
+		t.Run(lie.name, func(t *testing.T) {
+			var fails []string
+			for name, o := range run(t, &lie.world) {
+				if o.State == selftest.Wrong {
+					fails = append(fails, name)
+				}
+			}
+			slices.Sort(fails)
+			want := slices.Sorted(slices.Values(lie.fails))
+			if !slices.Equal(fails, want) {
+				t.Errorf("fails %q\nwant %q", fails, want)
+			}
+		})
+	}
+}
+
+// Every case is needed: there is a lie that it finds, and not only the one of who has nothing.
+func TestEachCaseFindsALie(t *testing.T) {
+	found := map[string]bool{}
+	for _, lie := range lies[:len(lies)-1] {
+		for _, name := range lie.fails {
+			found[name] = true
+		}
+	}
+	for _, name := range every() {
+		if !found[name] {
+			t.Errorf("%s finds none", name)
+		}
+	}
+}
+
+// named is the case of a name.
+func named(t *testing.T, name string) []selftest.Case {
+	t.Helper()
+	for _, c := range selftest.Cases() {
+		if c.Name == name {
+			return []selftest.Case{c}
+		}
+	}
+	t.Fatalf("there is no case %q", name)
+	return nil
+}
+
+// A number that is off while the machine disturbed the measurement is taken again, once. A second
+// time that is like the first proves nothing, and is no pass.
+func TestDisturbedIsTriedAgain(t *testing.T) {
+	check := func(name string, bad func(try int, l *result.Load, w *world), state string,
+		attempts int, disturbed string) {
+		t.Helper()
+		w := &world{cpu: 1}
+		try := 0
+		w.forgets = func(l *result.Load) { try++; bad(try, l, w) }
+		var said []string
+		out, err := selftest.Run(context.Background(), named(t, "M/D/1"), w.offer, w.start,
+			func(s string) { said = append(said, s) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := out[0]
+		if o.State != state || o.Attempts != attempts ||
+			!strings.Contains(o.Disturbed, disturbed) || (disturbed == "") != (o.Disturbed == "") {
+			t.Errorf("%s: %s in %d attempts, disturbed by %q; want %s in %d, %q", name, o.State,
+				o.Attempts, o.Disturbed, state, attempts, disturbed)
+		}
+		again := strings.Contains(strings.Join(said, "\n"), "disturbed: ")
+		if again != (attempts > 1) {
+			t.Errorf("%s: said %q", name, said)
+		}
+	}
+	off := func(l *result.Load) { scaled(&l.ResponseTime, 1.1) }
+	lag := func(l *result.Load) { l.OwnLag = dist([]int64{9e6, 9e6, 9e6}) }
+	check("good", func(int, *result.Load, *world) {}, selftest.OK, 1, "")
+	check("off, quiet", func(_ int, l *result.Load, _ *world) { off(l) }, selftest.Wrong, 1, "")
+	check("off once", func(try int, l *result.Load, _ *world) {
+		if try == 1 {
+			off(l)
+			lag(l)
+		}
+	}, selftest.OK, 2, "")
+	check("off twice", func(_ int, l *result.Load, _ *world) { off(l); lag(l) },
+		selftest.Disturbed, 2, "own lag was 9")
+	check("disturbed, then off", func(try int, l *result.Load, _ *world) {
+		off(l)
+		if try == 1 {
+			lag(l)
+		}
+	}, selftest.Wrong, 2, "")
+	check("good all the same", func(_ int, l *result.Load, _ *world) { lag(l) },
+		selftest.OK, 1, "own lag was 9")
+	check("the server was late", func(_ int, l *result.Load, w *world) { off(l); w.late = 3e5 },
+		selftest.Disturbed, 2, "the server answered 300µs late")
+	check("the server had to wait", func(_ int, l *result.Load, w *world) { off(l); w.waits = 3e5 },
+		selftest.Disturbed, 2, "server and generator waited 300µs a request")
+	check("it had not", func(_ int, l *result.Load, w *world) { off(l); w.waits = 2e5 },
+		selftest.Wrong, 1, "")
+	check("the generator had to wait", func(_ int, l *result.Load, _ *world) {
+		off(l)
+		l.Generator.RunDelayNs = 2 * l.Answered * 3e5 // more requests than in the window: lead-in
+	}, selftest.Disturbed, 2, "a request for a processor")
+}
+
+// Of a case that no single wait can spoil, the verdict's rules look at the whole window.
+func TestRunDelayDisturbs(t *testing.T) {
+	check := func(share float64, want string) {
+		t.Helper()
+		w := &world{cpu: 1, forgets: func(l *result.Load) {
+			l.Censored += 10
+			l.Generator.RunDelayNs = int64(share * float64(l.WindowNs))
+		}}
+		out, err := selftest.Run(context.Background(), named(t, "hang"), w.offer, w.start, quiet)
+		if err != nil || out[0].State != want {
+			t.Errorf("%g of the window: %+v, %v; want %s", share, out, err, want)
+		}
+	}
+	check(0.05, selftest.Wrong)
+	check(0.051, selftest.Disturbed)
+}
+
+// What cannot be run ends the selftest with what there is, and leaves no server behind.
+func TestErrorsEndIt(t *testing.T) {
+	w := &world{cpu: 1}
+	cases := selftest.Cases()
+	n := 0
+	offer := func(ctx context.Context, s load.Spec) (*load.Result, error) {
+		if n++; n == 2 {
+			return nil, errors.New("no connection")
+		}
+		return w.offer(ctx, s)
+	}
+	out, err := selftest.Run(context.Background(), cases, offer, w.start, quiet)
+	want := fmt.Sprintf("selftest %s: no connection", cases[1].Name)
+	if err == nil || err.Error() != want || len(out) != 1 || w.stopped != 2 {
+		t.Errorf("%d outcomes, %d stopped, %v; want 1, 2, %s", len(out), w.stopped, err, want)
+	}
+	start := func(context.Context, string, exact.Params) (selftest.Server, error) {
+		return nil, errors.New("no such program")
+	}
+	if out, err := selftest.Run(context.Background(), cases, w.offer, start, quiet); err == nil ||
+		len(out) != 0 {
+		t.Errorf("%d outcomes without a server, %v", len(out), err)
+	}
+}
+
+// A minute, as promised: all windows, leads and drains that are used up.
+func TestItTakesAMinute(t *testing.T) {
+	var sum time.Duration
+	for _, c := range selftest.Cases() {
+		sum += c.Spec.Lead + c.Spec.Window
+		if c.Name == "timeouts" || c.Name == "hang" || c.Name == "overload" {
+			sum += c.Spec.Drain
+		}
+	}
+	if sum > 60*time.Second || sum < 45*time.Second {
+		t.Errorf("the loads take %v", sum)
+	}
+}

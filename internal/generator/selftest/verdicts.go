@@ -1,0 +1,177 @@
+package selftest
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/record/metric"
+	"prony/load/pace"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/generator/truth"
+	"prony/internal/analysis/verdict"
+)
+
+// anyway is a limit for what a fault is meant to move.
+const anyway = 100
+
+// Verdicts are about a minute of faults, each from none to plainly too much. What a number would
+// have been without is known, so it is known by how much the fault moved it: the verdict must doubt
+// what moved by more than the number is uncertain by itself, and nothing where nothing was done.
+func Verdicts() []Case {
+	var out []Case
+	for _, busy := range []time.Duration{0, 2 * ms, 20 * ms, 80 * ms} {
+		out = append(out, neighbour(busy))
+	}
+	for _, connections := range []int{64, 7, 6} {
+		out = append(out, crowd(connections))
+	}
+	for _, cold := range []time.Duration{20 * ms, 25 * ms, 40 * ms} {
+		out = append(out, settling(cold))
+	}
+	return out
+}
+
+// neighbour has somebody else on the generator's core for busy of every fifth of a second: then it
+// sends late, which counts as response time.
+func neighbour(busy time.Duration) Case {
+	const service, rho, every = 2 * ms, 0.5, 200 * ms
+	return Case{
+		Name: fmt.Sprintf("neighbour %v", busy), Kind: "mm1",
+		Params: exact.Params{Service: service, Seed: seed},
+		Spec:   lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms),
+		slack:  service / 10, beside: func() func() { return spinning(busy, every) },
+		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley; somebody takes the generator's core for %v "+
+			"of every %v", service, rho, busy, every),
+		lines: func(c *Case, m *measured) []Line {
+			due := arrivals(&c.Spec)
+			want := distribution(lindley(due, exact.Exponential(service, seed))[before(due,
+				c.Spec.Lead):])
+			return doubted(m, "p99", want.ValueAtQuantile(99), busy > 0)
+		},
+	}
+}
+
+// crowd is a service that does everything at once, asked over so many connections by arrivals that
+// keep five of them busy.
+func crowd(connections int) Case {
+	const service, perS = 10 * ms, 500.0
+	return Case{
+		Name: fmt.Sprintf("%d connections", connections), Kind: "fixed",
+		Params: exact.Params{Service: service},
+		Spec:   lead(open(pace.Poisson, perS, connections, 4*sec), 500*ms),
+		slack:  service / 50,
+		Known: fmt.Sprintf("d = %v, R = %g/s, N = %d connections: d, if there were enough", service,
+			perS, connections),
+		lines: func(_ *Case, m *measured) []Line {
+			return doubted(m, "p99", int64(service), connections < 10)
+		},
+	}
+}
+
+// settling is a service that is not warm yet: its answers take less and less.
+func settling(cold time.Duration) Case {
+	const service, connections, window = 20 * ms, 16, 4 * sec
+	return Case{
+		Name: fmt.Sprintf("from %v", cold), Kind: "warmup",
+		Params: exact.Params{Cold: cold, Service: service, After: window},
+		Spec:   closed(connections, window), slack: service / 50,
+		Known: fmt.Sprintf("A = %v falls to B = %v in %v, N = %d: N/B in the end", cold, service,
+			window, connections),
+		lines: func(_ *Case, m *measured) []Line {
+			return doubted(m, metric.Throughput, int64(connections/service.Seconds()),
+				cold > service)
+		},
+	}
+}
+
+// doubted holds the verdict on one number against what the number would have been.
+func doubted(m *measured, number string, known int64, fault bool) []Line {
+	rec := &result.Record{Outcome: result.Measured, Loads: []result.Load{m.Load},
+		Warmup: result.Warmup{Steady: true}}
+	has := 0.0
+	if doubts(verdict.Judge(rec), number) {
+		has = 1
+	}
+	return held(m, number, known, fault, has)
+}
+
+// held says what a number moved by, and whether that it was doubted, or not, is right.
+func held(m *measured, number string, known int64, fault bool, has float64) []Line {
+	l := &m.Load
+	of, got, within := PerS, l.ThroughputPerS, result.Resolution
+	if number != metric.Throughput {
+		of, got = Ns, float64(l.ResponseTime.P99Ns)
+		within = max(within, uncertain(l, 0.99))
+	}
+	moved := line(number, "without it", of, float64(known), got, anyway)
+	want, free := 0.0, 0.0
+	switch {
+	case math.Abs(moved.OffBy) > within:
+		want = 1
+	case fault: // one that moved nothing may be doubted
+		want, free = 1, 1
+	}
+	return []Line{moved, line("doubted", fmt.Sprintf("if off by > %.1f %%", 100*within), Plain,
+		want, has, free)}
+}
+
+// doubts says whether a verdict is in doubt about a number of its load.
+func doubts(v result.Verdict, number string) bool {
+	for _, f := range v.Findings {
+		about := len(f.Moves) == 0
+		for _, m := range f.Moves {
+			about = about || m.Number == number
+		}
+		if about && f.Grade != result.Valid {
+			return true
+		}
+	}
+	return false
+}
+
+// uncertain is half the interval of a percentile that so many answers leave, as a share of it.
+func uncertain(l *result.Load, q float64) float64 {
+	share, _ := l.Memory.Worth()
+	lo, hi, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, 0.95)
+	h, err := l.ResponseTime.Histogram()
+	if !ok || h == nil || err != nil {
+		return 0
+	}
+	at := func(rank int64) float64 {
+		return float64(h.ValueAtQuantile(100 * float64(rank) / float64(h.TotalCount())))
+	}
+	return (at(hi) - at(lo)) / 2 / max(float64(l.ResponseTime.P99Ns), 1)
+}
+
+// spinning keeps a processor busy for some of every period, until what it returns is called. It is
+// a thread of the generator's own process, which is confined to the generator's cores.
+func spinning(busy, every time.Duration) (stop func()) {
+	if busy == 0 {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		runtime.LockOSThread()
+		rest := time.NewTicker(every)
+		defer rest.Stop()
+		for {
+			for until := clock.Mono() + int64(busy); clock.Mono() < until; {
+			}
+			select {
+			case <-over:
+				return
+			case <-rest.C:
+			}
+		}
+	})
+	return func() {
+		close(over)
+		done.Wait()
+	}
+}

@@ -1,0 +1,99 @@
+package selftest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/load"
+	"prony/record/metric"
+	"prony/record"
+)
+
+// answersOf is a load of so many answers, all of which took as long.
+func answersOf(t *testing.T, took time.Duration) *measured {
+	t.Helper()
+	h := hdrhistogram.New(1, 1<<40, 3)
+	if err := h.RecordValues(int64(took), 4000); err != nil {
+		t.Fatal(err)
+	}
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &measured{Result: &load.Result{Load: result.Load{Model: result.Open}}}
+	m.Load.ResponseTime = result.Dist{Count: 4000, P99Ns: int64(took), HDR: string(text)}
+	return m
+}
+
+// What has moved a number by more than it is uncertain by itself must be doubted, and what has not
+// may be, where something was done.
+func TestDoubted(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		took    time.Duration
+		doubted bool
+		fault   bool
+		want    bool
+	}{
+		{"nothing was done", 10 * ms, false, false, true},
+		{"a false alarm", 10 * ms, true, false, false},
+		{"too little to matter", 10 * ms, false, true, true},
+		{"doubted all the same", 10 * ms, true, true, true},
+		{"missed", 12 * ms, false, true, false},
+		{"missed, and nothing was done", 12 * ms, false, false, false},
+		{"found", 12 * ms, true, true, true},
+	} {
+		has := 0.0
+		if c.doubted {
+			has = 1
+		}
+		lines := held(answersOf(t, c.took), "p99", int64(10*ms), c.fault, has)
+		if got := lines[0].OK && lines[1].OK; got != c.want {
+			t.Errorf("%s: %v, want %v: %+v", c.name, got, c.want, lines)
+		}
+	}
+}
+
+// A doubt about another number is none, and one that nobody can bound is one about all.
+func TestDoubts(t *testing.T) {
+	check := func(want bool, grade string, moves ...result.Move) {
+		t.Helper()
+		v := result.Verdict{Findings: []result.Finding{{Grade: grade, Moves: moves}}}
+		if got := doubts(v, "p99"); got != want {
+			t.Errorf("%s %v: %v", grade, moves, got)
+		}
+	}
+	check(false, result.Valid, result.Move{Number: "p99", By: 1})
+	check(true, result.Suspect, result.Move{Number: "p99", By: 1})
+	check(false, result.Suspect, result.Move{Number: metric.Throughput, By: 1})
+	check(true, result.Suspect)
+	check(true, result.Invalid)
+}
+
+// A minute, as promised; each fault from none on, under a name of its own.
+func TestVerdictsTakeAMinute(t *testing.T) {
+	var sum time.Duration
+	names := map[string]bool{}
+	for _, c := range append(Verdicts(), Cases()...) {
+		if names[c.Name] {
+			t.Errorf("two cases are called %q", c.Name)
+		}
+		names[c.Name] = true
+	}
+	for _, c := range Verdicts() {
+		sum += c.Spec.Lead + c.Spec.Window
+	}
+	if sum > 60*time.Second {
+		t.Errorf("the loads take %v", sum)
+	}
+}
+
+// Somebody is there for as long as it is said, and then gone.
+func TestSpinning(t *testing.T) {
+	spinning(0, ms)()
+	stop := spinning(ms, 2*ms)
+	time.Sleep(5 * ms)
+	stop()
+}

@@ -1,0 +1,209 @@
+package driver
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/load"
+	"prony/load/template"
+	"prony/load/pace"
+	"prony/record"
+)
+
+// cannot says what in the load is beyond the tool. Nothing is left out silently.
+func (t *tool) cannot(s *load.Spec) error {
+	can := &t.can
+	rate := 0.0
+	if s.Model == result.Open && len(s.Schedule.Rate.Pieces) > 0 {
+		rate = s.Schedule.Rate.Pieces[0].From
+	}
+	shaped := s.Model == result.Open && !s.Schedule.Rate.IsFlat() ||
+		s.Users != nil && !s.Users.Number.IsFlat()
+	poisson := s.Schedule.Arrivals == pace.Poisson
+	open := s.Model == result.Open
+	for _, c := range []struct {
+		want bool
+		have bool
+		why  string
+	}{
+		{open, can.open || can.poisson, "it has no open model; use wrk2, k6, oha or prony"},
+		{!open, can.closed, "it has no closed model, only a rate; use wrk, or give a rate"},
+		{open && poisson, can.poisson,
+			"it cannot draw Poisson arrivals; use arrivals constant, or prony"},
+		{open && s.Schedule.Arrivals == pace.Replay, false, "it cannot replay a trace; use prony"},
+		{open && !poisson && s.Schedule.Arrivals != pace.Constant, false,
+			"it has no " + s.Schedule.Arrivals + " arrivals; use prony"},
+		{shaped, can.shaped, "its rate cannot change over time; use k6 or prony"},
+		{shaped && s.Lead > 0, false,
+			"a lead would have to be part of the shape; set lead to 0 and give the shape one"},
+		{open && can.whole && !shaped, rate == float64(int64(rate)),
+			"it takes whole rates only"},
+		{s.Users != nil, can.users, "it has no virtual users; use k6 or prony"},
+		{s.Requests > 0, can.counts, "it cannot end after a number of requests"},
+		{s.Churn > 1, false, "it cannot renew a connection after some answers; use churn 1"},
+		{s.Churn == 1, can.renew,
+			"it cannot renew a connection for each request; use hey or prony"},
+		{s.Slow.Clients > 0, false, "it has no slow clients; use prony"},
+		{s.Trace.Share > 0, false, "it cannot send trace ids; use prony"},
+		{s.Pacing == load.Precise, false, "it paces as it does; leave pacing out"},
+		{s.Watch != nil || s.Live != nil, false, "it cannot be watched while it runs"},
+		{s.Describe.Protocol != "", false, "it is driven over plain HTTP/1.1 only; use prony"},
+		{s.Scenario.Flow, false, "it has no flows; use prony"},
+		{len(s.Scenario.Setup)+len(s.Scenario.Rows) > 0 || s.Scenario.Cookies, false,
+			"it has no setup, data and cookies; use prony"},
+		{len(s.Scenario.Requests) > 1, can.mix, "it has one kind of request; use wrk, k6 or prony"},
+		{s.Scenario.Zipf > 0, false, "it has no Zipf keys; use prony"},
+		{s.Scenario.KeyHi > keyMax, !can.keys, "its keys end at 2^53"},
+	} {
+		if c.want && !c.have {
+			return fmt.Errorf("%s cannot do that: %s", t.name, c.why)
+		}
+	}
+	return t.cannotSend(s)
+}
+
+// keyMax is up to where Lua's and JavaScript's only kind of number is exact.
+const keyMax = 1 << 53
+
+// cannotSend says which request or which check is beyond the tool.
+func (t *tool) cannotSend(s *load.Spec) error {
+	for _, r := range s.Scenario.Requests {
+		name := r.Method + " " + r.Path
+		switch {
+		case len(r.Checks) > 0 || len(r.Extract) > 0:
+			return fmt.Errorf("%s cannot look into answers to %s; use prony", t.name, name)
+		case t.can.methods != nil && !slices.Contains(t.can.methods, r.Method):
+			return fmt.Errorf("%s cannot send %s; it knows %s", t.name, name,
+				strings.Join(t.can.methods, ", "))
+		case t.can.waits && r.Method == http.MethodHead:
+			return fmt.Errorf("%s waits for a body after the answer to %s, and none comes; use "+
+				"prony", t.name, name)
+		case t.can.checks == "class" && r.Status >= 400:
+			return fmt.Errorf("%s takes status %d for an error; %s wants it", t.name, r.Status,
+				name)
+		}
+	}
+	if len(s.Scenario.Requests) == 0 {
+		return fmt.Errorf("the scenario has no requests")
+	}
+	return nil
+}
+
+// texts is a text cut at the places of {key}.
+type texts []string
+
+// fixed is the text of one without a key.
+func (t texts) fixed() bool { return len(t) == 1 }
+
+func (t texts) String() string { return strings.Join(t, "{key}") }
+
+// request is one kind of request, ready to be written in a tool's own language.
+type request struct {
+	Method  string `json:"method"`
+	Path    texts  `json:"path"`
+	Headers []head `json:"headers"`
+	Body    texts  `json:"body"`
+	Weight  int    `json:"weight"`
+	Status  int    `json:"status"`
+}
+
+type head struct {
+	Name  string `json:"name"`
+	Value texts  `json:"value"`
+}
+
+func (r *request) fixed() bool {
+	for _, h := range r.Headers {
+		if !h.Value.fixed() {
+			return false
+		}
+	}
+	return r.Path.fixed() && r.Body.fixed()
+}
+
+// requests reads the scenario's texts. A tool that draws no keys gets none.
+func requests(s *load.Spec, keys bool) ([]request, error) {
+	var out []request
+	for _, r := range s.Scenario.Requests {
+		to := request{Method: r.Method, Weight: max(r.Weight, 1),
+			Status: cmp.Or(r.Status, http.StatusOK), Headers: []head{}}
+		var err error
+		cut := func(t string) (out texts) {
+			if err == nil {
+				out, err = split(t)
+			}
+			return out
+		}
+		to.Path, to.Body = cut(r.Path), cut(r.Body)
+		for _, h := range r.Headers {
+			to.Headers = append(to.Headers, head{h.Name, cut(h.Value)})
+		}
+		if r.Body != "" {
+			kind := texts{cmp.Or(r.Type, "text/plain")}
+			to.Headers = append(to.Headers, head{"Content-Type", kind})
+		}
+		if s.Host != "" && s.Host != s.Address.String() {
+			to.Headers = append(to.Headers, head{"Host", texts{s.Host}})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
+		}
+		if !keys && !to.fixed() {
+			return nil, fmt.Errorf("it cannot draw {key} in %s %s; use wrk, k6, jmeter or prony",
+				r.Method, r.Path)
+		}
+		out = append(out, to)
+	}
+	return out, nil
+}
+
+// Renderings that find the keys of a text, and a key that no text holds by chance.
+const (
+	renderings = 32
+	mark       = 18446744073709551557
+)
+
+// split cuts a text at its keys. Package text alone knows what a placeholder is, so it is asked:
+// what differs from request to request, though the key is the same, is something else than a key.
+func split(s string) (texts, error) {
+	t, err := text.Parse(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	if names := t.Environment(); len(names) > 0 {
+		return nil, fmt.Errorf("${%s} would have to stand in a file or a command line; use prony",
+			names[0])
+	}
+	if lab := t.Lab(); lab != "" {
+		return nil, fmt.Errorf("%s is known to prony alone; use prony", lab)
+	}
+	first := t.Append(nil, &text.Values{Key: mark})
+	for k := range uint64(renderings) {
+		v := text.Values{Seed: k * 0x9e3779b97f4a7c15, K: k, Key: mark}
+		if !bytes.Equal(first, t.Append(nil, &v)) {
+			return nil, fmt.Errorf("only {key} can be drawn by another tool; use prony")
+		}
+	}
+	return strings.Split(string(first), strconv.FormatUint(mark, 10)), nil
+}
+
+// url is where the tool sends a request: the address itself; the host's name is a header.
+func (j *job) url(r *request) string {
+	return "http://" + j.spec.Address.String() + r.Path.String()
+}
+
+// perS is the flat rate that was asked for; 0 for a closed load.
+func (j *job) perS() float64 {
+	if j.spec.Model != result.Open {
+		return 0
+	}
+	return j.spec.Schedule.Rate.At(0)
+}
+
+// seconds prints a length as tools in C read it.
+func seconds(ns int64) string { return strconv.FormatInt((ns+1e9-1)/1e9, 10) }

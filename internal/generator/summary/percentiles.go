@@ -1,0 +1,298 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+	"prony/internal/analysis/verdict"
+)
+
+// confidence of all intervals here.
+const confidence = 0.95
+
+// proseWidth is where a sentence beside the names wraps.
+const proseWidth = 85
+
+// longer is the flag that gives a load more answers.
+const longer = "--duration"
+
+// Percentile is one with its interval, as JSON has it: docs/formats/load-json.md.
+type Percentile struct {
+	Of          string   `json:"of"`   // the distribution's field in the load
+	Name        string   `json:"name"` // "p99"
+	Quantile    float64  `json:"quantile"`
+	Ns          *float64 `json:"ns"` // null where it is withheld
+	LoNs        *float64 `json:"loNs"`
+	HiNs        *float64 `json:"hiNs"`
+	Confidence  float64  `json:"confidence"`
+	Answers     int64    `json:"answers"`
+	Independent int64    `json:"independent"` // that these are worth
+	Assumption  string   `json:"assumption"`  // "nothing", or "independence" where it is unknown
+	Withheld    string   `json:"withheld,omitempty"`
+}
+
+// percentiles are those of a load that may be quoted, or why they may not.
+func percentiles(r Report) []Percentile {
+	l, out := r.Load, []Percentile{}
+	above := verdict.Withheld(r.Verdict, l.Name)
+	for _, c := range []column{
+		{"responseTime", &l.ResponseTime, true}, {"serviceTime", &l.ServiceTime, true},
+		{"firstByte", &l.FirstByte, true}, {"flowTime", &l.FlowTime, true},
+	} {
+		if c.dist.Count == 0 {
+			continue
+		}
+		for _, p := range c.percentiles(l) {
+			share, seen := l.Memory.Worth()
+			q := Percentile{
+				Of: c.name, Name: p.Name, Quantile: p.Q, Confidence: confidence,
+				Answers: c.dist.Count, Independent: int64(share * float64(c.dist.Count)),
+				Assumption: "nothing", Withheld: p.Refusal(longer, l.WindowNs),
+			}
+			if !seen {
+				q.Assumption = "independence"
+			}
+			if above != nil {
+				q.Withheld = above.Rule + ": " + above.Observed + "; " + above.Hint
+			}
+			if q.Withheld == "" {
+				q.Ns, q.LoNs, q.HiNs = print.Finite(p.Ns), print.Finite(p.Lo), print.Finite(p.Hi)
+			}
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// column is a distribution with its name. Of what the load's users wait for, percentiles carry
+// intervals; the generator's own lateness is a warning light, for which a number does.
+type column struct {
+	name     string
+	dist     *result.Dist
+	interval bool
+}
+
+// latency prints the distributions side by side. Where a request is due when its connection is
+// free, response and service time are one, and there is no lag.
+func (p *page) latency(l *result.Load) {
+	columns := []column{{"service", &l.ServiceTime, true}}
+	if l.Model == result.Open || l.Lag.Count > 0 {
+		columns = []column{{"response", &l.ResponseTime, true}, {"service", &l.ServiceTime, true},
+			{"lag", &l.Lag, false}}
+	}
+	if l.FlowTime.Count > 0 {
+		columns = append(columns, column{"flow", &l.FlowTime, true})
+	}
+	names := []string{"latency"}
+	for _, q := range table.Percentiles(l, &l.ResponseTime, confidence) {
+		names = append(names, q.Name)
+	}
+	blocks := [][]string{append(names, "max", "mean", "count")}
+	var asks refusals
+	for _, c := range columns {
+		blocks = append(blocks, c.lines(l, &asks))
+	}
+	grid := make([][]string, len(blocks[0]))
+	for i := range grid {
+		for _, b := range blocks {
+			grid[i] = append(grid[i], b[i])
+		}
+	}
+	p.grid(grid)
+	p.worth(l, columns)
+	for _, text := range asks.texts(columns) {
+		p.row("", "%s", text)
+	}
+	if l.Model == result.Closed {
+		p.row("", "a closed load waits for the server: this is no user's waiting time")
+	}
+}
+
+// percentiles of what is no answer's have nothing to do with what answers are worth.
+func (c column) percentiles(l *result.Load) []table.Percentile {
+	if !c.interval {
+		return table.PercentilesOf(c.dist, 1, confidence)
+	}
+	return table.Percentiles(l, c.dist, confidence)
+}
+
+// lines are a column from its heading to its count, all equally wide, numbers under numbers.
+func (c column) lines(l *result.Load, asks *refusals) []string {
+	cells := []cell{{number: c.name}}
+	for _, q := range c.percentiles(l) {
+		x := cellOf(q)
+		if !c.interval {
+			x.interval = ""
+		} else if q.Refused() && c.dist.Count > 0 {
+			asks.add(q, c.name, q.Refusal(longer, l.WindowNs))
+		}
+		cells = append(cells, x)
+	}
+	most, mean := unit.Absent, unit.Absent
+	if c.dist.Count > 0 {
+		most, mean = unit.KnownDuration(c.dist.MaxNs), unit.KnownDuration(c.dist.MeanNs)
+	}
+	return beside(append(cells, cell{number: most}, cell{number: mean},
+		cell{number: unit.Count(c.dist.Count)}))
+}
+
+// cell is a percentile and its interval in words; a dash where it is refused.
+type cell struct{ number, interval string }
+
+func cellOf(q table.Percentile) cell {
+	switch {
+	case q.Refused() || math.IsNaN(q.Ns):
+		return cell{unit.Absent, ""}
+	case !q.HasInterval():
+		return cell{unit.KnownDuration(q.Ns), ""}
+	}
+	return cell{unit.KnownDuration(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)}
+}
+
+// beside sets numbers flush right and what follows them flush left, all to one width.
+func beside(cells []cell) []string {
+	var numbers, ends []string
+	for _, c := range cells {
+		numbers, ends = append(numbers, c.number), append(ends, c.interval)
+	}
+	out, tails := print.PadAll(numbers, print.Right), print.PadAll(ends, print.Left)
+	for i := range out {
+		if tails[i] != "" {
+			out[i] += " " + tails[i]
+		}
+	}
+	return out
+}
+
+// nameWidth is the least that the first column of a grid has, that of the names beside sentences.
+const nameWidth = 12
+
+func (p *page) grid(rows [][]string) {
+	rows[0][0] = print.Pad(rows[0][0], nameWidth, print.Left)
+	p.WriteString(print.Grid("  ", rows, print.Left, print.Right))
+}
+
+// worth says what the intervals are of, where there is one.
+func (p *page) worth(l *result.Load, columns []column) {
+	some := false
+	for _, c := range columns {
+		for _, q := range c.percentiles(l) {
+			some = some || c.interval && q.HasInterval()
+		}
+	}
+	if !some {
+		return
+	}
+	text := "[95 % intervals] of this window"
+	switch share, seen := l.Memory.Worth(); {
+	case !seen:
+		text += "; they assume that answers are independent"
+	case share < 1:
+		n := l.ResponseTime.Count
+		text += fmt.Sprintf("; its %s answers are worth %s independent ones", unit.Count(n),
+			unit.Count(int64(share*float64(n))))
+	}
+	p.row("", "%s", text)
+}
+
+// refusals are what percentiles without an interval would take, one a percentile: what the column
+// with the fewest answers would take is enough for the others.
+type refusals []refusal
+
+type refusal struct {
+	table.Percentile
+	why     string
+	columns []string
+}
+
+func (r *refusals) add(q table.Percentile, column, why string) {
+	for i := range *r {
+		a := &(*r)[i]
+		if a.Name != q.Name {
+			continue
+		}
+		a.columns = append(a.columns, column)
+		if q.Had < a.Had {
+			a.Percentile, a.why = q, why
+		}
+		return
+	}
+	*r = append(*r, refusal{q, why, []string{column}})
+}
+
+// texts name the columns where it is not all that have intervals.
+func (r refusals) texts(columns []column) []string {
+	all := 0
+	for _, c := range columns {
+		if c.interval && c.dist.Count > 0 {
+			all++
+		}
+	}
+	var out []string
+	for _, a := range r {
+		of := ""
+		if len(a.columns) < all {
+			of = " of " + strings.Join(a.columns, " and ")
+		}
+		text := a.Name + of + " " + a.why
+		if head, hint, found := strings.Cut(text, " ("); found && len(text) > proseWidth {
+			out, text = append(out, head), "("+hint
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// dist prints a distribution in a line, if there is one: its middle, and the furthest percentile
+// that it has the answers for.
+func (p *page) dist(name string, d *result.Dist, share float64) {
+	if d.Count == 0 {
+		return
+	}
+	var words []string
+	qs := table.PercentilesOf(d, share, confidence)
+	tail := qs[2]
+	if tail.Refused() {
+		tail = qs[1]
+	}
+	for _, q := range []table.Percentile{qs[0], tail} {
+		if q.Refused() {
+			continue
+		}
+		c := cellOf(q)
+		words = append(words, strings.TrimSpace(q.Name+" "+c.number+" "+c.interval))
+	}
+	words = append(words, "max "+unit.KnownDuration(d.MaxNs))
+	p.row(name, "%s of %s", strings.Join(words, ", "), unit.Count(d.Count))
+}
+
+// routes prints a row for each kind of request or step of a flow.
+func (p *page) routes(l *result.Load, withheld bool) {
+	grid := [][]string{{"route", "sent", "answered", "failed", "p50", "p99", "max"}}
+	p50, p99 := []cell{{number: "p50"}}, []cell{{number: "p99"}}
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		middle, tail, most := cell{number: unit.Absent}, cell{number: unit.Absent}, unit.Absent
+		if !withheld {
+			qs := table.Percentiles(l, &r.ResponseTime, confidence)
+			middle, tail = cellOf(qs[0]), cellOf(qs[2])
+			if qs[2].Needs > 0 {
+				tail.interval = fmt.Sprintf("(needs n ≥ %s)", unit.Count(qs[2].Needs))
+			}
+			most = unit.KnownDuration(r.ResponseTime.MaxNs)
+		}
+		p50, p99 = append(p50, middle), append(p99, tail)
+		grid = append(grid, []string{r.Name, unit.Count(r.Sent), unit.Count(r.Answered),
+			unit.Count(r.Failed), "", "", most})
+	}
+	middles, tails := beside(p50), beside(p99)
+	for i, row := range grid {
+		row[4], row[5] = middles[i], tails[i]
+	}
+	p.grid(grid)
+}

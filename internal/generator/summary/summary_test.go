@@ -1,0 +1,401 @@
+package summary
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/load"
+	"prony/record"
+	"prony/internal/dev/schema"
+)
+
+var update = flag.Bool("update", false, "bless what is printed as testdata")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is\n%s\nwant\n%s\n(bless with -update)", file, got, want)
+	}
+}
+
+// hist holds n values from lo on, each a hundredth of lo above the one before.
+func hist(n int64, lo int64) *hdrhistogram.Histogram {
+	h := hdrhistogram.New(1, 1<<40, 3)
+	for i := range n {
+		if err := h.RecordValue(lo + i%1000*lo/100); err != nil {
+			panic("a test's value is out of range: " + err.Error())
+		}
+	}
+	return h
+}
+
+func dist(n, lo int64) result.Dist {
+	if n == 0 {
+		return result.Dist{}
+	}
+	h := hist(n, lo)
+	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic("a test's histogram has no code: " + err.Error())
+	}
+	return result.Dist{
+		Count: n, MinNs: h.Min(), MeanNs: h.Mean(), MaxNs: h.Max(), P50Ns: h.ValueAtQuantile(50),
+		P90Ns: h.ValueAtQuantile(90), P99Ns: h.ValueAtQuantile(99),
+		P999Ns: h.ValueAtQuantile(99.9), HDR: string(b),
+	}
+}
+
+// open is a load at 5,000/s for 2 s: 10,000 requests, two of which fail.
+func open() *result.Load {
+	return &result.Load{
+		Name: "load", Model: result.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
+		RatePerS: 5000, Seed: 1, TraceHash: "bf66f99f16deb680", WindowNs: 2e9, LeadNs: 5e8,
+		DrainNs: 5e9, Scheduled: 10_000, Sent: 9_999, Done: 9_990, Answered: 9_998,
+		BytesIn: 3_000_000, BytesOut: 800_000, ThroughputPerS: 4995,
+		Errors: result.Errors{Timeout: 1, Status: 1, Example: "GET /hello: status 503, want 200"},
+		Waited: 12, InFlightMean: 5.69, Reconnects: 1,
+		ResponseTime: dist(9_999, 200e3), ServiceTime: dist(9_999, 190e3),
+		FirstByte: dist(9_999, 180e3), Lag: dist(10_000, 4e3), OwnLag: dist(10_000, 3e3),
+		ConnectTime: dist(65, 40e3),
+		Series: result.Series{
+			IntervalNs: 500e6, Scheduled: []int64{2500, 2490, 2510, 2500},
+			Sent: []int64{2500, 2490, 2510, 2499}, Done: []int64{2498, 0, 4990, 2502},
+			Failed: []int64{0, 0, 2, 0}, P50Ns: []int64{1e6, 0, 5e8, 1e6},
+			P99Ns: []int64{2e6, 0, 9e8, 2e6}, MaxNs: []int64{3e6, 0, 1e9, 3e6},
+		},
+		Generator: result.Gen{
+			Engine: "epoll", EngineReason: "io_uring is not permitted here",
+			Pacing: "frugal: timerfd, absolute", CPUNs: 37e6, CPUPerRequestNs: 3700,
+			CPUShare: 0.0185, Priority: "other nice 0",
+		},
+	}
+}
+
+func closed() *result.Load {
+	l := open()
+	l.Model, l.Arrivals, l.RatePerS, l.TraceHash, l.Waited = result.Closed, "", 0, "", 0
+	l.ResponseTime, l.Lag, l.OwnLag = l.ServiceTime, result.Dist{}, result.Dist{}
+	l.Errors, l.Sent, l.Answered, l.Reconnects = result.Errors{}, 10_000, 10_000, 0
+	return l
+}
+
+// of is the report of a load, with these findings, the worst of which comes first.
+func of(l *result.Load, findings ...result.Finding) Report {
+	v := result.Verdict{Grade: result.Valid, Findings: findings}
+	if len(findings) > 0 {
+		v.Grade = findings[0].Grade
+	}
+	return Report{
+		Target: "http://127.0.0.1:8080/hello", Load: l, Verdict: v,
+		Command: []string{"prony", "load", "http://127.0.0.1:8080/hello?a=1&b=it's", "--seed", "1"},
+	}
+}
+
+var (
+	wrong = result.Finding{Rule: "errors", Load: "load", Grade: result.Suspect,
+		Observed: "2 of 10000 went wrong (GET /hello: status 503, want 200)", Limit: "none",
+		Hint: "read the service's log"}
+	tooMuch = result.Finding{Rule: "capacity", Load: "load", Grade: result.Invalid,
+		Observed: "backlog grows by 812.3/s", Limit: "50.0/s",
+		Hint: "above capacity, latency says only how long the test was: lower the rate"}
+)
+
+func textOf(t *testing.T, r Report, o Options) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Text(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(b.String(), "\n") {
+		if w := utf8.RuneCountInString(line); w > 100 && !strings.HasPrefix(line, "  errors:") {
+			t.Errorf("line %d is %d columns wide: %s", i+1, w, line)
+		}
+	}
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	golden(t, "open.txt", textOf(t, of(open(), wrong), Options{}))
+	golden(t, "closed.txt", textOf(t, of(closed()), Options{}))
+	golden(t, "remark.txt", textOf(t, of(closed(), result.Finding{Rule: "delayed ack", Load: "load",
+		Grade: result.Valid, Observed: "half of them late", Hint: "write once", Remark: true},
+		result.Finding{Rule: "timer", Grade: result.Valid}), Options{}))
+	golden(t, "spectrum.txt", textOf(t, of(closed()), Options{Spectrum: true}))
+
+	users := closed()
+	users.Users, users.Think, users.Lag = "ramp 0..700 in 1m", "exponential 1s", open().Lag
+	users.ResponseTime = open().ResponseTime
+	golden(t, "users.txt", textOf(t, of(users), Options{}))
+
+	few := open()
+	few.ResponseTime, few.ServiceTime, few.Lag = dist(380, 200e3), dist(381, 190e3), dist(7, 4e3)
+	few.FirstByte, few.ConnectTime = dist(30, 1e3), result.Dist{}
+	golden(t, "few.txt", textOf(t, of(few, wrong), Options{}))
+
+	none := open()
+	none.ResponseTime, none.ServiceTime, none.FirstByte = dist(0, 0), dist(0, 0), dist(0, 0)
+	none.Done, none.Answered, none.ThroughputPerS = 0, 0, 0
+	none.Errors = result.Errors{Connect: 3, Read: 10_000, Example: "GET /: reset by peer"}
+	golden(t, "none.txt", textOf(t, of(none, wrong), Options{Spectrum: true}))
+
+	cut := of(open())
+	cut.Ran = 1234567 * time.Microsecond
+	cut.Load.WindowNs, cut.Load.Censored = int64(cut.Ran), 3
+	cut.Verdict = CutShort(result.Verdict{Grade: result.Valid}, "load", cut.Ran, 2*time.Second)
+	golden(t, "cut.txt", textOf(t, cut, Options{}))
+}
+
+// everything is a flow over TLS with slow clients beside it, in a shape.
+func everything() *result.Load {
+	l := open()
+	l.Protocol, l.Shape, l.RateOf = "HTTP/2 over TLS", "ramp 0..10k/s in 2 s", "50% of peak"
+	l.Churn, l.Streams = 100, 8
+	l.FlowTime, l.TLSTime = dist(3_333, 900e3), dist(65, 800e3)
+	l.Slow = result.Slow{Clients: 10_000, Opened: 9_990, Dropped: 5, FirstNs: 4.2e9}
+	l.Routes = []result.Route{
+		{Name: "create owner", Sent: 3334, Answered: 3334, ResponseTime: dist(3334, 200e3)},
+		{Name: "update owner", Sent: 3333, Answered: 3331, Failed: 2,
+			ResponseTime: dist(300, 200e3)},
+		{Name: "GET /never", ResponseTime: dist(0, 0)},
+	}
+	return l
+}
+
+func TestTextOfEverything(t *testing.T) {
+	golden(t, "everything.txt", textOf(t, of(everything(), wrong), Options{}))
+}
+
+// Above capacity there is no latency, in no form: the backlog's growth stands in its place.
+// Who offered a load together is listed, those first with whom something is wrong.
+func TestTextOfGenerators(t *testing.T) {
+	l := open()
+	for i := range 10 {
+		l.Generators = append(l.Generators, result.Generator{Index: i, Name: fmt.Sprint("host/", i),
+			Sent: 1000, LagMaxNs: 40e3, CPUShare: 0.2, Clock: result.Clock{WallNs: int64(i) * 5e8,
+				OffsetNs: 7e9, ErrorNs: 20e3, DriftNs: -30e3, DriftErrorNs: 5e3}})
+	}
+	l.Generators[9].Fault = "is gone 3.2 s after the beginning"
+	l.Generators[7].Findings = []result.Finding{{Rule: "lag", Grade: result.Suspect}}
+	golden(t, "generators.txt", textOf(t, of(l), Options{}))
+}
+
+func TestLatencyIsWithheldAboveCapacity(t *testing.T) {
+	text := textOf(t, of(everything(), tooMuch, wrong), Options{Spectrum: true})
+	golden(t, "capacity.txt", text)
+	var kept []string
+	for line := range strings.Lines(text) {
+		// Handshakes wait in no queue of requests; the routes' head stands over dashes.
+		if !strings.HasPrefix(line, "  connect ") && !strings.HasPrefix(line, "  TLS ") &&
+			!strings.HasPrefix(line, "  route ") {
+			kept = append(kept, line)
+		}
+	}
+	for _, words := range []string{"p50", "p90", "p99", "max", "mean", "ercentile"} {
+		if strings.Contains(strings.Join(kept, ""), words) {
+			t.Errorf("there is a %s in\n%s", words, text)
+		}
+	}
+	// Another load's capacity is not this one's.
+	other := tooMuch
+	other.Load = "half"
+	if text := textOf(t, of(open(), other), Options{}); strings.Contains(text, "withheld") {
+		t.Errorf("latency is withheld though another load was too high:\n%s", text)
+	}
+}
+
+func TestModel(t *testing.T) {
+	check := func(l result.Load, want string) {
+		t.Helper()
+		if got := Model(&l); got != want {
+			t.Errorf("%+v is %q, want %q", l, got, want)
+		}
+	}
+	check(result.Load{Model: result.Closed, Connections: 1}, "closed, 1 connection")
+	check(result.Load{Model: result.Closed, Connections: 1000, Users: "0..1000 in 30 s",
+		Think: "exponential 1 s"}, "closed, users 0..1000 in 30 s, think exponential 1 s, "+
+		"1,000 connections")
+	check(result.Load{Model: result.Open, Arrivals: "replay", RatePerS: 0.5, Connections: 2,
+		Churn: 1}, "open, replay at 0.50/s, 2 connections renewed every 1 answer")
+	check(result.Load{Driver: "wrk 4.1.0", Model: result.Closed, Connections: 8},
+		"wrk 4.1.0, closed, 8 connections")
+}
+
+func TestCutShort(t *testing.T) {
+	check := func(grade string, also ...result.Finding) {
+		t.Helper()
+		before := result.Verdict{Grade: grade, Findings: also}
+		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second)
+		findings := append([]result.Finding{{Rule: "whole", Load: "load", Grade: result.Invalid,
+			Observed: "ended after 1.5s of the window", Limit: "10s",
+			Hint: "let it run to its end"}}, also...)
+		if v.Grade != result.Invalid || !reflect.DeepEqual(v.Findings, findings) {
+			t.Errorf("%s became %+v, want INVALID with %+v", grade, v, findings)
+		}
+	}
+	check(result.Valid)
+	check(result.Suspect, wrong)
+	check(result.Invalid, wrong, tooMuch)
+}
+
+func TestJSON(t *testing.T) {
+	r := of(everything(), wrong)
+	var b bytes.Buffer
+	if err := JSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	schema.Valid(t, "load", b.Bytes())
+	var got struct {
+		Load        result.Load
+		Verdict     result.Verdict
+		Percentiles []Percentile
+	}
+	d := json.NewDecoder(&b)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Load, *r.Load) || !reflect.DeepEqual(got.Verdict, r.Verdict) {
+		t.Errorf("what comes back is\n%+v, want\n%+v, %+v", got, *r.Load, r.Verdict)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	check := func(name string, l *result.Load, want string, intervals ...load.Interval) {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := CSV(&b, l, intervals); err != nil {
+				t.Fatal(err)
+			}
+			head := "offset_ns,length_ns,scheduled,sent,done,failed,p50_ns,p99_ns,max_ns," +
+				"p50_lo_ns,p50_hi_ns,p99_lo_ns,p99_hi_ns\n"
+			if got := b.String(); got != head+want {
+				t.Errorf("it is\n%s, want\n%s", got, head+want)
+			}
+			if _, err := csv.NewReader(&b).ReadAll(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// 100 values: p50 has the ranks 50 -+ 1.96 * 5, 40 and 60; for a p99 they are too few.
+	flat := hdrhistogram.New(1, 1<<40, 3)
+	for ns := range int64(100) {
+		if err := flat.RecordValue(1 + ns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("open", open(), `0,500000000,2500,2500,2498,0,1000000,2000000,3000000,,,,
+500000000,500000000,2490,2490,0,0,,,,,,,
+1000000000,500000000,2510,2510,4990,2,500000000,900000000,1000000000,40,60,,
+1500000000,500000000,2500,2499,2502,0,1000000,2000000,3000000,,,,
+`, load.Interval{Offset: time.Second, Length: time.Second / 2, Response: flat})
+	short := closed() // three intervals, the last of 0.3 s, and nothing scheduled
+	short.WindowNs, short.Series.Scheduled = 13e8, nil
+	short.Series.Done = short.Series.Done[:3]
+	check("closed and short", short, `0,500000000,,2500,2498,0,1000000,2000000,3000000,,,,
+500000000,500000000,,2490,0,0,,,,,,,
+1000000000,300000000,,2510,4990,2,500000000,900000000,1000000000,,,,
+`)
+	check("nothing", &result.Load{}, "")
+}
+
+// What is in the log comes back from the library's own reader, and twice the same.
+func TestHLog(t *testing.T) {
+	intervals := []load.Interval{
+		{Offset: 0, Length: 250 * time.Millisecond, Response: hist(1000, 200e3)},
+		{Offset: 250 * time.Millisecond, Length: 250 * time.Millisecond, Response: hist(0, 0)},
+		{Offset: 500 * time.Millisecond, Length: 100 * time.Millisecond, Response: hist(3, 5e9)},
+	}
+	var first, again bytes.Buffer
+	if err := errors.Join(HLog(&first, HLogTitle("x"), intervals),
+		HLog(&again, HLogTitle("x"), intervals)); err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != again.String() {
+		t.Error("the same intervals make two different logs")
+	}
+	golden(t, "hlog.txt", first.String())
+	r := hdrhistogram.NewHistogramLogReader(&first)
+	for i, iv := range intervals {
+		h, err := r.NextIntervalHistogram()
+		if err != nil || h == nil {
+			t.Fatalf("interval %d is %v, error %v", i, h, err)
+		}
+		from, to := iv.Offset.Milliseconds(), (iv.Offset + iv.Length).Milliseconds()
+		if h.StartTimeMs() != from || h.EndTimeMs() != to {
+			t.Errorf("interval %d is from %d to %d ms, want %d to %d", i, h.StartTimeMs(),
+				h.EndTimeMs(), from, to)
+		}
+		same := slices.Equal(h.Distribution(), iv.Response.Distribution())
+		if h.TotalCount() != iv.Response.TotalCount() || !same {
+			t.Errorf("interval %d has %d values, want %d", i, h.TotalCount(),
+				iv.Response.TotalCount())
+		}
+	}
+	if h, err := r.NextIntervalHistogram(); h != nil || err != nil {
+		t.Errorf("after the last interval there is %v, error %v", h, err)
+	}
+}
+
+// full is a disk without room.
+type full struct{ room int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.room -= len(b); f.room < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(b), nil
+}
+
+func TestWritingFails(t *testing.T) {
+	r := of(open(), wrong)
+	intervals := []load.Interval{{Length: time.Second, Response: hist(10, 1e3)}}
+	for name, write := range map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return Text(w, r, Options{}) },
+		"json": func(w io.Writer) error { return JSON(w, r) },
+		"csv":  func(w io.Writer) error { return CSV(w, r.Load, nil) },
+		"hlog": func(w io.Writer) error { return HLog(w, "x", intervals) },
+	} {
+		var whole bytes.Buffer
+		if err := write(&whole); err != nil {
+			t.Fatal(err)
+		}
+		for _, room := range []int{0, whole.Len() - 1} {
+			if err := write(&full{room}); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("%s with room for %d of %d bytes: error is %v", name, room, whole.Len(),
+					err)
+			}
+		}
+	}
+	broken := open()
+	broken.ResponseTime.HDR = "no histogram"
+	err := Spectrum(io.Discard, broken)
+	if err == nil || !strings.HasPrefix(err.Error(), "write the spectrum: ") {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,279 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/record"
+	"prony/internal/base/cmdlog"
+	"prony/internal/base/units"
+	"prony/internal/analysis/verdict"
+)
+
+// Options of Text.
+type Options struct {
+	Spectrum bool // the percentile spectrum too
+}
+
+// Text writes a load for people.
+func Text(w io.Writer, r Report, o Options) error {
+	p := &page{}
+	l := r.Load
+	if r.Target != "" {
+		p.Line("%s", r.Target)
+	}
+	p.Line("%s", what(l))
+	p.Line("%s, %s, for %v after %v of lead-in", unit.Plural(int64(l.Threads), "thread"),
+		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
+		time.Duration(l.LeadNs))
+	if r.Ran > 0 {
+		p.Line("CUT SHORT after %v of the window: this is of that part, and what was under way "+
+			"is unanswered", r.Ran.Round(time.Millisecond))
+	}
+	p.Line("")
+	withheld := verdict.Withheld(r.Verdict, r.Load.Name)
+	if withheld != nil {
+		p.row("latency", "withheld: %s (limit %s);", withheld.Observed, withheld.Limit)
+		p.row("", "%s", withheld.Hint)
+	} else {
+		p.latency(l)
+	}
+	p.Line("")
+	p.counts(l)
+	p.failures(l)
+	if withheld == nil {
+		share, _ := l.Memory.Worth()
+		p.dist("first byte", &l.FirstByte, share)
+	}
+	p.conditions(l)
+	if len(l.Routes) > 0 {
+		p.Line("")
+		p.routes(l, withheld != nil)
+	}
+	p.verdict(r.Verdict)
+	if len(r.Command) > 0 {
+		p.Line("")
+		p.row("reproduce", "%s", shell.Join(r.Command))
+	}
+	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
+		p.Line("\n  Response time in ms, percentile spectrum:")
+		if err := Spectrum(p, l); err != nil {
+			return err
+		}
+	}
+	return p.To(w)
+}
+
+// Model says in words what was asked for: it needs the fields of a load that are known before it.
+func Model(l *result.Load) string { return what(l) + ", " + connections(l) }
+
+func what(l *result.Load) string {
+	var parts []string
+	if l.Driver != "" {
+		parts = append(parts, l.Driver)
+	}
+	if l.Protocol != "" {
+		parts = append(parts, l.Protocol)
+	}
+	parts = append(parts, l.Model)
+	if l.Model == result.Open {
+		parts = append(parts, arrivals(l))
+	}
+	if l.Users != "" {
+		parts = append(parts, "users "+l.Users)
+	}
+	if l.Think != "" {
+		parts = append(parts, "think "+l.Think)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func connections(l *result.Load) string {
+	text := unit.Plural(int64(l.Connections), "connection")
+	if l.Streams > 1 {
+		text += fmt.Sprintf(" of %d streams", l.Streams)
+	}
+	if l.Churn > 0 {
+		text += " renewed every " + unit.Plural(l.Churn, "answer")
+	}
+	return text
+}
+
+func arrivals(l *result.Load) string {
+	text := l.Arrivals + " at " + unit.Rate(l.RatePerS) + "/s"
+	if l.Shape != "" {
+		text += " on average, " + l.Shape
+	}
+	if l.RateOf != "" {
+		text += " (" + l.RateOf + ")"
+	}
+	return text
+}
+
+// counts prints what was offered and what came of it.
+func (p *page) counts(l *result.Load) {
+	if l.WindowNs > 0 {
+		rate := unit.Rate(l.ThroughputPerS) + " requests/s"
+		if l.Model == result.Open {
+			rate += " of " + unit.Rate(l.RatePerS) + "/s offered"
+		}
+		p.row("throughput", "%s", rate)
+		s := float64(l.WindowNs) / 1e9
+		p.row("transfer", "%s/s in, %s/s out", unit.Bytes(float64(l.BytesIn)/s),
+			unit.Bytes(float64(l.BytesOut)/s))
+	}
+	due := ""
+	if l.Model == result.Open {
+		due = unit.Count(l.Scheduled) + " due, "
+	}
+	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
+		unit.Count(l.Sent), unit.Count(l.Answered),
+		unit.Count(l.Errors.Requests()), unit.Count(l.Censored))
+	if l.Waited > 0 {
+		p.row("", "%s of them found every connection busy", unit.Count(l.Waited))
+	}
+}
+
+func (p *page) failures(l *result.Load) {
+	e := &l.Errors
+	if e.Total() == 0 {
+		return
+	}
+	var kinds []string
+	for _, c := range []struct {
+		name string
+		n    int64
+	}{
+		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
+		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
+	} {
+		if c.n > 0 {
+			kinds = append(kinds, c.name+" "+unit.Count(c.n))
+		}
+	}
+	p.row("errors", "%s", strings.Join(kinds, ", "))
+	if e.Example != "" {
+		p.row("", "first: %s", e.Example)
+	}
+}
+
+// conditions are what the load went through and what it cost.
+func (p *page) conditions(l *result.Load) {
+	p.dist("connect", &l.ConnectTime, 1)
+	p.dist("TLS", &l.TLSTime, 1)
+	if l.TLSResumed > 0 {
+		p.row("", "%s of %s handshakes resumed a session", unit.Count(l.TLSResumed),
+			unit.Count(l.TLSTime.Count))
+	}
+	if l.TLS != "" {
+		p.row("", "%s", l.TLS)
+	}
+	if l.Reconnects > 0 {
+		p.row("reconnects", "%s", unit.Count(l.Reconnects))
+	}
+	if s := &l.Slow; s.Clients > 0 {
+		text := fmt.Sprintf("%s asked for, %s opened, %s dropped by the server",
+			unit.Count(int64(s.Clients)), unit.Count(s.Opened), unit.Count(s.Dropped))
+		if s.Dropped > 0 {
+			text += fmt.Sprintf(", the first after %s", unit.Duration(float64(s.FirstNs)))
+		}
+		p.row("slow clients", "%s", text)
+	}
+	if l.TraceHash != "" {
+		p.row("schedule", "seed %d, hash %s", l.Seed, l.TraceHash)
+	}
+	g := &l.Generator
+	if g.Engine == "" {
+		return
+	}
+	text := g.Engine
+	if g.EngineReason != "" {
+		text += " (" + g.EngineReason + ")"
+	}
+	p.row("generator", "%s", text)
+	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", unit.Duration(g.CPUPerRequestNs),
+		unit.Percent(g.CPUShare))
+	if g.MemoryBytes > 0 {
+		text += ", " + unit.Bytes(float64(g.MemoryBytes))
+	}
+	p.row("", "%s", text)
+	p.row("", "pacing %s", g.Pacing)
+	p.generators(l)
+}
+
+func (p *page) verdict(v result.Verdict) {
+	p.Line("")
+	p.Line("%s", v.Grade)
+	var noted []string
+	for _, f := range v.Findings {
+		if f.Remark {
+			p.Line("  %s: %s\n    %s", f.Rule, f.Observed, f.Hint)
+			continue
+		}
+		if f.Grade == result.Valid {
+			noted = append(noted, f.Rule)
+			continue
+		}
+		p.Line("  %s: %s (%s)\n    %s", f.Rule, f.Observed, f.Against(), f.Hint)
+	}
+	if len(noted) > 0 {
+		p.Line("  noted, too little to move a number: %s", strings.Join(noted, ", "))
+	}
+}
+
+// generatorsShown is how many of those who offered a load together are listed; JSON has all.
+const generatorsShown = 8
+
+// wallTold is how much a wall clock is off before it is told.
+const wallTold = 10 * time.Millisecond
+
+// generators are who offered the load, those with a fault first.
+func (p *page) generators(l *result.Load) {
+	all := slices.Clone(l.Generators)
+	if len(all) == 0 {
+		return
+	}
+	within := int64(0)
+	for i := range all {
+		c := &all[i].Clock
+		within = max(within, c.ErrorNs, max(c.DriftNs, -c.DriftNs)+c.DriftErrorNs)
+	}
+	p.row("generators", "%d, their clocks known within %s", len(all),
+		unit.Duration(float64(within)))
+	slices.SortStableFunc(all, func(a, b result.Generator) int {
+		return cmp.Compare(ailing(&b), ailing(&a))
+	})
+	for i := range all[:min(len(all), generatorsShown)] {
+		g := &all[i]
+		text := fmt.Sprintf("%d  %s: %s sent", g.Index, g.Name, unit.Count(g.Sent))
+		if g.Fault != "" {
+			text += ", " + g.Fault
+		} else {
+			text += fmt.Sprintf(", lag up to %s, %s of CPU", unit.Duration(float64(g.LagMaxNs)),
+				unit.Percent(g.CPUShare))
+		}
+		// Monotonic clocks begin anywhere; where they are is of nobody's interest.
+		if off := time.Duration(g.Clock.WallNs); off.Abs() > wallTold {
+			text += ", wall clock " + off.Round(time.Millisecond).String() + " off"
+		}
+		p.row("", "%s", text)
+	}
+	if n := len(all) - generatorsShown; n > 0 {
+		p.row("", "and %d more; --json has all", n)
+	}
+}
+
+// ailing is how much is wrong.
+func ailing(g *result.Generator) int {
+	switch {
+	case g.Fault != "":
+		return 2
+	case len(g.Findings) > 0:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,250 @@
+package exact
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"prony/load/pace"
+)
+
+// Params are what the kinds can be told. Which of them a kind hears, its Needs say.
+type Params struct {
+	Service time.Duration `json:"service"`
+	Cold    time.Duration `json:"cold"`
+	After   time.Duration `json:"after"`
+	Stall   time.Duration `json:"stall"`
+	Every   time.Duration `json:"every"`
+	N       int64         `json:"n"`
+	Seed    uint64        `json:"seed"`
+}
+
+// Field returns where the parameter of a name is kept: a *time.Duration, an *int64 or a *uint64.
+// Any other name is a programmer's error: it panics.
+func (p *Params) Field(name string) any {
+	field, ok := map[string]any{"service": &p.Service, "cold": &p.Cold, "after": &p.After,
+		"stall": &p.Stall, "every": &p.Every, "n": &p.N, "seed": &p.Seed}[name]
+	if !ok {
+		panic("exact: there is no parameter " + name)
+	}
+	return field
+}
+
+// Need is a parameter that a kind hears.
+type Need struct {
+	Name string
+	Says string // what it is, in words
+	min  int64
+	max  int64 // 0 for none
+}
+
+// Kind is a server that can be asked for by name.
+type Kind struct {
+	Name  string
+	Does  string // what the server does
+	Reads string // what a right generator reads of it
+	Needs []Need
+	Zero  Params // its parameters when nothing is said
+	plan  func(Params) Plan
+}
+
+// Plan makes the kind's plan, with a state of its own.
+func (k Kind) Plan(p Params) (Plan, error) {
+	for _, n := range k.Needs {
+		var value int64
+		switch v := p.Field(n.Name).(type) {
+		case *time.Duration:
+			value = int64(*v)
+		case *int64:
+			value = *v
+		}
+		if value < n.min || n.max > 0 && value > n.max {
+			return nil, fmt.Errorf("truth %s: %s is out of range; %s", k.Name, n.Name, n.bounds())
+		}
+	}
+	if k.Name == "pause" && p.Stall >= p.Every {
+		return nil, fmt.Errorf("truth pause: a freeze of %v in every %v never ends; let stall be "+
+			"less than every", p.Stall, p.Every)
+	}
+	return k.plan(p), nil
+}
+
+func (n Need) bounds() string {
+	switch {
+	case n.max > 0:
+		return fmt.Sprintf("it is from %d to %d", n.min, n.max)
+	case n.min > 0:
+		return "it must be more than 0"
+	}
+	return "it must not be negative"
+}
+
+// Find returns the kind of a name.
+func Find(name string) (Kind, bool) {
+	for _, k := range kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Kinds lists all of them.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+const ms = time.Millisecond
+
+// serviceSalt keeps the draws of service times apart from those of arrivals, which a generator may
+// make from the same seed in the same way: a long gap would always come with a long service.
+const serviceSalt = 0xd1342543de82ef95
+
+// Exponential draws service times of a mean: the n-th is a function of seed and n alone.
+func Exponential(mean time.Duration, seed uint64) func(n int64) time.Duration {
+	return func(n int64) time.Duration {
+		return time.Duration(pace.Exp(seed^serviceSalt, uint64(n)) * float64(mean))
+	}
+}
+
+// What the parameters are, in words.
+const (
+	saysService = "service time"
+	saysAfter   = "from the first request on"
+	saysStall   = "length of a freeze"
+	saysAtOnce  = "requests at once"
+	saysOneIn   = "one request in as many"
+)
+
+// atOnceMax bounds servers of a Cap.
+const atOnceMax = 1 << 16
+
+// dripMax bounds a dripping body.
+const dripMax = 1 << 20
+
+var kinds = []Kind{
+	{
+		Name: "fixed",
+		Does: "answers each request --service after it came, any number at once",
+		Reads: `N connections, closed: N/service requests a second, each of --service. Open, at any
+			rate: --service.`,
+		Needs: []Need{{"service", saysService, 0, 0}},
+		Zero:  Params{Service: 10 * ms},
+		plan:  func(p Params) Plan { return Fixed(p.Service) },
+	}, {
+		Name: "md1",
+		Does: "serves one request at a time, --service each; the others wait in line",
+		Reads: `Closed, N > 1: 1/service requests a second, each of N·service. Open with Poisson
+			arrivals at R (ρ = R·service < 1): a mean of service + ρ·service/(2(1−ρ)). Above
+			1/service: a backlog that grows by R − 1/service, and no latency worth the name.`,
+		Needs: []Need{{"service", saysService, 1, 0}},
+		Zero:  Params{Service: 2 * ms},
+		plan:  func(p Params) Plan { return Cap(1, p.Service) },
+	}, {
+		Name: "mm1",
+		Does: "serves one request at a time, for a random, exponential time of mean --service",
+		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): a mean of m = service/(1−ρ),
+			p50 = 0.693·m, p99 = 4.605·m. One run is a sample of that, and a small one: a thousand
+			busy spells come near.`,
+		Needs: []Need{{"service", "mean service time", 1, 0},
+			{"seed", "of the service times", 0, 0}},
+		Zero: Params{Service: 2 * ms, Seed: 1},
+		plan: func(p Params) Plan { return Queue(Exponential(p.Service, p.Seed)) },
+	}, {
+		Name:  "cap",
+		Does:  "serves --n requests at once, --service each; the others wait in line",
+		Reads: `C ≥ n connections, closed: n/service requests a second, each of C·service/n.`,
+		Needs: []Need{{"service", saysService, 1, 0}, {"n", saysAtOnce, 1, atOnceMax}},
+		Zero:  Params{Service: 10 * ms, N: 4},
+		plan:  func(p Params) Plan { return Cap(p.N, p.Service) },
+	}, {
+		Name: "stall",
+		Does: "freezes for --stall once, --after the first request",
+		Reads: `At a rate R over a window T: stall·R requests are held up, uniform on 0…stall; max =
+			stall, mean = stall²/2T, the share of requests above x is (stall−x)/T. Who reads less
+			waits with the server (coordinated omission).`,
+		Needs: []Need{{"after", saysAfter, 0, 0}, {"stall", saysStall, 0, 0},
+			{"service", saysService, 0, 0}},
+		Zero: Params{After: 3000 * ms, Stall: 1000 * ms},
+		plan: func(p Params) Plan { return Stall(p.After, p.Stall, Fixed(p.Service)) },
+	}, {
+		Name: "pause",
+		Does: "freezes for --stall at the end of each --every",
+		Reads: `At any rate: a share of stall/every of the requests is held up, uniform on 0…stall;
+			max = stall, mean = stall²/(2·every).`,
+		Needs: []Need{{"stall", saysStall, 0, 0}, {"every", "from freeze to freeze", 1, 0},
+			{"service", saysService, 0, 0}},
+		Zero: Params{Stall: 100 * ms, Every: 1000 * ms},
+		plan: func(p Params) Plan { return Pause(p.Every, p.Stall, Fixed(p.Service)) },
+	}, {
+		Name: "warmup",
+		Does: "gets faster, from --cold to --service, in a straight line, until --after",
+		Reads: `t after the first request: cold − (cold−service)·t/after, and --service from then
+			on. A mean over all of it describes no moment.`,
+		Needs: []Need{{"cold", "service time at first", 0, 0},
+			{"service", "service time in the end", 0, 0}, {"after", saysAfter, 1, 0}},
+		Zero: Params{Cold: 50 * ms, Service: 5 * ms, After: 5000 * ms},
+		plan: func(p Params) Plan { return WarmUp(p.Cold, p.Service, p.After) },
+	}, {
+		Name: "wrong",
+		Does: "answers every --n-th request with a wrong body of the right length",
+		Reads: `Of k requests ⌊k/n⌋ are errors, for who compares bodies with "` + Body + `": the
+			wrong one is "` + bad + `".`,
+		Needs: []Need{{"n", saysOneIn, 1, 0}},
+		Zero:  Params{N: 10000},
+		plan:  func(p Params) Plan { return Every(p.N, Wrong, Fixed(0)) },
+	}, {
+		Name:  "reset",
+		Does:  "resets the connection instead of every --n-th answer",
+		Reads: `Of k requests ⌊k/n⌋ are errors, and as many connections are opened anew.`,
+		Needs: []Need{{"n", saysOneIn, 1, 0}},
+		Zero:  Params{N: 1000},
+		plan:  func(p Params) Plan { return Every(p.N, Gone, Fixed(0)) },
+	}, {
+		Name: "silent",
+		Does: "never answers every --n-th request",
+		Reads: `Of k requests ⌊k/n⌋ time out, and count in the latency with at least the timeout:
+			n = 50 makes p99 the timeout.`,
+		Needs: []Need{{"n", saysOneIn, 1, 0}, {"service", saysService, 0, 0}},
+		Zero:  Params{N: 1000},
+		plan:  func(p Params) Plan { return Every(p.N, Silent, Fixed(p.Service)) },
+	}, {
+		Name: "hang",
+		Does: "answers no request any more that comes --after the first one",
+		Reads: `At a rate R over a window T: R·after requests are answered; R·(T−after) are shown as
+			not, with or without a timeout.`,
+		Needs: []Need{{"after", saysAfter, 0, 0}, {"service", saysService, 0, 0}},
+		Zero:  Params{After: 3000 * ms},
+		plan:  func(p Params) Plan { return Hang(p.After, Fixed(p.Service)) },
+	}, {
+		Name:  "drip",
+		Does:  "sends a body of --n bytes one by one, --every apart, the first after --service",
+		Reads: `First byte: --service. Whole answer: service + (n−1)·every.`,
+		Needs: []Need{{"service", "until the first byte", 0, 0},
+			{"n", "bytes of the body", 1, dripMax}, {"every", "between two bytes", 0, 0}},
+		Zero: Params{Service: 20 * ms, N: 10, Every: 5 * ms},
+		plan: func(p Params) Plan { return Drip(p.Service, p.N, p.Every) },
+	}, {
+		Name: "shed",
+		Does: "serves up to --n requests at once, --service each, and refuses the others with 503",
+		Reads: `Good answers take --service. Open with Poisson arrivals at R, a = R·service: a share
+			of B(n, a) is refused (Erlang), 0.311 for n = 4 and a = 4. A refusal is no fast
+			answer.`,
+		Needs: []Need{{"service", saysService, 0, 0}, {"n", saysAtOnce, 1, atOnceMax}},
+		Zero:  Params{Service: 20 * ms, N: 4},
+		plan:  func(p Params) Plan { return Shed(p.N, p.Service) },
+	}, {
+		Name:  "keepalive",
+		Does:  "closes each connection after --n answers, and says so with the last",
+		Reads: `k requests make k/n new connections and no error.`,
+		Needs: []Need{{"n", "answers of a connection", 1, 0}},
+		Zero:  Params{N: 100},
+		plan:  func(p Params) Plan { return Renew(p.N, Fixed(0)) },
+	}, {
+		Name: "spin",
+		Does: "burns --service of processor time for each request",
+		Reads: `Processor time a request: --service, and what a request costs anyway (some µs).
+			Closed: at most 1/service requests a second.`,
+		Needs: []Need{{"service", "processor time a request", 0, 0}},
+		Zero:  Params{Service: 1 * ms},
+		plan:  func(p Params) Plan { return Burn(p.Service) },
+	},
+}

@@ -1,0 +1,355 @@
+package driver
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+)
+
+// wrkScript is the part of the Lua script that is the same in every run.
+//
+//go:embed wrk.lua
+var wrkScript string
+
+var wrkVersion = pattern.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
+
+// wrk is github.com/wg/wrk: closed, one histogram in microseconds, which it fills up with invented
+// samples before it prints it (stats_correct in its stats.c). Its script takes the histogram as it
+// is, and restore takes the invented ones out.
+var wrk = &tool{
+	name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
+	ask: []string{"-v"}, version: wrkVersion, says: "wrk", other: "--rate",
+	can:      ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
+	grain:    time.Second,
+	measures: "closed; its clock starts at the write; gettimeofday, in steps of 1 µs",
+	start:    startWrk,
+	read:     readWrk,
+}
+
+// wrk2 is github.com/giltene/wrk2: a rate, one schedule for each connection.
+var wrk2 = &tool{
+	name: "wrk2",
+	get:  "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
+	ask:  []string{"-v"}, version: wrkVersion, says: "--rate",
+	can:   ability{open: true, whole: true, keys: true, mix: true, checks: "class", waits: true},
+	grain: time.Second,
+	own:   calibration,
+	measures: "constant, a schedule of its own for each connection, timers in whole " +
+		"milliseconds; its clock starts when a request was due",
+	start: startWrk,
+	read:  readWrk2,
+}
+
+// calibration is how long wrk2 keeps no latency at its beginning (CALIBRATE_DELAY_MS in its wrk.c,
+// and 5 ms for each connection of a thread).
+func calibration(j *job) time.Duration {
+	return 10*time.Second + time.Duration(j.spec.Connections/j.threads)*5*time.Millisecond
+}
+
+// wrkReport is where the script writes.
+const wrkReport = "report.json"
+
+func startWrk(j *job) (command, error) {
+	s, rated := j.spec, j.spec.Model == result.Open
+	script := filepath.Join(j.dir, "load.lua")
+	text := wrkSettings(j, !rated) + wrkScript
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		return command{}, err
+	}
+	argv := []string{j.path, "-t", strconv.Itoa(j.threads), "-c", strconv.Itoa(s.Connections),
+		"-d", seconds(int64(j.length)) + "s", "--timeout", seconds(int64(s.Timeout)) + "s",
+		"-s", script, "--latency"}
+	if rated {
+		argv = append(argv, "-U", "-R", strconv.FormatFloat(j.perS(), 'f', -1, 64))
+	}
+	return command{argv: append(argv, "http://"+s.Address.String()+"/")}, nil
+}
+
+// wrkSettings are the script's first lines.
+func wrkSettings(j *job, raw bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "local seed, keyLo, keyHi, raw = %d, %d, %d, %v\nlocal out = %s\n",
+		j.spec.Seed%(1<<31), j.spec.Scenario.KeyLo, j.spec.Scenario.KeyHi, raw,
+		lua(filepath.Join(j.dir, wrkReport)))
+	b.WriteString("local requests = {\n")
+	for _, r := range j.requests {
+		fmt.Fprintf(&b, "  { method = %s, path = %s, body = %s, weight = %d, fixed = %v, "+
+			"headers = {", lua(r.Method), luaTexts(r.Path), luaTexts(r.Body), r.Weight, r.fixed())
+		for _, h := range r.Headers {
+			fmt.Fprintf(&b, " { %s, %s },", lua(h.Name), luaTexts(h.Value))
+		}
+		b.WriteString(" } },\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// lua is a string literal: everything but letters, digits and a few signs as a decimal escape.
+func lua(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte("/?=&.,:;-_ +", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\%03d`, c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func luaTexts(t texts) string {
+	out := make([]string, len(t))
+	for i, s := range t {
+		out[i] = lua(s)
+	}
+	return "{ " + strings.Join(out, ", ") + " }"
+}
+
+// wrkSaid is what the script reports. Times are microseconds.
+type wrkSaid struct {
+	Requests, US, Bytes, Samples          float64
+	Connect, Read, Write, Status, Timeout float64
+	Min, Mean, Max, P50, P90, P99, P999   float64
+	Counts                                [][2]int64
+}
+
+func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
+	b, err := os.ReadFile(filepath.Join(j.dir, wrkReport))
+	if err != nil {
+		return nil, nil, fmt.Errorf("its script wrote no report: %w; it said: %s", err, out.tail())
+	}
+	said := &wrkSaid{}
+	if err := json.Unmarshal(b, said); err != nil {
+		return nil, nil, fmt.Errorf("its script's report: %w", err)
+	}
+	t := &tally{
+		durationNs: int64(said.US * 1e3), bytesIn: int64(said.Bytes),
+		// It divides the connections among its threads and drops the rest.
+		conns: j.spec.Connections / j.threads * j.threads,
+		errors: result.Errors{
+			Connect: int64(said.Connect), Read: int64(said.Read), Write: int64(said.Write),
+			Status: int64(said.Status), Timeout: int64(said.Timeout),
+		},
+	}
+	if t.errors.Status > 0 {
+		example(&t.errors, "a status above 399")
+	}
+	for _, r := range j.requests {
+		if r.Status != http.StatusOK {
+			t.note("it takes every status up to 399 for good, not %d alone", r.Status)
+		}
+	}
+	return said, t, nil
+}
+
+// readWrk counts what wrk counts as requests: late answers are among them, though in no percentile.
+func readWrk(j *job, out *output) (*tally, error) {
+	said, t, err := readReport(j, out)
+	if err != nil {
+		return nil, err
+	}
+	t.good = max(int64(said.Requests)-t.errors.Status-t.errors.Timeout, 0)
+	if t.errors.Timeout > 0 {
+		t.note("answers later than the timeout of %v are in no percentile", j.spec.Timeout)
+	}
+	var expected int64
+	if each := int64(said.Requests) / int64(j.spec.Connections); each > 0 {
+		expected = int64(said.US) / each
+	}
+	// Each answer in time is one sample; whoever finds as many has found the truth.
+	real, ok := restore(said.Counts, expected, int64(said.Requests)-t.errors.Timeout)
+	if !ok {
+		t.service = said.dist(int64(said.Samples))
+		t.service.Count = t.good
+		t.note("%s", backfilled)
+		return t, nil
+	}
+	t.service = real.dist()
+	t.note("percentiles are of its samples before it invents others; with those it prints p99 %s",
+		time.Duration(said.P99*1e3))
+	return t, nil
+}
+
+const backfilled = "its percentiles are synthetic: it invents samples below each slow one " +
+	"(backfill)"
+
+func (w *wrkSaid) dist(n int64) result.Dist {
+	ns := func(us float64) int64 { return int64(math.Round(us * 1e3)) }
+	return result.Dist{Count: n, MinNs: ns(w.Min), MeanNs: w.Mean * 1e3, MaxNs: ns(w.Max),
+		P50Ns: ns(w.P50), P90Ns: ns(w.P90), P99Ns: ns(w.P99), P999Ns: ns(w.P999)}
+}
+
+// restore undoes wrk's stats_correct on counts by microsecond, in ascending order: for each time n
+// from twice the expected interval on, wrk adds the count of n at n - expected, n - 2·expected and
+// so on, as long as that is above expected. It goes upwards and adds below, so that each count
+// that it copies is still a real one; going downwards, each count is real again once all above
+// have been taken off. It reports whether what is left are the want samples that there were.
+func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
+	left := make(map[int64]int64, len(counts))
+	for _, c := range counts {
+		left[c[0]] += c[1]
+	}
+	for _, us := range slices.Backward(slices.Sorted(maps.Keys(left))) {
+		n := left[us]
+		if n < 0 {
+			return nil, false
+		}
+		if expected < 1 || n == 0 {
+			continue
+		}
+		for m := us - expected; m > expected; m -= expected {
+			if left[m] -= n; left[m] < 0 {
+				return nil, false
+			}
+		}
+	}
+	real := &samples{}
+	for us, n := range left {
+		if n > 0 {
+			real.add(us*1e3, n)
+		}
+	}
+	return real, real.n == want && want > 0
+}
+
+// readWrk2 takes the corrected times from the script and the uncorrected ones from the text.
+func readWrk2(j *job, out *output) (*tally, error) {
+	said, t, err := readReport(j, out)
+	if err != nil {
+		return nil, err
+	}
+	// Its timeouts are of idle connections, so they say nothing of answers.
+	if n := t.errors.Timeout; n > 0 {
+		t.errors.Timeout = 0
+		t.note("it counted %d timeouts, of connections that may have been idle", n)
+	}
+	t.good = int64(said.Requests) - t.errors.Status
+	t.response = said.dist(int64(said.Samples))
+	if _, text, ok := strings.Cut(string(out.text), "Uncorrected Latency"); ok {
+		t.service = spectrum(text)
+	}
+	t.note("its counts are of the whole run, its latency leaves out the first %v", calibration(j))
+	return t, nil
+}
+
+// Text of wrk and wrk2.
+var (
+	wrkHead     = pattern.New(`(\d+) threads and (\d+) connections`)
+	wrkRequests = pattern.New(
+		`(?m)^\s*(\d+) requests in ([\d.]+\w+), ([\d.]+)([KMGT]?)B read`)
+	wrkSockets = pattern.New(
+		`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
+	wrkStatus   = pattern.New(`Non-2xx or 3xx responses: (\d+)`)
+	wrkLatency  = pattern.New(`(?m)^\s*Latency\s+([\d.]+\w+)\s+([\d.]+\w+)\s+([\d.]+\w+)`)
+	wrkPercent  = pattern.New(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
+	spectrumRow = pattern.New(`(?m)^\s*([\d.]+)\s+([01]\.\d+)\s+(\d+)\s+[\d.a-z]+\s*$`)
+	spectrumSum = pattern.New(`#\[Mean\s*=\s*([\d.]+)`)
+	spectrumMax = pattern.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
+)
+
+// wrkCounts reads what both print alike, and how many requests there were.
+func wrkCounts(text string) (*tally, int64, error) {
+	m := wrkRequests.FindStringSubmatch(text)
+	if m == nil {
+		return nil, 0, fmt.Errorf("it has no line such as \"1000 requests in 2.00s, 1.00MB " +
+			"read\"; is it whole?")
+	}
+	t := &tally{durationNs: nanoseconds(m[2]), bytesIn: int64(number(m[3]) * binary[m[4]])}
+	if h := wrkHead.FindStringSubmatch(text); h != nil {
+		t.threads, t.conns = int(integer(h[1])), int(integer(h[2]))
+	}
+	if e := wrkSockets.FindStringSubmatch(text); e != nil {
+		t.errors = result.Errors{Connect: integer(e[1]), Read: integer(e[2]), Write: integer(e[3]),
+			Timeout: integer(e[4])}
+	}
+	if e := wrkStatus.FindStringSubmatch(text); e != nil {
+		t.errors.Status = integer(e[1])
+		example(&t.errors, "a status above 399")
+	}
+	return t, integer(m[1]), nil
+}
+
+func importWrk(text string) (*tally, error) {
+	t, requests, err := wrkCounts(text)
+	if err != nil {
+		return nil, err
+	}
+	t.model = result.Closed
+	t.good = max(requests-t.errors.Status-t.errors.Timeout, 0)
+	t.service = printed(text, requests-t.errors.Timeout)
+	t.note("%s", backfilled)
+	if t.errors.Timeout > 0 {
+		t.note("answers later than its timeout are in no percentile")
+	}
+	return t, nil
+}
+
+func importWrk2(text string) (*tally, error) {
+	t, requests, err := wrkCounts(text)
+	if err != nil {
+		return nil, err
+	}
+	t.model, t.errors.Timeout = result.Open, 0
+	t.good = max(requests-t.errors.Status, 0)
+	corrected, uncorrected, both := strings.Cut(text, "Uncorrected Latency")
+	t.response = spectrum(corrected)
+	if t.response.Count == 0 {
+		t.response = printed(corrected, requests)
+	}
+	if both {
+		t.service = spectrum(uncorrected)
+	}
+	t.note("its latency leaves out the first 10 s and 5 ms a connection, its counts do not")
+	t.note("the rate that was asked for is not in it")
+	return t, nil
+}
+
+// printed is the short text of a distribution: mean and largest, and the percentiles of --latency.
+func printed(text string, n int64) result.Dist {
+	d := result.Dist{Count: max(n, 0)}
+	if m := wrkLatency.FindStringSubmatch(text); m != nil {
+		d.MeanNs, d.MaxNs = float64(nanoseconds(m[1])), nanoseconds(m[3])
+	}
+	percents(&d, text)
+	return d
+}
+
+func percents(d *result.Dist, text string) {
+	for _, m := range wrkPercent.FindAllStringSubmatch(text, -1) {
+		put(d, m[1], nanoseconds(m[2]))
+	}
+}
+
+// spectrum reads HdrHistogram's table of percentiles, in milliseconds, and the lines about it.
+func spectrum(text string) result.Dist {
+	m := spectrumMax.FindStringSubmatch(text)
+	if m == nil {
+		return result.Dist{}
+	}
+	d := result.Dist{Count: integer(m[2]), MaxNs: millis(m[1])}
+	if s := spectrumSum.FindStringSubmatch(text); s != nil {
+		d.MeanNs = number(s[1]) * 1e6
+	}
+	percents(&d, text)
+	if rows := spectrumRow.FindAllStringSubmatch(text, -1); len(rows) > 0 {
+		// The row of the 0th percentile is the least value.
+		d.MinNs = millis(rows[0][1])
+	}
+	return d
+}

@@ -1,0 +1,94 @@
+package kernel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/runtimes"
+)
+
+const (
+	// favour is what is taken off a thread's nice value. At −10 it weighs nine times as much as
+	// another (sched(7)): on one core with 64 other threads two compilers get a quarter of it
+	// instead of a thirtieth, and still leave a single one a twentieth.
+	favour = 10
+	// unniced is what getpriority(2) takes a nice value from, lest it be taken for an error.
+	unniced = 20
+	// favourPasses bounds the search for threads that were born of one that was favoured still.
+	favourPasses = 100
+)
+
+// Favour gives the threads of processes that compile, by their names, precedence over others, or
+// takes it back from all threads that have it, and says how many those are. Where this user may
+// not (setpriority(2)) they are none. A process that has ended has none either.
+func Favour(pids []int, on bool) (threads int, err error) {
+	usual := priority(0)
+	if on {
+		for _, tid := range Tasks(pids, compiles) {
+			err := unix.Setpriority(unix.PRIO_PROCESS, tid, usual-favour)
+			switch {
+			case err == nil:
+				threads++
+			case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+				return 0, nil
+			case !errors.Is(err, unix.ESRCH):
+				return threads, fmt.Errorf("give compilers precedence: %w", err)
+			}
+		}
+		return threads, nil
+	}
+	favoured := func(_, tid int) bool { return priority(tid) == usual-favour }
+	for range favourPasses {
+		left := Tasks(pids, favoured)
+		if len(left) == 0 {
+			return threads, nil
+		}
+		for _, tid := range left {
+			err := unix.Setpriority(unix.PRIO_PROCESS, tid, usual)
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return threads, fmt.Errorf("take back the precedence of compilers: %w", err)
+			}
+			threads++
+		}
+	}
+	return threads, fmt.Errorf("take back the precedence of compilers: after %d passes there are "+
+		"threads that have it", favourPasses)
+}
+
+// Tasks are the threads of processes that are picked, by the numbers of both.
+func Tasks(pids []int, picked func(pid, tid int) bool) (out []int) {
+	for _, pid := range pids {
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		for _, t := range threads {
+			tid, _ := strconv.Atoi(t.Name()) // the kernel writes numbers
+			if picked(pid, tid) {
+				out = append(out, tid)
+			}
+		}
+	}
+	return out
+}
+
+func compiles(pid, tid int) bool {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", pid, tid))
+	role := runtimes.RoleOf(bytes.TrimSuffix(name, []byte("\n")))
+	return err == nil && role == runtimes.Compiles
+}
+
+// priority is a thread's nice value; 0 is the caller. Of one that has ended it is none that any
+// thread has.
+func priority(tid int) int {
+	p, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
+	if err != nil {
+		return unniced
+	}
+	return unniced - p
+}

@@ -1,0 +1,173 @@
+// Package kernel reads what the kernel and the disk tell of a started target, whoever started it:
+// its control groups and what they enforce, what the memory's limit has killed, its birth, its last
+// words. What it changes is what a launcher asks for: limits in groups, and whose turn comes first.
+package kernel
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"prony/internal/base/cmdlog"
+)
+
+// Stat gives the fields of /proc/PID/stat from the third on (proc(5)); the second may hold
+// anything. There are none when there is no such process.
+func Stat(pid int) []string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// Born is the start time of a process in clock ticks since boot (proc(5), field 22), which tells it
+// from a later one with the same number; empty when there is no such process.
+func Born(pid int) string {
+	if f := Stat(pid); len(f) > 19 {
+		return f[19]
+	}
+	return ""
+}
+
+// Age is how long ago a process began, in ns, to the kernel's tick; ok is false where there is
+// none.
+func Age(pid int) (ns int64, ok bool) {
+	const tick = 1e7 // USER_HZ is 100 (time(7))
+	ticks, err := strconv.ParseInt(Born(pid), 10, 64)
+	uptime, _, _ := strings.Cut(Value("/proc", "uptime"), " ")
+	now, err2 := strconv.ParseFloat(uptime, 64)
+	if err != nil || err2 != nil {
+		return 0, false
+	}
+	return int64(now*1e9) - ticks*tick, true
+}
+
+// Whose tells a process of this machine from any other that ever had its number.
+type Whose struct {
+	Process   string // PID-BIRTH
+	Boot      string // of the kernel; the next one gives all numbers anew
+	Namespace string // in which the number is one
+}
+
+// Own is that of this process.
+func Own() (Whose, error) {
+	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	namespace, err2 := os.Readlink("/proc/self/ns/pid")
+	if err := cmp.Or(err1, err2); err != nil {
+		return Whose{}, fmt.Errorf("tell this lab from others: %w", err)
+	}
+	pid := os.Getpid()
+	return Whose{Process: fmt.Sprintf("%d-%s", pid, Born(pid)),
+		Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
+}
+
+// Gone says whether a process of this boot and namespace, named as PID-BIRTH, has ended. What has
+// another form was written by nobody here, and is not gone.
+func Gone(process string) bool {
+	number, birth, ok := strings.Cut(process, "-")
+	pid, err := strconv.Atoi(number)
+	if !ok || err != nil || pid <= 0 || strings.Contains(birth, "-") {
+		return false
+	}
+	stat := Stat(pid)
+	return len(stat) == 0 || stat[0] == "Z" || Born(pid) != birth
+}
+
+// DataLimit is how much private memory a process may have (RLIMIT_DATA), in bytes; 0: as much as
+// there is. Everybody may read it, whosever the process is (proc(5), /proc/PID/limits).
+func DataLimit(pid int) int64 {
+	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "limits")) {
+		if rest, ok := strings.CutPrefix(line, "Max data size"); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				n, _ := strconv.ParseInt(f[0], 10, 64) // "unlimited" is no number
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// Rights says as whom a process runs and what it may beyond that, e.g. "user 1000, no capabilities,
+// no new privileges"; empty when there is no such process.
+func Rights(pid int) string {
+	var user, may, more string
+	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "status")) {
+		name, value, _ := strings.Cut(line, ":")
+		f := strings.Fields(value)
+		switch {
+		case len(f) == 0:
+		case name == "Uid" && len(f) > 1:
+			user = "user " + f[1] // the effective one
+		case name == "CapEff" && strings.Trim(f[0], "0") == "":
+			may = ", no capabilities"
+		case name == "CapEff":
+			may = ", capabilities " + f[0]
+		case name == "NoNewPrivs" && f[0] == "1":
+			more = ", no new privileges"
+		}
+	}
+	return user + may + more
+}
+
+// Value is what a file of a control group says; empty where there is none.
+func Value(dir, file string) string {
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// Write writes a value into a file of a group, and shows it to who looks on.
+func Write(dir, file string, value any) error {
+	shell.Write(filepath.Join(dir, file), fmt.Sprint(value))
+	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
+}
+
+// keyed is the number behind a word at the beginning of a line; found is false where there is none.
+func keyed(text, word string) (value int64, found bool) {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == word {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// CoreList writes cores as the kernel reads them: "0,2,3".
+func CoreList(cores []int) string {
+	s := make([]string, len(cores))
+	for i, c := range cores {
+		s[i] = strconv.Itoa(c)
+	}
+	return strings.Join(s, ",")
+}
+
+// maxCores is above every number of a processor: Linux knows at most 8192.
+const maxCores = 1 << 13
+
+// ParseCores reads a list of cores or nodes as the kernel writes them, "0-3,8" (cpuset(7), "List
+// format"); none when it is no such list.
+func ParseCores(text string) (all []int) {
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		first, err := strconv.Atoi(from)
+		last := first
+		if err == nil && isRange {
+			last, err = strconv.Atoi(to)
+		}
+		if err != nil || first < 0 || last < first || last >= maxCores {
+			return nil
+		}
+		for i := first; i <= last; i++ {
+			all = append(all, i)
+		}
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package gc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/dev/testsets"
+)
+
+// java finds a JDK: the one of JAVA_HOME or, newest first, those where
+// Debian keeps them, or PATH's.
+func java(t *testing.T) string {
+	t.Helper()
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		return filepath.Join(home, "bin", "java")
+	}
+	found, err := filepath.Glob("/usr/lib/jvm/*-25-*/bin/java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) > 0 {
+		return found[0]
+	}
+	path, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip("no java: set JAVA_HOME to a JDK of 25 or newer")
+	}
+	return path
+}
+
+// A program that knows what it allocated, and beans that know what the JVM paused, against the log:
+// this is also what shows that the log's times are those of System.nanoTime, because the window is.
+func TestAgainstTheJVMsOwnCounts(t *testing.T) {
+	tests.Whole(t, "what a JVM counts itself") // before it is asked who it is
+	java, classes := java(t), t.TempDir()
+	tests.Once(t, "what a JVM counts itself", tests.Needs{Facts: []string{
+		tests.Version(java, "--version")}})
+	tests.Reads(t, "testdata/Allocate.java")
+	javac := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(java), "javac"), "-d",
+		classes, "testdata/Allocate.java")
+	if out, err := javac.CombinedOutput(); err != nil {
+		t.Skipf("%s has no working compiler beside it: %v: %s", java, err, out)
+	}
+	for _, name := range []string{"G1", "Serial", "Parallel", "Z", "Shenandoah"} {
+		file := filepath.Join(t.TempDir(), "gc.log")
+		cmd := exec.CommandContext(t.Context(), java, "-Xmx256m", "-XX:+Use"+name+"GC",
+			strings.ReplaceAll(LogOption, "{file}", file), "-cp", classes, "Allocate", "2048")
+		out, err := cmd.CombinedOutput()
+		if err != nil && strings.Contains(string(out), "Option -XX:+Use"+name+"GC not supported") {
+			t.Logf("this JVM has no %s", name)
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		said := string(out[max(0, strings.Index(string(out), "from ")):])
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := Read(f)
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if err != nil || l.Skipped > 0 {
+			t.Errorf("%s: %v, %q", name, err, l.Problems)
+		}
+		if err := agree(l, said); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// agree compares a log with what the program printed.
+func agree(l Log, said string) error {
+	var from, to, bytes, count, millis int64
+	if _, err := fmt.Sscanf(said, "from %d to %d bytes %d count %d millis %d", &from, &to, &bytes,
+		&count, &millis); err != nil {
+		return fmt.Errorf("%w: %q", err, said)
+	}
+	g := l.Window(from, to)
+	// The log's sizes are whole MiB, or pages of 2 MiB with ZGC, of which each thread leaves one.
+	if off := float64(g.AllocatedBytes)/float64(bytes) - 1; off < -0.12 || off > 0.12 {
+		return fmt.Errorf("%d bytes allocated, the program knows of %d", g.AllocatedBytes, bytes)
+	}
+	var pauses int64
+	for _, e := range l.During(from, to) {
+		if e.GC {
+			pauses++
+		}
+	}
+	// A collection may lie at an edge, between the clock's reading and the beans': of a pause, and
+	// with ZGC of three.
+	edge := int64(1)
+	if l.Collector == "ZGC" {
+		edge = 3
+	}
+	if d := pauses - count; d < -edge || d > edge {
+		return fmt.Errorf("%d pauses, the beans counted %d", pauses, count)
+	}
+	// The beans' time begins later and ends earlier than the safepoint, never the other way round,
+	// but for Shenandoah's, which counts whole milliseconds of concurrent work too.
+	if l.Collector != "Shenandoah" && g.PauseNs < (millis-1)*1e6 {
+		return fmt.Errorf("pauses of %d ns, the beans counted %d ms", g.PauseNs, millis)
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package gc
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/internal/base/lazyregexp"
+)
+
+const (
+	maxLine     = 64 << 10 // bytes; HotSpot's lines are some 200
+	maxProblems = 20       // told of one file, one by one
+)
+
+var (
+	decorated = pattern.New(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
+	twice     = pattern.New(`\[\d+ns\]\[`)
+	numbered  = pattern.New(`^GC\((\d+)\) (.*)$`)
+	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\))? ` +
+		`(\d+\.\d+)ms$`)
+	cleaned = pattern.New(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
+		`(\d+\.\d+)ms$`)
+	zended    = pattern.New(`^(?:Minor|Major|Garbage) Collection \(.*\) .*->(\d+M)\(\d+%\)`)
+	safepoint = pattern.New(`^Safepoint "([^"]+)",.* Total: +(\d+) ns`)
+	using     = pattern.New(`^Using (?:The )?(\w+)( Garbage Collector)?`)
+)
+
+// Read reads one process's log. Lines that no JVM writes in one piece (torn, interleaved with
+// another's) are told in Problems and skipped; lines that merely say something else are ignored. An
+// error is only one of r.
+func Read(r io.Reader) (Log, error) {
+	p := parser{counted: map[int64]bool{}}
+	in := bufio.NewReaderSize(r, maxLine)
+	for n := 1; ; n++ {
+		line, err := in.ReadSlice('\n')
+		text, long := strings.TrimRight(string(line), "\r\n"), false
+		for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of what is no line
+			long = true
+			_, err = in.ReadSlice('\n')
+		}
+		switch {
+		case err == nil && long:
+			p.problem(n, "longer than %d bytes", maxLine)
+		case err == nil:
+			p.take(n, text)
+		case errors.Is(err, io.EOF) && text != "":
+			p.problem(n, "it is torn, the JVM was ended as it wrote it: %.60q", text)
+		case !errors.Is(err, io.EOF):
+			return Log{}, fmt.Errorf("read GC log, line %d: %w", n, err)
+		}
+		if err != nil {
+			return p.finish(), nil
+		}
+	}
+}
+
+type parser struct {
+	log     Log
+	pending []Event        // pauses whose safepoint has not been told yet
+	counted map[int64]bool // collections by number
+	young   zTable         // of the collection that is at work
+	begun   bool           // a collection has been told of
+}
+
+func (p *parser) problem(line int, format string, args ...any) {
+	p.log.Skipped++
+	if len(p.log.Problems) < maxProblems {
+		p.log.Problems = append(p.log.Problems,
+			fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
+	}
+}
+
+// take takes a line that has its end.
+func (p *parser) take(n int, line string) {
+	m := decorated.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		p.problem(n, "no time and tags at its beginning: %.60q", line)
+	case twice.MatchString(m[3]):
+		p.problem(n, "two lines in one, two JVMs wrote into one file: %.60q", line)
+	default:
+		ns, err := strconv.ParseInt(m[1], 10, 64)
+		if err != nil {
+			p.problem(n, "no time: %v", err)
+			return
+		}
+		p.said(n, ns, m[2], m[3])
+	}
+}
+
+// said takes the text of a line.
+func (p *parser) said(n int, ns int64, tags, text string) {
+	if tags == "safepoint" {
+		if m := safepoint.FindStringSubmatch(text); m != nil {
+			if total := whole(m[2]); total <= ns {
+				p.safepoint(ns, m[1], total)
+			} else {
+				p.problem(n, "a pause of %d ns that began before the clock did", total)
+			}
+		}
+		return
+	}
+	m := numbered.FindStringSubmatch(text)
+	if m == nil {
+		if m := using.FindStringSubmatch(text); m != nil && tags == "gc" {
+			p.log.Collector = m[1]
+			if m[2] != "" {
+				p.log.Collector += "GC" // "Using The Z Garbage Collector"
+			}
+		}
+		return
+	}
+	id := whole(m[1])
+	if !p.begun && id > 0 {
+		p.problem(n, "the log begins with collection %d, what was before is missing", id)
+	}
+	p.begun = true
+	switch tags {
+	case "gc":
+		p.collector(ns, id, m[2])
+	case "gc,heap":
+		if h, done := p.young.take(ns, m[2]); done {
+			p.log.heaps = append(p.log.heaps, h)
+		}
+	}
+}
+
+// collector takes a line of the collector itself.
+func (p *parser) collector(ns, id int64, text string) {
+	if m := paused.FindStringSubmatch(text); m != nil {
+		length := min(millis(m[4]), ns) // none began before the clock
+		e := Event{StartNs: ns - length, PauseNs: length, GC: true}
+		e.Kind, e.Cause = kindAndCause(m[1])
+		p.pending = append(p.pending, e)
+		p.count(id, e.StartNs)
+		if m[2] != "" {
+			p.heap(heap{beginNs: e.StartNs, endNs: ns, before: size(m[2]), after: size(m[3])})
+		}
+		return
+	}
+	if m := cleaned.FindStringSubmatch(text); m != nil { // Shenandoah frees while threads run
+		p.heap(heap{beginNs: ns - millis(m[3]), endNs: ns, before: size(m[1]), after: size(m[2])})
+		return
+	}
+	if m := zended.FindStringSubmatch(text); m != nil {
+		p.count(id, ns)
+		p.log.left = append(p.log.left, left{ns, size(m[1])})
+	}
+}
+
+// heap takes what a collection says of the whole heap.
+func (p *parser) heap(h heap) {
+	p.log.heaps = append(p.log.heaps, h)
+	p.log.left = append(p.log.left, left{h.endNs, h.after})
+}
+
+func (p *parser) count(id, ns int64) {
+	if !p.counted[id] {
+		p.counted[id] = true
+		p.log.counts = append(p.log.counts, ns)
+	}
+}
+
+// safepoint takes the line that ends a pause of all threads. The pauses that the collector told of
+// since the last one took place in it, one after another; together they take all of its time,
+// because threads stood still from its beginning to its end.
+func (p *parser) safepoint(ns int64, name string, total int64) {
+	start := ns - total
+	var within []Event
+	for _, e := range p.pending {
+		if e.EndNs() > start {
+			within = append(within, e)
+		} else { // its safepoint's line is missing
+			p.log.Events = append(p.log.Events, e)
+		}
+	}
+	p.pending = nil
+	if len(within) == 0 {
+		within = []Event{{GC: collects(name), Kind: name}}
+	}
+	for i, e := range within {
+		until := ns
+		if i < len(within)-1 {
+			until = min(max(e.EndNs(), start), ns)
+		}
+		e.StartNs, e.PauseNs = start, until-start
+		start = until
+		p.log.Events = append(p.log.Events, e)
+	}
+	if within[0].GC && strings.HasPrefix(name, "ZMarkStart") {
+		p.young.began = ns
+	}
+}
+
+// collects tells whether a safepoint's operation is a collector's, by its name in HotSpot's
+// vmOperation.hpp.
+func collects(operation string) bool {
+	prefixes := []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"}
+	is := func(prefix string) bool { return strings.HasPrefix(operation, prefix) }
+	return slices.ContainsFunc(prefixes, is)
+}
+
+func (p *parser) finish() Log {
+	p.log.Events = append(p.log.Events, p.pending...)
+	slices.SortStableFunc(p.log.Events, byTime)
+	slices.SortStableFunc(p.log.heaps, func(a, b heap) int { return cmp.Compare(a.endNs, b.endNs) })
+	return p.log
+}
+
+// kindAndCause takes "Young (Normal) (G1 Evacuation Pause)" apart. G1 names its young pauses with a
+// bracket before the cause's, Shenandoah puts what else it does in one and has no cause there.
+func kindAndCause(text string) (kind, cause string) {
+	kind, rest, bracketed := strings.Cut(text, " (")
+	if !bracketed {
+		return text, ""
+	}
+	first, second, two := strings.Cut(strings.TrimSuffix(rest, ")"), ") (")
+	switch {
+	case two:
+		return kind + " (" + first + ")", second
+	case first == "unload classes" || strings.HasPrefix(kind, "Init ") ||
+		strings.HasPrefix(kind, "Final ") || strings.HasPrefix(kind, "Degenerated"):
+		return text, ""
+	}
+	return kind, first
+}
+
+// whole, millis and size are given what the patterns matched: digits. What does not fit is 0.
+func whole(digits string) int64 {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0 // more than 19 digits: no clock and no heap has them
+	}
+	return n
+}
+
+// millis turns "3.454" into nanoseconds.
+func millis(ms string) int64 {
+	left, right, _ := strings.Cut(ms, ".")
+	return fitting(whole(left), 1e6) + whole((right + "000000")[:6])
+}
+
+// size turns "23M" into bytes; "" is 0.
+func size(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	unit := map[byte]int64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}[text[len(text)-1]]
+	return fitting(whole(text[:len(text)-1]), unit)
+}
+
+// fitting is n units, or 0: no clock and no heap has more than a quarter of an int64, and two such
+// can be added.
+func fitting(n, unit int64) int64 {
+	if n > math.MaxInt64/4/unit {
+		return 0
+	}
+	return n * unit
+}
+
+// LogName is the file of a trial's JVM, by the name of its part of the target and its process's
+// number or %p. Both are needed: a part may be several JVMs, and in containers each is number 1.
+func LogName(trial, part, pid string) string {
+	return trial + "." + part + "." + pid + logSuffix
+}
+
+const logSuffix = ".gc.log"
+
+// ReadTrial reads the logs of a trial's JVMs in a folder, as LogName calls them; older runs' have
+// no part.
+func ReadTrial(dir, trial string) (logs []Log, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find collectors' logs: %w", err)
+	}
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), trial+".")
+		rest, whole := strings.CutSuffix(rest, logSuffix)
+		if !ours || !whole {
+			continue
+		}
+		if _, err := strconv.Atoi(rest[strings.LastIndexByte(rest, '.')+1:]); err != nil {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read a collector's log: %w", err)
+		}
+		log, err := Read(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
+}
+
+var (
+	zRow  = pattern.New(`^(?:[Yy]: )? *(Used|Allocated): +(.*)$`)
+	zCell = pattern.New(`(\d+[KMG]) \(\d+%\)|-`)
+)
+
+const zColumns = 4 // mark start, mark end, relocate start, relocate end; two more for extremes
+
+// zTable reads the table of the young generation that generational ZGC logs at the end of each of
+// its collections:
+//
+//	Y: Heap Statistics:
+//	Y:          Mark Start   Mark End  Relocate Start  Relocate End  High  Low
+//	Y:  Used:   202M (79%)   …                         32M (12%)
+//	Y: Young Generation Statistics:
+//	Y:          Mark Start   Mark End  Relocate Start  Relocate End
+//	Y:      Used:  178M (70%)  178M (70%)  24M (9%)    8M (3%)
+//	Y: Allocated:       -        0M (0%)    2M (1%)    5M (2%)
+//
+// Threads allocate in the young generation only, so its use tells allocation; "Allocated" is what
+// they allocated since the mark's start (ZStatHeap::mutator_allocated in zStat.cpp), without what
+// the collector itself copied. So the last row of use before it is the one that counts. Minor
+// collections have y for Y; the collections of ZGC before generations have no letter and one table.
+type zTable struct {
+	began int64 // the last start of a mark
+	h     heap
+}
+
+// take takes a line of the table and returns what it says once it says what was allocated.
+func (t *zTable) take(ns int64, text string) (heap, bool) {
+	m := zRow.FindStringSubmatch(text)
+	if m == nil {
+		return heap{}, false
+	}
+	cells := zCell.FindAllStringSubmatch(m[2], -1)
+	if len(cells) < zColumns {
+		return heap{}, false
+	}
+	first, last := size(cells[0][1]), size(cells[zColumns-1][1])
+	if m[1] == "Allocated" {
+		t.h.allocated = last
+		return t.h, t.h.beginNs > 0
+	}
+	t.h = heap{beginNs: t.began, endNs: ns, before: first, after: last}
+	return heap{}, false
+}

@@ -1,0 +1,72 @@
+//go:build linux && !portable
+
+package probe
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/observe/host"
+	"prony/internal/base/rtsched"
+)
+
+// Samples are of the moments that are written beside them on cores that a load fills, too: their
+// thread goes before it, for as long as it samples.
+func TestSamplesGoFirst(t *testing.T) {
+	may := make(chan bool)
+	go func() {
+		runtime.LockOSThread()
+		back, ok := sched.Ahead(sched.Load)
+		if ok {
+			back()
+		}
+		may <- ok
+	}()
+	if !<-may {
+		t.Skip("this user may not put threads first (CAP_SYS_NICE)")
+	}
+	before := func() (n int) {
+		err := host.EachThread("self", func(tid int) error {
+			a, err := unix.SchedGetAttr(tid, 0)
+			if err == nil && a.Policy == unix.SCHED_FIFO && a.Priority > sched.Load {
+				n++
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	s, err := Start(Config{}, Subject{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := before(); n != 1 {
+		t.Errorf("%d threads go before a load's, want the sampler's alone", n)
+	}
+	s.Stop()
+	if n := before(); n != 0 {
+		t.Errorf("%d threads still do", n)
+	}
+	// A thread that outlives its sampler has stepped back.
+	if s, err = open(Config{}, Subject{}); err != nil {
+		t.Fatal(err)
+	}
+	ready, policy := make(chan error), make(chan uint32)
+	go func() {
+		s.run(nil, ready)
+		a, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		policy <- a.Policy
+	}()
+	<-ready
+	s.Stop()
+	if <-policy != unix.SCHED_NORMAL {
+		t.Error("its thread is still ahead")
+	}
+}

@@ -1,0 +1,425 @@
+// Package probe watches a trial: what the service consumes, what the lab's own load costs, and what
+// the host did meanwhile. It reads cgroups (version 1 and 2), /proc and the kernel's CPU clocks.
+//
+// A Sampler reads cheap things ten times a second on an OS thread of its own, and keeps them as a
+// Series. A Mark is a complete reading, taken at the edges of a window; Between turns two of them
+// and the samples between into the record's Usage and Host. Counters are read at both edges and
+// subtracted; nothing is inferred from averages.
+//
+// Everything may vanish at any time: processes come and go, the service may crash, hosts lack PSI
+// or cgroups. What cannot be read is -1, in marks and in what Between makes of them, never 0.
+//
+// Non-goals: it starts and limits nothing (internal/launch does), judges nothing (internal/verdict
+// does), and writes no file.
+package probe
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/record"
+	"prony/internal/base/rtsched"
+)
+
+const (
+	periodDefault = 100 * time.Millisecond
+	periodMin     = time.Millisecond // below it the sampler would be a load itself
+)
+
+// Subject says what to watch.
+type Subject struct {
+	// PIDs gives the live processes of the service, from its cgroup's cgroup.procs or its process
+	// group. It is called about once a second, when a process vanished, and in each Mark, from two
+	// goroutines but never at the same time. Its cost is the caller's part of the sampler's cost.
+	PIDs func() []int
+
+	// Groups are the service's cgroups. Without CPU accounting among them, CPU time is the sum over
+	// the processes of PIDs (source "proc"): it then misses what a process did that ended without
+	// one of the others having waited for it.
+	Groups []Group
+
+	// Network is a process of the service when that has a network of its own, as a container may;
+	// 0: it shares the lab's.
+	Network int
+
+	// Load gives the processes of a foreign generator, nil when this process offers the load. What
+	// they use is the trial's own, not the host's other work.
+	Load func() []int
+
+	// Backing gives the processes that the service leans on, outside of its cgroups, such as a
+	// database; nil when there are none. They are the trial's own likewise.
+	Backing func() []int
+
+	// Parts are the processes of a system, each with the process group that it leads, for marks to
+	// tell apart. None: the service is one.
+	Parts []Part
+}
+
+// own gives the processes that are the trial's beside this one and the service; nil: none.
+func (s Subject) own() func() []int {
+	switch {
+	case s.Backing == nil:
+		return s.Load
+	case s.Load == nil:
+		return s.Backing
+	}
+	return func() []int { return slices.Concat(s.Load(), s.Backing()) }
+}
+
+// Part is one process of a system with all that it forks.
+type Part struct {
+	Name  string
+	Group int
+}
+
+// Config says how to watch.
+type Config struct {
+	Period time.Duration // between samples; 0 is 100 ms
+	Cores  []int         // for the sampling thread; none leaves it to the scheduler
+
+	proc, powercap string // tests put folders in place of /proc and /sys/class/powercap
+}
+
+// Sampler is a running probe.
+type Sampler struct {
+	sources
+	period  time.Duration
+	start   int64      // clock.Mono at tNs 0
+	charged bool       // whether a memory controller tells what it charges
+	asking  sync.Mutex // one call of the subject's functions at a time
+	watch   watch      // the sampling thread's alone until done is closed
+
+	wake unix.PollFd // an eventfd; readable once the thread is to end
+	done chan struct{}
+
+	logging sync.Mutex // the log is written by the thread, read by Series
+	log     log
+
+	marking sync.Mutex // one Mark at a time; guards the rest
+	mark    marker
+	markNs  int64 // CPU time that marks took
+	stopped bool
+	cost    result.Cost
+}
+
+// Start opens everything, takes a first sample and goes on sampling until Stop. Errors: a cgroup
+// whose CPU accounting cannot be read, cores that do not exist or are not allowed, no file
+// descriptors left. Absent host files are none: their values are -1.
+func Start(cfg Config, subject Subject) (*Sampler, error) {
+	s, err := open(cfg, subject)
+	if err != nil {
+		return nil, fmt.Errorf("start probe: %w", err)
+	}
+	ready := make(chan error)
+	go s.run(cfg.Cores, ready)
+	if err := <-ready; err != nil {
+		<-s.done
+		s.close()
+		return nil, fmt.Errorf("start probe: %w", err)
+	}
+	return s, nil
+}
+
+// open makes a sampler without its thread.
+func open(cfg Config, subject Subject) (*Sampler, error) {
+	cfg.Period = cmp.Or(cfg.Period, periodDefault)
+	if cfg.Period < periodMin {
+		return nil, fmt.Errorf("period %v, want at least %v", cfg.Period, periodMin)
+	}
+	if cfg.proc == "" {
+		cfg.proc, cfg.powercap = "/proc", cmp.Or(cfg.powercap, "/sys/class/powercap")
+	}
+	group, err := openGroups(subject.Groups)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		group.close()
+		return nil, fmt.Errorf("open eventfd: %w", err)
+	}
+	s := &Sampler{
+		sources: sources{group: group, host: openHost(cfg.proc, subject.Network),
+			roles: newRoles(cfg.proc), foreign: subject.Load != nil},
+		period:  cfg.Period,
+		start:   clock.Mono(),
+		charged: group.memory != noFile,
+		wake:    unix.PollFd{Fd: int32(fd), Events: unix.POLLIN},
+		done:    make(chan struct{}),
+		log:     newLog(logRows),
+	}
+	s.pids, s.own = s.asked(subject.PIDs), s.asked(subject.own())
+	s.watch = watch{sources: &s.sources, hostEvery: 1,
+		service: newTable(cfg.proc, s.pids), others: newTable(cfg.proc, s.own)}
+	s.mark = marker{sources: &s.sources, walker: newWalker(cfg.proc), parts: subject.Parts,
+		meter: openMeter(cfg.powercap)}
+	return s, nil
+}
+
+// asked keeps the two goroutines that need a list of processes out of each other's way.
+func (s *Sampler) asked(pids func() []int) func() []int {
+	if pids == nil {
+		return nil
+	}
+	return func() []int {
+		s.asking.Lock()
+		defer s.asking.Unlock()
+		return pids()
+	}
+}
+
+// run is the sampling thread. It never unlocks its OS thread: the thread, pinned as it is, ends
+// with the goroutine and is not given to another.
+func (s *Sampler) run(cores []int, ready chan<- error) {
+	defer close(s.done)
+	runtime.LockOSThread()
+	if err := pin(cores); err != nil {
+		ready <- err
+		return
+	}
+	// Where it may: a sample is of one moment, on a busy core, too. A process's first thread
+	// outlives its goroutine, and must not stay ahead.
+	if back, ok := sched.Ahead(sched.Probe); ok {
+		defer back()
+	}
+	began := s.watch.cpu.thread()
+	s.watch.calibrate(s.period)
+	s.sample()
+	close(ready)
+
+	period := int64(s.period)
+	due := clock.Mono() + period
+	for !s.wait(due) {
+		s.sample()
+		// A sample that comes late is not made up for: the next one is due a whole period on.
+		for now := clock.Mono(); due <= now; {
+			due += period
+		}
+	}
+	s.sample()
+	s.cost.CPUNs = s.watch.cpu.thread() - began
+}
+
+// now is the time line that samples and marks share.
+func (s *Sampler) now() int64 { return clock.Mono() - s.start }
+
+func (s *Sampler) sample() {
+	r := s.watch.step(s.now())
+	s.logging.Lock()
+	s.log.add(r)
+	s.logging.Unlock()
+}
+
+// wait sleeps until due and says whether Stop was called. It sleeps in ppoll rather than on a Go
+// timer, so that waking up costs this thread, which is accounted for, and no other of the runtime.
+func (s *Sampler) wait(due int64) (stop bool) {
+	for {
+		left := due - clock.Mono()
+		if left <= 0 {
+			return false
+		}
+		n, err := s.watch.poll(&s.wake, left)
+		if err == nil {
+			return n > 0
+		}
+		if err != unix.EINTR { // the runtime's preemption signal
+			panic("probe: ppoll on an eventfd failed: " + err.Error())
+		}
+	}
+}
+
+func pin(cores []int) error {
+	if len(cores) == 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	for _, core := range cores {
+		if core < 0 {
+			return fmt.Errorf("pin sampling thread to core %d: there is none", core)
+		}
+		set.Set(core)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin sampling thread to cores %v: %w (is one of them online and in this "+
+			"process's cpuset?)", cores, err)
+	}
+	return nil
+}
+
+// Series is a copy of the samples so far. It may be called at any time.
+func (s *Sampler) Series() Series {
+	s.logging.Lock()
+	rows, every := s.log.copy()
+	s.logging.Unlock()
+	return newSeries(rows, every, s.period, s.group.source, s.charged)
+}
+
+// Roles are the counters of the last sample. It may be called at any time.
+func (s *Sampler) Roles() Roles { return s.roles.last() }
+
+// Stop takes a last sample, ends the thread and closes all files. Its Cost is the CPU time of the
+// sampling thread and of all marks, over the sampler's life. Calling it again gives the same.
+func (s *Sampler) Stop() (Series, result.Cost) {
+	s.marking.Lock()
+	defer s.marking.Unlock()
+	if !s.stopped {
+		s.stopped = true
+		one := [8]byte{1} // any number but 0 makes an eventfd readable, in either byte order
+		for {
+			if _, err := unix.Write(int(s.wake.Fd), one[:]); err != unix.EINTR {
+				break
+			}
+		}
+		<-s.done
+		life := s.now()
+		s.cost.Samples = s.log.samples
+		s.cost.PeriodNs = int64(s.period)
+		s.cost.CPUNs += s.markNs
+		s.cost.CPUShare = float64(s.cost.CPUNs) / float64(max(life, 1))
+		s.close()
+	}
+	return s.Series(), s.cost
+}
+
+func (s *Sampler) close() {
+	s.group.close()
+	s.host.close()
+	s.roles.close()
+	s.watch.close()
+	s.mark.meter.close()
+	_ = unix.Close(int(s.wake.Fd))
+}
+
+// processes are the distinct PIDs of a list that may be nil.
+func processes(pids func() []int) []int {
+	if pids == nil {
+		return nil
+	}
+	list := slices.Clone(pids())
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+const (
+	// refreshNs is how long a new process of the service may go unseen in the series. Marks always
+	// ask anew.
+	refreshNs = int64(time.Second)
+
+	// hostShare bounds what reading /proc/stat may take, as a share of one core: it lists every
+	// interrupt of every core, and takes 8 µs with two cores but milliseconds with hundreds.
+	hostShare    = 0.001
+	hostEveryMax = 100 // samples: 10 s at the default period
+	hostTrials   = 3   // the least of these is what reading it takes
+)
+
+// sources are what the sampling thread and marks both read.
+type sources struct {
+	group     groupFiles
+	host      hostFiles
+	roles     *roles
+	pids, own func() []int // of the service, and see Subject.own; nil: none
+	foreign   bool         // there is a generator among own
+}
+
+// watch is the sampling thread's state. Its step does not allocate.
+type watch struct {
+	*sources
+	service   table
+	others    table // see Subject.own
+	hostEvery int   // samples to one reading of /proc/stat
+
+	cpu      cpuClock
+	buf      [statBytes]byte
+	timeout  unix.Timespec
+	fds      [1]unix.PollFd
+	last     row
+	asked    bool  // whether the lists were ever asked for
+	askedNs  int64 // when
+	hostLeft int   // samples until /proc/stat is read
+}
+
+// calibrate finds how often the host's counters can be read within hostShare.
+func (w *watch) calibrate(period time.Duration) {
+	least := int64(1) << 62
+	for range hostTrials {
+		before := w.cpu.thread()
+		w.host.ticks(w.buf[:hostBytes])
+		least = min(least, w.cpu.thread()-before)
+	}
+	w.hostEvery = strideOf(least, int64(period))
+}
+
+// strideOf is the least number of periods in which cost stays within hostShare.
+func strideOf(costNs, periodNs int64) int {
+	budget := int64(hostShare * float64(periodNs))
+	return int(min(1+max(costNs, 0)/max(budget, 1), hostEveryMax))
+}
+
+// step takes one sample. What cannot be read keeps its last value, so that counters never step back
+// to zero; a service that is gone has no memory and no threads, though.
+func (w *watch) step(tNs int64) row {
+	if stale := w.service.stale || w.others.stale; !w.asked || stale || tNs-w.askedNs >= refreshNs {
+		w.service.refresh()
+		w.others.refresh()
+		w.asked, w.askedNs = true, tNs
+		w.roles.reread(w.service.list())
+	} else {
+		w.roles.read()
+	}
+	r := w.last
+	r.tNs = tNs
+	service := w.service.sum(&w.cpu, w.buf[:])
+	own := w.others.sum(&w.cpu, w.buf[:])
+	r.rssBytes, r.threads = service.rssBytes, service.threads
+	r.labNs = labNs(&w.cpu, w.foreign, own)
+	if w.group.source != sourceProc {
+		keep(&r.cpuNs, w.group.cpuNs(w.buf[:]))
+	} else if service.processes > 0 {
+		r.cpuNs = service.cpuNs
+	}
+	keep(&r.chargedBytes, w.group.memoryBytes(w.buf[:]))
+	if w.hostLeft--; w.hostLeft < 0 {
+		w.hostLeft = w.hostEvery - 1
+		if ticks := w.host.ticks(w.buf[:hostBytes]); ticks.Total >= 0 {
+			r.host, r.hostFresh = ticks, tNs
+		}
+	}
+	w.last = r
+	return r
+}
+
+func keep(to *int64, value int64) {
+	if value >= 0 {
+		*to = value
+	}
+}
+
+// labNs is the CPU time of this process, of a foreign generator and of backing processes. A
+// generator that has ended is among this process's ended children; they are left out when there is
+// none, because the service would be counted as the lab's work once it ends.
+func labNs(cpu *cpuClock, foreign bool, own family) int64 {
+	ns := cpu.self() + own.cpuNs
+	if foreign {
+		ns += cpu.endedChildren()
+	}
+	return ns
+}
+
+// poll waits for an event on fd, at most leftNs, and gives the number of events.
+func (w *watch) poll(fd *unix.PollFd, leftNs int64) (int, error) {
+	w.timeout = unix.NsecToTimespec(leftNs)
+	w.fds[0] = *fd
+	return unix.Ppoll(w.fds[:], &w.timeout, nil)
+}
+
+func (w *watch) close() {
+	w.service.close()
+	w.others.close()
+}

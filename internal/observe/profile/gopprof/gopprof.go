@@ -1,0 +1,272 @@
+// Package gopprof takes profiles of Go programs that serve net/http/pprof. The processor's is
+// sampled from Start to Stop; the others are sums since the program's start, of which two readings
+// make a difference.
+//
+// Non-goals: a program without that page is no subject; it is profiled from outside.
+package gopprof
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/profile"
+)
+
+// Collector asks net/http/pprof.
+type Collector struct{}
+
+// Name is as in records.
+func (Collector) Name() string { return "pprof" }
+
+// Kinds are all of them; lock and offcpu only where the program turned them on.
+func (Collector) Kinds() []string { return profile.Kinds }
+
+// Fits wants the page's address.
+func (Collector) Fits(s profile.Subject) error {
+	if s.PprofURL == "" {
+		return errors.New("the process serves no net/http/pprof")
+	}
+	u, err := url.Parse(s.PprofURL)
+	if err != nil {
+		return err
+	}
+	if u.Scheme != "http" || u.Host == "" {
+		return fmt.Errorf("%s is not an http address", s.PprofURL)
+	}
+	return nil
+}
+
+// page is how a sum is read, and what of it is kept.
+type page struct {
+	path  string
+	value string // its type
+	note  string
+}
+
+// pages are those of the kinds that are sums. The collection that heap?gc=1 asks for publishes what
+// was allocated up to now; it falls outside of the window, before its start and after its end.
+var pages = map[string]page{
+	profile.Alloc: {"heap?gc=1", "alloc_space", "event: alloc_space of the heap profile, one " +
+		"sample in runtime.MemProfileRate bytes, with a collection before and after the window"},
+	profile.Lock: {"mutex", "delay", "event: mutex profile, by the stacks that unlocked"},
+	profile.OffCPU: {"block", "delay", "event: block profile: channels, select, locks and " +
+		"conditions, without system calls and sleep"},
+}
+
+// enable says what turns a sum on that stayed empty.
+var enable = map[string]string{
+	profile.Lock:   "runtime.SetMutexProfileFraction",
+	profile.OffCPU: "runtime.SetBlockProfileRate",
+}
+
+// Start begins the processor's profile, or reads a sum for the first time.
+func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session,
+	error) {
+	if err := c.Fits(s); err != nil {
+		return nil, fmt.Errorf("start pprof of process %d: %w", s.PID, err)
+	}
+	base := strings.TrimSuffix(s.PprofURL, "/") + "/"
+	if kind == profile.CPU {
+		return startCPU(ctx, base)
+	}
+	from, ok := pages[kind]
+	if !ok {
+		return nil, fmt.Errorf("start pprof of process %d: it takes no %q profiles", s.PID, kind)
+	}
+	before, err := read(ctx, base+from.path)
+	if err != nil {
+		return nil, err
+	}
+	return &sum{kind: kind, page: from, url: base + from.path, before: before}, nil
+}
+
+// client is one of its own: a proxy or a connection that is kept would reach into the program.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+func read(ctx context.Context, address string) (*pprof.Profile, error) {
+	data, err := profile.Get(ctx, client, address)
+	if err != nil {
+		return nil, err
+	}
+	p, err := profile.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	return p, nil
+}
+
+// sum is a session of a profile that grows from the program's start.
+type sum struct {
+	kind   string
+	page   page
+	url    string
+	before *pprof.Profile
+}
+
+// Stop reads the sum again and takes off what was there before.
+func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
+	after, err := read(ctx, s.url)
+	if err != nil {
+		return nil, err
+	}
+	p, err := difference(s.before, after)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", s.url, err)
+	}
+	keep := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
+		return t.Type == s.page.value
+	})
+	// The value before it counts the same things: objects, contentions.
+	if keep < 1 {
+		return nil, fmt.Errorf("read %s: it has no %s beside a count", s.url, s.page.value)
+	}
+	p.SampleType = p.SampleType[keep-1 : keep+1]
+	p.SampleType[1].Type, p.DefaultSampleType = s.kind, s.kind
+	for _, sample := range p.Sample {
+		sample.Value = sample.Value[keep-1 : keep+1]
+	}
+	p = p.Compact()
+	notes := []string{s.page.note}
+	if total, _ := profile.Total(p); total == 0 && enable[s.kind] != "" {
+		notes = append(notes, "empty: the program is to call "+enable[s.kind]+" when it starts")
+	}
+	profile.Describe(p, "pprof of Go", notes...)
+	return p, nil
+}
+
+// difference is what came to a sum. Nothing in it is below zero but by the rounding of estimates.
+func difference(before, after *pprof.Profile) (*pprof.Profile, error) {
+	less := before.Copy()
+	less.Scale(-1)
+	p, err := pprof.Merge([]*pprof.Profile{after, less})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Sample {
+		for i := range s.Value {
+			s.Value[i] = max(s.Value[i], 0)
+		}
+	}
+	p.TimeNanos, p.DurationNanos = after.TimeNanos, after.TimeNanos-before.TimeNanos
+	return p, nil
+}
+
+// longest is what the processor's profile is asked for, s. Stop ends it before.
+const longest = 3600
+
+// cpu is a session of the processor's profile: a request whose answer comes when it ends.
+type cpu struct {
+	url    string
+	conn   *net.TCPConn
+	answer chan answered // holds one: nobody is kept waiting
+}
+
+type answered struct {
+	data []byte
+	err  error
+}
+
+// sampling is the function that a program is in while its processor's profile is being taken.
+const sampling = "net/http/pprof.sleep"
+
+// startPoll is how often it is looked whether the program has begun.
+const startPoll = 5 * time.Millisecond
+
+// startCPU asks for an hour. Half a connection's close ends it: the server's request is cancelled
+// by the end of what it reads, its profile stops, and the answer still comes (net/http/pprof.
+// Profile sleeps until the request's context ends).
+func startCPU(ctx context.Context, base string) (profile.Session, error) {
+	address := base + "profile?seconds=" + strconv.Itoa(longest)
+	if others, err := samples(ctx, base); err != nil || others {
+		if err == nil {
+			err = errors.New("its profile is in use: a program has one at a time")
+		}
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", request.URL.Host)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	s := &cpu{url: address, conn: conn.(*net.TCPConn), answer: make(chan answered, 1)}
+	if err := request.Write(conn); err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, errors.Join(err, conn.Close()))
+	}
+	go s.read(request)
+	if err := s.begun(ctx, base); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+// samples is whether the program's processor profile is being taken.
+func samples(ctx context.Context, base string) (bool, error) {
+	stacks, err := profile.Get(ctx, client, base+"goroutine?debug=1")
+	return bytes.Contains(stacks, []byte(sampling)), err
+}
+
+// begun waits until the program is seen to sample.
+func (s *cpu) begun(ctx context.Context, base string) error {
+	for range clock.Every(ctx, startPoll) {
+		if on, err := samples(ctx, base); err != nil || on {
+			return err
+		}
+		select {
+		case a := <-s.answer:
+			return cmp.Or(a.err, errors.New("it ended at once"))
+		default:
+		}
+	}
+	return fmt.Errorf("read %s: it has not begun: %w", s.url, ctx.Err())
+}
+
+// read waits for the answer, however long.
+func (s *cpu) read(request *http.Request) {
+	answer, err := http.ReadResponse(bufio.NewReader(s.conn), request)
+	if err != nil {
+		s.answer <- answered{nil, fmt.Errorf("read %s: %w", s.url, err)}
+		return
+	}
+	data, err := profile.Body(s.url, answer)
+	s.answer <- answered{data, err}
+}
+
+// Stop ends the request's half and takes the answer.
+func (s *cpu) Stop(ctx context.Context) (*pprof.Profile, error) {
+	defer func() { _ = s.conn.Close() }() // all was read, or the error told
+	if err := s.conn.CloseWrite(); err != nil {
+		return nil, fmt.Errorf("end %s: %w", s.url, err)
+	}
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("end %s: no answer: %w", s.url, ctx.Err())
+	case a := <-s.answer:
+		if a.err != nil {
+			return nil, a.err
+		}
+		p, err := profile.Parse(a.data)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", s.url, err)
+		}
+		profile.Describe(p, "pprof of Go", "event: SIGPROF, 100 a second and core")
+		return p, nil
+	}
+}

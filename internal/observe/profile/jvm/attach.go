@@ -1,0 +1,170 @@
+package jvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/profile"
+)
+
+// attachPoll is how often it is looked whether a JVM has opened its socket; it does so within
+// milliseconds of the signal.
+const attachPoll = 10 * time.Millisecond
+
+// answerBytes bounds what a JVM answers to a command.
+const answerBytes = 16 << 20
+
+// target is a JVM that takes commands over HotSpot's attach socket, as jcmd gives them (src/
+// jdk.attach/linux/classes/sun/tools/attach/VirtualMachineImpl.java). Jcmd itself is a JVM, which
+// would take half a second of processor time next to a measurement.
+type target struct {
+	pid   int
+	inner string // its pid in its own namespace, by which it names its files
+	tmp   string // its /tmp, as seen from here
+}
+
+// find looks a JVM up. It refuses what is none: the signal that opens the socket ends any other
+// process.
+func find(pid int) (target, error) {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return target{}, fmt.Errorf("find JVM %d: %w", pid, err)
+	}
+	if !strings.Contains(string(maps), "/libjvm.so") {
+		return target{}, fmt.Errorf("find JVM %d: it has no libjvm.so mapped; a native image is "+
+			"no JVM, and a wrapper script has the JVM as its child", pid)
+	}
+	t := target{pid: pid, inner: profile.Inner(pid), tmp: fmt.Sprintf("/proc/%d/root/tmp", pid)}
+	if !t.listens() && !profile.Handles(pid, syscall.SIGQUIT) {
+		return target{}, fmt.Errorf("attach to JVM %d: it does not handle SIGQUIT yet: it has "+
+			"only begun to start", pid)
+	}
+	return t, nil
+}
+
+func (t target) socket() string {
+	return filepath.Join(t.tmp, ".java_pid"+t.inner)
+}
+
+// listens is whether the JVM has its socket open. The file alone says nothing: one that was killed,
+// and had the same pid, leaves it behind.
+func (t target) listens() bool {
+	conn, err := net.Dial("unix", t.socket())
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was sent
+	return true
+}
+
+// open makes the JVM open its socket: a file asks for it, a signal makes it look.
+func (t target) open(ctx context.Context) error {
+	if t.listens() {
+		return nil
+	}
+	ask := filepath.Join(t.tmp, ".attach_pid"+t.inner)
+	_ = os.Remove(ask) // of a JVM that was killed; anybody may have put a link there
+	f, err := os.OpenFile(ask, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
+	}
+	defer func() { _ = os.Remove(ask) }() // the JVM may have removed it already
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
+	}
+	if err := syscall.Kill(t.pid, syscall.SIGQUIT); err != nil {
+		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
+	}
+	for range clock.Every(ctx, attachPoll) {
+		if t.listens() {
+			return nil
+		}
+	}
+	return fmt.Errorf("attach to JVM %d: it opened no %s: %w; it may run with "+
+		"-XX:+DisableAttachMechanism", t.pid, t.socket(), ctx.Err())
+}
+
+// command sends one command with its three arguments, and returns the answer below its status.
+func (t target) command(ctx context.Context, name string, args ...string) (string, error) {
+	if err := t.open(ctx); err != nil {
+		return "", err
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", t.socket())
+	if err != nil {
+		return "", fmt.Errorf("attach to JVM %d: %w", t.pid, err)
+	}
+	defer func() { _ = conn.Close() }() // all has been read, or the error told
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	words := append([]string{"1", name}, args...)
+	for len(words) < 5 {
+		words = append(words, "")
+	}
+	if _, err := io.WriteString(conn, strings.Join(words, "\x00")+"\x00"); err != nil {
+		return "", fmt.Errorf("tell JVM %d to %s: %w", t.pid, name, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(conn, answerBytes))
+	if err != nil {
+		return "", fmt.Errorf("tell JVM %d to %s: %w", t.pid, name, errors.Join(err, ctx.Err()))
+	}
+	status, answer, _ := strings.Cut(string(text), "\n")
+	if strings.TrimSpace(status) != "0" {
+		return answer, fmt.Errorf("tell JVM %d to %s: status %s: %s", t.pid, name, status,
+			strings.TrimSpace(answer))
+	}
+	return answer, nil
+}
+
+// jcmd runs a diagnostic command, as the tool of that name does.
+func (t target) jcmd(ctx context.Context, command string) (string, error) {
+	return t.command(ctx, "jcmd", command)
+}
+
+// PerfMap has a JVM of 17 or newer write its compiled methods into perf's file of them.
+func PerfMap(ctx context.Context, pid int) error {
+	t, err := find(pid)
+	if err == nil {
+		_, err = t.jcmd(ctx, "Compiler.perfmap")
+	}
+	return err
+}
+
+// scratch makes a folder that the JVM can write into, which may be another user's.
+func (t target) scratch(dir, pattern string) (string, error) {
+	var owner unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", t.pid), &owner); err != nil {
+		return "", fmt.Errorf("find JVM %d: %w", t.pid, err)
+	}
+	made, err := os.MkdirTemp(dir, pattern)
+	if err == nil && int(owner.Uid) != os.Geteuid() {
+		err = os.Chmod(made, 0o777)
+	}
+	return made, err
+}
+
+// agent loads an agent's library, or calls its Agent_OnAttach again.
+func (t target) agent(ctx context.Context, library, options string) error {
+	answer, err := t.command(ctx, "load", library, "true", options)
+	if err != nil {
+		return err
+	}
+	// "return code: 0", or 0 alone before JDK 9.
+	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(answer), "return code:"))
+	if code != "0" {
+		return fmt.Errorf("load %s into JVM %d: return code %s", filepath.Base(library), t.pid,
+			code)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package jvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/observe/profile"
+)
+
+// JFR is the JDK's own Flight Recorder.
+type JFR struct{}
+
+// Name is as in records.
+func (JFR) Name() string { return "jfr" }
+
+// Kinds are all of them.
+func (JFR) Kinds() []string { return profile.Kinds }
+
+// Fits wants a JVM that can be attached to, and a JDK's jfr to read what it writes.
+func (JFR) Fits(s profile.Subject) error {
+	if !filepath.IsAbs(s.Dir) || strings.ContainsAny(s.Dir, "\"\x00") {
+		return fmt.Errorf("the path %q is not absolute, or has a quote", s.Dir)
+	}
+	if _, err := find(s.PID); err != nil {
+		return err
+	}
+	_, err := tool(s.PID, "jfr")
+	return err
+}
+
+// setting is an event as a recording has it: its name and settings by name.
+type setting struct {
+	event string
+	pairs []string
+}
+
+// pauses come along with every recording: they cost an event a collection.
+var pauses = setting{event: "jdk.GarbageCollection"}
+
+// recorded are the events of a kind. Where a JDK does not know one, it records the others.
+var recorded = map[string][]setting{
+	profile.CPU: {
+		{"jdk.CPUTimeSample", []string{"throttle", "10 ms"}}, // JEP 509, since 25, on Linux
+		{"jdk.CPUTimeSamplesLost", nil},
+		{"jdk.ExecutionSample", []string{"period", "10 ms"}},
+	},
+	profile.Alloc: {{"jdk.ObjectAllocationSample", []string{"throttle", "1000/s"}}},
+	profile.Lock: {
+		{"jdk.JavaMonitorEnter", []string{"threshold", "0 ms"}},
+		{"jdk.ThreadPark", []string{"threshold", "0 ms"}},
+	},
+	profile.OffCPU: {
+		{"jdk.JavaMonitorEnter", []string{"threshold", "1 ms"}},
+		{"jdk.JavaMonitorWait", []string{"threshold", "1 ms"}},
+		{"jdk.ThreadPark", []string{"threshold", "1 ms"}},
+		{"jdk.ThreadSleep", []string{"threshold", "1 ms"}},
+		{"jdk.SocketRead", []string{"threshold", "1 ms"}},
+		{"jdk.SocketWrite", []string{"threshold", "1 ms"}},
+		{"jdk.FileRead", []string{"threshold", "1 ms"}},
+		{"jdk.FileWrite", []string{"threshold", "1 ms"}},
+	},
+}
+
+// executionPeriod is between samples of jdk.ExecutionSample, which have no weight of their own.
+const executionPeriod = 10 * time.Millisecond
+
+// configuration is a .jfc file, which unlike options of JFR.start every JDK since 11 reads.
+func configuration(settings []setting) []byte {
+	var b strings.Builder
+	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">\n")
+	for _, s := range settings {
+		fmt.Fprintf(&b, "<event name=%q><setting name=\"enabled\">true</setting>", s.event)
+		fmt.Fprint(&b, "<setting name=\"stackTrace\">true</setting>")
+		for pair := range slices.Chunk(s.pairs, 2) {
+			fmt.Fprintf(&b, "<setting name=%q>%s</setting>", pair[0], pair[1])
+		}
+		b.WriteString("</event>\n")
+	}
+	b.WriteString("</configuration>\n")
+	return []byte(b.String())
+}
+
+// Start begins a recording.
+func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
+	settings := recorded[kind]
+	begun, err := begin(j, s, kind, len(settings) > 0)
+	if err != nil {
+		return nil, fmt.Errorf("start JFR in JVM %d: %w", s.PID, err)
+	}
+	run := &jfrSession{begun}
+	file := run.path("settings.jfc")
+	if err = os.WriteFile(file, configuration(append(settings, pauses)), 0o644); err == nil {
+		err = run.begin(ctx, file)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start JFR in JVM %d: %w", s.PID, err),
+			os.RemoveAll(run.dir))
+	}
+	return run, nil
+}
+
+type jfrSession struct{ session }
+
+// begin starts the recording. Its stacks are to be whole, which can be said only before the first
+// recording of a JVM; where it was too late, stacks that were cut say so.
+func (s *jfrSession) begin(ctx context.Context, settings string) error {
+	if _, err := s.target.jcmd(ctx, "JFR.configure stackdepth=1024"); err != nil {
+		return err
+	}
+	answer, err := s.target.jcmd(ctx, fmt.Sprintf("JFR.start name=%s settings=%q disk=true",
+		filepath.Base(s.dir), settings))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(answer, "Started recording") {
+		return fmt.Errorf("JFR.start: %s", strings.TrimSpace(answer))
+	}
+	return nil
+}
+
+// Stop ends the recording and reads it.
+func (s *jfrSession) Stop(ctx context.Context) (p *pprof.Profile, err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	file := s.path("recording.jfr")
+	answer, err := s.target.jcmd(ctx, fmt.Sprintf("JFR.stop name=%s filename=%q",
+		filepath.Base(s.dir), file))
+	if err != nil {
+		return nil, fmt.Errorf("stop JFR: %w", err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, fmt.Errorf("stop JFR: %w: %s", err, strings.TrimSpace(answer))
+	}
+	r := reading{kind: s.kind, timed: profile.NewStacks(s.kind), sampled: profile.NewStacks(s.kind)}
+	names := []string{pauses.event}
+	for _, e := range recorded[s.kind] {
+		names = append(names, e.event)
+	}
+	if err := eachEvent(ctx, s.target.pid, file, names, r.take); err != nil {
+		return nil, err
+	}
+	p = r.profile()
+	profile.Describe(p, "jfr of JDK "+s.version(ctx), r.notes()...)
+	return p, nil
+}
+
+// version is that of the JDK, the second line of what VM.version says.
+func (s *jfrSession) version(ctx context.Context) string {
+	answer, err := s.target.jcmd(ctx, "VM.version")
+	for line := range strings.Lines(answer) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "JDK "); ok && err == nil {
+			return v
+		}
+	}
+	return "of unknown version"
+}
+
+// reading makes a profile of a recording's events.
+type reading struct {
+	kind        string
+	timed       *profile.Stacks // by processor time, or by what the events themselves weigh
+	sampled     *profile.Stacks // jdk.ExecutionSample: where there is nothing better
+	timedN      int64
+	lost        int64
+	failed      int64 // samples without a stack
+	collections int64
+	paused      time.Duration
+	longest     time.Duration
+}
+
+func (r *reading) take(e event) {
+	v := e.Values
+	stack := v.StackTrace.frames()
+	switch e.Type {
+	case pauses.event:
+		r.collections++
+		r.paused += time.Duration(v.SumOfPauses)
+		r.longest = max(r.longest, time.Duration(v.LongestPause))
+	case "jdk.CPUTimeSamplesLost":
+		r.lost += v.LostSamples
+	case "jdk.CPUTimeSample":
+		r.timedN++
+		if v.Failed || len(stack) == 0 {
+			r.failed++
+			stack = []string{"[unknown]"}
+		}
+		r.timed.Add(stack, 1, int64(v.SamplingPeriod))
+	case "jdk.ExecutionSample":
+		r.sampled.Add(stack, 1, int64(executionPeriod))
+	case "jdk.ObjectAllocationSample":
+		r.timed.Add(append(stack, v.ObjectClass.java()), 1, max(v.Weight, 0))
+	case "jdk.ThreadPark":
+		if r.kind == profile.Lock && !isLock(v.ParkedClass.Name) {
+			return // a thread that waits for work, not for a lock
+		}
+		r.timed.Add(append(stack, v.ParkedClass.java()), 1, int64(v.Duration))
+	case "jdk.JavaMonitorEnter":
+		r.timed.Add(append(stack, v.MonitorClass.java()), 1, int64(v.Duration))
+	default: // those of time off the processor
+		r.timed.Add(stack, 1, int64(v.Duration))
+	}
+}
+
+// isLock tells java.util.concurrent's locks from what else parks a thread, as async-profiler does.
+func isLock(class string) bool {
+	return strings.HasPrefix(class, "java/util/concurrent/locks/Reentrant") ||
+		strings.HasPrefix(class, "java/util/concurrent/Semaphore")
+}
+
+// byTime is whether the profile is of events with a weight of their own.
+func (r *reading) byTime() bool { return r.kind != profile.CPU || r.timedN > 0 }
+
+func (r *reading) profile() *pprof.Profile {
+	if r.byTime() {
+		return r.timed.Profile()
+	}
+	return r.sampled.Profile()
+}
+
+func (r *reading) notes() (out []string) {
+	var names []string
+	for _, e := range recorded[r.kind] {
+		names = append(names, strings.TrimPrefix(e.event, "jdk."))
+	}
+	switch {
+	case r.kind == profile.CPU && r.byTime():
+		out = append(out, fmt.Sprintf("event: CPUTimeSample, every 10 ms of a thread's processor "+
+			"time; %d samples were lost, %d without a stack", r.lost, r.failed))
+	case r.kind == profile.CPU:
+		out = append(out, "event: ExecutionSample, threads in Java code only, a few of them a "+
+			"period, and none in loops without debug information: hints, not shares")
+	case r.kind == profile.Alloc:
+		// Measured on JDK 25: 95 % for the one of two functions that allocates 75 % of the bytes.
+		out = append(out, "event: ObjectAllocationSample, taken where a thread's buffer ends, "+
+			"which prefers large objects: an order of functions, not their shares")
+	default:
+		out = append(out, "event: "+strings.Join(names, ", "))
+	}
+	return append(out, fmt.Sprintf("gc: %d collections paused for %v, the longest for %v",
+		r.collections, r.paused.Round(time.Microsecond), r.longest.Round(time.Microsecond)))
+}

@@ -1,0 +1,160 @@
+package jvm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/observe/profile"
+	"prony/internal/observe/profile/profiletest"
+	"prony/internal/dev/testsets"
+)
+
+// split starts the program of the truth, which ends when its input does.
+func split(t *testing.T, flags ...string) profile.Subject {
+	t.Helper()
+	tests.Once(t, "a profiler of JVMs", tests.Needs{Facts: []string{
+		tests.Version("java", "-version")}})
+	java, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip("needs a JDK: ", err)
+	}
+	args := append([]string{"-Xmx64m", "-XX:+UseSerialGC"}, flags...)
+	cmd := exec.Command(java, append(args, "testdata/Split.java")...)
+	profiletest.Start(t, cmd)
+	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Language: "Java", Dir: t.TempDir()}
+}
+
+// The kinds are taken one after the other of one process. Each sees its own three to one. JFR has a
+// process of its own: async-profiler takes SIGPROF, and with it JFR's timers of processor time, for
+// as long as a JVM lives.
+func TestTruth(t *testing.T) {
+	for _, c := range []profile.Collector{AsyncProfiler{}, JFR{}} {
+		t.Run(c.Name(), func(t *testing.T) {
+			s := split(t)
+			if c.Name() == "async-profiler" {
+				s.Tools.AsyncProfiler = profiletest.AsyncProfiler(t)
+			}
+			take := func(kind string) *pprof.Profile {
+				return profiletest.Take(t, c, s, kind, 2*time.Second)
+			}
+			cpu := take(profile.CPU)
+			// Before JDK 25, JFR finds none of the samples in spin's loop: its note says so.
+			if !strings.Contains(strings.Join(profile.Notes(cpu), "; "), "ExecutionSample") {
+				profiletest.Split(t, cpu, "Split.three", "Split.one",
+					held(cpu, "Split.three", "Split.one"))
+			}
+			alloc := take(profile.Alloc)
+			if c.Name() == "async-profiler" { // JFR's samples are biased, as its note says
+				profiletest.Split(t, alloc, "Split.allocThree", "Split.allocOne",
+					profile.Samples(alloc))
+			}
+			profiletest.Has(t, alloc, "Split.allocThree", "byte[]")
+			lock := take(profile.Lock)
+			profiletest.Has(t, lock, "Split.hold", "ReentrantLock")
+			off := take(profile.OffCPU)
+			profiletest.Split(t, off, "Split.napThree", "Split.napOne", held(off, "Split.nap"))
+			if left, err := os.ReadDir(s.Dir); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, error %v", left, err)
+			}
+		})
+	}
+}
+
+// held is how many samples have one of the functions in them.
+func held(p *pprof.Profile, names ...string) (n int64) {
+	for _, s := range p.Sample {
+		if slices.ContainsFunc(s.Location, func(l *pprof.Location) bool {
+			return slices.Contains(names, l.Line[0].Function.Name)
+		}) {
+			n += s.Value[0]
+		}
+	}
+	return n
+}
+
+// What is no JVM is never sent the signal, which would end it: this test goes on.
+func TestOthersAreLeftAlone(t *testing.T) {
+	check := func(pid int, want string) {
+		t.Helper()
+		if _, err := find(pid); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("process %d: error %v, want %q", pid, err, want)
+		}
+	}
+	check(os.Getpid(), "no libjvm.so mapped")
+	check(1<<22+1, "no such file") // beyond the kernel's largest pid
+}
+
+// With -Xrs a JVM takes no signals and opens its socket when it starts. With its mechanism disabled
+// it never does, and the error says so.
+func TestAttach(t *testing.T) {
+	check := func(flag, want string, wait time.Duration) {
+		t.Helper()
+		s := split(t, flag)
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		_, err := JFR{}.Start(ctx, s, profile.CPU)
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", flag, err, want)
+		}
+		if left, err := os.ReadDir(s.Dir); want != "" && (err != nil || len(left) > 0) {
+			t.Errorf("%s: left behind: %v, error %v", flag, left, err)
+		}
+	}
+	check("-Xrs", "", profiletest.Limit)
+	check("-XX:+DisableAttachMechanism", "it may run with -XX:+DisableAttachMechanism",
+		2*time.Second)
+}
+
+// A JVM writes what code it made into the file that perf reads.
+func TestPerfMap(t *testing.T) {
+	s := split(t)
+	path := fmt.Sprintf("/tmp/perf-%d.map", s.PID)
+	t.Cleanup(func() { _ = os.Remove(path) }) // it may not be there
+	ctx, cancel := context.WithTimeout(t.Context(), profiletest.Limit)
+	defer cancel()
+	if err := PerfMap(ctx, s.PID); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Contains(text, []byte("Interpreter")) {
+		t.Errorf("it wrote %.200q, error %v", text, err)
+	}
+}
+
+// A JVM of another user, as in a container, writes into its folder, too.
+func TestScratch(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to be somebody else")
+	}
+	for uid, want := range map[uint32]os.FileMode{0: 0o700, 65534: 0o777} {
+		cmd := exec.Command("sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid}}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := target{pid: cmd.Process.Pid}.scratch(t.TempDir(), "x-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("user %d: mode %v, error %v; want %v", uid, info.Mode(), err, want)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Error("it was not killed")
+		}
+	}
+}

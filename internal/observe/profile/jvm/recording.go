@@ -1,0 +1,202 @@
+package jvm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/base/lazyregexp"
+	"prony/internal/observe/profile"
+	"prony/internal/base/cmdlog"
+)
+
+// event is an event of a recording as the JDK's jfr prints it, with the fields that are read here.
+type event struct {
+	Type   string `json:"type"`
+	Values values `json:"values"`
+}
+
+type values struct {
+	StackTrace     stackTrace `json:"stackTrace"`
+	Duration       duration   `json:"duration"`
+	SamplingPeriod duration   `json:"samplingPeriod"`
+	SumOfPauses    duration   `json:"sumOfPauses"`
+	LongestPause   duration   `json:"longestPause"`
+	Weight         int64      `json:"weight"` // bytes
+	LostSamples    int64      `json:"lostSamples"`
+	Failed         bool       `json:"failed"`
+	ObjectClass    class      `json:"objectClass"`
+	ParkedClass    class      `json:"parkedClass"`
+	MonitorClass   class      `json:"monitorClass"`
+	State          string     `json:"state"`   // async-profiler's
+	Samples        int64      `json:"samples"` // async-profiler's: equal ones in a row
+}
+
+// class is a class by the JVM's name for it: "java/lang/String", "[B".
+type class struct {
+	Name string `json:"name"`
+}
+
+// primitives are the JVM's names of elements of arrays (JVMS 4.3.2).
+var primitives = map[string]string{"B": "byte", "C": "char", "D": "double", "F": "float",
+	"I": "int", "J": "long", "S": "short", "Z": "boolean"}
+
+// java is the class's name in Java: "java.lang.String", "byte[]".
+func (c class) java() string {
+	element := strings.TrimLeft(c.Name, "[")
+	dimensions := len(c.Name) - len(element)
+	if dimensions > 0 {
+		if name := primitives[element]; name != "" {
+			element = name
+		}
+		element = strings.TrimSuffix(strings.TrimPrefix(element, "L"), ";")
+	}
+	return dotted(element) + strings.Repeat("[]", dimensions)
+}
+
+type stackTrace struct {
+	Truncated bool `json:"truncated"`
+	Frames    []struct {
+		Method struct {
+			Type class  `json:"type"`
+			Name string `json:"name"`
+		} `json:"method"`
+	} `json:"frames"`
+}
+
+// frames are a stack's, outermost first.
+func (s stackTrace) frames() (out []string) {
+	if s.Truncated {
+		out = append(out, "(cut off)")
+	}
+	for _, f := range slices.Backward(s.Frames) {
+		name := f.Method.Name
+		if f.Method.Type.Name != "" {
+			name = f.Method.Type.Name + "." + name
+		}
+		out = append(out, dotted(name))
+	}
+	return out
+}
+
+// duration is one in ISO 8601 as java.time.Duration writes it: "PT1M0.5S".
+type duration time.Duration
+
+var iso = pattern.New(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
+
+// UnmarshalJSON reads a duration. One that the JDK calls forever, or not there, is 0, as is one
+// that no event can have taken.
+func (d *duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return nil //nolint:nilerr // a number or null: jfr writes those for what is not there
+	}
+	parts := iso.FindStringSubmatch(text)
+	if parts == nil {
+		return fmt.Errorf("read duration %q: it is not ISO 8601's, as PT0.01S", text)
+	}
+	var total float64
+	for i, seconds := range []float64{3600, 60, 1} {
+		if parts[i+1] == "" {
+			continue
+		}
+		n, err := strconv.ParseFloat(parts[i+1], 64)
+		if err != nil {
+			return fmt.Errorf("read duration %q: %w", text, err)
+		}
+		total += n * seconds
+	}
+	if total *= float64(time.Second); total >= 0 && total < math.MaxInt64 {
+		*d = duration(total)
+	}
+	return nil
+}
+
+// eachEvent reads a recording by the jfr of the JDK that wrote it, event by event. Only those of
+// the names are read.
+func eachEvent(ctx context.Context, pid int, file string, names []string,
+	each func(event)) error {
+	program, err := tool(pid, "jfr")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program, "print", "--json", "--stack-depth", "2048",
+		"--events", strings.Join(names, ","), file)
+	shell.Command(cmd)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	err = decode(out, each)
+	if err != nil {
+		_ = cmd.Process.Kill() // else it waits for somebody to read on
+	}
+	if done := cmd.Wait(); done != nil || err != nil {
+		return fmt.Errorf("read %s by %s print: %w: %s", file, program, errors.Join(err, done),
+			strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+// decode reads {"recording": {"events": [...]}}, one event at a time: a window's worth of deep
+// stacks is hundreds of megabytes.
+func decode(r io.Reader, each func(event)) error {
+	d := json.NewDecoder(r)
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("find the events: %w", err)
+		}
+		if token == json.Delim('[') {
+			break
+		}
+	}
+	for d.More() {
+		var e event
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("read an event: %w", err)
+		}
+		each(e)
+	}
+	if _, err := io.Copy(io.Discard, io.MultiReader(d.Buffered(), r)); err != nil {
+		return fmt.Errorf("read to the end: %w", err) // else jfr dies of a closed pipe
+	}
+	return nil
+}
+
+// wallInterval is between samples of one thread, as events asks for it.
+const wallInterval = 20 * time.Millisecond
+
+// sleeping is how async-profiler marks a thread that did not run when it was looked at.
+const sleeping = "STATE_SLEEPING"
+
+// readWall keeps the samples of threads that did not run from a recording of async-profiler's wall
+// clock, which looks at every thread.
+func readWall(ctx context.Context, pid int, file string) (*pprof.Profile, error) {
+	stacks := profile.NewStacks(profile.OffCPU)
+	err := eachEvent(ctx, pid, file, []string{"profiler.WallClockSample"}, func(e event) {
+		if e.Values.State == sleeping {
+			n := max(e.Values.Samples, 1)
+			stacks.Add(e.Values.StackTrace.frames(), n, n*int64(wallInterval))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stacks.Profile(), nil
+}

@@ -1,0 +1,86 @@
+// Package kernel takes profiles of any process by asking the kernel: where its threads are at each
+// tick of a clock, and for how long they were off a processor.
+//
+//	Tracing: eBPF, for root; counts stacks in the kernel ─────┬─► names ─► pprof
+//	Perf: the program perf, for any user; writes a file ──────┘
+//
+// Both follow frame pointers, because the kernel does. A process whose code was compiled without
+// them gets stacks of a few frames or of wrong callers; what it was doing itself is right all
+// the same. Go and Node.js keep them, a JVM does with -XX:+PreserveFramePointer, Rust and C with
+// -C force-frame-pointers=yes and -fno-omit-frame-pointer.
+//
+// Non-goals: unwinding by .eh_frame, languages that are interpreted (their own profilers know
+// them), and frames that were inlined.
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/observe/profile"
+)
+
+// tick is the time between two looks at a processor: 199 a second, a prime, so that it does not
+// march in step with what happens every 1 or 10 ms.
+const tick = time.Second / 199
+
+// depth is the number of frames kept of each kind, user's and kernel's: kernel.perf_event_max_stack
+// as it comes. It is DEPTH in stacks.bpf.c.
+const depth = 127
+
+// Collectors are all that this package has, better ones first.
+func Collectors() []profile.Collector { return []profile.Collector{Tracing{}, Perf{}} }
+
+func running(s profile.Subject) error {
+	pids := s.Processes()
+	if len(pids) == 0 {
+		return errors.New("the subject has no process on this machine")
+	}
+	for _, pid := range pids {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+			return fmt.Errorf("find process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// release is the kernel's version.
+func release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "Linux of unknown version" // it cannot fail but for a wrong address
+	}
+	return "Linux " + unix.ByteSliceToString(u.Release[:])
+}
+
+// hints are what a reader should know of stacks of these processes.
+func hints(pids []int) (notes []string) {
+	for _, pid := range pids {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil {
+			continue // it has ended; that is told where its memory is read
+		}
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			env = nil
+		}
+		all := strings.ReplaceAll(string(line)+"\x00"+string(env), "\x00", " ")
+		program, _, _ := strings.Cut(string(line), "\x00")
+		switch base := program[strings.LastIndexByte(program, '/')+1:]; {
+		case base == "java" && !strings.Contains(all, "-XX:+PreserveFramePointer"):
+			notes = append(notes, "the JVM does not keep frame pointers: callers of Java methods "+
+				"are missing or wrong; start it with -XX:+PreserveFramePointer")
+		case base == "node" && !strings.Contains(all, "--perf-basic-prof"):
+			notes = append(notes, "Node.js does not name its functions: start it with "+
+				"--perf-basic-prof in NODE_OPTIONS")
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}

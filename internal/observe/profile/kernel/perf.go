@@ -1,0 +1,313 @@
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
+
+	"prony/internal/observe/profile"
+	"prony/internal/base/cmdlog"
+)
+
+// Perf takes profiles by the kernel's own tool, perf, where this process may not load programs into
+// the kernel: a user may look at processes of their own, unless kernel.perf_event_paranoid forbids
+// even that. It is used rather than perf_event_open(2) because that wants an event and a buffer for
+// each thread on each processor, threads that come and go included, which perf does and has done
+// right for years. It writes each sample to a file while the subject is under load.
+type Perf struct{}
+
+// Name is the tool's.
+func (Perf) Name() string { return "perf" }
+
+// Kinds are those that a user may take: switches are the kernel's to tell.
+func (Perf) Kinds() []string { return []string{profile.CPU} }
+
+// Levels of kernel.perf_event_paranoid (admin-guide/sysctl/kernel.rst).
+const (
+	kernelToo = 1 // up to here the kernel's part of stacks is seen too
+	usersToo  = 2 // up to here users see their own processes
+)
+
+// Fits says whether perf is there and may look.
+func (Perf) Fits(s profile.Subject) error {
+	if err := running(s); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("perf"); err != nil {
+		return fmt.Errorf("%w: it comes with the package linux-perf or linux-tools", err)
+	}
+	level, err := paranoid()
+	if err != nil {
+		return err
+	}
+	if ok, err := capable(unix.CAP_PERFMON); err != nil || !ok && level > usersToo {
+		return errors.Join(err, fmt.Errorf("kernel.perf_event_paranoid is %d: run sysctl -w "+
+			"kernel.perf_event_paranoid=%d as root", level, usersToo))
+	}
+	return nil
+}
+
+func paranoid() (int, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
+	if err != nil {
+		return 0, fmt.Errorf("the kernel has no performance events: %w", err)
+	}
+	level, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("read kernel.perf_event_paranoid: %w", err)
+	}
+	return level, nil
+}
+
+const (
+	perfLimit = 20 * time.Second // to begin, and to end
+	perfDone  = "ack\n\x00"      // perf-record(1), --control; the last byte is its own
+)
+
+type perf struct {
+	pids  []int
+	cores []int
+	names *names
+	file  string
+	notes []string
+	cmd   *exec.Cmd
+	said  bytes.Buffer
+	pipes []*os.File // to it and back
+	ended chan error
+}
+
+// Start runs perf and returns when it says that it samples.
+func (Perf) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
+	if kind != profile.CPU {
+		return nil, fmt.Errorf("start perf: it takes no %s profiles", kind)
+	}
+	p := &perf{pids: s.Processes(), cores: s.Cores, ended: make(chan error, 1)}
+	p.file = filepath.Join(s.Dir, fmt.Sprintf("perf-%d.data", s.PID))
+	p.names = newNames(p.pids)
+	if err := p.start(ctx); err != nil {
+		return nil, fmt.Errorf("start perf: %w", err)
+	}
+	return p, nil
+}
+
+func (p *perf) start(ctx context.Context) error {
+	event := "cpu-clock"
+	level, err := paranoid()
+	if err != nil {
+		return err
+	}
+	if ok, err := capable(unix.CAP_PERFMON); err != nil {
+		return err
+	} else if !ok && level > kernelToo {
+		event = "cpu-clock:u"
+		p.notes = append(p.notes, "without the kernel's part: kernel.perf_event_paranoid is above "+
+			strconv.Itoa(kernelToo))
+	}
+	var pids []string
+	for _, pid := range p.pids {
+		pids = append(pids, strconv.Itoa(pid))
+	}
+	theirs, ours, err := pipes()
+	if err != nil {
+		return err
+	}
+	p.pipes = ours
+	// Files 3 and 4 of perf's: what it is told, and what it answers.
+	p.cmd = exec.Command("perf", "record", "--quiet", "-e", event, "-c",
+		strconv.Itoa(int(tick)), "-g", "-p", strings.Join(pids, ","), "-D", "-1",
+		"--control", "fd:3,4", "-o", p.file)
+	p.cmd.ExtraFiles = theirs
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	shell.Command(p.cmd)
+	err = p.cmd.Start()
+	closeAll(theirs)
+	if err != nil {
+		closeAll(ours)
+		return err
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	if err := p.enable(ctx); err != nil {
+		return errors.Join(err, p.cmd.Process.Kill(), p.end(), os.Remove(p.file))
+	}
+	return nil
+}
+
+// enable puts perf aside from the subject's cores and has it sample.
+func (p *perf) enable(ctx context.Context) error {
+	if err := profile.Confine(p.cmd.Process.Pid, p.cores); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, perfLimit)
+	defer cancel()
+	// Closing the pipe ends a read that waits for an answer.
+	defer context.AfterFunc(ctx, func() { closeAll(p.pipes[1:]) })()
+	_, err := p.pipes[0].WriteString("enable\n")
+	answer := make([]byte, len(perfDone))
+	if err == nil {
+		_, err = io.ReadFull(p.pipes[1], answer)
+	}
+	if err != nil || string(answer) != perfDone {
+		return errors.Join(ctx.Err(), fmt.Errorf("wait for it to sample: %w: it answered %q", err,
+			answer))
+	}
+	return nil
+}
+
+// pipes are one to perf and one back, as it sees them and as we do.
+func pipes() (theirs, ours []*os.File, err error) {
+	in, command, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a pipe: %w", err)
+	}
+	answer, out, err := os.Pipe()
+	if err != nil {
+		closeAll([]*os.File{in, command})
+		return nil, nil, fmt.Errorf("open a pipe: %w", err)
+	}
+	return []*os.File{in, out}, []*os.File{command, answer}, nil
+}
+
+// closeAll closes pipes, twice too; what is in them is of no use any more.
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// end has perf end, and tells what it said if it did not end well.
+func (p *perf) end() error {
+	defer closeAll(p.pipes)
+	_, told := p.pipes[0].WriteString("stop\n") // fails only if it has ended before
+	select {
+	case err := <-p.ended:
+		if err = errors.Join(told, err); err != nil {
+			return fmt.Errorf("end perf: %w: %.400s", err, p.said.String())
+		}
+		return nil
+	case <-time.After(perfLimit):
+		err := p.cmd.Process.Kill()
+		<-p.ended
+		return errors.Join(err, fmt.Errorf("end perf: it took more than %v: %.400s", perfLimit,
+			p.said.String()))
+	}
+}
+
+// Stop ends perf and reads what it wrote.
+func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
+	defer func() { err = errors.Join(err, os.Remove(p.file)) }()
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	notes := append(p.notes, hints(p.pids)...)
+	notes = append(notes, p.names.refresh(ctx)...)
+	script := exec.CommandContext(ctx, "perf", "script", "-i", p.file, "-F",
+		"pid,ip,sym,dso")
+	var said bytes.Buffer
+	script.Stderr = &said
+	shell.Command(script)
+	text, err := script.Output()
+	if err != nil {
+		return nil, fmt.Errorf("read what perf wrote: %w: %.400s%.400s", err, said.String(),
+			p.said.String())
+	}
+	out, lost := p.read(bytes.NewReader(text))
+	if lost > 0 {
+		notes = append(notes, fmt.Sprintf("lost samples %d times: perf did not keep up", lost))
+	}
+	version, err := exec.CommandContext(ctx, "perf", "--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask perf for its version: %w", err)
+	}
+	profile.Describe(out, strings.TrimSpace(string(version)), notes...)
+	return out, nil
+}
+
+// read reads perf script's text: a line with the process, a line for each frame, innermost first,
+// an empty line. Lines of another form count as lost.
+func (p *perf) read(text io.Reader) (out *pprof.Profile, lost int) {
+	stacks := profile.NewStacks(profile.CPU)
+	var pid int
+	var frames []string
+	flush := func() {
+		if len(frames) > 0 {
+			slices.Reverse(frames)
+			stacks.Add(frames, 1, int64(tick))
+		}
+		frames = nil
+	}
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, maxName)
+	for lines.Scan() {
+		line := lines.Text()
+		word := strings.TrimSpace(line)
+		var err error
+		switch {
+		case word == "":
+			flush()
+		case strings.HasPrefix(line, "\t"):
+			var name string
+			if name, err = p.frame(pid, word, len(frames) > 0); err == nil {
+				frames = append(frames, name)
+			}
+		default:
+			flush()
+			pid, err = strconv.Atoi(word)
+		}
+		if err != nil {
+			lost++
+		}
+	}
+	flush()
+	if lines.Err() != nil { // a line beyond all bounds
+		lost++
+	}
+	return stacks.Profile(), lost
+}
+
+// nameless is what perf calls what it does not know.
+const nameless = "[unknown]"
+
+// frame names a frame such as "1750ce __strpbrk_sse42 (/usr/lib/libc.so.6)". The number is the
+// offset in that file. perf's names are taken where it has one; what it does not read, the table of
+// a stripped Go program, is read here.
+func (p *perf) frame(pid int, text string, caller bool) (string, error) {
+	digits, rest, _ := strings.Cut(text, " ")
+	i := strings.LastIndex(rest, " (")
+	if i < 0 {
+		return "", fmt.Errorf("read a frame of perf's: no file in %q", text)
+	}
+	at, err := strconv.ParseUint(digits, 16, 64)
+	if err != nil {
+		return "", fmt.Errorf("read a frame of perf's: %w", err)
+	}
+	name, file := rest[:i], strings.Trim(rest[i:], " ()")
+	switch {
+	case name != nameless && strings.HasPrefix(file, "[") && file != vdso:
+		return name + kernelMark, nil
+	case name != nameless && strings.HasPrefix(filepath.Base(file), "perf-"):
+		return jitName(name), nil
+	case name != nameless:
+		return demangle(name), nil
+	case file == nameless || strings.HasPrefix(file, "//anon"):
+		return nameless, nil
+	case strings.HasPrefix(file, "["):
+		return file, nil
+	}
+	if caller {
+		at--
+	}
+	return p.names.in(p.names.processes[pid], mapping{path: file}, at), nil
+}

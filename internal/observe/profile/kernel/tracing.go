@@ -1,0 +1,315 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	pprof "github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/profile"
+)
+
+// The program is committed beside its source, so that only who changes it needs a compiler.
+//
+//go:generate -command bpf clang -O2 -g -Wall -target bpf -mcpu=v3 -fdebug-compilation-dir=.
+//go:generate bpf -idirafter /usr/include/x86_64-linux-gnu -c stacks.bpf.c -o stacks.bpf.o
+//go:generate llvm-strip -g stacks.bpf.o
+
+//go:embed stacks.bpf.o
+var object []byte
+
+// leastAway is the shortest time off a processor that counts, of a switch that was worth seeing.
+const leastAway = time.Microsecond
+
+// Tracing counts stacks in the kernel by eBPF. Nothing is carried out of it before the profile's
+// end, so that it costs the subject nothing but the looks themselves: by the kernel's own count
+// (kernel.bpf_stats_enabled), of a Go server under load, 8 µs a tick, which are 0.2 % of each core,
+// and 4 µs a switch of its threads, which at 22 000 a second were 8 % of one. Who measures should
+// take the second kind in trials of its own.
+//
+// Time off a processor is all of it: asleep, waiting for a lock or an answer, and, where a stack
+// ends outside of any system call, ready but not let run. A runtime that parks its tasks, as Go's
+// and Tokio's, shows what its threads wait for, not its tasks. Threads that slept from the
+// beginning on are seen from their first return.
+type Tracing struct{}
+
+// Name is the tool's.
+func (Tracing) Name() string { return "ebpf" }
+
+// Kinds are those of time.
+func (Tracing) Kinds() []string { return []string{profile.CPU, profile.OffCPU} }
+
+// initialPIDNamespace is what /proc/self/ns/pid says outside of all containers: PROC_PID_INIT_INO
+// in the kernel's proc_ns.h.
+const initialPIDNamespace = "pid:[4026531836]"
+
+// Fits says what this process may not do, or what the kernel has not.
+func (Tracing) Fits(s profile.Subject) error {
+	if err := running(s); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		bit  int
+		name string
+	}{{unix.CAP_BPF, "CAP_BPF"}, {unix.CAP_PERFMON, "CAP_PERFMON"}} {
+		if ok, err := capable(c.bit); err != nil || !ok {
+			return errors.Join(err, fmt.Errorf("needs %s: run as root, or give the binary both "+
+				"by setcap cap_bpf,cap_perfmon+ep", c.name))
+		}
+	}
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err != nil || ns != initialPIDNamespace {
+		return errors.Join(err, errors.New("runs in a container: its process ids are not the "+
+			"kernel's; run outside, or with the host's process ids (docker run --pid=host)"))
+	}
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		return fmt.Errorf("needs a kernel that describes its types (CONFIG_DEBUG_INFO_BTF): %w",
+			err)
+	}
+	return nil
+}
+
+// capable tells whether this process may do what a capability, or root's of old, allows.
+func capable(bit int) (bool, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // 32 bits each
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false, fmt.Errorf("read this process's capabilities: %w", err)
+	}
+	has := func(bit int) bool { return data[bit/32].Effective&(1<<(bit%32)) != 0 }
+	return has(bit) || has(unix.CAP_SYS_ADMIN), nil
+}
+
+// Start loads the program for the kind and attaches it.
+func (Tracing) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t := &tracing{kind: kind, pids: s.Processes()}
+	if err := t.start(s); err != nil {
+		return nil, errors.Join(fmt.Errorf("start to profile by eBPF: %w", err), t.close())
+	}
+	return t, nil
+}
+
+type tracing struct {
+	kind  string
+	pids  []int
+	names *names
+	all   *ebpf.Collection
+	ticks []int // perf events, one a processor
+	link  link.Link
+}
+
+// programs are those of stacks.bpf.c, by kind.
+var programs = map[string]string{profile.CPU: "on_clock", profile.OffCPU: "on_switch"}
+
+func (t *tracing) start(s profile.Subject) error {
+	name := programs[t.kind]
+	if name == "" {
+		return fmt.Errorf("there are no %s profiles of the kernel's", t.kind)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
+	for other := range spec.Programs {
+		if other != name {
+			delete(spec.Programs, other)
+		}
+	}
+	if t.kind == profile.CPU {
+		spec.Maps["away"].MaxEntries = 1 // it is not used
+	}
+	if err := spec.Variables["least"].Set(uint64(leastAway)); err != nil {
+		return fmt.Errorf("set the shortest time that counts: %w", err)
+	}
+	t.names = newNames(t.pids)
+	if t.all, err = ebpf.NewCollection(spec); err != nil {
+		return fmt.Errorf("load the program: %w", err)
+	}
+	for _, pid := range t.pids {
+		if err := t.all.Maps["targets"].Put(uint32(pid), uint8(1)); err != nil {
+			return fmt.Errorf("name process %d to the program: %w", pid, err)
+		}
+	}
+	if t.kind == profile.OffCPU {
+		t.link, err = link.AttachTracing(link.TracingOptions{Program: t.all.Programs[name]})
+		if err != nil {
+			return fmt.Errorf("attach to sched_switch: %w", err)
+		}
+		return nil
+	}
+	return t.tick(t.all.Programs[name].FD())
+}
+
+// tick has the program called on every processor. The clock is the software one, a timer, because
+// time is what is asked for: counters of cycles run at the processor's changing pace, and virtual
+// machines mostly have none.
+func (t *tracing) tick(program int) error {
+	processors, err := ebpf.PossibleCPU()
+	if err != nil {
+		return fmt.Errorf("count processors: %w", err)
+	}
+	for cpu := range processors {
+		fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{
+			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
+			Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: uint64(tick),
+			Bits: unix.PerfBitDisabled,
+		}, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if errors.Is(err, unix.ENODEV) {
+			continue // a processor that is not online
+		}
+		if err != nil {
+			return fmt.Errorf("open a clock of processor %d: %w", cpu, err)
+		}
+		t.ticks = append(t.ticks, fd)
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
+			return fmt.Errorf("attach to the clock of processor %d: %w", cpu, err)
+		}
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+			return fmt.Errorf("start the clock of processor %d: %w", cpu, err)
+		}
+	}
+	return nil
+}
+
+// detach ends the sampling, twice too.
+func (t *tracing) detach() error {
+	var errs []error
+	for _, fd := range t.ticks {
+		errs = append(errs, unix.Close(fd))
+	}
+	t.ticks = nil
+	if t.link != nil {
+		errs = append(errs, t.link.Close())
+		t.link = nil
+	}
+	return errors.Join(errs...)
+}
+
+func (t *tracing) close() error {
+	err := t.detach()
+	if t.all != nil {
+		t.all.Close()
+	}
+	return err
+}
+
+// counted is struct stack in stacks.bpf.c.
+type counted struct {
+	Seen, Ns           uint64
+	TGID, User, Kernel uint32
+	_                  uint32
+	IPs                [2 * depth]uint64
+}
+
+// absent is struct off in stacks.bpf.c.
+type absent struct{ Since, Key uint64 }
+
+// Stop ends the sampling and names what was counted.
+func (t *tracing) Stop(ctx context.Context) (p *pprof.Profile, err error) {
+	defer func() { err = errors.Join(err, t.close()) }()
+	offset, err := clock.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	ended := clock.Mono() + offset // what follows takes time that is none of the subject's
+	if err := t.detach(); err != nil {
+		return nil, fmt.Errorf("stop to profile: %w", err)
+	}
+	notes := hints(t.pids)
+	notes = append(notes, t.names.refresh(ctx)...)
+	stacks := map[uint64]*counted{}
+	var key uint64
+	var value counted
+	entries := t.all.Maps["stacks"].Iterate()
+	for entries.Next(&key, &value) {
+		kept := value
+		stacks[key] = &kept
+	}
+	if err := entries.Err(); err != nil {
+		return nil, fmt.Errorf("read the stacks: %w", err)
+	}
+	if t.kind == profile.OffCPU {
+		if err := t.addAbsent(stacks, ended); err != nil {
+			return nil, err
+		}
+	}
+	out := profile.NewStacks(t.kind)
+	for _, c := range stacks {
+		weight := int64(c.Ns)
+		if t.kind == profile.CPU {
+			weight = int64(c.Seen) * int64(tick)
+		}
+		if c.Seen > 0 {
+			user, kernel := c.frames()
+			out.Add(t.names.of(int(c.TGID), user, kernel), int64(c.Seen), weight)
+		}
+	}
+	lost, err := t.lost()
+	if err != nil {
+		return nil, err
+	}
+	p = out.Profile()
+	profile.Describe(p, "ebpf, "+release(), append(notes, lost...)...)
+	return p, nil
+}
+
+// addAbsent counts what threads that were still off a processor when the profile ended, a moment of
+// CLOCK_MONOTONIC, had waited by then. Those that have ended never come back, and do not wait.
+func (t *tracing) addAbsent(stacks map[uint64]*counted, now int64) error {
+	var thread uint32
+	var off absent
+	entries := t.all.Maps["away"].Iterate()
+	for entries.Next(&thread, &off) {
+		c := stacks[off.Key]
+		if c == nil {
+			continue // it is among the lost
+		}
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", c.TGID, thread)); err != nil {
+			continue // it has ended
+		}
+		if ns := now - int64(off.Since); ns >= int64(leastAway) {
+			c.Seen++
+			c.Ns += uint64(ns)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("read the threads that wait: %w", err)
+	}
+	return nil
+}
+
+func (t *tracing) lost() (notes []string, err error) {
+	for i, what := range []string{"stacks, all that came after the first 8192 different ones",
+		"waits, of threads beyond 16384 at a time"} {
+		var n uint64
+		if err := t.all.Maps["lost"].Lookup(uint32(i), &n); err != nil {
+			return nil, fmt.Errorf("read how much was lost: %w", err)
+		}
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("lost %d %s", n, what))
+		}
+	}
+	return notes, nil
+}
+
+// frames are a stack's addresses, outermost first: the user's, then the kernel's.
+func (c *counted) frames() (user, kernel []uint64) {
+	user = slices.Clone(c.IPs[:min(c.User, depth)])
+	kernel = slices.Clone(c.IPs[depth : depth+min(c.Kernel, depth)])
+	slices.Reverse(user)
+	slices.Reverse(kernel)
+	return user, kernel
+}

@@ -1,0 +1,241 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/internal/observe/profile"
+)
+
+const (
+	firstPort    = 9229 // where SIGUSR1 opens the inspector (nodejs.org/api/debugger)
+	portsPerNode = 64   // a cluster's processes take the ports after the first one's
+	answerBytes  = 256 << 20
+	openPoll     = 10 * time.Millisecond
+)
+
+// isNode says why a process is not Node.
+func isNode(pid int) error {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"node", "nodejs"}, filepath.Base(exe)) {
+		return fmt.Errorf("process %d runs %s, not node", pid, filepath.Base(exe))
+	}
+	return nil
+}
+
+// inspector is a connection to one process.
+type inspector struct {
+	conn    *websocket.Conn
+	version string // "v8 of node.js/v20.20.2"
+	last    int
+}
+
+// connect finds the inspector of a process among the ports that it listens on. Where there is none
+// it is opened by SIGUSR1.
+func connect(ctx context.Context, pid int) (one *inspector, opened bool, err error) {
+	for range clock.Every(ctx, openPoll) {
+		at, err := listening(pid)
+		if err != nil {
+			return nil, opened, err
+		}
+		if at > 0 {
+			one, err := dial(ctx, client(pid), at)
+			return one, opened, err
+		}
+		if !opened {
+			if err := signal(pid); err != nil {
+				return nil, false, err
+			}
+			opened = true
+		}
+	}
+	return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no port from "+
+		"%d upwards: %w", pid, firstPort, ctx.Err())
+}
+
+// signal opens the inspector. A process that does not handle it would end.
+func signal(pid int) error {
+	if !profile.Handles(pid, syscall.SIGUSR1) {
+		return fmt.Errorf("open the inspector of process %d: it does not handle SIGUSR1: it has "+
+			"only begun to start, or uses the signal otherwise", pid)
+	}
+	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+		return fmt.Errorf("open the inspector of process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// listening is the lowest port of an inspector that a process listens on; 0: none.
+func listening(pid int) (int, error) {
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(fds) == 0 {
+		return 0, fmt.Errorf("read the sockets of process %d: it has none, or is gone", pid)
+	}
+	ports, err := host.Sockets(fmt.Sprintf("/proc/%d/net/tcp", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the sockets of process %d: %w", pid, err)
+	}
+	found := 0
+	for _, fd := range fds {
+		to, _ := os.Readlink(fd) // empty where it was closed meanwhile
+		at := ports[to].Port
+		if at >= firstPort && at < firstPort+portsPerNode && (found == 0 || at < found) {
+			found = at
+		}
+	}
+	return found, nil
+}
+
+// dial opens the one target that an inspector of Node has.
+func dial(ctx context.Context, c *http.Client, port int) (*inspector, error) {
+	base := "http://127.0.0.1:" + strconv.Itoa(port)
+	var version struct{ Browser string }
+	if err := get(ctx, c, base+"/json/version", &version); err != nil {
+		return nil, err
+	}
+	var targets []struct {
+		URL string `json:"webSocketDebuggerUrl"`
+	}
+	if err := get(ctx, c, base+"/json/list", &targets); err != nil {
+		return nil, err
+	}
+	if len(targets) != 1 || targets[0].URL == "" {
+		return nil, fmt.Errorf("read %s/json/list: %d targets, want one that nobody else inspects",
+			base, len(targets))
+	}
+	conn, _, err := websocket.Dial(ctx, targets[0].URL, &websocket.DialOptions{
+		HTTPClient: c, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", targets[0].URL, err)
+	}
+	conn.SetReadLimit(answerBytes)
+	return &inspector{conn: conn, version: "v8 of " + version.Browser}, nil
+}
+
+func get(ctx context.Context, c *http.Client, address string, into any) error {
+	data, err := profile.Get(ctx, c, address)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read %s: %w", address, err)
+	}
+	return nil
+}
+
+// call gives a command and waits for its answer; events in between are not for us.
+func (i *inspector) call(ctx context.Context, command, params string) (json.RawMessage, error) {
+	i.last++
+	ask := fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, i.last, command, params)
+	if err := i.conn.Write(ctx, websocket.MessageText, []byte(ask)); err != nil {
+		return nil, fmt.Errorf("tell the inspector %s: %w", command, err)
+	}
+	for {
+		_, data, err := i.conn.Read(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("tell the inspector %s: %w", command, err)
+		}
+		var said struct {
+			ID     int             `json:"id"`
+			Result json.RawMessage `json:"result"`
+			Error  *struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		if err := json.Unmarshal(data, &said); err != nil {
+			return nil, fmt.Errorf("tell the inspector %s: read its answer: %w", command, err)
+		}
+		if said.ID != i.last {
+			continue
+		}
+		if said.Error != nil {
+			return nil, fmt.Errorf("tell the inspector %s: %s", command, said.Error.Message)
+		}
+		return said.Result, nil
+	}
+}
+
+func (i *inspector) close() error {
+	err := i.conn.Close(websocket.StatusNormalClosure, "")
+	if err == nil || websocket.CloseStatus(err) == websocket.StatusNoStatusRcvd {
+		return nil // Node answers without a status
+	}
+	return fmt.Errorf("leave the inspector: %w", err)
+}
+
+// client speaks HTTP at the addresses that a process has: in a container, 127.0.0.1 is another one.
+func client(pid int) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return inNetworkOf(pid, func() (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, address)
+			})
+		}}}
+}
+
+// inNetworkOf connects from within the network namespace of a process (setns(2)). A socket stays in
+// the namespace that it was made in.
+func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err error) {
+	there := fmt.Sprintf("/proc/%d/ns/net", pid)
+	ours, err1 := os.Stat("/proc/self/ns/net")
+	its, err2 := os.Stat(there)
+	if err1 != nil || err2 != nil || os.SameFile(ours, its) {
+		return connect()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// Its network is what /proc/self shows of the program: as long as the main thread is
+			// held here, the next goroutine has another one.
+			defer runtime.UnlockOSThread()
+			conn, err = inNetworkOf(pid, connect)
+			return
+		}
+		conn, err = visit(there, connect)
+	}()
+	<-done
+	return conn, err
+}
+
+// visit connects from within a namespace and comes back. The thread must not end, as long as it can
+// come back: processes that it has started would end with it (PR_SET_PDEATHSIG, prctl(2)).
+func visit(there string, connect func() (net.Conn, error)) (net.Conn, error) {
+	home, err1 := os.Open("/proc/thread-self/ns/net")
+	away, err2 := os.Open(there)
+	defer func() { _, _ = home.Close(), away.Close() }() // nil ones say so, and nobody asks
+	if err := errors.Join(err1, err2); err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("enter %s: %w", there, err)
+	}
+	conn, err := connect()
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		return conn, errors.Join(err, fmt.Errorf("leave %s: %w", there, back))
+	}
+	runtime.UnlockOSThread()
+	return conn, err
+}

@@ -1,0 +1,164 @@
+// Package node takes profiles of Node by V8's own profilers, over the inspector: the protocol that
+// browsers' tools speak (https://chromedevtools.github.io/devtools-protocol/v8/). All processes of a
+// cluster are profiled at once and added up.
+//
+// Non-goals: locks and time off the processor, which V8 does not sample.
+package node
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/observe/profile"
+)
+
+// V8 is the profilers of V8 in Node.
+type V8 struct{}
+
+// Name is as in records.
+func (V8) Name() string { return "v8" }
+
+// Kinds are those that V8 samples.
+func (V8) Kinds() []string { return []string{profile.CPU, profile.Alloc} }
+
+// Fits wants Node, with its inspector open or with the signal that opens it.
+func (V8) Fits(s profile.Subject) error {
+	for _, pid := range s.Processes() {
+		if err := isNode(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// method is how a kind is sampled: what is said to begin and to end, and what reads the answer.
+type method struct {
+	prepare [][2]string // commands with their parameters
+	start   [2]string
+	stop    string
+	read    func(answer json.RawMessage, into *profile.Stacks) error
+	note    string
+}
+
+var methods = map[string]method{
+	profile.CPU: {
+		prepare: [][2]string{{"Profiler.enable", "{}"},
+			{"Profiler.setSamplingInterval", `{"interval":1000}`}},
+		start: [2]string{"Profiler.start", "{}"}, stop: "Profiler.stop", read: readCPU,
+		note: "event: V8's processor profile, every 1 ms of wall time in which the loop was not " +
+			"idle; (program) is native code, such as libuv's and the kernel's",
+	},
+	profile.Alloc: {
+		prepare: [][2]string{{"HeapProfiler.enable", "{}"}},
+		start: [2]string{"HeapProfiler.startSampling", `{"samplingInterval":32768,` +
+			`"includeObjectsCollectedByMajorGC":true,"includeObjectsCollectedByMinorGC":true}`},
+		stop: "HeapProfiler.stopSampling", read: readHeap,
+		note: "event: V8's sampled heap profile with what was collected since, one sample in " +
+			"32 KiB; what an inlined function allocates is its caller's, and buffers outside of " +
+			"V8's heap are not in it",
+	},
+}
+
+// Start opens the inspector of each process, where it is not open, and begins to sample.
+func (c V8) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
+	if err := c.Fits(s); err != nil {
+		return nil, fmt.Errorf("start V8's profiler: %w", err)
+	}
+	m, ok := methods[kind]
+	if !ok {
+		return nil, fmt.Errorf("start V8's profiler: it takes no %q profiles", kind)
+	}
+	run := &session{kind: kind, method: m}
+	for _, pid := range s.Processes() {
+		if err := run.add(ctx, pid); err != nil {
+			return nil, errors.Join(fmt.Errorf("start V8's profiler in process %d: %w", pid, err),
+				run.close())
+		}
+	}
+	for _, one := range run.inspectors {
+		if _, err := one.call(ctx, m.start[0], m.start[1]); err != nil {
+			return nil, errors.Join(fmt.Errorf("start V8's profiler: %w", err), run.close())
+		}
+	}
+	return run, nil
+}
+
+type session struct {
+	kind       string
+	method     method
+	inspectors []*inspector
+	opened     int // of them, by the signal
+}
+
+func (s *session) add(ctx context.Context, pid int) error {
+	one, opened, err := connect(ctx, pid)
+	if err != nil {
+		return err
+	}
+	s.inspectors = append(s.inspectors, one)
+	if opened {
+		s.opened++
+	}
+	for _, command := range s.method.prepare {
+		if _, err := one.call(ctx, command[0], command[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) close() error {
+	var failed []error
+	for _, one := range s.inspectors {
+		failed = append(failed, one.close())
+	}
+	return errors.Join(failed...)
+}
+
+// Stop ends the sampling of all processes, then reads what each has seen.
+func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	stacks := profile.NewStacks(s.kind)
+	for _, one := range s.inspectors {
+		answer, err := one.call(ctx, s.method.stop, "{}")
+		if err != nil {
+			return nil, fmt.Errorf("stop V8's profiler: %w", err)
+		}
+		if err := s.method.read(answer, stacks); err != nil {
+			return nil, fmt.Errorf("read V8's profile: %w", err)
+		}
+	}
+	p = stacks.Profile()
+	notes := []string{s.method.note}
+	if s.opened > 0 {
+		notes = append(notes, fmt.Sprintf("the inspectors of %d processes were opened by SIGUSR1 "+
+			"and stay open, an idle thread each", s.opened))
+	}
+	profile.Describe(p, s.inspectors[0].version, notes...)
+	return p, nil
+}
+
+// frame is a function as V8 names it.
+func frame(function, url string, line int64) string {
+	function = cmp.Or(function, "(anonymous)")
+	if url == "" {
+		return function // V8's own, such as (program)
+	}
+	where := url
+	if i := strings.LastIndex(url, "/node_modules/"); i >= 0 {
+		where = url[i+len("/node_modules/"):]
+	} else if strings.HasPrefix(url, "file://") || strings.HasPrefix(url, "/") {
+		parts := strings.Split(url, "/")
+		where = strings.Join(parts[max(0, len(parts)-2):], "/")
+	}
+	if function == "(anonymous)" {
+		return fmt.Sprintf("%s (%s:%d)", function, where, line+1)
+	}
+	return fmt.Sprintf("%s (%s)", function, where)
+}

@@ -1,0 +1,164 @@
+package node
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/observe/profile"
+	"prony/internal/observe/profile/profiletest"
+	"prony/internal/dev/testsets"
+)
+
+// split starts the program of the truth, which ends when its input does.
+func split(t *testing.T, flags ...string) profile.Subject {
+	t.Helper()
+	tests.Once(t, "a profiler of Node", tests.Needs{Facts: []string{
+		tests.Version("node", "--version")}})
+	program, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs Node: ", err)
+	}
+	cmd := exec.Command(program, append(flags, "testdata/split.js")...)
+	profiletest.Start(t, cmd)
+	return profile.Subject{PID: cmd.Process.Pid, Runtime: "node", Language: "JavaScript"}
+}
+
+func TestTruth(t *testing.T) {
+	// Its inspector is not open: the signal opens it. Without inlining, as V8 books what an inlined
+	// function allocates to its caller.
+	s := split(t, "--max-inlined-bytecode-size=0")
+	cpu := profiletest.Take(t, V8{}, s, profile.CPU, time.Second)
+	profiletest.Split(t, cpu, "three (testdata/split.js)", "one (testdata/split.js)",
+		profile.Samples(cpu))
+	profiletest.Has(t, cpu, "turn (testdata/split.js)", "three (testdata/split.js)")
+	if notes := strings.Join(profile.Notes(cpu), "; "); !strings.Contains(notes, "SIGUSR1") {
+		t.Errorf("the notes are %q", notes)
+	}
+	alloc := profiletest.Take(t, V8{}, s, profile.Alloc, time.Second) // it is open by now
+	profiletest.Split(t, alloc, "allocThree (testdata/split.js)", "allocOne (testdata/split.js)",
+		profile.Samples(alloc))
+}
+
+// A container has a network of its own, whose 127.0.0.1 is not ours.
+func TestOwnNetwork(t *testing.T) {
+	tests.Once(t, "a profiler of Node", tests.Needs{Facts: []string{
+		tests.Version("node", "--version")}})
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs Node: ", err)
+	}
+	if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
+		t.Skip("needs root and ip of iproute2, to make a network")
+	}
+	cmd := exec.Command("sh", "-c", `ip link set lo up && exec "$0" testdata/split.js`, node)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	profiletest.Start(t, cmd)
+	s := profile.Subject{PID: cmd.Process.Pid, Runtime: "node", Language: "JavaScript"}
+	cpu := profiletest.Take(t, V8{}, s, profile.CPU, time.Second)
+	profiletest.Split(t, cpu, "three (testdata/split.js)", "one (testdata/split.js)",
+		profile.Samples(cpu))
+	home := network(t, "self")
+	for range 300 {
+		_, err := inNetworkOf(s.PID, func() (net.Conn, error) {
+			if now := network(t, "thread-self"); now == home {
+				t.Error("it is not in the other network")
+			}
+			if now := network(t, "self"); now != home {
+				t.Error("it took the main thread, by which others read counters of this network")
+			}
+			return nil, nil
+		})
+		if err != nil || t.Failed() {
+			t.Fatal(err)
+		}
+	}
+	threads, err := filepath.Glob("/proc/self/task/*")
+	if err != nil || len(threads) == 0 {
+		t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		now, err := os.Readlink(filepath.Join(thread, "ns", "net"))
+		if err == nil && now != home { // else it has ended
+			t.Errorf("%s stayed away", thread)
+		}
+	}
+}
+
+// network is that of this program or thread.
+func network(t *testing.T, of string) string {
+	t.Helper()
+	name, err := os.Readlink("/proc/" + of + "/ns/net")
+	if err != nil {
+		t.Error(err)
+	}
+	return name
+}
+
+func TestFrames(t *testing.T) {
+	check := func(function, url string, line int64, want string) {
+		t.Helper()
+		if got := frame(function, url, line); got != want {
+			t.Errorf("%s of %s:%d is %q, want %q", function, url, line, got, want)
+		}
+	}
+	check("handle", "file:///a/node_modules/router/index.js", 9, "handle (router/index.js)")
+	check("q", "file:///a/node_modules/b/node_modules/c/d.js", 9, "q (c/d.js)") // the inner one
+	check("serve", "file:///a/b/src/serve.js", 9, "serve (src/serve.js)")
+	check("", "file:///a/b/src/serve.js", 9, "(anonymous) (src/serve.js:10)") // V8 counts from 0
+	check("emit", "node:events", 465, "emit (node:events)")
+	check("(program)", "", -1, "(program)")
+}
+
+// Three samples of 1 ms, 2 ms and 4 ms: the second found the loop idle, so that 5 ms are held.
+func TestReadCPU(t *testing.T) {
+	const nodes = `{"profile":{"nodes":[
+		{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,3]},
+		{"id":2,"callFrame":{"functionName":"(idle)"}},
+		{"id":3,"callFrame":{"functionName":"a"},"children":[4]},
+		{"id":4,"callFrame":{"functionName":"b"}}],"startTime":0,"endTime":7000,`
+	check := func(rest, want, fails string) {
+		t.Helper()
+		stacks := profile.NewStacks(profile.CPU)
+		err := readCPU(json.RawMessage(nodes+rest), stacks)
+		if fails == "" && err != nil || fails != "" && (err == nil ||
+			!strings.Contains(err.Error(), fails)) {
+			t.Errorf("%s: error %v, want %q", rest, err, fails)
+		}
+		if got := string(profile.Folded(stacks.Profile())); got != want {
+			t.Errorf("%s: the stacks are %q, want %q", rest, got, want)
+		}
+	}
+	check(`"samples":[3,2,4],"timeDeltas":[1000,2000,4000]}}`, "a 1000000\na;b 4000000\n", "")
+	check(`"samples":[3],"timeDeltas":[-5]}}`, "", "") // V8's clock may step back: no time
+	check(`"samples":[3,2],"timeDeltas":[1000]}}`, "", "2 samples have 1 times")
+	check(`"samples":[9],"timeDeltas":[1000]}}`, "", "node 9, which is not there")
+	loop := strings.Replace(nodes, `"b"}`, `"b"},"children":[3]`, 1)
+	if err := readCPU(json.RawMessage(loop+`"samples":[]}}`), nil); err == nil ||
+		!strings.Contains(err.Error(), "node 3 is missing, nameless, or below two") {
+		t.Errorf("a tree that is none: error %v", err)
+	}
+}
+
+// What is not Node is not sent the signal, which would end it: this test goes on.
+func TestRefusals(t *testing.T) {
+	if err := (V8{}).Fits(profile.Subject{PID: os.Getpid()}); err == nil ||
+		!strings.Contains(err.Error(), "not node") {
+		t.Errorf("this test: error %v", err)
+	}
+	s := split(t)
+	if _, err := (V8{}).Start(t.Context(), s, profile.Lock); err == nil ||
+		!strings.Contains(err.Error(), `takes no "lock" profiles`) {
+		t.Errorf("locks: error %v", err)
+	}
+	s.PIDs = []int{s.PID, os.Getpid()} // a worker that is none
+	if _, err := (V8{}).Start(t.Context(), s, profile.CPU); err == nil {
+		t.Error("a worker that is not Node is profiled")
+	}
+}

@@ -1,0 +1,279 @@
+// Package profiletest holds every collector against the same truth: a program whose work is split
+// three to one between two functions that are known by name.
+//
+// Non-goals: it is for tests alone.
+package profiletest
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/profile"
+)
+
+// Limit bounds all that a test waits for.
+const Limit = time.Minute
+
+// tick is the kernel's clock of processor time in /proc/PID/stat: 1/100 s on every Linux (proc(5),
+// sysconf(_SC_CLK_TCK)).
+const tick = 10 * time.Millisecond
+
+// Start runs a program that says when it is ready and ends when its standard input does, even if
+// this test is killed.
+func Start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	out := run(t, cmd, cmd.Wait)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the program says %q, error %v", line, err)
+	}
+}
+
+// Run runs any program, kills it in the end, and returns what it says.
+func Run(t *testing.T, cmd *exec.Cmd) io.Reader {
+	t.Helper()
+	return run(t, cmd, func() error {
+		err := cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		return err
+	})
+}
+
+// run runs a program whose standard input ends with the test; end waits for it then.
+func run(t *testing.T, cmd *exec.Cmd, end func() error) io.Reader {
+	t.Helper()
+	cmd.Stderr = t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(in.Close(), end()); err != nil {
+			t.Error(err)
+		}
+	})
+	return out
+}
+
+// Take profiles a subject while it spends so much processor time: a profile's samples are bought
+// with that, however busy the machine is.
+func Take(t *testing.T, c profile.Collector, s profile.Subject, kind string,
+	spend time.Duration) *pprof.Profile {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	defer cancel()
+	session, err := c.Start(ctx, s, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := waitCPU(ctx, s.PID, spend)
+	p, err := session.Stop(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent != nil {
+		t.Fatal(spent)
+	}
+	if err := p.CheckValid(); err != nil {
+		t.Error("not valid: ", err)
+	}
+	if profile.Tool(p) == "unknown" {
+		t.Error("it does not say what took it")
+	}
+	t.Logf("%s of %s: %q", kind, profile.Tool(p), profile.Notes(p))
+	return p
+}
+
+// waitCPU waits until a process has spent so much more processor time.
+func waitCPU(ctx context.Context, pid int, spend time.Duration) error {
+	from, err := cpuTime(pid)
+	now := from
+	for range clock.Every(ctx, tick) {
+		if err != nil || now-from >= spend {
+			return err
+		}
+		now, err = cpuTime(pid)
+	}
+	return fmt.Errorf("wait for %v of processor time: had %v: %w", spend, now-from, ctx.Err())
+}
+
+func cpuTime(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	var ticks int64
+	// Behind the name in parentheses: state is field 3, utime 14, stime 15.
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// fewest samples that a split can be told from.
+const fewest = 60
+
+// Split wants the two functions to hold three quarters and one quarter of what both hold together.
+// The tolerance is four standard errors of as many independent samples, which a right profile
+// misses once in 16 000 times: sqrt(0.75 x 0.25 / n), e.g. 0.12 for 200 samples.
+func Split(t *testing.T, p *pprof.Profile, three, one string, n int64) {
+	t.Helper()
+	var a, b int64
+	for _, row := range profile.Top(p, 0) {
+		switch row.Name {
+		case three:
+			a = row.Cum
+		case one:
+			b = row.Cum
+		}
+	}
+	if n < fewest || a+b == 0 {
+		t.Fatalf("%d samples, %d in %s, %d in %s: too few to tell\n%s", n, a, three, b, one,
+			profile.Folded(p))
+	}
+	got, allowed := float64(a)/float64(a+b), 4*math.Sqrt(0.75*0.25/float64(n))
+	t.Logf("%s holds %.4f of %d samples, allowed 0.75 ± %.4f", three, got, n, allowed)
+	if math.Abs(got-0.75) > allowed {
+		t.Errorf("%s holds %.4f of both, want 0.75 ± %.4f of %d samples\n%s", three, got, allowed,
+			n, profile.Folded(p))
+	}
+}
+
+// Has wants frames in one stack, outermost first, others between them allowed.
+func Has(t *testing.T, p *pprof.Profile, frames ...string) {
+	t.Helper()
+	for line := range strings.Lines(string(profile.Folded(p))) {
+		found := true
+		for _, f := range frames {
+			var rest string
+			if _, rest, found = strings.Cut(line, f); !found {
+				break
+			}
+			line = rest
+		}
+		if found {
+			return
+		}
+	}
+	t.Errorf("no stack has %q:\n%s", frames, profile.Folded(p))
+}
+
+// Versions of the tools that tests fetch.
+const (
+	asyncProfiler = "4.1"
+	pySpy         = "0.4.3"
+)
+
+// AsyncProfiler is the library, fetched by Maven once and kept below .prony. Without Maven the test
+// is skipped.
+func AsyncProfiler(t *testing.T) string {
+	t.Helper()
+	name := "async-profiler-" + asyncProfiler + ".jar"
+	platform := map[string]string{"amd64": "linux-x64", "arm64": "linux-arm64"}[runtime.GOARCH]
+	return fetch(t, name, platform+"/libasyncProfiler.so", "mvn", "-q", "-B",
+		"dependency:copy", "-Dartifact=tools.profiler:async-profiler:"+asyncProfiler+":jar",
+		"-DoutputDirectory=.")
+}
+
+// PySpy is the program, fetched by pip likewise.
+func PySpy(t *testing.T) string {
+	t.Helper()
+	return fetch(t, "py_spy-"+pySpy+"-*.whl", "py_spy-"+pySpy+".data/scripts/py-spy", "python3",
+		"-m", "pip", "download", "-q", "--no-deps", "-d", ".", "py-spy=="+pySpy)
+}
+
+// fetch runs a registry's client in the folder of tools, unless what it brings is there, and takes
+// one file out of the archive.
+func fetch(t *testing.T, archive, member, program string, args ...string) string {
+	t.Helper()
+	dir := filepath.Join(checkout(t), ".prony", "tools")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, filepath.Base(member))
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skip("needs a tool that is fetched: ", err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = dir
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("needs a tool that is fetched: %s: %v: %s", program, err, said)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, archive))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s brought %q, error %v; want one %s", program, found, err, archive)
+	}
+	if err := unpack(found[0], member, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// unpack writes a file aside and renames it, as another test may be at the same.
+func unpack(archive, member, file string) (err error) {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = z.Close() }() // it was only read
+	from, err := z.Open(member)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	aside := file + "." + strconv.Itoa(os.Getpid())
+	if err := os.WriteFile(aside, data, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(aside, file)
+}
+
+// checkout is the nearest folder upwards with a go.mod.
+func checkout(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatal("find the checkout: no go.mod upwards")
+	return ""
+}

@@ -1,0 +1,266 @@
+// Package pyspy takes profiles of CPython by py-spy (https://github.com/benfred/py-spy), which reads
+// the interpreter's memory from outside, so that nothing is loaded into it.
+//
+// Non-goals: allocation and locks, which it does not see.
+package pyspy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/observe/profile"
+	"prony/internal/base/cmdlog"
+)
+
+// PySpy runs the program of that name.
+type PySpy struct{}
+
+// Name is as in records.
+func (PySpy) Name() string { return "py-spy" }
+
+// Kinds are those that it can tell apart.
+func (PySpy) Kinds() []string { return []string{profile.CPU, profile.OffCPU} }
+
+// Fits wants CPython and the program.
+func (PySpy) Fits(s profile.Subject) error {
+	if _, err := program(s); err != nil {
+		return err
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.PID))
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(filepath.Base(exe), "python") {
+		return fmt.Errorf("process %d runs %s, not python", s.PID, filepath.Base(exe))
+	}
+	return nil
+}
+
+func program(s profile.Subject) (string, error) {
+	if s.Tools.PySpy != "" {
+		_, err := os.Stat(s.Tools.PySpy)
+		return s.Tools.PySpy, err
+	}
+	return exec.LookPath("py-spy")
+}
+
+const (
+	rate   = 100 // samples/s of each thread
+	period = time.Second / rate
+)
+
+// runs are the programs of a kind, by their options: what the last one sees and the first one does
+// not is the profile.
+var runs = map[string][][]string{
+	profile.CPU:    {nil},
+	profile.OffCPU: {nil, {"--idle"}},
+}
+
+var notes = map[string]string{
+	profile.CPU: "event: every 10 ms, threads that are not idle: Python's and native code's; one " +
+		"that waits for the interpreter's lock (GIL) may be taken for running",
+	profile.OffCPU: "event: every 10 ms, all threads less those that are not idle, by two " +
+		"programs at once; threads that wait for work are in it",
+}
+
+// Start begins to sample the process, and its children where it has workers. The process is not
+// paused for it (--nonblocking): pauses would be in every latency, a torn stack is one sample.
+func (c PySpy) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
+	if err := c.Fits(s); err != nil {
+		return nil, fmt.Errorf("start py-spy: %w", err)
+	}
+	if len(runs[kind]) == 0 {
+		return nil, fmt.Errorf("start py-spy: it takes no %q profiles", kind)
+	}
+	path, err := program(s)
+	if err != nil {
+		return nil, fmt.Errorf("start py-spy: %w", err)
+	}
+	dir, err := os.MkdirTemp(s.Dir, "py-spy-")
+	if err != nil {
+		return nil, fmt.Errorf("start py-spy: %w", err)
+	}
+	all := &session{kind: kind, dir: dir, path: path}
+	for i, options := range runs[kind] {
+		r := &recording{file: filepath.Join(dir, strconv.Itoa(i)), said: make(chan struct{})}
+		args := append([]string{"record", "--pid", strconv.Itoa(s.PID), "--format", "raw",
+			"--output", r.file, "--nolineno", "--nonblocking", "--rate", strconv.Itoa(rate)},
+			options...)
+		if len(s.PIDs) > 1 {
+			args = append(args, "--subprocesses")
+		}
+		if err := r.begin(ctx, path, args, s.Cores); err != nil {
+			return nil, errors.Join(fmt.Errorf("start py-spy: %w", err), all.end(ctx),
+				os.RemoveAll(dir))
+		}
+		all.recordings = append(all.recordings, r)
+	}
+	return all, nil
+}
+
+type session struct {
+	kind       string
+	dir, path  string
+	recordings []*recording
+}
+
+// recording is one program that runs.
+type recording struct {
+	file string
+	cmd  *exec.Cmd
+	said chan struct{} // closed when all that it says was read
+	log  bytes.Buffer  // of that; whole once it was
+}
+
+// begun is what py-spy says when it samples, finished what it does when it has written its file.
+const (
+	begun    = "Sampling process"
+	finished = "Wrote raw flamegraph data"
+)
+
+func (r *recording) begin(ctx context.Context, path string, args []string, cores []int) error {
+	r.cmd = exec.Command(path, args...) // not by the context, which ends the beginning only
+	shell.Command(r.cmd)
+	says, err := r.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	r.cmd.Stderr = r.cmd.Stdout
+	if err := r.cmd.Start(); err != nil {
+		return err
+	}
+	started := make(chan struct{})
+	go r.listen(says, started)
+	if err := profile.Confine(r.cmd.Process.Pid, cores); err != nil {
+		return errors.Join(err, r.end(ctx))
+	}
+	select {
+	case <-started:
+		return nil
+	case <-r.said:
+		return fmt.Errorf("it ended: %w", r.wait())
+	case <-ctx.Done():
+		return fmt.Errorf("it has not begun: %w", errors.Join(ctx.Err(), r.end(ctx)))
+	}
+}
+
+// listen keeps what the program says, and tells when it samples.
+func (r *recording) listen(from io.Reader, started chan<- struct{}) {
+	defer close(r.said)
+	for lines := bufio.NewReaderSize(from, 64<<10); ; {
+		piece, _, err := lines.ReadLine() // of a longer line, as one with all arguments can be
+		if err != nil {
+			return
+		}
+		line := string(piece)
+		fmt.Fprintln(&r.log, line)
+		if started != nil && strings.Contains(line, begun) {
+			close(started)
+			started = nil
+		}
+	}
+}
+
+// wait is for a program that is about to end. What it said is its error's cause.
+func (r *recording) wait() error {
+	<-r.said
+	err := r.cmd.Wait()
+	if text := r.log.String(); err != nil || !strings.Contains(text, finished) {
+		return fmt.Errorf("it wrote no profile: %w", errors.Join(err,
+			errors.New(strings.TrimSpace(text))))
+	}
+	return nil
+}
+
+// end interrupts the program, which then writes what it has, and ends it if it does not.
+func (r *recording) end(ctx context.Context) error {
+	if err := r.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	kill := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() }) // wait tells
+	defer kill()
+	return r.wait()
+}
+
+func (s *session) end(ctx context.Context) error {
+	var failed []error
+	for _, r := range s.recordings {
+		failed = append(failed, r.end(ctx))
+	}
+	return errors.Join(failed...)
+}
+
+// Stop ends the sampling and reads what was written.
+func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	if err := s.end(ctx); err != nil {
+		return nil, fmt.Errorf("stop py-spy: %w", err)
+	}
+	seen := map[string]int64{}
+	for i, r := range s.recordings {
+		sign := int64(1)
+		if i < len(s.recordings)-1 {
+			sign = -1
+		}
+		data, err := os.ReadFile(r.file)
+		if err != nil {
+			return nil, fmt.Errorf("read py-spy's profile: %w", err)
+		}
+		if err := profile.EachFolded(bytes.NewReader(data), func(frames []string, n int64) {
+			seen[strings.Join(frames, ";")] += sign * n
+		}); err != nil {
+			return nil, fmt.Errorf("read py-spy's profile: %w", err)
+		}
+	}
+	stacks := profile.NewStacks(s.kind)
+	for stack, n := range seen {
+		if n > 0 { // a difference of two programs that looked at different moments may be below
+			stacks.Add(slices.Clone(strings.Split(stack, ";")), n, n*int64(period))
+		}
+	}
+	p = stacks.Profile()
+	said := []string{notes[s.kind]}
+	for _, r := range s.recordings {
+		said = append(said, lost(r.log.String())...)
+	}
+	profile.Describe(p, version(ctx, s.path), said...)
+	return p, nil
+}
+
+// lost are py-spy's own words on samples that it could not take.
+func lost(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if _, n, ok := strings.Cut(line, "Errors: "); ok && strings.TrimSpace(n) != "0" {
+			out = append(out, "lost: "+strings.TrimSpace(n)+" samples could not be read")
+		}
+		if strings.Contains(line, "behind in sampling") {
+			out = append(out, "late: "+strings.TrimSpace(strings.TrimPrefix(line, "py-spy>")))
+		}
+	}
+	if len(out) > 2 {
+		out = out[:2] // it repeats itself
+	}
+	return out
+}
+
+// version is what the program calls itself: "py-spy 0.4.3".
+func version(ctx context.Context, path string) string {
+	text, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "py-spy of unknown version"
+	}
+	return string(bytes.TrimSpace(text))
+}

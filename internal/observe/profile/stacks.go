@@ -1,0 +1,279 @@
+package profile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/base/lazyregexp"
+)
+
+// lineBytes bounds a line of folded stacks: async-profiler's deepest stack is 2048 frames.
+const lineBytes = 1 << 20
+
+// seen is the type of the value that counts samples, as Go's profiles have it too. Objects and
+// contentions, which are estimates, are none.
+const seen = "samples"
+
+// unread is a frame that its tool could not read.
+const unread = "[unknown]"
+
+// Stacks collects samples by their stack and makes a profile of them.
+type Stacks struct {
+	types   []*pprof.ValueType
+	samples map[string]*stack // by frames, joined
+}
+
+type stack struct {
+	frames        []string // outermost first
+	times, weight int64
+}
+
+// NewStacks is for samples of one kind. A sample's values are how often it was seen and how much
+// that was, in the unit of the kind.
+func NewStacks(kind string) *Stacks {
+	return &Stacks{samples: map[string]*stack{}, types: []*pprof.ValueType{
+		{Type: seen, Unit: Count}, {Type: kind, Unit: Unit(kind)}}}
+}
+
+// Add books a stack, outermost frame first, that was seen so often and weighs so much. Frames are
+// made readable by Clean; one that is empty is left out.
+func (s *Stacks) Add(frames []string, times, weight int64) {
+	cleaned := make([]string, 0, len(frames))
+	for _, f := range frames {
+		if f = Clean(f); f != "" {
+			cleaned = append(cleaned, f)
+		}
+	}
+	if len(cleaned) == 0 {
+		cleaned = append(cleaned, unread)
+	}
+	cleaned = mounted(cleaned)
+	key := strings.Join(cleaned, "\x00")
+	at := s.samples[key]
+	if at == nil {
+		at = &stack{frames: cleaned}
+		s.samples[key] = at
+	}
+	at.times += times
+	at.weight += weight
+}
+
+// Profile is what was added, in an order that depends on nothing else. It has no addresses and no
+// mappings: a function is its name.
+func (s *Stacks) Profile() *pprof.Profile {
+	last := s.types[len(s.types)-1]
+	// Profiles without a type of period cannot be merged.
+	p := &pprof.Profile{SampleType: s.types, DefaultSampleType: last.Type, PeriodType: last}
+	locations := map[string]*pprof.Location{}
+	for _, key := range slices.Sorted(maps.Keys(s.samples)) {
+		from := s.samples[key]
+		sample := &pprof.Sample{Value: []int64{from.times, from.weight}}
+		for _, name := range slices.Backward(from.frames) {
+			if locations[name] == nil {
+				id := uint64(len(p.Location) + 1)
+				f := &pprof.Function{ID: id, Name: name, SystemName: name}
+				locations[name] = &pprof.Location{ID: id, Line: []pprof.Line{{Function: f}}}
+				p.Function = append(p.Function, f)
+				p.Location = append(p.Location, locations[name])
+			}
+			sample.Location = append(sample.Location, locations[name])
+		}
+		p.Sample = append(p.Sample, sample)
+	}
+	return p
+}
+
+// EachFolded hands on the lines of folded stacks: frames joined by semicolons, outermost first, a
+// space and a number (Gregg's flamegraph.pl). A stack that its tool could not read is empty, as
+// py-spy has it. An error names the line.
+func EachFolded(r io.Reader, each func(frames []string, n int64)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, lineBytes)
+	for at := 1; lines.Scan(); at++ {
+		line := strings.TrimRight(lines.Text(), " \r\n")
+		if line == "" {
+			continue
+		}
+		i := strings.LastIndexByte(line, ' ')
+		if i < 0 {
+			return fmt.Errorf("read folded stacks, line %d: no number after %q", at, line)
+		}
+		n, err := strconv.ParseInt(line[i+1:], 10, 64)
+		if err != nil {
+			return fmt.Errorf("read folded stacks, line %d: %w", at, err)
+		}
+		each(strings.Split(strings.TrimSpace(line[:i]), ";"), n)
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read folded stacks: %w", err)
+	}
+	return nil
+}
+
+// Folded is a profile as folded stacks, by the value that Main says, sorted. Semicolons and line
+// ends in names become commas and spaces.
+func Folded(p *pprof.Profile) []byte {
+	totals := map[string]int64{}
+	at := Main(p)
+	safe := strings.NewReplacer(";", ",", "\n", " ")
+	for _, s := range p.Sample {
+		var names []string
+		for _, name := range frames(s) {
+			names = append(names, safe.Replace(name))
+		}
+		totals[strings.Join(names, ";")] += s.Value[at]
+	}
+	var b strings.Builder
+	for _, line := range slices.Sorted(maps.Keys(totals)) {
+		if totals[line] != 0 {
+			fmt.Fprintf(&b, "%s %d\n", line, totals[line])
+		}
+	}
+	return []byte(b.String())
+}
+
+// Main is the index of the value that views show: the profile's default, or the last one, which is
+// pprof's own rule.
+func Main(p *pprof.Profile) int {
+	for i, t := range p.SampleType {
+		if t.Type == p.DefaultSampleType {
+			return i
+		}
+	}
+	return len(p.SampleType) - 1
+}
+
+// Total is the sum of the value that Main says, with its unit.
+func Total(p *pprof.Profile) (int64, string) {
+	if len(p.SampleType) == 0 {
+		return 0, Count
+	}
+	at, sum := Main(p), int64(0)
+	for _, s := range p.Sample {
+		sum += s.Value[at]
+	}
+	return sum, p.SampleType[at].Unit
+}
+
+// Samples is how often the subject was looked at, or -1 where the profile does not say: without
+// it nobody knows how sure its shares are.
+func Samples(p *pprof.Profile) int64 {
+	at := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
+		return t.Type == seen && t.Unit == Count
+	})
+	if at < 0 {
+		return -1
+	}
+	var sum int64
+	for _, s := range p.Sample {
+		sum += s.Value[at]
+	}
+	return sum
+}
+
+// Merge adds profiles of one kind up, such as those of a target's processes. They must have the
+// same values in the same units.
+func Merge(all ...*pprof.Profile) (*pprof.Profile, error) {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("merge profiles: there are none")
+	}
+	p, err := pprof.Merge(all)
+	if err != nil {
+		return nil, fmt.Errorf("merge profiles: %w", err)
+	}
+	p.DefaultSampleType = all[0].DefaultSampleType
+	return p, nil
+}
+
+// frames are the functions of a sample, outermost first, those that were inlined too.
+func frames(s *pprof.Sample) (out []string) {
+	for _, l := range slices.Backward(s.Location) {
+		if len(l.Line) == 0 {
+			out = append(out, unknown(l))
+		}
+		for _, line := range slices.Backward(l.Line) {
+			if line.Function == nil || line.Function.Name == "" {
+				out = append(out, unknown(l))
+			} else {
+				out = append(out, line.Function.Name)
+			}
+		}
+	}
+	return out
+}
+
+// unknown names a place without a symbol by the file it is in: its address says nothing to people
+// and differs from one start to the next.
+func unknown(l *pprof.Location) string {
+	if l.Mapping != nil && l.Mapping.File != "" {
+		return "[" + l.Mapping.File[strings.LastIndexByte(l.Mapping.File, '/')+1:] + "]"
+	}
+	return unread
+}
+
+// hidden and numbered are the parts of names that differ from one start of a JVM to the next, so
+// that the same function would be two: addresses and counters of hidden and of generated classes.
+var (
+	hidden   = pattern.New(`[./+]0x[0-9a-f]+`)
+	numbered = pattern.New(`(\$\$Lambda|LambdaForm\$D?MH|GeneratedMethodAccessor|` +
+		`GeneratedConstructorAccessor|GeneratedSerializationConstructorAccessor|\$Proxy)` +
+		`[$./]?[0-9]+`)
+)
+
+// Clean makes one name of those that a function has in different processes. It changes no name that
+// is clean.
+func Clean(name string) string {
+	name = hidden.ReplaceAllString(strings.TrimSpace(name), "")
+	return numbered.ReplaceAllString(name, "$1")
+}
+
+// VirtualThread is the frame that stands for all those by which a carrier thread comes to run a
+// virtual thread: the same dozen in every stack, and none of them the program's.
+const VirtualThread = "(virtual thread)"
+
+// mountedAt is the method that every virtual thread's own stack begins with.
+const mountedAt = "java.lang.VirtualThread.run"
+
+// mounted leaves the carrier out of a virtual thread's stack.
+func mounted(frames []string) []string {
+	for i, f := range frames {
+		if f == mountedAt {
+			return append([]string{VirtualThread}, frames[i+1:]...)
+		}
+	}
+	return frames
+}
+
+// Short is a name without its packages: "DispatcherServlet.doDispatch", "http.(*conn).serve". What
+// is in brackets is left as it is.
+func Short(name string) string {
+	head, tail := name, ""
+	if i := strings.IndexAny(name, "[(< "); i >= 0 {
+		head, tail = name[:i], name[i:]
+	}
+	if i := strings.LastIndexByte(head, '/'); i >= 0 {
+		return head[i+1:] + tail
+	}
+	// Java: two packages at least, all in lower case, then a class.
+	parts := strings.Split(head, ".")
+	for i, part := range parts {
+		if part == "" {
+			break
+		}
+		if unicode.IsUpper([]rune(part)[0]) {
+			if i < 2 {
+				break
+			}
+			return strings.Join(parts[i:], ".") + tail
+		}
+	}
+	return name
+}

@@ -1,0 +1,126 @@
+package audit
+
+import (
+	"cmp"
+	"strings"
+
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+)
+
+// command is a command line of a load generator, as far as it is found and its flags are plain.
+type command struct {
+	tool   string
+	line   int
+	values map[Quantity]Value
+}
+
+// asks are the flags that say what was asked for, by tool.
+var asks = map[string]map[string]Quantity{
+	"wrk": {"-c": Connections, "--connections": Connections, "-d": AskedDuration,
+		"--duration": AskedDuration},
+	"wrk2": {"-c": Connections, "--connections": Connections, "-d": AskedDuration,
+		"--duration": AskedDuration, "-R": Offered, "--rate": Offered},
+	"hey": {"-c": Connections, "-n": AskedRequests, "-z": AskedDuration},
+	"oha": {"-c": Connections, "-n": AskedRequests, "-z": AskedDuration, "-q": Offered},
+	"ab":  {"-c": Connections, "-n": AskedRequests, "-t": AskedDuration},
+	"bombardier": {"-c": Connections, "--connections": Connections, "-n": AskedRequests,
+		"--requests": AskedRequests, "-d": AskedDuration, "--duration": AskedDuration,
+		"-r": Offered, "--rate": Offered},
+	"h2load": {"-c": Connections, "-n": AskedRequests, "-D": AskedDuration, "-m": Streams},
+	"k6":     {"--vus": Users, "-u": Users, "--duration": AskedDuration, "-d": AskedDuration},
+	"vegeta": {"-rate": Offered, "-duration": AskedDuration},
+	"autocannon": {"-c": Connections, "-d": AskedDuration, "-a": AskedRequests, "-p": Streams,
+		"-R": Offered},
+}
+
+// closed are tools that send on a connection when its last answer is back, unless given a rate.
+const closed = "wrk hey oha ab bombardier h2load autocannon"
+
+var (
+	commandHead = pattern.New(
+		"(?:^|[\\s$>`/])(wrk2?|hey|oha|ab|bombardier|h2load|k6 run|vegeta attack|autocannon)" +
+			`\s+-?-?\S`)
+	goesOn = pattern.New(`\\\s*(#.*)?$`)
+)
+
+// commandAt reads a command that begins in a line; more are the lines after it.
+func commandAt(line string, number int, more []string) *command {
+	m := commandHead.FindStringSubmatchIndex(line)
+	if m == nil {
+		return nil
+	}
+	text := line[m[2]:]
+	for goesOn.MatchString(text) {
+		text = goesOn.ReplaceAllString(text, "")
+		if len(more) == 0 {
+			break
+		}
+		text, more = text+" "+strings.TrimSpace(more[0]), more[1:]
+	}
+	if i := strings.IndexAny(text, "`|>"); i >= 0 {
+		text = text[:i]
+	}
+	words := strings.Fields(text)
+	c := &command{tool: words[0], line: number, values: map[Quantity]Value{}}
+	if c.tool == "wrk" && strings.Contains(text, " -R") {
+		c.tool = "wrk2"
+	}
+	for i := 1; i < len(words); i++ {
+		flag, value, joined := strings.Cut(words[i], "=")
+		q := asks[c.tool][flag]
+		if q == "" && len(flag) > 2 && flag[0] == '-' && flag[1] != '-' {
+			q, value, joined = asks[c.tool][flag[:2]], flag[2:], true // -c100
+		}
+		if q == "" {
+			continue
+		}
+		if !joined && i+1 < len(words) {
+			i++
+			value = words[i]
+		}
+		c.take(q, value)
+	}
+	if len(c.values) == 0 {
+		return nil
+	}
+	return c
+}
+
+func (c *command) take(q Quantity, text string) {
+	unit := ""
+	if q == AskedDuration {
+		unit = "s"
+	}
+	v, ok := parseValue(strings.TrimSuffix(text, "/s"), unit, q)
+	if !ok {
+		return
+	}
+	v.Slack, v.Line = 0, c.line
+	c.values[q] = v
+}
+
+// model is the load model of what the command offers.
+func (c *command) model() string {
+	_, rated := c.values[Offered]
+	switch {
+	case c.tool == "wrk2" || c.tool == "vegeta" || rated:
+		return result.Open
+	case strings.Contains(" "+closed+" ", " "+c.tool+" "):
+		return result.Closed
+	}
+	return ""
+}
+
+// give hands a row what its command asked for, where the row does not say it itself.
+func (c *command) give(r *Row) {
+	if c == nil {
+		return
+	}
+	for q, v := range c.values {
+		if _, ok := r.Values[q]; !ok {
+			r.Values[q] = v
+		}
+	}
+	r.Tool, r.Model = cmp.Or(r.Tool, c.tool), cmp.Or(r.Model, c.model())
+}

@@ -1,0 +1,265 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/internal/base/lazyregexp"
+)
+
+// head is what a column is of.
+type head struct {
+	quantity Quantity
+	unit     string
+}
+
+// synonyms are the heads that are understood, in small letters, after units and marks are taken
+// off. Statistics of latency are put together by latencyHead. docs/audit.md prints this list.
+var synonyms = map[Quantity]string{
+	Rate: "rps|req/s|reqs/s|request/s|requests/s|req/sec|reqs/sec|request/sec|requests/sec|" +
+		"requests per second|req per sec|qps|tps|queries/s|ops/s|throughput|rate|achieved rate|" +
+		"max throughput|avg throughput|avg rps|mean rps|average rps|max rps|peak rps|rps avg|" +
+		"requests/second|http_reqs/s",
+	Requests: "requests|total requests|# requests|number of requests|reqs|samples|count|" +
+		"# samples|http_reqs|n requests|requests total",
+	Duration: "duration|total time|time taken|test duration|elapsed|elapsed time|run time|" +
+		"runtime s",
+	Errors: "errors|failures|failed|failed requests|errors total|total errors|fail|# failures|" +
+		"non-2xx|timeouts",
+	ErrorRate:  "errors/s|errors/sec|failures/s|failures/sec|failed/s",
+	ErrorShare: "error %|error rate|errors %|failure rate|failed %|% errors|err %|fail %",
+	Good:       "successes|successful requests|ok|successful|2xx|good",
+	Connections: "connections|concurrency|conns|concurrent connections|connection count|clients|" +
+		"concurrent clients|c",
+	Users:         "vus|users|virtual users|concurrent users|vus max|max vus",
+	Threads:       "threads|wrk threads",
+	Streams:       "streams|streams/connection|max concurrent streams",
+	Offered:       "offered|offered rate|target rate|target rps|requested rate|scheduled rate",
+	Think:         "think time|think|pause|sleep",
+	Iterations:    "iterations",
+	IterationRate: "iterations/s|iterations/sec",
+	IterationMean: "iteration duration|iteration time|avg iteration duration|iteration_duration",
+	Bytes: "bytes|data received|total data|bytes read|transferred|data_received|total " +
+		"transferred",
+	ByteRate: "bytes/s|transfer/s|transfer/sec|transfer rate|bandwidth|received kb/sec",
+	Size:     "response size|body size|size/request|avg. bytes|bytes/request|payload",
+	CPU:      "cpu|cpu usage|cpu %|cpu load|cpu utilization|cpu avg|avg cpu|cpu cores used",
+	Cores:    "cores|cpus|vcpus|cpu limit|cpu cores",
+	Memory: "memory|memory usage|mem|rss|peak mem|peak memory|memory peak|max memory|ram|peak " +
+		"rss|" +
+		"mem usage|max rss",
+	Relative: "relative|ratio|% of baseline|vs baseline|normalized|normalised|relative rps|" +
+		"vs self|normalized performance|relative performance|vs first|% of best",
+	Rank:           "rank|#|place|position",
+	Runs:           "runs|n|repetitions|iterations n|trials|blocks",
+	rateWithSpread: "rps stdev|stdev rps|rps sd|ci|95% ci|interval|± ci|cv|spread",
+	AskedDuration:  "configured duration",
+}
+
+var byHead = func() map[string]Quantity {
+	out := map[string]Quantity{}
+	for q, names := range synonyms {
+		for name := range strings.SplitSeq(names, "|") {
+			out[name] = q
+		}
+	}
+	return out
+}()
+
+var (
+	unitAtEnd = pattern.New(`^(.*?)\s*[\[(,]\s*([^\[\](),]*)[\])]?\s*$`)
+	unitTail  = pattern.New(`^(.+)[_ ](ns|us|µs|ms|sec|secs|s|mb|kb|mib|kib|bytes)$`)
+	quantiles = map[string]Quantity{"50": P50, "75": P75, "90": P90, "95": P95, "99": P99,
+		"99.9": P999, "999": P999, "99.99": P9999, "9999": P9999}
+	quantileWord = pattern.New(`^p?\(?(\d{2}(?:\.\d+)?|999|9999)\)?(?:th|%|pct|%ile)?$`)
+)
+
+// latencyWords may stand beside a statistic of latency and change nothing.
+var latencyWords = strings.Fields("latency latencies response time times resp rt request req " +
+	"http percentile pct http_req_duration (all) duration")
+
+var statistics = map[string]Quantity{"avg": Mean, "mean": Mean, "average": Mean, "median": P50,
+	"med": P50, "min": Min, "minimum": Min, "fastest": Min, "max": Max, "maximum": Max,
+	"slowest": Max, "stdev": Deviation, "stddev": Deviation, "sd": Deviation, "worst": Max}
+
+// headOf tells what a column's head, or a row's name in a table that lies on its side, is of.
+func headOf(text string) (head, bool) {
+	low := strings.ToLower(plain(text))
+	low = strings.NewReplacer("µ", "u", "μ", "u", "‑", "-").Replace(low)
+	low = strings.Join(strings.Fields(low), " ")
+	if q, ok := byHead[low]; ok {
+		return head{q, unitIn(low, q)}, true
+	}
+	if h, ok := latencyHead(low, ""); ok {
+		return h, ok
+	}
+	for _, form := range []*pattern.Pattern{unitAtEnd, unitTail} {
+		m := form.FindStringSubmatch(low)
+		if m == nil {
+			continue
+		}
+		name, unit := strings.Trim(strings.ReplaceAll(m[1], "_", " "), " :"), m[2]
+		if q, ok := byHead[name]; ok {
+			if known(unit, q) {
+				return head{q, unit}, true
+			}
+			continue
+		}
+		if h, ok := latencyHead(name, unit); ok && known(unit, h.quantity) {
+			return h, true
+		}
+		if h, ok := latencyHead(name+" "+unit, ""); ok { // Latency (p50)
+			return h, true
+		}
+	}
+	return head{}, false
+}
+
+// known says whether a unit can be that of a quantity; what stands in brackets may be anything.
+func known(unit string, q Quantity) bool {
+	_, ok := scaleOf(kinds[q], unit, "")
+	return ok
+}
+
+func unitIn(low string, q Quantity) string {
+	if strings.Contains(low, "%") || q == ErrorShare {
+		return "%"
+	}
+	if q == ByteRate && strings.Contains(low, "kb/sec") {
+		return "kb"
+	}
+	return ""
+}
+
+// latencyHead understands "p99", "latency avg", "99th percentile", "max response time". A mean, a
+// least and a largest value say of what: they need a word of latency or a unit of time.
+func latencyHead(low, unit string) (head, bool) {
+	q, ofLatency := Quantity(""), units[aTime][unit] > 0
+	for _, w := range strings.Fields(strings.NewReplacer("_", " ", ":", " ").Replace(low)) {
+		m := quantileWord.FindStringSubmatch(w)
+		switch {
+		case m != nil && quantiles[m[1]] != "" && q == "" && w != m[1]:
+			q, ofLatency = quantiles[m[1]], true
+		case statistics[w] != "" && q == "":
+			q = statistics[w]
+		case slices.Contains(latencyWords, w):
+			ofLatency = ofLatency || w != "time" && w != "request" && w != "req" && w != "duration"
+		default:
+			return head{}, false
+		}
+	}
+	return head{q, unit}, q != "" && ofLatency
+}
+
+// Columns are what a caller says of heads that are not understood. They remember which heads there
+// were, so that Unknown can tell a name that fits none. A nil one says nothing.
+type Columns struct {
+	names []string        // as they were given
+	of    map[string]head // by the name in small letters
+	met   map[string]bool // likewise
+	heads []string        // of all that was read, each once
+}
+
+// ParseColumns reads NAME=MEANING, where a meaning may carry a unit: "Lat=p99:ms".
+func ParseColumns(args []string) (*Columns, error) {
+	out := &Columns{of: map[string]head{}, met: map[string]bool{}}
+	for _, a := range args {
+		name, meaning, ok := strings.Cut(a, "=")
+		q, unit, _ := strings.Cut(strings.TrimSpace(meaning), ":")
+		_, known := kinds[Quantity(q)]
+		if !ok || !known && q != "name" {
+			return nil, fmt.Errorf("read --column %q: want NAME=MEANING or NAME=MEANING:UNIT; "+
+				"meanings are %s", a, strings.Join(Meanings(), ", "))
+		}
+		name = strings.TrimSpace(name)
+		out.names = append(out.names, name)
+		out.of[strings.ToLower(name)] = head{Quantity(q), unit}
+	}
+	return out, nil
+}
+
+// Meanings are the quantities that a column may be of.
+func Meanings() (out []string) {
+	for q := range kinds {
+		if q != rateWithSpread && q != InFlight {
+			out = append(out, string(q))
+		}
+	}
+	slices.Sort(out)
+	return append(out, "name")
+}
+
+// headsMost bounds the list of heads: nobody reads more.
+const headsMost = 50
+
+// meet notes heads that there are.
+func (c *Columns) meet(heads ...string) {
+	if c == nil {
+		return
+	}
+	for _, h := range heads {
+		if h = plain(h); h != "" && len(c.heads) <= headsMost && !slices.Contains(c.heads, h) {
+			c.heads = append(c.heads, h)
+		}
+	}
+}
+
+// Unknown is the error of names that no column has, of all files that have been read with these
+// Columns: a word that is misspelt would explain nothing, and nobody would know.
+func (c *Columns) Unknown() error {
+	var gone []string
+	for _, name := range c.names {
+		if !c.met[strings.ToLower(name)] {
+			gone = append(gone, fmt.Sprintf("%q", name))
+		}
+	}
+	if gone == nil {
+		return nil
+	}
+	there := "what was read has no columns"
+	if len(c.heads) > 0 {
+		there = "there are " + strings.Join(c.heads[:min(headsMost, len(c.heads))], ", ")
+	}
+	if len(c.heads) > headsMost {
+		there += " and more"
+	}
+	return fmt.Errorf("--column: there is no column %s; %s", strings.Join(gone, " or "), there)
+}
+
+func (c *Columns) given(text string) (head, bool) {
+	if c == nil {
+		return head{}, false
+	}
+	low := strings.ToLower(plain(text))
+	h, ok := c.of[low]
+	if ok {
+		c.met[low] = true
+	}
+	return h, ok
+}
+
+// longestHead is in bytes; what is longer is a text, and seconds of work for patterns.
+const longestHead = 4 << 10
+
+func (c *Columns) headOf(text, sample string) (head, bool) {
+	if len(text) > longestHead || len(sample) > longestHead {
+		return head{}, false
+	}
+	if h, ok := c.given(text); ok {
+		return h, true
+	}
+	if h, ok := headOf(text); ok {
+		return h, true
+	}
+	if against.MatchString(plain(text)) && ratioCell.MatchString(plain(sample)) {
+		return head{Relative, ""}, true
+	}
+	m := numberHead.FindStringSubmatch(plain(sample))
+	if m == nil || m[4] == "" {
+		return head{}, false
+	}
+	// "Avg" alone says nothing; beside "2.6ms" it does.
+	h, ok := headOf(text + " (" + m[4] + ")")
+	return head{h.quantity, ""}, ok
+}

@@ -1,0 +1,295 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+var percentiles = []struct {
+	quantity Quantity
+	q        float64
+}{{P50, .5}, {P75, .75}, {P90, .9}, {P95, .95}, {P99, .99}, {P999, .999}, {P9999, .9999}}
+
+// point is a percentile that a row has.
+type point struct {
+	Value
+	of Quantity
+	q  float64
+}
+
+// points are the row's percentiles, ascending.
+func (r *Row) points() (out []point) {
+	for _, p := range percentiles {
+		if v, ok := r.get(p.quantity); ok {
+			out = append(out, point{v, p.quantity, p.q})
+		}
+	}
+	return out
+}
+
+// unordered is how driver.Import says that times make no sense.
+var unordered = []string{"its times do not ascend", "its mean is above its largest time"}
+
+func checkOrder(r *Row, _ []Value) (hit, bool) {
+	for _, n := range r.Notes {
+		for _, u := range unordered {
+			if strings.HasPrefix(n, u) {
+				return hit{severity: Contradiction, arithmetic: n, means: orderMeans,
+					do: orderDo}, true
+			}
+		}
+	}
+	at := func(q Quantity) (known []point) {
+		if v, ok := r.get(q); ok {
+			known = []point{{Value: v, of: q}}
+		}
+		return known
+	}
+	least, mean, most := at(Min), at(Mean), at(Max)
+	all := slices.Concat(least, r.points(), most)
+	for _, order := range [][]point{all, slices.Concat(mean, most), slices.Concat(least, mean)} {
+		for i := 1; i < len(order); i++ {
+			if a, b := order[i-1], order[i]; a.span().lo > b.span().hi*(1+roundingShare) {
+				return hit{severity: Contradiction, line: b.Line,
+					arithmetic: fmt.Sprintf("%s %s is above %s %s", a.of, said(a.Value), b.of,
+						said(b.Value)),
+					means: orderMeans, do: orderDo}, true
+			}
+		}
+	}
+	return hit{}, len(all) > 1 || len(mean) > 0 && len(all) > 0
+}
+
+// roundingShare covers histograms of two digits and tools that round each value their own way.
+const roundingShare = 0.01
+
+const (
+	orderMeans = "these are not of one distribution: columns are swapped, of different runs, " +
+		"averaged over runs, or the tool lost samples"
+	orderDo = "take none of these latencies before the raw output is seen"
+)
+
+// meanBounds are the least and the largest mean that the percentiles allow: every part of the
+// requests between two of them is at least as slow as the lower and at most as slow as the upper.
+// Without a largest time the mean has no upper bound.
+func meanBounds(r *Row) (lo, hi float64) {
+	atLo, at, done := 0.0, 0.0, 0.0
+	if v, ok := r.get(Min); ok {
+		atLo = v.span().lo
+	}
+	for _, p := range r.points() {
+		s := p.span()
+		lo += (p.q - done) * atLo
+		hi += (p.q - done) * s.hi
+		atLo, at, done = s.lo, s.hi, p.q
+	}
+	if at == 0 {
+		return 0, math.Inf(1)
+	}
+	lo += (1 - done) * atLo
+	if v, ok := r.get(Max); ok {
+		return lo, hi + (1-done)*v.span().hi
+	}
+	return lo, math.Inf(1)
+}
+
+// fewRequests: below, a percentile's rank is too coarse for bounds.
+const fewRequests = 200
+
+func checkMean(r *Row, v []Value) (hit, bool) {
+	m := v[0]
+	lo, hi := meanBounds(r)
+	if lo <= 0 {
+		return hit{}, false
+	}
+	if h, _ := checkOrder(r, nil); h.arithmetic != "" {
+		return hit{}, true // percentiles that fall have no mean
+	}
+	if n, ok := r.get(Requests); ok && n.V < fewRequests {
+		return hit{}, true
+	}
+	h := hit{severity: Contradiction, line: m.Line,
+		means: "mean and percentiles are not of the same requests", do: orderDo}
+	switch s := m.span(); {
+	case s.hi < lo*(1-oddShare):
+		h.arithmetic = fmt.Sprintf("the percentiles alone add up to a mean of %s, and it says %s",
+			unit.Duration(lo), said(m))
+	case s.lo > hi*(1+oddShare):
+		h.arithmetic = fmt.Sprintf("percentiles and max allow a mean of %s at most, and it says %s",
+			unit.Duration(hi), said(m))
+	default:
+		h = heavyTail(r, m)
+	}
+	return h, true
+}
+
+// heavyTail says what a mean above a high percentile takes.
+func heavyTail(r *Row, m Value) hit {
+	all := r.points()
+	if len(all) == 0 {
+		return hit{}
+	}
+	p := all[len(all)-1]
+	if p.q < 0.9 || p.V <= 0 || m.span().lo <= p.span().hi {
+		return hit{}
+	}
+	least := (m.span().lo - p.q*p.span().hi) / (1 - p.q)
+	return hit{severity: Note, line: m.Line,
+		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
+			"least", said(m), p.of, said(p.Value), percent(1-p.q), unit.Duration(least)),
+		means: "a few very slow requests make the mean; it describes nobody's request",
+		do:    "quote percentiles, and look for the cause of the slow ones"}
+}
+
+func checkDeviation(r *Row, v []Value) (hit, bool) {
+	s, m := v[0], v[1]
+	h := hit{severity: Contradiction, line: s.Line,
+		means: "standard deviation and the other values are not of the same requests", do: orderDo}
+	checked := false
+	if p, ok := r.get(P50); ok {
+		checked = true
+		gap := max(m.span().lo-p.span().hi, p.span().lo-m.span().hi)
+		if gap > s.span().hi*(1+cannotShare) {
+			h.arithmetic = fmt.Sprintf("mean %s and median %s are further apart than one standard "+
+				"deviation, %s", said(m), said(p), said(s))
+			return h, true
+		}
+	}
+	most, ok := r.all(Max, Requests)
+	if !ok || r.Tool == "wrk" { // its samples are more than its requests
+		return hit{}, checked
+	}
+	reach := s.span().hi * math.Sqrt(max(most[1].span().hi-1, 0))
+	if over := most[0].span().lo - m.span().hi; over > reach*(1+cannotShare) {
+		h.arithmetic = fmt.Sprintf("max %s is %s above the mean; with a deviation of %s and %s "+
+			"requests it can be %s at most", said(most[0]), unit.Duration(over), said(s),
+			most[1].Text, unit.Duration(reach))
+		return h, true
+	}
+	return hit{}, true
+}
+
+func checkFlat(r *Row, _ []Value) (hit, bool) {
+	all := r.points()
+	if len(all) < 2 {
+		return hit{}, false
+	}
+	lowest, highest := all[0], all[len(all)-1]
+	if lowest.V != highest.V || highest.of == P75 || highest.V == 0 {
+		return hit{}, true
+	}
+	return hit{severity: Doubt, line: highest.Line,
+		arithmetic: fmt.Sprintf("%s = %s = %s", lowest.of, highest.of, said(highest.Value)),
+		means: "no service answers all requests alike: the clock or the histogram is coarser " +
+			"than what it measured, or a column was copied",
+		do: "ask for the resolution of the clock, and for the raw output"}, true
+}
+
+// Ratios that make a tail worth a word.
+const (
+	tailTimes = 20
+	tailLeast = 50e6 // ns; below it a slow request is an ordinary pause of a machine
+)
+
+func checkTail(r *Row, v []Value) (hit, bool) {
+	most := v[0]
+	var high point
+	for _, p := range r.points() {
+		if p.q <= 0.99 {
+			high = p
+		}
+	}
+	if high.q < 0.9 || high.V <= 0 {
+		return hit{}, high.q >= 0.9
+	}
+	if most.V < tailLeast || most.V < tailTimes*high.V {
+		return hit{}, true
+	}
+	h := hit{severity: Note, line: most.Line,
+		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(most), most.V/high.V, high.of,
+			said(high.Value), retransmission(most.V)),
+		means: "a stall, a timeout or a lost packet",
+		do:    "look at latency over time; one number cannot tell a stall from a single request"}
+	if r.Model == result.Open {
+		return h, true
+	}
+	h.means += "; if it stalled all connections of a closed load, the requests that would have " +
+		"come meanwhile were never sent and are in no percentile (coordinated omission)"
+	took, ok := r.get(Duration)
+	if rate, known := r.get(Rate); known {
+		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(most),
+			rate.Text, said(most), unit.Whole(rate.V*most.V/second))
+	}
+	if share := most.V / took.V; ok && share > 1-high.q {
+		h.severity = Doubt
+		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
+			"to %s", percent(share), said(took), high.of, unit.Duration(most.V-(1-high.q)*took.V))
+		h.do = "repeat it with an open load (prony load --rate) below its capacity"
+	}
+	return h, true
+}
+
+// retransmission names the timeouts of TCP: a lost SYN costs 1 s, then 2 s and 4 s more.
+func retransmission(ns float64) string {
+	for _, s := range []float64{1, 3, 7} {
+		if ns >= s*second && ns < s*second*1.04 {
+			return fmt.Sprintf(" (%.0f s is what lost SYNs cost)", s)
+		}
+	}
+	return ""
+}
+
+// Shares of the offered rate: a load that is kept up, and one that is surely above capacity.
+const (
+	keptShare = 0.99
+	overShare = 0.95
+)
+
+func checkOverload(r *Row, v []Value) (hit, bool) {
+	failed := r.Values[ErrorRate].V
+	if n, ok := r.all(Errors, Duration); ok && n[1].V > 0 {
+		failed = n[0].V / n[1].V * second
+	}
+	if (v[1].span().hi+failed)/v[0].span().lo >= keptShare {
+		return hit{}, true
+	}
+	share := (v[1].V + failed) / v[0].V
+	h := hit{severity: Note, line: v[1].Line,
+		arithmetic: fmt.Sprintf("%s of %s offered is %s", v[1].Text, v[0].Text, percent(share)),
+		means: "the load was above what it can take: the rate is a capacity, and no latency of " +
+			"that run would be one",
+		do: "measure latency at rates below the capacity"}
+	if share >= overShare {
+		h.severity = Doubt
+		h.means = "the rate was not kept up: requests waited or were not sent, and the latency " +
+			"holds that waiting or leaves it out"
+		h.do = "ask what was not sent; measure at a lower rate"
+		return h, true
+	}
+	took, ok := r.get(Duration)
+	if !ok {
+		took, ok = r.get(AskedDuration)
+	}
+	latency := slices.ContainsFunc([]Quantity{Mean, P50, P99, Max}, func(q Quantity) bool {
+		_, known := r.get(q)
+		return known
+	})
+	if ok {
+		behind := took.V * (1 - share)
+		h.arithmetic += fmt.Sprintf("; after %s it is %s × (1 − %.3g) = %s behind, %s on average",
+			unit.Duration(took.V), unit.Duration(took.V), share, unit.Duration(behind),
+			unit.Duration(behind/2))
+	}
+	if latency {
+		h.severity = Doubt
+		h.means = "the load was above what it can take, so its latency says how long the run " +
+			"was, not how fast it answers"
+		h.do = "strike the latency; measure it at rates below the capacity"
+	}
+	return h, true
+}

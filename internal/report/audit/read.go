@@ -1,0 +1,223 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"prony/internal/generator"
+	"prony/internal/base/files"
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// Kinds are what Read understands, in words.
+func Kinds() []string {
+	return append([]string{
+		"a folder of prony run (run.json and trials.ndjson), or its trials.ndjson",
+		"prony load --json, and the report as JSON; java-http's results JSON",
+		"Markdown with tables, JSON or the output of a tool in it",
+		"CSV or TSV with a line of heads",
+	}, driver.Formats()...)
+}
+
+// Open reads a file or a run's folder. The error of what is no result names what is known.
+func Open(name string, cols *Columns) (*Document, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	if info.IsDir() {
+		return openRun(name)
+	}
+	if filepath.Base(name) == result.TrialsFile {
+		return openRun(filepath.Dir(name))
+	}
+	text, err := file.String(name, file.Results)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return Read(name, text, cols)
+}
+
+// Read tells a file's format by its content; name is the file's.
+func Read(name, text string, cols *Columns) (*Document, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.TrimSpace(text) == "" {
+		return nil, fmt.Errorf("audit %s: it is empty", name)
+	}
+	if strings.ContainsRune(text, 0) {
+		return nil, fmt.Errorf("audit %s: it is no text; %s", name, understood())
+	}
+	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	if parts(text) > maxParts {
+		if d := saved(name, base, text); d != nil {
+			return d, nil // what tools have written of each request is summed up as it is read
+		}
+		return nil, fmt.Errorf("audit %s: it has more than %d values, and is not the output of a "+
+			"tool that is known; audit what was published of it", name, maxParts)
+	}
+	if d := readOwn(name, text, cols); d != nil {
+		return d, nil
+	}
+	if isMarkdown(name, text) {
+		d := readMarkdown(name, text, cols)
+		if len(d.Tables) == 0 && strings.Contains(text, "$ prony run") {
+			return nil, ownReport(name)
+		}
+		if len(d.Tables) == 0 && len(d.Unread) > 0 {
+			return nil, fmt.Errorf("audit %s: %w", name, none(d.Unread))
+		}
+		if len(d.Tables) == 0 {
+			return nil, fmt.Errorf("audit %s: this Markdown holds no results: no table with a "+
+				"column of rates or latencies that is understood, no output of a tool, no JSON "+
+				"with metrics; name a column with --column NAME=MEANING", name)
+		}
+		return d, nil
+	}
+	if strings.HasPrefix(text, "suite,run,scenario,") {
+		return nil, ownReport(name)
+	}
+	if d := saved(name, base, text); d != nil {
+		return d, nil
+	}
+	t := readSeparated(text, cols)
+	if t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
+		return nil, fmt.Errorf("audit %s: %w", name, none(t.Unread))
+	}
+	if t != nil && len(t.Rows) > 0 {
+		t.Title = base
+		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
+	}
+	return nil, fmt.Errorf("audit %s: it is nothing that is known; %s", name, understood())
+}
+
+// maxParts bounds the values of tables and JSON, which take some KiB each to be looked at: all that
+// anybody has published of one comparison has some thousand.
+const maxParts = 1 << 17
+
+// parts is how many values a text may have, by what parts them.
+func parts(text string) (n int) {
+	for _, mark := range []string{"\n", ",", "|", "\t", ";", "{", "["} {
+		n += strings.Count(text, mark)
+	}
+	return n
+}
+
+// saved reads what a tool has written; nil when it is none's.
+func saved(name, base, text string) *Document {
+	row := readSaved(base, text, 1)
+	if row == nil {
+		return nil
+	}
+	return &Document{File: name, Kind: "output of " + row.Tool,
+		Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}
+}
+
+func ownReport(name string) error {
+	return fmt.Errorf("audit %s: this is a report of Prony, made for reading; audit its run's "+
+		"folder, or report.json", name)
+}
+
+func understood() string { return "these are:\n  " + strings.Join(Kinds(), "\n  ") }
+
+// isMarkdown says whether a text is one, whatever its name: fences, headings, or rules of tables.
+func isMarkdown(name, text string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".md", ".markdown", ".mdx":
+		return true
+	case ".csv", ".tsv", ".json", ".jtl":
+		return false
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "```") || heading.MatchString(line) ||
+			strings.Contains(line, "|") && strings.Contains(line, "--") &&
+				ruleLine.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// readOwn reads JSON: Prony's load, or results in objects; nil when it is neither.
+func readOwn(name, text string, cols *Columns) *Document {
+	trimmed := strings.TrimSpace(text)
+	if trimmed[0] != '{' && trimmed[0] != '[' {
+		return nil
+	}
+	var load struct {
+		Load    *result.Load   `json:"load"`
+		Verdict result.Verdict `json:"verdict"`
+	}
+	if json.Unmarshal([]byte(text), &load) == nil && load.Load != nil && load.Load.WindowNs > 0 {
+		t := &Table{Title: "load", Line: 1, Rows: []*Row{ownRow(load.Load, load.Verdict, 1)}}
+		return &Document{File: name, Kind: "a load of Prony", Tables: []*Table{t}}
+	}
+	if tables := readObjects(text, 0, cols); len(tables) > 0 {
+		return &Document{File: name, Kind: "results as JSON", Tables: tables}
+	}
+	return nil
+}
+
+// ownRow is a load of Prony's own. With think time the connections are no measure of what is under
+// way, and a slow client's connection never is.
+func ownRow(l *result.Load, v result.Verdict, line int) *Row {
+	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
+		Values: map[Quantity]Value{}, own: l, verdict: v}
+	r.take(l, line, false)
+	r.Values[Requests] = Value{V: float64(l.Done), Text: unit.Whole(float64(l.Done)), Line: line}
+	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {
+		delete(r.Values, Connections)
+	}
+	return r
+}
+
+// openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
+func openRun(dir string) (*Document, error) {
+	_, all, bad, err := result.Read(dir)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	records := result.Compared(all)
+	d := &Document{File: filepath.Join(dir, result.TrialsFile), Kind: "a run of Prony"}
+	byLoad := map[string]*Table{}
+	for i, rec := range records {
+		for j := range rec.Loads {
+			l := &rec.Loads[j]
+			row := ownRow(l, ofLoad(rec.Verdict, l.Name), i+1)
+			row.Name, row.Of = rec.Trial+" "+l.Name, table.RowName(rec.Target)
+			key := rec.Scenario + " " + l.Name
+			if byLoad[key] == nil {
+				// Repetitions are rows here, and prony report says what they are worth.
+				byLoad[key] = &Table{Title: key, Line: i + 1, spread: true}
+				d.Tables = append(d.Tables, byLoad[key])
+			}
+			row.Key = key
+			byLoad[key].Rows = append(byLoad[key].Rows, row)
+		}
+	}
+	for _, b := range bad {
+		d.Notes = append(d.Notes, b.Error())
+	}
+	if len(d.Tables) == 0 {
+		return nil, fmt.Errorf("audit %s: no trial of it has a load", dir)
+	}
+	return d, nil
+}
+
+// ofLoad keeps the findings about one load, or about the whole trial.
+func ofLoad(v result.Verdict, load string) result.Verdict {
+	out := result.Verdict{Grade: result.Valid}
+	for _, f := range v.Findings {
+		if f.Load == "" || f.Load == load {
+			out.Findings = append(out.Findings, f)
+			if f.Grade == result.Invalid || out.Grade == result.Valid {
+				out.Grade = f.Grade
+			}
+		}
+	}
+	return out
+}

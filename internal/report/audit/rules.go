@@ -1,0 +1,350 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"prony/record"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// rules are all checks, in the order in which a reader would make them.
+var rules = []rule{
+	{name: "count", row: checkCount, of: []Quantity{Rate, Duration, Requests},
+		needs:  "rate, requests and duration, all three as printed",
+		source: "requests = rate × time, by definition"},
+	{name: "asked requests", row: checkAskedRequests, of: []Quantity{AskedRequests},
+		needs: "a number of requests in the command beside it (-n), and requests or rate × " +
+			"duration",
+		source: "hey, oha, ab and h2load end after -n requests"},
+	{name: "asked duration", row: checkAskedDuration, of: []Quantity{AskedDuration},
+		needs:  "a configured duration (-d, -z), and duration or requests / rate",
+		source: "wrk, wrk2, hey -z, oha -z and k6 end after the time that is asked for"},
+	{name: "iterations", row: checkIterations, of: []Quantity{Iterations, IterationRate, Duration},
+		needs:  "iterations, their rate and duration",
+		source: "iterations = rate × time; virtual users = rate × iteration time (Little 1961)"},
+	{name: "little", row: checkLittle, of: []Quantity{Rate, Connections},
+		needs: "rate, connections, and a mean or percentiles, of a closed load",
+		source: "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research " +
+			"9(3), 1961"},
+	{name: "order", row: checkOrder,
+		needs:  "two of min, mean, percentiles, max",
+		source: "a percentile never falls as its rank rises; a mean is between min and max"},
+	{name: "mean", row: checkMean, of: []Quantity{Mean},
+		needs:  "a mean and percentiles",
+		source: "a mean is the area under the quantiles (Markov's inequality is one point of it)"},
+	{name: "deviation", row: checkDeviation, of: []Quantity{Deviation, Mean},
+		needs: "a standard deviation, with mean and median, or max and requests",
+		source: "|mean − median| ≤ s (Hotelling and Solomons 1932); max − mean ≤ s·√(n−1) " +
+			"(Samuelson 1968)"},
+	{name: "flat", row: checkFlat,
+		needs:  "two percentiles",
+		source: "docs/checks.md, numbers 8 and 19: timers and histograms too coarse"},
+	{name: "errors", row: checkErrors,
+		needs:  "errors, with requests or rate; or an error share",
+		source: "docs/checks.md, number 13; wrk counts answers of 4xx and 5xx as requests"},
+	{name: "tail", row: checkTail, of: []Quantity{Max},
+		needs: "max and a percentile; how much of the run it is needs a duration too",
+		source: "coordinated omission: G. Tene, How NOT to Measure Latency, 2013; RFC 6298, 2.1, " +
+			"for 1 s and its doublings"},
+	{name: "samples", row: checkSamples, of: []Quantity{Requests},
+		needs:  "requests and p99 or above",
+		source: "order statistics, 95 %: Conover, Practical Nonparametric Statistics, 3.2"},
+	{name: "overload", row: checkOverload, of: []Quantity{Offered, Rate},
+		needs:  "an offered rate (wrk2 -R, --rate) and the rate achieved",
+		source: "backlog of an open load = (offered − achieved) × time; G. Tene, wrk2"},
+	{name: "overload elsewhere", document: checkOverloadElsewhere,
+		needs:  "a command with an offered rate in the text, and a table of rates without its own",
+		source: "as overload"},
+	{name: "think time", table: checkThink,
+		needs:  "users with iteration times or think time, of one result or two to compare",
+		source: "interactive response time law: X = N / (R + Z), Lazowska et al., 1984, chapter 3"},
+	{name: "bytes", row: checkBytes,
+		needs:  "two of bytes, bytes/s and duration, or size and requests",
+		source: "bytes = bytes/s × time ≥ size × requests"},
+	{name: "cpu", document: checkCPU,
+		needs:  "CPU used, with the cores there are or several rows to compare",
+		source: "utilisation law: busy time = rate × demand, Lazowska et al., 1984, chapter 3"},
+	{name: "windows", table: checkWindows,
+		needs: "durations, or requests and rates",
+		source: "Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013; " +
+			"Barrett et al., Virtual Machine Warmup Blows Hot and Cold, OOPSLA 2017"},
+	{name: "best of", table: checkBestOf,
+		needs: "a table (it looks for the words in the headings and the text above)",
+		source: "the largest of n is above the mean for every n > 1; order statistics of the " +
+			"normal"},
+	{name: "repetitions", table: checkRepetitions,
+		needs:  "a table of several rates",
+		source: "Kalibera and Jones 2013"},
+	{name: "ranks", table: checkRanks,
+		needs: "two rates of one scenario without a spread",
+		source: "up to 25 % between runs of one framework: TechEmpower/FrameworkBenchmarks issue " +
+			"992; about 10 %: java-http's own README"},
+	{name: "plateau", table: checkPlateau,
+		needs:  "five rates of one scenario with three digits",
+		source: "174 of 380 frameworks within 1.5 %: the-benchmarker/web-frameworks issue 9775"},
+	{name: "identical", table: checkIdentical,
+		needs:  "three values of one column with three digits",
+		source: "expected number of coincidences, n over k / m^(k−1)"},
+	{name: "relative", table: checkRelative,
+		needs:  "a column of relative rates beside the rates",
+		source: "a ratio to oneself is 1 whatever changes"},
+	{name: "sums", table: checkSums,
+		needs:  "a row of totals",
+		source: "a total is the sum of its rows"},
+	{name: "histogram", row: checkHistogram,
+		needs:  "a histogram beside the percentiles, as Prony's records have",
+		source: "the histogram is the truth: docs/formats/record.md"},
+	{name: "verdict", row: checkVerdict,
+		needs:  "a verdict of Prony",
+		source: "docs/method.md"},
+}
+
+// How far values may be apart beyond their printed digits: a tool's clock stops a little after its
+// counter does, and a rate may be of its steady part. Above the first it is odd, above the second
+// it cannot be.
+const (
+	oddShare    = 0.02
+	cannotShare = 0.05
+)
+
+func graded(stated, implied span) (Severity, bool) {
+	switch {
+	case stated.meets(implied, oddShare):
+		return "", false
+	case stated.meets(implied, cannotShare):
+		return Doubt, true
+	}
+	return Contradiction, true
+}
+
+// times says a factor as people do.
+func times(a, b float64) string {
+	switch f := a / b; {
+	case f >= 1.95:
+		return fmt.Sprintf("%.3g times as many", f)
+	case f > 1:
+		return fmt.Sprintf("%.2g %% more", (f-1)*100)
+	case f < 0.1: // "1e+02 % less" is what nobody says
+		return fmt.Sprintf("one %.3gth of it", 1/f)
+	default:
+		return fmt.Sprintf("%.2g %% less", (1-f)*100)
+	}
+}
+
+func checkCount(r *Row, v []Value) (hit, bool) {
+	if v[0].made || v[1].made {
+		return hit{}, false
+	}
+	implied := v[0].span().times(v[1].span()).by(1 / second)
+	stated := v[2].span()
+	if e, ok := r.get(Errors); ok {
+		// The rate may be of good answers, the number of all, or the other way round.
+		stated = span{max(stated.lo-e.V, 0), stated.hi + e.V}
+	}
+	severity, odd := graded(stated, implied)
+	if !odd {
+		return hit{}, true
+	}
+	n := v[0].V * v[1].V / second
+	return hit{severity: severity, line: v[2].Line,
+		arithmetic: fmt.Sprintf("%s × %s = %s requests, and it says %s: %s", v[0].Text, v[1].Text,
+			unit.Whole(n), v[2].Text, times(n, v[2].V)),
+		means: "rate, time and number of requests are not of the same run, or one of them is " +
+			"mistyped",
+		do: "take none of the three before the raw output is seen"}, true
+}
+
+// impliedRequests are those that the row states, or rate × time.
+func impliedRequests(r *Row) (span, string, bool) {
+	if n, ok := r.get(Requests); ok {
+		return n.span(), n.Text + " requests are stated", true
+	}
+	v, ok := r.all(Rate, Duration)
+	if !ok {
+		return span{}, "", false
+	}
+	return v[0].span().times(v[1].span()).by(1 / second),
+		fmt.Sprintf("%s × %s = %s requests", v[0].Text, v[1].Text,
+			unit.Whole(v[0].V*v[1].V/second)), true
+}
+
+func checkAskedRequests(r *Row, v []Value) (hit, bool) {
+	asked := v[0]
+	n, words, ok := impliedRequests(r)
+	if !ok {
+		return hit{}, false
+	}
+	if e, ok := r.get(Errors); ok {
+		n.hi += e.V
+	}
+	want := asked.span()
+	if c, ok := r.get(Connections); ok && r.Tool == "hey" && c.V >= 1 {
+		want.lo = math.Floor(asked.V/c.V) * c.V // it sends as many on each connection
+	}
+	severity, odd := graded(want, n)
+	if !odd {
+		return hit{}, true
+	}
+	middle := (n.lo + n.hi) / 2
+	line := cmp.Or(r.Values[Requests].Line, r.Values[Duration].Line)
+	means := "the command that is printed is not the one that made these numbers"
+	if middle < asked.V {
+		means += ", or many requests failed and are not told"
+	}
+	return hit{severity: severity, line: line,
+		arithmetic: fmt.Sprintf("%s, and the command (line %d) asks for %s: %s", words, asked.Line,
+			unit.Whole(asked.V), times(middle, asked.V)),
+		means: means,
+		do: "run the printed command, or ask for the real one; nobody can repeat it as it " +
+			"stands",
+	}, true
+}
+
+func checkAskedDuration(r *Row, v []Value) (hit, bool) {
+	asked := v[0]
+	took, words := span{}, ""
+	if d, ok := r.get(Duration); ok {
+		took, words = d.span(), "it took "+said(d)
+	} else if n, ok := r.all(Requests, Rate); ok {
+		took = n[0].span().per(n[1].span()).by(second)
+		words = fmt.Sprintf("%s / %s = %s", n[0].Text, n[1].Text,
+			unit.Duration(n[0].V/n[1].V*second))
+	} else {
+		return hit{}, false
+	}
+	h := hit{arithmetic: fmt.Sprintf("%s, and %s was asked for (line %d)", words,
+		unit.Duration(asked.V), asked.Line)}
+	switch {
+	case took.hi < asked.V*0.9:
+		h.severity = Contradiction
+		h.means = "it ended early, or the configuration that is printed is not the one that ran"
+		h.do = "look for what ended it; do not quote the configured duration"
+	case took.hi < asked.V*0.98:
+		h.severity = Doubt
+		h.means = "it ended a little early"
+		h.do = "look for what ended it"
+	case took.lo > asked.V*1.1+second:
+		h.severity = Doubt
+		h.means = "answers were waited for long after the end, or the configuration is another: " +
+			"a rate over the longer time is too low"
+		h.do = "look for a stall or timeouts at the end"
+	default:
+		return hit{}, true
+	}
+	return h, true
+}
+
+func checkIterations(r *Row, v []Value) (hit, bool) {
+	implied := v[1].span().times(v[2].span()).by(1 / second)
+	if severity, odd := graded(v[0].span(), implied); odd {
+		return hit{severity: severity, line: v[0].Line,
+			arithmetic: fmt.Sprintf("%s × %s = %s iterations, and it says %s", v[1].Text, v[2].Text,
+				unit.Whole(v[1].V*v[2].V/second), v[0].Text),
+			means: "iterations, their rate and the time are not of the same run",
+			do:    "take none of the three before the raw output is seen"}, true
+	}
+	u, ok := r.all(Users, IterationMean)
+	if !ok {
+		return hit{}, true
+	}
+	busy := v[1].span().times(u[1].span()).by(1 / second)
+	if busy.lo <= u[0].V*(1+cannotShare) {
+		return hit{}, true
+	}
+	return hit{severity: Contradiction, line: u[1].Line,
+		arithmetic: fmt.Sprintf("%s × %s = %s users at once, and there were %s at most",
+			v[1].Text, u[1].Text, unit.Whole(v[1].V*u[1].V/second), u[0].Text),
+		means: "users cannot be in more iterations than one each",
+		do:    "ask which of the three is of another run"}, true
+}
+
+// meanOf is the mean latency, or what the percentiles leave as its least.
+func meanOf(r *Row) (s span, words string, stated bool) {
+	if m, ok := r.get(Mean); ok {
+		return m.span(), m.Text, true
+	}
+	if lo, _ := meanBounds(r); lo > 0 {
+		return span{lo, math.Inf(1)}, "a mean of at least " + unit.Duration(lo) +
+			" by the percentiles", false
+	}
+	return span{}, "", false
+}
+
+// idleShare is how much of the connections' time may be outside of the latency before it is odd.
+const idleShare = 0.2
+
+func checkLittle(r *Row, v []Value) (hit, bool) {
+	mean, words, stated := meanOf(r)
+	if words == "" || r.Model == result.Open {
+		return hit{}, false
+	}
+	n, places := v[1].V, v[1].Text+" connections"
+	if s, ok := r.get(Streams); ok && s.V > 1 {
+		n, places = n*s.V, places+" of "+s.Text+" streams"
+	}
+	think, _ := r.get(Think)
+	busy := v[0].span().times(span{mean.lo + think.V, mean.hi + think.V}).by(1 / second)
+	sum := fmt.Sprintf("%s × %s = %s requests under way, on %s", v[0].Text, words,
+		few(v[0].V*(r.Values[Mean].V+think.V)/second), places)
+	if !stated {
+		sum = fmt.Sprintf("%s × %s = %s requests under way at least, on %s", v[0].Text, words,
+			few(busy.lo), places)
+	}
+	switch {
+	case busy.lo > n*(1+cannotShare) && r.Tool == "wrk" && stated:
+		return hit{severity: Doubt, arithmetic: sum,
+			means: "wrk's latency is not of the requests that it made: a script that pipelines " +
+				"has many under way on a connection, or wrk invented samples below each slow one " +
+				"(stats_correct in its source)",
+			do: "take no latency from that run; measure it with an open load"}, true
+	case busy.lo > n*(1+cannotShare):
+		h := hit{severity: Contradiction, arithmetic: sum,
+			means: "a connection carries one request at a time, so rate, latency and connections " +
+				"are not of the same run",
+			do: "ask which of the three is of another run; pipelining would explain it"}
+		if r.Model != result.Closed {
+			h.severity = Doubt
+			h.means = "in a closed load this cannot be: the latency holds time outside of the " +
+				"connections, or it is an open load, or pipelined"
+			h.do = "ask for the load model; state it beside the latency"
+		}
+		return h, true
+	case stated && busy.hi < n*(1-idleShare):
+		return hit{severity: Doubt, arithmetic: sum,
+			means: "connections spent much time in no request that is counted: the client was " +
+				"busy, connecting or thinking, or answers never came; the rate may be the client's",
+			do: "look at the client's CPU; take the rate for no capacity before that"}, true
+	}
+	return hit{}, true
+}
+
+// confidence of the percentiles' intervals.
+const confidence = 0.95
+
+func checkSamples(r *Row, v []Value) (hit, bool) {
+	n := v[0]
+	var words []string
+	checked, needs := false, int64(0)
+	for _, p := range r.points() {
+		if p.q < 0.99 {
+			continue
+		}
+		checked = true
+		if need := stats.QuantileNeeds(p.q, confidence); n.V < float64(need) {
+			words = append(words, fmt.Sprintf("%s %s", p.of, p.Text))
+			needs = need
+		}
+	}
+	if words == nil {
+		return hit{}, checked
+	}
+	return hit{severity: Doubt,
+		arithmetic: fmt.Sprintf("%s of %s requests; an interval needs %d",
+			strings.Join(words, ", "), n.Text, needs),
+		means: "so far out there are too few requests to say where the percentile is",
+		do:    "leave it out, or load longer"}, true
+}

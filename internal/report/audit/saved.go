@@ -1,0 +1,207 @@
+package audit
+
+import (
+	"strings"
+
+	"prony/internal/generator"
+	"prony/internal/base/lazyregexp"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// mark is where a tool prints a value that driver.Import leaves out, or gives without its digits.
+type mark struct {
+	quantity Quantity
+	at       *pattern.Pattern
+	unit     string
+}
+
+func marksOf(pairs ...string) (out []mark) {
+	for i := 0; i+2 < len(pairs); i += 3 {
+		out = append(out, mark{Quantity(pairs[i]), pattern.New(pairs[i+1]), pairs[i+2]})
+	}
+	return out
+}
+
+var wrkMarks = marksOf(
+	"asked duration", `Running (\S+) test`, "",
+	"connections", `threads and (\d+) connections`, "",
+	"mean", `(?m)^[ \t]*Latency[ \t]+([\d.]+\w+)`, "",
+	"stdev", `(?m)^[ \t]*Latency[ \t]+\S+[ \t]+([\d.]+\w+)`, "",
+	"max", `(?m)^[ \t]*Latency[ \t]+\S+[ \t]+\S+[ \t]+([\d.]+\w+)`, "",
+	"p50", `(?m)^\s*50(?:\.0+)?%\s+([\d.]+\w+)`, "",
+	"p75", `(?m)^\s*75(?:\.0+)?%\s+([\d.]+\w+)`, "",
+	"p90", `(?m)^\s*90(?:\.0+)?%\s+([\d.]+\w+)`, "",
+	"p99", `(?m)^\s*99(?:\.0+)?%\s+([\d.]+\w+)`, "",
+	"p99.9", `(?m)^\s*99\.90*%\s+([\d.]+\w+)`, "",
+	"requests", `(\d+) requests in `, "",
+	"duration", `requests in ([\d.]+\w+),`, "",
+	"bytes", `requests in [\d.]+\w+, (\S+) read`, "",
+	"rate", `Requests/sec:\s+([\d.]+)`, "",
+	"bytes/s", `Transfer/sec:\s+(\S+)`, "")
+
+var heyMarks = marksOf(
+	"duration", `(?m)^\s*Total:\s+([\d.]+ \w+)`, "",
+	"max", `Slowest:\s+([\d.]+ \w+)`, "",
+	"min", `Fastest:\s+([\d.]+ \w+)`, "",
+	"mean", `Average:\s+([\d.]+ \w+)`, "",
+	"rate", `Requests/sec:\s+([\d.]+)`, "",
+	"p50", `(?m)^\s*50(?:\.0+)?%+ in ([\d.]+ \w+)`, "",
+	"p75", `(?m)^\s*75(?:\.0+)?%+ in ([\d.]+ \w+)`, "",
+	"p90", `(?m)^\s*90(?:\.0+)?%+ in ([\d.]+ \w+)`, "",
+	"p95", `(?m)^\s*95(?:\.0+)?%+ in ([\d.]+ \w+)`, "",
+	"p99", `(?m)^\s*99(?:\.0+)?%+ in ([\d.]+ \w+)`, "",
+	"p99.9", `(?m)^\s*99\.90*%+ in ([\d.]+ \w+)`, "")
+
+// printed are the values in the text of a tool.
+var printed = map[string][]mark{
+	"wrk": wrkMarks, "wrk2": wrkMarks, "hey": heyMarks,
+	"oha": append(marksOf(
+		"duration", `"total":\s*([\d.]+)`, "s",
+		"rate", `"requestsPerSec":\s*([\d.]+)`, ""), heyMarks...),
+	"k6": marksOf(
+		"duration", `running \((\S+)\), \d+/\d+ VUs`, "",
+		"users", `(?m)vus_max\.+:.*max=(\d+)`, "",
+		"mean", `http_req_duration\.+:.*avg=(\S+)`, "",
+		"min", `http_req_duration\.+:.*min=(\S+)`, "",
+		"p50", `http_req_duration\.+:.*med=(\S+)`, "",
+		"p90", `http_req_duration\.+:.*p\(90\)=(\S+)`, "",
+		"p95", `http_req_duration\.+:.*p\(95\)=(\S+)`, "",
+		"p99", `http_req_duration\.+:.*p\(99\)=(\S+)`, "",
+		"max", `http_req_duration\.+:.*max=(\S+)`, "",
+		"requests", `http_reqs\.+:\s*(\d+)`, "",
+		"rate", `http_reqs\.+:\s*\d+\s+([\d.]+)/s`, "",
+		"error share", `http_req_failed\.+:\s*([\d.]+%)`, "",
+		"errors", `http_req_failed\.+:\s*[\d.]+%\s+✓ (\d+)`, "",
+		"errors", `http_req_failed\.+:\s*[\d.]+%\s+(\d+) out of`, "",
+		"iterations", `(?m)^\s*iterations\.+:\s*(\d+)`, "",
+		"iterations/s", `(?m)^\s*iterations\.+:\s*\d+\s+([\d.]+)/s`, "",
+		"iteration mean", `iteration_duration\.+:.*avg=(\S+)`, "",
+		"iteration min", `iteration_duration\.+:.*min=(\S+)`, "",
+		"bytes", `data_received\.+:\s*([\d.]+ \w+)`, "",
+		"bytes/s", `data_received\.+:\s*[\d.]+ \w+\s+([\d.]+ \w+/s)`, ""),
+	"h2load": marksOf(
+		"duration", `finished in ([\d.]+\w+),`, "",
+		"rate", `finished in [\d.]+\w+, ([\d.]+) req/s`, "",
+		"requests", `requests: \d+ total, \d+ started, (\d+) done`, "",
+		"min", `time for request:\s+(\S+)`, "",
+		"max", `time for request:\s+\S+\s+(\S+)`, "",
+		"mean", `time for request:\s+\S+\s+\S+\s+(\S+)`, "",
+		"stdev", `time for request:\s+\S+\s+\S+\s+\S+\s+(\S+)`, ""),
+	"jmeter": marksOf(
+		"requests", `summary =\s+(\d+) in `, "",
+		"duration", `summary =\s+\d+ in (\S+) =`, "",
+		"rate", `summary =\s+\d+ in \S+ =\s+([\d.]+)/s`, "",
+		"mean", `summary =.*Avg:\s+(\d+)`, "ms",
+		"min", `summary =.*Min:\s+(\d+)`, "ms",
+		"max", `summary =.*Max:\s+(\d+)`, "ms",
+		"errors", `summary =.*Err:\s+(\d+)`, ""),
+	"vegeta": marksOf(
+		"requests", `"requests":\s*(\d+)`, "",
+		"duration", `"duration":\s*(\d+)`, "ns",
+		"rate", `"rate":\s*([\d.]+)`, ""),
+}
+
+// sizes of wrk and h2load are powers of 1024, whatever they call them.
+var binarySize = pattern.New(`([KMGT])B`)
+
+// printedMost is the size of what tools print for people, in bytes, hours of progress included.
+// What is larger has a row for each request, and none of these words: to look for them in all of
+// it takes half a minute.
+const printedMost = 16 << 20
+
+// readSaved reads what a tool printed; nil when it is no tool's. Its first line is number line.
+func readSaved(name, text string, line int) *Row {
+	l, notes, err := driver.Import(name, text)
+	if err != nil {
+		return nil
+	}
+	tool, _, _ := strings.Cut(l.Driver, " ")
+	row := &Row{Name: name, Line: line + leading(text), Tool: tool, Model: l.Model,
+		Values: map[Quantity]Value{}, Notes: notes}
+	row.take(l, row.Line, true)
+	switch tool {
+	case "wrk", "wrk2":
+		row.Counted = float64(l.Errors.Status)
+	case "hey", "oha", "k6":
+		row.Counted = float64(l.Errors.Total())
+	}
+	marks := printed[tool]
+	if len(text) > printedMost {
+		marks = nil
+	}
+	for _, m := range marks {
+		all := m.at.FindAllStringSubmatchIndex(text, -1)
+		if len(all) == 0 {
+			continue
+		}
+		// JMeter and k6 tell their progress and say the whole at last; wrk2 prints its uncorrected
+		// times after the corrected ones.
+		at := all[0]
+		if tool == "jmeter" || tool == "k6" {
+			at = all[len(all)-1]
+		}
+		cell := text[at[2]:at[3]]
+		if tool == "wrk" || tool == "wrk2" || tool == "h2load" {
+			cell = binarySize.ReplaceAllString(cell, "${1}iB")
+		}
+		v, ok := parseValue(cell, m.unit, m.quantity)
+		if !ok {
+			continue
+		}
+		v.Line = line + strings.Count(text[:at[0]], "\n")
+		if strings.HasPrefix(text[at[0]:], "\n") {
+			v.Line++
+		}
+		if m.quantity == Requests || m.quantity == Errors || m.quantity == Iterations {
+			v.Slack = 0
+		}
+		row.Values[m.quantity] = v
+	}
+	if n, ok := row.get(Requests); ok && tool == "oha" {
+		n.Slack = float64(l.Censored) // those that its deadline aborted are in its rate
+		row.Values[Requests] = n
+	}
+	return row
+}
+
+// leading is the number of empty lines that a text begins with.
+func leading(text string) int {
+	return strings.Count(text[:len(text)-len(strings.TrimLeft(text, " \t\r\n"))], "\n")
+}
+
+// imprecision is what is left open of a value whose printed digits are not known.
+const imprecision = 0.002
+
+// take fills in what a load says, whose rate and time a tool's reader may have made from other
+// values.
+func (r *Row) take(l *result.Load, line int, made bool) {
+	d := &l.ResponseTime
+	if d.Count == 0 {
+		d = &l.ServiceTime
+	}
+	set := func(q Quantity, v float64, shown string, made bool) {
+		if v > 0 {
+			r.Values[q] = Value{V: v, Slack: v * imprecision, Text: shown, Line: line, made: made}
+		}
+	}
+	ended := float64(l.Done + l.Errors.Total())
+	set(Requests, ended, unit.Whole(ended), false)
+	set(Duration, float64(l.WindowNs), unit.Duration(float64(l.WindowNs)), made)
+	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), made)
+	set(Connections, float64(l.Connections), unit.Whole(float64(l.Connections)), false)
+	set(Streams, float64(l.Streams), unit.Whole(float64(l.Streams)), false)
+	offered := l.RatePerS
+	if l.Driver == "" && l.Scheduled > 0 && l.WindowNs > 0 && offered > 0 {
+		// What was really due in the window: Poisson arrivals are not as many as asked for.
+		offered = float64(l.Scheduled) / (float64(l.WindowNs) / 1e9)
+	}
+	set(Offered, offered, rateText(offered), false)
+	failed := float64(l.Errors.Total())
+	r.Values[Errors] = Value{V: failed, Text: unit.Whole(failed), Line: line}
+	for q, ns := range map[Quantity]float64{Mean: d.MeanNs, Min: float64(d.MinNs),
+		P50: float64(d.P50Ns), P90: float64(d.P90Ns), P99: float64(d.P99Ns),
+		P999: float64(d.P999Ns), Max: float64(d.MaxNs)} {
+		set(q, ns, unit.Duration(ns), false)
+	}
+}

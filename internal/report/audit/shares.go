@@ -1,0 +1,317 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// failures is the share of requests that failed, and how it comes.
+func failures(r *Row) (share float64, words string, ok bool) {
+	if v, ok := r.all(Errors, Requests); ok && v[1].V > 0 {
+		return v[0].V / v[1].V, fmt.Sprintf("%s of %s requests failed, %s", v[0].Text, v[1].Text,
+			percent(v[0].V/v[1].V)), true
+	}
+	if v, ok := r.all(ErrorRate, Rate); ok && v[0].V+v[1].V > 0 {
+		// A rate of good answers beside one of failures: the two are all there were.
+		share := v[0].V / (v[0].V + v[1].V)
+		return share, fmt.Sprintf("%s failures/s beside %s: %s of all failed, %s if they are in "+
+			"the rate", strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
+			percent(v[0].V/v[1].V)), true
+	}
+	if v, ok := r.get(ErrorShare); ok {
+		return v.V, v.Text + " failed", true
+	}
+	return 0, "", false
+}
+
+func failureLine(r *Row) int {
+	return cmp.Or(r.Values[Errors].Line, r.Values[ErrorRate].Line, r.Values[ErrorShare].Line)
+}
+
+// Shares of failures: below the first they change no number that is printed, from the second on a
+// rate or a latency is of another service.
+const (
+	fewFailures  = 1e-4
+	manyFailures = 0.01
+)
+
+func checkErrors(r *Row, _ []Value) (hit, bool) {
+	share, words, ok := failures(r)
+	if !ok {
+		return hit{}, false
+	}
+	if h, ok := miscounted(r); ok {
+		return h, true
+	}
+	if share < fewFailures {
+		return hit{}, true
+	}
+	h := hit{severity: Note, line: failureLine(r), arithmetic: words,
+		means: "failures are often faster or slower than answers, and some tools count them in " +
+			"rate and percentiles",
+		do: "ask whether they are in the rate; print them beside it"}
+	if share >= manyFailures {
+		h.severity = Doubt
+		h.means = "a service that fails so often does less work than its neighbours: its rate " +
+			"and its latency are not comparable with theirs"
+		h.do = "take the rate for no result; find out what failed"
+	}
+	v, ok := r.all(Rate, Requests)
+	if ok && r.Counted > 0 && !v[0].made && v[1].V > 0 {
+		h.arithmetic += fmt.Sprintf("; %s counts %s of them in its %s, of which %s/s are good",
+			r.Tool, unit.Whole(r.Counted), v[0].Text, unit.Whole(v[0].V*(1-r.Counted/v[1].V)))
+	}
+	return h, true
+}
+
+// miscounted finds counts of failures that contradict each other.
+func miscounted(r *Row) (hit, bool) {
+	h := hit{severity: Contradiction, means: "the counts of failures are not of the same run",
+		do: "take neither before the raw output is seen"}
+	e, okE := r.get(Errors)
+	n, okN := r.get(Requests)
+	if r.Tool == "" && okE && okN && e.span().lo > n.span().hi {
+		if _, ok := r.get(Good); !ok {
+			h.severity = Doubt
+			h.arithmetic = fmt.Sprintf("%s failures of %s requests", e.Text, n.Text)
+			h.means = "more failures than requests: the number of requests leaves failures out"
+			h.do = "ask what is counted"
+			return h, true
+		}
+	}
+	s, okS := r.get(ErrorShare)
+	if okE && okN && okS && n.V > 0 {
+		ofAll := e.span().per(n.span())
+		ofGood := e.span().per(span{max(n.V-e.V, 1), max(n.V-e.V, 1)})
+		without := e.V / (e.V + n.V)
+		if !s.span().meets(ofAll, roundingShare) && !s.span().meets(ofGood, roundingShare) &&
+			!s.span().meets(span{without, without}, roundingShare) {
+			h.line = s.Line
+			h.arithmetic = fmt.Sprintf("%s / %s = %s, and it says %s", e.Text, n.Text,
+				percent(e.V/n.V), s.Text)
+			return h, true
+		}
+	}
+	if g, ok := r.get(Good); ok && okE && okN {
+		if sum := e.V + g.V; math.Abs(sum-n.V) > e.Slack+g.Slack+n.Slack+n.V*1e-3 {
+			h.line = g.Line
+			h.arithmetic = fmt.Sprintf("%s good + %s failed = %s, and there were %s requests",
+				g.Text, e.Text, unit.Whole(sum), n.Text)
+			return h, true
+		}
+	}
+	return hit{}, false
+}
+
+func checkBytes(r *Row, _ []Value) (hit, bool) {
+	h := hit{severity: Contradiction, means: "bytes, requests and time are not of the same run",
+		do: "take none of them before the raw output is seen"}
+	v, ok := r.all(ByteRate, Duration, Bytes)
+	if ok {
+		implied := v[0].span().times(v[1].span()).by(1 / second)
+		// kB may be 1000 or 1024 bytes, MB 1000² or 1024².
+		if !v[2].span().meets(implied, 0.08) {
+			h.line = v[2].Line
+			h.arithmetic = fmt.Sprintf("%s × %s = %s, and it says %s", v[0].Text, said(v[1]),
+				bytesText(v[0].V*v[1].V/second), v[2].Text)
+			return h, true
+		}
+	}
+	s, okS := r.all(Size, Requests, Bytes)
+	if okS {
+		e, _ := r.get(Errors)
+		least := s[0].span().lo * max(s[1].span().lo-e.V, 0)
+		if s[2].span().hi < least*0.92 {
+			h.line = s[2].Line
+			h.arithmetic = fmt.Sprintf("%s × %s requests = %s at least, and %s came", s[0].Text,
+				s[1].Text, bytesText(s[0].V*s[1].V), s[2].Text)
+			return h, true
+		}
+	}
+	return hit{}, ok || okS
+}
+
+func bytesText(n float64) string {
+	for _, u := range []struct {
+		name string
+		of   float64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if n >= u.of {
+			return fmt.Sprintf("%.3g %s", n/u.of, u.name)
+		}
+	}
+	return fmt.Sprintf("%.0f B", n)
+}
+
+// idleCPU is the share of the cores below which a service at its peak was not what limited it.
+const idleCPU = 0.5
+
+// checkCPU compares what was used with what there was: cores that are stated, or the most that any
+// row of the document used.
+func checkCPU(d *Document) (hits []hit, checked bool) {
+	most, by := 0.0, ""
+	for _, t := range d.Tables {
+		for _, r := range t.Rows {
+			if v, ok := r.get(CPU); ok && r.own == nil && v.V > most {
+				most, by = v.V, fmt.Sprintf("%s in %q (line %d) used %s", r.Name, t.Title, v.Line,
+					v.Text)
+			}
+		}
+	}
+	for _, t := range d.Tables {
+		var idle []string
+		line := 0
+		for _, r := range t.Rows {
+			v, ok := r.get(CPU)
+			if !ok || r.own != nil {
+				continue
+			}
+			cores, stated := r.get(Cores)
+			checked = checked || stated || most > v.V
+			if stated && v.span().lo > cores.V*(1+cannotShare) {
+				hits = append(hits, hit{severity: Contradiction, row: r.Name, line: v.Line,
+					arithmetic: fmt.Sprintf("%s of CPU on %s cores, which have %.0f%%", v.Text,
+						cores.Text, cores.V*100),
+					means: "more CPU than there is: the limit was not in force, or it was read " +
+						"of something else",
+					do: "ask how it was read"})
+				continue
+			}
+			limit := most
+			if stated {
+				limit = cores.V
+			}
+			if _, rated := r.get(Rate); rated && r.Model != result.Open && v.V < idleCPU*limit {
+				idle = append(idle, r.Name+" "+v.Text)
+				line = v.Line
+			}
+		}
+		if idle != nil {
+			hits = append(hits, idleHit(t, idle, line, by))
+		}
+	}
+	return hits, checked
+}
+
+func idleHit(t *Table, idle []string, line int, by string) hit {
+	if _, stated := t.Rows[0].get(Cores); stated {
+		by = "the cores that are stated"
+	}
+	return hit{severity: Doubt, line: line, row: t.Title,
+		arithmetic: fmt.Sprintf("%s, under half of what there was (%s)",
+			strings.Join(idle, ", "), by),
+		means: "these had CPU to spare, so something else set their rate: the client, the " +
+			"network, a lock, or fewer threads than cores",
+		do: "find what limits them before the rate is called theirs"}
+}
+
+// checkOverloadElsewhere holds the open commands of a text against tables that name no command.
+func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
+	var most *command
+	for _, c := range d.commands {
+		v, ok := c.values[Offered]
+		if ok && (most == nil || v.V > most.values[Offered].V ||
+			v.V == most.values[Offered].V && c.values[AskedDuration].V >
+				most.values[AskedDuration].V) {
+			most = c
+		}
+	}
+	if most == nil {
+		return nil, false
+	}
+	offered, took := most.values[Offered], most.values[AskedDuration]
+	for _, t := range d.Tables {
+		if t.Command != nil {
+			continue
+		}
+		lo, hi := math.Inf(1), 0.0
+		for _, r := range t.Rows {
+			if v, ok := r.get(Rate); ok && r.own == nil && r.Tool == "" {
+				lo, hi = min(lo, v.V), max(hi, v.V)
+			}
+		}
+		if hi == 0 {
+			continue
+		}
+		checked = true
+		if hi >= offered.V*overShare {
+			continue
+		}
+		h := hit{severity: Note, line: t.Line,
+			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, and the table has %s to "+
+				"%s/s, %s to %s of it", most.line, unit.Whole(offered.V), unit.Whole(lo),
+				unit.Whole(hi), percent(lo/offered.V), percent(hi/offered.V)),
+			means: "if that command made the table, every row is far above capacity: its rates " +
+				"are rates at saturation, and any latency of those runs says how long they were",
+			do: "name the command beside the table; take no latency from such runs"}
+		if took.V > 0 {
+			h.arithmetic += fmt.Sprintf("; after %s the fastest is %s × (1 − %.2g) = %s behind",
+				unit.Duration(took.V), unit.Duration(took.V), hi/offered.V,
+				unit.Duration(took.V*(1-hi/offered.V)))
+		}
+		hits = append(hits, h)
+	}
+	return hits, checked
+}
+
+// checkHistogram decodes a record's histograms and holds the printed fields against them.
+func checkHistogram(r *Row, _ []Value) (hit, bool) {
+	if r.own == nil {
+		return hit{}, false
+	}
+	checked := false
+	l := r.own
+	for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime} {
+		if d.HDR == "" {
+			continue
+		}
+		checked = true
+		h, err := d.Histogram()
+		sum := ""
+		switch {
+		case err != nil:
+			sum = fmt.Sprintf("its histogram cannot be read: %v", err)
+		case h.TotalCount() != d.Count:
+			sum = fmt.Sprintf("the histogram holds %d times, and count is %d", h.TotalCount(),
+				d.Count)
+		case math.Abs(float64(h.ValueAtQuantile(99)-d.P99Ns)) > 0.01*float64(d.P99Ns)+1e3:
+			sum = fmt.Sprintf("the histogram's p99 is %s, and p99Ns says %s",
+				unit.Duration(float64(h.ValueAtQuantile(99))), unit.Duration(float64(d.P99Ns)))
+		}
+		if sum != "" {
+			return hit{severity: Contradiction, arithmetic: sum,
+				means: "the record was changed after it was written, or made by another program",
+				do:    "take none of its latencies"}, true
+		}
+	}
+	return hit{}, checked
+}
+
+// checkVerdict passes on what Prony itself said of the measurement.
+func checkVerdict(r *Row, _ []Value) (hit, bool) {
+	if r.own == nil || r.verdict.Grade == "" {
+		return hit{}, false
+	}
+	if r.verdict.Grade == result.Valid {
+		return hit{}, true
+	}
+	var words []string
+	for _, f := range r.verdict.Findings {
+		if f.Grade != result.Valid {
+			words = append(words, fmt.Sprintf("%s: %s, %s", f.Rule, f.Observed, f.Against()))
+		}
+	}
+	h := hit{severity: Note, arithmetic: r.verdict.Grade + ": " + strings.Join(words, "; "),
+		means: "the lab itself doubts this measurement", do: "quote it with its verdict"}
+	if r.verdict.Grade == result.Invalid {
+		h.severity = Doubt
+		h.means = "the lab itself calls this no measurement"
+		h.do = "do not quote it"
+	}
+	return h, true
+}

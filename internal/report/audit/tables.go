@@ -1,0 +1,435 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/internal/base/lazyregexp"
+	"prony/internal/base/units"
+)
+
+// alike puts those of one key together, in the order in which the keys come.
+func alike[K comparable](rows []*Row, key func(*Row) K) (out [][]*Row) {
+	at := map[K]int{}
+	for _, r := range rows {
+		k := key(r)
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], r)
+	}
+	return out
+}
+
+// comparable are the rows of one key, those with a rate, fastest first. A name that stands there
+// twice is a repetition, and repetitions are not ranked.
+func (t *Table) comparable() [][]*Row {
+	rated := slices.DeleteFunc(slices.Clone(t.Rows), func(r *Row) bool {
+		_, ok := r.get(Rate)
+		return !ok
+	})
+	groups := alike(rated, func(r *Row) string { return r.Key })
+	groups = slices.DeleteFunc(groups, func(rows []*Row) bool {
+		names := alike(rows, func(r *Row) string { return r.Name })
+		return len(rows) < 2 || len(names) < len(rows)
+	})
+	for _, rows := range groups {
+		slices.SortStableFunc(rows, func(a, b *Row) int {
+			return cmp.Compare(b.Values[Rate].V, a.Values[Rate].V)
+		})
+	}
+	return groups
+}
+
+func checkThink(t *Table) (hits []hit, checked bool) {
+	var last *Row
+	for _, r := range t.Rows {
+		v, ok := r.all(IterationMean, IterationMin, Rate)
+		if !ok {
+			continue
+		}
+		checked = true
+		fastest, _ := r.get(Min)
+		think := v[1].V - fastest.V
+		if think < v[0].V/2 || think < 50e6 {
+			continue
+		}
+		hits = append(hits, hit{severity: Doubt, row: r.Name, line: v[0].Line,
+			arithmetic: fmt.Sprintf("no iteration took less than %s and requests as little as %s: "+
+				"about %s of the mean iteration of %s is waiting, %s", said(v[1]), said(fastest),
+				unit.Duration(think), said(v[0]), percent(think/v[0].V)),
+			means: "users seem to wait on purpose most of the time, so that the rate is users / " +
+				"(think time + latency) and no capacity",
+			do: "take capacity from a load without think time, or from a search (prony capacity)"})
+		if last != nil {
+			if h, ok := explained(last, r); ok {
+				hits = append(hits, h)
+			}
+		}
+		last = r
+	}
+	for _, r := range t.Rows {
+		h, ok := interactive(r)
+		checked = checked || ok
+		hits = append(hits, h)
+	}
+	return hits, checked
+}
+
+// explained says that a change of throughput follows from the iteration time alone.
+func explained(a, b *Row) (hit, bool) {
+	va, okA := a.all(Rate, IterationMean, Users)
+	vb, okB := b.all(Rate, IterationMean, Users)
+	if !okA || !okB || va[2].V != vb[2].V {
+		return hit{}, false
+	}
+	seen, expected := vb[0].V/va[0].V-1, va[1].V/vb[1].V-1
+	expectedSpan := va[1].span().per(vb[1].span())
+	if !(span{1 + seen, 1 + seen}).meets(expectedSpan, roundingShare) || math.Abs(seen) < 0.02 {
+		return hit{}, false
+	}
+	h := hit{severity: Doubt, row: b.Name, line: vb[0].Line,
+		arithmetic: fmt.Sprintf("%s to %s is %+.1f %%; iterations of %s and then %s alone make it "+
+			"%s / %s − 1 = %+.1f %%", va[0].Text, vb[0].Text, seen*100, said(va[1]), said(vb[1]),
+			said(va[1]), said(vb[1]), expected*100),
+		means: "with as many users and a fixed think time the change of throughput is that of " +
+			"latency told once more: it says nothing about capacity",
+		do: "do not quote it beside the latency; find the capacity of both"}
+	ma, okA := a.get(Mean)
+	mb, okB := b.get(Mean)
+	if okA && okB {
+		h.arithmetic += fmt.Sprintf("; under way were %s × %s = %s requests and then %s × %s = "+
+			"%s, so the two were not under the same load", va[0].Text, said(ma),
+			few(va[0].V*ma.V/second), vb[0].Text, said(mb), few(vb[0].V*mb.V/second))
+	}
+	return h, true
+}
+
+// interactive holds users with a stated think time against the law of their rate.
+func interactive(r *Row) (hit, bool) {
+	v, ok := r.all(Users, Think, Mean, Rate)
+	if !ok {
+		return hit{}, false
+	}
+	cycle := span{v[1].span().lo + v[2].span().lo, v[1].span().hi + v[2].span().hi}
+	law := v[0].span().per(cycle).by(second)
+	sum := fmt.Sprintf("%s / (%s + %s) = %s", v[0].Text, said(v[1]), said(v[2]),
+		rateText(v[0].V/(v[1].V+v[2].V)*second))
+	switch {
+	case v[3].span().lo > law.hi*(1+cannotShare):
+		return hit{severity: Contradiction, row: r.Name, line: v[3].Line,
+			arithmetic: sum + ", and it says " + v[3].Text,
+			means:      "so few users that wait so long cannot ask so often",
+			do:         "ask for the requests of an iteration, and for the raw output"}, true
+	case v[1].V > v[2].V && v[3].span().meets(law, cannotShare):
+		return hit{severity: Doubt, row: r.Name, line: v[3].Line,
+			arithmetic: sum + ", as it says",
+			means: "the rate follows from users and think time: it would be the same of any " +
+				"service that is fast enough, and is no capacity",
+			do: "take capacity from a load without think time, or from a search (prony capacity)",
+		}, true
+	}
+	return hit{}, true
+}
+
+// durationOf is what is stated, or requests / rate.
+func durationOf(r *Row) (ns float64, ok bool) {
+	if d, ok := r.get(Duration); ok {
+		return d.V, true
+	}
+	v, ok := r.all(Requests, Rate)
+	if !ok || v[1].V <= 0 {
+		return 0, false
+	}
+	return v[0].V / v[1].V * second, true
+}
+
+// shortest is the time below which a closed load of a managed runtime mostly shows its start.
+const shortest = 10 * second
+
+func checkWindows(t *Table) (hits []hit, checked bool) {
+	var short []string
+	var at *Row
+	least, most := math.Inf(1), 0.0
+	for _, r := range t.Rows {
+		ns, ok := durationOf(r)
+		if !ok || r.own != nil {
+			checked = checked || ok
+			continue
+		}
+		checked = true
+		least, most = min(least, ns), max(most, ns)
+		if ns < shortest {
+			at = cmp.Or(at, r)
+			short = append(short, strings.TrimSpace(r.Name+" "+unit.Duration(ns)))
+		}
+	}
+	if at == nil {
+		return nil, checked
+	}
+	sum := strings.Join(short, ", ")
+	if most > 3*least {
+		sum += fmt.Sprintf("; the longest run took %.2g times as long, %s", most/least,
+			unit.Duration(most))
+	}
+	return []hit{{severity: Doubt, line: at.Line, arithmetic: "measured for " + sum,
+		means: "so short a run may be mostly warm-up, if none came before it, and runs of unlike " +
+			"length have unlike shares of it",
+		do: "ask whether it was warmed up; load each for the same time, 30 s or more"}}, true
+}
+
+var bestOf = pattern.New(
+	`(?i)\b(best|fastest|highest|max(?:imum)?)\s+(?:out )?of\s+(?:the )?` +
+		`(\d+|two|three|four|five|ten)\b[^.\n)]*`)
+
+// above is by how many standard deviations the best of n is above the mean, for normal runs.
+var above = map[string]string{"2": "0.56", "two": "0.56", "3": "0.85", "three": "0.85",
+	"4": "1.03", "four": "1.03", "5": "1.16", "five": "1.16", "10": "1.54", "ten": "1.54"}
+
+func checkBestOf(t *Table) ([]hit, bool) {
+	m := bestOf.FindStringSubmatch(t.context)
+	if m == nil {
+		return nil, true
+	}
+	sum := fmt.Sprintf("“%s”", strings.TrimSpace(m[0]))
+	if d := above[strings.ToLower(m[2])]; d != "" {
+		sum += fmt.Sprintf(": for normally distributed runs that is %s standard deviations above "+
+			"the mean", d)
+	}
+	return []hit{{severity: Doubt, line: t.Line, arithmetic: sum,
+		means: "the noisiest gains most by it, and the spread that was measured is thrown away",
+		do:    "print the median of the runs with its interval"}}, true
+}
+
+// exactTimes is how many of its last digit a rate has when it is printed too exactly: five digits.
+const exactTimes = 1e4
+
+func checkRepetitions(t *Table) ([]hit, bool) {
+	groups := t.comparable()
+	if len(groups) == 0 {
+		return nil, false
+	}
+	if t.spread {
+		return nil, true
+	}
+	n, exact := 0, ""
+	for _, rows := range groups {
+		n += len(rows)
+		if v := rows[0].Values[Rate]; v.V > exactTimes*v.Slack {
+			exact = v.Text
+		}
+	}
+	sum := fmt.Sprintf("%d rates, and neither a number of runs nor a spread beside any", n)
+	if exact != "" {
+		sum += "; " + exact + " has more digits than a run repeats"
+	}
+	return []hit{{severity: Note, line: t.Line, arithmetic: sum,
+		means: "nobody can say which differences would come again",
+		do:    "repeat in shuffled order, print the interval and n"}}, true
+}
+
+// noise is by how much single runs of one service are known to differ.
+const noise = 0.10
+
+func checkRanks(t *Table) (hits []hit, checked bool) {
+	if t.spread {
+		return nil, false
+	}
+	for _, rows := range t.comparable() {
+		checked = true
+		var pairs []string
+		for i := 1; i < len(rows); i++ {
+			a, b := rows[i-1].Values[Rate], rows[i].Values[Rate]
+			if b.V <= 0 || a.V/b.V-1 >= noise {
+				continue
+			}
+			pairs = append(pairs, fmt.Sprintf("%s %s and %s %s (%s)", rows[i-1].Name, a.Text,
+				rows[i].Name, b.Text, percent(a.V/b.V-1)))
+		}
+		if pairs == nil {
+			continue
+		}
+		const shown = 3
+		sum := fmt.Sprintf("%d of %d neighbours are less than 10 %% apart: %s", len(pairs),
+			len(rows)-1, strings.Join(unit.First(pairs, shown), "; "))
+		hits = append(hits, hit{severity: Doubt, line: rows[0].Values[Rate].Line, arithmetic: sum,
+			means: "runs of one and the same service are known to differ by as much, so these " +
+				"may change places the next time",
+			do: "call them equal, or repeat until an interval tells them apart"})
+	}
+	return hits, checked
+}
+
+// What makes a plateau: rows so close to the fastest, so many of them.
+const (
+	plateauShare = 0.015
+	plateauRows  = 5
+	plateauPart  = 0.2
+)
+
+func checkPlateau(t *Table) (hits []hit, checked bool) {
+	for _, rows := range t.comparable() {
+		best := rows[0].Values[Rate]
+		if len(rows) < plateauRows || best.Slack > plateauShare*best.V/3 {
+			continue
+		}
+		checked = true
+		n := 0
+		for _, r := range rows {
+			if r.Values[Rate].V >= best.V*(1-plateauShare) {
+				n++
+			}
+		}
+		if n < plateauRows || float64(n) < plateauPart*float64(len(rows)) {
+			continue
+		}
+		hits = append(hits, hit{severity: Doubt, line: best.Line,
+			arithmetic: fmt.Sprintf("%d of %d rates are within 1.5 %% of the highest, %s (%s)", n,
+				len(rows), best.Text, rows[0].Name),
+			means: "services that differ do not end up so close: the client, the network or " +
+				"another limit that they share was measured",
+			do: "find the client's own ceiling with a server that does nothing (prony null)"})
+	}
+	return hits, checked
+}
+
+// surprise is how many coincidences may be expected before one is no finding.
+const surprise = 0.01
+
+// identicalOf are the quantities of which each row should have its own.
+var identicalOf = []Quantity{Rate, Mean, P50, P90, P95, P99, P999, Max, Memory, CPU, Requests}
+
+func checkIdentical(t *Table) (hits []hit, checked bool) {
+	for _, q := range identicalOf {
+		var rows []*Row
+		lo, hi, step := math.Inf(1), 0.0, math.Inf(1)
+		for _, r := range t.Rows {
+			v, ok := r.get(q)
+			_, asked := r.get(AskedRequests)
+			if !ok || v.Slack <= 0 || q == Requests && asked {
+				continue
+			}
+			rows = append(rows, r)
+			lo, hi, step = min(lo, v.V), max(hi, v.V), min(step, v.Slack)
+		}
+		// A column has one resolution: a zero at the end of some values is a digit like others.
+		rows = slices.DeleteFunc(rows, func(r *Row) bool { return r.Values[q].V < 100*step })
+		if len(rows) < 3 {
+			continue
+		}
+		checked = true
+		places := (hi-lo)/step + 1
+		hits = append(hits, identical(q, rows, places)...)
+	}
+	return hits, checked
+}
+
+// identical finds values that too many rows share: of n values in m places as many as k are
+// expected to coincide by chance in n over k / m^(k-1) groups.
+func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
+	// By value: a record knows more digits than are shown of it.
+	for _, equal := range alike(rows, func(r *Row) float64 { return r.Values[q].V }) {
+		k := float64(len(equal))
+		chance := 1.0
+		for i := range len(equal) {
+			chance *= (float64(len(rows)) - float64(i)) / float64(i+1)
+		}
+		chance /= math.Pow(places, k-1)
+		if k < 3 || chance > surprise {
+			continue
+		}
+		var names []string
+		for _, r := range equal {
+			names = append(names, r.Name)
+		}
+		v := equal[0].Values[q]
+		hits = append(hits, hit{severity: Doubt, line: v.Line,
+			arithmetic: fmt.Sprintf("%s %s stands in %d rows: %s", q, v.Text, len(names),
+				strings.Join(names, ", ")),
+			means: "hardly by chance: not each of these rows has a measurement of its own; one " +
+				"value was copied, or is of a process that several share",
+			do: "ask what each was measured on; do not compare rows that share a measurement"})
+	}
+	return hits
+}
+
+func checkRelative(t *Table) (hits []hit, checked bool) {
+	for _, rows := range t.comparable() {
+		var own *Row
+		for _, r := range rows {
+			if v, ok := r.get(Relative); ok && math.Abs(v.V-1) < 1e-9 {
+				own = cmp.Or(own, r)
+			}
+		}
+		if own == nil {
+			continue
+		}
+		base := own.Values[Rate]
+		for _, r := range rows {
+			v, ok := r.get(Relative)
+			if !ok {
+				continue
+			}
+			checked = true
+			ratio := r.Values[Rate].span().per(base.span())
+			if v.span().meets(ratio, roundingShare) {
+				continue
+			}
+			hits = append(hits, hit{severity: Contradiction, row: r.Name, line: v.Line,
+				arithmetic: fmt.Sprintf("%s / %s = %s, and it says %s", r.Values[Rate].Text,
+					base.Text, percent(r.Values[Rate].V/base.V), v.Text),
+				means: "ratio and rates are not of the same run",
+				do:    "make the ratio again from the rates"})
+		}
+		if checked {
+			hits = append(hits, hit{severity: Note, line: own.Line,
+				arithmetic: fmt.Sprintf("%s is 1 by definition (%s)", own.Name, base.Text),
+				means: "when that one gets slower its own ratio stays, and all others look " +
+					"faster: over time such a column cannot show what happened to it",
+				do: "compare rates in absolute terms, and between dates only each with itself"})
+		}
+	}
+	return hits, checked
+}
+
+var totals = pattern.New(`(?i)^(total|totals|sum|all|overall|aggregated)$`)
+
+func checkSums(t *Table) (hits []hit, checked bool) {
+	i := slices.IndexFunc(t.Rows, func(r *Row) bool { return totals.MatchString(r.Name) })
+	if i < 0 || len(t.Rows) < 3 {
+		return nil, false
+	}
+	total := t.Rows[i]
+	for _, q := range []Quantity{Requests, Errors} {
+		stated, ok := total.get(q)
+		if !ok {
+			continue
+		}
+		sum := span{}
+		middle, all := 0.0, true
+		for j, r := range t.Rows {
+			v, ok := r.get(q)
+			if j == i {
+				continue
+			}
+			all = all && ok
+			sum = span{sum.lo + v.span().lo, sum.hi + v.span().hi}
+			middle += v.V
+		}
+		checked = checked || all
+		if !all || stated.span().meets(sum, 1e-9) {
+			continue
+		}
+		hits = append(hits, hit{severity: Contradiction, row: total.Name, line: stated.Line,
+			arithmetic: fmt.Sprintf("the rows add up to %s %s, and it says %s",
+				unit.Whole(middle), q, stated.Text),
+			means: "rows are missing, counted twice, or of another run",
+			do:    "ask for the missing rows"})
+	}
+	return hits, checked
+}

@@ -1,0 +1,104 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"prony/internal/base/format"
+	"prony/internal/base/units"
+)
+
+// few prints a number of requests under way, which need not be whole.
+func few(n float64) string {
+	if n < 10 {
+		return strconv.FormatFloat(n, 'g', 2, 64)
+	}
+	return unit.Whole(n)
+}
+
+func rateText(perS float64) string { return strconv.FormatFloat(perS, 'g', 6, 64) + "/s" }
+
+// percent prints a share with two digits, three from 10 % on.
+func percent(share float64) string {
+	digits := 2
+	switch a := math.Abs(share); {
+	case a >= 1:
+		return fmt.Sprintf("%.0f %%", share*100)
+	case a >= 0.1:
+		digits = 3
+	}
+	return strconv.FormatFloat(share*100, 'g', digits, 64) + " %"
+}
+
+// said is a time as printed where that is short, else in three digits.
+func said(v Value) string {
+	if strings.ContainsFunc(v.Text, unicode.IsLetter) && len(v.Text) < 9 &&
+		!strings.Contains(v.Text, " us") && !strings.Contains(v.Text, " ns") {
+		return v.Text
+	}
+	return unit.Duration(v.V)
+}
+
+// wide is where text is broken.
+const wide = 96
+
+// Write prints a result for people.
+func (r *Result) Write(w io.Writer) error {
+	p := &print.Page{}
+	p.Line("%s: %s, %s in %s", r.File, r.Kind, unit.Plural(r.Rows, "result"),
+		unit.Plural(r.Tables, "table"))
+	r.writeUnread(p)
+	for _, n := range r.Notes {
+		p.Line("  left out: %s", n)
+	}
+	for i := range r.Findings {
+		r.Findings[i].write(p, r)
+	}
+	p.Line("\n%s", r.summary())
+	if len(r.Unchecked) > 0 {
+		p.Line("\nNot checked, for want of numbers:")
+		for _, u := range r.Unchecked {
+			fill(p, "  "+u.Rule+": needs ", u.Needs)
+		}
+	}
+	return p.To(w)
+}
+
+// fill breaks a text into lines after its head.
+func fill(p *print.Page, head, text string) { p.Line("%s", print.Wrap(head, text, wide, 4)) }
+
+func (r *Result) summary() string {
+	var parts []string
+	for _, s := range severities {
+		parts = append(parts, unit.Plural(r.Count(s), string(s)))
+	}
+	return fmt.Sprintf("%s; checked %d of %d rules on %s", strings.Join(parts, ", "), r.Checked,
+		r.Rules, unit.Plural(r.Rows, "result"))
+}
+
+// casesMax bounds what is printed of one finding; JSON has them all.
+const casesMax = 8
+
+func (f *Finding) write(p *print.Page, r *Result) {
+	p.Line("\n%s: %s", strings.ToUpper(string(f.Severity)), f.Rule)
+	for i, c := range f.Cases {
+		if i == casesMax {
+			p.Line("  and %d more", len(f.Cases)-i)
+			break
+		}
+		at := fmt.Sprintf("  %s:%d: ", r.File, c.Line)
+		if r.Tables > 1 && c.Table != "" {
+			at += c.Table + ": "
+		}
+		if c.Row != "" && (r.Rows > 1 || c.Row != c.Table) {
+			at += c.Row + ": "
+		}
+		fill(p, at, c.Arithmetic)
+	}
+	fill(p, "  means: ", f.Means+".")
+	fill(p, "  do: ", f.Do+".")
+}

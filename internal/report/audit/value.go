@@ -1,0 +1,330 @@
+package audit
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"prony/internal/base/lazyregexp"
+)
+
+// Quantity is what a value is of; the names are those of --column and of the documentation.
+type Quantity string
+
+// Quantities. Times are ns, rates per second, sizes bytes, shares of 1, CPU in cores.
+const (
+	Rate           Quantity = "rate"
+	Requests       Quantity = "requests"
+	Duration       Quantity = "duration"
+	Mean           Quantity = "mean"
+	Min            Quantity = "min"
+	P50            Quantity = "p50"
+	P75            Quantity = "p75"
+	P90            Quantity = "p90"
+	P95            Quantity = "p95"
+	P99            Quantity = "p99"
+	P999           Quantity = "p99.9"
+	P9999          Quantity = "p99.99"
+	Max            Quantity = "max"
+	Deviation      Quantity = "stdev"
+	Errors         Quantity = "errors"
+	ErrorRate      Quantity = "errors/s"
+	ErrorShare     Quantity = "error share"
+	Good           Quantity = "good"
+	Connections    Quantity = "connections"
+	Streams        Quantity = "streams"
+	Users          Quantity = "users"
+	Threads        Quantity = "threads"
+	Offered        Quantity = "offered"
+	Think          Quantity = "think"
+	Iterations     Quantity = "iterations"
+	IterationRate  Quantity = "iterations/s"
+	IterationMean  Quantity = "iteration mean"
+	IterationMin   Quantity = "iteration min"
+	Bytes          Quantity = "bytes"
+	ByteRate       Quantity = "bytes/s"
+	Size           Quantity = "size"
+	CPU            Quantity = "cpu"
+	Cores          Quantity = "cores"
+	Memory         Quantity = "memory"
+	Relative       Quantity = "relative"
+	Rank           Quantity = "rank"
+	Runs           Quantity = "runs"
+	AskedRequests  Quantity = "asked requests"
+	AskedDuration  Quantity = "asked duration"
+	InFlight       Quantity = "in flight"
+	rateWithSpread Quantity = "rate stdev"
+)
+
+type kind int
+
+const (
+	aCount kind = iota
+	aRate
+	aTime
+	aShare
+	aSize
+	aSizeRate
+	aCPU
+)
+
+var kinds = map[Quantity]kind{
+	Rate: aRate, ErrorRate: aRate, Offered: aRate, IterationRate: aRate, rateWithSpread: aRate,
+	Duration: aTime, Mean: aTime, Min: aTime, P50: aTime, P75: aTime, P90: aTime, P95: aTime,
+	P99: aTime, P999: aTime, P9999: aTime, Max: aTime, Deviation: aTime, Think: aTime,
+	IterationMean: aTime, IterationMin: aTime, AskedDuration: aTime,
+	ErrorShare: aShare, Relative: aShare, Bytes: aSize, Size: aSize, Memory: aSize,
+	ByteRate: aSizeRate, CPU: aCPU,
+	Requests: aCount, Errors: aCount, Good: aCount, Connections: aCount, Streams: aCount,
+	Users: aCount, Threads: aCount, Iterations: aCount, Cores: aCount, Rank: aCount, Runs: aCount,
+	AskedRequests: aCount, InFlight: aCount,
+}
+
+// Value is a number as it is printed.
+type Value struct {
+	V     float64 // in base units
+	Slack float64 // the true value may be so much above or below: one of its last digit
+	Text  string  // as printed, with its unit
+	Line  int
+	made  bool // from other values of the same source, so that it proves nothing about them
+}
+
+// span is where the true value can be.
+type span struct{ lo, hi float64 }
+
+func (v Value) span() span { return span{max(v.V-v.Slack, 0), v.V + v.Slack} }
+
+func (s span) times(o span) span { return span{s.lo * o.lo, s.hi * o.hi} }
+
+// per divides; a divisor that may be 0 leaves everything open.
+func (s span) per(o span) span {
+	if o.lo <= 0 {
+		return span{0, math.Inf(1)}
+	}
+	return span{s.lo / o.hi, s.hi / o.lo}
+}
+
+func (s span) by(f float64) span { return span{s.lo * f, s.hi * f} }
+
+// meets says whether two spans overlap when each may be off by a share besides.
+func (s span) meets(o span, share float64) bool {
+	return s.lo <= o.hi*(1+share) && o.lo <= s.hi*(1+share)
+}
+
+// second is a second in the unit of times.
+const second = float64(time.Second)
+
+var units = map[kind]map[string]float64{
+	aTime: {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "msec": 1e6, "s": second,
+		"sec": second, "secs": second, "second": second, "seconds": second, "m": 60 * second,
+		"min": 60 * second, "minutes": 60 * second, "h": 3600 * second,
+		"milliseconds": 1e6, "microseconds": 1e3},
+	aSize: {"b": 1, "bytes": 1, "byte": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10,
+		"mib": 1 << 20, "gib": 1 << 30, "tb": 1e12},
+	aShare: {"%": 0.01, "x": 1, "×": 1},
+	aCPU: {"%": 0.01, "cores": 1, "core": 1, "cpus": 1, "cpu": 1, "vcpu": 1, "vcpus": 1,
+		"m": 1e-3, "mcpu": 1e-3},
+	aCount: {"": 1, "k": 1e3, "m": 1e6},
+	aRate:  {"": 1, "k": 1e3, "m": 1e6},
+}
+
+// perSecond are what may follow the number of a rate.
+var perSecond = pattern.New(
+	`(?i)\s*(reqs?|requests?|ops|queries|failures|errors|iters|it)?\s*` +
+		`(/\s*(s|sec|second)|rps|qps|tps|/min)?\.?$`)
+
+var (
+	numberHead = pattern.New(
+		`^([~≈]?)\s*\+?(\d(?:[\d.,'’_\x{00a0}\x{202f} ]*\d)?)(e[+-]?\d+)?\s*(.*)$`)
+	marks = strings.NewReplacer("*", "", "`", "", "__", "", "~~", "", "&nbsp;", " ", "<br>",
+		" ")
+	brackets  = pattern.New(`\s*[\[(][^\])]*[\])]\s*$`)
+	clockTime = pattern.New(`^(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)$`)
+)
+
+// plain takes Markdown's marks, footnotes and medals off a cell.
+func plain(cell string) string {
+	cell = strings.TrimSpace(marks.Replace(cell))
+	return strings.TrimSpace(strings.TrimFunc(cell, func(r rune) bool {
+		return unicode.In(r, unicode.So, unicode.No) || r == '\ufe0f'
+	}))
+}
+
+// parseValue reads a cell that holds a quantity; unit is what the head says, and may be empty. A
+// time without any unit is no value: nobody knows of what.
+func parseValue(cell, unit string, q Quantity) (Value, bool) {
+	text := plain(cell)
+	text, _, _ = strings.Cut(text, "±")
+	text, _, _ = strings.Cut(text, "+/-")
+	text = strings.TrimSpace(text)
+	k := kinds[q]
+	if k == aTime {
+		if v, ok := compound(text); ok {
+			return v, true
+		}
+	}
+	m := numberHead.FindStringSubmatch(text)
+	if m == nil {
+		return Value{}, false
+	}
+	v, step, ok := digits(m[2])
+	if !ok {
+		return Value{}, false
+	}
+	if m[3] != "" {
+		e, err := strconv.Atoi(m[3][1:])
+		if err != nil {
+			return Value{}, false
+		}
+		v, step = v*math.Pow10(e), step*math.Pow10(e)
+	}
+	said := strings.TrimSpace(brackets.ReplaceAllString(m[4], ""))
+	scale, ok := scaleOf(k, said, unit)
+	if !ok || v*scale > hugest || step*scale > hugest {
+		return Value{}, false
+	}
+	out := Value{V: v * scale, Slack: step * scale, Text: shown(m[1]+m[2]+m[3], said, unit, k)}
+	if k == aCount && scale == 1 && step <= 100 || q == Connections || q == Users {
+		out.Slack = 0 // counts are printed whole
+	}
+	if m[1] != "" {
+		out.Slack = max(out.Slack, out.V/10) // "about"
+	}
+	return out, true
+}
+
+func shown(number, said, unit string, k kind) string {
+	switch {
+	case k == aRate && !strings.Contains(said, "/"):
+		if strings.EqualFold(said, "k") || strings.EqualFold(said, "m") {
+			number += said
+		}
+		return number + "/s"
+	case k == aSize:
+		return number + " " + sizeNames.Replace(cmp.Or(said, unit))
+	case said != "":
+		if strings.EqualFold(said, "k") || said == "%" || strings.HasSuffix(said, "s") {
+			return number + said
+		}
+		return number + " " + said
+	case unit == "%":
+		return number + "%"
+	case unit != "" && k != aRate:
+		return number + " " + unit
+	}
+	return number
+}
+
+var sizeNames = strings.NewReplacer("kb", "kB", "mb", "MB", "gb", "GB", "kib", "KiB", "mib", "MiB")
+
+// scaleOf finds the unit, that of the cell before that of the head.
+func scaleOf(k kind, said, unit string) (float64, bool) {
+	switch k {
+	case aRate:
+		if strings.HasSuffix(said, "/min") {
+			return 1.0 / 60, true
+		}
+		said = perSecond.ReplaceAllString(said, "")
+	case aSizeRate:
+		k = aSize
+		for _, end := range []string{"/s", "/sec", "ps"} {
+			said, unit = strings.TrimSuffix(said, end), strings.TrimSuffix(unit, end)
+		}
+	case aCount:
+		if f := strings.Fields(said); len(f) > 0 && units[aCount][strings.ToLower(f[0])] == 0 {
+			said = "" // "100 connections"
+		} else if len(f) > 1 {
+			said = f[0]
+		}
+		unit = strings.TrimPrefix(unit, "count")
+	}
+	if k == aRate {
+		unit = perSecond.ReplaceAllString(unit, "")
+	}
+	said = cmp.Or(said, unit)
+	if said == "" && (k == aShare || k == aRate || k == aCount) {
+		return 1, true
+	}
+	scale, ok := units[k][strings.ToLower(said)]
+	return scale, ok
+}
+
+// hugest bounds values, so that no sum of them overflows: 10 million years in ns.
+const hugest = 1e24
+
+// roundedShare is by how much a whole number that ends in zeros may be rounded.
+const roundedShare = 0.05
+
+// digits reads a number with thousands separators; step is one of its last printed digit. Zeros at
+// the end of a whole number may be rounding, so they count as not printed, within bounds.
+func digits(s string) (v, step float64, ok bool) {
+	s = groupMarks.Replace(s)
+	comma, dot := strings.LastIndex(s, ","), strings.LastIndex(s, ".")
+	switch {
+	case comma >= 0 && dot >= 0 && comma > dot, comma >= 0 && dot < 0 && !grouped(s, ","):
+		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
+	case strings.Count(s, ".") > 1 && grouped(s, "."):
+		s = strings.ReplaceAll(s, ".", "")
+	default:
+		s = strings.ReplaceAll(s, ",", "")
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(v, 0) {
+		return 0, 0, false
+	}
+	if _, after, found := strings.Cut(s, "."); found {
+		return v, math.Pow10(-len(after)), true
+	}
+	kept := strings.TrimRight(s, "0")
+	if kept == "" {
+		return v, 1, true
+	}
+	step = min(math.Pow10(len(s)-len(kept)), max(1, roundedShare*v))
+	return v, step, true
+}
+
+var groupMarks = strings.NewReplacer("'", "", "’", "", "_", "", " ", "", "\u00a0", "",
+	"\u202f", "")
+
+// grouped says whether a mark parts a number into thousands.
+func grouped(s, mark string) bool {
+	parts := strings.Split(s, mark)
+	for _, p := range parts[1:] {
+		if len(p) != 3 {
+			return false
+		}
+	}
+	return len(parts[0]) <= 3 && len(parts[0]) > 0 && parts[0] != "0"
+}
+
+// compound reads 1m30s and 00:01:30.
+func compound(text string) (Value, bool) {
+	if m := clockTime.FindStringSubmatch(text); m != nil {
+		h, m1, s := number(m[1]), number(m[2]), number(m[3])
+		return Value{V: (h*3600 + m1*60 + s) * second, Slack: second, Text: text}, true
+	}
+	if strings.Count(text, "m") == 1 && strings.HasSuffix(text, "s") &&
+		!strings.HasSuffix(text, "ms") || strings.Contains(text, "h") {
+		d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
+		if err != nil {
+			return Value{}, false
+		}
+		slack := second
+		if strings.Contains(text, ".") {
+			slack /= 10
+		}
+		return Value{V: float64(d), Slack: slack, Text: text}, true
+	}
+	return Value{}, false
+}
+
+func number(s string) float64 {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}

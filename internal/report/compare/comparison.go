@@ -1,0 +1,438 @@
+// Package comparison compares two runs, or two targets of one run, metric by metric, and decides
+// whether the second is a regression.
+//
+// It goes in two steps, both pure: Compare makes a Comparison of two Sides, which are the records
+// of a run and a target's name, and Judge decides about some of its rows, which is a Gate. Text,
+// Markdown, CSV and JSON print a Comparison; the page is made of it in internal/report.
+//
+// A comparison is always of B against A: a ratio of 1.05 says that B's value is 5 % above A's,
+// whether that is good or bad; Outcome says which. Unlike methods are refused (UnlikeError) unless
+// the caller insists, and then every rendering carries what differs.
+//
+// Non-goals: it reads no files, judges no trial (verdicts come in records, and what is INVALID is
+// excluded as in package table), and has no statistics of its own beyond Holm's correction: levels
+// are package table's, ratios package stats'.
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/record/metric"
+	"prony/stats"
+	"prony/internal/analysis/table"
+)
+
+// Comparison is everything that is said about B against A, in base units.
+type Comparison struct {
+	Title  string `json:"title"`  // e.g. "go-nethttp@base against go-nethttp"
+	Paired bool   `json:"paired"` // within the blocks of one run
+	// Published: of results that somebody published or a tool saved, which Prony did not measure.
+	Published bool `json:"published,omitempty"`
+	// Confidence of all intervals; the error rate of the outcomes is 1 - Confidence.
+	Confidence float64 `json:"confidence"`
+	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
+	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
+
+	// Fingerprint is that of the method both sides share; empty when they do not.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// Unlike is what the sides' methods do not share though they should; all renderings carry it
+	// as a banner. Told are differences that a reader should know and that forbid nothing.
+	Unlike []table.Difference `json:"unlike"`
+	Told   []table.Difference `json:"told"`
+
+	Warnings  []string `json:"warnings"`  // sentences, the gravest first
+	Missing   []string `json:"missing"`   // targets and scenarios that only one side has, in words
+	Reproduce []string `json:"reproduce"` // what made the runs of both sides, A's first
+	Pairs     []Pair   `json:"pairs"`     // one for each scenario and pair of targets
+
+	first []string
+}
+
+// each goes through the rows of all pairs.
+func (c *Comparison) each() iter.Seq2[*Pair, *Row] {
+	return func(yield func(*Pair, *Row) bool) {
+		for i := range c.Pairs {
+			p := &c.Pairs[i]
+			for j := range p.Rows {
+				if !yield(p, &p.Rows[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Pair is two rows of tables that are compared, under one scenario.
+type Pair struct {
+	Scenario string  `json:"scenario"`
+	A        Subject `json:"a"`
+	B        Subject `json:"b"`
+	Rows     []Row   `json:"rows"`
+}
+
+// Subject is one side of a pair: which target, of which run, built from what.
+type Subject struct {
+	Dir      string `json:"-"`   // the run's folder, as the caller named it
+	Run      string `json:"run"` // its id
+	Suite    string `json:"suite"`
+	Time     string `json:"time,omitempty"`     // the run's first trial, RFC 3339
+	Target   string `json:"target"`             // the row's name
+	Commit   string `json:"commit,omitempty"`   // of the checkout; " (modified)" when not clean
+	Artifact string `json:"artifact,omitempty"` // SHA-256 of what was built, the first 12 digits
+	Prony    string `json:"prony,omitempty"`    // version
+	Tool     string `json:"tool,omitempty"`     // what measured it, of published results
+	Machine  string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
+	Method   string `json:"method"`             // fingerprint
+	Blocks   int    `json:"blocks"`             // with a usable trial
+	table.Counts
+	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
+
+	ran string // how the artifact was run
+}
+
+// Row is one metric of a pair.
+type Row struct {
+	Load   string `json:"load"`   // empty: of the whole trial
+	Title  string `json:"-"`      // of the load, e.g. "peak (closed, 64 connections)"
+	Model  string `json:"model"`  // "closed", "open", or empty
+	Metric string `json:"metric"` // as package metric names it, e.g. "throughput", "p99"
+	Label  string `json:"-"`      // for people: "CPU per request"
+	Unit   string `json:"unit"`   // "1/s", "ns", "B", "J" or "1" (a share)
+	Better string `json:"better"` // Higher or Lower
+	A      Value  `json:"a"`
+	B      Value  `json:"b"`
+
+	// Ratio is B to A: paired within blocks, or between runs, or with the control divided out.
+	// Nil where one side has no number, or where the values are exact and need no test.
+	Ratio *stats.Ratio `json:"ratio"`
+	// Control is the control's own ratio between the two runs, which Ratio is divided by; else nil.
+	Control *stats.Ratio `json:"control,omitempty"`
+	// Blocks are the ratios of single blocks, where trials are paired; else empty.
+	Blocks []BlockRatio `json:"blocks,omitempty"`
+	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
+
+	Outcome string `json:"outcome"` // one of the outcomes below
+	Word    string `json:"word"`    // the outcome in words that fit the metric: B is "slower"
+	// Detectable is the smallest relative difference that this many blocks would have told from
+	// none in 8 of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
+	// NaN when unknown.
+	Detectable float64 `json:"detectable"`
+
+	at    func(confidence float64) stats.Ratio // Ratio at another one
+	share float64                              // of the error that all rows are allowed
+	asked bool                                 // the question was about it
+}
+
+// Value is what one side has of a metric: its level is the median of the trials with an interval.
+type Value struct {
+	stats.Summary
+	// Mean is the geometric mean that Ratio is of; NaN where there is none. It may lie on the other
+	// side of the other's than the medians do.
+	Mean     float64       `json:"mean"`
+	Withheld string        `json:"withheld,omitempty"` // why there is none; empty: there is
+	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
+}
+
+// BlockRatio is B to A in one block.
+type BlockRatio struct {
+	Block int     `json:"block"`
+	Ratio float64 `json:"ratio"`
+}
+
+// Directions of metrics.
+const (
+	Higher = "higher" // is better
+	Lower  = "lower"
+)
+
+// Outcomes of a row. Better and Worse are said where PHolm is at most 1 - Confidence.
+const (
+	Better = "better"
+	Worse  = "worse"
+	Alike  = "alike" // cannot be told apart: the same, or too few blocks; Detectable says which
+	Equal  = "equal" // exact values, and the same
+	Silent = "none"  // one side has no number, or there are fewer than two blocks
+)
+
+// Change is B to A as a relative difference: 0.05 is 5 % more. It is NaN where there is none.
+func (r Row) Change() float64 {
+	if r.Ratio != nil {
+		return r.Ratio.Center - 1
+	}
+	return r.B.Summary.Center/r.A.Summary.Center - 1
+}
+
+// HasRatio tells whether there is a ratio with an interval.
+func (r Row) HasRatio() bool { return r.Ratio != nil && r.Ratio.HasInterval() }
+
+// Options say how to compare.
+type Options struct {
+	Confidence float64  // of intervals and outcomes; 0 means 0.95
+	Metrics    []string // "p99" or "half/p99"; empty: the usual ones; "all": all
+	First      []string // "peak/p99": the first that there is, is what the question is about
+	Control    string   // a row of both runs that ratios are divided by; empty: none
+	Unlike     bool     // compare what was measured in unlike ways, and say so
+	Refused    string   // how a caller lets Unlike be asked for; ends an UnlikeError
+}
+
+// UnlikeError is a refusal: the sides were not measured in the same way.
+type UnlikeError struct {
+	Differences []table.Difference
+	Hint        string
+}
+
+func (e *UnlikeError) Error() string {
+	var b strings.Builder
+	b.WriteString("compare: the two were not measured in the same way:")
+	for _, d := range e.Differences {
+		fmt.Fprintf(&b, "\n  %s", d)
+	}
+	return strings.TrimSpace(b.String() + "\n" + e.Hint)
+}
+
+// Compare compares B with A. Rows of one run are paired within its blocks; rows of two runs are
+// not, whatever their block numbers, because nothing ties those blocks together in time.
+//
+// It fails with *UnlikeError, with *NoTargetError, or when there is nothing to compare.
+func Compare(a, b Side, o Options) (Comparison, error) {
+	o.Confidence = cmp.Or(o.Confidence, table.DefaultConfidence)
+	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control,
+		first: o.First}
+	sa := analyse(a, o.Confidence)
+	sb := &side{b, sa.study}
+	if !c.Paired {
+		sb = analyse(b, o.Confidence)
+	}
+	pairs, missing, err := pair(sa, sb, c.Paired)
+	if err != nil {
+		return c, err
+	}
+	c.Missing = missing
+	c.methods(sa, sb, pairs)
+	if len(c.Unlike) > 0 && !o.Unlike {
+		return c, &UnlikeError{c.Unlike, o.Refused}
+	}
+	if err := checkControl(sa, sb, c.Paired, o.Control); err != nil {
+		return c, err
+	}
+	for _, p := range pairs {
+		if p.b.Name != o.Control {
+			c.Pairs = append(c.Pairs, c.pair(sa, sb, p, o))
+		}
+	}
+	if len(c.Pairs) == 0 {
+		return c, fmt.Errorf("divide by %s: nothing is left to compare, for it is the only row "+
+			"that both runs have; leave out the control", o.Control)
+	}
+	c.judge()
+	c.Title = title(c)
+	c.warn(sa, sb, pairs)
+	c.Reproduce = []string{a.Reproduce}
+	if !c.Paired {
+		c.Reproduce = append(c.Reproduce, b.Reproduce)
+	}
+	return c, nil
+}
+
+// methods collects what all pairs do not share, each difference once.
+func (c *Comparison) methods(a, b *side, pairs []pairing) {
+	var prints []string
+	for _, p := range pairs {
+		ma, mb := a.method(p.scenario, p.a), b.method(p.scenario, p.b)
+		binding, told := ma.Differences(mb)
+		c.Unlike = table.AddNew(c.Unlike, binding...)
+		if p.a.Info.Service != p.b.Info.Service { // what builds one does not build the other
+			told = slices.DeleteFunc(told, func(d table.Difference) bool {
+				return d.Aspect == table.ToolsAspect
+			})
+		}
+		c.Told = table.AddNew(c.Told, told...)
+		prints = append(prints, ma.Fingerprint(), mb.Fingerprint())
+	}
+	if slices.Sort(prints); len(slices.Compact(prints)) == 1 {
+		c.Fingerprint = prints[0]
+	}
+}
+
+func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
+	out := Pair{Scenario: p.scenario, A: a.subject(p.scenario, p.a), B: b.subject(p.scenario, p.b)}
+	loads := slices.Concat(b.study.Scenario(p.scenario).Loads, []table.LoadInfo{{}})
+	for _, l := range loads {
+		for _, m := range metricsOf(p, l.Name) {
+			if !table.Wanted(m, loads, o.Metrics) {
+				continue
+			}
+			r := c.row(of(p.a, m), of(p.b, m), noise{a, b, p})
+			r.Title = l.Title
+			if o.Control != "" && r.Ratio != nil {
+				c.divide(&r, a.study.Scenario(p.scenario).Target(o.Control),
+					b.study.Scenario(p.scenario).Target(o.Control))
+			}
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return out
+}
+
+// metricsOf are those of a load that either side has: a side without a usable trial has none.
+func metricsOf(p pairing, load string) (out []table.Metric) {
+	for _, m := range slices.Concat(p.b.Metrics, p.a.Metrics) {
+		if m.Load == load && !slices.ContainsFunc(out, func(x table.Metric) bool {
+			return x.Name == m.Name
+		}) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// of is a target's own metric, or one that says that it has none.
+func of(t *table.Target, m table.Metric) table.Metric {
+	if own, ok := t.Metric(m.Load, m.Name); ok {
+		return own
+	}
+	m.Points, m.Withheld = nil, "no trial is usable"
+	if len(t.Used) > 0 {
+		m.Withheld = "no trial was offered this load"
+	}
+	nan := math.NaN()
+	m.Summary = stats.Summary{Center: nan, Lo: nan, Hi: nan}
+	return m
+}
+
+// row compares one metric.
+func (c *Comparison) row(a, b table.Metric, n noise) Row {
+	r := newRow(a, b)
+	if a.Withheld == "" && b.Withheld == "" && !r.constant() {
+		r.Ratio = c.ratio(&r, n)
+	}
+	return r
+}
+
+// newRow is that of a metric, without a ratio yet.
+func newRow(a, b table.Metric) Row {
+	meaning := metric.Named(b.Name, b.Unit)
+	r := Row{
+		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
+		Better: Lower, A: Value{a.Summary, math.NaN(), a.Withheld, a.Points},
+		B:     Value{b.Summary, math.NaN(), b.Withheld, b.Points},
+		PHolm: math.NaN(), Detectable: math.NaN(), Outcome: Silent,
+	}
+	if meaning.Higher {
+		r.Better = Higher
+	}
+	return r
+}
+
+// constant tells whether all values of both sides are exact, or all are the same: errors are none
+// in most runs, and a share of zero has no ratio.
+func (r *Row) constant() bool {
+	if r.A.Summary.Assumption == table.Exact && r.B.Summary.Assumption == table.Exact {
+		return true
+	}
+	first := r.A.Points[0].Value
+	return first == 0 && !slices.ContainsFunc(slices.Concat(r.A.Points, r.B.Points),
+		func(p table.Point) bool { return p.Value != first })
+}
+
+func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
+	as, bs := table.Values(r.A.Points), table.Values(r.B.Points)
+	if c.Paired {
+		var blocks []int
+		as, bs, blocks = align(r.A.Points, r.B.Points)
+		for i, block := range blocks {
+			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / as[i]})
+		}
+	}
+	r.A.Mean, r.B.Mean = geometric(as), geometric(bs)
+	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
+	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points) // as in duets
+	r.at = func(confidence float64) stats.Ratio {
+		switch {
+		case c.Paired && alone:
+			return stats.PairedRatio(as, bs, confidence)
+		case c.Paired:
+			return n.of(n.a, r, confidence).Ratio(x, y)
+		case alone:
+			return stats.UnpairedRatio(as, bs, confidence)
+		}
+		return n.of(n.a, r, confidence).Unpaired(x, n.of(n.b, r, confidence), y)
+	}
+	ratio := r.at(c.Confidence)
+	return &ratio
+}
+
+// noise is what a row's noise is learnt from: all targets of the scenario, on both sides.
+type noise struct {
+	a, b *side
+	pairing
+}
+
+func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
+	var items []stats.Item
+	for _, t := range s.study.Scenario(n.scenario).Targets {
+		if item := n.item(t, r); len(item.Values) > 0 {
+			items = append(items, item)
+		}
+	}
+	return stats.NewBlocks(items, confidence)
+}
+
+// item is a target's values of a row's metric by block; none where it may not be quoted.
+func (n noise) item(t *table.Target, r *Row) stats.Item {
+	item := stats.Item{Name: t.Name}
+	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Withheld == "" {
+		item.Values = table.ByBlock(m.Points)
+	}
+	return item
+}
+
+// geometric is what a ratio of geometric means is of; NaN where a value has no logarithm.
+func geometric(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += math.Log(x)
+	}
+	if mean := math.Exp(sum / float64(len(xs))); mean > 0 && !math.IsInf(mean, 0) {
+		return mean
+	}
+	return math.NaN()
+}
+
+// align lays the values of the blocks that both have side by side, in block order.
+func align(a, b []table.Point) (as, bs []float64, blocks []int) {
+	return stats.Align(stats.Item{Values: table.ByBlock(a)}, stats.Item{Values: table.ByBlock(b)})
+}
+
+func title(c Comparison) string {
+	names := table.Distinct(c.Pairs, Pair.Targets)
+	what := strings.Join(names, ", ")
+	if len(names) > 3 {
+		what = fmt.Sprintf("%d pairs of targets", len(names))
+	}
+	if c.Paired || c.Published {
+		return what
+	}
+	return fmt.Sprintf("%s: run %s against run %s", what, c.Pairs[0].B.Run, c.Pairs[0].A.Run)
+}
+
+// between is the time from one run's start to the other's, in words.
+func between(a, b *side) string {
+	if len(a.Records) == 0 || len(b.Records) == 0 {
+		return "an unknown time"
+	}
+	d := b.Records[0].Time.Sub(a.Records[0].Time).Abs()
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%.0f hours", d.Hours())
+	}
+	return fmt.Sprintf("%.0f minutes", d.Minutes())
+}

@@ -1,0 +1,263 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/internal/base/format"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// Forms are those of a comparison; its page is package report's.
+var Forms = print.Forms[Comparison]{
+	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
+	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
+}
+
+// GateForms are those of a gate, likewise.
+var GateForms = print.Forms[Gate]{
+	{Format: "text", Write: GateText}, {Format: "markdown", Write: GateMarkdown},
+	{Format: "csv", Write: GateCSV}, {Format: "json", Write: GateJSON},
+}
+
+// Markdown prints a comparison for a pull request or a job's summary.
+func Markdown(w io.Writer, c Comparison) error {
+	p := &print.Page{}
+	p.Line("**%s**", print.Markdown(c.Title))
+	c.banner(p)
+	for _, pair := range c.Pairs {
+		p.Line("\n%s\n", print.Markdown(pair.heading()))
+		p.Line("- A: %s\n- B: %s\n", print.Markdown(pair.A.line()), print.Markdown(pair.B.line()))
+		p.WriteString(pipes(headings, cellsOf(pair)))
+		for _, note := range notes(pair) {
+			p.Line("\n%s", print.Markdown(note))
+		}
+	}
+	for _, note := range c.closing() {
+		p.Line("\n%s", print.Markdown(note))
+	}
+	return p.To(w)
+}
+
+// banner prints what must not be missed, in Markdown.
+func (c Comparison) banner(p *print.Page) {
+	if banner := c.Banner(); banner != "" {
+		p.Line("\n> **%s**", print.Markdown(banner))
+		for _, d := range c.Unlike {
+			p.Line("> - %s", print.Markdown(d.String()))
+		}
+	}
+	for _, warning := range c.Warnings {
+		p.Line("\n> %s", print.Markdown(warning))
+	}
+}
+
+// pipes is a Markdown table, its first and last columns to the left.
+func pipes(headings []string, rows [][]string) string {
+	aligns := slices.Repeat([]print.Align{print.Right}, len(headings))
+	aligns[0], aligns[len(aligns)-1] = print.Left, print.Left
+	return print.Pipes(headings, rows, aligns...)
+}
+
+var csvHeader = []string{
+	"scenario", "load", "model", "metric", "unit", "better", "a_run", "a_target", "a_n", "a_centre",
+	"a_lo", "a_hi", "b_run", "b_target", "b_n", "b_centre", "b_lo", "b_hi", "ratio", "ratio_lo",
+	"ratio_hi", "confidence", "p", "p_holm", "tests", "outcome", "detectable", "paired", "control",
+	"unlike", "withheld",
+}
+
+// CSV prints a comparison in long form, a line for each row; docs/formats/compare-json.md says what
+// the columns are.
+func CSV(w io.Writer, c Comparison) error {
+	rows := [][]string{csvHeader}
+	for p, r := range c.each() {
+		rows = append(rows, c.csvRow(p, r))
+	}
+	return print.CSV(w, rows)
+}
+
+func (c Comparison) csvRow(p *Pair, r *Row) []string {
+	row := []string{p.Scenario, r.Load, r.Model, r.Metric, r.Unit, r.Better}
+	for _, s := range []struct {
+		x Subject
+		v Value
+	}{{p.A, r.A}, {p.B, r.B}} {
+		row = append(row, s.x.Run, s.x.Target, strconv.Itoa(len(s.v.Points)),
+			unit.Raw(s.v.Summary.Center), unit.Raw(s.v.Summary.Lo), unit.Raw(s.v.Summary.Hi))
+	}
+	lo, hi, p1 := math.NaN(), math.NaN(), math.NaN()
+	if r.HasRatio() {
+		lo, hi, p1 = r.Ratio.Lo, r.Ratio.Hi, r.Ratio.P
+	}
+	withheld := strings.Trim(r.A.Withheld+"; "+r.B.Withheld, "; ")
+	return append(row, unit.Raw(1+r.Change()), unit.Raw(lo), unit.Raw(hi), unit.Raw(c.Confidence),
+		unit.Raw(p1), unit.Raw(r.PHolm), strconv.Itoa(c.Tests), r.Outcome, unit.Raw(r.Detectable),
+		strconv.FormatBool(c.Paired), c.Control, differences(c.Unlike), withheld)
+}
+
+const jsonVersion = 1
+
+// JSON prints a comparison for programs; docs/formats/compare-json.md describes it.
+func JSON(w io.Writer, c Comparison) error { return print.JSON(w, document{jsonVersion, c}) }
+
+// document is a comparison with the version of its form.
+type document struct {
+	Version int `json:"version"`
+	Comparison
+}
+
+var gateHeadings = []string{"", "A", "B", "B to A", "allowed", "gate"}
+
+func (g Gate) cells() (out [][]string) {
+	for _, k := range g.Checks {
+		name := k.Row.Name()
+		if len(g.Comparison.Pairs) > 1 {
+			name = k.Pair.B.Target + " " + name
+		}
+		out = append(out, []string{
+			name, Level(k.Row.A, k.Row.Unit), Level(k.Row.B, k.Row.Unit), changeText(*k.Row),
+			allowed(k.Most, k.Row.Better), k.Outcome,
+		})
+	}
+	return out
+}
+
+// Sentence is what the gate says, for somebody who reads nothing else.
+func (g Gate) Sentence() string {
+	var why []string
+	for _, k := range g.Checks {
+		if k.Outcome == g.Outcome {
+			w := k.Why
+			if len(g.Comparison.Pairs) > 1 {
+				w = k.Pair.B.Target + ": " + w
+			}
+			why = append(why, w)
+		}
+	}
+	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome),
+		strings.Join(unit.First(why, 3), "; "))
+}
+
+// GateText prints a gate for a log.
+func GateText(w io.Writer, g Gate) error {
+	p := &print.Page{}
+	c := g.Comparison
+	p.Line("%s", c.Title)
+	c.warned(p, "")
+	p.Line("")
+	p.WriteString(print.Grid("  ", append([][]string{gateHeadings}, g.cells()...), print.Left))
+	p.Line("\n%s", sentence("", g.Sentence()))
+	return p.To(w)
+}
+
+// GateMarkdown prints a gate for the summary of a job.
+func GateMarkdown(w io.Writer, g Gate) error {
+	p := &print.Page{}
+	c := g.Comparison
+	sign := cmp.Or(map[string]string{stats.Pass: "✅", stats.Fail: "❌"}[g.Outcome], "⚠️")
+	p.Line("%s **%s**\n\n%s\n", sign, print.Markdown(c.Title), print.Markdown(g.Sentence()))
+	p.WriteString(pipes(gateHeadings, g.cells()))
+	c.banner(p)
+	for _, r := range c.Reproduce {
+		if r != "" {
+			p.Line("\n```\n$ %s\n```", r)
+		}
+	}
+	return p.To(w)
+}
+
+// gateCheck is one of a gate's, for programs.
+type gateCheck struct {
+	Scenario string  `json:"scenario"`
+	Target   string  `json:"target"`
+	Load     string  `json:"load"`
+	Metric   string  `json:"metric"`
+	Most     float64 `json:"most"`           // the change for the worse that is allowed, a share
+	Outcome  string  `json:"outcome"`        // pass, fail, inconclusive or unfit
+	More     int     `json:"more,omitempty"` // blocks that would decide
+	Why      string  `json:"why"`
+}
+
+// gateDocument is a gate for programs.
+type gateDocument struct {
+	Version    int         `json:"version"`
+	Outcome    string      `json:"outcome"`        // pass, fail, inconclusive or unfit
+	More       int         `json:"more,omitempty"` // blocks that would decide
+	Sentence   string      `json:"sentence"`
+	Checks     []gateCheck `json:"checks"`
+	Comparison document    `json:"comparison"` // as compare prints it
+}
+
+// GateJSON prints a gate for programs: what it says, and the comparison below it.
+func GateJSON(w io.Writer, g Gate) error {
+	out := gateDocument{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []gateCheck{},
+		document{jsonVersion, g.Comparison}}
+	for _, k := range g.Checks {
+		out.Checks = append(out.Checks, gateCheck{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
+			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
+	}
+	return print.JSON(w, out)
+}
+
+// gateHeader is what GateCSV has beside the columns of a comparison.
+var gateHeader = []string{"allowed", "gate", "more", "why"}
+
+// GateCSV prints a gate in long form, a line for each check: the columns of CSV, then the ratio of
+// B to A that is still allowed, the outcome, further blocks that would decide, and why.
+func GateCSV(w io.Writer, g Gate) error {
+	rows := [][]string{slices.Concat(csvHeader, gateHeader)}
+	for _, k := range g.Checks {
+		most, more := k.Most, ""
+		if k.Row.Better == Higher {
+			most = -most
+		}
+		if n := blocks(k.More); n > 0 {
+			more = strconv.Itoa(n)
+		}
+		rows = append(rows, append(g.Comparison.csvRow(k.Pair, k.Row), unit.Raw(1+most),
+			k.Outcome, more, k.Why))
+	}
+	return print.CSV(w, rows)
+}
+
+// blocks is a number of further blocks, or 0 where none is known that would do.
+func blocks(n int) int {
+	if n == stats.Unresolvable {
+		return 0
+	}
+	return n
+}
+
+// Annotations prints workflow commands, which GitHub shows beside the change: an error for what
+// fails, a warning for what is not decided, a notice for what passes.
+func Annotations(w io.Writer, g Gate) error {
+	for _, k := range g.Checks {
+		kind := "warning"
+		switch k.Outcome {
+		case stats.Pass:
+			kind = "notice"
+		case stats.Fail:
+			kind = "error"
+		}
+		title := fmt.Sprintf("prony gate %s: %s %s", k.Outcome, k.Pair.B.Target, k.Row.Name())
+		_, err := fmt.Fprintf(w, "::%s title=%s::%s\n", kind, property.Replace(title),
+			command.Replace(k.Why))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command and property escape as actions/toolkit does (packages/core/src/command.ts): the runner
+// reads one command a line.
+var (
+	command  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)

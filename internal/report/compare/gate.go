@@ -1,0 +1,328 @@
+package comparison
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// Limit is how much worse a metric may get.
+type Limit struct {
+	Load   string  // empty: under any load
+	Metric string  // empty: the one that ranks
+	Most   float64 // 0.05: throughput may fall by 5 %, a latency may rise by 5 %
+}
+
+// Gate is a decision about a comparison: the worst of its checks.
+type Gate struct {
+	Outcome    string // stats.Pass, stats.Fail, stats.Inconclusive or Unfit
+	More       int    // inconclusive: further blocks that would decide, about; 0 unknown
+	Checks     []Check
+	Comparison Comparison
+}
+
+// Unfit is the outcome of a gate whose numbers cannot be used: trials are INVALID or failed, or
+// there are fewer than two blocks.
+const Unfit = "unfit"
+
+// Check is a gate's decision about one metric.
+type Check struct {
+	Pair    *Pair
+	Row     *Row
+	Most    float64
+	Outcome string
+	More    int
+	Why     string // a sentence
+}
+
+// ParseLimits reads what a gate is asked for: metrics as "throughput" or "half/p99", and limits as
+// "5%", which is for all metrics, or "p99=10%", which is for one and asks for it, too. The default
+// limit is 5 %.
+func ParseLimits(metrics, limits []string) ([]Limit, error) {
+	const usual = 0.05
+	most := usual
+	var out []Limit
+	for _, text := range limits {
+		name, value, named := strings.Cut(text, "=")
+		if !named {
+			name, value = "", text
+		}
+		x, err := ParsePercent(value)
+		if err != nil {
+			return nil, fmt.Errorf("read limit %q: %w; want 5%% or p99=10%%", text, err)
+		}
+		if !named {
+			most = x
+			continue
+		}
+		out = append(out, limitOf(name, x))
+	}
+	for _, name := range metrics {
+		l := limitOf(name, most)
+		if !slices.ContainsFunc(out, func(x Limit) bool {
+			return x.Load == l.Load && x.Metric == l.Metric
+		}) {
+			out = append(out, l)
+		}
+	}
+	if len(metrics) == 0 { // a limit for one metric does not take the gate off the others
+		out = append([]Limit{{Most: most}}, out...)
+	}
+	return out, nil
+}
+
+func limitOf(name string, most float64) Limit {
+	if load, metric, found := strings.Cut(name, "/"); found {
+		return Limit{load, metric, most}
+	}
+	return Limit{"", name, most}
+}
+
+// ParsePercent reads "5%" and "0.05" as the same: a share of at least 0 and below 1.
+func ParsePercent(text string) (float64, error) {
+	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number", digits)
+	}
+	if percent {
+		x /= 100
+	}
+	if !(x >= 0 && x < 1) {
+		return 0, fmt.Errorf("it must be at least 0%% and below 100%%")
+	}
+	return x, nil
+}
+
+// Judged are the names, as Options.Metrics has them, of the rows of a comparison of all metrics
+// that these limits are about: a gate shows and corrects for no others.
+func Judged(c Comparison, limits []Limit) (names []string, err error) {
+	g, err := find(c, limits)
+	return table.Distinct(g.Checks, func(k Check) string {
+		return k.Row.Load + "/" + k.Row.Metric
+	}), err
+}
+
+// find makes the checks that the limits ask for, without a decision yet.
+func find(c Comparison, limits []Limit) (Gate, error) {
+	g := Gate{Comparison: c}
+	for _, l := range limits {
+		before := len(g.Checks)
+		for i := range c.Pairs {
+			g.add(&c.Pairs[i], l)
+		}
+		if len(g.Checks) == before {
+			return g, fmt.Errorf("gate: there is no metric %q; there are %s", l.name(), known(c))
+		}
+	}
+	return g, nil
+}
+
+// Judge decides whether B is a regression. Invalid is how many INVALID or failed trials a checked
+// row may have lost before its numbers are unfit: what is left out may be what is worse.
+//
+// A metric passes or fails by stats.Decide at the comparison's confidence. Where several are
+// checked, one alone fails only if it does so at a confidence corrected for their number
+// (Bonferroni), so that a further metric does not make a false alarm more likely. Passing needs no
+// correction, because all must pass (intersection-union; Berger, Technometrics 24, 1982).
+func Judge(c Comparison, limits []Limit, invalid int) (Gate, error) {
+	g, err := find(c, limits)
+	if err != nil {
+		return g, err
+	}
+	if len(c.Missing) > 0 {
+		return g, fmt.Errorf("gate: not all can be judged: %s; name the rows to judge, as in "+
+			"RUN:TARGET", strings.Join(c.Missing, "; "))
+	}
+	for i := range g.Checks {
+		g.Checks[i].decide(c, len(g.Checks), invalid)
+	}
+	order := []string{stats.Pass, stats.Inconclusive, Unfit, stats.Fail}
+	worst := 0
+	for _, k := range g.Checks {
+		worst = max(worst, slices.Index(order, k.Outcome))
+	}
+	g.Outcome = order[worst]
+	for _, k := range g.Checks {
+		if k.Outcome == stats.Inconclusive {
+			g.More = max(g.More, k.More)
+		}
+	}
+	return g, nil
+}
+
+func (l Limit) name() string {
+	if l.Load != "" {
+		return l.Load + "/" + l.Metric
+	}
+	return l.Metric
+}
+
+// add finds the rows that a limit is about. A bare name of a latency means that of open loads where
+// there are some, and bare throughput that of closed ones: the others follow from the load.
+func (g *Gate) add(p *Pair, l Limit) {
+	var rows []*Row
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		if r.Metric == l.Metric && (l.Load == "" || r.Load == l.Load) {
+			rows = append(rows, r)
+		}
+	}
+	if l.Metric == "" {
+		rows = ranking(p)
+	}
+	if l.Load == "" && l.Metric != "" {
+		var loads []table.LoadInfo
+		for _, r := range rows {
+			loads = append(loads, table.LoadInfo{Name: r.Load, Model: r.Model})
+		}
+		rows = slices.DeleteFunc(rows, func(r *Row) bool {
+			return !table.Tells(table.Metric{Name: r.Metric, Load: r.Load, Model: r.Model}, loads)
+		})
+	}
+	for _, r := range rows {
+		g.Checks = append(g.Checks, Check{Pair: p, Row: r, Most: l.Most})
+	}
+}
+
+// ranking is the row that tables rank by: throughput of the first closed load, else a
+// capacity, else p99 of the first open one.
+func ranking(p *Pair) []*Row {
+	for _, want := range []Row{{Model: result.Closed, Metric: metric.Throughput},
+		{Model: result.Capacity, Metric: metric.Capacity},
+		{Model: result.Open, Metric: "p99"}} {
+		for i := range p.Rows {
+			if r := &p.Rows[i]; r.Model == want.Model && r.Metric == want.Metric {
+				return []*Row{r}
+			}
+		}
+	}
+	return nil
+}
+
+func known(c Comparison) string {
+	var names []string
+	for _, r := range c.each() {
+		names = table.AddNew(names, r.Metric)
+	}
+	return strings.Join(names, ", ")
+}
+
+// decide fills outcome and reason.
+func (k *Check) decide(c Comparison, checks, invalid int) {
+	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
+	switch {
+	case k.Row.A.Withheld != "" || k.Row.B.Withheld != "":
+		k.Outcome = Unfit
+		k.Why = lacks(*k.Row)[0].say(k.Row.Name())
+	case lost > invalid:
+		k.Outcome = Unfit
+		k.Why = fmt.Sprintf("%s INVALID or failed, and what is left out may be what is worse; "+
+			"see why above, or allow it with --allow-invalid %d", were(lost), lost)
+	case k.Row.Ratio == nil:
+		k.exact()
+	case !k.Row.HasRatio():
+		k.Outcome = Unfit
+		k.Why = "there is no interval: " + k.Row.Ratio.Warning
+	default:
+		k.test(c, checks)
+	}
+}
+
+// lost is how many trials of a subject are not among a row's values.
+func (k *Check) lost(x Subject, v Value) int {
+	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed - len(v.Points)
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "1 trial of a side was"
+	}
+	return fmt.Sprintf("%d trials of a side were", n)
+}
+
+// exact decides where values have no noise: a size is what it is.
+func (k *Check) exact() {
+	loss := k.Row.Change()
+	if k.Row.Better == Higher {
+		loss = -loss
+	}
+	k.Outcome = stats.Pass
+	if loss > k.Most {
+		k.Outcome = stats.Fail
+	}
+	k.Why = fmt.Sprintf("%s is exact and changed by %s", k.Row.Name(), changeText(*k.Row))
+	if math.IsNaN(k.Row.Change()) {
+		k.Why = k.Row.Name() + " is zero on both sides"
+	}
+}
+
+// test decides by interval.
+func (k *Check) test(c Comparison, checks int) {
+	ratio, most := upright(*k.Row.Ratio, k.Row.Better), k.Most
+	if k.Row.Better == Lower {
+		most = 1 - 1/(1+k.Most)
+	}
+	d := stats.Decide(ratio, most)
+	beyond := d.Outcome == stats.Fail
+	asked := 1 - (1-c.Confidence)/float64(checks)
+	if beyond && checks > 1 {
+		strict := k.Row.at(asked)
+		d = stats.Decide(upright(strict, k.Row.Better), most)
+	}
+	k.Outcome, k.More = d.Outcome, d.More
+	limit := allowed(k.Most, k.Row.Better)
+	name, change := k.Row.Name(), changeText(*k.Row)
+	switch {
+	case d.Outcome == stats.Inconclusive && beyond:
+		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+
+			"%d checks ask for; %s", name, change, limit, 100*asked, checks, more(d.More, c.Paired))
+	case d.Outcome == stats.Pass:
+		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
+	case d.Outcome == stats.Fail:
+		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed", name, change, limit)
+	default:
+		k.Why = fmt.Sprintf("%s changed by %s, and the %s allowed lies inside; %s", name, change,
+			limit, more(d.More, c.Paired))
+	}
+}
+
+// upright turns a ratio so that higher is better.
+func upright(r stats.Ratio, better string) stats.Ratio {
+	if better == Lower {
+		r.Center, r.Lo, r.Hi = 1/r.Center, 1/r.Hi, 1/r.Lo
+	}
+	return r
+}
+
+// allowed is a limit with the sign of a change for the worse.
+func allowed(most float64, better string) string {
+	if better == Higher {
+		return unit.Change(1 - most)
+	}
+	return unit.Change(1 + most)
+}
+
+// more says what would decide.
+func more(n int, paired bool) string {
+	each := "blocks"
+	if !paired {
+		each = "blocks of each run"
+	}
+	switch {
+	case n == stats.Unresolvable || n <= 0:
+		return "no number of " + each + " is likely to decide so close a case"
+	case n == 1:
+		return "about 1 more " + strings.Replace(each, "blocks", "block", 1) +
+			" would decide (8 of 10 cases)"
+	}
+	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, each)
+}

@@ -1,0 +1,259 @@
+package comparison
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"prony/record"
+	"prony/stats"
+	"prony/internal/dev/schema"
+)
+
+func TestParseLimits(t *testing.T) {
+	check := func(metrics, limits string, want ...Limit) {
+		t.Helper()
+		got, err := ParseLimits(strings.Fields(metrics), strings.Fields(limits))
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%q %q is %v, error %v", metrics, limits, got, err)
+		}
+		for i := range want {
+			if got[i].name() != want[i].name() || math.Abs(got[i].Most-want[i].Most) > 1e-12 {
+				t.Errorf("%q %q is %v, want %v", metrics, limits, got, want)
+			}
+		}
+	}
+	check("", "", Limit{Most: 0.05})
+	check("", "3%", Limit{Most: 0.03})
+	check("throughput half/p99", "0.02", Limit{"", "throughput", 0.02}, Limit{"half", "p99", 0.02})
+	// A limit for one metric is beside the one for what ranks.
+	check("", "5% p99=10%", Limit{Most: 0.05}, Limit{"", "p99", 0.1})
+	check("throughput p99", "5% p99=10%", Limit{"", "p99", 0.1}, Limit{"", "throughput", 0.05})
+	bad := func(limit, words string) {
+		t.Helper()
+		_, err := ParseLimits(nil, []string{limit})
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("error of %q is %v", limit, err)
+		}
+	}
+	bad("five", `"five" is no number; want 5% or p99=10%`)
+	bad("p99=", `"" is no number`)
+	bad("-1%", "at least 0%")
+	bad("100%", "below 100%")
+	bad("NaN", "at least 0%")
+}
+
+// gate is that of a run whose new rows have these throughputs over the old ones'.
+func gate(t *testing.T, metrics, limits []string, by ...float64) Gate {
+	t.Helper()
+	s := runOf("r", noon, rows{"old": drifting, "new": scaled(drifting, by...)})
+	return judged(t, at(s, "old"), at(s, "new"), metrics, limits, 0)
+}
+
+func judged(t *testing.T, a, b Side, metrics, limits []string, invalid int) Gate {
+	t.Helper()
+	ls, err := ParseLimits(metrics, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := Judged(compare(t, a, b, Options{Metrics: []string{"all"}}), ls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Judge(compare(t, a, b, Options{Metrics: names}), ls, invalid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestGateHasThreeOutcomes(t *testing.T) {
+	check := func(want, words string, limits []string, by ...float64) {
+		t.Helper()
+		g := gate(t, nil, limits, by...)
+		if g.Outcome != want || len(g.Checks) != 1 || g.Checks[0].Row.Load != "peak" ||
+			g.Checks[0].Row.Metric != "throughput" {
+			t.Fatalf("%v is %s with %d checks, want %s", by, g.Outcome, len(g.Checks), want)
+		}
+		has(t, "the sentence", g.Sentence(), words)
+	}
+	// By 0.99 and 1.01 in turn the interval is 1 ± 0.9 %: within 5 %, and across 0.5 %.
+	check(stats.Pass, "PASS: peak throughput changed by −0.01 % (−0.9", []string{"5%"}, 0.99, 1.01)
+	check(stats.Inconclusive, "the −0.5 % allowed lies inside; about", []string{"0.5%"}, 0.99, 1.01)
+	// 0.9 ± 1 %.
+	check(stats.Fail, "FAIL: peak throughput changed by −10 % (−11 % to −9.1 %), beyond the −5.0 %",
+		[]string{"5%"}, 0.89, 0.91)
+	check(stats.Pass, "within the −15 % allowed", []string{"15%"}, 0.89, 0.91)
+	check(stats.Pass, "+10 %", []string{"0%"}, 1.09, 1.11)
+	// On the margin no number of blocks decides.
+	check(stats.Inconclusive, "no number of blocks", []string{"5%"}, 0.94, 0.95*0.95/0.94)
+}
+
+// A latency may rise by the limit: 9 % more is within 10 %, and 1/0.9 = 11 % more is not, though
+// its inverse is 0.9.
+func TestGateOfALatency(t *testing.T) {
+	p99 := []string{"half/p99"}
+	check := func(want string, by float64, limit string) {
+		t.Helper()
+		g := gate(t, p99, []string{limit}, 1/by*0.999, 1/by*1.001)
+		if g.Outcome != want || g.Checks[0].Row.Better != Lower {
+			t.Errorf("%v more is %s, want %s: %s", by, g.Outcome, want, g.Sentence())
+		}
+	}
+	check(stats.Pass, 1.09, "10%")
+	check(stats.Inconclusive, 1.1, "10%")
+	check(stats.Fail, 1.108, "10%")
+	check(stats.Pass, 0.5, "10%")
+	check(stats.Fail, 2, "90%")
+	g := gate(t, p99, []string{"10%"}, 0.5, 0.501)
+	has(t, "the sentence", g.Sentence(), "half p99 changed by +100 %", "beyond the +10 % allowed")
+}
+
+// Bare names mean the loads that tell: p99 where the load is open, throughput where it is closed.
+func TestWhichRowsAreGated(t *testing.T) {
+	check := func(metric string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, k := range gate(t, []string{metric}, nil, 1, 1.01).Checks {
+			got = append(got, k.Row.Load+"/"+k.Row.Metric)
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
+	check("p99", "half/p99")
+	check("peak/p99", "peak/p99")
+	check("throughput", "peak/throughput")
+	check("half/throughput", "half/throughput")
+	check("ready", "/ready")
+	s := runOf("r", noon, rows{"old": drifting, "new": drifting})
+	c := compare(t, at(s, "old"), at(s, "new"), Options{})
+	_, err := Judge(c, []Limit{{Metric: "p98", Most: 0.05}}, 0)
+	if err == nil || !strings.HasPrefix(err.Error(), `gate: there is no metric "p98"; there are `) {
+		t.Errorf("error is %v", err)
+	}
+	for _, r := range s.Records {
+		r.Loads = r.Loads[1:]
+	}
+	g := judged(t, at(s, "old"), at(s, "new"), nil, nil, 0)
+	if len(g.Checks) != 1 || g.Checks[0].Row.Metric != "p99" {
+		t.Errorf("without a closed load it judges %d rows", len(g.Checks))
+	}
+}
+
+// The worst outcome is the gate's, in the order pass, inconclusive, unfit, fail.
+func TestGateOfSeveralMetrics(t *testing.T) {
+	g := gate(t, []string{"throughput", "p99"}, []string{"throughput=20%", "p99=5%"}, 0.89, 0.91)
+	if g.Outcome != stats.Fail || len(g.Checks) != 2 {
+		t.Fatalf("%s of %d checks", g.Outcome, len(g.Checks))
+	}
+	if s := g.Sentence(); !strings.Contains(s, "p99") || strings.Contains(s, "throughput") {
+		t.Errorf("the sentence tells of what did not fail: %s", s)
+	}
+	// 0.943 ± 0.6 % alone is beyond 5 % by a hair: at 95 % its upper end is 0.9487, at 99.5 %
+	// (of ten) 0.9516.
+	alone := gate(t, []string{"throughput"}, nil, 0.937, 0.949)
+	ten := []string{"throughput", "p50", "p90", "half/p99", "peak/p50", "peak/p90", "peak/p99",
+		"ready", "peak/rss_max", "peak/cpu_per_request"}
+	many := gate(t, ten, []string{"50%", "throughput=5%"}, 0.937, 0.949)
+	if alone.Outcome != stats.Fail || many.Outcome != stats.Inconclusive || many.More < 1 {
+		t.Errorf("alone it is %s, of %d %s with %d more", alone.Outcome, len(many.Checks),
+			many.Outcome, many.More)
+	}
+	// It says why, and does not claim that the limit lies inside what is printed.
+	if s := many.Sentence(); !strings.Contains(s, "but not at the 99.5 % that 10 checks ask for") {
+		t.Errorf("the sentence is %q", s)
+	}
+}
+
+// A gate judges all that there was: what has vanished must not pass.
+func TestGateRefusesWhatIsMissing(t *testing.T) {
+	a := runOf("a", noon, rows{"x": drifting, "gone": drifting})
+	b := runOf("b", noon, rows{"x": drifting})
+	c := compare(t, a, b, Options{Metrics: []string{"peak/throughput"}})
+	_, err := Judge(c, []Limit{{Most: 0.5}}, 0)
+	if err == nil || !strings.Contains(err.Error(), "gone is in A only") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestGateRefusesWhatIsUnfit(t *testing.T) {
+	spoil := func(s Side, blocks ...int) Side {
+		for _, r := range s.Records {
+			for _, b := range blocks {
+				if r.Target.Name == "new" && r.Block == b {
+					r.Verdict.Grade = result.Invalid
+				}
+			}
+		}
+		return s
+	}
+	check := func(want, words string, s Side, invalid int) {
+		t.Helper()
+		g := judged(t, at(s, "old"), at(s, "new"), nil, nil, invalid)
+		if g.Outcome != want {
+			t.Errorf("%s, want %s", g.Sentence(), want)
+		}
+		has(t, "the sentence", g.Sentence(), words)
+	}
+	fresh := func() Side {
+		return runOf("r", noon, rows{"old": drifting, "new": scaled(drifting, 0.99, 1.01)})
+	}
+	check(Unfit, "1 trial of a side was INVALID or failed", spoil(fresh(), 2), 0)
+	check(stats.Pass, "PASS", spoil(fresh(), 2), 1)
+	check(Unfit, "allow it with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
+	check(Unfit, "B has no peak throughput", spoil(fresh(), 1, 2, 3, 4, 5, 6, 7, 8), 9)
+	one := runOf("r", noon, rows{"old": {1e4}, "new": {1e4}})
+	check(Unfit, "there is no interval: needs n >= 2", one, 0)
+}
+
+func TestGateOfWhatIsExact(t *testing.T) {
+	check := func(want string, size int64) {
+		t.Helper()
+		s := runOf("r", noon, rows{"old": drifting, "new": drifting})
+		for _, r := range s.Records {
+			if r.Target.Name == "new" {
+				r.Artifact.SizeBytes = size
+			}
+		}
+		g := judged(t, at(s, "old"), at(s, "new"), []string{"artifact_size"}, nil, 0)
+		if g.Outcome != want {
+			t.Errorf("%d bytes: %s", size, g.Sentence())
+		}
+	}
+	check(stats.Pass, 1<<20)
+	check(stats.Pass, 1<<20+1<<19/10)
+	check(stats.Fail, 1<<20+1<<20/10)
+	check(stats.Pass, 1<<10)
+}
+
+func TestGateIsToldInEveryForm(t *testing.T) {
+	g := gate(t, nil, nil, 0.89, 0.91)
+	var text, md, js, notes strings.Builder
+	for _, err := range []error{GateText(&text, g), GateMarkdown(&md, g), GateJSON(&js, g),
+		Annotations(&notes, g)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	has(t, "text", text.String(), "new against old\n", "allowed  gate\n",
+		"−10 % (−11 % to −9.1 %)  −5.0 %   fail\n", "\nFAIL: ")
+	has(t, "Markdown", md.String(), "❌ **new against old**", "| peak throughput |", "| fail |",
+		"$ prony run r")
+	want := "::error title=prony gate fail%3A new peak throughput::peak throughput changed by " +
+		"−10 %25 (−11 %25 to −9.1 %25), beyond the −5.0 %25 allowed\n"
+	if notes.String() != want {
+		t.Errorf("annotations are %q, want %q", notes.String(), want)
+	}
+	schema.Valid(t, "gate", []byte(js.String()))
+	var doc struct {
+		Outcome    string
+		Checks     []struct{ Metric, Outcome string }
+		Comparison struct{ Paired bool }
+	}
+	if err := json.Unmarshal([]byte(js.String()), &doc); err != nil || doc.Outcome != stats.Fail ||
+		len(doc.Checks) != 1 || doc.Checks[0].Metric != "throughput" || !doc.Comparison.Paired {
+		t.Errorf("JSON is %+v, error %v", doc, err)
+	}
+}

@@ -1,0 +1,328 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+const (
+	power     = 0.8  // with which Detectable would have been told from none
+	sameRates = 0.01 // open loads whose rates differ by less are offered the same
+	mostly    = 0.8  // of the error that is allowed falls to the metric that was asked for first
+)
+
+// judge corrects the P values of all rows for their number and says what each row says. What a row
+// sees is found once for each number of blocks and degrees of freedom, since it takes a tenth of a
+// second and grows with the SD.
+func (c *Comparison) judge() {
+	var tested []*Row
+	for _, r := range c.each() {
+		if r.HasRatio() {
+			tested = append(tested, r)
+		}
+	}
+	c.Tests = len(tested)
+	c.deal(tested)
+	correct(tested)
+	alpha := 1 - c.Confidence
+	type known struct {
+		n           int
+		free, share float64
+	}
+	sees := map[known]float64{} // standard deviations that are told from none
+	for _, r := range tested {
+		k := known{r.Ratio.N, math.Floor(r.Ratio.Free), r.share}
+		if _, found := sees[k]; !found {
+			const sd = 0.01
+			as := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
+			sees[k] = math.Log1p(as.Detects(alpha*r.share, power)) / sd
+		}
+		if r.Ratio.SDLog > 0 { // without a spread it would be 0, which is too good to be true
+			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
+		}
+	}
+	for _, r := range c.each() {
+		r.speak(alpha)
+	}
+}
+
+// deal gives each row its share of the error that is allowed: all alike, or most of it to the rows
+// of the first metric asked for that there is. That it is there tells nothing about its values.
+func (c *Comparison) deal(rows []*Row) {
+	var first []*Row
+	for _, name := range c.first {
+		for _, r := range rows {
+			if r.Load+"/"+r.Metric == name {
+				first = append(first, r)
+			}
+		}
+		if len(first) > 0 {
+			break
+		}
+	}
+	others := len(rows) - len(first)
+	for _, r := range rows {
+		switch {
+		case len(first) == 0 || others == 0:
+			r.share = 1 / float64(len(rows))
+		case slices.Contains(first, r):
+			r.asked, r.share = true, mostly/float64(len(first))
+		default:
+			r.share = (1 - mostly) / float64(others)
+		}
+	}
+}
+
+// correct sets PHolm. Percentiles of the same requests depend on each other, which that correction
+// bears.
+func correct(rows []*Row) {
+	stats.Holm(rows, func(r *Row) float64 { return r.Ratio.P },
+		func(r *Row) float64 { return r.share }, func(r *Row, p float64) { r.PHolm = p })
+}
+
+func (r *Row) speak(alpha float64) {
+	meaning := metric.Named(r.Metric, r.Unit)
+	a, b := r.A.Summary.Center, r.B.Summary.Center
+	change := b - a
+	switch {
+	case r.A.Withheld != "" || r.B.Withheld != "":
+		r.Outcome, r.Word = Silent, "no number"
+		return
+	case r.Ratio == nil && a == b:
+		r.Outcome, r.Word = Equal, "the same"
+		return
+	case r.Ratio == nil:
+	case !r.HasRatio():
+		r.Outcome, r.Word = Silent, r.Ratio.Warning
+		return
+	case r.PHolm > alpha:
+		r.Outcome, r.Word = Alike, "cannot be told apart"
+		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // alone it would differ: its interval is of one
+			r.Word = "may be chance among so many measures"
+		}
+		return
+	default:
+		change = r.Ratio.Center - 1
+	}
+	if change > 0 == (r.Better == Higher) {
+		r.Outcome, r.Word = Better, meaning.Better
+	} else {
+		r.Outcome, r.Word = Worse, meaning.Worse
+	}
+}
+
+// checkControl wants a control that is the same program in both runs, or dividing by it would
+// divide by its own change.
+func checkControl(a, b *side, same bool, name string) error {
+	if name == "" {
+		return nil
+	}
+	if same {
+		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
+			"already; leave out the control", name)
+	}
+	if err := cmp.Or(a.need(name), b.need(name)); err != nil {
+		return err
+	}
+	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
+		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
+			"that its own change would be in the numbers; choose another control", name,
+			cmp.Or(x, table.Unknown), cmp.Or(y, table.Unknown))
+	}
+	return nil
+}
+
+// artifacts are the hashes of what a row ran, in all scenarios.
+func artifacts(s *side, name string) string {
+	var hashes []string
+	for _, sc := range s.study.Scenarios {
+		t := sc.Target(name)
+		if t == nil {
+			continue
+		}
+		for _, r := range t.Trials {
+			if h := unit.Hash(r.Artifact.SHA256); h != "" {
+				hashes = table.AddNew(hashes, h)
+			}
+		}
+	}
+	slices.Sort(hashes)
+	return strings.Join(hashes, "+")
+}
+
+// divide makes a row's ratio one of ratios: each trial's value over the control's in the same
+// block, B's run to A's. What the machine did to both in a run cancels, block by block; the runs
+// are then compared as unpaired ones are. In logs it is a difference in differences.
+func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
+	number := func(t *table.Target) (table.Metric, bool) {
+		if t == nil {
+			return table.Metric{}, false
+		}
+		m, ok := t.Metric(r.Load, r.Metric)
+		return m, ok && m.Withheld == ""
+	}
+	ma, okA := number(ca)
+	mb, okB := number(cb)
+	if !okA || !okB {
+		lost := stats.UnpairedRatio(nil, nil, c.Confidence)
+		lost.Warning = "the control has no such number"
+		r.Ratio = &lost
+		return
+	}
+	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
+	as, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
+	r.at = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(as, bs, confidence) }
+	ratio := r.at(c.Confidence)
+	r.Control, r.Ratio = &control, &ratio
+}
+
+// over divides points by those of the control, block by block.
+func over(of, control []table.Point) []float64 {
+	ofs, controls, _ := align(of, control)
+	for i := range ofs {
+		ofs[i] /= controls[i]
+	}
+	return ofs
+}
+
+// say warns once.
+func (c *Comparison) say(format string, args ...any) {
+	c.Warnings = table.AddNew(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// warn says what a reader must know before the first number.
+func (c *Comparison) warn(a, b *side, pairs []pairing) {
+	if !c.Paired {
+		c.say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
+			"every difference, and no interval shows it.", between(a, b))
+		c.warnControl(a, b)
+	}
+	var alike []string
+	for _, p := range c.Pairs {
+		for _, x := range []Subject{p.A, p.B} {
+			for _, why := range x.Excluded {
+				c.say("Not in all numbers: %s.", why)
+			}
+		}
+		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact && p.A.ran == p.B.ran
+		if same {
+			alike = table.AddNew(alike, p.B.Target)
+		}
+	}
+	if len(alike) > 0 {
+		c.say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
+			strings.Join(alike, ", "))
+	}
+	for _, p := range pairs {
+		c.warnRates(p)
+		for _, t := range []*table.Target{p.a, p.b} {
+			for _, m := range t.Method {
+				c.say("%s %s.", t.Name, m)
+			}
+		}
+	}
+}
+
+func (c *Comparison) warnControl(a, b *side) {
+	if c.Control != "" {
+		c.say("Ratios are divided by those of the control %s, which is the same artifact in both "+
+			"runs: what moved both of them is taken out.", c.Control)
+		return
+	}
+	var offered []string
+	for _, name := range a.rows() {
+		others := slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.B.Target != name })
+		if x := artifacts(a, name); x != "" && x == artifacts(b, name) && others {
+			offered = append(offered, name)
+		}
+	}
+	if len(offered) > 0 {
+		c.say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
+			"taken out of the others.", strings.Join(offered, ", "))
+	}
+}
+
+// warnRates tells of open loads that were offered each side's own share of its own peak.
+func (c *Comparison) warnRates(p pairing) {
+	for _, l := range measured(p.a)[0].Loads {
+		if l.Model != result.Open || l.RateOf == "" ||
+			!c.some(func(r *Row) bool { return r.Load == l.Name }) {
+			continue
+		}
+		x, y := rates(p.a, l.Name), rates(p.b, l.Name)
+		if !(math.Abs(y/x-1) > sameRates) {
+			continue
+		}
+		who := p.a.Name + " and " + p.b.Name
+		if p.a.Name == p.b.Name {
+			who = "both sides of " + p.a.Name
+		}
+		c.say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
+			"equal strain, not at an equal rate.", l.Name, who,
+			strings.Replace(l.RateOf, "%", " %", 1), unit.Rate(x), unit.Rate(y))
+	}
+}
+
+// rates is the median rate that a row was offered by a load.
+func rates(t *table.Target, load string) float64 {
+	var all []float64
+	for _, r := range measured(t) {
+		for _, l := range r.Loads {
+			if l.Name == load {
+				all = append(all, l.RatePerS)
+			}
+		}
+	}
+	return stats.Median(all)
+}
+
+// enoughMost is how many blocks are advised: more is another machine's work.
+const enoughMost = 200
+
+// Enough says with how many blocks, all of them, such a difference (0.05 is 5 %) would be told by
+// the row that was asked for first, or the steadiest where none was, at the error rate and the
+// power that Detectable has. Empty: it is seen already, or something was told, or nothing is known
+// of the noise.
+func (c Comparison) Enough(effect float64) string {
+	var decides *Row
+	for _, r := range c.each() {
+		if r.Outcome == Better || r.Outcome == Worse {
+			return ""
+		}
+		if r.HasRatio() && !math.IsNaN(r.Detectable) && (decides == nil || r.before(decides)) {
+			decides = r
+		}
+	}
+	if decides == nil || decides.Detectable <= effect {
+		return ""
+	}
+	of := fmt.Sprintf("%.3g %%", 100*effect)
+	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
+	if n > enoughMost {
+		return fmt.Sprintf("no sensible number of blocks tells %s of %s at this noise; prony "+
+			"doctor says what disturbs", of, decides.Name())
+	}
+	name := decides.Name() + " decides"
+	if !decides.asked {
+		name += ", the steadiest of these"
+	}
+	return fmt.Sprintf("%s: %d blocks would tell %s of it (--blocks %d, or --for and a time)", name,
+		n, of, n)
+}
+
+// before tells whether a row decides rather than another.
+func (r *Row) before(other *Row) bool {
+	if r.asked != other.asked {
+		return r.asked
+	}
+	return r.Detectable < other.Detectable
+}

@@ -1,0 +1,266 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/internal/report/audit"
+	"prony/record/metric"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// results are those of a published document that are of one thing under one scenario: one, or its
+// repetitions.
+type results struct {
+	scenario, name, tool string
+	rows                 []*audit.Row
+}
+
+// resultsOf puts the repetitions of each result together.
+func resultsOf(d *audit.Document) (out []*results) {
+	for _, t := range d.Tables {
+		for _, r := range t.Rows {
+			scenario := strings.TrimSpace(r.Key)
+			if scenario == "" && len(d.Tables) > 1 {
+				scenario = t.Title
+			}
+			x := results{scenario, cmp.Or(r.Of, r.Name), r.Tool, nil}
+			if x.scenario == x.name { // a tool's output below the heading that names it
+				x.scenario = ""
+			}
+			i := slices.IndexFunc(out, func(o *results) bool { return o.is(x) && o.tool == x.tool })
+			if i < 0 {
+				i, out = len(out), append(out, &x)
+			}
+			out[i].rows = append(out[i].rows, r)
+		}
+	}
+	return out
+}
+
+func (x *results) is(o results) bool { return x.scenario == o.scenario && x.name == o.name }
+
+// Published compares what somebody has published, or a tool has saved: row nameB of b with row
+// nameA of a, or without names those that both have. Figures stand as they are printed. Rows that
+// stand there several times are repetitions and have an interval; a single one has none, and so no
+// outcome, however far the figures lie apart.
+//
+// It fails as Compare does.
+func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison, error) {
+	c := Comparison{Confidence: cmp.Or(o.Confidence, table.DefaultConfidence), Published: true}
+	if o.Control != "" {
+		return c, fmt.Errorf("divide by %s: published results have no artifact that could be seen "+
+			"to be the same; leave out the control", o.Control)
+	}
+	as, bs := resultsOf(a), resultsOf(b)
+	pairs, err := c.pairUp(a, b, as, bs, nameA, nameB)
+	if err != nil {
+		return c, err
+	}
+	for _, p := range pairs {
+		ma, mb := p[0].method(), p[1].method()
+		unlike, told := beside(ma, mb).Differences(beside(mb, ma))
+		c.Unlike, c.Told = table.AddNew(c.Unlike, unlike...), table.AddNew(c.Told, told...)
+	}
+	if len(c.Unlike) > 0 && !o.Unlike {
+		return c, &UnlikeError{c.Unlike, o.Refused}
+	}
+	for _, p := range pairs {
+		c.Pairs = append(c.Pairs, c.published(a, b, p, o.Metrics))
+	}
+	c.judge()
+	c.Title = title(c)
+	c.warnPublished(a, pairs, 0)
+	if a != b {
+		c.warnPublished(b, pairs, 1)
+	}
+	return c, nil
+}
+
+// beside is a method with the aspects that only the other one has, which nobody knows of it.
+func beside(m, other table.Method) table.Method {
+	for _, a := range other.Aspects {
+		if !slices.ContainsFunc(m.Aspects, func(x table.Aspect) bool { return x.Name == a.Name }) {
+			m.Aspects = append(m.Aspects, table.Aspect{Name: a.Name, Value: table.Unknown})
+		}
+	}
+	return m
+}
+
+// pairUp finds which results stand against each other. Two files of one result each are of what
+// their names say, which need not be the same.
+func (c *Comparison) pairUp(a, b *audit.Document, as, bs []*results, nameA, nameB string) (
+	pairs [][2]*results, err error) {
+	for _, want := range []struct {
+		name string
+		of   []*results
+		file string
+	}{{nameA, as, a.File}, {nameB, bs, b.File}} {
+		rows := namesOf(want.of)
+		if want.name != "" && !slices.Contains(rows, want.name) {
+			return nil, &NoTargetError{want.name, want.file, rows}
+		}
+	}
+	if a != b && len(as) == 1 && len(bs) == 1 {
+		return [][2]*results{{as[0], bs[0]}}, nil
+	}
+	if a == b && (nameA == "" || nameA == nameB) {
+		return nil, fmt.Errorf("compare rows of %s: say which two with --targets A,B; there are "+
+			"%s", a.File, strings.Join(namesOf(as), ", "))
+	}
+	for _, y := range bs {
+		if nameB != "" && y.name != nameB {
+			continue
+		}
+		want := results{y.scenario, cmp.Or(nameA, y.name), y.tool, nil}
+		is := func(x *results) bool { return x.is(want) }
+		i := slices.IndexFunc(as, func(x *results) bool { return is(x) && x.tool == want.tool })
+		if i < 0 { // of another tool it is refused, and not passed over
+			i = slices.IndexFunc(as, is)
+		}
+		if i < 0 {
+			c.Missing = append(c.Missing, y.heading()+" is in B only")
+			continue
+		}
+		pairs = append(pairs, [2]*results{as[i], y})
+	}
+	for _, x := range as {
+		seen := func(p [2]*results) bool { return p[0] == x }
+		if a != b && (nameA == "" || x.name == nameA) && !slices.ContainsFunc(pairs, seen) {
+			c.Missing = append(c.Missing, x.heading()+" is in A only")
+		}
+	}
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("compare %s with %s: no row is in both; A has %s; B has %s; name "+
+			"one of each, such as %s:%s", a.File, b.File, unit.Few(namesOf(as), few),
+			unit.Few(namesOf(bs), few), a.File, as[0].name)
+	}
+	return pairs, nil
+}
+
+// few names are enough to choose by.
+const few = 6
+
+func namesOf(all []*results) []string {
+	return table.Distinct(all, func(x *results) string { return x.name })
+}
+
+func (x *results) heading() string {
+	return strings.TrimPrefix(x.scenario+" · "+x.name, " · ")
+}
+
+// method is how results were made, as far as the document says.
+func (x *results) method() table.Method {
+	var m table.Method
+	for _, f := range x.rows[0].Method() {
+		value := f.Value
+		for _, r := range x.rows[1:] {
+			for _, other := range r.Method() {
+				if f.Binds && other.Name == f.Name && !strings.Contains(value, other.Value) {
+					value += " | " + other.Value
+				}
+			}
+		}
+		m.Aspects = append(m.Aspects, table.Aspect{Name: f.Name,
+			Value: cmp.Or(value, table.Unknown), Binding: f.Binds})
+	}
+	return m
+}
+
+// publishes are the metrics that published results may have.
+var publishes = []struct {
+	of   audit.Quantity
+	name string
+	unit string
+}{
+	{audit.Rate, metric.Throughput, unit.PerS}, {audit.ErrorShare, "error_share", unit.One},
+	{audit.Mean, "mean", unit.Ns}, {audit.P50, "p50", unit.Ns}, {audit.P75, "p75", unit.Ns},
+	{audit.P90, "p90", unit.Ns}, {audit.P95, "p95", unit.Ns}, {audit.P99, "p99", unit.Ns},
+	{audit.P999, "p99.9", unit.Ns}, {audit.P9999, "p99.99", unit.Ns}, {audit.Max, "max", unit.Ns},
+	{audit.CPU, "cpu_used", unit.One}, {audit.Memory, "memory", unit.Octet},
+}
+
+// points are the figures of a quantity; a share of errors is made of their number where it must.
+func (x *results) points(of audit.Quantity) (out []table.Point) {
+	for i, r := range x.rows {
+		v, ok := r.Values[of]
+		if of == audit.ErrorShare && !ok {
+			failed, okF := r.Values[audit.Errors]
+			all, okA := r.Values[audit.Requests]
+			v.V, ok = failed.V/all.V, okF && okA && all.V > 0
+		}
+		if ok {
+			out = append(out, table.Point{Trial: r.Name, Block: i + 1, Value: v.V})
+		}
+	}
+	return out
+}
+
+// published compares two results in all that both print.
+func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []string) Pair {
+	out := Pair{Scenario: p[1].scenario,
+		A: Subject{Dir: a.File, Run: a.File, Target: p[0].name, Tool: p[0].tool,
+			Blocks: len(p[0].rows)},
+		B: Subject{Dir: b.File, Run: b.File, Target: p[1].name, Tool: p[1].tool,
+			Blocks: len(p[1].rows)}}
+	for _, m := range publishes {
+		x, y := p[0].points(m.of), p[1].points(m.of)
+		asked := len(wanted) == 0 || slices.Contains(wanted, "all") ||
+			slices.Contains(wanted, m.name)
+		if len(x) == 0 || len(y) == 0 || !asked {
+			continue
+		}
+		of := func(points []table.Point) table.Metric {
+			return table.Metric{Model: p[1].rows[0].Model, Name: m.name, Unit: m.unit,
+				Points: points, Summary: stats.Summarize(table.Values(points), c.Confidence)}
+		}
+		r := newRow(of(x), of(y))
+		if !r.constant() {
+			xs, ys := table.Values(x), table.Values(y)
+			r.A.Mean, r.B.Mean = geometric(xs), geometric(ys)
+			r.at = func(confidence float64) stats.Ratio {
+				return stats.UnpairedRatio(xs, ys, confidence)
+			}
+			ratio := r.at(c.Confidence)
+			if ratio.N == 1 && !math.IsNaN(ratio.Center) {
+				ratio.Warning = "no verdict: single runs"
+			}
+			r.Ratio = &ratio
+		}
+		out.Rows = append(out.Rows, r)
+	}
+	return out
+}
+
+// warnPublished says of one side what a reader must know before the first number.
+func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side int) {
+	if side == 0 {
+		c.say("Prony measured none of this: the figures are as they were printed.")
+		single := func(p [2]*results) bool { return min(len(p[0].rows), len(p[1].rows)) < 2 }
+		if slices.ContainsFunc(pairs, single) {
+			c.say("Single runs have no interval: how much of a difference is chance cannot be " +
+				"told, and none is called faster or slower. Repetitions of a row would have one.")
+		}
+	}
+	found := audit.Audit(d)
+	if n := found.Count(audit.Contradiction); n > 0 {
+		c.say("%s contradicts itself in %s: see prony audit %s before you quote it.", d.File,
+			unit.Plural(n, "place"), d.File)
+	}
+	for _, p := range pairs {
+		for _, r := range p[side].rows {
+			for _, n := range r.Notes {
+				c.say("%s (%s): %s.", p[side].name, d.File, n)
+			}
+			if n := r.Counted; n > 0 {
+				c.say("%s (%s): its rate counts %s, too.", p[side].name, d.File,
+					unit.Plural(int(n), "failure"))
+			}
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package comparison
+
+import (
+	"math"
+	"testing"
+
+	"prony/stats"
+)
+
+// What nothing could be told of says how much would have been, as far as that means anything.
+func TestSays(t *testing.T) {
+	check := func(outcome string, detectable float64, want string) {
+		t.Helper()
+		r := Row{Outcome: outcome, Word: "w", Detectable: detectable}
+		if got := r.Says(); got != want {
+			t.Errorf("%s, %v: %q, want %q", outcome, detectable, got, want)
+		}
+	}
+	check(Better, 0.03, "w")
+	check(Alike, 0.03, "w (sees 3.0 %)")
+	check(Alike, 2, "w (sees 200 %)")
+	check(Alike, 2.01, "w (too noisy)")
+	check(Alike, math.NaN(), "w")
+}
+
+// What spans more than a factor of three is no finding, and not printed as one.
+func TestInterval(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		want   string
+	}{{0.94, 0.96, "−6.0 % to −4.0 %"}, {0.1, 0.31, "unknown"}, {0, 54997.22, "unknown"}} {
+		if got := Interval(stats.Ratio{Lo: c.lo, Hi: c.hi}); got != c.want {
+			t.Errorf("%v to %v: %q, want %q", c.lo, c.hi, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/record"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// Side is what a caller wants compared: the records of a run, and which of its rows.
+type Side struct {
+	Dir       string // the run's folder, as the caller named it; one run has one name
+	Head      result.Run
+	Records   []*result.Record
+	Target    string // a row's name; empty: each that the other side has too
+	Reproduce string // the command that makes the run again
+}
+
+// NoTargetError is a name that a run has no row of.
+type NoTargetError struct {
+	Name, Dir string
+	Rows      []string
+}
+
+func (e *NoTargetError) Error() string {
+	return fmt.Sprintf("find %q in %s: no such row; there are %s", e.Name, e.Dir,
+		strings.Join(e.Rows, ", "))
+}
+
+// side is a Side analysed.
+type side struct {
+	Side
+	study table.Study
+}
+
+func analyse(s Side, confidence float64) *side {
+	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence}
+	return &side{s, table.Analyze(s.Records, o)}
+}
+
+// rows are the names of all targets that a side has a row of, sorted.
+func (s *side) rows() []string {
+	var names []string
+	for _, sc := range s.study.Scenarios {
+		for _, t := range sc.Targets {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (s *side) need(name string) error {
+	if rows := s.rows(); name != "" && !slices.Contains(rows, name) {
+		return &NoTargetError{name, s.Dir, rows}
+	}
+	return nil
+}
+
+// method is how a row was measured.
+func (s *side) method(scenario string, t *table.Target) table.Method {
+	return table.MethodOf(measured(t), s.Head.Requests[scenario])
+}
+
+// measured are the trials that numbers are made of, or all when there is none.
+func measured(t *table.Target) []*result.Record {
+	if len(t.Used) > 0 {
+		return t.Used
+	}
+	return t.Trials
+}
+
+// pairing is two rows to be compared.
+type pairing struct {
+	scenario string
+	a, b     *table.Target
+}
+
+// pair finds which rows stand against each other. Within one run and without names these are the
+// ones whose ratios the run's own report shows; between runs, those of one name.
+func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) {
+	if err := cmp.Or(a.need(a.Target), b.need(b.Target)); err != nil {
+		return nil, nil, err
+	}
+	nameA, nameB := a.Target, b.Target
+	if !same {
+		nameA, nameB = cmp.Or(nameA, nameB), cmp.Or(nameB, nameA)
+	}
+	for _, sc := range b.study.Scenarios {
+		theirs := a.study.Scenario(sc.Name)
+		if theirs == nil {
+			missing = append(missing, fmt.Sprintf("scenario %q is in B only", sc.Name))
+			continue
+		}
+		for _, t := range sc.Targets {
+			if nameB != "" && t.Name != nameB {
+				continue
+			}
+			against := cmp.Or(nameA, t.Name)
+			if nameA == "" && same {
+				against = t.Reference
+			}
+			if other := theirs.Target(against); other != nil && other != t {
+				pairs = append(pairs, pairing{sc.Name, other, t})
+			} else if !same {
+				missing = append(missing, fmt.Sprintf("%s is in B only", t.Name))
+			}
+		}
+	}
+	missing = append(missing, only(a, b, nameA, same)...)
+	if len(pairs) == 0 {
+		return nil, nil, noPairs(a, b, same)
+	}
+	return pairs, missing, nil
+}
+
+// only names what side a alone has.
+func only(a, b *side, name string, same bool) (out []string) {
+	if same || name != "" {
+		return nil
+	}
+	for _, sc := range a.study.Scenarios {
+		theirs := b.study.Scenario(sc.Name)
+		if theirs == nil {
+			out = append(out, fmt.Sprintf("scenario %q is in A only", sc.Name))
+			continue
+		}
+		for _, t := range sc.Targets {
+			if theirs.Target(t.Name) == nil {
+				out = append(out, fmt.Sprintf("%s is in A only", t.Name))
+			}
+		}
+	}
+	return out
+}
+
+func noPairs(a, b *side, same bool) error {
+	if same {
+		return fmt.Errorf("compare rows of %s: say which two, such as %s:%s %s:%s", a.Dir, a.Dir,
+			example(a, 0), a.Dir, example(a, 1))
+	}
+	return fmt.Errorf("compare %s with %s: no row is in both; name one of each, such as %s:%s "+
+		"%s:%s", a.Dir, b.Dir, a.Dir, example(a, 0), b.Dir, example(b, 0))
+}
+
+func example(s *side, i int) string {
+	if rows := s.rows(); i < len(rows) {
+		return rows[i]
+	}
+	return "TARGET"
+}
+
+// subject says what a row is made of.
+func (s *side) subject(scenario string, t *table.Target) Subject {
+	x := Subject{
+		Run: s.Head.ID, Dir: s.Dir, Suite: s.Head.Suite, Target: t.Name, Counts: t.Counts,
+		Method: s.method(scenario, t).Fingerprint(), Excluded: excluded(t),
+	}
+	blocks := map[int]bool{}
+	for _, r := range t.Used {
+		blocks[r.Block] = true
+	}
+	x.Blocks = len(blocks)
+	if len(t.Trials) == 0 {
+		return x
+	}
+	r := measured(t)[0]
+	p := r.Provenance
+	x.Time, x.Prony = r.Time.UTC().Format(time.RFC3339), p.Prony
+	x.Commit, x.Artifact = p.Commit, unit.Hash(r.Artifact.SHA256)
+	x.ran = fmt.Sprintf("%q", []any{p.ServiceArgs, p.Rides, r.Target.Mode, r.Target.Variant,
+		r.Target.Launcher, r.Target.Runtime})
+	if p.Dirty {
+		x.Commit += " (modified)"
+	}
+	x.Machine = fmt.Sprintf("%s, %d cores, %s %s", p.CPUModel, p.Cores, p.OS, p.Kernel)
+	return x
+}
+
+// excluded says which trials are not in all numbers of a row, and why.
+func excluded(t *table.Target) (out []string) {
+	for _, r := range t.Trials {
+		switch table.Grade(r) {
+		case table.FailedGrade:
+			_, why := table.Failure(r)
+			out = append(out, fmt.Sprintf("%s failed: %s", r.Trial, why))
+		case result.Invalid:
+			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.Trial, reasons(r)))
+		}
+	}
+	return out
+}
+
+func reasons(r *result.Record) string {
+	var out []string
+	for _, f := range r.Verdict.Findings {
+		if f.Grade == result.Invalid {
+			where := f.Rule
+			if f.Load != "" {
+				where = f.Load + ": " + where
+			}
+			out = append(out, fmt.Sprintf("%s (%s, %s)", where, f.Observed, f.Against()))
+		}
+	}
+	if len(out) == 0 {
+		return "no finding says why"
+	}
+	return strings.Join(out, "; ")
+}

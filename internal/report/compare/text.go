@@ -1,0 +1,304 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"prony/internal/base/format"
+	"prony/stats"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// headings of the table that text and Markdown print; cellsOf makes its rows.
+var headings = []string{"", "A", "B", "B to A", "p", "B is"}
+
+// Text prints a comparison for a terminal.
+func Text(w io.Writer, c Comparison) error {
+	p := &print.Page{}
+	p.Line("%s", c.Title)
+	c.warned(p, "\n")
+	for _, pair := range c.Pairs {
+		p.Line("")
+		if len(c.Pairs) > 1 || pair.Scenario != "" {
+			p.Line("%s", pair.heading())
+		}
+		p.Line("A  %s\nB  %s\n", pair.A.line(), pair.B.line())
+		rows := append([][]string{headings}, cellsOf(pair)...)
+		p.WriteString(print.Grid("  ", rows, print.Left))
+		for _, note := range notes(pair) {
+			p.Line("%s", sentence("  ", note))
+		}
+	}
+	p.Line("")
+	for _, note := range c.closing() {
+		p.Line("%s", sentence("", note))
+	}
+	return p.To(w)
+}
+
+// warned prints what must not be missed.
+func (c Comparison) warned(p *print.Page, before string) {
+	if banner := c.Banner(); banner != "" {
+		p.Line("%s!! %s", before, banner)
+		for _, d := range c.Unlike {
+			p.Line("!!   %s", d)
+		}
+	}
+	for _, w := range c.Warnings {
+		p.Line("%s", sentence("! ", w))
+	}
+}
+
+// Banner is what must stand over everything where unlike methods are compared; empty otherwise.
+func (c Comparison) Banner() string {
+	if len(c.Unlike) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("UNLIKE METHODS: A and B were not measured in the same way (%d "+
+		"differences); what follows may tell of these and not of the targets", len(c.Unlike))
+}
+
+func (p Pair) heading() string {
+	return strings.TrimPrefix(p.Scenario+" · "+p.Targets(), " · ")
+}
+
+// Targets are those of both sides, or the one that both have.
+func (p Pair) Targets() string {
+	if p.A.Target == p.B.Target {
+		return p.B.Target
+	}
+	return p.B.Target + " against " + p.A.Target
+}
+
+// line says what a subject is and how its trials ended.
+func (x Subject) line() string {
+	if x.Method == "" { // published
+		return fmt.Sprintf("%s · %s · measured by %s", x.Target, x.Run,
+			cmp.Or(x.Tool, "what it does not say"))
+	}
+	words := []string{x.Target, "run " + x.Run}
+	if x.Commit != "" {
+		commit, modified, _ := strings.Cut(x.Commit, " ")
+		words = append(words, strings.TrimSpace("commit "+unit.Hash(commit)+" "+modified))
+	}
+	if x.Artifact != "" {
+		words = append(words, "artifact "+x.Artifact)
+	}
+	return strings.Join(append(words, unit.Plural(x.Blocks, "block"), x.counts()), " · ")
+}
+
+func (x Subject) counts() string {
+	words := []string{fmt.Sprintf("VALID %d", x.Counts.Valid)}
+	for _, g := range []struct {
+		name string
+		n    int
+	}{{"SUSPECT", x.Counts.Suspect}, {"INVALID", x.Counts.Invalid}, {"failed", x.Counts.Failed}} {
+		if g.n > 0 {
+			words = append(words, fmt.Sprintf("%s %d", g.name, g.n))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// cellsOf are a pair's rows in words, under headings.
+func cellsOf(p Pair) (out [][]string) {
+	for _, r := range p.Rows {
+		out = append(out, []string{
+			r.Name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), unit.P(r.PHolm),
+			r.Says(),
+		})
+	}
+	return out
+}
+
+// Answers are what a comparison says of each measure in three texts: its name, by how much B
+// differs, and what that means.
+func (c Comparison) Answers() (out [][]string) {
+	for _, r := range c.each() {
+		out = append(out, []string{r.Name(), changeText(*r), r.Says()})
+	}
+	return out
+}
+
+// Name is what a row is called.
+func (r Row) Name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
+
+// blind is the difference from which one that is seen no better says nothing: threefold.
+const blind = 2
+
+// Says is the outcome, and where nothing could be told, how much would have been.
+func (r Row) Says() string {
+	switch {
+	case r.Outcome != Alike || math.IsNaN(r.Detectable):
+		return r.Word
+	case r.Detectable > blind:
+		return r.Word + " (too noisy)"
+	}
+	return fmt.Sprintf("%s (sees %s)", r.Word, unit.Percent(r.Detectable))
+}
+
+// Level is what a ratio is of, else the centre, with the larger arm of its interval.
+func Level(v Value, base string) string {
+	s := v.Summary
+	if !math.IsNaN(v.Mean) {
+		s.Center, s.Lo, s.Hi = v.Mean, min(s.Lo, v.Mean), max(s.Hi, v.Mean)
+	}
+	if v.Withheld != "" || math.IsNaN(s.Center) {
+		return unit.Absent
+	}
+	text := unit.Quantity(s.Center, base)
+	if !s.HasInterval() || s.Lo == s.Hi || s.Center == 0 {
+		return text
+	}
+	if table.Wide(s.Lo, s.Hi) {
+		return text + " ±unknown"
+	}
+	arm := max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
+	return text + " ±" + unit.Percent(arm)
+}
+
+// changeText is B to A as a difference, with its interval.
+func changeText(r Row) string {
+	if r.Outcome == Silent && (r.A.Withheld != "" || r.B.Withheld != "") {
+		return unit.Absent
+	}
+	text := unit.Change(1 + r.Change())
+	if r.HasRatio() {
+		text += fmt.Sprintf(" (%s)", Interval(*r.Ratio))
+	}
+	return text
+}
+
+// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %"; one that says too little to be
+// printed is unknown.
+func Interval(r stats.Ratio) string {
+	if table.Wide(r.Lo, r.Hi) {
+		return "unknown"
+	}
+	return unit.Change(r.Lo) + " to " + unit.Change(r.Hi)
+}
+
+// sentence is wrapped after its head; a command to be copied stays whole.
+func sentence(head, text string) string {
+	if strings.HasPrefix(text, "reproduce ") || strings.HasPrefix(text, "method ") {
+		return text
+	}
+	return print.Wrap(head, text, print.Width, 2)
+}
+
+// notes say why numbers are missing, each reason once, and what the control did.
+func notes(p Pair) (out []string) {
+	var reasons []lack
+	names := map[lack][]string{}
+	for _, r := range p.Rows {
+		for _, l := range lacks(r) {
+			if names[l] == nil {
+				reasons = append(reasons, l)
+			}
+			names[l] = append(names[l], r.Name())
+		}
+	}
+	for _, l := range reasons {
+		out = append(out, l.say(names[l]...))
+	}
+	for _, r := range p.Rows {
+		if r.Control != nil && r.Control.HasInterval() {
+			out = append(out, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
+				unit.Change(r.Control.Center), Interval(*r.Control)))
+		}
+	}
+	return out
+}
+
+// lack is who has no number, and why.
+type lack struct{ who, why string }
+
+func (l lack) say(names ...string) string {
+	return fmt.Sprintf("%s no %s: %s", l.who, strings.Join(names, ", "), l.why)
+}
+
+func lacks(r Row) (out []lack) {
+	a, b := r.A.Withheld, r.B.Withheld
+	if a == b && a != "" {
+		return []lack{{"both have", a}}
+	}
+	for _, l := range []lack{{"A has", a}, {"B has", b}} {
+		if l.why != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// closing explains what the numbers are and what to do next.
+func (c Comparison) closing() (out []string) {
+	if c.Published && c.Tests == 0 {
+		out = append(out, "B to A is the quotient of two figures; nothing tells how much of it is "+
+			"chance.")
+		return append(out, c.rest()...)
+	}
+	how := "Welch's t on logs, unpaired"
+	if c.Paired {
+		how = "t on logs, paired within blocks"
+	}
+	if c.some(moderated) {
+		how += ", noise as all targets of a run show it"
+	}
+	how = fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
+		"(%s).", unit.Percent(c.Confidence), how)
+	if c.Tests > 1 {
+		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
+			"more.", c.Tests)
+	}
+	out = append(out, how)
+	if c.some(seesLittle) {
+		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
+			"none in 8 of 10 cases: more blocks see less.")
+	}
+	return append(out, c.rest()...)
+}
+
+// rest is what is told whatever was compared.
+func (c Comparison) rest() (out []string) {
+	for _, m := range c.Missing {
+		out = append(out, "Not compared: "+m+".")
+	}
+	if len(c.Told) > 0 {
+		out = append(out, "Also different, which forbids nothing: "+differences(c.Told)+".")
+	}
+	if c.Fingerprint != "" {
+		out = append(out, "method     "+c.Fingerprint+", the same on both sides")
+	}
+	for _, r := range c.Reproduce {
+		if r != "" {
+			out = append(out, "reproduce  "+r)
+		}
+	}
+	return out
+}
+
+func (c *Comparison) some(is func(*Row) bool) bool {
+	for _, r := range c.each() {
+		if is(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// moderated tells whether a ratio rests on more than its own trials.
+func moderated(r *Row) bool { return r.Ratio != nil && r.Ratio.Assumption == stats.Moderated }
+
+func seesLittle(r *Row) bool { return r.Outcome == Alike && !math.IsNaN(r.Detectable) }
+
+func differences(ds []table.Difference) string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.String())
+	}
+	return strings.Join(out, "; ")
+}

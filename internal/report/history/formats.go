@@ -1,0 +1,196 @@
+package trend
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/base/format"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// sparks are the heights of a sparkline, and wide is how many of the latest runs it shows.
+const (
+	sparks = "▁▂▃▄▅▆▇█"
+	wide   = 40
+)
+
+// Sparkline draws values from lowest to highest, the latest at the right.
+func Sparkline(xs []float64) string {
+	xs = xs[max(0, len(xs)-wide):]
+	if len(xs) == 0 {
+		return ""
+	}
+	heights := []rune(sparks)
+	lo, hi := slices.Min(xs), slices.Max(xs)
+	var b strings.Builder
+	for _, x := range xs {
+		at := (len(heights) - 1) / 2 // a level line, where all are the same
+		if hi > lo {
+			at = int(math.Round((x - lo) / (hi - lo) * float64(len(heights)-1)))
+		}
+		b.WriteRune(heights[at])
+	}
+	return b.String()
+}
+
+func (s *Series) values() []float64 {
+	xs := make([]float64, len(s.Points))
+	for i, p := range s.Points {
+		xs[i] = p.Value
+	}
+	return xs
+}
+
+func (s *Series) name() string { return strings.TrimSpace(s.Load + " " + s.Label) }
+
+func (s *Series) head() string {
+	return fmt.Sprintf("%s · %s · method %s", s.Scenario, s.Target, s.Method)
+}
+
+// says is the state of a series in words.
+func (s *Series) says() string {
+	switch n := len(s.Points); {
+	case n < Least:
+		return unit.Plural(n, "run") // a note says once what is lacking
+	case len(s.Changes) == 0:
+		return "no change"
+	}
+	return unit.Plural(len(s.Changes), "change")
+}
+
+// tell is one change in a sentence.
+func (s *Series) tell(c Change) string {
+	before, after := s.Points[c.At-1], s.Points[c.At]
+	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, unit.Change(c.Ratio()),
+		unit.Quantity(c.Before, s.Unit), unit.Quantity(c.After, s.Unit), unit.P(c.P),
+		before.name(), after.name())
+}
+
+func (p Point) name() string {
+	if p.Commit == "" || p.Commit == table.Unknown {
+		return p.Run
+	}
+	return fmt.Sprintf("%s (%s)", p.Run, unit.Hash(p.Commit))
+}
+
+// Forms are those of a trend.
+var Forms = print.Forms[Trend]{
+	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
+	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
+}
+
+// Text prints a trend for a terminal.
+func Text(w io.Writer, t Trend) error {
+	p := &print.Page{}
+	p.Line("%s", t.head())
+	for i := 0; i < len(t.Series) && t.Runs > 1; {
+		head, group := t.Series[i].head(), i
+		for ; i < len(t.Series) && t.Series[i].head() == head; i++ {
+		}
+		p.Line("\n%s", head)
+		var rows [][]string
+		for k := group; k < i; k++ {
+			rows = append(rows, t.Series[k].cells()...)
+		}
+		p.WriteString(print.Grid("", rows, print.Left))
+	}
+	if t.Runs == 1 {
+		p.Line("\n%s", young)
+	}
+	if len(t.Notes) > 0 {
+		p.Line("\n%s", strings.Join(t.Notes, "\n"))
+	}
+	return p.To(w)
+}
+
+// young stands for the series of a single run, which its report has.
+const young = "A history begins with a second run; what this one measured its report says."
+
+func (t Trend) head() string {
+	return fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+
+		"cases", unit.Plural(t.Runs, "run"), len(t.Series), unit.Percent(t.Alpha))
+}
+
+// cells are a series' line and one for each change.
+func (s *Series) cells() [][]string {
+	last := s.Points[len(s.Points)-1]
+	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), unit.Quantity(last.Value, s.Unit),
+		s.says()}}
+	for _, c := range s.Changes {
+		rows = append(rows, []string{"    " + s.tell(c)})
+	}
+	return rows
+}
+
+// Markdown prints a trend for a job's summary: changes first, and only then the series.
+func Markdown(w io.Writer, t Trend) error {
+	p := &print.Page{}
+	p.Line("%s.\n", t.head())
+	var rows, changes [][]string
+	for i := range t.Series {
+		s := &t.Series[i]
+		last := s.Points[len(s.Points)-1]
+		rows = append(rows, []string{s.head(), s.name(), Sparkline(s.values()),
+			unit.Quantity(last.Value, s.Unit), s.says()})
+		for _, c := range s.Changes {
+			changes = append(changes, []string{s.Target, s.name(), s.tell(c)})
+		}
+	}
+	if t.Runs == 1 {
+		p.Line("%s", young)
+	} else {
+		p.WriteString(print.Pipes([]string{"target", "metric", "history", "latest", ""}, rows,
+			print.Left, print.Left, print.Left, print.Right, print.Left))
+	}
+	for _, c := range changes {
+		p.Line("\n- %s", print.Markdown(strings.Join(c, ", ")))
+	}
+	for _, note := range t.Notes {
+		p.Line("\n%s", print.Markdown(note))
+	}
+	return p.To(w)
+}
+
+var csvHeader = []string{
+	"scenario", "target", "method", "load", "model", "metric", "unit", "run", "commit", "time", "n",
+	"value", "lo", "hi", "change", "before", "after", "p",
+}
+
+// CSV prints a line for each run of each series; the columns after hi are filled where the level
+// changes.
+func CSV(w io.Writer, t Trend) error {
+	rows := [][]string{csvHeader}
+	for i := range t.Series {
+		s := &t.Series[i]
+		for k, p := range s.Points {
+			row := []string{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
+				p.Run, p.Commit, p.Time.UTC().Format(time.RFC3339), strconv.Itoa(p.N),
+				unit.Raw(p.Value), unit.Raw(p.Lo), unit.Raw(p.Hi), "", "", "", ""}
+			for _, c := range s.Changes {
+				if c.At == k {
+					copy(row[len(row)-4:], []string{c.Word, unit.Raw(c.Before), unit.Raw(c.After),
+						unit.Raw(c.P)})
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return print.CSV(w, rows)
+}
+
+const jsonVersion = 1
+
+// JSON prints a trend for programs; docs/formats/trend-json.md describes it.
+func JSON(w io.Writer, t Trend) error { return print.JSON(w, document{jsonVersion, t}) }
+
+// document is a trend with the version of its form.
+type document struct {
+	Version int `json:"version"`
+	Trend
+}

@@ -1,0 +1,16 @@
+package trend
+
+import (
+	"flag"
+	"testing"
+
+	"prony/internal/dev/schema"
+)
+
+var update = flag.Bool("update", false, "write the schema in docs/formats")
+
+func TestSchema(t *testing.T) {
+	schema.Publish(t, *update, schema.Document{Name: "trend",
+		Title: "A trend: prony trend --format json", Of: document{}, Version: jsonVersion,
+		Printed: true})
+}

@@ -1,0 +1,280 @@
+// Package trend finds where the history of many runs changes: for every scenario, target and metric
+// the values of the runs in the order of time, and the points where their level changes.
+//
+// Find makes a Trend of runs, which is pure; Text, Markdown, CSV and JSON print it. Runs that were
+// not measured in the same way (table.Method) are never in one series, because a change of method
+// would pass for one of the service.
+//
+// Non-goals: it reads no files, compares no two runs (that is package comparison), and has no
+// statistics of its own: levels are package table's, change points package stats'.
+package trend
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"prony/record/metric"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/analysis/table"
+)
+
+// Run is one run's head and records.
+type Run struct {
+	Head    result.Run
+	Records []*result.Record
+}
+
+// Options say what to look at.
+type Options struct {
+	Metrics []string // "p99" or "half/p99"; empty: the usual ones; "all": all
+	Targets []string // rows' names; empty: all
+	// Alpha is the probability that a history in which nothing changes shows any change, all series
+	// together; 0 means 0.05.
+	Alpha float64
+}
+
+// Least is how many runs a series needs before a change can be seen: three on each side.
+const Least = 6
+
+const defaultAlpha = 0.05
+
+// Trend is what the runs say together.
+type Trend struct {
+	Runs   int      `json:"runs"`
+	Alpha  float64  `json:"alpha"`
+	Series []Series `json:"series"`
+	Notes  []string `json:"notes"` // sentences on what was kept apart or left out
+}
+
+// Series is one metric of one target under one scenario and one method, oldest first.
+type Series struct {
+	Scenario string   `json:"scenario"`
+	Target   string   `json:"target"`
+	Method   string   `json:"method"` // fingerprint
+	Load     string   `json:"load"`
+	Model    string   `json:"model"`
+	Metric   string   `json:"metric"`
+	Unit     string   `json:"unit"`
+	Label    string   `json:"-"` // of the metric, for people
+	Points   []Point  `json:"points"`
+	Changes  []Change `json:"changes"`
+
+	method table.Method
+}
+
+// Point is a run's value: the centre of its trials.
+type Point struct {
+	Run    string    `json:"run"`
+	Commit string    `json:"commit"`
+	Time   time.Time `json:"time"` // UTC, whole seconds
+	N      int       `json:"n"`    // trials
+	Value  float64   `json:"value"`
+	Lo     float64   `json:"lo"` // NaN where there is no interval
+	Hi     float64   `json:"hi"`
+}
+
+// Change is a point from which on the level is another.
+type Change struct {
+	At     int     `json:"at"` // index of the first point of the new level; Run and Commit are its
+	Run    string  `json:"run"`
+	Commit string  `json:"commit"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	P      float64 `json:"p"`
+	Worse  bool    `json:"worse"`
+	Word   string  `json:"word"` // "slower"
+}
+
+// Ratio is the new level to the old one.
+func (c Change) Ratio() float64 { return c.After / c.Before }
+
+// Find makes series of runs, in whatever order they come.
+func Find(runs []Run, o Options) Trend {
+	var all [][]Series
+	for _, r := range byTime(runs) {
+		all = append(all, Of(r, table.Analyze(r.Records, table.Options{}), o))
+	}
+	return Join(all, o)
+}
+
+// Join is Find of runs whose series have been made by Of, the oldest run first: for who reads runs
+// one by one, since the records of many do not fit into memory together.
+func Join(runs [][]Series, o Options) Trend {
+	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
+	t := Trend{Runs: len(runs), Alpha: o.Alpha}
+	for _, run := range runs {
+		for _, one := range run {
+			s := t.series(one)
+			s.Points = append(s.Points, one.Points...)
+		}
+	}
+	slices.SortStableFunc(t.Series, func(a, b Series) int {
+		return cmp.Or(cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Target, b.Target))
+	})
+	long := 0
+	for _, s := range t.Series {
+		if len(s.Points) >= Least {
+			long++
+		}
+	}
+	for i := range t.Series {
+		t.Series[i].find(o.Alpha / float64(max(1, long)))
+	}
+	t.short(len(t.Series) - long)
+	t.apart()
+	return t
+}
+
+func byTime(runs []Run) []Run {
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b Run) int {
+		return cmp.Or(began(a).Compare(began(b)), cmp.Compare(a.Head.ID, b.Head.ID))
+	})
+	return sorted
+}
+
+// began is the start of a run's first trial; a run without one comes first.
+func began(r Run) (first time.Time) {
+	for i, rec := range r.Records {
+		if i == 0 || rec.Time.Before(first) {
+			first = rec.Time
+		}
+	}
+	return first
+}
+
+// Of makes series of one run, with a point each, from the study of its records. Rows of another
+// checkout are left out: they are that commit's and not the run's.
+func Of(r Run, study table.Study, o Options) (out []Series) {
+	for _, sc := range study.Scenarios {
+		for _, target := range sc.Targets {
+			if target.Info.Origin != "" || len(target.Used) == 0 ||
+				len(o.Targets) > 0 && !slices.Contains(o.Targets, target.Name) {
+				continue
+			}
+			method := table.MethodOf(target.Used, r.Head.Requests[sc.Name])
+			print := method.Fingerprint()
+			for _, m := range target.Metrics {
+				if m.Withheld == "" && table.Wanted(m, sc.Loads, o.Metrics) {
+					out = append(out, Series{
+						Scenario: sc.Name, Target: target.Name, Load: m.Load, Model: m.Model,
+						Metric: m.Name, Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label,
+						Method: print, method: method,
+						Points: []Point{pointOf(r, target.Used[0], m)},
+					})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func pointOf(r Run, first *result.Record, m table.Metric) Point {
+	s := m.Summary
+	return Point{
+		Run: r.Head.ID, Commit: first.Provenance.Commit,
+		Time:  began(r).UTC().Truncate(time.Second),
+		Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
+	}
+}
+
+// series finds the one that a run's goes on with, or begins it.
+func (t *Trend) series(one Series) *Series {
+	for i := range t.Series {
+		s := &t.Series[i]
+		if s.Scenario == one.Scenario && s.Target == one.Target && s.Load == one.Load &&
+			s.Metric == one.Metric && s.Method == one.Method {
+			return s
+		}
+	}
+	one.Points = nil
+	t.Series = append(t.Series, one)
+	return &t.Series[len(t.Series)-1]
+}
+
+// find marks where the level changes.
+func (s *Series) find(alpha float64) {
+	if len(s.Points) < Least {
+		return
+	}
+	meaning := metric.Named(s.Metric, s.Unit)
+	for _, c := range stats.Changes(s.values(), alpha) {
+		at := s.Points[c.At]
+		out := Change{At: c.At, Run: at.Run, Commit: at.Commit, Before: c.Before, After: c.After,
+			P: c.P, Word: meaning.Better}
+		if c.After > c.Before != meaning.Higher {
+			out.Worse, out.Word = true, meaning.Worse
+		}
+		s.Changes = append(s.Changes, out)
+	}
+}
+
+// Regressed tells whether a series' present level is worse than the one before, and began within
+// the latest runs (0: at any time). An older one has been seen, and lived with.
+func (s *Series) Regressed(latest int) bool {
+	if len(s.Changes) == 0 {
+		return false
+	}
+	last := s.Changes[len(s.Changes)-1]
+	return last.Worse && (latest == 0 || len(s.Points)-last.At <= latest)
+}
+
+// Regressions are the series that Regressed.
+func (t *Trend) Regressions(latest int) (out []*Series) {
+	for i := range t.Series {
+		if t.Series[i].Regressed(latest) {
+			out = append(out, &t.Series[i])
+		}
+	}
+	return out
+}
+
+// short says that some series are too short for a change to be seen: once, because in a young
+// history it is true of hundreds.
+func (t *Trend) short(n int) {
+	if n == 0 {
+		return
+	}
+	has := "have"
+	if n == 1 {
+		has = "has"
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d series %s fewer than the %d runs of one "+
+		"method from which on a change can be seen.", n, len(t.Series), has, Least))
+}
+
+// apart says which series of one target were not joined, and in what their methods differ.
+func (t *Trend) apart() {
+	for i := range t.Series {
+		a := &t.Series[i]
+		for j := i + 1; j < len(t.Series); j++ {
+			b := &t.Series[j]
+			if a.Scenario != b.Scenario || a.Target != b.Target || a.Method == b.Method {
+				continue
+			}
+			t.note(a, b)
+		}
+	}
+	if len(t.Series) == 0 && t.Runs > 0 {
+		t.Notes = append(t.Notes, "No run has a usable number of what was asked for.")
+	}
+}
+
+func (t *Trend) note(a, b *Series) {
+	binding, told := a.method.Differences(b.method)
+	what := "what only one of them recorded"
+	if len(binding) > 0 {
+		what = binding[0].String()
+	} else if len(told) > 0 {
+		what = told[0].String()
+	}
+	if n := len(binding); n > 1 {
+		what += fmt.Sprintf(" and %d more", n-1)
+	}
+	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
+		a.Target, a.Method, b.Method, what)
+	t.Notes = table.AddNew(t.Notes, note)
+}

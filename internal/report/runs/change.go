@@ -1,0 +1,126 @@
+package shelf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"prony/internal/base/files"
+	"prony/record"
+)
+
+// Bounds of labels.
+const (
+	maxLabels    = 4 << 10 // bytes of all of them, as prony run has it
+	maxLabelName = 64      // bytes of a name
+)
+
+// ErrUnderWay says that a run's lab is at work.
+var ErrUnderWay = errors.New("the run is under way")
+
+// ErrLabels says that labels cannot be kept.
+var ErrLabels = errors.New("labels")
+
+// CheckLabels says what is wrong with labels: each has a name without an equals sign, and all of
+// them are text of a few KiB.
+func CheckLabels(labels map[string]string) error {
+	size := 0
+	for name, value := range labels {
+		size += len(name) + len(value) + 8 // as JSON sets them
+		switch {
+		case name == "" || len(name) > maxLabelName || strings.Contains(name, "="):
+			return fmt.Errorf("%w: %.80q is no name: want 1 to %d bytes without =", ErrLabels,
+				name, maxLabelName)
+		case !printable(name) || !printable(value):
+			return fmt.Errorf("%w: %.80q: want a line of text", ErrLabels, name)
+		}
+	}
+	if size > maxLabels {
+		return fmt.Errorf("%w: %d bytes; want at most %d", ErrLabels, size, maxLabels)
+	}
+	return nil
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// Label puts labels on a run, in place of all that it had. They are kept beside its head, which
+// stays what the lab wrote.
+func (s *Shelf) Label(id string, labels map[string]string) error {
+	dir, err := s.Path(id)
+	if err != nil {
+		return err
+	}
+	if err := CheckLabels(labels); err != nil {
+		return err
+	}
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	b, err := json.MarshalIndent(labels, "", "  ")
+	if err != nil {
+		return fmt.Errorf("label run %s: %w", id, err)
+	}
+	return lay("label", dir, result.LabelsFile, append(b, '\n'))
+}
+
+// lay writes a file of a run's folder; a link in its place is not written through.
+func lay(verb, dir, name string, data []byte) error {
+	id, path := filepath.Base(dir), filepath.Join(dir, name)
+	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
+		return fmt.Errorf("%s run %s: its %s is no regular file; remove it", verb, id, name)
+	}
+	if err := file.Put(path, data); err != nil {
+		return fmt.Errorf("%s run %s: %w", verb, id, err)
+	}
+	return nil
+}
+
+// Reason notes why a run under way is to end, for its lab, which says so in all reports.
+func (s *Shelf) Reason(id, why string) error {
+	dir, err := s.Folder(id)
+	if err != nil {
+		return err
+	}
+	return lay("stop", dir, result.StopFile, []byte(why+"\n"))
+}
+
+// Remove takes a run away, with all that is in its folder. It is renamed first, so that it is there
+// as a whole or not at all; links in it are removed and not followed. One under way stays.
+func (s *Shelf) Remove(id string) error {
+	dir, err := s.Path(id)
+	if err != nil {
+		return err
+	}
+	lab, err := s.Lab(id)
+	if err != nil {
+		return err
+	}
+	if lab != nil {
+		return fmt.Errorf("remove run %s: %w in process %d; stop it first", id, ErrUnderWay,
+			lab.PID)
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return fmt.Errorf("remove run %s: %w", id, err)
+	}
+	defer func() { _ = root.Close() }() // nothing is written through it
+	const prefix = ".removed-"          // no identifier begins so
+	if err := root.RemoveAll(prefix + id); err != nil {
+		return fmt.Errorf("remove run %s: %w", id, err) // what was left of one of that name
+	}
+	if err := root.Rename(filepath.Base(dir), prefix+id); err != nil {
+		return fmt.Errorf("remove run %s: %w", id, err)
+	}
+	if err := root.RemoveAll(prefix + id); err != nil {
+		return fmt.Errorf("remove run %s: %w; what is left of it is in %s", id, err,
+			filepath.Join(s.dir, prefix+id))
+	}
+	return nil
+}

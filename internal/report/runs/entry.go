@@ -1,0 +1,211 @@
+package shelf
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/base/format"
+	"prony/record"
+	"prony/internal/analysis/table"
+)
+
+// States of a run.
+const (
+	Running = "running" // its lab is at work
+	Done    = "done"    // every trial of its plan has a record
+	Stopped = "stopped" // it ended before that
+)
+
+// Entry is what an index says of a run: enough to list, to filter and to draw its ranking.
+type Entry struct {
+	ID       string            `json:"id"` // the folder's name
+	Suite    string            `json:"suite"`
+	Question string            `json:"question"`
+	Time     time.Time         `json:"time"` // its start
+	Labels   map[string]string `json:"labels"`
+	Machine  Machine           `json:"machine"`
+	Blocks   int               `json:"blocks"` // with a record
+	Trials   Trials            `json:"trials"`
+	Numbers  table.Numbers     `json:"numbers"` // that its tables show, by their grade
+	Targets  []string          `json:"targets"` // rows of its tables, by name
+	Ranking  []Ranking         `json:"ranking"` // a scenario each
+	State    string            `json:"state"`
+	// Damaged counts lines of the records that were left out.
+	Damaged int `json:"damaged,omitempty"`
+	// Seconds is how long it has measured: from the first trial's start to the last one's end.
+	Seconds float64 `json:"seconds"`
+	// Ended is when its last trial did, those beside the comparison counted; zero: none has.
+	Ended time.Time `json:"ended,omitzero"`
+}
+
+// Machine is what a run was measured on.
+type Machine struct {
+	CPUModel string `json:"cpuModel"`
+	Cores    int    `json:"cores"`
+	Kernel   string `json:"kernel"`
+	// Key is equal for runs whose numbers the machine allows to be compared: same processor,
+	// cores, memory, governor, hypervisor or none, and a kernel of the same release. Empty: no
+	// record says.
+	Key string `json:"key"`
+}
+
+// Trials are how those of the comparison ended, and how many never did.
+type Trials struct {
+	Planned int `json:"planned"`
+	Valid   int `json:"valid"`
+	Suspect int `json:"suspect"`
+	Invalid int `json:"invalid"`
+	Failed  int `json:"failed"`
+	Missing int `json:"missing"`
+}
+
+// Ranking is how a scenario's targets compare by the metric that puts them into tiers.
+type Ranking struct {
+	Scenario string `json:"scenario"`
+	Load     string `json:"load"`
+	Metric   string `json:"metric"`
+	Unit     string `json:"unit"` // base: 1/s, ns, B or 1
+	Rows     []Row  `json:"rows"` // best first
+}
+
+// Row is a target's number with its interval, null where there is none.
+type Row struct {
+	Target string   `json:"target"`
+	Tier   int      `json:"tier"`
+	Center *float64 `json:"centre"`
+	Low    *float64 `json:"lo"`
+	High   *float64 `json:"hi"`
+	// Doubted says that what was found may have moved the number by more than its interval.
+	Doubted bool `json:"doubted,omitempty"`
+}
+
+// Entry is the run's. It says nothing of the state: that is not in the records.
+func (r *Run) Entry() Entry {
+	study := r.Study(r.Options())
+	e := Entry{ID: filepath.Base(r.Dir), Suite: r.Head.Suite, Question: r.Head.Question,
+		Time: r.began(), Labels: r.Head.Labels, Machine: r.machine(),
+		Numbers: study.Sheet().Numbers, Damaged: len(r.Bad), Ranking: []Ranking{},
+		Targets: []string{}}
+	if e.Labels == nil {
+		e.Labels = map[string]string{}
+	}
+	if len(study.Records) > 0 {
+		last := study.Records[len(study.Records)-1]
+		ended := last.Time.Add(time.Duration(last.DurationNs))
+		e.Seconds = max(0, ended.Sub(study.Records[0].Time).Seconds())
+	}
+	for _, rec := range r.Records {
+		if end := rec.Time.Add(time.Duration(rec.DurationNs)).UTC(); end.After(e.Ended) {
+			e.Ended = end
+		}
+	}
+	_, e.Blocks = study.Extent()
+	e.Trials = r.trials(study)
+	for _, sc := range study.Scenarios {
+		for _, t := range sc.Targets {
+			e.Targets = append(e.Targets, t.Name)
+		}
+		e.Ranking = append(e.Ranking, ranking(sc))
+	}
+	for _, p := range r.Missing { // a target whose trials are all to come
+		if p.Row != "" && p.Role == "" {
+			e.Targets = append(e.Targets, p.Row)
+		}
+	}
+	slices.Sort(e.Targets)
+	e.Targets = slices.Compact(e.Targets)
+	return e
+}
+
+func (r *Run) trials(study table.Study) (t Trials) {
+	for _, rec := range study.Records {
+		switch table.Grade(rec) {
+		case table.FailedGrade:
+			t.Failed++
+		case result.Invalid:
+			t.Invalid++
+		case result.Suspect:
+			t.Suspect++
+		default:
+			t.Valid++
+		}
+	}
+	for _, p := range r.Missing {
+		if p.Role == "" {
+			t.Missing++
+		}
+	}
+	t.Planned = len(study.Records) + t.Missing
+	return t
+}
+
+func ranking(sc *table.Scenario) Ranking {
+	out := Ranking{Scenario: sc.Name, Load: sc.Ranking.Load, Metric: sc.Ranking.Metric,
+		Rows: []Row{}}
+	for _, t := range sc.Targets {
+		row := Row{Target: t.Name, Tier: t.Tier}
+		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
+			out.Unit = m.Unit
+			if m.Withheld == "" {
+				s := m.Summary
+				row.Center, row.Low = print.Finite(s.Center), print.Finite(s.Lo)
+				row.High, row.Doubted = print.Finite(s.Hi), m.Doubt != nil
+			}
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// began is when the run did: by its id, which is the time of its start unless somebody chose
+// another one; else by its first record.
+func (r *Run) began() (t time.Time) {
+	const stamp = "2006-01-02T15-04-05Z"
+	if t, err := time.Parse(stamp, r.Head.ID[:min(len(stamp), len(r.Head.ID))]); err == nil {
+		return t.UTC()
+	}
+	for _, rec := range r.Records {
+		if t.IsZero() || rec.Time.Before(t) {
+			t = rec.Time.UTC()
+		}
+	}
+	return t
+}
+
+// machine reads what the run was measured on. Records of two machines, as a run that was gone on
+// with elsewhere has them, make a machine of its own, which is no other run's.
+func (r *Run) machine() (m Machine) {
+	var all []string
+	for _, rec := range r.Records {
+		p := rec.Provenance
+		if m.CPUModel == "" {
+			m.CPUModel, m.Cores, m.Kernel = p.CPUModel, p.Cores, p.Kernel
+		}
+		all = append(all, fmt.Sprintf("%q %q %q %d %d %q %v %q", p.OS, p.Arch, p.CPUModel, p.Cores,
+			(p.MemoryBytes+1<<29)>>30, p.Governor, p.Hypervisor, release(p.Kernel)))
+	}
+	if len(all) == 0 {
+		return m
+	}
+	slices.Sort(all)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(all), "\n")))
+	m.Key = hex.EncodeToString(sum[:])[:12]
+	return m
+}
+
+// release cuts a kernel's version after its second number, as table.MethodOf does.
+func release(kernel string) string {
+	parts := strings.SplitN(kernel, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// newest orders entries: the latest first, and those of a second by their names.
+func newest(a, b Entry) int {
+	return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID))
+}

@@ -1,0 +1,31 @@
+package shelf
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"prony/record"
+)
+
+// Whatever somebody has written into a run's folder, it is read, and what is kept is what was good.
+func FuzzProgress(f *testing.F) {
+	f.Add(`{"kind":"begin","pid":1,"born":"2"}`, `{"a":"b"}`)
+	f.Add(`{"kind":"end","outcome":"done"}`+"\n"+`{"kind":"begin","pid":-1}`, "{}")
+	f.Add(strings.Repeat("x", 3*maxTail)+"\n{", `{"`+strings.Repeat("x", 99)+`":""}`)
+	f.Fuzz(func(t *testing.T, lines, labels string) {
+		dir := t.TempDir()
+		put(t, lines, dir, result.ProgressFile)
+		put(t, labels, dir, "labels.json")
+		if p := readProgress(dir); p.stamp.Size != int64(len(lines)) {
+			t.Errorf("of %d bytes, %d were seen", len(lines), p.stamp.Size)
+		}
+		got, err := readLabels(dir)
+		if err != nil {
+			return
+		}
+		if b, err := json.Marshal(got); err != nil || CheckLabels(got) != nil {
+			t.Errorf("labels %s were read: %v", b, err)
+		}
+	})
+}

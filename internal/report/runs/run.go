@@ -1,0 +1,152 @@
+package shelf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/base/files"
+	"prony/record"
+	"prony/internal/base/cmdlog"
+	"prony/internal/analysis/table"
+	"prony/internal/base/units"
+)
+
+// Run is a run's folder as it is read: head, records, and what of them was left out.
+type Run struct {
+	Dir     string
+	Head    result.Run // with the labels that hold now
+	Records []*result.Record
+	Bad     []*result.BadRecord
+	// Missing are the trials of the plan that have no record and were to have one.
+	Missing []result.Planned
+}
+
+// Read reads a run's folder. Lines that are no records come back in Bad; the error is for a folder
+// that cannot be read at all.
+func Read(dir string) (*Run, error) {
+	head, records, bad, err := result.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := readLabels(dir); err == nil && now != nil {
+		head.Labels = now
+	}
+	r := &Run{Dir: dir, Head: head, Records: records, Bad: bad, Missing: head.Missing(records)}
+	if s, err := result.ReadSchedule(dir); err != nil || s != nil {
+		// Which blocks follow the first one was decided while it ran.
+		r.Missing = slices.DeleteFunc(r.Missing, func(p result.Planned) bool {
+			return p.Block > 1
+		})
+	}
+	return r, nil
+}
+
+// Options are what a report of the run says beside its numbers.
+func (r *Run) Options() table.Options {
+	head := r.Head
+	o := table.Options{Baseline: head.Baseline, Columns: head.Columns,
+		Reproduce: Reproduce(head), Missing: r.Missing, Skipped: head.Skipped}
+	for _, again := range head.Resumed {
+		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
+			"what is compared within the block that was ended there is further apart in time.",
+			again.Time.UTC().Format("2006-01-02 15:04 UTC"), unit.Plural(again.Trials, "trial")))
+	}
+	for _, b := range r.Bad {
+		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
+	}
+	o.Notes = append(o.Notes, head.Notes...)
+	if len(head.Labels) > 0 {
+		var pairs []string
+		for _, name := range slices.Sorted(maps.Keys(head.Labels)) {
+			pairs = append(pairs, name+"="+head.Labels[name])
+		}
+		o.Notes = append(o.Notes, "Labels: "+strings.Join(pairs, ", ")+".")
+	}
+	return o
+}
+
+// Study groups and summarises the run's records.
+func (r *Run) Study(o table.Options) table.Study {
+	return table.Analyze(r.Records, o)
+}
+
+// Endpoints are what each scenario sends, in a line.
+func (r *Run) Endpoints() map[string]string {
+	out := map[string]string{}
+	for scene, requests := range r.Head.Requests {
+		out[scene] = strings.Join(requests, ", ")
+	}
+	return out
+}
+
+// Samples reads what the probe saw, for the page's plots. What is missing is not plotted.
+func (r *Run) Samples() (out []result.Samples) {
+	files, err := filepath.Glob(filepath.Join(escape(r.Dir), "series", "*.json"))
+	if err != nil {
+		return nil
+	}
+	for _, name := range files {
+		data, err := file.Read(name, file.Page)
+		var s result.Samples
+		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// escape keeps what a folder is called from being read as a pattern.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}
+
+// Reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt
+// out.
+func Reproduce(head result.Run) string {
+	if head.File == "" { // all of it is on the command line
+		return shell.Join(head.Command)
+	}
+	args := []string{"prony", "run", head.File}
+	skip := false
+	for _, a := range head.Command[min(2, len(head.Command)):] {
+		name, _, joined := strings.Cut(a, "=")
+		switch {
+		case skip:
+			skip = false
+		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root" ||
+			name == "--for":
+			skip = !joined
+		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
+			args = append(args, a)
+		}
+	}
+	length := fmt.Sprintf("--blocks %d", head.Blocks)
+	if head.ForNs > 0 {
+		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
+	}
+	return fmt.Sprintf("%s --seed %d %s", shell.Join(shell.Hushed(args)), head.Seed, length)
+}
+
+// readLabels reads the labels that were put on a run after it had begun; nil: none were.
+func readLabels(dir string) (map[string]string, error) {
+	b, err := file.Text(filepath.Join(dir, result.LabelsFile), maxLabels)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{}
+	if err := json.Unmarshal(b, &labels); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, result.LabelsFile), err)
+	}
+	return labels, CheckLabels(labels)
+}

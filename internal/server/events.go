@@ -1,0 +1,199 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/record"
+	"prony/internal/report/runs"
+)
+
+// Bounds of those who watch runs. Nothing is queued for them: each reads the file at a pace of its
+// own, and who takes nothing is left.
+const (
+	maxWatchers = 16
+	lookEvery   = 250 * time.Millisecond // for new events
+	beatEvery   = 15 * time.Second       // a line that says that it is still there
+	takeBound   = 10 * time.Second       // for a watcher to take what was sent
+	maxPiece    = 4 << 20                // of the file that is read at once, bytes
+)
+
+// gone is the last event of a run whose lab ended without a word.
+const gone = "gone"
+
+// events are those of a run as they come (server-sent events, WHATWG HTML 9.2), from its beginning,
+// or from behind the one that a watcher has seen last: an event's id is where its line ends in the
+// file. A run that is over, and seen to its end, has nothing more to say (204), which ends a
+// browser's asking.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	dir, err := s.Runs.Folder(id)
+	if err != nil {
+		return err
+	}
+	select {
+	case s.watchers <- struct{}{}:
+		defer func() { <-s.watchers }()
+	default:
+		w.Header().Set("Retry-After", "5")
+		return refuse(http.StatusServiceUnavailable, "%d watch runs already; close one of their "+
+			"pages", maxWatchers)
+	}
+	t := &watcher{Server: s, w: w, id: id, dir: dir, out: http.NewResponseController(w)}
+	t.at, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // anything else: from 0 on
+	if t.at > 0 && t.over() {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	return ignore(t.watch(r))
+}
+
+// watcher is one who watches a run.
+type watcher struct {
+	*Server
+	w   http.ResponseWriter
+	out *http.ResponseController
+	id  string
+	dir string
+	at  int64 // how far of the file was sent, in bytes
+	end bool  // the last event sent was the end
+}
+
+// over says whether all has been said and nobody is at work.
+func (t *watcher) over() bool {
+	f, err := shelf.OpenIn(t.dir, result.ProgressFile)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	return err == nil && info.Size() == t.at && !t.atWork()
+}
+
+// atWork says whether the run's lab is.
+func (t *watcher) atWork() bool {
+	lab, err := t.underWay(t.id)
+	return err == nil && lab != nil
+}
+
+// watch sends what comes until the run or the watcher is gone.
+func (t *watcher) watch(r *http.Request) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	quiet := time.Duration(0)
+	if err := t.send(": prony\n\n"); err != nil {
+		return err
+	}
+	for {
+		n, err := t.piece()
+		if err != nil {
+			return err
+		}
+		switch {
+		case n > 0:
+			quiet = 0
+			continue
+		case t.end && !t.atWork():
+			return nil
+		case quiet > 0 && quiet%(2*time.Second) == 0 && !t.atWork():
+			if n, err := t.piece(); n > 0 || err != nil {
+				continue // it had just said its last words
+			}
+			return t.send("event: " + gone + "\ndata: {\"kind\":\"" + gone + "\"}\n\n")
+		}
+		select {
+		case <-r.Context().Done():
+			return r.Context().Err()
+		case <-t.closed:
+			return nil
+		case <-look.C:
+		}
+		if quiet += lookEvery; quiet%beatEvery == 0 {
+			if err := t.send(": still here\n\n"); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// piece sends the whole lines that follow, and how many bytes of the file they were. Of ticks that
+// have gathered only the last is sent.
+func (t *watcher) piece() (int, error) {
+	f, err := shelf.OpenIn(t.dir, result.ProgressFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // the lab has just begun
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if !boundary(f, t.at) {
+		t.at = 0
+	}
+	info, err := f.Stat()
+	if err != nil || info.Size() <= t.at {
+		return 0, err
+	}
+	b := make([]byte, min(info.Size()-t.at, maxPiece))
+	n, err := f.ReadAt(b, t.at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	whole := bytes.LastIndexByte(b[:n], '\n') + 1
+	if whole == 0 && n == maxPiece {
+		return 0, fmt.Errorf("read %s: a line of more than %d KiB", f.Name(), maxPiece>>10)
+	}
+	tick := bytes.LastIndex(b[:whole], []byte(`"kind":"tick"`))
+	at := 0
+	var out bytes.Buffer
+	for line := range bytes.Lines(b[:whole]) {
+		last := at <= tick && tick < at+len(line)
+		at += len(line)
+		t.at += int64(len(line))
+		var e result.Progress
+		if json.Unmarshal(line, &e) != nil || e.Kind == "" || e.Kind == result.Pulses && !last {
+			continue
+		}
+		t.end = e.Kind == result.Ends
+		name, _ := json.Marshal(e.Kind) // a string: it holds no line end then
+		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.at, bytes.Trim(name, `"`),
+			bytes.TrimSpace(line))
+	}
+	if out.Len() == 0 {
+		return whole, nil
+	}
+	return whole, t.send(out.String())
+}
+
+// boundary says whether a line begins there.
+func boundary(f *os.File, at int64) bool {
+	if at <= 0 {
+		return at == 0
+	}
+	last := make([]byte, 1)
+	n, _ := f.ReadAt(last, at-1) // beyond the end there is nothing
+	return n == 1 && last[0] == '\n'
+}
+
+// send sends at once, to a watcher that takes it soon.
+func (t *watcher) send(text string) error {
+	if err := t.out.SetWriteDeadline(clock.Wall().Add(takeBound)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(t.w, text); err != nil {
+		return err
+	}
+	return t.out.Flush()
+}

@@ -1,0 +1,214 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/report/runs"
+)
+
+// Form is a run that somebody wishes for. What is empty is the suite's.
+type Form struct {
+	Suite     string            `json:"suite,omitempty"`
+	Targets   []string          `json:"targets,omitempty"`
+	Scenarios []string          `json:"scenarios,omitempty"`
+	Loads     []string          `json:"loads,omitempty"`
+	Blocks    int               `json:"blocks,omitempty"`
+	For       string            `json:"for,omitempty"` // instead of blocks, as 5m
+	Seed      *uint64           `json:"seed,omitempty"`
+	Measure   string            `json:"measure,omitempty"` // as 10s
+	Limits    Limits            `json:"limits,omitzero"`
+	Launcher  []string          `json:"launcher,omitempty"`
+	Agent     string            `json:"agent,omitempty"` // NAME/LEVEL
+	Telemetry bool              `json:"telemetry,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+// Limits are those of a target.
+type Limits struct {
+	CPUs   float64 `json:"cpus,omitempty"`
+	Memory string  `json:"memory,omitempty"` // as 512MiB
+}
+
+// Plan is what would be run.
+type Plan struct {
+	Trials   []Planned `json:"trials"`
+	LeastS   float64   `json:"leastS"` // how long it takes, without builds
+	MostS    float64   `json:"mostS"`
+	YAML     string    `json:"yaml"`     // of the suite as the form has it
+	Command  []string  `json:"command"`  // that does the same
+	Problems []string  `json:"problems"` // why it cannot be run
+	Notes    []string  `json:"notes"`    // what else is to be said
+}
+
+// Planned is a trial to come.
+type Planned struct {
+	Trial    string `json:"trial"`
+	Target   string `json:"target"`
+	Scenario string `json:"scenario"`
+	Block    int    `json:"block"`
+	Role     string `json:"role,omitempty"`
+}
+
+// words are what a form may hold where the verb reads the rest: no space and nothing that a list of
+// a flag, a shell or a path would take for more than a name.
+var words = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+/@-]{0,127}$`)
+
+// args is the form as the line of a verb, behind "prony". Each value is in the word of its flag, so
+// that none can be taken for another flag; what names something names what there is.
+func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Sprintf(format, args...))
+	}
+	args = []string{"run"}
+	at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite })
+	if at < 0 {
+		wrong("suite: there is none called %.80q", f.Suite)
+		return args, problems
+	}
+	s := suites[at]
+	if s.Problem != "" {
+		wrong("suite: %s", s.Problem)
+	}
+	if s.Argument != "" {
+		args = append(args, s.Argument)
+	}
+	list := func(flag string, of []string, known func(string) bool) {
+		for _, word := range of {
+			if !known(word) {
+				wrong("%s: there is no %.80q", flag, word)
+			}
+		}
+		if len(of) > 0 {
+			args = append(args, "--"+flag+"="+row(of...))
+		}
+	}
+	list("targets", f.Targets, func(name string) bool {
+		return slices.ContainsFunc(targets, func(t Target) bool {
+			return t.Name == name || t.Service == name
+		})
+	})
+	exact := func(names []string) func(string) bool { // what the verb takes for a pattern is none
+		return func(name string) bool {
+			return slices.Contains(names, name) && !strings.ContainsAny(name, `*?[\`)
+		}
+	}
+	list("scenarios", f.Scenarios, exact(s.Scenarios))
+	list("loads", f.Loads, exact(s.Loads))
+	list("launcher", f.Launcher, func(name string) bool { return words.MatchString(name) })
+	return f.amounts(args, wrong), problems
+}
+
+// row is a line of CSV, which is how lists of flags are read.
+func row(fields ...string) string {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(fields) // into memory
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// amounts adds how much is run, and what rides along.
+func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
+	add := func(flag, value string) { args = append(args, "--"+flag+"="+value) }
+	switch {
+	case f.Blocks < 0 || f.Blocks > 0 && f.For != "":
+		wrong("blocks: want 1 or more, or a time instead")
+	case f.Blocks > 0:
+		add("blocks", strconv.Itoa(f.Blocks))
+	}
+	for _, d := range []struct{ flag, value string }{{"for", f.For}, {"measure", f.Measure}} {
+		if d.value == "" {
+			continue
+		}
+		if v, err := time.ParseDuration(d.value); err != nil || v <= 0 {
+			wrong("%s: %.40q is no time: want one such as 10s or 5m", d.flag, d.value)
+		}
+		add(d.flag, d.value)
+	}
+	if f.Seed != nil {
+		add("seed", strconv.FormatUint(*f.Seed, 10))
+	}
+	if f.Limits.CPUs != 0 {
+		add("cpus", strconv.FormatFloat(f.Limits.CPUs, 'g', -1, 64))
+	}
+	for _, w := range []struct{ flag, value string }{{"memory", f.Limits.Memory},
+		{"agent", f.Agent}} {
+		if w.value != "" && !words.MatchString(w.value) {
+			wrong("%s: %.80q is not one", w.flag, w.value)
+		} else if w.value != "" {
+			add(w.flag, w.value)
+		}
+	}
+	if f.Telemetry {
+		args = append(args, "--telemetry")
+	}
+	if err := shelf.CheckLabels(f.Labels); err != nil {
+		wrong("%v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {
+		if pair := name + "=" + f.Labels[name]; strings.Contains(pair, `"`) {
+			wrong("labels: %.80q: want no quotes", name)
+		} else {
+			add("label", row(pair))
+		}
+	}
+	return args
+}
+
+// plan says what a form would run.
+func (*Server) plan(r *http.Request, lab Lab) (any, error) {
+	_, p, err := planned(r, lab)
+	return p, err
+}
+
+// planned reads a form, and plans it where nothing is wrong with it; args are its line then.
+func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
+	var f Form
+	if err := readForm(r, &f); err != nil {
+		return nil, p, err
+	}
+	suites, err := lab.Suites()
+	if err != nil {
+		return nil, p, err
+	}
+	targets, err := lab.Catalog(r.Context())
+	if err != nil {
+		return nil, p, err
+	}
+	args, problems := f.args(suites, targets)
+	if len(problems) == 0 {
+		if p, err = lab.Plan(r.Context(), args); err != nil {
+			problems = []string{err.Error()}
+		}
+	}
+	if at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite }); at >= 0 {
+		p.YAML = suites[at].YAML
+		if len(problems) == 0 {
+			if p.YAML, err = suites[at].as(f); err != nil {
+				p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
+			}
+		}
+	}
+	p.Trials, p.Notes, p.Problems = orNone(p.Trials), orNone(p.Notes), orNone(problems)
+	p.Command = append([]string{"prony"}, args...)
+	return args, p, nil
+}
+
+// usualSuite is what a form without one means.
+const usualSuite = "canonical"
+
+func readForm(r *http.Request, f *Form) error {
+	err := read(r, f)
+	f.Suite = cmp.Or(f.Suite, usualSuite)
+	return err
+}

@@ -1,0 +1,311 @@
+package serve
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"prony/internal/report"
+	"prony/record"
+	"prony/internal/report/runs"
+)
+
+// Bounds of a page of the index.
+const (
+	usualPage = 50
+	maxPage   = 1000
+)
+
+// runs is a page of the index, the newest first. The cursor names the last entry of the page before
+// this one, so that runs which come or go meanwhile neither repeat one nor leave one out.
+func (s *Server) runs(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	if err := only(q, "suite", "target", "verdict", "label", "from", "to", "limit",
+		"cursor"); err != nil {
+		return nil, err
+	}
+	f, limit, err := filterOf(q)
+	if err != nil {
+		return nil, err
+	}
+	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
+	}
+	x, err := s.Runs.List(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Runs  []shelf.Entry   `json:"runs"`
+		Next  string          `json:"next"`
+		Total int             `json:"total"`
+		Left  []shelf.LeftOut `json:"left"`
+	}{Runs: []shelf.Entry{}, Left: x.Left}
+	for _, e := range x.Entries {
+		if !f.Wants(e) {
+			continue
+		}
+		out.Total++
+		switch place := placeOf(e); {
+		case len(after) > 0 && place >= string(after):
+		case len(out.Runs) < limit:
+			out.Runs = append(out.Runs, e)
+		case out.Next == "":
+			last := placeOf(out.Runs[len(out.Runs)-1])
+			out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
+		}
+	}
+	return out, nil
+}
+
+// placeOf is a text that is ordered as the index is, backwards.
+func placeOf(e shelf.Entry) string {
+	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
+}
+
+// only refuses parameters that nobody knows: one that is mistyped would silently ask for all.
+func only(q url.Values, names ...string) error {
+	for name, values := range q {
+		if !slices.Contains(names, name) {
+			return refuse(http.StatusBadRequest, "there is no parameter %.80q; there are %s", name,
+				strings.Join(names, ", "))
+		}
+		if len(values) > 1 {
+			return refuse(http.StatusBadRequest, "parameter %s is given %d times; want once", name,
+				len(values))
+		}
+	}
+	return nil
+}
+
+func filterOf(q url.Values) (f shelf.Filter, limit int, err error) {
+	f = shelf.Filter{Suite: q.Get("suite"), Target: q.Get("target"), Label: q.Get("label"),
+		Verdict: strings.ToLower(q.Get("verdict"))}
+	if f.Verdict != "" && !slices.Contains(shelf.Verdicts, f.Verdict) {
+		return f, 0, refuse(http.StatusBadRequest, "verdict %.80q: there are %s", f.Verdict,
+			strings.Join(shelf.Verdicts, ", "))
+	}
+	if f.From, err = moment(q.Get("from"), 0); err != nil {
+		return f, 0, err
+	}
+	if f.To, err = moment(q.Get("to"), 24*time.Hour-1); err != nil {
+		return f, 0, err
+	}
+	limit = usualPage
+	if text := q.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
+			return f, 0, refuse(http.StatusBadRequest, "limit %.80q: want 1 to %d", text, maxPage)
+		}
+	}
+	return f, limit, nil
+}
+
+// moment reads a date, or a date and time; of a date alone, the moment that is so far into it.
+func moment(text string, into time.Duration) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		return t.Add(into), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, refuse(http.StatusBadRequest, "%.80q is no date: want 2026-11-21, or "+
+			"2026-11-21T03:40:11Z", text)
+	}
+	return t, nil
+}
+
+func (s *Server) run(r *http.Request) (any, error) { return s.Runs.Entry(r.PathValue("id")) }
+
+func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	return s.present(w, r, "application/json", "report", []string{id}, func(w io.Writer) error {
+		run, err := s.Runs.Read(id)
+		if err != nil {
+			return err
+		}
+		return report.JSON(w, run.Study(run.Options()),
+			report.JSONOptions{Endpoints: run.Endpoints()})
+	})
+}
+
+// page is the report's page, made of the records that there are by now.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	return s.present(w, r, "text/html; charset=utf-8", "page", []string{id},
+		func(w io.Writer) error {
+			run, err := s.Runs.Read(id)
+			if err != nil {
+				return err
+			}
+			study := run.Study(run.Options())
+			return report.HTML(w, study, report.OfRun(run, study))
+		})
+}
+
+// labLog is what the lab said, from the run's progress.
+func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.Runs.Folder(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	lines, err := said(dir)
+	if err != nil {
+		return err
+	}
+	asText(w)
+	_, err = io.WriteString(w, lines)
+	return ignore(err)
+}
+
+// said is what the lab of a run has said so far, a line each; nothing where it keeps no progress.
+func said(dir string) (string, error) {
+	f, err := shelf.OpenIn(dir, result.ProgressFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	var b strings.Builder
+	_, err = result.ReadLines(result.ProgressFile, f, func(line []byte) error {
+		var e result.Progress
+		if json.Unmarshal(line, &e) != nil {
+			return nil // the last line is being written
+		}
+		switch e.Kind {
+		case result.Says, result.TrialEnds, result.Ends:
+			b.WriteString(e.Text + "\n")
+		}
+		return nil
+	})
+	return b.String(), err
+}
+
+// serviceLog is what a service wrote during a trial. A browser may ask for its end alone (RFC 9110,
+// 14.2), which is how a log is followed.
+func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.Runs.Path(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("trial")
+	if !shelf.Identifier(name) {
+		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
+	}
+	f, err := shelf.OpenIn(dir, filepath.Join("logs", name+".log"))
+	if err != nil {
+		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	asText(w)
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
+// asText has what a service wrote shown as text, whatever it looks like.
+func asText(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+}
+
+// label puts labels on a run, in place of those that it had.
+func (s *Server) label(r *http.Request) (any, error) {
+	labels := map[string]string{}
+	if err := read(r, &labels); err != nil {
+		return nil, err
+	}
+	if err := s.Runs.Label(r.PathValue("id"), labels); err != nil {
+		return nil, err
+	}
+	return s.run(r)
+}
+
+// remove takes a run away.
+func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Runs.Remove(r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// maxReason bounds why a run was stopped, in bytes.
+const maxReason = 500
+
+// stop ends a run as Ctrl-C does: the trial under way is given up, what has a record stays, and
+// prony run --resume goes on with it.
+func (s *Server) stop(r *http.Request) (any, error) {
+	var asked struct {
+		Reason string `json:"reason"`
+	}
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	for _, c := range asked.Reason {
+		if unicode.IsControl(c) {
+			return nil, refuse(http.StatusBadRequest, "reason: want a line of text")
+		}
+	}
+	if len(asked.Reason) > maxReason {
+		return nil, refuse(http.StatusBadRequest, "reason: want at most %d bytes", maxReason)
+	}
+	id := r.PathValue("id")
+	lab, err := s.underWay(id)
+	if err != nil {
+		return nil, err
+	}
+	// The kernel's handle on the process comes first: the number alone may be another's by now.
+	process, err := os.FindProcess(lab.PID)
+	if err != nil {
+		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
+	}
+	defer func() { _ = process.Release() }() // nothing to be done about it
+	if _, err := s.underWay(id); err != nil {
+		return nil, err
+	}
+	if s.Ours != nil && !s.Ours(lab.PID) {
+		return nil, refuse(http.StatusConflict, "run %s names process %d, which is no prony: end "+
+			"the run where it was begun", id, lab.PID)
+	}
+	if asked.Reason != "" {
+		if err := s.Runs.Reason(id, asked.Reason); err != nil {
+			return nil, err
+		}
+	}
+	if err := process.Signal(os.Interrupt); err != nil {
+		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
+	}
+	return map[string]string{"id": id}, nil
+}
+
+// underWay is the lab that is at work on a run.
+func (s *Server) underWay(id string) (*shelf.Lab, error) {
+	lab, err := s.Runs.Lab(id)
+	if err != nil {
+		return nil, err
+	}
+	if lab == nil {
+		return nil, refuse(http.StatusConflict, "run %s is not under way", id)
+	}
+	return lab, nil
+}

@@ -1,0 +1,224 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"prony/internal/report"
+	"prony/record"
+	"prony/internal/report/runs"
+)
+
+// Each part of the API is described, nothing else is, and what is answered is as described.
+func TestDescription(t *testing.T) {
+	s := newSite(t, Options{Lab: desk{}})
+	doc, err := openapi3.NewLoader().LoadFromData(Description)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described, routed, operations []string
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			described = append(described, method+" /api/v1"+path)
+			operations = append(operations, op.OperationID)
+		}
+	}
+	for pattern := range s.routes() {
+		routed = append(routed, pattern)
+	}
+	slices.Sort(described)
+	slices.Sort(routed)
+	if !slices.Equal(described, routed) {
+		t.Errorf("described are\n%q, and there are\n%q", described, routed)
+	}
+	for _, path := range []string{"/openapi.yaml", "/runs", "/runs/" + monday,
+		"/runs/" + monday + "/report", "/runs/" + monday + "/page", "/runs/" + monday + "/log",
+		"/runs/" + monday + "/logs/b1-05-go-nethttp",
+		"/compare?a=" + monday + "&limit=5%25",
+		"/trend", "/suites", "/suites/canonical", "/catalog", "/host",
+		"/service", "/service/log"} {
+		if answer, text := s.ask(t, http.MethodGet, path, ""); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %.300s", path, answer.StatusCode, text)
+		}
+	}
+	s.change(t)
+	for _, op := range operations {
+		if !s.told[op] {
+			t.Errorf("no test has seen %s answer", op)
+		}
+	}
+}
+
+// The index comes in pages, in whole and each run once, and by what is asked for.
+func TestRuns(t *testing.T) {
+	s := newSite(t, Options{})
+	for _, id := range []string{"2026-11-24T01-00-00Z", "2026-11-25T01-00-00Z", "named"} {
+		from := os.DirFS(filepath.Join(s.dir, monday))
+		if err := os.CopyFS(filepath.Join(s.dir, id), from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := func(query string) (ids []string, next string, total int) {
+		t.Helper()
+		answer, text := s.ask(t, http.MethodGet, "/runs?"+query, "")
+		var x struct {
+			Runs  []shelf.Entry
+			Next  string
+			Total int
+		}
+		if err := json.Unmarshal([]byte(text), &x); err != nil || answer.StatusCode != 200 {
+			t.Fatalf("%s: %d %v %s", query, answer.StatusCode, err, text)
+		}
+		for _, e := range x.Runs {
+			ids = append(ids, e.ID)
+		}
+		return ids, x.Next, x.Total
+	}
+	all, next, total := ids("")
+	if len(all) != 4 || next != "" || total != 4 {
+		t.Fatalf("all are %q, then %q, of %d", all, next, total)
+	}
+	var paged []string
+	cursor := ""
+	for range 4 {
+		page, next, _ := ids("limit=1&cursor=" + cursor)
+		paged = append(paged, page...)
+		cursor = next
+	}
+	if !slices.Equal(paged, all) || cursor != "" {
+		t.Errorf("in pages they are %q, then %q", paged, cursor)
+	}
+	for query, want := range map[string]int{"suite=small": 4, "suite=other": 0,
+		"verdict=invalid": 4,
+		"verdict=failed":  0, "target=go-nethttp": 4, "label=branch%3Dmain": 4, "label=x": 0,
+		"from=2026-11-24": 0, "to=2026-11-23": 4} {
+		if _, _, total := ids(query); total != want {
+			t.Errorf("%s: %d runs, want %d", query, total, want)
+		}
+	}
+	for _, query := range []string{"suit=x", "limit=0", "limit=1001", "limit=x", "from=monday",
+		"verdict=bad", "cursor=!", "suite=a&suite=b"} {
+		if answer, text := s.ask(t, http.MethodGet, "/runs?"+query, ""); answer.StatusCode != 400 {
+			t.Errorf("%s: %d %s", query, answer.StatusCode, text)
+		}
+	}
+}
+
+// What is served is what the verbs print, and what has not changed is not sent again.
+func TestReport(t *testing.T) {
+	s := newSite(t, Options{})
+	r, err := shelf.Read(filepath.Join(s.dir, monday))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	err = report.JSON(&want, r.Study(r.Options()), report.JSONOptions{Endpoints: r.Endpoints()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "/runs/" + monday + "/report"
+	answer, text := s.ask(t, http.MethodGet, path, "")
+	if text != want.String() {
+		t.Errorf("the report is\n%.300s, want\n%.300s", text, &want)
+	}
+	tag := answer.Header.Get("Etag")
+	if again, _ := s.ask(t, http.MethodGet, path, "", "If-None-Match", tag); again.StatusCode !=
+		http.StatusNotModified {
+		t.Errorf("nothing has changed, and the answer is %d", again.StatusCode)
+	}
+	// A trial ends: the last record goes away, which is as good.
+	name := filepath.Join(s.dir, monday, "trials.ndjson")
+	records, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(records, []byte("\n"))
+	put(t, string(bytes.Join(lines[:3], nil)), name)
+	again, text := s.ask(t, http.MethodGet, path, "", "If-None-Match", tag)
+	if again.StatusCode != 200 || text == want.String() || again.Header.Get("Etag") == tag {
+		t.Errorf("after a change: %d, the same: %v", again.StatusCode, text == want.String())
+	}
+	page, text := s.ask(t, http.MethodGet, "/runs/"+monday+"/page", "")
+	policy := page.Header.Get("Content-Security-Policy")
+	if !strings.HasPrefix(policy, "sandbox allow-scripts") ||
+		strings.Contains(policy, "allow-same-origin") ||
+		!strings.HasPrefix(text, "<!doctype html>") {
+		t.Errorf("the page has policy %q: %.80s", policy, text)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	s := newSite(t, Options{})
+	put(t, `{"seq":1,"kind":"begin","pid":1}`+"\n"+`{"seq":2,"kind":"say","text":"builds"}`+"\n"+
+		`{"seq":3,"kind":"tick","p50Ns":1}`+"\n"+`{"seq":4,"kind":"end","text":"is done"}`+"\n"+
+		`{"seq":5,"ki`, s.dir, monday, result.ProgressFile)
+	if _, text := s.ask(t, http.MethodGet, "/runs/"+monday+"/log", ""); text !=
+		"builds\nis done\n" {
+		t.Errorf("the lab said %q", text)
+	}
+	const log = "/runs/" + monday + "/logs/b1-05-go-nethttp"
+	answer, text := s.ask(t, http.MethodGet, log, "")
+	if text != "<!doctype html>\n<b>text</b>\n" ||
+		answer.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		answer.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the log is %q as %q", text, answer.Header)
+	}
+	answer, text = s.ask(t, http.MethodGet, log, "", "Range", "bytes=-5")
+	if text != "</b>\n" || answer.StatusCode != http.StatusPartialContent {
+		t.Errorf("its end is %q", text)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	put(t, "secret", secret)
+	if err := os.Symlink(secret, filepath.Join(s.dir, monday, "logs", "linked.log")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"linked", "none", "..%2f..%2frun", "%2e%2e%2frun.json", "b1%00"} {
+		answer, text := s.ask(t, http.MethodGet, "/runs/"+monday+"/logs/"+name, "")
+		if answer.StatusCode != 404 {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, text)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	s := newSite(t, Options{})
+	for query, want := range map[string]int{
+		"a=" + monday + ":go-nethttp&b=" + monday + ":node-express":            200,
+		"a=" + monday + ":go-nethttp&b=" + monday + ":node-express&limit=5%25": 200,
+		"a=" + monday + ":go-nethttp":                                          400,
+		"a=" + monday + ":none&b=" + monday + ":node-express":                  422,
+		"a=none":                     404,
+		"b=" + monday:                400,
+		"a=../" + monday:             404,
+		"a=" + monday + "&metrics=x": 400,
+		"a=" + monday + "&limit=x":   400,
+	} {
+		answer, text := s.ask(t, http.MethodGet, "/compare?"+query, "")
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d %.300s, want %d", query, answer.StatusCode, text, want)
+		}
+		if judged := strings.Contains(text, `"outcome"`); want == 200 &&
+			strings.Contains(query, "limit") && !judged {
+			t.Errorf("%s: no gate in %.300s", query, text)
+		}
+	}
+}
+
+// Without a checkout runs are read, and nothing else is there.
+func TestNoLab(t *testing.T) {
+	s := newSite(t, Options{})
+	for _, path := range []string{"/suites", "/suites/x", "/catalog", "/host"} {
+		if answer, text := s.ask(t, http.MethodGet, path, ""); answer.StatusCode != 404 ||
+			!strings.Contains(text, "checkout") {
+			t.Errorf("%s: %d %s", path, answer.StatusCode, text)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package site
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"prony/internal/report/compare"
+	"prony/record"
+	"prony/internal/report/runs"
+	"prony/internal/dev/testsets"
+)
+
+const (
+	shots = "PRONY_SHOTS" // where pictures go for a person to look at; unset, none are taken
+	// patience bounds the whole test; a browser that hangs must not hang the suite.
+	patience = 2 * time.Minute
+	// axe is where `npm ci` in web/ puts the accessibility engine; without it that part is skipped.
+	axe = "../../web/node_modules/axe-core/axe.min.js"
+)
+
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds: not in -short")
+	}
+	exe := ""
+	for _, name := range []string{"google-chrome", "chromium-browser", "chromium"} {
+		if found, err := exec.LookPath(name); err == nil {
+			exe = found
+		}
+	}
+	if exe == "" {
+		t.Skip("no chromium or chrome on PATH: install one to test the site")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, chromedp.ExecPath(exe), chromedp.Headless,
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", exe, err)
+	}
+	return ctx
+}
+
+// tab is a page as a reader has it.
+type tab struct {
+	t     *testing.T
+	ctx   context.Context
+	mu    sync.Mutex
+	wrong []string
+}
+
+// open opens a page in a tab of its own. What no page may do (complain, throw, ask for what is not
+// beside it) is an error of the test's end.
+func open(t *testing.T, browser context.Context, url string, width int64, scheme string) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser)
+	b := &tab{t: t, ctx: ctx}
+	root := url[:strings.LastIndex(strings.Split(url, "#")[0], "/")+1]
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, problem := range b.wrong {
+			t.Error(problem)
+		}
+		cancel()
+	})
+	err := chromedp.Listen(ctx, func(ev any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := ev.(type) {
+		case *runtime.EventConsoleAPICalled:
+			b.wrong = append(b.wrong, fmt.Sprintf("console.%s was called", e.Type))
+		case *runtime.EventExceptionThrown:
+			b.wrong = append(b.wrong, "exception: "+e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			b.wrong = append(b.wrong, "log: "+e.Entry.Text)
+		case *network.EventRequestWillBeSent:
+			// The icons of the browser's own fields are data.
+			if u := e.Request.URL; !strings.HasPrefix(u, root) && !strings.HasPrefix(u, "data:") {
+				b.wrong = append(b.wrong, "request: "+u)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, runtime.Enable, cdp.Empty{})
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: 900, DeviceScaleFactor: 1, Mobile: width < 600})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	b.do(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("footer")))
+	return b
+}
+
+func call[P, R any](b *tab, c cdp.Command[P, R], params P) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, c, params); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// value is what JavaScript gives, once its promise is kept.
+func value[T any](b *tab, js string) T {
+	b.t.Helper()
+	x, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", js, err)
+	}
+	return x
+}
+
+// wait waits until JavaScript gives true; the test's patience bounds it.
+func (b *tab) wait(js string) {
+	b.t.Helper()
+	if !value[bool](b, `new Promise((done) => {
+		let left = 3000;
+		const look = () => (`+js+`) || --left < 0 ? done(left >= 0) : setTimeout(look, 20);
+		look();
+	})`) {
+		b.t.Fatalf("never: %s\n%s", js, value[string](b, "document.body.innerText"))
+	}
+}
+
+func (b *tab) has(text string) {
+	b.t.Helper()
+	b.wait(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+// fits wants the page no wider than the screen, and no serious finding of axe.
+func (b *tab) fits(name string) {
+	b.t.Helper()
+	if n := value[float64](b, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
+		b.t.Errorf("%s is %v px wider than the screen", name, n)
+	}
+	if dir := os.Getenv(shots); dir != "" {
+		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		save(b.t, filepath.Join(dir, name+".png"), png)
+	}
+	script, err := os.ReadFile(axe)
+	if err != nil {
+		return
+	}
+	found := value[[]string](b, string(script)+`;axe.run(document, {preload: false})
+		.then((r) => r.violations
+			.filter((v) => ["serious", "critical"].includes(v.impact))
+			.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 200)).join(" | ")))`)
+	for _, f := range found {
+		b.t.Errorf("%s: %s", name, f)
+	}
+}
+
+// TestSiteInBrowser opens a site from the disk, as a reader would.
+func TestSiteInBrowser(t *testing.T) {
+	tests.Once(t, "a site in a browser", tests.Needs{Files: []string{"internal/web/app"}})
+	ctx := browser(t)
+	s := runs(t, 50)
+	run(t, s.Dir(), 60, 0.8)
+	to := t.TempDir()
+	write(t, s, to)
+	list, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(axe); err != nil {
+		t.Log("without axe-core: npm ci in web/ brings it")
+	}
+	url := "file://" + filepath.Join(to, "index.html")
+	first, last := list.Entries[0].ID, list.Entries[len(list.Entries)-1].ID
+	pages := map[string]struct{ hash, has string }{
+		"runs":    {"", "51 runs, the newest first"},
+		"run":     {"#/run/" + last, "</script><b>bold</b>"},
+		"compare": {"#/compare?a=" + last + "&b=" + first, "Nothing pairs these runs"},
+		"history": {"#/history?target=go-nethttp", "go-nethttp"},
+	}
+	for _, screen := range []struct {
+		name   string
+		width  int64
+		scheme string
+	}{{"phone", 360, "dark"}, {"desk", 1280, "light"}} {
+		t.Run(screen.name, func(t *testing.T) {
+			for name, page := range pages {
+				b := open(t, ctx, url+page.hash, screen.width, screen.scheme)
+				b.has(page.has)
+				if name == "history" {
+					b.wait(`document.querySelectorAll("canvas").length > 3`)
+				}
+				b.fits(screen.name + "-" + name)
+			}
+		})
+	}
+	t.Run("filters", func(t *testing.T) { filters(t, ctx, url, last) })
+	t.Run("keys", func(t *testing.T) { byKeys(t, ctx, url) })
+	t.Run("comparison", func(t *testing.T) { compared(t, ctx, url, s, last, first) })
+	t.Run("the one before", func(t *testing.T) {
+		b := open(t, ctx, url+"#/compare?b="+first, 1280, "light")
+		b.has("Nothing pairs these runs")
+		got := value[string](b, `document.querySelector("select").value`)
+		if want := list.Entries[1].ID; got != want {
+			t.Errorf("%s is compared with %q, want %s", first, got, want)
+		}
+	})
+	t.Run("unlike", func(t *testing.T) {
+		b := open(t, ctx, url+"#/compare?a="+last+"&b=nosuch", 1280, "light")
+		b.has("There is no runs/nosuch/numbers.js")
+		b.mu.Lock()
+		b.wrong = nil // the browser says, too, that there is no such file
+		b.mu.Unlock()
+	})
+	t.Run("report", func(t *testing.T) {
+		b := open(t, ctx, url, 1280, "light")
+		b.wait(`document.querySelectorAll(".card").length === 24`)
+		b.do(chromedp.Click(chromedp.CSS(`.card a[href$="report.html"]`)),
+			chromedp.WaitReady(chromedp.CSS("#conditions")))
+		b.has("Made by Prony")
+	})
+}
+
+// filters are of all runs, not of those on the first page, and the address holds them.
+func filters(t *testing.T, ctx context.Context, url, last string) {
+	b := open(t, ctx, url, 1280, "light")
+	b.wait(`document.querySelector(".filters input[type=search]")`)
+	b.do(chromedp.SendKeys(chromedp.CSS(".filters input[type=search]"), last))
+	b.has("1 of 51 runs")
+	if got := value[string](b, "location.hash"); got != "#/runs?text="+last {
+		t.Errorf("the address is %s", got)
+	}
+	b.do(chromedp.Navigate(url + "#/runs?verdict=failed"))
+	b.has("0 of 51 runs")
+	b.do(chromedp.Navigate(url + "#/runs?label=note"))
+	b.has("1 of 51 runs")
+	if n := value[float64](b, `document.querySelectorAll(".cards b").length`); n != 0 {
+		t.Error("a label is markup")
+	}
+}
+
+// byKeys reaches each page by the keyboard alone.
+func byKeys(t *testing.T, ctx context.Context, url string) {
+	b := open(t, ctx, url, 1280, "light")
+	b.wait(`document.querySelector(".card")`)
+	b.do(chromedp.KeyEvent("\t"))
+	if got := value[string](b, "document.activeElement.className"); got != "skip" {
+		t.Errorf("the first stop of Tab is %q, not the way past the bar", got)
+	}
+	b.do(chromedp.KeyEvent("\r"))
+	b.wait(`document.activeElement.id === "main"`)
+	b.do(chromedp.Focus(chromedp.CSS(`nav a[href="#/history"]`)), chromedp.KeyEvent("\r"))
+	b.wait(`document.querySelector(".plot canvas")`)
+	if got := value[string](b, "document.activeElement.id"); got != "main" {
+		t.Errorf("on a new page %q has the focus", got)
+	}
+	b.do(chromedp.Focus(chromedp.CSS(".plot")), chromedp.KeyEvent(kb.ArrowLeft))
+	b.wait(`/^2026-/.test(document.querySelector(".reading").textContent)`)
+}
+
+// compared holds what the page shows to what prony compare computes.
+func compared(t *testing.T, ctx context.Context, url string, s *shelf.Shelf, from, to string) {
+	side := func(id string) comparison.Side {
+		r, err := s.Read(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return comparison.Side{Dir: id, Head: r.Head, Records: result.Compared(r.Records)}
+	}
+	want, err := comparison.Compare(side(from), side(to), comparison.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, ctx, url+"#/compare?a="+from+"&b="+to, 1280, "light")
+	b.has(want.Title)
+	var words []string
+	for _, p := range want.Pairs {
+		for _, r := range p.Rows {
+			words = append(words, r.Word)
+		}
+	}
+	got := value[[]string](b,
+		`[...document.querySelectorAll(".compared .badge")].map((x) => x.textContent)`)
+	if strings.Join(got, "\n") != strings.Join(words, "\n") {
+		t.Errorf("the page says %q, not %q", got, words)
+	}
+}

@@ -1,0 +1,89 @@
+package site
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"prony/internal/base/files"
+	"prony/internal/report/runs"
+	"prony/internal/base/units"
+)
+
+// fed is how many of the newest runs the feed has.
+const fed = 50
+
+// feed is RSS 2.0 (https://www.rssboard.org/rss-specification).
+type feed struct {
+	XMLName xml.Name `xml:"rss"`
+	Version string   `xml:"version,attr"`
+	Channel channel  `xml:"channel"`
+}
+
+type channel struct {
+	Title       string `xml:"title"`
+	Link        string `xml:"link"`
+	Description string `xml:"description"`
+	Items       []item `xml:"item"`
+}
+
+type item struct {
+	Title       string `xml:"title"`
+	Link        string `xml:"link"`
+	Description string `xml:"description"`
+	Date        string `xml:"pubDate"`
+	ID          guid   `xml:"guid"`
+}
+
+type guid struct {
+	Permanent bool   `xml:"isPermaLink,attr"`
+	Text      string `xml:",chardata"`
+}
+
+func writeFeed(name string, entries []shelf.Entry, base string) error {
+	if base != "" {
+		base = strings.TrimSuffix(base, "/") + "/"
+	}
+	c := channel{Title: "Prony: runs", Link: base + "index.html",
+		Description: "Runs of prony, the newest first"}
+	for _, e := range entries[:min(fed, len(entries))] {
+		c.Items = append(c.Items, item{
+			Title: fmt.Sprintf("%s: %s", e.Suite, verdicts(e)), Description: e.Question,
+			Link: base + "index.html#/run/" + url.PathEscape(e.ID),
+			Date: e.Time.UTC().Format(time.RFC1123Z), ID: guid{Text: e.ID},
+		})
+	}
+	text, err := xml.MarshalIndent(feed{Version: "2.0", Channel: c}, "", " ")
+	if err == nil {
+		err = file.Put(name, []byte(xml.Header+string(text)+"\n"))
+	}
+	if err != nil {
+		return fmt.Errorf("write feed: %w", err)
+	}
+	return nil
+}
+
+// verdicts are those of a run's numbers, as its report has them, and of trials that are in none.
+func verdicts(e shelf.Entry) string {
+	var out []string
+	for _, x := range []struct {
+		n    int
+		text string
+	}{
+		{e.Numbers.Valid, unit.Plural(e.Numbers.Valid, "number") + " VALID"},
+		{e.Numbers.Suspect, fmt.Sprint(e.Numbers.Suspect, " SUSPECT")},
+		{e.Trials.Invalid, unit.Plural(e.Trials.Invalid, "trial") + " INVALID"},
+		{e.Trials.Failed, fmt.Sprint(e.Trials.Failed, " failed")},
+		{e.Trials.Missing, fmt.Sprint(e.Trials.Missing, " missing")},
+	} {
+		if x.n > 0 {
+			out = append(out, x.text)
+		}
+	}
+	if len(out) == 0 {
+		return unit.Plural(0, "number")
+	}
+	return strings.Join(out, ", ")
+}

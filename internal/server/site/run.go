@@ -1,0 +1,152 @@
+package site
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"prony/internal/report/compare"
+	"prony/internal/base/files"
+	"prony/internal/report"
+	"prony/record"
+	"prony/internal/report/runs"
+	"prony/internal/analysis/table"
+	"prony/internal/report/history"
+)
+
+// page is what has come of a run.
+type page struct {
+	fresh  bool // it was made now
+	series []trend.Series
+	lost   error // it cannot be read, and is left out
+}
+
+// markFile is in the folder of each run that is wholly written: of what it was made.
+const markFile = "made.json"
+
+type mark struct {
+	Program string                 `json:"program"`
+	Sources map[string]shelf.Stamp `json:"sources"`
+}
+
+// raw are the files of a run that are copied for readers to download, each bounded as it is read.
+var raw = []string{result.RunFile, result.TrialsFile}
+
+// sources are what a run's page is made of, beside its records.
+var sources = append([]string{result.LabelsFile, "series", "profiles"}, raw...)
+
+// writeRun writes a run's files, unless they are those of the same bytes, which are not read then.
+// The error is for what cannot be written; a run that cannot be read is lost.
+func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
+	dir, err := s.Path(id)
+	if err != nil {
+		return page{lost: err}, nil
+	}
+	now, err := json.Marshal(marked(dir, o.Program))
+	if err != nil {
+		return page{}, fmt.Errorf("write site: %w", err)
+	}
+	before, err := file.Read(filepath.Join(to, markFile), file.Page)
+	if err == nil && bytes.Equal(before, now) {
+		if series, err := kept(filepath.Join(to, seriesFile)); err == nil {
+			return page{series: series}, nil
+		}
+	}
+	run, err := s.Read(id)
+	if err != nil {
+		return page{lost: err}, nil
+	}
+	study := run.Study(run.Options())
+	p := page{fresh: true, series: trend.Of(trend.Run{Head: run.Head,
+		Records: result.Compared(run.Records)}, study, trend.Options{})}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return p, fmt.Errorf("write site: %w", err)
+	}
+	if err := os.Remove(filepath.Join(to, markFile)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
+		return p, fmt.Errorf("write site: %w", err)
+	}
+	if err := reports(run, study, id, to); err != nil {
+		return p, err
+	}
+	for _, name := range raw {
+		if err := replicate(filepath.Join(run.Dir, name), filepath.Join(to, name)); err != nil {
+			return p, fmt.Errorf("write site: copy %s of run %s: %w", name, id, err)
+		}
+	}
+	var series bytes.Buffer
+	if err := trend.Keep(&series, p.series); err != nil {
+		return p, fmt.Errorf("write site: %w", err)
+	}
+	if err := put(filepath.Join(to, seriesFile), series.Bytes()); err != nil {
+		return p, err
+	}
+	return p, put(filepath.Join(to, markFile), now)
+}
+
+// seriesFile is what histories need of a run, for the next time that the site is written.
+const seriesFile = "series.json"
+
+func kept(name string) ([]trend.Series, error) {
+	b, err := file.Read(name, file.Page)
+	if err != nil {
+		return nil, err
+	}
+	return trend.Kept(bytes.NewReader(b))
+}
+
+func marked(dir, program string) mark {
+	m := mark{Program: program, Sources: map[string]shelf.Stamp{}}
+	for _, name := range sources {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			m.Sources[name] = shelf.StampOf(info)
+		}
+	}
+	return m
+}
+
+// reports writes what is made of a run's records.
+func reports(run *shelf.Run, study table.Study, id, to string) error {
+	var html, doc bytes.Buffer
+	err := report.HTML(&html, study, report.OfRun(run, study))
+	if err == nil {
+		err = report.JSON(&doc, study, report.JSONOptions{Endpoints: run.Endpoints()})
+	}
+	if err != nil {
+		return fmt.Errorf("write the report of run %s: %w", id, err)
+	}
+	if err := put(filepath.Join(to, "report.html"), html.Bytes()); err != nil {
+		return err
+	}
+	if err := put(filepath.Join(to, "report.json"), doc.Bytes()); err != nil {
+		return err
+	}
+	side := comparison.Side{Dir: id, Head: run.Head, Records: result.Compared(run.Records),
+		Reproduce: shelf.Reproduce(run.Head)}
+	side.Head.ID = id // by which the site calls it, whatever its head says
+	name := runsDir + "/" + id + "/numbers"
+	return give(filepath.Join(to, "..", ".."), name, comparison.NumbersOf(side, study))
+}
+
+// replicate copies a file; what is there already is replaced, and not written through.
+func replicate(from, to string) error {
+	in, err := file.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,283 @@
+package site
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"prony/internal/server/app"
+)
+
+// lab stands in for prony serve: it answers what the API's description says, and keeps what it was
+// sent. The real server has tests of its own.
+type lab struct {
+	t    *testing.T
+	mu   sync.Mutex
+	sent []string // METHOD PATH BODY
+	more chan string
+}
+
+const entry = `{"id":"R","suite":"canonical","question":"How <b>fast</b>?","state":"running",
+"time":"2026-11-21T03:40:11Z","labels":{},"machine":{"cpuModel":"Xeon","cores":2,"kernel":"6.18",
+"key":"k"},"blocks":1,"trials":{"planned":3,"valid":1,"suspect":0,"invalid":0,"failed":0,
+"missing":2},
+"numbers":{"valid":3,"suspect":0},"targets":["go-nethttp"],"ranking":[],"seconds":12}`
+
+const hostile = "<img src=x onerror=alert(1)></script>\u202e"
+
+// said are answers of the API that do not change.
+var said = map[string]string{
+	"GET /api/v1/runs":   `{"runs":[` + entry + `],"next":"","total":1,"left":[]}`,
+	"GET /api/v1/runs/R": entry,
+	"GET /api/v1/suites": `{"suites":[{"name":"canonical","file":"","question":"Which?","blocks":4,
+"seed":42,"measureS":10,"cpus":1,"memoryBytes":1073741824,"targets":["go-nethttp","rust-axum"],
+"scenarios":["read"],"loads":["peak","half"],"launchers":["process","docker"]}]}`,
+	"GET /api/v1/catalog": `{"targets":[{"name":"go-nethttp","service":"go-nethttp","language":"Go",
+"framework":"net/http","runtime":"native","mode":"virtual","contracts":["hello"],"missing":[]},
+{"name":"rust-axum","service":"rust-axum","language":"Rust","framework":"axum","runtime":"native",
+"mode":"reactive","contracts":["hello"],"missing":["cargo is not on PATH"]}]}`,
+	"POST /api/v1/plan": `{"trials":[
+{"trial":"b1-01-go","target":"go-nethttp","scenario":"read","block":1},
+{"trial":"b2-02-go","target":"go-nethttp","scenario":"read","block":2}],"leastS":30,"mostS":90,
+"notes":["rust-axum is left out"],"yaml":"name: canonical\n","command":["prony","run","my suite"],
+"problems":[]}`,
+	"POST /api/v1/runs":         `{"id":"R"}`,
+	"POST /api/v1/runs/R/stop":  `{"id":"R"}`,
+	"PUT /api/v1/runs/R/labels": entry,
+	"GET /api/v1/host": `{"doctor":{"grade":"doubtful","checks":[{"name":"cores","grade":"doubtful",
+"observed":"2","wanted":"4","why":"because","fix":"buy"}]},"docker":"no docker here","stack":[],
+"grafana":"http://127.0.0.1:3000","tools":[{"name":"go","version":"1.26"}],"version":"v1","time":"2026-11-21T03:40:11Z"}`,
+}
+
+const hostileJSON = `<img src=x onerror=alert(1)></script>`
+
+func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		l.t.Error(err)
+	}
+	asked := r.Method + " " + r.URL.Path
+	l.mu.Lock()
+	if r.Method != http.MethodGet {
+		l.sent = append(l.sent, asked+" "+string(body))
+		if got := r.Header.Get("Content-Type"); got != "application/json" {
+			l.t.Errorf("%s is sent as %q", asked, got)
+		}
+	}
+	l.mu.Unlock()
+	h := w.Header()
+	h.Set("Content-Security-Policy", web.Policy)
+	if text, ok := said[asked]; ok {
+		h.Set("Content-Type", "application/json")
+		fmt.Fprint(w, text)
+		return
+	}
+	switch {
+	case asked == "POST /api/v1/form" && strings.Contains(string(body), "warmup"):
+		fmt.Fprint(w, `{"form":{},"problems":["warmup.max: <b>no</b> form sets it"]}`)
+	case asked == "POST /api/v1/form":
+		fmt.Fprint(w, `{"form":{"blocks":6,"measure":"3s","loads":["half"],"seed":0,
+"limits":{"cpus":0.5},"launcher":["docker"]},"problems":[]}`)
+	case asked == "GET /api/v1/runs/R/events":
+		l.events(w, r)
+	case strings.HasSuffix(asked, "log") || strings.Contains(asked, "/logs/"):
+		fmt.Fprint(w, hostile)
+	case strings.HasPrefix(r.URL.Path, "/api"):
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"error":"there is no %s"}`, r.URL.Path)
+	default:
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if name == "" {
+			name = "index.html"
+		}
+		b, err := web.Page(name)
+		if err != nil {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		kinds := map[string]string{".html": "text/html", ".js": "text/javascript",
+			".css": "text/css"}
+		h.Set("Content-Type", kinds[filepath.Ext(name)])
+		_, _ = w.Write(b) // the browser may have gone
+	}
+}
+
+func (l *lab) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case line, ok := <-l.more:
+			if !ok {
+				return
+			}
+			var of struct{ Kind string }
+			if err := json.Unmarshal([]byte(line), &of); err != nil {
+				l.t.Error(err)
+			}
+			fmt.Fprintf(w, "event: %s\ndata: %s\n\n", of.Kind, line)
+			if err := out.Flush(); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (l *lab) got(want string) {
+	l.t.Helper()
+	has := func() (string, bool) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		all := strings.Join(l.sent, "\n")
+		return all, strings.Contains(all, want)
+	}
+	all, ok := has()
+	for end := time.Now().Add(20 * time.Second); !ok && time.Now().Before(end); all, ok = has() {
+		time.Sleep(20 * time.Millisecond) // a page shows what it does before it has done it
+	}
+	if !ok {
+		l.t.Errorf("it was not sent %s, but\n%s", want, all)
+	}
+}
+
+// TestServerPagesInBrowser are the pages that need a server: by hand, and as axe sees them.
+func TestServerPagesInBrowser(t *testing.T) {
+	ctx := browser(t)
+	l := &lab{t: t, more: make(chan string)}
+	server := httptest.NewServer(l)
+	defer server.CloseClientConnections()
+	url := server.URL + "/"
+	t.Run("under way", func(t *testing.T) {
+		b := open(t, ctx, url+"#/run/R", 360, "dark")
+		for _, line := range []string{
+			`{"seq":1,"time":"2026-11-21T03:40:11Z","kind":"begin","leastNs":60000000000,
+"mostNs":120000000000,"trials":[{"trial":"b1-01-go","row":"go","scenario":"read","block":1},
+{"trial":"b1-02-rust","row":"rust","scenario":"read","block":1}]}`,
+			`{"seq":2,"time":"2026-11-21T03:40:12Z","kind":"say","text":"` + hostileJSON + `"}`,
+			`{"seq":3,"time":"2026-11-21T03:40:21Z","kind":"trial","trial":"b1-01-go",
+"grade":"VALID","text":"a digest","ended":1,"total":2}`,
+			`{"seq":4,"time":"2026-11-21T03:40:22Z","kind":"step","trial":"b1-02-rust",
+"step":"measure","load":"peak","expectNs":10000000000}`,
+			`{"seq":5,"time":"2026-11-21T03:40:23Z","kind":"tick","trial":"b1-02-rust",
+"ratePerS":93300,"p50Ns":120000,"p99Ns":2500000,"errors":3}`,
+		} {
+			l.more <- strings.ReplaceAll(line, "\n", "")
+		}
+		for _, text := range []string{"1 of 2 trials, 48 s to 1 min 48 s left", "measure peak",
+			"93.3k/s", "2.50 ms", "3 errors", hostileJSON, "How <b>fast</b>?"} {
+			b.has(text)
+		}
+		b.do(chromedp.Click(chromedp.CSS(`button[aria-expanded="false"]`)))
+		b.has("<img src=x")
+		if n := value[float64](b, `document.querySelectorAll("main img, main b").length`); n != 0 {
+			t.Errorf("%v elements are made of text", n)
+		}
+		b.fits("server-run")
+		b.do(chromedp.Click(chromedp.CSS(".under-way .danger")))
+		b.wait(`document.querySelector("dialog").open`)
+		b.fits("server-stop")
+		b.do(chromedp.SendKeys(chromedp.CSS("dialog input"), "enough"),
+			chromedp.Click(chromedp.CSS("dialog .danger")))
+		b.has("Stopping")
+		l.more <- `{"seq":6,"time":"2026-11-21T03:40:25Z","kind":"end","outcome":"stopped"}`
+		l.got(`POST /api/v1/runs/R/stop {"reason":"enough"}`)
+	})
+	t.Run("new", func(t *testing.T) { plans(t, open(t, ctx, url+"#/new", 1280, "light"), l) })
+	t.Run("yaml", func(t *testing.T) { edits(t, open(t, ctx, url+"#/new", 360, "dark"), l) })
+	t.Run("host", func(t *testing.T) {
+		b := open(t, ctx, url+"#/host", 360, "dark")
+		b.has("no docker here")
+		b.has("canonical, 2026-11-21 03:40 UTC")
+		b.fits("server-host")
+	})
+	t.Run("grafana", func(t *testing.T) {
+		b := open(t, ctx, url+"#/run/R", 1280, "light")
+		b.has("In Grafana")
+		asked := value[float64](b, `new Promise((done) => setTimeout(() => // it would have by then
+			done(performance.getEntriesByName("`+url+`api/v1/host").length), 300))`)
+		b.unfold("In Grafana")
+		b.has("Cost of watching")
+		// From a minute before its start, 03:40:11 UTC, and it goes on.
+		at := value[string](b, `document.querySelector('a[href*="/d/prony-red"]').href`)
+		if asked != 0 || !strings.HasPrefix(at,
+			"http://127.0.0.1:3000/d/prony-red?from=1795232351000&to=") ||
+			!strings.HasSuffix(at, "&var-run=R") {
+			t.Errorf("Grafana is at %s; before that the host was asked %v times", at, asked)
+		}
+		b.fits("server-grafana")
+	})
+}
+
+// unfold clicks on the summary of what is folded.
+func (b *tab) unfold(summary string) {
+	b.wait(`[...document.querySelectorAll("summary")].some((s) => s.textContent === ` +
+		strconv.Quote(summary) + ` && (s.click(), true))`)
+}
+
+// edits changes the text of a suite, until it is one that a form can say.
+func edits(t *testing.T, b *tab, l *lab) {
+	b.has("2 trials, 30 s to 1 min 30 s")
+	const text, apply = "textarea.yaml", "textarea.yaml ~ p .act"
+	b.unfold("The suite as YAML")
+	b.do(chromedp.SendKeys(chromedp.CSS("input[name=labels]"), "branch=main"),
+		chromedp.SendKeys(chromedp.CSS("input[name=for]"), "5m"),
+		chromedp.SendKeys(chromedp.CSS(text), "warmup"), chromedp.Click(chromedp.CSS(apply)))
+	b.has("warmup.max: <b>no</b> form sets it")
+	if got := value[string](b, `document.querySelector("textarea.yaml").value`); !strings.Contains(
+		got, "warmup") {
+		t.Errorf("what was edited is %q", got)
+	}
+	b.fits("server-yaml")
+	b.do(chromedp.Click(chromedp.CSS(apply + " + .act")))
+	b.wait(`document.querySelector("textarea.yaml").value === "name: canonical\n"`)
+	if value[bool](b, `document.querySelector("main").textContent.includes("warmup.max")`) {
+		t.Error("the problem stays without the text that has it")
+	}
+	b.do(chromedp.SendKeys(chromedp.CSS(text), "# six"), chromedp.Click(chromedp.CSS(apply)))
+	b.wait(`document.querySelector("input[name=blocks]").value === "6"`)
+	for name, want := range map[string]string{"measure": "3s", "seed": "0", "cpus": "0.5",
+		"for": "", "labels": "branch=main"} {
+		if got := value[string](b, `document.querySelector("input[name=`+name+`]").value`); got !=
+			want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	b.do(chromedp.SendKeys(chromedp.CSS("input[name=memory]"), "1GiB"))
+	l.got(`POST /api/v1/plan {"suite":"canonical","loads":["half"],"blocks":6,"seed":0,` +
+		`"measure":"3s","limits":{"cpus":0.5,"memory":"1GiB"},"launcher":["docker"],` +
+		`"labels":{"branch":"main"}}`)
+}
+
+// plans fills the form in, and starts what was planned.
+func plans(t *testing.T, b *tab, l *lab) {
+	b.has("2 trials, 30 s to 1 min 30 s")
+	b.has("prony run 'my suite'")
+	b.has("rust-axum is left out")
+	b.has("cargo is not on PATH")
+	if !value[bool](b, `document.querySelector('input[value="rust-axum"]').disabled`) {
+		t.Error("a target that cannot run can be chosen")
+	}
+	if value[bool](b, `document.querySelector('input[name="scenarios"]') != null`) {
+		t.Error("one scenario is offered to choose from")
+	}
+	b.do(chromedp.Click(chromedp.CSS(`input[name=loads][value="half"]`)),
+		chromedp.SendKeys(chromedp.CSS("input[name=blocks]"), "2"),
+		chromedp.SendKeys(chromedp.CSS("input[name=labels]"), "branch=main"))
+	b.fits("server-new")
+	b.wait(`!document.querySelector(".plan .doors .act").disabled`)
+	b.do(chromedp.Click(chromedp.CSS(".plan .doors .act")))
+	b.wait(`location.hash === "#/run/R"`)
+	l.got(`POST /api/v1/runs {"suite":"canonical","loads":["peak"],"blocks":2,` +
+		`"labels":{"branch":"main"}}`)
+}

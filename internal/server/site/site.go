@@ -1,0 +1,284 @@
+// Package site writes the runs below a folder as static files: the web app (internal/web), an
+// index, histories, and for each run its report, what any comparison needs of it and its raw
+// records. Any server of files serves it, and it opens from a disk: since a page from a file may
+// not fetch, each document is a script too, which hands it over (docs/site.md lists the files).
+//
+//	shelf ─► entries ─► data/index.js, data/runs-1.js …, feed.xml
+//	each run ─► runs/ID/report.html, report.json, numbers.js, run.json, trials.ndjson
+//	        └─► one point of each of its series ─► data/trend-KEY.js, a suite and machine each
+//
+// A run that has not changed since the site was last written is left as it is.
+//
+// Non-goals: it has no statistics of its own, serves nothing, and changes nothing below the runs.
+package site
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"prony/internal/base/files"
+	"prony/internal/base/format"
+	"prony/internal/report/runs"
+	"prony/internal/report/history"
+	"prony/internal/server/app"
+)
+
+// Options say what a site cannot know.
+type Options struct {
+	// Program is the version of the program: what another one made of a run is made again.
+	Program string
+	// URL is where the site will be, for the addresses in its feed; empty: they are relative.
+	URL string
+}
+
+// Made is what has been written.
+type Made struct {
+	Runs  int             // on the site
+	Fresh int             // of them, made now
+	Left  []shelf.LeftOut // what looks like a run and cannot be shown
+}
+
+// Parts of the index: the first page is there at once, the others are read when they are asked for.
+const (
+	firstRuns = 24
+	partRuns  = 250
+)
+
+// folders are those of a site, below its own.
+const (
+	dataDir = "data"
+	runsDir = "runs"
+)
+
+// index is data/index.js.
+type index struct {
+	Version int           `json:"version"`
+	Total   int           `json:"total"`
+	Parts   int           `json:"parts"` // files data/runs-1.js and so on
+	Runs    []shelf.Entry `json:"runs"`  // the newest
+	Groups  []group       `json:"groups"`
+}
+
+const indexVersion = 1
+
+// group is runs that have one history: those of one suite on one machine.
+type group struct {
+	Key     string `json:"key"`
+	Suite   string `json:"suite"`
+	Machine string `json:"machine"` // in words
+
+	runs [][]trend.Series
+}
+
+// Write writes the site of a shelf into a folder, which is made. It refuses one that holds
+// something else, and the shelf's own.
+func Write(ctx context.Context, s *shelf.Shelf, to string, o Options) (Made, error) {
+	if err := ours(s, to); err != nil {
+		return Made{}, err
+	}
+	list, err := s.List(ctx)
+	if err != nil {
+		return Made{}, err
+	}
+	made := Made{Left: list.Left}
+	if len(list.Entries) == 0 { // a site of nothing is in nobody's interest
+		return made, nil
+	}
+	for _, dir := range []string{to, filepath.Join(to, dataDir), filepath.Join(to, runsDir)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return made, fmt.Errorf("write site: %w", err)
+		}
+	}
+	// What tells a site from other folders comes first: one that was interrupted is gone on with.
+	for name, data := range map[string][]byte{"index.html": web.Index(web.Site),
+		web.Script: web.File(web.Script), web.Style: web.File(web.Style),
+		web.Comparison: web.File(web.Comparison)} {
+		if err := file.Put(filepath.Join(to, name), data); err != nil {
+			return made, fmt.Errorf("write site: %w", err)
+		}
+	}
+	pages, err := writeRuns(ctx, s, list.Entries, to, o)
+	if err != nil {
+		return made, err
+	}
+	var entries []shelf.Entry
+	var series [][]trend.Series
+	for i, p := range pages {
+		if p.lost != nil {
+			id := list.Entries[i].ID
+			made.Left = append(made.Left, shelf.LeftOut{ID: id, Why: p.lost.Error()})
+			continue
+		}
+		entries, series = append(entries, list.Entries[i]), append(series, p.series)
+		if p.fresh {
+			made.Fresh++
+		}
+	}
+	made.Runs = len(entries)
+	if err := writeData(to, entries, series); err != nil {
+		return made, err
+	}
+	if err := writeFeed(filepath.Join(to, "feed.xml"), entries, o.URL); err != nil {
+		return made, err
+	}
+	return made, sweep(to, entries)
+}
+
+// ours refuses folders that something else is in: what is written there would be mixed up with it,
+// and what is swept from there would be lost.
+func ours(s *shelf.Shelf, to string) error {
+	dir, err := filepath.Abs(to)
+	if err != nil {
+		return fmt.Errorf("write site: %w", err)
+	}
+	if dir == s.Dir() {
+		return fmt.Errorf("write site: %s holds the runs themselves; name another folder", to)
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write site: %w", err)
+	}
+	page, err := file.Read(filepath.Join(dir, "index.html"), file.Page)
+	if err != nil || !bytes.Contains(page, []byte(`name="prony-source" content="site"`)) {
+		return fmt.Errorf("write site: %s is not empty, and no site of prony's; name a folder "+
+			"that is new, or empty", to)
+	}
+	return nil
+}
+
+// writeRuns writes the runs side by side; what comes of each is in the order of the entries.
+func writeRuns(ctx context.Context, s *shelf.Shelf, entries []shelf.Entry, to string,
+	o Options) ([]page, error) {
+	pages := make([]page, len(entries))
+	failed := make([]error, len(entries))
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i, e := range entries {
+		all.Go(func() error {
+			if ctx.Err() == nil {
+				pages[i], failed[i] = writeRun(s, e.ID, filepath.Join(to, runsDir, e.ID), o)
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // one that fails does not stop the others
+	return pages, errors.Join(append(failed, ctx.Err())...)
+}
+
+// writeData writes the index in parts, and a history for each suite and machine.
+func writeData(to string, entries []shelf.Entry, series [][]trend.Series) error {
+	x := index{Version: indexVersion, Total: len(entries)}
+	x.Runs = entries[:min(firstRuns, len(entries))]
+	for part := range slices.Chunk(entries[len(x.Runs):], partRuns) {
+		x.Parts++
+		if err := give(to, fmt.Sprintf("%s/runs-%d", dataDir, x.Parts), part); err != nil {
+			return err
+		}
+	}
+	for i := len(entries) - 1; i >= 0; i-- { // histories begin with the oldest run
+		if len(series[i]) > 0 {
+			x.add(entries[i], series[i])
+		}
+	}
+	slices.SortFunc(x.Groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Key, b.Key))
+	})
+	for _, g := range x.Groups {
+		t := trend.Join(g.runs, trend.Options{})
+		if err := give(to, dataDir+"/trend-"+g.Key, t); err != nil {
+			return err
+		}
+	}
+	if err := give(to, dataDir+"/index", x); err != nil {
+		return err
+	}
+	// The whole index is for other programs.
+	return file.Write(filepath.Join(to, dataDir, "index.json"), func(w io.Writer) error {
+		return print.JSON(w, struct {
+			Version int           `json:"version"`
+			Runs    []shelf.Entry `json:"runs"`
+		}{indexVersion, entries})
+	})
+}
+
+// add puts a run into its group.
+func (x *index) add(e shelf.Entry, series []trend.Series) {
+	sum := sha256.Sum256([]byte(e.Suite + "\n" + e.Machine.Key))
+	key := hex.EncodeToString(sum[:])[:12]
+	i := slices.IndexFunc(x.Groups, func(g group) bool { return g.Key == key })
+	if i < 0 {
+		m := e.Machine
+		words := fmt.Sprintf("%s, %d cores, %s", m.CPUModel, m.Cores, m.Kernel)
+		i, x.Groups = len(x.Groups), append(x.Groups, group{Key: key, Suite: e.Suite,
+			Machine: words})
+	}
+	x.Groups[i].runs = append(x.Groups[i].runs, series)
+}
+
+// give writes a document as a script that hands it to the app by its name, the file's without .js.
+func give(to, name string, document any) error {
+	data, err := compact(document)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	script := fmt.Sprintf("prony.put(%q,%s);\n", name, data)
+	return put(filepath.Join(to, filepath.FromSlash(name+".js")), []byte(script))
+}
+
+// compact is a document without spaces, as print.JSON writes it.
+func compact(document any) ([]byte, error) {
+	var b, out bytes.Buffer
+	if err := print.JSON(&b, document); err != nil {
+		return nil, err
+	}
+	if err := json.Compact(&out, b.Bytes()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// put writes a file that is made again when it is lost: without waiting for the disk, which for
+// thousands of files takes minutes.
+func put(name string, data []byte) error {
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		return fmt.Errorf("write site: %w", err)
+	}
+	return nil
+}
+
+// sweep removes the folders of runs that are on the shelf no more. Only what a site wrote is
+// touched: a folder with a mark of its own.
+func sweep(to string, entries []shelf.Entry) error {
+	there, err := os.ReadDir(filepath.Join(to, runsDir))
+	if err != nil {
+		return fmt.Errorf("write site: %w", err)
+	}
+	for _, d := range there {
+		dir := filepath.Join(to, runsDir, d.Name())
+		known := slices.ContainsFunc(entries, func(e shelf.Entry) bool { return e.ID == d.Name() })
+		if _, err := os.Lstat(filepath.Join(dir, markFile)); known || err != nil {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove a run from the site: %w", err)
+		}
+	}
+	return nil
+}

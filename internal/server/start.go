@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/internal/base/files"
+	"prony/record"
+	"prony/internal/report/runs"
+)
+
+// Bounds of the beginning of a run.
+const (
+	beginBound = 60 * time.Second // until it has the machine: tools are asked for their versions
+	beginLook  = 50 * time.Millisecond
+	remembered = time.Hour
+	lastLines  = 20 // of what a run said that did not begin
+)
+
+// begin starts a run as a process of its own, which this server's end does not end. It is answered
+// when the run has the machine, or has given up.
+func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
+	args, p, err := planned(r, lab)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Problems) > 0 {
+		return nil, refuse(http.StatusUnprocessableEntity, "%s", strings.Join(p.Problems, "; "))
+	}
+	s.beginning.Lock()
+	defer s.beginning.Unlock()
+	if err := s.free(r.Context()); err != nil {
+		return nil, err
+	}
+	id, dir := result.NewFolder(s.Runs.Dir(), clock.Wall().Format("2006-01-02T15-04-05Z"))
+	said, err := s.diary(id)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := lab.Start(append(args, "--out="+dir), said)
+	if err = errors.Join(err, said.Close()); err != nil {
+		return nil, fmt.Errorf("start the run: %w", err)
+	}
+	if err := s.begun(r.Context(), dir, said.Name(), ended); err != nil {
+		return nil, err
+	}
+	return map[string]string{"id": id}, nil
+}
+
+// free refuses where a run has the machine.
+func (s *Server) free(ctx context.Context) error {
+	x, err := s.Runs.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range x.Entries {
+		if e.State == shelf.Running {
+			return refuse(http.StatusConflict, "run %s is under way; wait for it, or stop it", e.ID)
+		}
+	}
+	return nil
+}
+
+// diary is where what a run prints goes. It is beside the runs: a run that does not begin leaves no
+// folder.
+func (s *Server) diary(id string) (*os.File, error) {
+	kept := filepath.Join(s.Runs.Dir(), result.Kept)
+	if err := os.MkdirAll(s.Runs.Dir(), 0o755); err != nil {
+		return nil, err
+	}
+	if err := result.Keep(kept); err != nil {
+		return nil, fmt.Errorf("start the run: %w", err)
+	}
+	folder := filepath.Join(kept, "runs")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	if err := s.forget(folder); err != nil {
+		return nil, fmt.Errorf("start the run: %w", err)
+	}
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+	name := filepath.Join(folder, id+".log")
+	f, err := os.OpenFile(name, flags, 0o644)
+	if errors.Is(err, os.ErrExist) { // of one that did not begin, within this second
+		if err = os.Remove(name); err == nil {
+			f, err = os.OpenFile(name, flags, 0o644)
+		}
+	}
+	return f, err
+}
+
+// forget removes the diaries of runs that are no more, or that never began. Those of the last hour
+// stay: a run of another server's may be beginning.
+func (s *Server) forget(folder string) error {
+	diaries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, d := range diaries {
+		id, is := strings.CutSuffix(d.Name(), ".log")
+		info, err := d.Info()
+		if !is || err != nil || clock.Wall().Sub(info.ModTime()) < remembered {
+			continue
+		}
+		_, err = os.Lstat(filepath.Join(s.Runs.Dir(), id))
+		if !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, d.Name())); err != nil &&
+			!errors.Is(err, os.ErrNotExist) { // another server's hand
+			return err
+		}
+	}
+	return nil
+}
+
+// begun waits until a run keeps its progress, which is when it has the machine.
+func (s *Server) begun(ctx context.Context, dir, said string, ended <-chan error) error {
+	look := time.NewTicker(beginLook)
+	defer look.Stop()
+	over := time.After(beginBound)
+	for {
+		select {
+		case err := <-ended:
+			if _, began := os.Stat(filepath.Join(dir, result.RunFile)); began == nil {
+				return nil // and is over already
+			}
+			text := strings.Join(file.Tail(said, lastLines), "\n")
+			if s.Busy != "" && strings.Contains(text, s.Busy) {
+				return refuse(http.StatusConflict, "%s", text)
+			}
+			return refuse(http.StatusUnprocessableEntity, "the run did not begin (%v): %s", err,
+				text)
+		case <-look.C:
+			if _, err := os.Stat(filepath.Join(dir, result.ProgressFile)); err == nil {
+				return nil
+			}
+		case <-over:
+			return nil // it looks for its tools still; its events will tell
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,372 @@
+package scaffold
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/dev/testsets"
+)
+
+// What CONTRIBUTING.md tells of additions is done here, to a copy of the repository: with every
+// step the checks pass, and without one of them they fail.
+
+// addition is one kind of what people add: a section of CONTRIBUTING.md.
+type addition struct {
+	section string
+	steps   []step
+	checks  []check
+	// asked are files without whose step a check fails.
+	asked []string
+}
+
+// step changes a file, or has a command change it.
+type step struct {
+	file   string
+	change func(t *testing.T, text string) string
+	update check // where a test writes the file
+}
+
+// check is a package and which of its tests, or vet.
+type check struct{ pkg, run string }
+
+const vet = "vet" // whose tests would have to link the whole program
+
+// put replaces a text that is there once.
+func put(old, with string) func(*testing.T, string) string {
+	return func(t *testing.T, text string) string {
+		t.Helper()
+		if n := strings.Count(text, old); n != 1 {
+			t.Fatalf("%q is there %d times, want once", old, n)
+		}
+		return strings.Replace(text, old, with, 1)
+	}
+}
+
+// end adds a text at a file's end.
+func end(with string) func(*testing.T, string) string {
+	return func(_ *testing.T, text string) string { return text + with }
+}
+
+var additions = []addition{
+	{
+		section: "Add a verdict rule",
+		steps: []step{
+			{file: "internal/verdict/rules.go", change: put("var loadRules = []Rule{\n",
+				"var loadRules = []Rule{\n\t{\"brand\", \"it has fewer than 99 threads\", "+
+					"\"SUSPECT\", \"nobody\", brand},\n")},
+			{file: "internal/verdict/answers.go", change: end(`
+func brand(_ *result.Record, l *load) *result.Finding {
+	if l.Threads < 99 {
+		return nil
+	}
+	return suspect(fmt.Sprint(l.Threads), "98", "use fewer threads")
+}
+`)},
+			{file: "internal/verdict/rows_test.go", change: put("var trialRows = []row{\n",
+				"var trialRows = []row{\n"+
+					"\t{\"brand\", peak, valid, func(_ rec, l ld) { l.Threads = 98 }},\n"+
+					"\t{\"brand\", peak, suspect, func(_ rec, l ld) { l.Threads = 99 }},\n")},
+			{file: "docs/checks.md", change: put("**unasked** |", "**unasked**, **brand** |")},
+			{file: "docs/method.md", update: check{"./internal/verdict", "Lists"}},
+		},
+		checks: []check{{"./internal/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},
+		asked:  []string{"internal/verdict/rows_test.go", "docs/checks.md", "docs/method.md"},
+	},
+	{
+		section: "Add a load shape",
+		steps: []step{
+			{file: "internal/pace/pace.go", change: func(t *testing.T, text string) string {
+				text = put("	Replay   = \"replay\"\n",
+					"	Replay   = \"replay\"\n	Paired   = \"paired\"\n")(t, text)
+				text = put("s.Arrivals != Constant && s.Arrivals != Poisson {",
+					"s.Arrivals != Constant && s.Arrivals != Poisson && s.Arrivals != Paired {")(t,
+					text)
+				text = put("	return &poisson{gapNs: gapNs, seed: seed}, nil\n",
+					"	if s.Arrivals == Paired {\n"+
+						"		return &paired{gapNs: gapNs}, nil\n	}\n"+
+						"	return &poisson{gapNs: gapNs, seed: seed}, nil\n")(t, text)
+				return text + `
+type paired struct{ gapNs, k float64 }
+
+func (p *paired) Next() int64 {
+	p.k++
+	return int64(math.Floor((p.k-1)/2) * 2 * p.gapNs)
+}
+`
+			}},
+			{file: "internal/pace/pace_test.go", change: end(`
+func TestPaired(t *testing.T) {
+	p, err := Schedule{Arrivals: Paired, Rate: Flat(1000)}.Process(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int64{0, 0, 2e6, 2e6} {
+		if got := p.Next(); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+}
+`)},
+			{file: "internal/suite/suite.go", change: put("	Replay   = \"replay\"   // as a",
+				"	Paired   = \"paired\"\n	Replay   = \"replay\"   // as a")},
+			{file: "internal/suite/parameters.go", change: put("{Poisson, Constant, Replay}",
+				"{Poisson, Constant, Replay, Paired}")},
+			{file: "docs/formats/suite.md", update: check{"./internal/suite", "Published"}},
+		},
+		checks: []check{{"./internal/pace", "Paired"}, {"./internal/suite", "Published|Schema"}},
+		asked:  []string{"internal/pace/pace.go", "docs/formats/suite.md"},
+	},
+	{
+		section: "Add a column",
+		steps: []step{
+			{file: "internal/metric/list.go", change: put("	{Name: \"max\", Unit: unit.Ns,",
+				`	{Name: "window", Unit: unit.Ns, Asked: true,
+		Label: "window", Better: "shorter", Worse: "longer",
+		Load:    func(l *result.Load) float64 { return Positive(float64(l.WindowNs)) },
+		Missing: "it has no window", Column: &Column{"window", "window", OfLoad, 6, nil},
+		Doc: "how long it was"},
+	{Name: "max", Unit: unit.Ns,`)},
+			{file: "docs/formats/report-csv.md", update: check{"./internal/metric", "Documen"}},
+			{file: "docs/formats/suite.md", update: check{"./internal/suite", "Published"}},
+			{file: "internal/report/testdata/long.csv", update: check{"./internal/report",
+				"TestCSV|TestJSON"}},
+		},
+		checks: []check{{"./internal/metric", "."}, {"./internal/suite", "Published"},
+			{"./internal/table", "Column"}, {"./internal/report", "TestCSV|TestJSON"}},
+		asked: []string{"docs/formats/report-csv.md", "docs/formats/suite.md",
+			"internal/report/testdata/long.csv"},
+	},
+	{
+		section: "Add an output format",
+		steps: []step{
+			{file: "docs/formats/report-toml.md", change: end("# The report as TOML\n")},
+			{file: "ARCHITECTURE.md", change: put("- [the report as CSV]",
+				"- [the report as TOML](docs/formats/report-toml.md)\n- [the report as CSV]")},
+			{file: "internal/report/toml.go", change: end(`package report
+
+import (
+	"fmt"
+	"io"
+
+	"prony/internal/analysis/table"
+)
+
+// TOML writes how many scenarios there are.
+func TOML(w io.Writer, s table.Study) error {
+	_, err := fmt.Fprintf(w, "scenarios = %d\n", len(s.Scenarios))
+	return err
+}
+`)},
+			{file: "internal/report/toml_test.go", change: end(`package report
+
+import (
+	"strings"
+	"testing"
+
+	"prony/internal/analysis/table"
+)
+
+func TestTOML(t *testing.T) {
+	var b strings.Builder
+	if err := TOML(&b, table.Study{}); err != nil || b.String() != "scenarios = 0\n" {
+		t.Errorf("%q, %v", &b, err)
+	}
+}
+`)},
+			{file: "internal/print/format.go", change: put("	{\"parquet\",",
+				"	{\"toml\", []string{\"toml\"}},\n	{\"parquet\",")},
+			{file: "internal/print/print_test.go", change: put(
+				"	same(t, FormatOf(\"xml\"), \"\")\n",
+				"	same(t, FormatOf(\"xml\"), \"\")\n	same(t, Ending(\"toml\"), \"toml\")\n")},
+			{file: "cmd/prony/report.go", change: put("	{Format: \"parquet\", Write:",
+				"	{Format: \"toml\", Write: func(w io.Writer, p printing) error {\n"+
+					"		return report.TOML(w, p.study)\n	}},\n"+
+					"	{Format: \"parquet\", Write:")},
+		},
+		checks: []check{{"./internal/report", "TOML"}, {"./internal/print", "Formats"},
+			{"./internal/tidy", "TestTidy/(formats|links|imports|map)"}, {"./cmd/prony", vet}},
+		asked: []string{"ARCHITECTURE.md", "internal/print/format.go", "internal/report/toml.go"},
+	},
+}
+
+// repository is a copy of what git would have of this one.
+func repository(t *testing.T) string {
+	t.Helper()
+	list := exec.Command("git", "ls-files", "-z", "-co", "--exclude-standard")
+	list.Dir = checkout
+	out, err := list.Output()
+	if err != nil {
+		t.Skipf("no repository to copy: %v", err)
+	}
+	root := t.TempDir()
+	for file := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		f, err := read(checkout, file)
+		if os.IsNotExist(err) {
+			continue // removed, and not yet committed
+		}
+		if err == nil {
+			err = write(root, f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// goTest runs tests in a copy of the repository.
+func goTest(root string, c check, flags ...string) (string, error) {
+	args := append([]string{"test", "-vet=off", "-run", c.run, c.pkg}, flags...)
+	if c.run == vet {
+		args = []string{"vet", c.pkg}
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// passes says whether all checks of an addition pass, and what they said.
+func (a addition) passes(root string) (said string, ok bool) {
+	for _, c := range a.checks {
+		out, err := goTest(root, c)
+		said += out
+		if err != nil {
+			return said, false
+		}
+	}
+	return said, true
+}
+
+// do takes a step and gives what undoes it.
+func (s step) do(t *testing.T, root string) (undo func()) {
+	t.Helper()
+	at := filepath.Join(root, s.file)
+	old, err := os.ReadFile(at)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if s.update.pkg != "" {
+		if out, err := goTest(root, s.update, "-update"); err != nil {
+			t.Fatalf("%s: %v\n%s", s.file, err, out)
+		}
+	} else if err := os.WriteFile(at, []byte(s.change(t, string(old))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	was := err
+	return func() {
+		err := os.Remove(at)
+		if was == nil {
+			err = os.WriteFile(at, old, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// section is what CONTRIBUTING.md says below a heading.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	page, err := read(checkout, "CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(page.Text), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("CONTRIBUTING.md has no section %q", heading)
+	}
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
+}
+
+// names says whether a section names a file, or the folder that it is new in.
+func names(text, file string) bool {
+	return strings.Contains(text, "`"+file+"`") ||
+		strings.Contains(text, "`"+filepath.Dir(file)+"/`")
+}
+
+func TestAdditions(t *testing.T) {
+	tests.Once(t, "additions to copies of the repository", tests.Needs{
+		Files: []string{"internal", "docs", "cmd", "suites", "CONTRIBUTING.md", "ARCHITECTURE.md"}})
+	for _, a := range additions {
+		t.Run(a.section, func(t *testing.T) {
+			root, text := repository(t), section(t, a.section)
+			var undo []func()
+			for _, s := range a.steps {
+				if !names(text, s.file) {
+					t.Errorf("CONTRIBUTING.md, %s, does not name %s", a.section, s.file)
+				}
+				undo = append(undo, s.do(t, root))
+			}
+			if said, ok := a.passes(root); !ok {
+				t.Fatalf("with all steps:\n%s", said)
+			}
+			for _, file := range a.asked {
+				i := slices.IndexFunc(a.steps, func(s step) bool { return s.file == file })
+				with, err := os.ReadFile(filepath.Join(root, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				undo[i]()
+				if said, ok := a.passes(root); ok {
+					t.Errorf("without %s nothing fails:\n%s", file, said)
+				}
+				if err := os.WriteFile(filepath.Join(root, file), with, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A service, as the verb lays it out, is all that is asked for; and each line that it adds to a
+// list is asked for.
+func TestAddedService(t *testing.T) {
+	tests.Once(t, "a service added to a copy of the repository", tests.Needs{
+		Files: []string{"services", "docs", "deploy", "internal/tidy", "CONTRIBUTING.md"}})
+	root, text := repository(t), section(t, "Add a service")
+	l, err := Plan(root, "java-brandnew", "java-jdk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Write(root); err != nil {
+		t.Fatal(err)
+	}
+	a := addition{checks: []check{
+		{"./internal/tidy", "TestTidy/(services|listed|modules|versions|links|places)"},
+		{"./internal/deploy", "TestCatalog"}}}
+	if said, ok := a.passes(root); !ok {
+		t.Fatalf("as it is laid out:\n%s", said)
+	}
+	for i, f := range l.Changed {
+		if !names(text, f.Path) {
+			t.Errorf("CONTRIBUTING.md does not name %s", f.Path)
+		}
+		if err := write(root, l.old[i]); err != nil {
+			t.Fatal(err)
+		}
+		if said, ok := a.passes(root); ok {
+			t.Errorf("without %s nothing fails:\n%s", f.Path, said)
+		}
+		if err := write(root, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range []string{"service.yaml", "pom.xml", "Dockerfile", "README.md"} {
+		at := filepath.Join(root, l.Folder, part)
+		if err := os.Rename(at, at+".gone"); err != nil {
+			t.Fatal(err)
+		}
+		if said, ok := a.passes(root); ok {
+			t.Errorf("without %s nothing fails:\n%s", part, said)
+		}
+		if err := os.Rename(at+".gone", at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

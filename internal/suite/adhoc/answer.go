@@ -1,0 +1,428 @@
+package own
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"prony/load/engine/nethttp"
+	"prony/load/template"
+	"prony/internal/suite"
+	"prony/internal/base/units"
+)
+
+const (
+	// askTimes is how often each service is asked before it is measured: what differs between two
+	// answers of one service differs by itself.
+	askTimes = 3
+	// askBound is for one answer.
+	askBound = 10 * time.Second
+	// maxBody is the longest answer that is held byte for byte.
+	maxBody = 4 << 20
+	// maxFields is how many fields of an answer that varies are held: each is looked for in every
+	// answer.
+	maxFields = 16
+	// maxDepth is how far down an answer fields are looked for. Nobody's answer has more, and one
+	// that is all brackets would take memory by the square of its length.
+	maxDepth = 64
+)
+
+// Fill gives requests as they are sent: with what they have of the environment.
+func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]suite.Request,
+	error) {
+	out := slices.Clone(requests)
+	for i, r := range requests {
+		var errs []error
+		fill := func(in string) string {
+			s, err := text.Render(in, nil, &text.Values{}, environment)
+			errs = append(errs, err)
+			return s
+		}
+		out[i].Request, out[i].Body = fill(r.Request), fill(r.Body)
+		out[i].Headers = map[string]suite.Text{}
+		for name, value := range r.Headers {
+			out[i].Headers[name] = suite.Text(fill(string(value)))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Request, err)
+		}
+	}
+	return out, nil
+}
+
+// Answer is what a service said.
+type Answer struct {
+	Status int
+	Body   []byte
+	// What the lab gave for it, which it may quote: the Host field, the port that was asked, and
+	// the one that the connection came from; empty: not known.
+	Host, Port, Source string
+}
+
+// quoted is a part of the answer, which may quote what the lab gave.
+func (a *Answer) quoted(in string) quoted { return quoted{in, a.Host, a.Port, a.Source} }
+
+// same is the text that all bodies are, but for what the lab gave.
+func same(answers []Answer, where given) (string, bool) {
+	of := make([]quoted, len(answers))
+	for i := range answers {
+		of[i] = answers[i].quoted(string(answers[i].Body))
+	}
+	return joint(of, where)
+}
+
+// Ask asks a service a few times for what it will be asked under load, and gives for each request
+// the answers in order; the requests are filled, and sent by the same fields as under load, since a
+// service may quote them. by says what is spoken; nil: HTTP/1.1 over TCP.
+func Ask(ctx context.Context, by *stack.Config, base string, requests []suite.Request) (
+	[][]Answer, error) {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	to := stack.Config{Protocol: stack.H1, Network: "tcp", Address: base, Host: base}
+	if by != nil {
+		to = *by
+	}
+	source := ""
+	to.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			_, source, _ = net.SplitHostPort(conn.LocalAddr().String())
+		}
+		return conn, err
+	}
+	client := http.Client{Timeout: askBound, CheckRedirect: stay,
+		Transport: stack.Transport{Config: to}}
+	out := make([][]Answer, len(requests))
+	for range askTimes {
+		for i, r := range requests {
+			a, err := ask(ctx, &client, base, r)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", r.Request, err)
+			}
+			a.Source = source
+			out[i] = append(out[i], a)
+		}
+	}
+	return out, nil
+}
+
+func ask(ctx context.Context, client *http.Client, base string, r suite.Request) (Answer, error) {
+	method, path := r.Line("")
+	q, err := http.NewRequestWithContext(ctx, method, "http://"+base+path,
+		strings.NewReader(r.Content()))
+	if err != nil {
+		return Answer{}, err
+	}
+	for name, value := range r.Headers {
+		q.Header[name] = []string{string(value)} // as it is written, as under load
+		if strings.EqualFold(name, "host") {
+			q.Host = string(value)
+		}
+	}
+	if r.Content() != "" && q.Header.Get("Content-Type") == "" {
+		q.Header.Set("Content-Type", cmp.Or(r.Type, "text/plain"))
+	}
+	res, err := client.Do(q)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	_, port, _ := net.SplitHostPort(base)
+	return Answer{Status: res.StatusCode, Body: body, Host: q.Host, Port: port}, err
+}
+
+// Held is what every answer to a request is held against.
+type Held struct {
+	Request suite.Request
+	Says    string // in words, where it is less than every byte
+}
+
+// Hold finds what all answers to each request have in common: by[service][request] are those of
+// each. Services that answer differently are not compared, and the error says how they do; with
+// only the status wanted, bodies are not looked at. An answer that has what a request took from the
+// environment is not held by its bytes.
+func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly bool,
+	environment func(string) (string, bool)) ([]Held, error) {
+	var out []Held
+	var errs []error
+	for i, r := range requests {
+		of := make([][]Answer, len(by))
+		for k := range by {
+			of[k] = by[k][i]
+		}
+		h, err := hold(r, names, of, statusOnly, environment)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", r.Request, err)
+		}
+		out, errs = append(out, h), append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// apart is what is done about services that do not the same.
+const apart = "services that do not do the same are not compared: mend one, or hold them by " +
+	"their status alone: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
+
+// hold is what the answers to one request have in common.
+func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
+	environment func(string) (string, bool)) (Held, error) {
+	if r.Given {
+		return Held{r, "by what the file expects"}, keeps(r, names, by)
+	}
+	first := by[0][0]
+	all := slices.Concat(by...)
+	for k, answers := range by {
+		for _, a := range answers {
+			if a.Status != first.Status {
+				return Held{}, fmt.Errorf("%s answers with status %d, %s with %d", names[0],
+					first.Status, names[k], a.Status)
+			}
+		}
+	}
+	if first.Status >= http.StatusInternalServerError {
+		return Held{}, fmt.Errorf("%s answers with status %d: %s", names[0], first.Status,
+			excerpt(first.Body, 0))
+	}
+	r.Expect.Status = first.Status
+	method, _, _ := strings.Cut(r.Request, " ")
+	if statusOnly || method == http.MethodHead {
+		return Held{r, "by its status alone"}, nil
+	}
+	if err := differ(names, by); err != nil {
+		return Held{}, err
+	}
+	why, where := "its bytes vary", given{}
+	if name := tells(r, all, environment); name != "" { // what is held is in every record
+		why = "it has the value of ${" + name + "}"
+	} else if body, ok := same(all, where); ok && len(first.Body) <= maxBody {
+		r.Expect.Body = &body
+		if len(where) > 0 {
+			return Held{r, "by every byte of the body but what the lab itself gives, and " +
+				"it quotes: " + where.String()}, nil
+		}
+		return Held{r, ""}, nil
+	} else if fields := alike(all); len(fields) > 0 {
+		for _, path := range slices.Sorted(maps.Keys(fields)) {
+			value := suite.Text(fields[path])
+			r.Checks = append(r.Checks, suite.Check{Place: suite.Place{JSON: path}, Is: &value})
+		}
+		r.Checks = r.Checks[:min(len(r.Checks), maxFields)]
+		return Held{r, fmt.Sprintf("by what stays the same, %s; what varies: %s",
+			unit.Plural(len(r.Checks), "field"), vary(fields, all))}, nil
+	}
+	size := int64(len(first.Body))
+	if size > maxBody || slices.ContainsFunc(all, func(a Answer) bool {
+		return int64(len(a.Body)) != size
+	}) {
+		return Held{r, "by its status alone: bodies vary, or are longer than " +
+			unit.Bytes(maxBody)}, nil
+	}
+	r.Expect.Size = &size
+	return Held{r, fmt.Sprintf("by status and length, %d bytes: %s", size, why)}, nil
+}
+
+// tells is the first variable of the environment in a request whose value is in an answer; empty:
+// there is none.
+func tells(r suite.Request, answers []Answer, environment func(string) (string, bool)) string {
+	texts := []string{r.Request, r.Body}
+	for _, value := range r.Headers {
+		texts = append(texts, string(value))
+	}
+	for _, in := range texts {
+		t, err := text.Parse(in, nil)
+		if err != nil {
+			continue // it was not asked, either
+		}
+		for _, name := range t.Environment() {
+			value, _ := environment(name)
+			if value != "" && slices.ContainsFunc(answers, func(a Answer) bool {
+				return bytes.Contains(a.Body, []byte(value))
+			}) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// keeps refuses services that do not answer as the file expects: status, and body where it is given
+// byte for byte. All else is held under load.
+func keeps(r suite.Request, names []string, by [][]Answer) error {
+	for k, answers := range by {
+		for _, a := range answers {
+			if a.Status != r.Expect.Status {
+				return fmt.Errorf("%s answers with status %d, and %d is expected: %s", names[k],
+					a.Status, r.Expect.Status, excerpt(a.Body, 0))
+			}
+			if want := r.Expect.Body; want != nil {
+				if body, err := text.Parse(*want, nil); err == nil {
+					body = body.At(a.Host, a.Port)
+					wanted, fixed := body.Fixed()
+					like := body.Pattern()
+					if fixed && !bytes.Equal(wanted, a.Body) || like != nil && !like.Is(a.Body) {
+						return fmt.Errorf("%s answers %s, and %s is expected", names[k],
+							excerpt(a.Body, 0), excerpt([]byte(*want), 0))
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// differ refuses services each of which keeps to an answer, or to fields of one, that others have
+// not.
+func differ(names []string, by [][]Answer) error {
+	for k := 1; k < len(by); k++ {
+		a, b := by[0], by[k]
+		_, still := same(a, given{})
+		_, stays := same(b, given{})
+		if _, ok := same(slices.Concat(a, b), given{}); still && stays && !ok {
+			from := begins(a[0], b[0])
+			return fmt.Errorf("%s answers %s, %s %s; %s", names[0], excerpt(a[0].Body, from),
+				names[k], excerpt(b[0].Body, from), apart)
+		}
+		here, there, both := alike(a), alike(b), alike(slices.Concat(a, b))
+		for _, path := range slices.Sorted(maps.Keys(here)) {
+			_, ok := there[path]
+			if _, one := both[path]; ok && !one {
+				return fmt.Errorf("%s has %q at %s, %s %q; %s", names[0], leaves(a[0].Body)[path],
+					path, names[k], leaves(b[0].Body)[path], apart)
+			}
+		}
+		if path := lacks(a, b); path != "" {
+			return fmt.Errorf("%s has no field %s, %s has; %s", names[k], path, names[0], apart)
+		}
+		if path := lacks(b, a); path != "" {
+			return fmt.Errorf("%s has no field %s, %s has; %s", names[0], path, names[k], apart)
+		}
+	}
+	return nil
+}
+
+// lacks is a field that all answers of one service have and none of another's; empty: there is
+// none.
+func lacks(of, other []Answer) string {
+	fields := leaves(of[0].Body)
+	for _, a := range of[1:] {
+		next := leaves(a.Body)
+		maps.DeleteFunc(fields, func(path, _ string) bool { _, ok := next[path]; return !ok })
+	}
+	for _, a := range other {
+		next := leaves(a.Body)
+		maps.DeleteFunc(fields, func(path, _ string) bool { _, ok := next[path]; return ok })
+	}
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
+		return path
+	}
+	return ""
+}
+
+// begins is where two bodies begin to differ in what the lab did not give.
+func begins(a, b Answer) int {
+	of := []quoted{a.quoted(string(a.Body)), b.quoted(string(b.Body))}
+	at := make([]int, len(of))
+	walk(of, at, func(string, byte) {})
+	return at[0]
+}
+
+// excerpt is the beginning of a body, quoted, or what is around a place further down.
+func excerpt(body []byte, at int) string {
+	const most, before = 60, 20
+	from := 0
+	if at > most-before {
+		from = min(at-before, len(body))
+	}
+	mark := map[bool]string{true: "…"}
+	if rest := body[from:]; len(rest) > most || from > 0 {
+		return fmt.Sprintf("%s%q%s (%d bytes)", mark[from > 0], rest[:min(most, len(rest))],
+			mark[len(rest) > most], len(body))
+	}
+	return fmt.Sprintf("%q", body)
+}
+
+// alike are the fields of JSON answers that all of them have, with one value but for what the lab
+// gave, as a text of package text.
+func alike(answers []Answer) map[string]string {
+	out, where := map[string]string{}, given{}
+	all := make([]map[string]string, len(answers))
+	for i, a := range answers {
+		all[i] = leaves(a.Body)
+	}
+	of := make([]quoted, len(answers))
+	for path := range all[0] {
+		every := true
+		for i := range answers {
+			value, ok := all[i][path]
+			of[i], every = answers[i].quoted(value), every && ok
+		}
+		if value, ok := joint(of, where); every && ok {
+			out[path] = value
+		}
+	}
+	return out
+}
+
+// vary says which fields do that are not the same in all.
+func vary(same map[string]string, answers []Answer) string {
+	var out []string
+	for path := range leaves(answers[0].Body) {
+		if _, ok := same[path]; !ok {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	const most = 5
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("%d more", len(out)-most))
+	}
+	return strings.Join(out, ", ")
+}
+
+// leaves are the values of a JSON document by their paths, in gjson's syntax, which has none for a
+// field without a name; none of another one.
+func leaves(body []byte) map[string]string {
+	out := map[string]string{}
+	if !json.Valid(body) { // gjson's own has no bound of the depth
+		return out
+	}
+	var walk func(prefix string, v gjson.Result, depth int)
+	walk = func(prefix string, v gjson.Result, depth int) {
+		index := 0
+		v.ForEach(func(key, value gjson.Result) bool {
+			name := gjson.Escape(key.String())
+			if v.IsArray() {
+				name = fmt.Sprint(index)
+				index++
+			}
+			if name == "" || depth == maxDepth {
+				return true
+			}
+			if prefix != "" {
+				name = prefix + "." + name
+			}
+			if value.IsObject() || value.IsArray() {
+				walk(name, value, depth+1)
+			} else {
+				out[name] = value.String()
+			}
+			return true
+		})
+	}
+	if root := gjson.ParseBytes(body); root.IsObject() || root.IsArray() {
+		walk("", root, 0)
+	}
+	return out
+}

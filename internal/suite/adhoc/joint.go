@@ -1,0 +1,132 @@
+package own
+
+import (
+	"fmt"
+	"strings"
+
+	"prony/load/template"
+	"prony/internal/base/units"
+)
+
+// quoted is an answer, or a field of one, which may quote what the lab gave for it.
+type quoted struct {
+	in                 string
+	host, port, source string // empty: not known
+}
+
+// value is what the lab gave of that kind.
+func (q *quoted) value(kind string) string {
+	switch kind {
+	case text.LabHost:
+		return q.host
+	case text.LabPort:
+		return q.port
+	}
+	return q.source
+}
+
+// labKinds are looked for in this order: a host may end in the port.
+var labKinds = []string{text.LabHost, text.LabSource, text.LabPort}
+
+// given counts what the lab gave by where it stands in an answer.
+type given map[string]int
+
+// joint is the one text, as package text reads it, that all of them are, when each is asked where
+// it was: byte for byte, but for what the lab gave each, where all quote it at the same place.
+// False: there is none. So a number that is the port of one by chance is held as what it is.
+func joint(of []quoted, where given) (string, bool) {
+	var out, literal strings.Builder
+	one := walk(of, make([]int, len(of)), func(kind string, b byte) {
+		if kind == "" {
+			literal.WriteByte(b)
+			return
+		}
+		fmt.Fprintf(&out, "%s{lab %s}", text.Escape(literal.String()), kind)
+		literal.Reset()
+		where[kind]++
+	})
+	return out.String() + text.Escape(literal.String()), one
+}
+
+// walk reads them side by side, as long as they are one: each next is a byte that all have, or a
+// kind of what the lab gave. It moves the places, and reports whether it came to all ends.
+func walk(of []quoted, at []int, next func(kind string, b byte)) bool {
+	last := byte(0)
+	for {
+		if kind := quotes(of, at); kind != "" && last != '{' { // which would make it a literal
+			next(kind, 0)
+			last = 0
+			for i := range of {
+				at[i] += len(of[i].value(kind))
+			}
+			continue
+		}
+		ended := 0
+		for i := range of {
+			if at[i] == len(of[i].in) {
+				ended++
+			}
+		}
+		if ended > 0 {
+			return ended == len(of)
+		}
+		last = of[0].in[at[0]]
+		for i := range of {
+			if of[i].in[at[i]] != last {
+				return false
+			}
+		}
+		for i := range at {
+			at[i]++
+		}
+		next("", last)
+	}
+}
+
+// quotes is the kind of what the lab gave that stands at these places in all of them.
+func quotes(of []quoted, at []int) string {
+	for _, kind := range labKinds {
+		all := true
+		for i := 0; all && i < len(of); i++ {
+			all = stands(of[i].in, at[i], of[i].value(kind))
+		}
+		if all {
+			return kind
+		}
+	}
+	return ""
+}
+
+// stands reports whether a value is a word of its own at a place, and no part of a number or a
+// name.
+func stands(in string, at int, value string) bool {
+	if value == "" || !strings.HasPrefix(in[at:], value) {
+		return false
+	}
+	if at > 0 && (isWord(in[at-1]) && !escape(in[:at]) || in[at-1] == '.') {
+		return false
+	}
+	end := at + len(value)
+	return end == len(in) || !isWord(in[end]) &&
+		(in[end] != '.' || end+1 == len(in) || !isWord(in[end+1]))
+}
+
+func isWord(b byte) bool {
+	return '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z' || b == '_'
+}
+
+// escape reports whether a colon of a URL ends it that stands in another URL.
+func escape(in string) bool { return strings.HasSuffix(strings.ToLower(in), "%3a") }
+
+// String says what is left out of a comparison.
+func (g given) String() string {
+	var out []string
+	for _, kind := range labKinds {
+		if n := g[kind]; n > 0 {
+			says := map[string]string{text.LabHost: "the address it is asked at",
+				text.LabPort: "its port", text.LabSource: "the port the asker comes from"}[kind]
+			out = append(out, fmt.Sprintf("%s (%s)", says, unit.Plural(n, "place")))
+		}
+	}
+	return strings.Join(out, ", ")
+}

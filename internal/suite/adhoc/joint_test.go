@@ -1,0 +1,126 @@
+package own
+
+import (
+	"strings"
+	"testing"
+
+	"prony/load/template"
+	"prony/internal/suite"
+)
+
+// echoes are answers of services a and b, asked twice each: {h}, {p} and {s} in a body are what the
+// lab gave for that answer.
+func echoes(a, b string) (names []string, out [][][]Answer) {
+	for i, body := range []string{a, b} {
+		port := []string{"40001", "40002"}[i]
+		var of []Answer
+		for _, source := range [][]string{{"50001", "50002"}, {"50003", "50004"}}[i] {
+			host := "127.0.0.1:" + port
+			said := strings.NewReplacer("{h}", host, "{p}", port, "{s}", source).Replace(body)
+			of = append(of, Answer{Status: 200, Body: []byte(said), Host: host, Port: port,
+				Source: source})
+		}
+		names, out = append(names, string(rune('a'+i))), append(out, [][]Answer{of})
+	}
+	return names, out
+}
+
+// What the lab gave is left out, at the places where every answer quotes it, and nothing else is.
+func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
+	request, err := ParseRequest("/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(a, b, body, says, refused string) Held {
+		t.Helper()
+		names, all := echoes(a, b)
+		held, err := Hold([]suite.Request{request}, names, all, false, nothing)
+		if refused != "" {
+			if err == nil || !strings.Contains(err.Error(), refused) {
+				t.Errorf("%s and %s: %v, want %q", a, b, err, refused)
+			}
+			return Held{}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := held[0]
+		if h.Says != says || body != "" &&
+			(h.Request.Expect.Body == nil || *h.Request.Expect.Body != body) {
+			t.Errorf("%s is held %q as %v, want %q as %s", a, h.Says, h.Request.Expect.Body, says,
+				body)
+		}
+		return h
+	}
+	const but = "by every byte of the body but what the lab itself gives, and it quotes: "
+	check("at http://{h}/x", "at http://{h}/x", "at http://{lab host}/x",
+		but+"the address it is asked at (1 place)", "")
+	check("{p} {p} 127.0.0.1:{s}", "{p} {p} 127.0.0.1:{s}",
+		"{lab port} {lab port} 127.0.0.1:{lab source}", but+
+			"the port the asker comes from (1 place), its port (2 places)", "")
+	check("http%3A%2F%2F127.0.0.1%3A{p}", "http%3A%2F%2F127.0.0.1%3A{p}",
+		"http%3A%2F%2F127.0.0.1%3A{lab port}", but+"its port (1 place)", "")
+	// A number that is a port by chance, or has one in it, is what it is.
+	check("n=40001", "n=40001", "n=40001", "", "")
+	check("n=140001", "n=140001", "n=140001", "", "")
+	check("n=1{p}", "n=1{p}", "", "", `a answers "n=140001", b "n=140002"`)
+	check("n={p}5", "n={p}5", "", "", "not compared")
+	check("n=0.{p}", "n=0.{p}", "", "", "not compared")
+	check("{p}", "{h}", "", "", "not compared")
+	// What differs otherwise is found, however long it is, and shown where it stands.
+	long := strings.Repeat("x", 100)
+	check(long+" at {h}: 1", long+" at {h}: 2", "", "", "127.0.0.1:40001: 1")
+	check("at {h}", "at {p}", "", "", "not compared")
+	// What looks like a placeholder is none.
+	check("{lab host} {h} {key}", "{lab host} {h} {key}", "{{lab host}} {lab host} {{key}}",
+		but+"the address it is asked at (1 place)", "")
+	h := check(`{"url":"http://{h}/x","from":"{s}","id":1,"t":{s}}`,
+		`{"url":"http://{h}/x","t":1{s},"from":"{s}","id":1}`, "",
+		"by what stays the same, 3 fields; what varies: t", "")
+	if c := h.Request.Checks; len(c) != 3 || *c[0].Is != "{lab source}" ||
+		*c[2].Is != "http://{lab host}/x" {
+		t.Errorf("checks %+v", c)
+	}
+	check(`{"url":"{h}","id":1,"t":1{s}}`, `{"url":"{h}","id":2,"t":1{s}}`, "", "",
+		`a has "1" at id, b "2"`)
+}
+
+// FuzzJoint holds the text that is found against the answers that it was found in.
+func FuzzJoint(f *testing.F) {
+	for _, seed := range []string{"", "{h}", "{{h}}", "{{{h}}", "a{p} {s}", "{a{h}", "${h}",
+		"$${P}{p}", "%3a{p}", "{lab host}{h}", "{s}.5", ".{s}", "{key {s}}", "{h}{h}", "1{p}"} {
+		f.Add(seed, 3)
+	}
+	f.Fuzz(func(t *testing.T, body string, split int) {
+		_, all := echoes(body, body)
+		var of []quoted
+		for _, a := range append(all[0][0], all[1][0]...) {
+			of = append(of, a.quoted(string(a.Body)))
+		}
+		said, ok := joint(of, given{})
+		if !ok {
+			return
+		}
+		wants, err := text.Parse(said, nil)
+		if err != nil {
+			t.Fatalf("%q is no text: %v", said, err)
+		}
+		for _, q := range of {
+			at := wants.At(q.host, q.port)
+			if fixed, is := at.Fixed(); is {
+				if string(fixed) != q.in {
+					t.Errorf("%q is %q, want %q", said, fixed, q.in)
+				}
+				continue
+			}
+			p := at.Pattern()
+			if p == nil || !p.Is([]byte(q.in)) {
+				t.Fatalf("%q is not %q", said, q.in)
+			}
+			if split = min(max(split, 0), len(q.in)); p.Is([]byte(q.in[:split])) &&
+				split < len(q.in) && q.in[split] < '0' {
+				t.Errorf("%q is %q, which is cut", said, q.in[:split])
+			}
+		}
+	})
+}

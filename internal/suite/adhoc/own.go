@@ -1,0 +1,464 @@
+// Package own makes targets of services that no catalog has: a user's own, named on a command line
+// by the command that starts them or by a revision of a repository. What comes out are the same
+// services and the same suite that a checkout would have had, so that a run of them is any other
+// run:
+//
+//	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/lab
+//
+// Non-goals: nothing is started, built or measured here.
+package own
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"prony/internal/service/counters"
+	"prony/internal/base/cli"
+	"prony/internal/base/yaml"
+	"prony/internal/observe/host"
+	"prony/load/engine/nethttp"
+	"prony/record"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// Source is where a target comes from.
+type Source struct {
+	Name    string // empty: made of what it is
+	Command string // as a shell has it; the service listens on $PORT, or on {port} of the command
+	// Dir is where it is started: of a revision, where the user works, until Clone.
+	Dir      string
+	Revision string     // of the repository there; empty: what is there
+	Steps    [][]string // that build a revision
+	URL      string     // where it runs already, instead of a command
+	Remote   []string   // hosts of URLs that are other machines, and may be loaded
+	Image    string     // of the local Docker engine, likewise
+	Port     int        // of the image: where it listens; 0: where it exposes one, else $PORT
+	Compose  *service.Compose
+	Env      map[string]string
+	Wants    []service.Want
+	Before   []service.Process // started before the command, in order
+	Counters map[string]asks.Place
+	// File is where it is described; empty: on the command line.
+	File string
+	// Built names what it is built as, for sources that share a build; empty: as it is called.
+	Built string
+	// Connections are those of its loads and its warm-up; 0: the suite's.
+	Connections int
+	// Body is the size of requests' bodies; 0: as the suite has them.
+	Body config.Size
+	// Again marks a second one of the same, beside the first: what differs between the two is
+	// noise.
+	Again bool
+}
+
+// maxName keeps a name short enough for files, cgroups and the first column of a table.
+const maxName = 32
+
+// again is the end of the name of a source that is measured a second time.
+const again = "-again"
+
+var (
+	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)
+	folders = regexp.MustCompile(`(^|[ =])[^ =]*/`) // of a program or a file
+	noPort  = regexp.MustCompile(`\{port\}|\$\{?PORT\}?`)
+	scheme  = regexp.MustCompile(`^[a-z]+://`)
+	isName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+// Services makes one of each source, in order. Environ is what they see of the user's environment,
+// all of it, since what starts by hand must start here, too; ready is the path that answers 200
+// once they serve, empty for a first connection. The error is a usage error that names the source.
+func Services(sources []Source, environ []string, ready string) ([]*service.Service, error) {
+	names, err := named(sources)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*service.Service, len(sources))
+	for i, from := range sources {
+		starts := cmp.Or(from.Command, from.URL, from.Image)
+		if from.Compose != nil {
+			starts = from.Compose.Service
+		}
+		args, err := Words(starts)
+		if err != nil {
+			return nil, from.wrong(from.Command, err)
+		}
+		s := &service.Service{Name: names[i], About: from.Command, Contracts: []string{""},
+			Dir: from.Dir, Environ: environ, Wants: from.Wants,
+			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
+			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
+			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
+			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
+		target := service.Target{Name: names[i], Connections: from.Connections,
+			Body: from.Body, Counters: from.Counters}
+		if len(from.Before) > 0 {
+			s.Run.Processes = append(slices.Clone(from.Before), service.Process{Name: names[i],
+				Command: args, Ready: ready})
+			s.Run.Command, s.Build.Artifact = nil, "." // of which several are started
+		}
+		if from.URL != "" {
+			s.Made = &service.Built{Dir: from.Dir}
+			if s.Made.Attached, s.Made.Host, err = from.address(); err != nil {
+				return nil, from.wrong("--url "+from.URL, err)
+			}
+		} else if from.Compose != nil {
+			s.Made = &service.Built{Dir: from.Dir, Front: from.Compose.Service, Port: from.Port,
+				Compose: from.Compose, Images: map[string]string{"": from.Compose.Service}}
+		} else if from.Image != "" {
+			s.Made = &service.Built{Dir: from.Dir, Front: from.Image, Port: from.Port,
+				Images: map[string]string{"": from.Image}}
+		} else if len(from.Steps) == 0 {
+			if s.Made, err = made(from.Dir, s.Processes(target)); err != nil {
+				return nil, from.wrong(from.Command, err)
+			}
+			target.Runtime = guess(from.Dir, args)
+		}
+		s.Targets = []service.Target{target}
+		out[i] = s
+	}
+	return out, nil
+}
+
+// wrong is what is wrong with a source: with the line, which calls it so, or with the file.
+func (s Source) wrong(called string, err error) error {
+	if s.File != "" {
+		return fmt.Errorf("%s: target %s: %s: %w", s.File, s.Name, called, err)
+	}
+	return cli.Usagef("%s: %w", called, err)
+}
+
+// address is where the service of the URL listens, and the name that it is asked by; empty: its
+// address. Another machine is one that Remote names: a load may harm whoever does not expect it.
+func (s Source) address() (at netip.AddrPort, name string, err error) {
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil:
+		return at, "", err
+	case ports[u.Scheme] == "":
+		return at, "", errors.New("want http or https, as http://127.0.0.1:8081")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return at, "", errors.New("want " + u.Scheme + "://HOST:PORT alone; --get has the path")
+	}
+	to, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(),
+		cmp.Or(u.Port(), ports[u.Scheme])))
+	if err != nil {
+		return at, "", err
+	}
+	at = netip.AddrPortFrom(to.AddrPort().Addr().Unmap(), uint16(to.Port))
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+		name = u.Host
+	}
+	if slices.Contains(s.Remote, u.Hostname()) {
+		return at, name, nil
+	}
+	return at, name, host.MayLoad(u.Hostname(), at.Addr())
+}
+
+// Protocol is what all sources are spoken with, where a scenario says asked; empty: HTTP/1.1.
+func Protocol(sources []Source, asked string) (string, error) {
+	var plain, secure []string
+	for _, s := range sources {
+		if strings.HasPrefix(s.URL, "https:") {
+			secure = append(secure, s.URL)
+		} else {
+			plain = append(plain, cmp.Or(s.URL, s.Command, s.Image))
+		}
+	}
+	switch {
+	case len(secure) == 0 || stack.Secure(stack.Schemes[asked]):
+		return asked, nil
+	case asked != "":
+		return "", fmt.Errorf("%s: the protocol %s has no TLS; say https, h2, grpcs or wss, or "+
+			"begin the URL with http", secure[0], asked)
+	case len(plain) > 0:
+		return "", fmt.Errorf("%s is spoken with TLS and %s without: all services of a "+
+			"comparison are asked alike; say the protocol, https, where both have it", secure[0],
+			plain[0])
+	}
+	return "https", nil
+}
+
+// ports are the usual ones of the schemes that a URL may begin with.
+var ports = map[string]string{"http": "80", "https": "443"}
+
+// named gives each source a name of its own.
+func named(sources []Source) ([]string, error) {
+	var out []string
+	for _, from := range sources {
+		name := from.Name
+		if name != "" && (!isName.MatchString(name) || len(name) > maxName) {
+			return nil, cli.Usagef("-n %s: want at most %d letters, digits, dots and dashes", name,
+				maxName)
+		}
+		if name == "" {
+			text := cmp.Or(from.Revision, scheme.ReplaceAllString(from.URL, ""), from.Image,
+				noPort.ReplaceAllString(folders.ReplaceAllString(
+					from.Command, "$1"), ""))
+			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")
+			name = strings.TrimRight(name[:min(len(name), maxName-len(again))], ".-_")
+		}
+		if from.Again {
+			name += again
+		}
+		base := name
+		for n := 2; slices.Contains(out, name) || name == ""; n++ {
+			name = strings.TrimPrefix(fmt.Sprintf("%s-%d", base, n), "-")
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// shells are programs that start another one, which is the service.
+var shells = []string{"env", "sh", "exec", "nice", "taskset", "time"}
+
+// made says what is started, for the record: the digest of the programs and of every file that the
+// commands name, as a jar or a script.
+func made(dir string, processes []service.Process) (*service.Built, error) {
+	out := &service.Built{Dir: dir}
+	sum := sha256.New()
+	for _, p := range processes {
+		n, err := digest(sum, dir, p.Command)
+		if err == nil && n == 0 && p.Command[0] != "sh" {
+			err = fmt.Errorf("there is no program %s in %s, nor on the PATH", program(p.Command),
+				dir)
+		}
+		if err != nil && len(processes) > 1 {
+			err = fmt.Errorf("process %s: %w", p.Name, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.SizeBytes += n
+	}
+	out.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return out, nil
+}
+
+// digest writes the files that a command names into a sum, and gives their size in bytes.
+func digest(sum io.Writer, dir string, args []string) (size int64, err error) {
+	for _, path := range files(dir, args) {
+		f, err := os.Open(path)
+		if err != nil {
+			return size, err
+		}
+		n, err := io.Copy(sum, f)
+		_ = f.Close() // it was only read
+		if err != nil {
+			return size, fmt.Errorf("read %s: %w", path, err)
+		}
+		size += n
+	}
+	return size, nil
+}
+
+// files are those that a command names: the program, wherever the PATH has it, and arguments.
+func files(dir string, args []string) (out []string) {
+	for i, word := range args {
+		if slices.Contains(shells, word) || strings.HasPrefix(word, "-") {
+			continue
+		}
+		path := word
+		if !strings.ContainsRune(word, filepath.Separator) && word == program(args) {
+			path, _ = exec.LookPath(word)
+		}
+		if path != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			out = append(out, path)
+		} else if i > 0 && args[0] == "sh" {
+			out = append(out, files(dir, strings.Fields(word))...)
+		}
+	}
+	return out
+}
+
+// program is the first word of a command that starts something itself; of a script, of its last
+// command.
+func program(args []string) string {
+	script, commands := scripted(args)
+	for _, word := range append(strings.Fields(commands[len(commands)-1]), args...) {
+		if word == script {
+			break
+		}
+		if !slices.Contains(shells, word) && !assignment.MatchString(word) &&
+			!strings.HasPrefix(word, "-") {
+			return word
+		}
+	}
+	return args[0]
+}
+
+// between are what stands between the commands of a script.
+var between = regexp.MustCompile(`\s*(?:&&?|\|\|?|[;\n])\s*`)
+
+// scripted gives what a shell is to do, and the commands of that; one empty one where there is no
+// shell.
+func scripted(args []string) (script string, commands []string) {
+	if len(args) > 2 && args[0] == "sh" && args[1] == "-c" {
+		script = args[2]
+	}
+	return script, between.Split(strings.Trim(script, "&|; \t\n"), -1)
+}
+
+// artifact is what a build must have made: the program, where the command names one of the folder.
+func artifact(args []string) string {
+	p := program(args)
+	_, commands := scripted(args) // of which the first may be cd
+	if len(commands) == 1 && !strings.ContainsAny(p, special) &&
+		strings.ContainsRune(p, filepath.Separator) && filepath.IsLocal(p) {
+		return filepath.Clean(p)
+	}
+	return "."
+}
+
+// guess is the runtime of a program, where it shows: what compiles while it serves is warmed up for
+// longer, and what is not known is taken for such a one.
+func guess(dir string, args []string) string {
+	name := filepath.Base(program(args))
+	for _, known := range []struct{ prefix, runtime string }{
+		{"java", "jvm"}, {"node", "node"}, {"python", "cpython"},
+	} {
+		if strings.HasPrefix(name, known.prefix) {
+			return known.runtime
+		}
+	}
+	for _, path := range files(dir, args) {
+		if _, err := buildinfo.ReadFile(path); err == nil { // a Go program
+			return "native"
+		}
+	}
+	return ""
+}
+
+// Sources are the targets of a project's file, in its order; dir is its folder.
+func Sources(p *suite.Project, dir string) (out []Source, err error) {
+	for _, name := range p.Names {
+		t := p.Targets[name]
+		from := Source{Name: name, File: p.File, Command: t.Command, URL: t.URL, Image: t.Image,
+			Port: t.Port, Revision: t.Git, Dir: filepath.Join(dir, t.Dir), Env: map[string]string{}}
+		if t.Dir != "" && !filepath.IsLocal(t.Dir) {
+			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
+				name, t.Dir)
+		}
+		from.Built, from.Connections, from.Body = t.Built, t.Connections, t.Body
+		if t.Compose.Service != "" {
+			from.Port = t.Compose.Port
+			from.Compose = &service.Compose{File: t.Compose.File, Service: t.Compose.Service}
+		}
+		if t.Build != "" {
+			from.Steps = [][]string{{"sh", "-c", t.Build}}
+		}
+		for key, value := range t.Env {
+			from.Env[key] = string(value)
+		}
+		for _, p := range t.Processes {
+			args, err := Words(p.Command)
+			if err != nil {
+				return nil, from.wrong("process "+p.Name, err)
+			}
+			before := service.Process{Name: p.Name, Command: args, Ready: p.Ready, Share: p.Share,
+				Backing: p.Backing, Env: map[string]string{}}
+			for key, value := range p.Env {
+				before.Env[key] = string(value)
+			}
+			from.Before = append(from.Before, before)
+		}
+		from.Counters = t.Counters
+		for _, need := range slices.Concat(p.Needs, t.Needs) {
+			ask := []string{need.Tool, "--version"}
+			if need.Version != "" {
+				if ask, err = Words(need.Version); err != nil {
+					return nil, fmt.Errorf("%s: version of %s: %w", p.File, need.Tool, err)
+				}
+			}
+			from.Wants = append(from.Wants, service.Want{Tool: need.Tool, Ask: ask})
+		}
+		out = append(out, from)
+	}
+	return out, nil
+}
+
+// assignment is a variable in front of a command.
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// special are the characters outside of quotes for which a command needs a shell.
+const special = "|&;<>()$`*?[#~\n"
+
+// Words splits a command as a shell would, by POSIX' rules of quoting (Shell Command Language,
+// 2.2). Variables in front of it are set by env, so that no shell stands between the lab and the
+// service; one that does more than name a program and its arguments is handed to sh.
+func Words(command string) ([]string, error) {
+	words, plain, err := split(command)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(words) == 0:
+		return nil, errors.New("the command is empty")
+	case !plain:
+		return []string{"sh", "-c", command}, nil
+	case assignment.MatchString(words[0]):
+		return append([]string{"env"}, words...), nil
+	}
+	return words, nil
+}
+
+// split gives the words, and whether a shell would have made no more of them.
+func split(command string) (words []string, plain bool, err error) {
+	var word strings.Builder
+	var quote byte // 0: outside
+	begun, escaped := false, false
+	plain = true
+	for _, c := range []byte(command) { // bytes: the name of a file may be no UTF-8
+		switch {
+		case escaped && c == '\n': // the command goes on in the next line
+			escaped = false
+		case escaped:
+			if quote == '"' && strings.IndexByte("\"\\$`", c) < 0 {
+				word.WriteByte('\\')
+			}
+			word.WriteByte(c)
+			escaped, begun = false, true
+		case c == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, begun = c, true
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			literal := quote == '\'' || quote == '"' && c != '$' && c != '`'
+			plain = plain && (literal || strings.IndexByte(special, c) < 0)
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, false, errors.New("a quote is not closed")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, plain, nil
+}

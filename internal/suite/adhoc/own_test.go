@@ -1,0 +1,323 @@
+package own
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/load/template"
+	"prony/internal/suite"
+)
+
+// TestWords holds the splitting against a real shell.
+func TestWords(t *testing.T) {
+	check := func(command string, want ...string) {
+		t.Helper()
+		got, err := Words(command)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, error %v; want %q", command, got, err, want)
+		}
+		if want[0] == "env" || want[0] == "sh" {
+			return
+		}
+		out, err := exec.Command("sh", "-c", `printf '%s\n' `+command).Output()
+		if err != nil || string(out) != strings.Join(want, "\n")+"\n" {
+			t.Errorf("%s: a shell makes %q of it, error %v; want %q", command, out, err, want)
+		}
+	}
+	check("./app", "./app")
+	check("  ./app  -p\t{port} ", "./app", "-p", "{port}")
+	check(`./app 'a b' "c d" e\ f ""`, "./app", "a b", "c d", "e f", "")
+	check(`./app "a\"b\c" 'a\b' '$HOME|&'`, "./app", `a"b\c`, `a\b`, "$HOME|&")
+	check("GOGC=400 A='b c' ./app x", "env", "GOGC=400", "A=b c", "./app", "x")
+	for _, c := range []string{"./app -p $PORT", "cd x && ./app", "./app > log", "./a*",
+		`./app "$X"`, "./app `id`"} {
+		check(c, "sh", "-c", c)
+	}
+	for _, wrong := range []string{"", "  ", "./app 'x", `./app "x`, `./app \`} {
+		if got, err := Words(wrong); err == nil {
+			t.Errorf("%q makes %q", wrong, got)
+		}
+	}
+}
+
+func TestServices(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"app", "app.jar"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := []Source{
+		{Command: "./app -p {port}", Dir: dir}, {Command: "GOGC=400 ./app", Dir: dir},
+		{Command: "./app -p {port}", Dir: dir}, {Command: "sh -c './app -q'", Dir: dir, Name: "x"},
+		{Command: "env java -jar ./app.jar", Dir: dir},
+		{Command: "./app", Revision: "feature/a b", Dir: dir, Steps: [][]string{{"true"}}},
+		{Command: "./app -p {port}", Dir: dir, Again: true},
+	}
+	services, err := Services(from, nil, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"app-p", "GOGC-400-app", "app-p-2", "x", "env-java-jar-app.jar",
+		"feature-a-b", "app-p-again"}
+	for i, s := range services {
+		if s.Name != want[i] || s.Full(s.Targets[0]) != want[i] {
+			t.Errorf("%s is called %s, want %s", from[i].Command, s.Name, want[i])
+		}
+	}
+	if a, b := services[0].Made, services[6].Made; a.SHA256 != b.SHA256 || a.SizeBytes != 3 {
+		t.Errorf("one program is %+v and %+v", a, b)
+	}
+	if services[3].Made.SizeBytes != 3 {
+		t.Errorf("the program of a shell is not found: %+v", services[3].Made)
+	}
+	if got := services[4].Targets[0].Runtime; got != "jvm" {
+		t.Errorf("java is %q", got)
+	}
+	if services[5].Made != nil || services[5].Build.Artifact != "app" {
+		t.Errorf("a revision is built to %q, made %v", services[5].Build.Artifact, services[5].Made)
+	}
+	for _, wrong := range []Source{{Command: "./none", Dir: dir}, {Command: "", Dir: dir},
+		{Command: "./app", Dir: dir, Name: "a b"}, {Command: "./app", Dir: dir, Name: "-a"}} {
+		if _, err := Services([]Source{wrong}, nil, "/"); err == nil {
+			t.Errorf("%+v is a service", wrong)
+		}
+	}
+}
+
+// answers are what each service said, a body for each time it was asked.
+func answers(by ...[]string) (names []string, out [][][]Answer) {
+	for i, bodies := range by {
+		var of []Answer
+		for _, body := range bodies {
+			status := 200
+			if rest, ok := strings.CutPrefix(body, "404 "); ok {
+				status, body = 404, rest
+			} else if rest, ok := strings.CutPrefix(body, "500 "); ok {
+				status, body = 500, rest
+			}
+			of = append(of, Answer{Status: status, Body: []byte(body)})
+		}
+		names, out = append(names, string(rune('a'+i))), append(out, [][]Answer{of})
+	}
+	return names, out
+}
+
+// What a build must have made, and what runs it, is seen through a shell, too.
+func TestPrograms(t *testing.T) {
+	for _, c := range []struct{ command, made, runtime string }{
+		{"./app", "app", ""},
+		{"bin/app --port {port}", "bin/app", ""},
+		{"./app --port $PORT", "app", ""},
+		{"GOGC=400 ./app --port $PORT", "app", ""},
+		{"java -jar target/*.jar --server.port=$PORT", ".", "jvm"},
+		{"cd sub && ./app $PORT", ".", ""},
+		{"cd sub; exec java -jar app.jar", ".", "jvm"},
+		{"./bin/* $PORT", ".", ""},
+		{"FLASK_DEBUG=0 python3 -m flask run -p $PORT", ".", "cpython"},
+		{"node a.js --port=$PORT | tee log;", ".", ""},
+		{"/usr/bin/env ./app", ".", ""},
+	} {
+		args, err := Words(c.command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, runtime := artifact(args), guess(".", args)
+		if made != c.made || runtime != c.runtime {
+			t.Errorf("%s (%q): makes %s, runs on %q, want %s and %q", c.command, args, made,
+				runtime, c.made, c.runtime)
+		}
+	}
+}
+
+func TestHold(t *testing.T) {
+	request, err := ParseRequest("/x")
+	if err != nil || request.Request != "GET /x" {
+		t.Fatal(request, err)
+	}
+	check := func(says, refused string, by ...[]string) Held {
+		t.Helper()
+		names, all := answers(by...)
+		held, err := Hold([]suite.Request{request}, names, all, false, nothing)
+		switch {
+		case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
+			t.Errorf("error %v, want %q", err, refused)
+		case refused == "" && err != nil:
+			t.Error(err)
+		case refused == "" && held[0].Says != says:
+			t.Errorf("held %q, want %q", held[0].Says, says)
+		}
+		if refused == "" {
+			if _, err := Suite(held, Options{Connections: 1, Blocks: 1, CPUs: 1,
+				MemoryBytes: 1 << 30}); err != nil {
+				t.Error(err)
+			}
+		}
+		return held[0]
+	}
+	same := check("", "", []string{"x {key}", "x {key}"}, []string{"x {key}", "x {key}"})
+	if body := same.Request.Expect.Body; body == nil || *body != text.Escape("x {key}") {
+		t.Errorf("the body is held as %v: what looks like a placeholder must be none", body)
+	}
+	check("", `a answers "x", b "y"; services that do not do the same`, []string{"x"},
+		[]string{"y"})
+	check("", "a answers with status 200, b with 404", []string{"x"}, []string{"404 x"})
+	check("", "a answers with status 200, a with 404", []string{"x", "404 x"})
+	check("", "a answers with status 500", []string{"500 oh"})
+	if h := check("", "", []string{"404 no", "404 no"}); h.Request.Expect.Status != 404 {
+		t.Errorf("held by status %d", h.Request.Expect.Status)
+	}
+	fields := check("by what stays the same, 2 fields; what varies: time", "",
+		[]string{`{"id":1,"a":[{"b":"x"}],"time":1}`, `{"id":1,"a":[{"b":"x"}],"time":2}`},
+		[]string{`{"id":1,"a":[{"b":"x"}],"time":3}`, `{"time":4,"a":[{"b":"x"}],"id":1}`})
+	if c := fields.Request.Checks; len(c) != 2 || c[0].JSON != "a.0.b" || string(*c[0].Is) != "x" {
+		t.Errorf("checks are %+v", c)
+	}
+	check("", `a has "1" at id, b "2"`, []string{`{"id":1,"t":1}`, `{"id":1,"t":2}`},
+		[]string{`{"id":2,"t":1}`, `{"id":2,"t":2}`})
+	check("", "a has no field t, b has", []string{`{"id":1}`, `{"id":1}`},
+		[]string{`{"id":1,"t":1}`, `{"id":1,"t":2}`})
+	check("", "b has no field t, a has", []string{`{"id":1,"t":1}`, `{"id":1,"t":2}`},
+		[]string{`{"id":1}`, `{"id":1}`})
+	check("by status and length, 2 bytes: its bytes vary", "", []string{"ab", "cd"},
+		[]string{"ef", "gh"})
+	check("by its status alone: bodies vary, or are longer than 4.0 MiB", "", []string{"ab", "cde"})
+	names, all := answers([]string{"x"}, []string{"y"})
+	if held, err := Hold([]suite.Request{request}, names, all, true, nothing); err != nil ||
+		held[0].Request.Expect.Body != nil {
+		t.Errorf("by status alone: %+v, %v", held, err)
+	}
+}
+
+// nothing is an environment without variables.
+func nothing(string) (string, bool) { return "", false }
+
+// What counts as the environment is what was passed in; an answer that has a value of it is held by
+// its length, whatever the process's own environment says.
+func TestHoldKeepsSecrets(t *testing.T) {
+	t.Setenv("PRONY_TEST_SET", "word")
+	request, err := ParseRequest("/x?a=${PRONY_TEST_SET}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(body, says string) {
+		t.Helper()
+		names, all := answers([]string{body, body})
+		held, err := Hold([]suite.Request{request}, names, all, false,
+			func(name string) (string, bool) { return "given", name == "PRONY_TEST_SET" })
+		if err != nil || held[0].Says != says ||
+			(held[0].Request.Expect.Body == nil) != (says != "") {
+			t.Errorf("%q is held as %+v, error %v; want %q", body, held, err, says)
+		}
+	}
+	check("it is given", "by status and length, 11 bytes: it has the value of ${PRONY_TEST_SET}")
+	check("it is word", "")
+}
+
+func TestParseRequest(t *testing.T) {
+	if r, err := ParseRequest("POST /a b"); err != nil || r.Request != "POST /a b" {
+		t.Error(r, err)
+	}
+	for _, wrong := range []string{"", "items", "GET items", "http://x/"} {
+		if _, err := ParseRequest(wrong); err == nil {
+			t.Errorf("%q is a request", wrong)
+		}
+	}
+}
+
+// repository is a real one with two commits of the file in/f; run runs git there.
+func repository(t *testing.T) (repo string, run func(args ...string) string) {
+	t.Helper()
+	repo = t.TempDir()
+	run = func(args ...string) string {
+		t.Helper()
+		out, err := git(t.Context(), repo, append([]string{"-c", "user.name=a",
+			"-c", "user.email=a@b"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if err := os.MkdirAll(filepath.Join(repo, "in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run("init", "-q", "-b", "main")
+	inside(t, repo, "one")
+	run("add", ".")
+	run("commit", "-q", "-m", "one")
+	inside(t, repo, "two")
+	run("commit", "-q", "-am", "two")
+	return repo, run
+}
+
+func inside(t *testing.T, repo, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(repo, "in", "f"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a clone that was killed has left is none: its head is there before its files are, and a
+// folder without a repository is within another's.
+func TestHalfAClone(t *testing.T) {
+	repo, run := repository(t)
+	id := run("rev-parse", "HEAD")[:12]
+	for name, make := range map[string]func(to string){
+		"no files": func(to string) {
+			run("clone", "--quiet", "--shared", "--no-checkout", repo, to+".new")
+		},
+		"no repository": func(to string) {
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		to := filepath.Join(repo, "kept "+name)
+		make(filepath.Join(to, id))
+		s := Source{Dir: filepath.Join(repo, "in"), Revision: "main"}
+		_, err := s.Clone(t.Context(), to)
+		text, err1 := os.ReadFile(filepath.Join(s.Dir, "f"))
+		if err != nil || string(text) != "two" {
+			t.Errorf("on top of one with %s it has %q, errors %v, %v", name, text, err, err1)
+		}
+	}
+}
+
+// TestClone uses a real repository.
+func TestClone(t *testing.T) {
+	repo, run := repository(t)
+	kept := t.TempDir()
+	inside(t, repo, "three")
+	for revision, want := range map[string]string{"main": "two", "main~1": "one"} {
+		for range 2 { // the second finds the first's
+			s := Source{Dir: filepath.Join(repo, "in"), Revision: revision}
+			note, err := s.Clone(t.Context(), kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told := note != ""; told != (want == "two") {
+				t.Errorf("of what is not committed %s says %q", revision, note)
+			}
+			text, err := os.ReadFile(filepath.Join(s.Dir, "f"))
+			if err != nil || string(text) != want {
+				t.Errorf("%s has %q, error %v; want %s", revision, text, err, want)
+			}
+		}
+	}
+	s := Source{Dir: repo, Revision: "nothing"}
+	if _, err := s.Clone(t.Context(), kept); err == nil ||
+		!strings.Contains(err.Error(), "--git nothing") {
+		t.Errorf("error %v", err)
+	}
+	s = Source{Dir: kept, Revision: "main"}
+	if _, err := s.Clone(t.Context(), kept); err == nil {
+		t.Error("a folder without a repository has revisions")
+	}
+	if left := run("worktree", "list"); strings.Count(left, "\n") > 0 {
+		t.Errorf("the repository was left with %q", left)
+	}
+}

@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"prony/internal/base/cache"
+	"prony/internal/base/files"
+	"prony/record"
+)
+
+// Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
+type Fetcher struct {
+	Root string // of the checkout; what is fetched is kept in .prony/agents below it
+
+	progress func(line string)
+	look     func(program string) (string, error)
+	lookup   func(variable string) (string, bool)
+	run      func(context.Context, order) error
+	version  func(ctx context.Context, program string) string
+}
+
+// New returns a Fetcher for a checkout, which tells a line of what it does.
+func New(root string, progress func(line string)) *Fetcher {
+	return &Fetcher{Root: root, progress: progress, look: exec.LookPath, lookup: os.LookupEnv,
+		run: execute, version: toolVersion}
+}
+
+// Fetched is an agent that is ready to ride.
+type Fetched struct {
+	Path    string // of the file or folder, absolute; empty: there was nothing to fetch
+	Files   string // the folder agents/NAME of the checkout, absolute; {files}
+	Version string // empty: unknown
+	SHA256  string // of the file, or over the sorted names and contents of the folder; hex
+	Source  string // e.g. "maven:GROUP:ARTIFACT:VERSION"
+	Cached  bool   // whether it was there already
+}
+
+// Record is what goes into the records of a run.
+func (f Fetched) Record(name string) result.Agent {
+	return result.Agent{Name: name, Source: f.Source, Version: f.Version, SHA256: f.SHA256}
+}
+
+// ErrMissing is the error of Fetch for an agent that lacks a tool or a variable here: who has many
+// targets skips those with one line.
+var ErrMissing = errors.New("cannot be had here")
+
+// markFile says, last of all, that what was fetched is whole.
+const markFile = "fetched.json"
+
+// hashDigits is how much of the hash is in a folder's name, as of builds.
+const hashDigits = 12
+
+type mark struct {
+	Hash   string `json:"hash"`
+	SHA256 string `json:"sha256"`
+}
+
+// Fetch gets an agent, or takes what an earlier Fetch got if it is still the same to the byte. A
+// second fetcher of the same agent waits for the first.
+func (f *Fetcher) Fetch(ctx context.Context, a Agent) (Fetched, error) {
+	out, err := f.fetch(ctx, a, true)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch agent %s: %w", a.Name, err)
+	}
+	return out, nil
+}
+
+// Have is what an earlier Fetch got; nothing is fetched. The second value says whether there is
+// anything.
+func (f *Fetcher) Have(ctx context.Context, a Agent) (Fetched, bool) {
+	out, err := f.fetch(ctx, a, false)
+	return out, err == nil
+}
+
+// errNotFetched is for Have alone.
+var errNotFetched = errors.New("not fetched yet")
+
+func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error) {
+	if missing := f.Missing(a); get && len(missing) > 0 {
+		return Fetched{}, fmt.Errorf("%w: %s", ErrMissing, strings.Join(missing, "; "))
+	}
+	version, err := a.Version(f.Root)
+	if err != nil {
+		return Fetched{}, err
+	}
+	out := Fetched{Files: filepath.Join(f.Root, "agents", a.Name), Source: a.Source(),
+		Version: version}
+	switch {
+	case a.Fetch.Path != "":
+		err := f.local(a, &out)
+		return out, err
+	case a.Tool() == "":
+		return out, nil
+	}
+	hash, err := f.hash(ctx, a)
+	if err != nil {
+		return out, err
+	}
+	kept, err := cache.Folder(f.Root, "agents")
+	if err != nil {
+		return out, err
+	}
+	folder := filepath.Join(kept, a.Name+"-"+hash[:hashDigits])
+	if get {
+		unlock, err := cache.Lock(ctx, filepath.Join(kept, a.Name+".lock"), "fetch", func() {
+			f.say("fetch agent %s: waiting for another fetch of it", a.Name)
+		})
+		if err != nil {
+			return out, err
+		}
+		defer unlock()
+	}
+	switch {
+	case f.take(a, folder, hash, &out):
+		return out, nil
+	case !get:
+		return out, errNotFetched
+	}
+	err = f.make(ctx, a, folder, hash, &out)
+	return out, err
+}
+
+// local is a file that the user has.
+func (f *Fetcher) local(a Agent, out *Fetched) error {
+	path, ok := f.lookup(variable.FindStringSubmatch(a.Fetch.Path)[1])
+	if !ok || path == "" {
+		return fmt.Errorf("%w: set %s to its path", ErrMissing, a.Fetch.Path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // a device never ends, and a pipe may not begin
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; set %s to the path of its file", err, a.Fetch.Path)
+	}
+	// Only the name: where a file lies on one machine is no part of a record.
+	out.Path, out.Source = path, "path:"+filepath.Base(path)
+	out.SHA256, err = file.Digest(path)
+	out.Version = manifestVersion(path)
+	return err
+}
+
+// hash is the identity of what is fetched: what is asked for, and for npm and pip the tool, which
+// takes binaries by its own version.
+func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s unpack %v %s/%s\n", a.Source(), a.SHA256, a.Fetch.Unpack, runtime.GOOS,
+		runtime.GOARCH)
+	if folder := a.folder(); folder != "" {
+		sum, err := sumTree(filepath.Join(f.Root, filepath.FromSlash(folder)))
+		if err != nil {
+			return "", fmt.Errorf("read what is pinned: %w", err)
+		}
+		fmt.Fprintf(h, "pinned %s by %s\n", sum, f.version(ctx, f.program(a.Tool())))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// contentDir holds what was fetched, below the folder of its hash.
+const contentDir = "agent"
+
+// take fills in what was fetched earlier, and says whether there is anything whole and unchanged.
+func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) bool {
+	data, err := os.ReadFile(filepath.Join(folder, markFile))
+	if err != nil {
+		return false
+	}
+	var m mark
+	if err := json.Unmarshal(data, &m); err != nil || m.Hash != hash {
+		return false
+	}
+	sum, err := sumTree(filepath.Join(folder, contentDir))
+	if err != nil || sum != m.SHA256 {
+		f.say("fetch agent %s: what is in the cache has changed since it was fetched", a.Name)
+		return false
+	}
+	out.Cached = true
+	out.finish(a, folder, sum)
+	return true
+}
+
+// finish fills in path and digest. What Maven brings is one file, whose own digest is the known
+// one.
+func (f *Fetched) finish(a Agent, folder, sum string) {
+	f.Path, f.SHA256 = filepath.Join(folder, contentDir), cmp.Or(a.SHA256, sum)
+	if a.Fetch.Maven != "" && !a.Fetch.Unpack {
+		f.Path = filepath.Join(f.Path, a.fileName())
+	}
+}
+
+func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *Fetched) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("remove an earlier fetch: %w", err)
+	}
+	content := filepath.Join(folder, contentDir)
+	if err := os.MkdirAll(content, 0o755); err != nil {
+		return err
+	}
+	if err := f.get(ctx, a, folder, content); err != nil {
+		return err
+	}
+	sum, err := sumTree(content)
+	if err != nil {
+		return fmt.Errorf("read what was fetched: %w", err)
+	}
+	data, err := json.Marshal(mark{hash, sum})
+	if err != nil {
+		return err
+	}
+	if err := file.Put(filepath.Join(folder, markFile), append(data, '\n')); err != nil {
+		return err
+	}
+	out.finish(a, folder, sum)
+	return nil
+}
+
+func (f *Fetcher) say(format string, args ...any) {
+	f.progress(fmt.Sprintf(format, args...))
+}
+
+// bytecode is left out of digests: Python writes it where it likes, with times in it.
+const bytecode = "__pycache__"
+
+// sumTree is the SHA-256, in hex, over the sorted names and contents of the files below root. Links
+// count by where they point.
+func sumTree(root string) (string, error) {
+	skip := func(name string) bool { return path.Base(name) == bytecode }
+	_, h, err := file.Hash(root, skip, false)
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

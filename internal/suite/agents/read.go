@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"prony/internal/base/yaml"
+	"prony/internal/base/lazyregexp"
+	"prony/internal/base/runtimes"
+	"prony/internal/suite"
+)
+
+var (
+	agentName   = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	envName     = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	coordinates = pattern.New(`^[\w.-]+:[\w.-]+:[\w.+-]+(:[\w.-]+)?$`)
+	digest      = pattern.New(`^[0-9a-f]{64}$`)
+	pagePath    = pattern.New(`^/[!-~]*$`)
+)
+
+// Read reads agents.yaml. All its problems are joined into the error, each with file and line.
+func Read(file string, data []byte) (*Catalog, error) {
+	c := &Catalog{}
+	places, err := config.Read(file, data, c)
+	if err != nil {
+		return nil, err
+	}
+	k := &checker{places}
+	if len(c.Agents) == 0 {
+		k.Wrong("agents", "list one, with name, about and runtimes, or remove the file",
+			"it names no agent")
+	}
+	seen := map[string]bool{}
+	for i, a := range c.Agents {
+		at := fmt.Sprintf("agents[%d]", i)
+		k.named(at, "agent", a.Name, seen)
+		k.agent(at, a)
+	}
+	if err := k.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// checker is a file under check.
+type checker struct{ *config.Check }
+
+func (k *checker) named(at, what, name string, seen map[string]bool) {
+	switch {
+	case name == "":
+		k.Wrong(at, "", "the %s's name is missing", what)
+	case !agentName.MatchString(name):
+		k.Wrong(at+".name", "small letters, digits and dashes", "%s %q is no name", what, name)
+	case seen[name]:
+		k.Wrong(at+".name", "", "%s %q is there twice", what, name)
+	}
+	seen[name] = true
+}
+
+func (k *checker) agent(at string, a Agent) {
+	if a.About == "" {
+		k.Wrong(at, "what it is, in one sentence", "about is missing")
+	}
+	if len(a.Runtimes) == 0 {
+		k.Wrong(at, "one of "+strings.Join(runtimes.Names, ", "), "runtimes is missing")
+	}
+	for i, r := range a.Runtimes {
+		if !slices.Contains(runtimes.Names, r) {
+			hint := config.Meant(r, runtimes.Names, "one of "+strings.Join(runtimes.Names, ", "))
+			k.Wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), hint, "unknown runtime %q", r)
+		}
+	}
+	k.fetch(at, a)
+	k.env(at+".env", a.Env)
+	seen := map[string]bool{}
+	for i, l := range a.Levels {
+		where := fmt.Sprintf("%s.levels[%d]", at, i)
+		k.named(where, "level", l.Name, seen)
+		if l.About == "" {
+			k.Wrong(where, "what the agent does at this level", "about is missing")
+		}
+		k.env(where+".env", l.Env)
+	}
+	if a.Scrape != "" && !pagePath.MatchString(a.Scrape) {
+		k.Wrong(at+".scrape", "as /metrics", "scrape %q is not a path", a.Scrape)
+	}
+	if a.Scrape != "" && !a.uses("metricsPort") {
+		k.Wrong(at+".scrape", "name {metricsPort} in env", "nothing serves that page")
+	}
+	home := a.uses("otlpGrpc") || a.uses("otlpHttp") || a.uses("zipkin")
+	if home != a.NeedsHome {
+		k.Wrong(at, "true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there",
+			"needsHome is %v", a.NeedsHome)
+	}
+}
+
+// uses says whether a placeholder is in a variable of the agent or of one of its levels.
+func (a Agent) uses(name string) bool {
+	all := []map[string]string{a.Env}
+	for _, l := range a.Levels {
+		all = append(all, l.Env)
+	}
+	for _, env := range all {
+		for _, value := range env {
+			if strings.Contains(value, "{"+name+"}") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (k *checker) fetch(at string, a Agent) {
+	f := a.Fetch
+	n := len(f.ways())
+	if n > 1 {
+		k.Wrong(at+".fetch", "at most one of maven, npm, pip, path and build",
+			"several ways to fetch one agent")
+	}
+	if f.Maven != "" && !coordinates.MatchString(f.Maven) {
+		k.Wrong(at+".fetch.maven", "group:artifact:version, or with :classifier",
+			"%q is no artifact of Maven", f.Maven)
+	}
+	for _, folder := range []struct{ key, value string }{{"npm", f.Npm}, {"pip", f.Pip}} {
+		if folder.value != "" && !filepath.IsLocal(folder.value) {
+			k.Wrong(at+".fetch."+folder.key, "a relative path without ..",
+				"folder %q is outside the checkout", folder.value)
+		}
+	}
+	if pinned := f.Npm != "" || f.Pip != ""; pinned != (f.Package != "") {
+		k.Wrong(at+".fetch", "whose version is the agent's",
+			"package belongs to npm and pip, and both need it")
+	}
+	if f.Path != "" && variable.FindString(f.Path) != f.Path {
+		k.Wrong(at+".fetch.path", "${NAME}: where a file is differs between machines",
+			"path %q is not a variable", f.Path)
+	}
+	if (f.Maven != "") != (a.SHA256 != "") {
+		k.Wrong(at, "npm's lock file has digests of its own",
+			"sha256 belongs to maven, and maven needs one")
+	} else if a.SHA256 != "" && !digest.MatchString(a.SHA256) {
+		k.Wrong(at+".sha256", "64 digits in hex", "%q is no SHA-256", a.SHA256)
+	}
+	if f.Unpack && f.Maven == "" {
+		k.Wrong(at+".fetch.unpack", "", "unpack is for maven")
+	}
+	if a.uses("agent") && (n == 0 || f.Build != "") {
+		k.Wrong(at+".fetch", "", "{agent} is used, and nothing is fetched")
+	}
+}
+
+func (k *checker) env(at string, env map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		where := at + "." + name
+		switch {
+		case slices.Contains(suite.OwnEnv, name):
+			k.Wrong(where, "", "the lab itself sets %s", name)
+		case !envName.MatchString(name):
+			k.Wrong(at, "", "%q is no name of an environment variable", name)
+		}
+		bare := variable.ReplaceAllString(env[name], "")
+		for _, match := range word.FindAllStringSubmatch(bare, -1) {
+			if slices.Contains(Words, match[1]) {
+				continue
+			}
+			hint := "one of " + strings.Join(Words, ", ")
+			if near := config.Nearest(match[1], Words); near != "" {
+				hint = fmt.Sprintf("did you mean {%s}?", near)
+			}
+			k.Wrong(where, hint, "{%s} has no value here", match[1])
+		}
+	}
+}

@@ -1,0 +1,391 @@
+// Package draft makes a first prony.yaml out of what a project has already: an OpenAPI document, a
+// HAR, curl lines, a Postman collection, an access log, or nothing but a URL.
+//
+//	file ─► kind, by content ─► requests ─► without secrets ─► merged, weighed, checked ─► YAML
+//
+// Whatever cannot be asked as it stands is left out, and said so with the reason. What looks like a
+// secret becomes ${NAME}, which the environment fills in when a load begins, and is in nothing that
+// is written or told.
+//
+// Non-goals: it sends nothing, knows no format's every corner, and makes up no values: an operation
+// with a required parameter that has no example is put into the file as a comment.
+package draft
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"prony/internal/base/yaml"
+)
+
+// Kinds of what a draft is made from.
+const (
+	OpenAPI = "openapi"
+	HAR     = "har"
+	Curl    = "curl"
+	Postman = "postman"
+	Log     = "log"
+)
+
+// Kinds are all of them.
+var Kinds = []string{OpenAPI, HAR, Curl, Postman, Log}
+
+// kindsMax bounds the requests of a draft: more than that nobody reads, and a suite takes 100.
+const kindsMax = 40
+
+// Draft is what was found.
+type Draft struct {
+	Kind   string
+	Origin string // scheme, host and port that the file names; "": none
+	Found  int    // requests, operations or lines that the file has
+	// Requests in the order of the file, as those of a mix; never more than kindsMax.
+	Requests []Request
+	Unknown  []Request // those that lack a value: what is missing is Note
+	Held     []Request // those that change what a service holds, which Hold has set aside
+	Left     []string  // what was left out and why, one sentence for each reason
+	Secrets  []Secret  // by name
+	Arrivals []int64   // of a log: moments in ns from the first, ascending; else none
+	Span     string    // of Arrivals, as a suite's duration
+
+	named  map[string]string // secret values, by the name that stands for each
+	names  map[string]string // the names, by value
+	told   map[string]bool   // names in Secrets
+	last   map[string]int    // numbers behind names, of those that several values want
+	hosts  map[string]int    // requests by origin
+	order  []string          // of hosts
+	wants  string            // the origin that is asked for; "": the most frequent
+	raws   []raw
+	counts map[string]int // of reasons in Left
+
+	everywhere *strings.Replacer
+	why        []string // reasons in their order
+}
+
+// Request is one kind of request. Its texts are those of a suite.
+type Request struct {
+	Method, Path string
+	Headers      []Field
+	Body, Type   string
+	Weight       int // how often the file has it
+	Status       int // of a good answer
+	Note         string
+}
+
+// Field is a header field.
+type Field struct{ Name, Value string }
+
+// Secret is a value that the file does not hold.
+type Secret struct{ Name, About string }
+
+// raw is a request as a file has it. In its texts a hole is where something else will stand.
+type raw struct {
+	method, url   string // absolute, or a path
+	headers       []Field
+	body, kind    string
+	status, count int
+	note          string
+	unknown       bool
+}
+
+// Hold sets aside what changes what a service holds, by its method (RFC 9110, section 9.2.1): it
+// is written as a comment. The error says that nothing else is there.
+func (d *Draft) Hold() error {
+	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
+		safe := slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
+		if !safe {
+			d.Held = append(d.Held, r)
+		}
+		return !safe
+	})
+	if len(d.Requests) == 0 {
+		return errors.New("all that can be asked changes what the service holds; --writes asks it")
+	}
+	return nil
+}
+
+// hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.
+func hole(what string) string { return "\x00" + what + "\x00" }
+
+// Read makes a draft of the content of the named file, of the kind, or of the one that it looks
+// like when that is empty. The origin is the one whose requests are wanted; "": the most frequent.
+func Read(name string, data []byte, kind, origin string) (*Draft, error) {
+	if kind == "" {
+		if kind = recognise(data); kind == "" {
+			return nil, fmt.Errorf("read %s: it looks like none of %s; say which it is with --as",
+				name, strings.Join(Kinds, ", "))
+		}
+	}
+	d := empty()
+	d.Kind, d.wants = kind, origin
+	read := map[string]func(string, []byte) error{OpenAPI: d.readOpenAPI, HAR: d.readHAR,
+		Curl: d.readCurl, Postman: d.readPostman, Log: d.readLog}[kind]
+	if read == nil {
+		return nil, fmt.Errorf("read %s: there is no kind %q; there are %s", name, kind,
+			strings.Join(Kinds, ", "))
+	}
+	if err := read(name, data); err != nil {
+		return nil, fmt.Errorf("read %s as %s: %w", name, kind, err)
+	}
+	d.settle()
+	if len(d.Requests) == 0 {
+		why := "it has no requests"
+		if len(d.Left) > 0 {
+			why = "nothing is left: " + d.Left[0]
+		} else if len(d.Unknown) > 0 {
+			why = "every operation wants a value that has no example"
+		}
+		return nil, fmt.Errorf("read %s as %s: %s; add an example, or give a --url alone", name,
+			kind, why)
+	}
+	return d, nil
+}
+
+func empty() *Draft {
+	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{},
+		told: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
+}
+
+// Alone is the draft of nothing but a URL or a command: one request.
+func Alone(path string) *Draft {
+	d := empty()
+	d.add(raw{method: "GET", url: cmp.Or(path, "/")})
+	d.settle()
+	return d
+}
+
+var (
+	curlLine = regexp.MustCompile(`(?m)^[$ \t]*curl(\.exe)?[ \t]`)
+	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
+)
+
+// recognise says what the content looks like; "": nothing that is known.
+func recognise(data []byte) string {
+	data = bytes.TrimSpace(data)
+	if bytes.HasPrefix(data, []byte("{")) {
+		var top struct {
+			OpenAPI, Swagger any
+			Log              *struct{ Entries json.RawMessage }
+			Info, Item       json.RawMessage
+		}
+		if json.Unmarshal(data, &top) == nil {
+			switch {
+			case top.OpenAPI != nil || top.Swagger != nil:
+				return OpenAPI
+			case top.Log != nil && top.Log.Entries != nil:
+				return HAR
+			case top.Item != nil && top.Info != nil:
+				return Postman
+			}
+			return ""
+		}
+	}
+	switch first, _, _ := bytes.Cut(data, []byte("\n")); {
+	case logLine.Match(first):
+		return Log
+	case openKey.Match(data):
+		return OpenAPI
+	case curlLine.Match(data):
+		return Curl
+	}
+	return ""
+}
+
+// leave counts something that is left out for a reason.
+func (d *Draft) leave(why string) { d.leaveAll(why, 1) }
+
+func (d *Draft) leaveAll(why string, n int) {
+	if d.counts[why] == 0 {
+		d.why = append(d.why, why)
+	}
+	d.counts[why] += n
+}
+
+// methods are those that a suite has.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+// add takes a request of the file.
+func (d *Draft) add(r raw) {
+	r.method = strings.ToUpper(cmp.Or(r.method, "GET"))
+	if !slices.Contains(methods, r.method) {
+		d.leave("a method that suites do not have")
+		return
+	}
+	origin, path, user, err := place(r.url)
+	if err != nil {
+		d.leave("an address that is no http or https URL")
+		return
+	}
+	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
+		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
+	}
+	r.url, r.count = origin+path, max(r.count, 1)
+	if origin != "" && d.hosts[origin] == 0 {
+		d.order = append(d.order, origin)
+	}
+	if origin != "" {
+		d.hosts[origin] += r.count
+	}
+	r.note = strings.TrimSpace(r.note)
+	d.raws = append(d.raws, r)
+}
+
+func isField(name string) func(Field) bool {
+	return func(f Field) bool { return strings.EqualFold(f.Name, name) }
+}
+
+// place splits an address into origin, what is sent of the path, and the user that it names.
+func place(address string) (origin, path, user string, err error) {
+	rest := address
+	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
+		if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
+			return "", "", "", fmt.Errorf("%s is not http", scheme)
+		}
+		end := strings.IndexAny(after, "/?#")
+		if end < 0 {
+			end = len(after)
+		}
+		host := after[:end]
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			user, host = host[:at], host[at+1:]
+		}
+		u, err := url.Parse(scheme + "://" + host)
+		if err != nil || u.Hostname() == "" || u.Path != "" {
+			return "", "", "", fmt.Errorf("no host")
+		}
+		origin, rest = scheme+"://"+strings.ToLower(u.Host), after[end:]
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	return origin, rest, user, nil
+}
+
+// Local is the address with everything but its origin, and its path.
+func Local(address string) (origin, path string, err error) {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	origin, path, user, err := place(address)
+	if err != nil || user != "" {
+		return "", "", fmt.Errorf("want a URL such as http://127.0.0.1:8080/path, without a user")
+	}
+	return origin, path, nil
+}
+
+// settle makes requests of what was found: those of one origin, without secrets, equal ones once.
+func (d *Draft) settle() {
+	if d.hosts[d.wants] > 0 {
+		d.Origin = d.wants
+	}
+	for _, o := range d.order {
+		if d.Origin == "" || d.Origin != d.wants && d.hosts[o] > d.hosts[d.Origin] {
+			d.Origin = o
+		}
+	}
+	var kept []raw
+	for _, r := range d.raws {
+		if origin, _, _, _ := place(r.url); origin != "" && origin != d.Origin {
+			d.leave("of another host than " + d.Origin)
+			continue
+		}
+		r.url = strings.TrimPrefix(r.url, d.Origin)
+		kept = append(kept, d.hide(r))
+	}
+	d.raws, d.everywhere = nil, d.replacer()
+	known := map[string]int{}
+	for _, r := range kept {
+		out := d.finish(r)
+		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, r.unknown})
+		switch i, ok := known[string(key)]; {
+		case ok && !r.unknown:
+			d.Requests[i].Weight += out.Weight
+		case ok:
+		case r.unknown:
+			known[string(key)] = len(d.Unknown)
+			d.Unknown = append(d.Unknown, out)
+		default:
+			known[string(key)] = len(d.Requests)
+			d.Requests = append(d.Requests, out)
+		}
+	}
+	d.bound()
+	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
+		err := r.check()
+		if err != nil {
+			d.leave("a suite cannot send it: " + problem(err))
+		}
+		return err != nil
+	})
+	for _, why := range d.why {
+		d.Left = append(d.Left, fmt.Sprintf("%d: %s", d.counts[why], why))
+	}
+	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	d.Secrets = slices.DeleteFunc(d.Secrets, func(s Secret) bool {
+		return !d.uses("${" + s.Name + "}")
+	})
+}
+
+func (d *Draft) uses(text string) bool {
+	return slices.ContainsFunc(slices.Concat(d.Requests, d.Unknown), func(r Request) bool {
+		return strings.Contains(r.Path, text) || strings.Contains(r.Body, text) ||
+			slices.ContainsFunc(r.Headers, func(f Field) bool {
+				return strings.Contains(f.Value, text)
+			})
+	})
+}
+
+// bound keeps the most frequent kinds, in their order, and their weights within a suite's.
+func (d *Draft) bound() {
+	if len(d.Requests) > kindsMax {
+		weights := make([]int, len(d.Requests))
+		for i, r := range d.Requests {
+			weights[i] = r.Weight
+		}
+		slices.SortFunc(weights, func(a, b int) int { return b - a })
+		least, ties := weights[kindsMax-1], 0
+		for _, w := range weights[:kindsMax] {
+			if w == least {
+				ties++
+			}
+		}
+		d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
+			if r.Weight == least {
+				ties--
+			}
+			out := r.Weight < least || r.Weight == least && ties < 0
+			if out {
+				d.leave(fmt.Sprintf("beyond the %d most frequent", kindsMax))
+			}
+			return out
+		})
+	}
+	if len(d.Unknown) > kindsMax {
+		d.Unknown = d.Unknown[:kindsMax]
+	}
+	const weightMax = 1_000_000
+	most := 0
+	for _, r := range d.Requests {
+		most = max(most, r.Weight)
+	}
+	for i := range d.Requests {
+		if r := &d.Requests[i]; most > weightMax {
+			r.Weight = max(1, int(float64(r.Weight)/float64(most)*weightMax))
+		}
+	}
+}
+
+// problem is what is wrong, without the place in a file that nobody has seen, and without the line.
+func problem(err error) string {
+	if e, is := errors.AsType[*config.Error](err); is {
+		return e.Problem
+	}
+	return "it is no request"
+}

@@ -1,0 +1,266 @@
+package draft
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/base/yaml"
+	"prony/load/pace"
+	"prony/internal/suite"
+)
+
+var update = flag.Bool("update", false, "write the goldens")
+
+// asSuite is a prony.yaml as the suite that it stands for, its targets aside.
+func asSuite(t *testing.T, text, trace string) *suite.Suite {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "\nrequests:\n")
+	if !found {
+		t.Fatalf("no requests in\n%s", text)
+	}
+	requests, loads, _ := strings.Cut(rest, "\nloads:\n")
+	dir := t.TempDir()
+	if trace != "" {
+		err := os.WriteFile(filepath.Join(dir, "prony.trace"), []byte(trace), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := suite.Read(filepath.Join(dir, "s.yaml"), []byte("name: s\nscenarios:\n- name: r\n"+
+		"  requests:\n"+requests+"\nloads:\n"+loads))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	var keys map[string]any
+	if err := config.Decode("prony.yaml", []byte(text), &keys); err != nil {
+		t.Fatal(err)
+	}
+	for key := range keys {
+		if !strings.Contains(" targets requests loads ", " "+key+" ") {
+			t.Errorf("the contract has no key %s", key)
+		}
+	}
+	return s
+}
+
+// print is all that a draft writes.
+func print(t testing.TB, d *Draft, from string) (text, trace string) {
+	t.Helper()
+	var out, arrivals bytes.Buffer
+	if len(d.Arrivals) > 0 {
+		if err := d.WriteTrace(&arrivals); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Print(&out, File{From: from, URL: "http://127.0.0.1:8080", Trace: "prony.trace"})
+	return out.String(), arrivals.String()
+}
+
+// Every sample gives a suite, and none of its secrets is in it, nor in what is said of it.
+func TestSamples(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".golden") {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Read(name, data, "", "")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		seen[d.Kind] = true
+		text, trace := print(t, d, filepath.Base(name))
+		asSuite(t, text, trace)
+		for _, why := range d.Left {
+			text += "left out " + why + "\n"
+		}
+		if strings.Contains(text, "-secret") {
+			t.Errorf("%s: a secret is in\n%s", name, text)
+		}
+		text += trace
+		golden := name + ".golden"
+		if *update {
+			if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || string(want) != text {
+			t.Errorf("%s is not (-update blesses), %v:\n%s", golden, err, text)
+		}
+	}
+	if len(seen) != len(Kinds) {
+		t.Errorf("samples of %v alone", seen)
+	}
+}
+
+// Curl's lines as people and browsers write them.
+func TestCurl(t *testing.T) {
+	check := func(line, want string) {
+		t.Helper()
+		d, err := Read("stdin", []byte(line), Curl, "")
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			r := d.Requests[0]
+			got = r.Method + " " + d.Origin + r.Path
+			for _, f := range r.Headers {
+				got += " " + f.Name + "=" + f.Value
+			}
+			if r.Body != "" {
+				got += " [" + r.Body + "] " + r.Type
+			}
+		}
+		if got != want {
+			t.Errorf("%s\nis   %s\nwant %s", line, got, want)
+		}
+	}
+	const form = "application/x-www-form-urlencoded"
+	check("curl example.com", "GET http://example.com/")
+	check("curl -I http://a:1/x", "HEAD http://a:1/x")
+	check(`curl -sSXDELETE "http://a/x y?q={b}"`, "DELETE http://a/x%20y?q=%7Bb%7D")
+	check("curl http://a -d a=1 --data-urlencode 'b=c d&e'", "POST http://a/ [a=1&b=c+d%26e] "+form)
+	check("curl -G http://a/x?y=1 -d a=1", "GET http://a/x?y=1&a=1")
+	check("curl http://a -H 'content-type: text/xml; charset=utf-8' -d '<a/>'",
+		"POST http://a/ [<a/>] text/xml; charset=utf-8")
+	check(`curl http://a -X PUT --json '{"a":1}'`,
+		`PUT http://a/ Accept=application/json [{"a":1}] application/json`)
+	check("curl http://u:p@a/x", "GET http://a/x Authorization=Basic ${BASIC_AUTH}")
+	check("curl http://a/ -b 'a=1; b=2'", "GET http://a/ Cookie=${COOKIE}")
+	check(`curl http://a/ -H "X-Api-Key: $KEY"`, "GET http://a/ X-Api-Key=${KEY}")
+	check(`curl http://a/ -H 'X-Api-Key: $KEY'`, "GET http://a/ X-Api-Key=${X_API_KEY}")
+	check(`curl http://a/ -H 'X-Any: ${HOME} {key}'`, "GET http://a/ X-Any=$${HOME} {{key}}")
+	check("curl http://a/eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", "GET http://a/${SECRET}")
+	check("curl \\\n  http://a/ \\\n  -H 'A: b'", "GET http://a/ A=b")
+	check("curl 'http://a", "read stdin as curl: line 1: a quote is never closed; paste the whole "+
+		"command")
+	check("wget http://a", "read stdin as curl: no line of it begins with curl; paste one from the "+
+		"browser's tools (Copy as cURL)")
+	check("curl -T file http://a", "read stdin as curl: nothing is left: 1: an upload (-T); add an "+
+		"example, or give a --url alone")
+}
+
+// What cannot be read says what to do.
+func TestWhatIsRefused(t *testing.T) {
+	check := func(text, kind, want string) {
+		t.Helper()
+		_, err := Read("f", []byte(text), kind, "")
+		if err == nil || !strings.HasPrefix(err.Error(), "read f") ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q as %q: %v, want %s", text, kind, err, want)
+		}
+	}
+	check("", "", "it looks like none of openapi, har, curl, postman, log; say which it is")
+	check("{}", "", "it looks like none of")
+	check(`{"swagger": "2.0"}`, "", "it is not of OpenAPI 3; convert it")
+	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
+	check(`{"log": {"entries": []}}`, "", "it has no requests")
+	check(`{"log": {"entries": "secret"}}`, HAR, "holds a string where another kind")
+	check("{", HAR, "it is no JSON from byte 1 on")
+	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
+	check("a: [", OpenAPI, "save it again")
+	check("x", Log, "nothing is left: 1: lines of another format")
+	check("x", "csv", `there is no kind "csv"`)
+}
+
+// The tail of a log is drawn with equal shares, and its moments are spread over their seconds.
+func TestLog(t *testing.T) {
+	var b strings.Builder
+	line := func(sec int, path string) {
+		fmt.Fprintf(&b, "1.2.3.4 - - [22/Nov/2026:09:00:%02d +0000] \"GET %s HTTP/1.1\" 200 1\n",
+			sec, path)
+	}
+	for i := range headMax {
+		line(0, "/head/"+string(rune('a'+i)))
+		line(0, "/head/"+string(rune('a'+i)))
+	}
+	line(2, "/tail/1")
+	line(2, "/tail/2?a={b}|c")
+	line(1, "/tail/3")
+	d, err := Read("log", []byte(b.String()), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := d.Requests[len(d.Requests)-1]
+	if want := "/{pick tail/1|tail/2?a=%7Bb%7D%7Cc|tail/3}"; last.Path != want || last.Weight != 3 {
+		t.Errorf("the tail is %s, weight %d; want %s", last.Path, last.Weight, want)
+	}
+	// 40 in the first second, one in the next, two in the last, half a second apart.
+	if n := len(d.Arrivals); n != 43 || d.Arrivals[1] != 25e6 || d.Arrivals[40] != 1e9 ||
+		d.Arrivals[42] != 25e8 || d.Span != "3s" {
+		t.Errorf("%d arrivals in %s: %d", n, d.Span, d.Arrivals)
+	}
+	text, trace := print(t, d, "log")
+	if at, err := pace.ReadTrace(strings.NewReader(trace)); err != nil || len(at) != 43 {
+		t.Errorf("%d arrivals are read back, %v", len(at), err)
+	}
+	asSuite(t, text, trace)
+}
+
+func TestAlone(t *testing.T) {
+	text, _ := print(t, Alone("/a?b={c}"), "")
+	if s := asSuite(t, text, ""); s.Scenarios[0].Requests[0].Request != "GET /a?b=%7Bc%7D" {
+		t.Errorf("it asks %q", s.Scenarios[0].Requests[0].Request)
+	}
+}
+
+// Where is a draft's own host, or the one that is asked for.
+func TestOrigin(t *testing.T) {
+	const lines = "curl http://a/1\ncurl http://b/2\ncurl http://b/3\n"
+	for wants, origin := range map[string]string{"": "http://b", "http://a": "http://a",
+		"http://c": "http://b"} {
+		d, err := Read("f", []byte(lines), "", wants)
+		if err != nil || d.Origin != origin {
+			t.Errorf("%q: %v, %v", wants, d, err)
+		}
+	}
+}
+
+// fuzz holds whatever a reader makes of any bytes to be a suite.
+func fuzz(f *testing.F, kind string, samples ...string) {
+	names, _ := filepath.Glob("testdata/*" + kind + "*")
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, s := range samples {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !bytes.Contains(data, []byte{0}) { // which no text has: see package file
+			if d, err := Read("f", data, kind, ""); err == nil {
+				text, trace := print(t, d, "f")
+				asSuite(t, text, trace)
+			}
+		}
+	})
+}
+
+func FuzzOpenAPI(f *testing.F) {
+	fuzz(f, OpenAPI, `{"openapi":"3.1.0","paths":{"/a":{"get":{"parameters":[`+
+		`{"$ref":"#/paths"}]}}}}`)
+}
+func FuzzHAR(f *testing.F) { fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`) }
+func FuzzCurl(f *testing.F) {
+	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &")
+}
+func FuzzPostman(f *testing.F) { fuzz(f, Postman) }
+func FuzzLog(f *testing.F) {
+	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`)
+}

@@ -1,0 +1,177 @@
+package draft
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/load/pace"
+)
+
+const (
+	headMax = 20  // paths of a log that are requests of their own
+	tailMax = 100 // less frequent ones, of which one request draws with equal shares
+	spanMax = 5 * time.Minute
+)
+
+// logLine is a line of the common or the combined format, as Apache and nginx write it
+// (https://httpd.apache.org/docs/current/logs.html#accesslog).
+var logLine = regexp.MustCompile(
+	`^\S+ \S+ .*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
+		`"([A-Z]+) (\S+)[^"]*" (\d{3}) `)
+
+// seen is a path of a log.
+type seen struct {
+	method, path  string
+	count, status int
+}
+
+func (d *Draft) readLog(_ string, data []byte) error {
+	by := map[string]*seen{}
+	var order []*seen
+	var times []int64 // in s
+	for l := range bytes.Lines(data) {
+		if len(bytes.TrimSpace(l)) == 0 {
+			continue
+		}
+		d.Found++
+		m := logLine.FindSubmatch(l)
+		if m == nil {
+			d.leave("lines of another format than common or combined")
+			continue
+		}
+		at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
+		if err != nil {
+			d.leave("lines whose time is none")
+			continue
+		}
+		method, path, status := string(m[2]), string(m[3]), int(m[4][0]-'0')
+		if why := d.unfit(method, path, status); why != "" {
+			d.leave(why)
+			continue
+		}
+		times = append(times, at.Unix())
+		key := method + " " + path
+		if by[key] == nil {
+			code := 0
+			fmt.Sscan(string(m[4]), &code)
+			by[key] = &seen{method: method, path: path, status: code}
+			order = append(order, by[key])
+		}
+		by[key].count++
+	}
+	if d.Found == 0 {
+		return errors.New("it has no lines; name a log that has some")
+	}
+	slices.SortStableFunc(order, func(a, b *seen) int { return cmp.Compare(b.count, a.count) })
+	for _, s := range order[:min(headMax, len(order))] {
+		d.add(raw{method: s.method, url: s.path, status: s.status, count: s.count})
+	}
+	if len(order) > headMax {
+		d.tail(order[headMax:])
+	}
+	d.moments(times)
+	return nil
+}
+
+// unfit says why a line's request is not taken.
+func (d *Draft) unfit(method, path string, class int) string {
+	switch {
+	case method != "GET" && method != "HEAD":
+		return "requests with a body, which a log does not have"
+	case !strings.HasPrefix(path, "/"):
+		return "requests that are not for a path of this server"
+	case isStatic(path, ""):
+		return "static files"
+	case class >= 4:
+		return "the answer was an error (4xx, 5xx)"
+	case class == 1:
+		return "no HTTP any more after it (101)"
+	}
+	return ""
+}
+
+// tail folds what is asked seldom into one request that draws among it. Its status is the most
+// frequent one there; paths with another are left out.
+func (d *Draft) tail(rest []*seen) {
+	most := map[int]int{}
+	status := rest[0].status
+	for _, s := range rest {
+		if most[s.status] += s.count; most[s.status] > most[status] {
+			status = s.status
+		}
+	}
+	var paths []string
+	all, tried := 0, 0
+	for _, s := range rest {
+		if s.method != "GET" || s.status != status {
+			d.leave("seldom asked, and not like the others that are")
+			continue
+		}
+		all += s.count // what is beyond the bound is asked as often as what is in it
+		if tried++; len(paths) == tailMax || tried > 10*tailMax {
+			continue
+		}
+		if path := pathOf(d.hide(raw{url: s.path}).url); !strings.Contains(path, "\x00") {
+			paths = append(paths, strings.TrimPrefix(path, "/")) // one with a secret is not
+		}
+	}
+	switch len(paths) {
+	case 0:
+	case 1:
+		d.add(raw{method: "GET", url: "/" + paths[0], status: status, count: all})
+	default:
+		d.add(raw{method: "GET", url: "/" + hole("{pick "+strings.Join(paths, "|")+"}"),
+			status: status, count: all, note: fmt.Sprintf(
+				"the tail: one of %d less frequent paths", len(paths))})
+	}
+}
+
+// moments makes arrivals of times in seconds: those of the busiest spanMax. A log that knows whole
+// seconds would offer all of a second at its begin; they are spread evenly over it.
+func (d *Draft) moments(times []int64) {
+	if len(times) < 2 {
+		return
+	}
+	slices.Sort(times)
+	from, to := 0, 0 // of the busiest part
+	for i, j := 0, 0; j < len(times); j++ {
+		for times[j]-times[i] >= int64(spanMax/time.Second) {
+			i++
+		}
+		if j-i > to-from {
+			from, to = i, j
+		}
+	}
+	if left := len(times) - (to - from + 1); left > 0 {
+		d.leaveAll("moments outside of the busiest five minutes", left)
+	}
+	times = times[from : to+1]
+	for i := 0; i < len(times); {
+		n := 1
+		for i+n < len(times) && times[i+n] == times[i] {
+			n++
+		}
+		begin := (times[i] - times[0]) * int64(time.Second)
+		for k := range n {
+			d.Arrivals = append(d.Arrivals, begin+int64(k)*int64(time.Second)/int64(n))
+		}
+		i += n
+	}
+	d.Span = (time.Duration(times[len(times)-1]-times[0]+1) * time.Second).String()
+}
+
+// WriteTrace writes the arrivals as a trace.
+func (d *Draft) WriteTrace(w io.Writer) error {
+	p, err := pace.Schedule{Arrivals: pace.Replay, Trace: d.Arrivals}.Process(0)
+	if err != nil {
+		return err
+	}
+	return pace.WriteTrace(w, p, d.Arrivals[len(d.Arrivals)-1]+1)
+}

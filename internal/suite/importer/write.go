@@ -1,0 +1,249 @@
+package draft
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"prony/load/template"
+	"prony/internal/suite"
+)
+
+// File is where a draft goes and what it says beside the requests.
+type File struct {
+	From    string // what it was made from, as the reader knows it; "": nothing
+	URL     string // of the target; or
+	Command string // what starts it
+	Trace   string // the file of the arrivals, from the folder of the draft
+	Remote  string // the URL's host, where it is another machine's; "": it is not
+	TLS     suite.TLS
+}
+
+// finish makes the texts of a suite: what stands in them as it is, is escaped, and holes are
+// filled.
+func (d *Draft) finish(r raw) Request {
+	out := Request{Method: r.method, Path: d.text(pathOf(r.url)), Body: d.text(r.body),
+		Weight: r.count, Status: r.status, Note: r.note}
+	for _, f := range r.headers {
+		if strings.EqualFold(f.Name, "content-type") && r.body != "" {
+			r.kind = cmp.Or(r.kind, f.Value)
+			continue
+		}
+		if strings.EqualFold(f.Name, "content-type") {
+			continue // it is of a body that is not there
+		}
+		out.Headers = append(out.Headers, Field{f.Name, d.text(f.Value)})
+	}
+	if r.body != "" {
+		out.Type = strings.ToLower(r.kind)
+		if !mediaType.MatchString(out.Type) && r.kind != "" {
+			out.Headers = append(out.Headers, Field{"Content-Type", d.text(r.kind)})
+			out.Type = ""
+		}
+	}
+	if out.Status == http.StatusNotModified || out.Status < http.StatusOK || out.Status > 599 {
+		out.Status = http.StatusOK // what is not changed is whole for whoever has it not
+	}
+	return out
+}
+
+// mediaType is what a suite takes for one.
+var mediaType = regexp.MustCompile(
+	`^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`)
+
+// text is a text of a suite that stands for s: holes are filled, and nothing else in it means
+// anything.
+func (d *Draft) text(s string) string {
+	s = around(d.everywhere.Replace(s), text.Escape)
+	return holeRe.ReplaceAllStringFunc(s, func(hole string) string {
+		inside := strings.Trim(hole, "\x00")
+		if strings.HasPrefix(inside, "{") {
+			return inside
+		}
+		d.tell(inside, "a variable that the file has no value for")
+		return "${" + inside + "}"
+	})
+}
+
+// around changes a text but for its holes.
+func around(s string, change func(string) string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range append(holeRe.FindAllStringIndex(s, -1), []int{len(s), len(s)}) {
+		b.WriteString(change(s[at:m[0]]) + s[m[0]:m[1]])
+		at = m[1]
+	}
+	return b.String()
+}
+
+// pathOf escapes what a path of a suite cannot hold, and leaves holes as they are.
+func pathOf(path string) string {
+	return around(path, func(s string) string {
+		var b strings.Builder
+		for _, c := range []byte(s) {
+			if c <= ' ' || c >= 0x7f || strings.IndexByte(`{}#"<>\^|`+"`", c) >= 0 {
+				fmt.Fprintf(&b, "%%%02X", c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return b.String()
+	})
+}
+
+// check says why a suite would not take the request.
+func (r *Request) check() error {
+	var b strings.Builder
+	b.WriteString("name: draft\nrequests:\n")
+	r.print(&b, 1, "")
+	_, err := suite.ReadScenario("prony.yaml", []byte(b.String()))
+	return err
+}
+
+// Print writes the prony.yaml.
+func (d *Draft) Print(w io.Writer, f File) {
+	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	p("# What is measured here: `prony run` in this folder reads it.")
+	if f.From != "" {
+		p("# Made of %s by prony init; every line is yours to change.", oneLine(f.From))
+	}
+	if len(d.Secrets) > 0 {
+		p("#\n# These come from the environment when a load begins, and are in no record:")
+		for _, s := range d.Secrets {
+			p("#   %s: %s", s.Name, oneLine(s.About))
+		}
+	}
+	p("targets:")
+	if f.Command != "" {
+		p("  app:")
+		p("    command: %s   # it is told its port by {port} or $PORT", quote(f.Command))
+		p("    # build: make               # before the first start")
+	} else {
+		p("  app: {url: %s}   # runs already; a command in its place starts it under limits",
+			quote(f.URL))
+	}
+	if f.Remote != "" {
+		p("  # It is another machine, so: prony run --remote %s", oneLine(f.Remote))
+	}
+	p("  # old: {command: …, git: main}   # a second target is what it is compared with")
+	p("# ready: /health               # what answers 200 once it serves; else the first GET")
+	indent := ""
+	if f.TLS != (suite.TLS{}) {
+		p("\nscenarios:\n  - name: requests\n    protocol: https\n    tls: {%s}\n    requests:",
+			believed(f.TLS))
+		indent = "    "
+	} else {
+		p("\nrequests:")
+	}
+	d.requests(w, indent)
+	d.loads(p, f)
+}
+
+// believed are the keys of what is believed.
+func believed(t suite.TLS) string {
+	var keys []string
+	if t.Insecure {
+		keys = append(keys, "insecure: true")
+	}
+	if t.CA != "" {
+		keys = append(keys, "ca: "+quote(t.CA))
+	}
+	return strings.Join(keys, ", ")
+}
+
+// requests writes the list of them.
+func (d *Draft) requests(w io.Writer, indent string) {
+	p := func(format string, args ...any) { fmt.Fprintf(w, indent+format+"\n", args...) }
+	for _, r := range d.Requests {
+		if r.Note != "" {
+			p("  # %s", oneLine(r.Note))
+		}
+		weight := 0
+		if len(d.Requests) > 1 {
+			weight = r.Weight
+		}
+		r.print(w, weight, indent+"  ")
+	}
+	if len(d.Held) > 0 {
+		p("  # These change what the service holds; init --writes asks for them, too.")
+	}
+	for _, r := range d.Held {
+		r.print(w, r.Weight, indent+"  # ")
+	}
+	for _, r := range d.Unknown {
+		p("  # - request: %s %s   # %s", r.Method, oneLine(r.Path), oneLine(r.Note))
+	}
+}
+
+func (d *Draft) loads(p func(string, ...any), f File) {
+	p("\nloads:")
+	if len(d.Arrivals) > 0 && f.Trace != "" {
+		p("  # The moments of the log, in %s.", oneLine(f.Trace))
+		p("  - {name: replay, model: open, arrivals: replay, trace: %s, lead: 0s, measure: %s}",
+			quote(f.Trace), d.Span)
+		return
+	}
+	p("  # Everything that it can take, then how long answers take at half of that.")
+	p("  - {name: peak, model: closed, connections: 16, measure: 5s}")
+	p("  - {name: half, model: open, rate: 50%% of peak, connections: 16, measure: 5s}")
+}
+
+// print writes one request as an item of a list; a weight of 0 is left out.
+func (r *Request) print(w io.Writer, weight int, indent string) {
+	p := func(format string, args ...any) { fmt.Fprintf(w, indent+format+"\n", args...) }
+	p("- request: %s", quote(r.Method+" "+r.Path))
+	if len(r.Headers) > 0 {
+		p("  headers:")
+		for _, f := range r.Headers {
+			p("    %s: %s", quote(f.Name), quote(f.Value))
+		}
+	}
+	if r.Body != "" {
+		p("  body: %s", quote(r.Body))
+		if r.Type != "" {
+			p("  type: %s", quote(r.Type))
+		}
+	}
+	if weight > 0 {
+		p("  weight: %d", weight)
+	}
+	p("  expect: {status: %d}", r.Status)
+}
+
+// plainWord is what YAML takes as a text without quotes.
+var plainWord = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9/._?=&%+-]*( /[A-Za-z0-9/._?=&%+-]*)?$`)
+
+// quote is a scalar of YAML for a text: in single quotes where it is one line of what can be seen,
+// else in JSON's, which are YAML's, too (YAML 1.2, section 7.3.1).
+func quote(s string) string {
+	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r > '~' }
+	switch {
+	case plainWord.MatchString(s) && !reserved.MatchString(s):
+		return s
+	case !strings.ContainsFunc(s, odd):
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	out, _ := json.Marshal(s) // a string always can be
+	return string(out)
+}
+
+var reserved = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|null|y|n|nan|inf)$`)
+
+// oneLine keeps a comment one: what a file says must not end it.
+func oneLine(s string) string {
+	const longest = 120
+	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+			return ' '
+		}
+		return r
+	}, s)), " ")
+	if runes := []rune(s); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,141 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/base/cli"
+)
+
+const queryAbout = `Query asks the metrics that services told during a run with --telemetry, in
+PromQL, Prometheus' language. RUN is the run's folder, or its name below results/; without it, the
+newest run that has metrics. A folder of "prony telemetry serve" is as good.
+
+The answer is a row a series: its last value, the least, the mean and the greatest over the run's
+whole time, and its course. --trial looks at one trial alone, --at at one moment: end, a time such
+as 2026-11-21T12:00:00Z, or seconds of Unix time.
+
+Names are Prometheus': http.server.request.duration in seconds is
+http_server_request_duration_seconds_count, _sum and _bucket; dots of labels are underscores. Each
+series has service_name, and prony_trial, prony_target and prony_variant of its trial.
+
+--list says which metrics there are. --serve answers Prometheus' HTTP API on the stored run, for
+Grafana (a Prometheus data source), promtool, or curl, until Ctrl-C. It is called by its address or
+as localhost; PRONY_HOSTS lists other names, with commas between them.
+
+Such numbers are what a service says of itself, from inside, at its own pace. What Prony measured is
+in the report; see docs/query.md for which to believe when.`
+
+const queryExamples = `  prony query RUN --list
+  prony query RUN 'sum by (service_name) (rate(http_server_request_duration_seconds_count[15s]))'
+  prony query RUN 'sum by (endpoint) (rate(spring_request_count_total[15s]))'
+  prony query RUN 'sum by (jvm_memory_pool_name, area) (jvm_memory_used_bytes)'
+  prony query RUN 'max by (jvm_memory_pool_name) (jvm_memory_used_after_last_gc_bytes)' --at end
+  prony query RUN 'sum by (service_name) (jvm_memory_committed_bytes - jvm_memory_used_bytes)
+      / 1024 / 1024' --trial b1-02-java-spring
+  prony query RUN 'histogram_quantile(0.99, sum by (le, service_name) (
+      rate(http_server_request_duration_seconds_bucket[15s])))' --format csv -o p99.csv
+  prony query RUN --serve 127.0.0.1:9090`
+
+// Query is what is asked of a stored run.
+type Query struct {
+	Run   string // as it was named; empty: the newest
+	Expr  string // PromQL; empty: List or Serve
+	At    string // one moment; empty: a stretch of time
+	Trial string
+	Step  time.Duration // 0: as fits
+	List  bool
+	Serve string // an address for Prometheus' HTTP API
+
+	Format, Out string
+}
+
+// Ask is the verb query. Do is called with what makes sense.
+func Ask(do func(context.Context, Query) error) *cobra.Command {
+	q := Query{}
+	c := &cobra.Command{
+		Use: "query [RUN] 'PROMQL'", Short: "Ask the metrics that a run's services told",
+		Args: cli.Arguments(0, 2), Long: queryAbout, Example: queryExamples,
+		RunE: func(c *cobra.Command, args []string) error {
+			q := q
+			if err := q.split(args); err != nil {
+				return err
+			}
+			return do(c.Context(), q)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&q.At, "at", "", "one moment: end, a time (RFC 3339), or Unix time in seconds")
+	fs.StringVar(&q.Trial, "trial", "", "look at this trial's time and series alone")
+	fs.DurationVar(&q.Step, "step", 0, "between points (default: 1s, or more in a long run)")
+	fs.BoolVar(&q.List, "list", false, "list the metrics that there are")
+	fs.StringVar(&q.Serve, "serve", "", "serve Prometheus' HTTP API on this address instead")
+	cli.Output(c, &q.Format, &q.Out, "text", "json", "csv")
+	return c
+}
+
+// Args are those by which another program is asked the same of the run in a folder.
+func (q Query) Args(dir string) []string {
+	args := []string{"query", "--at=" + q.At, "--trial=" + q.Trial, "--step=" + q.Step.String(),
+		"--list=" + strconv.FormatBool(q.List), "--serve=" + q.Serve, "--format=" + q.Format,
+		"--output=" + q.Out, "--", dir}
+	if q.Expr != "" {
+		args = append(args, q.Expr)
+	}
+	return args
+}
+
+// split tells the run from the query: without one, either may stand alone.
+func (q *Query) split(args []string) error {
+	alone := q.List || q.Serve != ""
+	host, _, err := net.SplitHostPort(q.Serve)
+	switch {
+	case q.Step < 0:
+		return cli.Usagef("--step %s: want more than 0", q.Step)
+	case alone && len(args) == 2:
+		return cli.Usagef("--list and --serve take no query")
+	case q.List && q.Serve != "":
+		return cli.Usagef("choose one of --list and --serve")
+	case q.Serve != "" && err == nil && !loopback(host):
+		return cli.Usagef("--serve %s: others could reach it; use 127.0.0.1", q.Serve)
+	case alone && len(args) == 1:
+		q.Run = args[0]
+	case alone:
+	case len(args) == 2:
+		q.Run, q.Expr = args[0], args[1]
+	case len(args) == 1 && !isDir(args[0]):
+		q.Expr = args[0]
+	default:
+		return cli.Usagef("what is to be asked? Such as prony query RUN --list, or " +
+			"prony query RUN 'jvm_memory_used_bytes'")
+	}
+	_, err = q.Moment()
+	return cli.Usage(err)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Moment is the one that At names; none where it names none, or the end.
+func (q Query) Moment() (time.Time, error) {
+	if q.At == "" || q.At == "end" {
+		return time.Time{}, nil
+	}
+	if seconds, err := strconv.ParseFloat(q.At, 64); err == nil {
+		return time.UnixMilli(int64(seconds * 1000)).UTC(), nil
+	}
+	t, err := time.Parse(time.RFC3339, q.At)
+	if err != nil {
+		return t, fmt.Errorf("--at %s: want end, a time such as 2026-11-21T12:00:00Z, or seconds "+
+			"of Unix time", q.At)
+	}
+	return t, nil
+}

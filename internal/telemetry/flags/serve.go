@@ -1,0 +1,180 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/base/cli"
+	"prony/internal/base/yaml"
+)
+
+const telemetryAbout = `Telemetry is what a service tells about itself: traces, metrics, logs.
+"prony run --telemetry" starts a home for it beside the run; "prony telemetry serve" is that home
+alone, for whatever speaks OpenTelemetry's protocol.`
+
+const serveAbout = `Serve takes in OTLP over gRPC and HTTP and Zipkin's v2 spans, keeps them below a
+folder, and answers queries about them:
+
+  metrics  in Prometheus' database, tsdb/; Prometheus' own query API is on the query port, so that
+           Grafana (a Prometheus data source) and promtool can read it while it comes in
+  traces   all are counted and become metrics; whole ones are kept of errors, of the slowest, of
+           those that a load asked for, and a uniform sample: spans.ndjson
+  logs     warnings and errors, those of kept traces, and a uniform sample: logs.ndjson
+  counts   stats.json, and GET /prony/stats: received, refused, dropped and kept, by service
+
+Point an SDK or an agent at it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318, or at
+http://127.0.0.1:4317 for gRPC. What comes from the start to the end is one trial, called
+served-TIME; prony traces, logs and query read it when it has ended: they take the folder as they
+take a run's.
+
+It takes no more than --memory: what comes too fast, too large or too slowly is refused with the
+status that has exporters try again, and counted. It ends by Ctrl-C or SIGTERM and stores what it
+has; killed, it goes on where it was when it is started on the same folder.
+
+With --forward everything is sent to another OTLP endpoint as well, with --forward-only to that one
+only. The first line of output, JSON, says where it listens.
+
+The doors have neither passwords nor encryption, so they open to this machine only; --expose takes
+other addresses. They are called by an address or as localhost; other names, such as Compose's or
+this machine's, are listed in PRONY_HOSTS, with commas between them, since a page in a browser could
+make any other name mean this machine. --listen opens all but the one for queries, where the lab
+gives its orders, to one other address of this machine: that of a bridge, say, by which containers
+reach it.`
+
+const serveExamples = `  prony telemetry serve --dir here
+  prony telemetry serve --dir here --grpc 127.0.0.1:0 --http 127.0.0.1:0   # any free ports
+  prony telemetry serve --dir here --forward http://127.0.0.1:14318
+  curl 'http://127.0.0.1:9090/api/v1/query?query=up'`
+
+// DefaultMemory holds the home's stores with their default bounds several times over.
+const DefaultMemory = 512 << 20
+
+// Serve is how a home is asked to serve. Addresses are "host:port"; the port 0 is any that is free.
+type Serve struct {
+	Dir                       string // to keep things in
+	GRPC, HTTP, Zipkin, Query string
+	Forward                   string // another OTLP endpoint; empty: none
+	ForwardOnly               bool   // keep nothing here but counts
+	Memory                    config.Size
+	Expose                    bool // doors may be open to others
+	UntilEnd                  bool // it ends with its standard input, as a child of a run
+}
+
+// Telemetry is the verb with that name, and what serves below it. Do is called with what makes
+// sense.
+func Telemetry(do func(context.Context, Serve) error) *cobra.Command {
+	c := &cobra.Command{
+		Use: "telemetry", Short: "Take in traces, metrics and logs, and answer queries about them",
+		Long: telemetryAbout, Args: cli.Arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(serve(do))
+	return c
+}
+
+func serve(do func(context.Context, Serve) error) *cobra.Command {
+	s := Serve{Memory: DefaultMemory}
+	var listen string
+	c := &cobra.Command{
+		Use: "serve --dir DIR", Short: "Be a home for OTLP, Zipkin and Prometheus queries",
+		Long: serveAbout, Example: serveExamples, Args: cli.Arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := listenOn(s, listen, c.Flags().Changed)
+			if err == nil {
+				err = s.check()
+			}
+			if err != nil {
+				return cli.Usage(err)
+			}
+			return do(c.Context(), s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&s.Dir, "dir", "", "folder to keep everything in; made if it is not there")
+	f.StringVar(&s.GRPC, "grpc", "127.0.0.1:4317", "where OTLP over gRPC is taken in")
+	f.StringVar(&s.HTTP, "http", "127.0.0.1:4318", "where OTLP over HTTP is taken in")
+	f.StringVar(&s.Zipkin, "zipkin", "127.0.0.1:9411", "where Zipkin's v2 spans are taken in")
+	f.StringVar(&s.Query, "query", "127.0.0.1:9090", "where queries are answered")
+	f.StringVar(&listen, "listen", "", "this machine's address for gRPC, HTTP and Zipkin, where "+
+		"those do not say theirs; one that others can reach takes --expose, too")
+	f.StringVar(&s.Forward, "forward", "", "send everything to this OTLP endpoint, too: "+
+		"http://HOST:4318, https://HOST, grpc://HOST:4317 or grpcs://HOST")
+	f.BoolVar(&s.ForwardOnly, "forward-only", false, "keep nothing here but counts")
+	f.TextVar(&s.Memory, "memory", s.Memory, "memory that it may take")
+	f.BoolVar(&s.Expose, "expose", false, "allow addresses that others can reach")
+	f.BoolVar(&s.UntilEnd, "until-stdin-ends", false, "end when standard input does, as a child "+
+		"of a run")
+	return c
+}
+
+// Args are those by which another program is asked the same.
+func (s Serve) Args() []string {
+	return []string{"telemetry", "serve", "--dir=" + s.Dir, "--grpc=" + s.GRPC, "--http=" + s.HTTP,
+		"--zipkin=" + s.Zipkin, "--query=" + s.Query, "--forward=" + s.Forward,
+		"--forward-only=" + strconv.FormatBool(s.ForwardOnly), "--memory=" + s.Memory.String(),
+		"--expose=" + strconv.FormatBool(s.Expose),
+		"--until-stdin-ends=" + strconv.FormatBool(s.UntilEnd)}
+}
+
+// listenOn moves the doors that were not given an address to a host's; their ports stay. Who asks
+// for that has to say which address it is: senders are told it.
+func listenOn(s Serve, host string, given func(flag string) bool) (Serve, error) {
+	if host == "" {
+		return s, nil
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || ip.IsUnspecified() {
+		return s, fmt.Errorf("serve telemetry: --listen %s: want one address of this machine, "+
+			"as senders are told to send there; ip address lists them", host)
+	}
+	for _, at := range []struct {
+		flag    string
+		address *string
+	}{{"grpc", &s.GRPC}, {"http", &s.HTTP}, {"zipkin", &s.Zipkin}} {
+		_, port, err := net.SplitHostPort(*at.address)
+		if err == nil && !given(at.flag) {
+			*at.address = net.JoinHostPort(host, port)
+		}
+	}
+	return s, nil
+}
+
+func (s Serve) check() error {
+	const least = config.Size(128 << 20)
+	switch {
+	case s.Dir == "":
+		return fmt.Errorf("serve telemetry: name a folder to keep things in with --dir")
+	case s.Memory < least:
+		return fmt.Errorf("serve telemetry: --memory %v is too little, give it %v", s.Memory, least)
+	case s.ForwardOnly && s.Forward == "":
+		return fmt.Errorf("serve telemetry: --forward-only needs a --forward")
+	}
+	for _, at := range []struct{ flag, address string }{
+		{"--grpc", s.GRPC}, {"--http", s.HTTP}, {"--zipkin", s.Zipkin},
+		{"--query", s.Query},
+	} {
+		host, port, err := net.SplitHostPort(at.address)
+		if err != nil {
+			return fmt.Errorf("serve telemetry: %s %q: want HOST:PORT, as in 127.0.0.1:4318",
+				at.flag, at.address)
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return fmt.Errorf("serve telemetry: %s %q: port %q is no number from 0 to 65535",
+				at.flag, at.address, port)
+		} else if !s.Expose && !loopback(host) {
+			return fmt.Errorf("serve telemetry: %s %s: others could reach it and send or read "+
+				"what they like; use 127.0.0.1:%d, or say --expose", at.flag, at.address, n)
+		}
+	}
+	return nil
+}
+
+// loopback says whether a host's address is reached from this machine alone.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,96 @@
+package verb
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/base/cli"
+)
+
+const storeAbout = `Store keeps runs in a bucket of S3's protocol: Amazon's, or your own server's.
+A run is s3://BUCKET/PREFIX/RUN/, a file an object, as its folder has them; nothing is removed, on
+either side. A run's head, run.json, comes last, so that half a run is never taken for one, and what
+is there with its size and sum is not sent again.
+
+Who asks and where is in the usual variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_SESSION_TOKEN, AWS_REGION, and AWS_ENDPOINT_URL for a server that is not Amazon's.`
+
+const storeExamples = `  prony store push results s3://bench/nightly
+  prony store pull s3://bench/nightly results --newest 30
+  AWS_ENDPOINT_URL=https://s3.example.com prony store push results/RUN s3://bench
+  prony store keep s3://bench/nightly results -- gate results/RUN --last-good results/good`
+
+// Store is what is asked of a bucket.
+type Store struct {
+	Push     bool // pull otherwise
+	Dir      string
+	Place    string // s3://bucket/prefix
+	Newest   int    // so many runs at most; 0: all
+	LastGood bool   // the last good run alone
+	Every    time.Duration
+}
+
+// Bucket is the verb store. Do is called with what makes sense.
+func Bucket(do func(context.Context, Store) error) *cobra.Command {
+	c := &cobra.Command{
+		Use: "store", Short: "Keep runs in a bucket of S3's protocol", Long: storeAbout,
+		Example: storeExamples, Args: cli.Arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	push := &cobra.Command{
+		Use: "push RESULTS s3://BUCKET/PREFIX", Args: cli.Arguments(2, 2),
+		Short: "Bring a run, or all runs of a folder, into a bucket",
+		RunE: func(c *cobra.Command, args []string) error {
+			s := Store{Push: true, Dir: args[0], Place: args[1]}
+			return s.checked(c.Context(), do)
+		},
+	}
+	var s Store
+	pull := &cobra.Command{
+		Use: "pull s3://BUCKET/PREFIX RESULTS", Args: cli.Arguments(2, 2),
+		Short: "Bring runs of a bucket into a folder",
+		RunE: func(c *cobra.Command, args []string) error {
+			s.Place, s.Dir = args[0], args[1]
+			return s.checked(c.Context(), do)
+		},
+	}
+	fs := pull.Flags()
+	fs.IntVar(&s.Newest, "newest", 0, "so many runs at most (default: all)")
+	fs.BoolVar(&s.LastGood, "last-good", false,
+		"only the run that a gate with --last-good RESULTS/good passed last")
+	fs.DurationVar(&s.Every, "every", 0, "again and again, so often, until Ctrl-C")
+	c.AddCommand(push, pull)
+	return c
+}
+
+// CheckPlace refuses what is no place in a bucket.
+func CheckPlace(place string) error {
+	if rest, ok := strings.CutPrefix(place, "s3://"); !ok || strings.Trim(rest, "/") == "" {
+		return cli.Usagef("%q is no place in a bucket: want s3://BUCKET/PREFIX", place)
+	}
+	return nil
+}
+
+func (s Store) checked(ctx context.Context, do func(context.Context, Store) error) error {
+	if err := CheckPlace(s.Place); err != nil {
+		return err
+	}
+	if s.Newest < 0 || s.Every < 0 {
+		return cli.Usagef("--newest and --every want more than 0")
+	}
+	return do(ctx, s)
+}
+
+// Args are those by which another program is asked the same.
+func (s Store) Args() []string {
+	if s.Push {
+		return []string{"store", "push", "--", s.Dir, s.Place}
+	}
+	return []string{"store", "pull", "--newest=" + strconv.Itoa(s.Newest),
+		"--last-good=" + strconv.FormatBool(s.LastGood), "--every=" + s.Every.String(), "--",
+		s.Place, s.Dir}
+}

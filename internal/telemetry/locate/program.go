@@ -1,0 +1,191 @@
+// Package program finds prony-home, which takes telemetry in, answers queries and writes Parquet:
+// beside the program that asks, on the PATH, or, in a checkout, by building it as a service is
+// built, with the same progress, lock and cache.
+//
+// One that was found may be anybody's, so it is asked for its version, and before that looked at:
+// what another user could have put there is not run.
+//
+// Non-goals: starting it, which telemetry.Launch does, or whoever hands over to it.
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"prony/internal/base/buildflags"
+	"prony/internal/service"
+	"prony/internal/base/cmdlog"
+	"prony/internal/telemetry"
+)
+
+// Finder says where to look.
+type Finder struct {
+	Beside   string            // the folder of the program that asks; empty: where this one is
+	Root     string            // of the checkout; empty: there is none
+	Progress func(line string) // of a build; nil: silence
+}
+
+// Find returns the program's path. An error says what to do.
+func (f Finder) Find(ctx context.Context) (string, error) {
+	path, err := f.there()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find %s: %w", telemetry.HomeName, err)
+	case path != "":
+		if err := check(ctx, path, telemetry.OwnVersion()); err != nil {
+			return "", fmt.Errorf("use %s: %w", path, err)
+		}
+		return path, nil
+	case !isFile(filepath.Join(f.Root, "cmd", telemetry.HomeName, "main.go")):
+		return "", fmt.Errorf("find %s, which takes telemetry in, answers queries and writes "+
+			"Parquet: it is neither beside this program nor on the PATH; put it there, or go into "+
+			"a checkout of Prony, where it is built when it is needed", telemetry.HomeName)
+	}
+	return f.build(ctx)
+}
+
+// there is the one that is beside the program or on the PATH; empty: neither is.
+func (f Finder) there() (string, error) {
+	beside := f.Beside
+	if beside == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		beside = filepath.Dir(self)
+	}
+	if path := filepath.Join(beside, telemetry.HomeName); isThere(path) {
+		return path, nil
+	}
+	path, err := exec.LookPath(telemetry.HomeName)
+	if err != nil { // none, or one below a relative folder of the PATH, which is no promise
+		return "", nil
+	}
+	return path, nil
+}
+
+// check looks at a program that was found, and asks it whether it is of the same version.
+func check(ctx context.Context, path string, own telemetry.Version) error {
+	if err := trust(path); err != nil {
+		return err
+	}
+	got, err := ask(ctx, path)
+	if err != nil {
+		return err
+	}
+	if got != own {
+		return fmt.Errorf("it is of version %s (protocol %d), this program of %s (protocol %d); "+
+			"build both of one checkout, or remove that one: in a checkout it is built when it is "+
+			"needed", got.Version, got.Protocol, own.Version, own.Protocol)
+	}
+	return nil
+}
+
+// trust wants that nobody but root and this user can have put the program, or its folder's other
+// files, there.
+func trust(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(real)
+	if err != nil {
+		return err
+	}
+	folder, err := os.Stat(filepath.Dir(real))
+	if err != nil {
+		return err
+	}
+	const others = 0o002
+	switch {
+	case !info.Mode().IsRegular():
+		return errors.New("it is no regular file; remove it")
+	case foreign(info) || foreign(folder):
+		return errors.New("it, or the folder that it is in, belongs to another user, who could " +
+			"run anything by it; remove it, or put one of your own on the PATH before it")
+	case info.Mode().Perm()&others != 0,
+		folder.Mode().Perm()&others != 0 && folder.Mode()&fs.ModeSticky == 0:
+		return fmt.Errorf("everybody may write to it, or to the folder that it is in; chmod o-w "+
+			"%s %s", real, filepath.Dir(real))
+	}
+	return nil
+}
+
+func foreign(info fs.FileInfo) bool {
+	of, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || of.Uid != 0 && int(of.Uid) != os.Geteuid()
+}
+
+// askWait bounds how long a program may take to say its version.
+const askWait = 10 * time.Second
+
+func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "version")
+	shell.Command(cmd)
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &v)
+	}
+	if err != nil {
+		return v, fmt.Errorf("ask it for its version: %w; build it anew, or remove it", err)
+	}
+	return v, nil
+}
+
+// build makes the program from the checkout, or takes an earlier build of the same sources. These
+// are its version, so that only the protocol is compared.
+func (f Finder) build(ctx context.Context) (string, error) {
+	const made = "bin/" + telemetry.HomeName
+	of, err := sourcesOf(f.Root, "cmd/"+telemetry.HomeName)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", telemetry.HomeName, err)
+	}
+	b := service.Builder{Root: f.Root, Tools: service.FindTools(ctx), Progress: func(line string) {
+		// Every query would say that there was nothing to build.
+		if f.Progress != nil && line != "build "+telemetry.HomeName+": cached" {
+			f.Progress(line)
+		}
+	}}
+	built, err := b.Build(ctx, &service.Service{
+		Name: telemetry.HomeName, Dir: f.Root, Only: of.has,
+		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
+		// As prony is built by make, so that what both link is compiled once.
+		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(
+			[]string{"env", compiler.Lavish, "go"},
+			compiler.Build("-buildvcs=false", "-o", made, "./cmd/"+telemetry.HomeName))}},
+	})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(built.Dir, made)
+	got, err := ask(ctx, path)
+	if err == nil && got.Protocol != telemetry.Protocol {
+		err = fmt.Errorf("the checkout's speaks protocol %d, this program %d; build this one anew "+
+			"with make build", got.Protocol, telemetry.Protocol)
+	}
+	if err != nil {
+		return "", fmt.Errorf("use %s: %w", path, err)
+	}
+	return path, nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,103 @@
+package spans
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"prony/internal/base/files"
+	"prony/record"
+	"prony/internal/telemetry"
+)
+
+// Filter chooses kept traces. What is zero does not restrict.
+type Filter struct {
+	Trial   string
+	Target  string
+	Window  string
+	ID      string // of the trace, or how it begins
+	Class   string // one of those of kept traces, as Failed
+	Service string // that has a span in it
+	Min     int64  // duration in ns, inclusive
+	Slowest bool   // the slowest first; otherwise by their start
+	Limit   int
+}
+
+func (f *Filter) holds(t *Trace) bool {
+	return (f.Trial == "" || f.Trial == t.Trial) &&
+		(f.Target == "" || f.Target == t.Target) &&
+		(f.Window == "" || f.Window == t.Window) &&
+		strings.HasPrefix(t.TraceID, strings.ToLower(f.ID)) &&
+		(f.Class == "" || slices.Contains(t.Classes, f.Class)) &&
+		t.DurationNs >= f.Min &&
+		(f.Service == "" || slices.ContainsFunc(t.Spans, func(s Span) bool {
+			return s.Service == f.Service
+		}))
+}
+
+// Read returns the kept traces of a telemetry folder that the filter holds for. Lines that are no
+// traces, as a crash leaves them, come back in bad. The error is fs.ErrNotExist where nothing was
+// kept.
+func Read(dir string, f Filter) (traces []*Trace, bad []*result.BadRecord, err error) {
+	bad, err = ReadLines(filepath.Join(dir, telemetry.SpansFile), func(t *Trace) error {
+		if len(t.Spans) == 0 || t.TraceID == "" {
+			return errors.New("it has no trace id or no spans")
+		}
+		if f.holds(t) {
+			traces = append(traces, t)
+		}
+		return nil
+	})
+	slices.SortStableFunc(traces, func(a, b *Trace) int {
+		if f.Slowest {
+			if c := cmp.Compare(b.DurationNs, a.DurationNs); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a.StartNs, b.StartNs)
+	})
+	if f.Limit > 0 && len(traces) > f.Limit {
+		traces = traces[:f.Limit]
+	}
+	return traces, bad, err
+}
+
+// ReadCalls returns the span metrics of a telemetry folder, of one trial or target or of all.
+func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*result.BadRecord, err error) {
+	bad, err = ReadLines(filepath.Join(dir, MetricsFile), func(c *Calls) error {
+		if len(c.Buckets) != len(Bounds)+1 {
+			return fmt.Errorf("it has %d buckets, this prony knows %d", len(c.Buckets),
+				len(Bounds)+1)
+		}
+		if (trial == "" || trial == c.Trial) && (target == "" || target == c.Target) {
+			calls = append(calls, c)
+		}
+		return nil
+	})
+	return calls, bad, err
+}
+
+// ReadLines reads a file of JSON values, a line each, and gives each to use. A line that is none,
+// or that use refuses, is told and left out; empty ones mean nothing.
+func ReadLines[T any](path string, use func(*T) error) (bad []*result.BadRecord, err error) {
+	in, err := file.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read telemetry: %w", err)
+	}
+	defer in.Close()
+	return result.ReadLines(path, in, func(b []byte) error {
+		if len(bytes.TrimSpace(b)) == 0 {
+			return nil
+		}
+		v := new(T)
+		if err := json.Unmarshal(b, v); err != nil {
+			return err
+		}
+		return use(v)
+	})
+}

@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"prony/internal/observe/host"
+	"prony/internal/base/units"
+)
+
+// companyRules are about who else uses the machine.
+var companyRules = []Rule{
+	{Name: "hypervisor", look: hypervisor,
+		Fit:      "none",
+		Doubtful: "a virtual machine",
+		Why: "neighbours on its host share caches, memory and network, and no counter here " +
+			"tells; what is shown of processors may not be what there is",
+		Source: "Laaber, Scheuner & Leitner 2019, EMSE 24: benchmarking in the cloud"},
+	{Name: "steal", look: steal, Vital: true,
+		Fit:      "at most 1 % of all cores' time",
+		Doubtful: "up to 10 %",
+		Unfit:    "more",
+		Why: "a stolen core stands still for milliseconds in the midst of requests; throughput " +
+			"falls by the share, tails rise by far more",
+		Source: "proc(5), /proc/stat; verdict rule steal"},
+	{Name: "other load", look: otherLoad, Vital: true,
+		Fit:      "at most 5 % of all cores' time",
+		Doubtful: "up to 25 %",
+		Unfit:    "more",
+		Why: "what others use is missing where it is needed, and comes and goes: trials differ " +
+			"by who was busy",
+		Source: "proc(5), /proc/stat; verdict rule neighbours"},
+	{Name: "load average", look: loadAverage,
+		Fit:      "at most one task for two cores in the last minute",
+		Doubtful: "more",
+		Why:      "the machine has been busy, and what was at it may come back",
+		Source:   "proc(5), /proc/loadavg"},
+	{Name: "pressure", look: pressure,
+		Fit:      "waited for memory at most 1 % of the last 10 s",
+		Doubtful: "longer",
+		Why: "who waits for memory is in no one's queue: latency without a cause that shows. " +
+			"Without these files, verdicts cannot see it either",
+		Source: "kernel, accounting/psi.rst"},
+	{Name: "container", look: container,
+		Fit:      "none seen",
+		Doubtful: "this runs in one",
+		Why: "filters make system calls dearer, and may forbid io_uring and the cgroups that " +
+			"hold a service to its limits",
+		Source: "kernel, userspace-api/seccomp_filter.rst"},
+}
+
+func hypervisor(m *machine) finding {
+	virtual, vendor := m.hypervisor()
+	switch {
+	case virtual:
+		return doubtful(strings.TrimSuffix("virtual machine: "+vendor, ": "), elsewhere)
+	case host.Field(m.text("proc/cpuinfo"), "flags") == "":
+		return unknown("processors of this kind have no flag for it")
+	}
+	return fit("none")
+}
+
+const elsewhere = "measure on a machine of your own, or compare only within one run, " +
+	"which interleaves its targets"
+
+const (
+	stealUnfit = 0.10 // as the verdict's rule steal has it
+	otherUnfit = 0.25
+)
+
+func steal(m *machine) finding {
+	s := m.sight
+	if s.steal < 0 {
+		return unsaid()
+	}
+	observed := fmt.Sprintf("%s now, %s since boot", unit.PercentTo(s.steal, 1),
+		unit.PercentTo(s.stealEver, 1))
+	return worst(s.steal > stealUnfit, s.steal > stealMax, observed,
+		"wait, or use an instance of its own: dedicated, metal")
+}
+
+func otherLoad(m *machine) finding {
+	s := m.sight
+	if s.other < 0 {
+		return unsaid()
+	}
+	return worst(s.other > otherUnfit, s.other > otherMax, unit.PercentTo(s.other, 1)+s.names(),
+		"end what else is running")
+}
+
+func loadAverage(m *machine) finding {
+	var tasks float64
+	if n, _ := fmt.Sscan(m.text("proc/loadavg"), &tasks); n != 1 || len(m.cores) == 0 {
+		return unsaid()
+	}
+	return doubtfulIf(tasks > float64(len(m.cores))/2,
+		fmt.Sprintf("%.2f on %d cores", tasks, len(m.cores)),
+		"wait a minute after work; top shows what goes on")
+}
+
+const pressureMax = 1.0 // %
+
+func pressure(m *machine) finding {
+	var percent10 float64
+	line := m.text("proc/pressure/memory")
+	if n, _ := fmt.Sscanf(line, "some avg10=%f", &percent10); n != 1 {
+		return unknown("the kernel does not account for it; boot with psi=1 if it could")
+	}
+	return doubtfulIf(percent10 > pressureMax, fmt.Sprintf("%.1f %% of the last 10 s", percent10),
+		"free memory, or lower what the service may use")
+}
+
+func container(m *machine) finding {
+	const fix = "run on the host; or docker run --privileged --cgroupns=host --cpuset-cpus=…"
+	sign := ""
+	for _, file := range []string{".dockerenv", "run/.containerenv", "run/systemd/container"} {
+		if m.exists(file) {
+			sign = "/" + file
+		}
+	}
+	for _, word := range []string{"docker", "kubepods", "containerd", "libpod", "lxc"} {
+		if sign == "" && strings.Contains(m.text("proc/1/cgroup"), word) {
+			sign = word + " in /proc/1/cgroup"
+		}
+	}
+	if sign == "" {
+		return fit("none seen")
+	}
+	const filtered = "2" // SECCOMP_MODE_FILTER
+	if host.Field(m.text("proc/self/status"), "Seccomp") == filtered {
+		sign += ", system calls are filtered"
+	}
+	return doubtful(sign, fix)
+}

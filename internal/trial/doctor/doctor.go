@@ -1,0 +1,202 @@
+// Package doctor grades a host as a place to measure on, with a fix for whatever it finds, and
+// looks between trials whether the host is quiet.
+//
+// Rules read files below a root and a few measured things (machine), and say what they find;
+// Examine makes a result.Grading of them, Text prints it, Refuse holds it against what a run
+// demands. Quiet takes two readings (edge), a window apart, until what lies between (sight) is
+// calm. What the kernel does not say is unknown, never guessed.
+//
+// Non-goals: it changes nothing on the host, and judges no trial (internal/verdict does). Besides
+// internal/result it imports internal/host, internal/probe and internal/launch/kernel, whose
+// parsers it shares, and asks internal/load/uring whether the kernel permits a ring.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/internal/launch/cgroup"
+	"prony/load/engine/uring"
+	"prony/internal/observe/probe"
+	"prony/record"
+)
+
+const (
+	windowDefault = time.Second // on two cores, a share of 0.5 % is one tick of the kernel
+	memoryDefault = 1 << 30
+
+	sleeps     = 200
+	sleepEvery = time.Millisecond
+)
+
+// Options say what the host is to be good for. The zero value is this host, for services that get
+// one core and 1 GiB, as in the canonical suite.
+type Options struct {
+	Root        string        // where /proc and /sys are; "" is "/"
+	CPUs        float64       // that a service may use; 0 is 1
+	MemoryBytes int64         // likewise; 0 is 1 GiB
+	Window      time.Duration // that other work is watched for; 0 is 1 s, where Quiet looks 200 ms
+	Bound       time.Duration // on waiting for calm, all windows but the last; 0 is 10 s
+
+	senses *senses // tests feel something else
+}
+
+// senses are what is measured or asked of the kernel rather than read from a file.
+type senses struct {
+	self     int // this process
+	nowNs    func() int64
+	ownNs    func() int64 // CPU time of this process
+	wait     func(context.Context, time.Duration)
+	lateNs   func() []int64   // of short sleeps, in any order
+	readNs   func() []float64 // of reads of memory, in any order
+	uring    func() error     // why there is no io_uring
+	writable func(path string) bool
+}
+
+func realSenses() *senses {
+	return &senses{
+		self:     os.Getpid(),
+		nowNs:    clock.Mono,
+		ownNs:    probe.SelfCPUNs,
+		wait:     wait,
+		lateNs:   func() []int64 { return oversleep(sleeps, sleepEvery) },
+		readNs:   func() []float64 { return wander(walks, walkTime, walkBytes) },
+		uring:    uring.Probe,
+		writable: func(path string) bool { return unix.Access(path, unix.W_OK) == nil },
+	}
+}
+
+// Examine grades the host. It takes Options.Window and some milliseconds; less when ctx ends, and
+// what could not be watched is unknown then. Nothing of a measurement should run meanwhile: only
+// this process is left out of what others use.
+func Examine(ctx context.Context, o Options) result.Grading {
+	m := newMachine(o)
+	m.watch(ctx)
+	var checks []result.Check
+	for _, r := range rules {
+		f := r.look(m)
+		checks = append(checks, result.Check{
+			Name: r.Name, Grade: f.grade, Observed: f.observed, Wanted: r.Fit, Why: r.Why,
+			Fix: f.fix, Source: r.Source,
+		})
+	}
+	return result.Grading{Grade: overall(checks), Checks: checks}
+}
+
+// overall is the worst grade. Unknown is no grade of a host: it makes a host doubtful where the
+// answer is vital, and nothing elsewhere, since no host tells everything.
+func overall(checks []result.Check) string {
+	grade := result.Fit
+	for i, c := range checks {
+		switch {
+		case c.Grade == result.Unfit:
+			return result.Unfit
+		case c.Grade == result.Doubtful, c.Grade == result.Unknown && rules[i].Vital:
+			grade = result.Doubtful
+		}
+	}
+	return grade
+}
+
+// Bars are what a run may demand of its host: to be fit, at least doubtful, or anything.
+var Bars = []string{result.Fit, result.Doubtful, "any"}
+
+// Refuse holds a host against one of Bars. Its error names what is below the bar, and what to do.
+func Refuse(g result.Grading, bar string) error {
+	if bar == "any" || g.Grade == result.Fit || bar == g.Grade {
+		return nil
+	}
+	below := []string{result.Unfit}
+	if bar == result.Fit {
+		below = []string{result.Unfit, result.Doubtful, result.Unknown}
+	}
+	var found []string
+	for _, grade := range below {
+		for _, c := range g.Checks {
+			vital := grade != result.Unknown || isVital(c.Name)
+			if c.Grade == grade && vital {
+				found = append(found, c.Name+" ("+c.Observed+")")
+			}
+		}
+	}
+	return fmt.Errorf("refuse to measure: the host is %s and %s is demanded: %s; prony doctor "+
+		"says how to mend it", g.Grade, bar, strings.Join(found, ", "))
+}
+
+func isVital(name string) bool {
+	i := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == name })
+	return i >= 0 && rules[i].Vital
+}
+
+// machine is the host as the rules see it.
+type machine struct {
+	Options
+	cores   []int // that we may run on; none is unknown
+	layout  host.Layout
+	refused error     // why the cores cannot be divided
+	sight   sight     // of the window
+	lateNs  []int64   // sorted
+	readNs  []float64 // sorted
+	uring   error
+}
+
+func newMachine(o Options) *machine {
+	o.Root = cmp.Or(o.Root, "/")
+	o.CPUs = cmp.Or(o.CPUs, 1)
+	o.MemoryBytes = cmp.Or(o.MemoryBytes, memoryDefault)
+	o.Window = cmp.Or(o.Window, windowDefault)
+	o.senses = cmp.Or(o.senses, realSenses())
+	m := &machine{Options: o}
+	m.cores = kernel.ParseCores(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
+	m.layout, m.refused = host.Divide(m.cores, o.CPUs)
+	return m
+}
+
+// watch looks at what runs on the host for the window; what it measures by itself goes in between,
+// at the cost of this process only.
+func (m *machine) watch(ctx context.Context) {
+	a := takeEdge(m.Root, m.senses, true)
+	m.uring = m.senses.uring()
+	m.lateNs = slices.Sorted(slices.Values(m.senses.lateNs()))
+	m.readNs = slices.Sorted(slices.Values(m.senses.readNs()))
+	m.senses.wait(ctx, m.Window-time.Duration(m.senses.nowNs()-a.atNs))
+	m.sight = between(a, takeEdge(m.Root, m.senses, true))
+}
+
+// wait sleeps until the time is over or ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	over, end := context.WithTimeout(ctx, d)
+	defer end()
+	<-over.Done()
+}
+
+// oversleep says how much later than asked a thread of its own was woken, n times, in ns. It asks
+// the kernel directly, as the generator does: Go's own timers wait for whole milliseconds.
+func oversleep(n int, d time.Duration) []int64 {
+	late := make([]int64, 0, n)
+	done := make(chan struct{})
+	go func() { // the thread ends with the goroutine, which keeps it
+		defer close(done)
+		runtime.LockOSThread()
+		for range n {
+			due := clock.Mono() + int64(d)
+			for left := int64(d); left > 0; left = due - clock.Mono() {
+				ts := unix.NsecToTimespec(left)
+				_ = unix.Nanosleep(&ts, nil) // interrupted, it goes on with what is left
+			}
+			late = append(late, clock.Mono()-due)
+		}
+	}()
+	<-done
+	return late
+}

@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unsafe"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+)
+
+// memoryRules are about memory.
+var memoryRules = []Rule{
+	{Name: "memory", look: memory, Vital: true,
+		Fit:      "twice as much available as the service may use",
+		Doubtful: "enough for the service, not twice",
+		Unfit:    "less than the service may use",
+		Why: "when memory is short the kernel drops what it has read and stops who asks for " +
+			"more: the machine is measured, not the service",
+		Source: "proc(5), /proc/meminfo: MemAvailable"},
+	{Name: "shared cache", look: sharedCache,
+		Fit:      "random reads of 4 MiB take the same time: eight walks of ten within 10 %",
+		Doubtful: "they take now more, now less",
+		Why: "who shares the last cache and the way to memory, as neighbours on a hypervisor's " +
+			"host do, quickens and slows each service by turns, and no counter tells: trials " +
+			"differ by it, and only more blocks average it out",
+		Source: "Drepper 2007, What every programmer should know about memory; measured"},
+	{Name: "swap", look: swap,
+		Fit:      "none in use",
+		Doubtful: "some in use",
+		Why: "a page that was swapped out costs a read of the disk in the midst of a request; a " +
+			"collector that walks the heap fetches them all",
+		Source: "proc(5), /proc/meminfo"},
+	{Name: "huge pages", look: hugePages,
+		Fit:      "madvise or never",
+		Doubtful: "always",
+		Why: "the kernel makes huge pages of a heap when it sees fit: heaps grow (Go's by " +
+			"40 % and more) and services stand still while memory is compacted. Who wants " +
+			"them, as a JVM by -XX:+UseTransparentHugePages, asks for them",
+		Source: "kernel, admin-guide/mm/transhuge.rst; golang/go #59960"},
+	{Name: "address layout", look: addressLayout,
+		Fit:      "random",
+		Doubtful: "fixed",
+		Why: "code is faster or slower by where it happens to lie. Drawn anew by each start, " +
+			"that is noise that blocks average out; fixed, it is a bias that none shows",
+		Source: "Mytkowicz et al. 2009, ASPLOS; Curtsinger & Berger 2013, ASPLOS"},
+}
+
+func memory(m *machine) finding {
+	free := host.KiB(host.Field(m.text("proc/meminfo"), "MemAvailable"))
+	if free == 0 {
+		return unsaid()
+	}
+	observed := fmt.Sprintf("%s available, %s for the service", gib(free), gib(m.MemoryBytes))
+	return worst(free < m.MemoryBytes, free < 2*m.MemoryBytes, observed,
+		"end what uses it, or lower limits.memory")
+}
+
+func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+func swap(m *machine) finding {
+	info := m.text("proc/meminfo")
+	if host.Field(info, "SwapTotal") == "" {
+		return unsaid()
+	}
+	used := host.KiB(host.Field(info, "SwapTotal")) - host.KiB(host.Field(info, "SwapFree"))
+	if used > 0 {
+		return doubtful(gib(used)+" in use", asRoot("swapoff -a")+" (undo: swapon -a)")
+	}
+	return fit("none in use")
+}
+
+func hugePages(m *machine) finding {
+	const file = "sys/kernel/mm/transparent_hugepage/enabled"
+	// The choice in force is in brackets: "always [madvise] never".
+	_, chosen, _ := strings.Cut(m.text(file), "[")
+	chosen, _, found := strings.Cut(chosen, "]")
+	if !found {
+		return unsaid()
+	}
+	return doubtfulIf(chosen == "always", chosen, asRoot("echo madvise > /"+file))
+}
+
+func addressLayout(m *machine) finding {
+	const sysctl = "kernel.randomize_va_space"
+	switch n := m.number("proc/sys/kernel/randomize_va_space"); n {
+	case -1:
+		return unsaid()
+	case 2:
+		return fit("random")
+	default:
+		return doubtful(fmt.Sprintf("%s is %d", sysctl, n), asRoot("sysctl -w "+sysctl+"=2"))
+	}
+}
+
+// What is read: more than a core has for itself, and a small part of what cores share, so that what
+// others do there is felt. Half of the reads' time is that of looking, a fifth of a second.
+const (
+	walks     = 20
+	walkTime  = 10 * time.Millisecond
+	walkBytes = 4 << 20
+)
+
+// evenMax is how much of the median may lie between a tenth of the walks and nine: a service on a
+// machine of its own answers that evenly.
+const evenMax = 0.1
+
+func sharedCache(m *machine) finding {
+	n := len(m.readNs)
+	if n == 0 {
+		return unknown("not measured")
+	}
+	// Nearest ranks.
+	rank := func(percent int) float64 { return m.readNs[(percent*n+99)/100-1] }
+	p10, p50, p90 := rank(10), rank(50), rank(90)
+	return doubtfulIf(p90-p10 > evenMax*p50, fmt.Sprintf("%.1f ns a read at p10, %.1f at p50, "+
+		"%.1f at p90", p10, p50, p90), "end what else runs; in a virtual machine come back in a "+
+		"quieter hour, or take more blocks")
+}
+
+// wander says what a read of memory takes, in ns, in n walks of about d each, in their order. No
+// read begins before the last one has ended, and none is foreseen.
+func wander(n int, d time.Duration, bytes int) []float64 {
+	next := round(bytes / int(unsafe.Sizeof(uint32(0))))
+	at := uint32(0)
+	walk := func(steps int) int64 {
+		began := clock.Mono()
+		for range steps {
+			at = next[at]
+		}
+		return clock.Mono() - began
+	}
+	steps := len(next) // the first round fills the caches
+	steps = max(1, int(float64(steps)*float64(d)/float64(max(1, walk(steps)))))
+	took := make([]float64, n)
+	for i := range took {
+		took[i] = float64(walk(steps)) / float64(steps)
+	}
+	if at >= uint32(len(next)) { // never; without it the reads could be left out
+		return nil
+	}
+	return took
+}
+
+// round leads from each of n places to another, through all of them and back, in an order that is
+// the same each time.
+func round(n int) []uint32 {
+	next := make([]uint32, n)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	for i, at := range order {
+		next[at] = uint32(order[(i+1)%n])
+	}
+	return next
+}

@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"prony/internal/observe/host"
+	"prony/internal/launch/cgroup"
+)
+
+// permissionRules are about what this process may do here.
+var permissionRules = []Rule{
+	{Name: "cgroups", look: cgroups,
+		Fit:      "groups can be made, with cpuset, cpu and memory",
+		Doubtful: "they cannot, or not with all three",
+		Why: "limits that are not enforced are not equal: a service may use memory that another " +
+			"was denied. Affinity and rlimits then stand in, and each record says so",
+		Source: "kernel, admin-guide/cgroup-v2.rst and cgroup-v1"},
+	{Name: "io_uring", look: ioUring,
+		Fit:      "a ring answers",
+		Doubtful: "the kernel refuses one",
+		Why: "the generator then uses epoll, which costs it more system calls: its ceiling is " +
+			"lower, and runs with one engine are not compared with runs of the other",
+		Source: "kernel, admin-guide/sysctl/kernel.rst: io_uring_disabled"},
+	{Name: "perf events", look: perfEvents,
+		Fit: "any: it moves no number",
+		Why: "with 2 or more, profilers see a service's own code but not the kernel's; above 2 " +
+			"some kernels allow none at all",
+		Source: "kernel, admin-guide/sysctl/kernel.rst: perf_event_paranoid"},
+}
+
+// groups is where this process is in the hierarchies of control groups.
+type groups struct {
+	version string            // "v1", "v2" or "none"
+	mounts  map[string]string // folder of each controller's hierarchy; "" is version 2's
+	own     map[string]string // this process's path in each
+}
+
+const mounted = "sys/fs/cgroup"
+
+func (m *machine) groups() groups {
+	g := groups{host.CgroupVersion(filepath.Join(m.Root, mounted)), map[string]string{},
+		kernel.Paths(m.text("proc/self/cgroup"))}
+	if g.version == "v2" {
+		g.mounts[""] = mounted
+	}
+	for _, dir := range m.match(mounted + "/*") {
+		for c := range strings.SplitSeq(filepath.Base(dir), ",") {
+			if g.version == "v1" && slices.Contains(controllers, c) {
+				g.mounts[c] = dir
+			}
+		}
+	}
+	return g
+}
+
+var controllers = []string{"cpuset", "cpu", "memory"}
+
+// of are the folders from this process's group of a controller up to the mount. In a container the
+// path may begin above what is mounted; those folders are not there, and reading them says nothing.
+func (g groups) of(controller string) (dirs []string) {
+	if g.version == "v2" {
+		controller = ""
+	}
+	mount, found := g.mounts[controller]
+	if !found {
+		return nil
+	}
+	for path := filepath.Clean("/" + g.own[controller]); ; path = filepath.Dir(path) {
+		dirs = append(dirs, filepath.Join(mount, path))
+		if path == "/" {
+			return dirs
+		}
+	}
+}
+
+func cgroups(m *machine) finding {
+	const fix = "run as root, or systemd-run --user --scope -p Delegate=yes prony run; in a " +
+		"container, mount /sys/fs/cgroup to write"
+	g := m.groups()
+	if g.version == "none" {
+		return doubtful("none", fix)
+	}
+	var can, cannot []string
+	for _, c := range controllers {
+		if m.enforces(g, c) {
+			can = append(can, c)
+		} else {
+			cannot = append(cannot, c)
+		}
+	}
+	if len(cannot) > 0 {
+		return doubtful(g.version+", no group for "+strings.Join(cannot, ", "), fix)
+	}
+	return fit(g.version + ": " + strings.Join(can, ", "))
+}
+
+// enforces says whether a group with this controller could be made where the launcher tries: in
+// version 1 below our own group, in version 2 beside it or at the top.
+func (m *machine) enforces(g groups, controller string) bool {
+	dirs := slices.DeleteFunc(g.of(controller), func(dir string) bool { return !m.exists(dir) })
+	if len(dirs) == 0 {
+		return false
+	}
+	if g.version == "v1" {
+		return m.senses.writable(filepath.Join(m.Root, dirs[0]))
+	}
+	if len(dirs) > 1 {
+		dirs = []string{dirs[1], dirs[len(dirs)-1]}
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return m.delegates(dir, controller) && m.senses.writable(filepath.Join(m.Root, dir))
+	})
+}
+
+// delegates says whether a folder of version 2 gives a controller to groups below it, or would: one
+// that holds processes itself must not, unless it is the root of all, which alone has no type.
+// Source: kernel, admin-guide/cgroup-v2.rst, "No Internal Process Constraint".
+func (m *machine) delegates(dir, controller string) bool {
+	has := func(file string) bool {
+		return slices.Contains(strings.Fields(m.text(dir+"/"+file)), controller)
+	}
+	empty := m.text(dir+"/cgroup.procs") == "" || !m.exists(dir+"/cgroup.type")
+	return has("cgroup.subtree_control") || has("cgroup.controllers") && empty
+}
+
+func ioUring(m *machine) finding {
+	sysctl := m.text("proc/sys/kernel/io_uring_disabled")
+	switch {
+	case m.uring == nil:
+		return fit("a ring answers")
+	case sysctl == "1" || sysctl == "2":
+		return doubtful("kernel.io_uring_disabled is "+sysctl,
+			asRoot("sysctl -w kernel.io_uring_disabled=0"))
+	}
+	return doubtful(m.uring.Error(), "use Linux 6.0 or later; in a container, "+
+		"docker run --security-opt seccomp=…")
+}
+
+func perfEvents(m *machine) finding {
+	level := m.text("proc/sys/kernel/perf_event_paranoid")
+	if level == "" {
+		return unknown("the kernel has none")
+	}
+	return fit("perf_event_paranoid is " + level)
+}

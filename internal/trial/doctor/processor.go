@@ -1,0 +1,313 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/internal/observe/host"
+	"prony/internal/launch/cgroup"
+)
+
+// processorRules are about cores and how fast they go.
+var processorRules = []Rule{
+	{Name: "cores", look: cores, Vital: true,
+		Fit:      "two or more beside the service's",
+		Doubtful: "one for load and all else",
+		Unfit:    "service and load share a core, or do not fit",
+		Why: "what shares a core with the service takes its time, and what shares one with the " +
+			"generator makes it late",
+		Source: "TechEmpower #5207, #1432: clients that were what was measured"},
+	{Name: "siblings", look: siblings,
+		Fit:      "service and load have no physical core in common",
+		Doubtful: "a core of the service and one of the load are threads of one physical core",
+		Why: "two threads of one core share its pipelines and caches: the generator slows the " +
+			"service, and the more the busier it is",
+		Source: "kernel, admin-guide/cputopology.rst; postrust #11"},
+	{Name: "quota", look: quota, Vital: true,
+		Fit:      "no quota of CPU time on this process's own group",
+		Doubtful: "a quota that leaves room for service and load",
+		Unfit:    "a quota below what service and load may use",
+		Why: "whoever uses up a quota is stopped for the rest of 100 ms: the tail of all " +
+			"latencies, the generator's own delays included",
+		Source: "kernel, scheduler/sched-bwc.rst; kubernetes #67577"},
+	{Name: "governor", look: governor,
+		Fit:      "performance, or a fixed frequency",
+		Doubtful: "one that changes the frequency with the load",
+		Why: "a core that was idle starts slow and speeds up over milliseconds: latency is worse " +
+			"at low rates than at high ones, and runs differ by what ran before them",
+		Source: "kernel, admin-guide/pm/cpufreq.rst"},
+	{Name: "turbo", look: turbo,
+		Fit:      "off",
+		Doubtful: "on",
+		Why: "the frequency depends on heat and on how many cores are busy: a trial is faster " +
+			"when the machine is cold, and two services are not measured at one speed",
+		Source: "kernel, admin-guide/pm/cpufreq.rst and intel_pstate.rst"},
+	{Name: "idle states", look: idleStates,
+		Fit:      "none that takes longer than 50 µs to leave",
+		Doubtful: "deeper ones",
+		Why: "the first request after a pause waits until its core is awake; at low rates that " +
+			"is every request",
+		Source: "kernel, admin-guide/pm/cpuidle.rst"},
+	{Name: "NUMA", look: numa,
+		Fit:      "the cores are on one node",
+		Doubtful: "they are on several",
+		Why: "memory and loopback traffic cross between nodes or do not, as the kernel places " +
+			"them: two levels of one number, chosen anew by each start",
+		Source: "kernel, admin-guide/mm/numa_memory_policy.rst; aztec #24276"},
+	{Name: "throttling", look: throttling,
+		Fit:      "no thermal throttling since boot",
+		Doubtful: "some since boot",
+		Unfit:    "now",
+		Why:      "firmware slows down a processor that is too hot, for seconds at a time",
+		Source:   "kernel, ABI/testing/sysfs-devices-system-cpu: thermal_throttle"},
+	{Name: "temperature", look: temperature,
+		Fit:      "below 85 °C",
+		Doubtful: "from there on",
+		Why:      "it is close to throttling, which then comes in the midst of a trial",
+		Source:   "kernel, driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst"},
+	{Name: "power", look: power,
+		Fit:      "mains",
+		Doubtful: "battery",
+		Why:      "firmware and kernel lower frequencies on battery, the more the emptier it is",
+		Source:   "kernel, ABI/testing/sysfs-class-power"},
+	{Name: "mitigations", look: mitigations,
+		Fit:      "as the kernel chooses them",
+		Doubtful: "turned off at boot",
+		Why: "system calls cost less without them: numbers hold for machines that are set up " +
+			"alike, and where services run they are not",
+		Source: "kernel, admin-guide/hw-vuln and kernel-parameters: mitigations="},
+}
+
+const noCores = "the kernel does not say which cores there are"
+
+func cores(m *machine) finding {
+	n := len(m.cores)
+	if n == 0 {
+		return unknown(noCores)
+	}
+	const more = "use a machine with more cores, or give the service fewer (limits.cpus)"
+	switch {
+	case m.refused != nil:
+		return unfit(fmt.Sprintf("%d, and the service wants %g", n, m.CPUs), more)
+	case m.layout.Shared:
+		return unfit("1, for service and load", more)
+	}
+	observed := fmt.Sprintf("%d: %d for the service, %d for load and all else", n,
+		len(m.layout.Service), len(m.layout.Load))
+	return doubtfulIf(len(m.layout.Load) == 1, observed, more+"; end whatever else runs")
+}
+
+func siblings(m *machine) finding {
+	if len(m.cores) == 0 {
+		return unknown(noCores)
+	}
+	of := map[int]string{}
+	threads := false
+	for _, core := range m.cores {
+		of[core] = m.text(ofCore(core, "topology/thread_siblings_list"))
+		if of[core] == "" {
+			return unknown("the kernel shows no topology")
+		}
+		threads = threads || len(kernel.ParseCores(of[core])) > 1
+	}
+	if !threads {
+		if virtual, _ := m.hypervisor(); virtual {
+			return unknown("none shown, but a hypervisor may hide them")
+		}
+		return fit("one thread per core")
+	}
+	for _, s := range m.layout.Service {
+		for _, l := range m.layout.Load {
+			if s != l && of[s] == of[l] {
+				return doubtful(fmt.Sprintf("service's core %d and load's core %d are one", s, l),
+					asRoot("echo off > /sys/devices/system/cpu/smt/control")+
+						"; or start prony with taskset on one thread of each core")
+			}
+		}
+	}
+	return fit("SMT is on; service and load are on cores of their own")
+}
+
+// quota reads the group that this process is in. Source: kernel, admin-guide/cgroup-v2.rst for
+// cpu.max, scheduler/sched-bwc.rst for version 1.
+func quota(m *machine) finding {
+	const fix = "run outside of the container or slice that has it, or raise it: " +
+		"docker run --cpus, cpu.max, CPUQuota="
+	dirs := m.groups().of("cpu")
+	if len(dirs) == 0 || !m.exists("proc/self/cgroup") {
+		return unknown("the kernel does not show the group that this is in")
+	}
+	cpus := -1.0
+	for _, dir := range dirs {
+		limit, period := m.number(dir+"/cpu.cfs_quota_us"), m.number(dir+"/cpu.cfs_period_us")
+		if n, _ := fmt.Sscan(m.text(dir+"/cpu.max"), &limit, &period); n == 2 || limit > 0 {
+			if c := float64(limit) / float64(max(period, 1)); cpus < 0 || c < cpus {
+				cpus = c
+			}
+		}
+	}
+	if cpus < 0 {
+		return fit("none")
+	}
+	wanted := float64(len(m.layout.Service) + len(m.layout.Load))
+	return worst(cpus < min(m.CPUs+1, wanted), true, fmt.Sprintf("%g CPUs for everything", cpus),
+		fix)
+}
+
+func governor(m *machine) finding {
+	all := m.ofCores("cpufreq/scaling_governor")
+	if len(all) == 0 {
+		return unknown("the kernel shows no frequencies")
+	}
+	observed := strings.Join(all, ", ")
+	if drivers := m.ofCores("cpufreq/scaling_driver"); len(drivers) > 0 {
+		observed += " by " + strings.Join(drivers, ", ")
+	}
+	fixed := true
+	for _, core := range m.cores {
+		least := m.number(ofCore(core, "cpufreq/scaling_min_freq"))
+		fixed = fixed && least > 0 && least == m.number(ofCore(core, "cpufreq/scaling_max_freq"))
+	}
+	if fixed {
+		return fit(observed + ", frequency fixed")
+	}
+	return doubtfulIf(!slices.Equal(all, []string{"performance"}), observed,
+		asRoot("cpupower frequency-set -g performance"))
+}
+
+func turbo(m *machine) finding {
+	const pstate = "sys/devices/system/cpu/intel_pstate/no_turbo"
+	switch m.text(pstate) {
+	case "1":
+		return fit("off")
+	case "0":
+		return doubtful("on", asRoot("echo 1 > /"+pstate))
+	}
+	boosts := m.match("sys/devices/system/cpu/cpufreq/boost")
+	if len(boosts) == 0 {
+		boosts = m.match("sys/devices/system/cpu/cpufreq/policy*/boost")
+	}
+	if len(boosts) == 0 {
+		return unsaid()
+	}
+	for _, boost := range boosts {
+		if m.text(boost) != "0" {
+			all := strings.Replace(boost, "policy0", "policy*", 1)
+			return doubtful("on", asRoot("echo 0 | tee /"+all))
+		}
+	}
+	return fit("off")
+}
+
+// idleUsMax is what internal/verdict lets the generator be late (rule lag).
+const idleUsMax = 50
+
+func idleStates(m *machine) finding {
+	driver := m.text("sys/devices/system/cpu/cpuidle/current_driver")
+	deepest, latency, states := "", int64(-1), 0
+	for _, core := range m.cores {
+		for _, dir := range m.match(ofCore(core, "cpuidle/state[0-9]*")) {
+			states++
+			if us := m.number(dir + "/latency"); m.text(dir+"/disable") != "1" && us > latency {
+				deepest, latency = m.text(dir+"/name"), us
+			}
+		}
+	}
+	if states == 0 {
+		return unknown("the kernel shows none")
+	}
+	observed := fmt.Sprintf("%s by %s, left in %d µs", deepest, driver, max(latency, 0))
+	return doubtfulIf(latency > idleUsMax, observed, asRoot(fmt.Sprintf("cpupower idle-set -D %d",
+		idleUsMax+1))+" (undo: cpupower idle-set -E)")
+}
+
+func numa(m *machine) finding {
+	dirs := m.match("sys/devices/system/node/node[0-9]*")
+	if len(dirs) == 0 || len(m.cores) == 0 {
+		return unknown("the kernel shows no nodes")
+	}
+	used := 0
+	for _, dir := range dirs {
+		on := kernel.ParseCores(m.text(dir + "/cpulist"))
+		if slices.ContainsFunc(m.cores, func(c int) bool { return slices.Contains(on, c) }) {
+			used++
+		}
+	}
+	return doubtfulIf(used > 1, fmt.Sprintf("%d of %d nodes", used, len(dirs)),
+		"numactl --cpunodebind=0 --membind=0 prony run")
+}
+
+func throttling(m *machine) finding {
+	const fix = "cool it: clean fans and filters, turn turbo off, pause longer between trials"
+	switch s := m.sight; {
+	case s.throttledN < 0:
+		return unknown("the kernel does not count it here")
+	case s.throttledNow > 0:
+		return unfit(fmt.Sprintf("%d events while we looked", s.throttledNow), fix)
+	case s.throttledN > 0:
+		return doubtful(fmt.Sprintf("%d events since boot", s.throttledN), fix)
+	}
+	return fit("no event since boot")
+}
+
+func temperature(m *machine) finding {
+	celsius, name := hottest(m.Root)
+	if celsius == 0 {
+		return unknown("no sensor")
+	}
+	return doubtfulIf(celsius >= hotC, fmt.Sprintf("%.0f °C (%s)", celsius, name),
+		"let it cool; clean fans and filters, turn turbo off")
+}
+
+func power(m *machine) finding {
+	if !m.exists("sys/class/power_supply") {
+		return unsaid()
+	}
+	battery := ""
+	for _, dir := range m.match("sys/class/power_supply/*") {
+		switch m.text(dir + "/type") {
+		case "Battery":
+			if m.text(dir+"/status") == "Discharging" {
+				battery = fmt.Sprintf("battery, %d %% left", max(m.number(dir+"/capacity"), 0))
+			}
+		case "Mains", "USB":
+			if m.text(dir+"/online") == "1" {
+				return fit("mains")
+			}
+		}
+	}
+	return doubtfulIf(battery != "", cmp.Or(battery, "no battery in use"), "plug it in")
+}
+
+func mitigations(m *machine) finding {
+	files := m.match("sys/devices/system/cpu/vulnerabilities/*")
+	if len(files) == 0 {
+		return unsaid()
+	}
+	active := 0
+	for _, f := range files {
+		if strings.HasPrefix(m.text(f), "Mitigation") {
+			active++
+		}
+	}
+	observed := fmt.Sprintf("%d in force", active)
+	const off = "mitigations=off"
+	if slices.Contains(strings.Fields(m.text("proc/cmdline")), off) {
+		return doubtful(observed+", "+off, "boot without "+off)
+	}
+	return fit(observed)
+}
+
+// hypervisor says whether this is a virtual machine, as far as the processor's flags tell, and
+// whose it is. The vendor alone proves nothing: whole machines of a cloud have it too.
+func (m *machine) hypervisor() (virtual bool, vendor string) {
+	flags := host.Field(m.text("proc/cpuinfo"), "flags")
+	virtual = strings.Contains(" "+flags+" ", " hypervisor ") ||
+		m.exists("sys/hypervisor/type")
+	if vendor = m.text("sys/hypervisor/type"); vendor == "" {
+		vendor = m.text("sys/class/dmi/id/sys_vendor")
+	}
+	return virtual, vendor
+}

@@ -1,0 +1,247 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/launch/cgroup"
+	"prony/internal/observe/probe"
+	"prony/record"
+	"prony/internal/base/units"
+)
+
+// What is still quiet. The shares are those above which internal/verdict finds a trial SUSPECT
+// (rules steal and neighbours), so that what is let pass here is not complained of there.
+const (
+	stealMax = 0.01 // of all cores' time
+	otherMax = 0.05 // likewise
+	hotC     = 85.0 // 15 °C below where most processors throttle
+	topCount = 3
+	topShare = 0.005 // of all cores' time; who uses less is not named
+)
+
+// edge is one reading of the counters. -1 is unknown.
+type edge struct {
+	atNs       int64
+	ownNs      int64
+	ticks      probe.HostTicks
+	throttledN int64                 // thermal throttle events since boot
+	processes  map[int]probe.Process // nil unless asked for
+}
+
+// takeEdge reads two small files and, where asked, one more for each process.
+func takeEdge(root string, s *senses, processes bool) edge {
+	stat, _ := os.ReadFile(filepath.Join(root, "proc/stat")) // empty is unknown to the parser
+	e := edge{atNs: s.nowNs(), ownNs: s.ownNs(), ticks: probe.ParseHost(stat),
+		throttledN: throttled(root)}
+	if processes {
+		e.processes = listProcesses(root, s.self)
+	}
+	return e
+}
+
+// listProcesses reads all processes but one's own. They may come and go meanwhile.
+func listProcesses(root string, self int) map[int]probe.Process {
+	all := map[int]probe.Process{}
+	entries, _ := os.ReadDir(filepath.Join(root, "proc")) // without it, nobody is named
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == self {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(root, "proc", e.Name(), "stat"))
+		if p, ok := probe.ParseProcess(b); err == nil && ok {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+// sight is what happened between two edges. -1 is unknown.
+type sight struct {
+	windowNs     int64
+	steal, other float64 // shares of all cores' time
+	tick         float64 // the least such share that can be told from none
+	hottestC     float64 // 0 is unknown
+	throttledN   int64   // since boot
+	throttledNow int64   // in between
+	stealEver    float64 // share since boot
+	top          []user  // who used most, if processes were read
+}
+
+type user struct {
+	name  string
+	share float64 // of all cores' time
+}
+
+func between(a, b edge) sight {
+	s := sight{windowNs: b.atNs - a.atNs, throttledN: b.throttledN, throttledNow: -1}
+	s.steal, s.other = probe.Shares(a.ticks, b.ticks, b.ownNs-a.ownNs)
+	s.stealEver, _ = probe.Shares(probe.HostTicks{}, b.ticks, -1)
+	if a.throttledN >= 0 && b.throttledN >= 0 {
+		s.throttledNow = b.throttledN - a.throttledN
+	}
+	total := b.ticks.Total - a.ticks.Total
+	if total <= 0 {
+		return s
+	}
+	s.tick = 1 / float64(total)
+	for pid, p := range b.processes {
+		// A process that was not there, or whose number another had, counts from its start. Names
+		// do not tell: the kernel's workers change theirs with their work.
+		if was, ok := a.processes[pid]; ok && was.CPUNs <= p.CPUNs {
+			p.CPUNs -= was.CPUNs
+		}
+		if share := float64(p.CPUNs) / float64(total*probe.TickNs); share >= topShare {
+			s.top = append(s.top, user{p.Name, share})
+		}
+	}
+	slices.SortFunc(s.top, func(a, b user) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.name, b.name))
+	})
+	s.top = s.top[:min(len(s.top), topCount)]
+	return s
+}
+
+// unrest says why a host is not quiet, "" when it is. Counters move in ticks: one alone, which is
+// 2.5 % of 200 ms on two cores, is no evidence of more than the limits allow.
+func (s sight) unrest() string {
+	var why []string
+	if s.steal > max(stealMax, s.tick) {
+		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", unit.PercentTo(s.steal, 1)))
+	}
+	if s.other > max(otherMax, s.tick) {
+		why = append(why, fmt.Sprintf("%s used by others%s", unit.PercentTo(s.other, 1), s.names()))
+	}
+	if s.throttledNow > 0 {
+		why = append(why, fmt.Sprintf("throttled by heat %d times", s.throttledNow))
+	}
+	if s.hottestC >= hotC {
+		why = append(why, fmt.Sprintf("%.0f °C hot", s.hottestC))
+	}
+	return strings.Join(why, ", ")
+}
+
+// names are who used most, in brackets; nothing when nobody is known.
+func (s sight) names() string {
+	if len(s.top) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, u := range s.top {
+		parts = append(parts, u.name+" "+unit.PercentTo(u.share, 1))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// throttled counts the thermal throttle events since boot: of the cores in sum, of packages those
+// of the one that had most, because each of its cores tells the same number; -1 where the kernel
+// counts none: it does on Intel's processors. Source: its ABI/testing/sysfs-devices-system-cpu.
+func throttled(root string) int64 {
+	pattern := filepath.Join(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/")
+	cores, _ := filepath.Glob(filepath.Join(pattern, "core_throttle_count"))
+	packages, _ := filepath.Glob(filepath.Join(pattern, "package_throttle_count"))
+	if len(cores)+len(packages) == 0 {
+		return -1
+	}
+	sum, most := int64(0), int64(0)
+	for _, file := range cores {
+		sum += max(readNumber(file), 0)
+	}
+	for _, file := range packages {
+		most = max(most, readNumber(file))
+	}
+	return sum + most
+}
+
+// processorSensors are the drivers whose sensors are in processors; others' may be in disks or
+// voltage regulators, which are hot by nature.
+var processorSensors = []string{"coretemp", "cpu_thermal", "k10temp", "zenpower"}
+
+// hottest is the highest temperature of the thermal zones and processors in °C, and the sensor's
+// name; 0 when there is none. Source: kernel, driver-api/thermal/sysfs-api.rst and
+// hwmon/sysfs-interface.rst.
+func hottest(root string) (celsius float64, name string) {
+	look := func(pattern, label string, wanted func(string) bool) {
+		files, _ := filepath.Glob(filepath.Join(root, pattern))
+		for _, file := range files {
+			of := kernel.Value(filepath.Dir(file), label)
+			// A sensor that is off says nothing, or nonsense.
+			c := float64(readNumber(file)) / 1000
+			if wanted(of) && c > celsius && c < 150 {
+				celsius, name = c, of
+			}
+		}
+	}
+	look("sys/class/thermal/thermal_zone*/temp", "type", func(string) bool { return true })
+	look("sys/class/hwmon/hwmon*/temp*_input", "name", func(of string) bool {
+		return slices.Contains(processorSensors, of)
+	})
+	return celsius, name
+}
+
+// readNumber is the number that a file holds, -1 where there is none.
+func readNumber(file string) int64 {
+	n, err := strconv.ParseInt(kernel.Value("", file), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+const (
+	quietWindow = 200 * time.Millisecond
+	quietBound  = 10 * time.Second
+	looksMax    = 1000 // a bound on looking, whatever the clock says
+)
+
+// Quiet looks at the host while nothing of ours runs, and waits for calm: it looks again and again
+// until a window is quiet, the bound is reached or ctx ends. It says what the last window showed,
+// and what was waited for or still goes on; shares are -1 where the kernel does not tell, and the
+// host counts as not quiet then. A look reads a handful of small files twice; once it waits, all
+// processes too, to name who disturbs.
+func Quiet(ctx context.Context, o Options) result.Before {
+	o.Root = cmp.Or(o.Root, "/")
+	o.Window = cmp.Or(o.Window, quietWindow)
+	o.Bound = cmp.Or(o.Bound, quietBound)
+	o.senses = cmp.Or(o.senses, realSenses())
+	var began int64
+	var before result.Before
+	for look := range looksMax {
+		a := takeEdge(o.Root, o.senses, look > 0)
+		if look == 0 {
+			began = a.atNs
+		}
+		o.senses.wait(ctx, o.Window)
+		s := between(a, takeEdge(o.Root, o.senses, look > 0))
+		s.hottestC, _ = hottest(o.Root)
+		before = s.before(a.atNs-began, before.Why)
+		over := o.senses.nowNs()-began >= int64(o.Bound)
+		if before.Quiet || before.StealShare < 0 || over || ctx.Err() != nil {
+			break
+		}
+	}
+	return before
+}
+
+// before is a sight in the record's words. A quiet one keeps the reason that was waited for.
+func (s sight) before(waitedNs int64, earlier string) result.Before {
+	b := result.Before{
+		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.other,
+		TemperatureC: s.hottestC, ThrottledN: max(s.throttledN, 0), Why: s.unrest(),
+	}
+	switch {
+	case s.steal < 0:
+		b.Why = "the kernel does not say who uses its processors"
+	case b.Why == "":
+		b.Quiet, b.Why = true, earlier
+	}
+	return b
+}

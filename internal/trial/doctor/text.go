@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"prony/internal/base/format"
+	"prony/record"
+)
+
+// TextOptions fit the text to where it goes.
+type TextOptions struct {
+	Width int  // columns of the terminal; 0 is 100
+	Color bool // ANSI colours; nothing is said by colour alone
+	All   bool // what is fine is shown in full, too, and why each check matters
+}
+
+const (
+	widthDefault = 100
+	widthMin     = 40 // below it, lines are longer than the terminal
+)
+
+// signs and colours (ECMA-48 §8.3.117, SGR) of the grades.
+var marks = map[string]struct{ sign, sgr string }{
+	result.Fit:      {"OK", "32"},
+	result.Doubtful: {"!", "33"},
+	result.Unfit:    {"✗", "31"},
+	result.Unknown:  {"?", "2"},
+}
+
+// Text prints a grading for a terminal: a line for each check with what was observed and wanted,
+// the worst first, then what to do about them.
+func Text(w io.Writer, g result.Grading, o TextOptions) error {
+	o.Width = cmp.Or(o.Width, widthDefault)
+	o.Width = max(o.Width, widthMin)
+	t := texter{o: o}
+	for _, c := range g.Checks {
+		t.name = max(t.name, print.Columns(c.Name))
+	}
+	t.head(g)
+	var fine []string
+	for _, grade := range []string{result.Unfit, result.Doubtful, result.Unknown, result.Fit} {
+		for _, c := range g.Checks {
+			switch {
+			case c.Grade != grade:
+			case grade == result.Fit && !o.All:
+				fine = append(fine, c.Name)
+			default:
+				t.check(c)
+			}
+		}
+	}
+	if len(fine) > 0 {
+		t.wrapped("  "+t.mark(result.Fit), 5, "fine: "+strings.Join(fine, ", "))
+	}
+	t.fixes(g.Checks)
+	return t.To(w)
+}
+
+type texter struct {
+	print.Page
+	o    TextOptions
+	name int // columns of the longest name
+}
+
+func (t *texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
+
+// mark is a grade's sign in two columns.
+func (t *texter) mark(grade string) string {
+	m := marks[grade]
+	return t.paint(m.sgr, fmt.Sprintf("%-2s", m.sign))
+}
+
+func (t *texter) head(g result.Grading) {
+	n := map[string]int{}
+	for _, c := range g.Checks {
+		n[c.Grade]++
+	}
+	var counts []string
+	for _, grade := range []string{result.Unfit, result.Doubtful, result.Unknown, result.Fit} {
+		if n[grade] > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n[grade], grade))
+		}
+	}
+	t.wrapped("This host is", 0, fmt.Sprintf("%s as a place to measure on: %s.",
+		t.paint("1;"+marks[g.Grade].sgr, g.Grade), strings.Join(counts, ", ")))
+	t.WriteString("\n")
+}
+
+// check is a line of sign, name, observed and wanted, and with All a few more of why and whence.
+func (t *texter) check(c result.Check) {
+	indent := 2 + 2 + 1 + t.name + 2
+	text := c.Observed
+	if c.Grade == result.Doubtful || c.Grade == result.Unfit {
+		text += " → " + c.Wanted
+	}
+	name := c.Name + strings.Repeat(" ", t.name-print.Columns(c.Name)+1)
+	t.wrapped("  "+t.mark(c.Grade)+" "+name, indent, text)
+	if t.o.All {
+		blank := strings.Repeat(" ", indent-1)
+		if !strings.Contains(text, "→") {
+			t.wrapped(blank, indent, "wanted: "+c.Wanted)
+		}
+		t.wrapped(blank, indent, c.Why+" ("+c.Source+")")
+	}
+}
+
+// fixes lists what to do, the worst first.
+func (t *texter) fixes(checks []result.Check) {
+	begun := false
+	for _, grade := range []string{result.Unfit, result.Doubtful} {
+		for _, c := range checks {
+			if c.Grade != grade || c.Fix == "" {
+				continue
+			}
+			if !begun {
+				t.WriteString("\nWhat to do:\n")
+				begun = true
+			}
+			t.wrapped("  "+t.mark(grade)+" "+t.paint("1", c.Name+":"), 7, c.Fix)
+			if !t.o.All {
+				t.wrapped("      ", 7, "why: "+c.Why)
+			}
+		}
+	}
+}
+
+// wrapped prints a text after what stands at the line's beginning; further lines are indented.
+func (t *texter) wrapped(begin string, indent int, text string) {
+	t.Line("%s", print.Wrap(begin+" ", text, t.o.Width, indent))
+}

@@ -1,0 +1,253 @@
+package lab
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/trial"
+)
+
+// The errors of a run that goes on for a time; stats.Sequence says what they are of.
+const (
+	earlyError = 0.01
+	lateError  = 0.05 // of the table in the end, as of any other
+	power      = 0.8  // with which a difference that a run resolves is found
+)
+
+// nextTime is what the last line of a run speaks of.
+const nextTime = 5 * time.Minute
+
+// budget ends a run when its time is over, and spends that where comparisons are open. Targets are
+// compared within a scenario, by the throughput of their first closed load, or the mean response
+// time where there is none.
+type budget struct {
+	most   time.Duration
+	same   float64
+	save   func(result.Schedule) error
+	began  int64
+	specs  map[string]trial.Spec // by trial
+	block  []trial.Spec          // the first one, with all contenders
+	scenes map[string]*scene
+	told   result.Schedule
+	err    error // the schedule could not be saved
+}
+
+// scene is a scenario's comparisons.
+type scene struct {
+	stats.Sequence
+	names []string // contenders, in the order of their first trials
+}
+
+func newBudget(most time.Duration, same float64, save func(result.Schedule) error) *budget {
+	return &budget{most: most, same: same, save: save, specs: map[string]trial.Spec{},
+		scenes: map[string]*scene{}, told: result.Schedule{ForNs: int64(most), Early: earlyError,
+			Late: lateError, Same: same}}
+}
+
+// contender is who is compared within a scenario.
+func contender(t trial.Spec) string {
+	name := t.Target
+	for _, part := range []string{t.Variant, t.Driver, t.Launcher} {
+		if part != "" && part != "none" && part != "prony" {
+			name += " " + part
+		}
+	}
+	return name
+}
+
+// next says which trials are left to run, the next one first, when some are done. Between blocks it
+// looks; a block that has begun is brought to its end.
+func (b *budget) next(done []*result.Record, left []trial.Spec) []trial.Spec {
+	switch {
+	case len(done) == 0:
+		b.begin(left)
+		return left
+	case b.told.Ended != "": // what is left is beside the comparison
+		return left
+	}
+	b.told.SpentNs = clock.Mono() - b.began
+	last := b.specs[done[len(done)-1].Trial]
+	beside := func(t trial.Spec) bool { return t.Role != "" }
+	compared := slices.DeleteFunc(slices.Clone(left), beside)
+	if last.Role != "" || len(compared) > 0 && compared[0].Block == last.Block {
+		return left
+	}
+	b.look(done, last.Block)
+	wanted := b.wanted(compared)
+	switch {
+	case len(compared) == 0:
+		b.told.Ended = "all blocks"
+	case len(wanted) == 0:
+		b.told.Ended = "decided"
+	case b.told.SpentNs+b.cost(done, firstBlock(wanted)) > int64(b.most):
+		b.told.Ended = "time"
+	}
+	if b.told.Ended != "" {
+		wanted = nil
+		b.told.Next = b.further(done)
+	}
+	b.err = b.save(b.told)
+	for _, t := range left {
+		if beside(t) {
+			wanted = append(wanted, t)
+		}
+	}
+	return wanted
+}
+
+func (b *budget) begin(all []trial.Spec) {
+	b.began = clock.Mono()
+	for _, t := range all {
+		b.specs[t.ID] = t
+		if t.Role != "" {
+			continue
+		}
+		if len(b.block) == 0 || b.block[0].Block == t.Block {
+			b.block = append(b.block, t)
+		}
+		s := b.scenes[t.Scenario]
+		if s == nil {
+			s = &scene{Sequence: stats.Sequence{Early: earlyError, Late: lateError, Same: b.same}}
+			b.scenes[t.Scenario] = s
+		}
+		if name := contender(t); !slices.Contains(s.names, name) {
+			s.names = append(s.names, name)
+		}
+	}
+}
+
+// look decides what can be decided, and notes it.
+func (b *budget) look(done []*result.Record, block int) {
+	l := result.Look{Block: block, AtNs: b.told.SpentNs,
+		Fraction: float64(b.told.SpentNs) / float64(b.most)}
+	for _, name := range slices.Sorted(maps.Keys(b.scenes)) {
+		s := b.scenes[name]
+		before := s.Open(s.names)
+		l.Level = max(l.Level, s.Look(b.items(done, name), min(l.Fraction, 1)))
+		for _, pair := range before {
+			if as := s.Decided(pair[0], pair[1]); as != "" {
+				l.Decided = append(l.Decided, result.Decided{Scenario: name, A: pair[0], B: pair[1],
+					As: as})
+			}
+		}
+		l.Open += len(s.Open(s.names))
+	}
+	b.told.Looks = append(b.told.Looks, l)
+}
+
+// items are the values of a scenario's contenders by block; higher is better.
+func (b *budget) items(done []*result.Record, scenario string) (out []stats.Item) {
+	for _, name := range b.scenes[scenario].names {
+		item := stats.Item{Name: name, Values: map[int]float64{}}
+		for _, r := range done {
+			t := b.specs[r.Trial]
+			if t.Role != "" || t.Scenario != scenario || contender(t) != name ||
+				r.Outcome != result.Measured || r.Verdict.Grade == result.Invalid {
+				continue
+			}
+			if v := worth(r); v > 0 {
+				item.Values[r.Block] = v
+			}
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// worth is what a trial is compared by.
+func worth(r *result.Record) float64 {
+	for i := range r.Loads {
+		if r.Loads[i].Model == result.Closed {
+			return r.Loads[i].ThroughputPerS
+		}
+	}
+	if len(r.Loads) > 0 && r.Loads[0].ResponseTime.MeanNs > 0 {
+		return 1 / r.Loads[0].ResponseTime.MeanNs
+	}
+	return 0
+}
+
+// wanted are the trials that open comparisons need.
+func (b *budget) wanted(left []trial.Spec) []trial.Spec {
+	names := map[string][]string{}
+	for scenario, s := range b.scenes {
+		if names[scenario] = s.names; len(s.names) > 1 { // one alone has nothing to decide
+			names[scenario] = stats.Wanted(s.names, s.Open(s.names))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(left), func(t trial.Spec) bool {
+		return !slices.Contains(names[t.Scenario], contender(t))
+	})
+}
+
+// firstBlock are the trials of the first block.
+func firstBlock(of []trial.Spec) []trial.Spec {
+	for i, t := range of {
+		if t.Block != of[0].Block {
+			return of[:i]
+		}
+	}
+	return of
+}
+
+// cost is how long trials will take, by those of the same contenders so far, with what passed
+// between them.
+func (b *budget) cost(done []*result.Record, next []trial.Spec) (ns int64) {
+	type who struct{ scenario, name string }
+	of := func(t trial.Spec) who { return who{t.Scenario, contender(t)} }
+	sum, count := map[who]int64{}, map[who]int64{}
+	all := int64(0)
+	for _, r := range done {
+		w := of(b.specs[r.Trial])
+		sum[w] += r.DurationNs
+		count[w]++
+		all += r.DurationNs
+	}
+	for _, t := range next {
+		w := of(t)
+		ns += sum[w] / max(count[w], 1)
+	}
+	return int64(float64(ns) * max(1, float64(b.told.SpentNs)/float64(max(all, 1))))
+}
+
+// further says what the next minutes would buy: blocks of what is open, or of all where nothing is.
+func (b *budget) further(done []*result.Record) *result.Next {
+	trials := b.wanted(b.block)
+	if len(trials) == 0 {
+		trials = b.block
+	}
+	cost := max(b.cost(done, trials), 1)
+	next := &result.Next{ForNs: int64(nextTime), Blocks: int(int64(nextTime) / cost), BlockNs: cost}
+	for _, t := range trials {
+		if name := contender(t); !slices.Contains(next.Targets, name) {
+			next.Targets = append(next.Targets, name)
+		}
+	}
+	var now, then []float64
+	for scenario, s := range b.scenes {
+		items := b.items(done, scenario)
+		design := stats.NewBlocks(items, 1-lateError)
+		open := s.Open(s.names)
+		next.Open += len(open)
+		pairs := len(s.names) * (len(s.names) - 1) / 2
+		for i, x := range items {
+			for _, y := range items[i+1:] {
+				r := design.Ratio(x, y)
+				if len(open) > 0 && s.Decided(x.Name, y.Name) != "" || !r.HasInterval() {
+					continue
+				}
+				alpha := lateError / float64(pairs)
+				now = append(now, r.Detects(alpha, power))
+				then = append(then, r.DetectsWith(next.Blocks, alpha, power))
+			}
+		}
+	}
+	if len(now) > 0 {
+		next.Resolves, next.Would = stats.Median(now), stats.Median(then)
+	}
+	return next
+}

@@ -1,0 +1,149 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/record"
+	"prony/stats"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// course is a run on paper: trials of a second for each target, at speeds that scatter as blocks
+// and targets do, without chance.
+type course struct {
+	t     *testing.T
+	speed map[string]float64
+	takes map[string]time.Duration // a second, where it is not here
+	bad   func(trial.Spec) bool
+	done  []*result.Record
+	saved []result.Schedule
+	fails error
+}
+
+func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
+	c.t.Helper()
+	var left []trial.Spec
+	add := func(block int, name, role string) {
+		left = append(left, trial.Spec{Trial: suite.Trial{
+			ID: fmt.Sprintf("%s%d-%s", role, block, name), Block: block, Target: name,
+			Scenario: "read", Variant: "none", Role: role,
+		}})
+	}
+	add(0, names[0], result.Pilot)
+	for block := range blocks {
+		for _, name := range names {
+			add(block+1, name, "")
+		}
+	}
+	add(0, names[0], result.Observed)
+	b := newBudget(most, 0.03, func(s result.Schedule) error {
+		c.saved = append(c.saved, s)
+		return c.fails
+	})
+	for left = b.next(nil, left); len(left) > 0; left = b.next(c.done, left) {
+		t := left[0]
+		took := time.Second
+		if d, ok := c.takes[t.Target]; ok {
+			took = d
+		}
+		time.Sleep(took)
+		r := &result.Record{Trial: t.ID, Block: t.Block, Outcome: result.Measured,
+			DurationNs: int64(took)}
+		// Within 1 %, another way for each target and block.
+		noise := 1 + 0.01*math.Sin(float64(7*t.Block)+10*c.speed[t.Target])
+		r.Loads = []result.Load{{Model: result.Closed, ThroughputPerS: noise * c.speed[t.Target]}}
+		if c.bad != nil && c.bad(t) {
+			r.Verdict.Grade, r.Loads[0].ThroughputPerS = result.Invalid, 1
+		}
+		c.done, left = append(c.done, r), left[1:]
+	}
+	return b
+}
+
+// count is how many trials of the comparison a target had, and those beside it.
+func (c *course) count(name string) (compared, beside int) {
+	for _, r := range c.done {
+		switch {
+		case !strings.HasSuffix(r.Trial, "-"+name):
+		case r.Block == 0:
+			beside++
+		default:
+			compared++
+		}
+	}
+	return compared, beside
+}
+
+func TestBudget(t *testing.T) {
+	within := func(f func(*testing.T)) { synctest.Test(t, f) }
+	within(func(t *testing.T) {
+		// a and b are 1 % apart, which five blocks cannot tell and nobody asks about: they are left
+		// for last, and c with them for the mood.
+		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 101, "c": 200, "d": 400}}
+		b := c.run(60*time.Second, 30, "a", "b", "c", "d")
+		na, beside := c.count("a")
+		nb, _ := c.count("b")
+		nd, _ := c.count("d")
+		s := c.scene(b)
+		if b.told.Ended != "decided" || na != nb || nd >= na || beside != 2 || b.err != nil ||
+			s.Decided("a", "d") != stats.Apart || s.Decided("a", "b") != stats.Alike {
+			t.Errorf("a %d, b %d, d %d, beside %d, %v; %+v", na, nb, nd, beside, b.err, b.told)
+		}
+		last := c.saved[len(c.saved)-1]
+		if last.Ended != "decided" || last.Next == nil || last.Next.Open != 0 ||
+			last.Next.BlockNs != 4e9 || last.Next.Blocks != 75 || len(last.Next.Targets) != 4 ||
+			!(last.Next.Would < last.Next.Resolves) {
+			t.Errorf("saved %+v, %+v", last, last.Next)
+		}
+	})
+	within(func(t *testing.T) {
+		// A block of 1 + 5 s; the pilot's second counts, too: 3 of them are 19 s, a fourth would
+		// end at 25.
+		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 101},
+			takes: map[string]time.Duration{"b": 5 * time.Second}}
+		b := c.run(24*time.Second, 30, "a", "b")
+		if n, _ := c.count("b"); n != 3 || b.told.Ended != "time" || b.told.SpentNs != 19e9 {
+			t.Errorf("%d blocks, %+v", n, b.told)
+		}
+		if next := b.told.Next; next.BlockNs != 6e9 || next.Blocks != 50 || next.Open != 1 {
+			t.Errorf("%+v", next)
+		}
+	})
+	within(func(t *testing.T) {
+		// What is INVALID says nothing: b has too few trials to be told apart from anything.
+		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 300, "c": 900},
+			bad: func(t trial.Spec) bool { return t.Target == "b" && t.Block > 1 }}
+		b := c.run(40*time.Second, 30, "a", "b", "c")
+		if s := c.scene(b); s.Decided("a", "b") != "" || s.Decided("a", "c") != stats.Apart ||
+			b.told.Ended != "time" {
+			t.Errorf("%+v", b.told)
+		}
+	})
+	within(func(t *testing.T) {
+		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 300}, fails: errors.New("full")}
+		if b := c.run(20*time.Second, 2, "a", "b"); b.err == nil || b.told.Ended != "all blocks" ||
+			b.told.Next.Blocks != 150 {
+			t.Errorf("%v, %+v", b.err, b.told)
+		}
+	})
+}
+
+func (c *course) scene(b *budget) *scene { return b.scenes["read"] }
+
+func TestContender(t *testing.T) {
+	spec := trial.Spec{Trial: suite.Trial{Target: "x", Variant: "none", Driver: "prony"}}
+	other := trial.Spec{Trial: suite.Trial{Target: "x", Variant: "agent", Driver: "wrk",
+		Launcher: "docker"}}
+	got := []string{contender(spec), contender(other)}
+	if !slices.Equal(got, []string{"x", "x agent wrk docker"}) {
+		t.Errorf("%q", got)
+	}
+}

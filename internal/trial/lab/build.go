@@ -1,0 +1,159 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"prony/internal/observe/host"
+	"prony/internal/service"
+	"prony/internal/base/cmdlog"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// buildBytes is the memory that one build may take: a Maven or Cargo build of the catalog stays
+// below it.
+const buildBytes = 2 << 30
+
+// Maker makes what a service is started from: its artifact, or its image.
+type Maker func(context.Context, *service.Builder, *service.Service) (*service.Built, error)
+
+// Outcome is what became of one build.
+type Outcome struct {
+	Built *service.Built
+	Err   error
+}
+
+// Builder is that of the checkout's services.
+func (l *Lab) Builder(tools *service.Tools) *service.Builder {
+	return &service.Builder{Root: l.Root, Tools: tools, Progress: l.Tell.Say}
+}
+
+// BuildAll builds services side by side and gives what became of each, in their order. One that
+// fails does not stop the others. So many go on at once, as many as this machine bears with 0.
+func BuildAll(ctx context.Context, build Maker, b *service.Builder, services Catalog,
+	jobs int) []Outcome {
+	if jobs == 0 {
+		jobs = buildJobs(runtime.NumCPU(), host.AvailableBytes())
+	}
+	out := make([]Outcome, len(services))
+	free := make(chan struct{}, jobs)
+	var all sync.WaitGroup
+	for i, s := range services {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			if ctx.Err() != nil {
+				out[i].Err = fmt.Errorf("build %s: interrupted", s.Label())
+				return
+			}
+			out[i].Built, out[i].Err = build(ctx, b, s)
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// buildJobs is how many builds a machine bears at once.
+func buildJobs(cores int, availableBytes int64) int {
+	return max(1, min(cores, int(availableBytes/buildBytes)))
+}
+
+// built are the outcomes of a run's builds, by service.
+type built struct{ artifacts, images map[*service.Service]Outcome }
+
+// prepare builds what the plan needs and resolves its trials. What cannot be built fails its own
+// trials and stops no others.
+func (r *run) prepare(ctx context.Context) error {
+	var plain, contained Catalog
+	for _, t := range r.plan.Trials {
+		s, _, err := r.launched(t)
+		list := &plain
+		if t.Launcher != "" {
+			list = &contained
+		}
+		if err == nil && !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	b := r.Builder(r.tools)
+	b.Note = r.journal.Step
+	all := func(build Maker, services Catalog, jobs int) map[*service.Service]Outcome {
+		out := map[*service.Service]Outcome{}
+		for i, o := range BuildAll(ctx, build, b, services, jobs) {
+			if out[services[i]] = o; o.Err != nil && ctx.Err() == nil {
+				r.Tell.Say(o.Err.Error())
+			}
+		}
+		return out
+	}
+	made := built{artifacts: all(r.World.Build, plain, 0)}
+	made.images = all(r.World.Image, contained, 1) // Docker has its own cores to fill
+	if ctx.Err() != nil {
+		return errors.New("build: interrupted")
+	}
+	for _, t := range r.plan.Trials {
+		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, made))
+	}
+	return nil
+}
+
+// launched is what a trial launches: its target, or the build of it that the variant asks for.
+func (r *run) launched(t suite.Trial) (*service.Service, service.Target, error) {
+	s, target, _ := r.catalog.Find(t.Target)
+	with := r.plan.Suite.Variant(t.Variant)
+	if with.Build != "" {
+		return r.catalog.twin(s, target, with.Build)
+	}
+	return s.Speaking(with.Protocol), target, nil // by its name it was planned to speak it
+}
+
+// resolve gives a trial all that its life needs, or the reason why there is nothing to run.
+func (r *run) resolve(ctx context.Context, t suite.Trial, made built) trial.Spec {
+	out := trial.Resolve(r.plan.Suite, t)
+	s, target, err := r.launched(t)
+	from, ride := made.artifacts[s], r.rides[t.Variant]
+	if t.Launcher != "" {
+		from = made.images[s]
+	}
+	out.Subject = trial.Subject{Service: s, Target: target, Built: from.Built}
+	if s.Origin != "" || r.wish.Own != nil {
+		at := r.checkoutOf(ctx, s.Dir)
+		out.Subject.Commit, out.Subject.Dirty = at.commit, at.dirty
+	}
+	out.Ride, out.Lacking = ride.Ride, cmp.Or(err, from.Err, ride.lacking)
+	return out
+}
+
+// checkout is where files come from.
+type checkout struct {
+	commit string
+	dirty  bool // something differs from it
+}
+
+// checkoutOf asks git, once for each folder; "unknown" where there is no checkout or no git.
+func (r *run) checkoutOf(ctx context.Context, dir string) checkout {
+	if known, ok := r.checkouts[dir]; ok {
+		return known
+	}
+	out := checkout{commit: "unknown"}
+	git := func(args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+		shell.Command(cmd)
+		return cmd.Output()
+	}
+	head, err := git("rev-parse", "HEAD")
+	if err == nil {
+		status, err := git("status", "--porcelain")
+		out = checkout{strings.TrimSpace(string(head)), err != nil || len(status) > 0}
+	}
+	r.checkouts[dir] = out
+	return out
+}

@@ -1,0 +1,166 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"prony/internal/base/cli"
+	"prony/internal/base/yaml"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// Catalog is the services that there are, each of their builds for itself.
+type Catalog []*service.Service
+
+// Targets lists what the catalog offers to a plan.
+func (c Catalog) Targets() (out []suite.Target) {
+	for _, s := range c {
+		for _, t := range s.Targets {
+			out = append(out, suite.Target{
+				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
+				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
+				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
+				Builds: c.builds(s, t), NoImage: s.NoImage(t), Launcher: Contained(s),
+				Connections: t.Connections, Body: t.Body, Protocols: s.Spoken(),
+			})
+		}
+	}
+	return out
+}
+
+// Names are those of all targets, in full.
+func (c Catalog) Names() (out []string) {
+	for _, s := range c {
+		for _, t := range s.Targets {
+			out = append(out, s.Full(t))
+		}
+	}
+	return out
+}
+
+// Contained is the launcher of a service that is an image and nothing else; empty: it is none.
+func Contained(s *service.Service) string {
+	if s.Made != nil && len(s.Made.Images) > 0 {
+		return suite.Launchers[1]
+	}
+	return ""
+}
+
+// processNames are those of a target that is a system.
+func processNames(s *service.Service, t service.Target) (names []string) {
+	for _, p := range s.Processes(t) {
+		if p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// startupGuess is about how long a target takes to come up, for the first estimate of a run only;
+// afterwards the trials themselves tell. Systems are JVMs on one core.
+func startupGuess(s *service.Service, t service.Target) time.Duration {
+	if n := len(s.Processes(t)); n > 1 {
+		return time.Duration(n) * 8 * time.Second
+	}
+	return time.Second
+}
+
+// Find looks a target up by its full name.
+func (c Catalog) Find(target string) (*service.Service, service.Target, bool) {
+	for _, s := range c {
+		for _, t := range s.Targets {
+			if s.Full(t) == target {
+				return s, t, true
+			}
+		}
+	}
+	return nil, service.Target{}, false
+}
+
+// Only is the catalog of one target, named in whole or as the only one of its service.
+func (c Catalog) Only(target string) (Catalog, error) {
+	s, t, ok := c.Find(target)
+	for _, other := range c {
+		if !ok && other.Name == target && len(other.Targets) == 1 {
+			s, t, ok = other, other.Targets[0], true
+		}
+	}
+	if !ok {
+		return nil, c.unknown("target", target)
+	}
+	return Catalog{s.Narrow(t)}, nil
+}
+
+// Pick chooses services by name, each with all of its builds, and single targets by their full one;
+// all services when none is named.
+func (c Catalog) Pick(names []string) (Catalog, error) {
+	if len(names) == 0 {
+		return c, nil
+	}
+	var out Catalog
+	var errs []error
+	for _, n := range names {
+		before := len(out)
+		for _, s := range c {
+			if s.Name == n {
+				out = append(out, s)
+			}
+		}
+		if s, t, ok := c.Find(n); ok && len(out) == before {
+			out = append(out, s.Narrow(t))
+		}
+		if len(out) > before {
+			continue
+		}
+		what := "service"
+		if strings.Contains(n, "/") {
+			what = "target"
+		}
+		errs = append(errs, c.unknown(what, n))
+	}
+	return out, errors.Join(errs...)
+}
+
+// unknown refuses a name that no service, or no target, has.
+func (c Catalog) unknown(what, name string) error {
+	known := c.Names()
+	if what == "service" {
+		known = nil
+		for _, s := range c {
+			known = append(known, s.Name)
+		}
+	}
+	return cli.Usagef("there is no %s %q; %s", what, name, config.Meant(name, known,
+		"there are "+strings.Join(known, ", ")))
+}
+
+// twin is a target as another build of its service has it: in the same mode.
+func (c Catalog) twin(s *service.Service, t service.Target, build string) (*service.Service,
+	service.Target, error) {
+	for _, other := range c {
+		if other.Name != s.Name || other.Other != build || other.Origin != s.Origin {
+			continue
+		}
+		for _, twin := range other.Targets {
+			if twin.Mode == t.Mode {
+				return other, twin, nil
+			}
+		}
+	}
+	return s, t, fmt.Errorf("%s has no build %q for mode %s", s.Name, build, t.Mode)
+}
+
+// builds are the further ones in which a target can be had.
+func (c Catalog) builds(s *service.Service, t service.Target) (out []string) {
+	for _, other := range c {
+		if other.Name == s.Name && other.Other != "" && other.Other != s.Other {
+			if _, _, err := c.twin(s, t, other.Other); err == nil {
+				out = append(out, other.Other)
+			}
+		}
+	}
+	return out
+}

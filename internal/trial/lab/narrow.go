@@ -1,0 +1,213 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"prony/internal/suite/agents"
+	"prony/internal/launch"
+	"prony/record"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// ride is what was fetched for a variant, or why it could not be.
+type ride struct {
+	trial.Ride
+	lacking error
+}
+
+// board fetches what the variants of a suite name. One that cannot be had here is left out of the
+// suite, with the reason; one that fails to be fetched fails its trials.
+func (r *run) board(ctx context.Context) error {
+	catalog, err := r.Agents()
+	if err != nil {
+		return err
+	}
+	r.rides = map[string]ride{}
+	keep := func(list []suite.Variant) (kept []suite.Variant) {
+		for _, v := range list {
+			taken := slices.ContainsFunc(r.plan.Trials, func(t suite.Trial) bool {
+				return t.Variant == v.Name
+			})
+			if v.Agent != "" && taken {
+				got := r.fetch(ctx, catalog, v.Agent)
+				if errors.Is(got.lacking, agent.ErrMissing) {
+					r.skip("+"+v.Name, got.lacking)
+					continue
+				}
+				r.rides[v.Name] = got
+			}
+			kept = append(kept, v)
+		}
+		return kept
+	}
+	r.suite.Variants, r.suite.Watching = keep(r.suite.Variants), keep(r.suite.Watching)
+	return ctx.Err()
+}
+
+// fetch brings an agent, named with its level.
+func (r *run) fetch(ctx context.Context, catalog *agent.Catalog, name string) (out ride) {
+	found, level, err := catalog.Find(name)
+	if err == nil {
+		_, err = found.Variant(level).Own(os.LookupEnv)
+	}
+	if err == nil {
+		out.Ride, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
+	}
+	out.lacking = err
+	return out
+}
+
+// skip notes what is left out of the run.
+func (r *run) skip(what string, why error) {
+	r.skipped = append(r.skipped, result.Skipped{Target: what, Reason: why.Error()})
+}
+
+// open opens the launchers that the suite asks for. One that cannot be had here is left out of the
+// suite, with the reason.
+func (r *run) open(ctx context.Context) error {
+	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
+	for _, t := range r.plan.Trials { // images of somebody's own
+		s, _, _ := r.catalog.Find(t.Target)
+		if name := t.Launcher; Contained(s) != "" && r.launchers.By[name] == nil &&
+			len(r.World.Missing(r.tools, s)) == 0 { // else narrow leaves it out
+			if err := r.World.Container(ctx, name, r.launchers); err != nil {
+				return fmt.Errorf("run %s: start %s: %w", r.suite.Name, t.Target, err)
+			}
+		}
+	}
+	var kept []string
+	var first error
+	for _, name := range r.suite.Launchers {
+		if r.launchers.By[name] != nil {
+			kept = append(kept, name)
+			continue
+		}
+		if name != suite.Launchers[0] {
+			if err := r.World.Container(ctx, name, r.launchers); err != nil {
+				r.skip("launcher "+name, err)
+				first = cmp.Or(first, fmt.Errorf("launcher %s: %w", name, err))
+				continue
+			}
+		}
+		kept = append(kept, name)
+	}
+	if first == nil {
+		return nil
+	}
+	if len(kept) == 0 {
+		return fmt.Errorf("run %s: none of its launchers works here; %w", r.suite.Name, first)
+	}
+	return r.suite.Override(suite.Override{Launchers: kept})
+}
+
+// plain says whether a suite starts plain processes, too.
+func plain(s *suite.Suite) bool {
+	return len(s.Launchers) == 0 || slices.Contains(s.Launchers, suite.Launchers[0])
+}
+
+// part are the targets of a plan whose tools are here, and those that lack one and are left out. Of
+// a plan of containers alone none is.
+func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []result.Skipped) {
+	for _, name := range p.plan.Targets() {
+		s, t, _ := p.catalog.Find(name)
+		missing := l.World.Missing(tools, s, t)
+		if len(missing) == 0 || !plain(p.suite) {
+			kept = append(kept, name)
+			continue
+		}
+		reason := missing[0]
+		if s.Environ == nil {
+			reason += fmt.Sprintf(" (see services/%s/README.md)", s.Name)
+		}
+		lost = append(lost, result.Skipped{Target: name, Reason: reason})
+	}
+	return kept, lost
+}
+
+// Here is the plan of what can run here: a run leaves out the targets that lack a tool, and so does
+// it, with a line that names them. Where nothing is left it is the whole plan.
+func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
+	p, err := l.expand(w)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range p.plan.Uncontained {
+		l.Tell.Say(t.Name + " in a container is left out: " + t.NoImage)
+	}
+	if !plain(p.suite) {
+		return p.plan, nil
+	}
+	kept, lost := l.part(service.FindTools(ctx), p)
+	if len(lost) == 0 {
+		return p.plan, nil
+	}
+	var names []string
+	for _, x := range lost {
+		names = append(names, x.Target)
+	}
+	l.Tell.Say(fmt.Sprintf("left out, since a tool is missing here: %s; the first %s",
+		strings.Join(names, ", "), lost[0].Reason))
+	if len(kept) == 0 {
+		return p.plan, nil
+	}
+	if err := p.suite.Override(suite.Override{Targets: kept}); err != nil {
+		return nil, err
+	}
+	return p.suite.Plan(p.catalog.Targets())
+}
+
+// narrow leaves out the targets that lack a tool here, and says which and why.
+func (r *run) narrow() (err error) {
+	var uncontained []result.Skipped
+	p := r.plan
+	for _, t := range p.Aside {
+		r.Tell.Say(t.Name + " is kept aside (--targets " + t.Name + " measures it): " + t.Aside)
+	}
+	for _, t := range p.Uncontained {
+		uncontained = append(uncontained, result.Skipped{Target: t.Name + " in a container",
+			Reason: t.NoImage})
+	}
+	kept, skipped := r.part(r.tools, r.planned)
+	drivers, absent := r.drivers()
+	r.skipped = slices.Concat(skipped, absent, r.skipped, uncontained)
+	if len(r.skipped) == 0 {
+		return nil
+	}
+	if len(absent) > 0 && len(drivers) == 0 {
+		return fmt.Errorf("run %s: none of its drivers is installed; %s: %s", r.suite.Name,
+			absent[0].Target, absent[0].Reason)
+	}
+	r.suite.Drivers = drivers
+	if len(kept) == 0 {
+		lost := r.skipped[0]
+		return fmt.Errorf("run %s: none of its targets can run here; %s: %s", r.suite.Name,
+			lost.Target, lost.Reason)
+	}
+	if err := r.suite.Override(suite.Override{Targets: kept}); err != nil {
+		return err
+	}
+	r.plan, err = r.suite.Plan(r.catalog.Targets())
+	return err
+}
+
+// drivers are those of the suite that can be had here, and those that cannot.
+func (r *run) drivers() (kept []string, lost []result.Skipped) {
+	for _, name := range r.suite.Drivers {
+		if name != suite.Drivers[0] {
+			if _, err := r.World.Driver(name); err != nil {
+				lost = append(lost, result.Skipped{Target: "driver " + name, Reason: err.Error()})
+				continue
+			}
+		}
+		kept = append(kept, name)
+	}
+	return kept, lost
+}

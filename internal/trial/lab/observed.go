@@ -1,0 +1,132 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/suite/agents"
+	"prony/internal/base/clock"
+	"prony/internal/observe/profile"
+	"prony/record"
+	"prony/internal/base/runtimes"
+	"prony/internal/analysis/table"
+	"prony/internal/telemetry"
+	"prony/internal/trial"
+)
+
+// stack looks whether Grafana's stack is there, before anything is built for it.
+func (r *run) stack(ctx context.Context) error {
+	if r.wish.Telemetry.Stack == "" {
+		return nil
+	}
+	at := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
+	if err := r.World.Reach(ctx, at); err != nil {
+		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
+			"it with prony stack up", at, err)
+	}
+	return nil
+}
+
+// measure runs the trials, with a home of telemetry beside them where one is wanted.
+func (r *run) measure(ctx context.Context) error {
+	say, wanted := r.Tell.Say, r.wish.Telemetry.Wanted
+	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
+	lab.Sides, lab.Tools, lab.Hold = r.sides, r.profilers(ctx), r.wish.Hold
+	if wanted || r.plan.Suite.NeedsHome() {
+		home, own, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), say)
+		if err != nil { // what sends into it fails, trial by trial; all else goes on
+			say("no home of telemetry: " + err.Error())
+		} else {
+			defer func() {
+				if err := end(); err != nil {
+					say("telemetry may not be whole: " + err.Error())
+				}
+			}()
+			lab.Home, lab.Own = home, own
+			if meter, ok := home.(trial.Meter); ok && wanted {
+				lab.Meter = meter
+				defer tellResults(ctx, meter, r.dir)
+			}
+		}
+	}
+	most := time.Duration(r.plan.Suite.For)
+	if most == 0 {
+		return r.World.Measure(ctx, lab, r.experiment, r.cores, say)
+	}
+	b := newBudget(most, cmp.Or(float64(r.plan.Suite.Resolution), result.Resolution),
+		func(s result.Schedule) error { return result.SaveSchedule(r.dir, s) })
+	r.experiment.Next = b.next
+	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, say), b.err)
+}
+
+// homeSpec is what the home of telemetry is to do, and where. Without a core of its own it runs on
+// the last of the load's, with a lower priority.
+func (r *run) homeSpec() telemetry.LaunchSpec {
+	cores := r.layout.Home
+	if len(cores) == 0 {
+		cores = r.layout.Load[len(r.layout.Load)-1:]
+	}
+	out := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir),
+		Forward: r.wish.Telemetry.Forward, ForwardOnly: r.wish.Telemetry.ForwardOnly,
+		Cores: cores}
+	if r.launchers.Gateway.IsValid() {
+		out.Listen = r.launchers.Gateway.String()
+	}
+	return out
+}
+
+// tellResults sends a run's table after its telemetry, for dashboards. Without trials there is
+// none.
+func tellResults(ctx context.Context, meter trial.Meter, dir string) {
+	head, records, _, err := result.Read(dir)
+	if err != nil {
+		return // the report says it
+	}
+	run := filepath.Base(dir)
+	study := table.Analyze(records, table.Options{Baseline: head.Baseline})
+	meter.Points(context.WithoutCancel(ctx), telemetry.Own{Trial: telemetry.Trial{Run: run},
+		Series: trial.Results(study, run, clock.Wall().UnixNano())})
+}
+
+// profilers fetches those that the plan's targets take and that are fetched as agents are, where a
+// trial takes profiles at all. One that cannot be fetched is told, and another takes its place.
+func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
+	if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
+		return len(t.Watched.Profile) > 0
+	}) {
+		return tools
+	}
+	catalog, err := r.Agents()
+	if err != nil {
+		r.Tell.Say(err.Error())
+		catalog = &agent.Catalog{}
+	}
+	for _, name := range []string{"async-profiler", "py-spy"} {
+		if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
+			of := runtimes.Of(t.Subject.Target.Runtime)
+			return slices.Contains(of.Profilers, name)
+		}) {
+			continue
+		}
+		found, err := catalog.Pick(name)
+		var got trial.Ride
+		if err == nil {
+			got, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
+		}
+		switch {
+		case err != nil:
+			r.Tell.Say(fmt.Sprintf("no %s: %v", name, err))
+		case name == "py-spy":
+			tools.PySpy = filepath.Join(got.Path, "bin", "py-spy")
+		default:
+			tools.AsyncProfiler = filepath.Join(got.Path, agent.Platform(), "libasyncProfiler.so")
+		}
+	}
+	return tools
+}

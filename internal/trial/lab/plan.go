@@ -1,0 +1,181 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"prony/internal/suite/agents"
+	"prony/internal/base/cli"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// Wish is what somebody wants of a run.
+type Wish struct {
+	Suite     string // file; empty: the canonical one
+	Own       *Own   // instead of a file and the checkout's catalog
+	Override  suite.Override
+	Against   string // another checkout whose services run, too: FOLDER or NAME=FOLDER
+	Host      string // what the machine must be: one of doctor.Bars
+	Out       string // the run's folder; empty: a new one below results/
+	Resume    string // folder of a run whose trials without a record are run; empty: a new one
+	Telemetry Telemetry
+	Command   []string // for the records
+	Version   string   // of this program, likewise
+	Labels    map[string]string
+	// Hold is shown the service of a failed trial before it is stopped; nil: nobody looks.
+	Hold func(context.Context, trial.Held)
+}
+
+// Own is an experiment that no checkout has the parts of.
+type Own struct {
+	Suite    *suite.Suite
+	Services Catalog
+	Results  string // the folder of the folders of runs
+}
+
+// Telemetry is where what services tell about themselves goes.
+type Telemetry struct {
+	Wanted      bool
+	Forward     string // an OTLP endpoint that gets all of it; empty: none
+	ForwardOnly bool   // nothing is kept with the run
+	Stack       string // address of Grafana's stack, which must be there; empty: not wanted
+}
+
+// Observers are what an observed trial runs with: the agent of its runtime, which traces what the
+// load asks it to and nothing else.
+var Observers = []string{"otel-java/tagged", "otel-node/tagged", "otel-python/tagged",
+	"otel-sdk/tagged"}
+
+// planned is a suite expanded against the whole catalog.
+type planned struct {
+	suite   *suite.Suite
+	plan    *suite.Plan
+	catalog Catalog
+}
+
+// Plan expands a suite into its trials.
+func (l *Lab) Plan(w Wish) (*suite.Plan, error) {
+	p, err := l.expand(w)
+	return p.plan, err
+}
+
+// expand reads a suite and expands it against the whole catalog, so that a missing toolchain is no
+// typo.
+func (l *Lab) expand(w Wish) (p planned, err error) {
+	if w.Own != nil {
+		// Its own copy: a plan must not change what a run then begins with.
+		own := *w.Own.Suite
+		p.suite, p.catalog = &own, w.Own.Services
+	} else if p.suite, err = l.Suite(w.Suite); err != nil {
+		return p, err
+	}
+	if err := p.suite.Override(w.Override); err != nil {
+		return p, cli.Usage(err)
+	}
+	if err := l.attach(p.suite); err != nil {
+		return p, err
+	}
+	if w.Own == nil {
+		if p.catalog, err = l.Catalog(); err != nil {
+			return p, err
+		}
+	}
+	rivals, err := l.rivals(w.Against)
+	if err != nil {
+		return p, err
+	}
+	p.catalog = append(p.catalog, rivals...)
+	p.plan, err = p.suite.Plan(p.catalog.Targets())
+	if err != nil && (len(w.Override.Targets) > 0 || w.Override.Duet != "" ||
+		len(w.Override.Launchers) > 0) {
+		err = cli.Usage(err)
+	}
+	if err != nil {
+		return p, err
+	}
+	for _, name := range w.Override.Agents {
+		if !slices.ContainsFunc(p.plan.Trials, func(t suite.Trial) bool {
+			return p.plan.Suite.Variant(t.Variant).Agent == name
+		}) {
+			return p, cli.Usagef("--agent %s: none of the targets can have it; prony agents says "+
+				"which runtimes it is for", name)
+		}
+	}
+	return p, nil
+}
+
+// attach completes the variants of a suite that name agents.
+func (l *Lab) attach(s *suite.Suite) error {
+	names := func(v suite.Variant) bool { return v.Agent != "" }
+	if !slices.ContainsFunc(s.Variants, names) && len(s.Watching) == 0 {
+		return nil
+	}
+	catalog, err := l.Agents()
+	if err != nil {
+		return err
+	}
+	s.Watching = slices.DeleteFunc(s.Watching, func(v suite.Variant) bool {
+		_, _, err := catalog.Find(v.Agent)
+		return err != nil // a checkout may have none, or only some of its own
+	})
+	return s.Attach(func(name string) (suite.Variant, error) {
+		found, level, err := catalog.Find(name)
+		if err != nil && len(catalog.Agents) == 0 {
+			err = fmt.Errorf("find agent %q: %s has no agents.yaml", name, l.Root)
+		}
+		if err != nil {
+			return suite.Variant{}, err
+		}
+		r := found.Variant(level)
+		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Fetch.Build,
+			Scrape: r.Scrape, Home: r.NeedsHome, Version: found.Source(),
+			Env: map[string]suite.Text{}}
+		own, err := r.Own(os.LookupEnv)
+		if errors.Is(err, agent.ErrMissing) {
+			own, err = r.Env, nil // board leaves it out, and says why
+		}
+		for name, value := range own {
+			v.Env[name] = suite.Text(value)
+		}
+		return v, err
+	})
+}
+
+// rivalName is what stands behind the @ unless the wish says otherwise.
+const rivalName = "base"
+
+var rivalNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// rivals are the services of another checkout, named after it. Only services are taken from there:
+// suite, contract and program are those of this checkout, or the two would not be comparable.
+func (l *Lab) rivals(against string) (Catalog, error) {
+	if against == "" {
+		return nil, nil
+	}
+	name, dir, named := strings.Cut(against, "=")
+	if !named {
+		name, dir = rivalName, against
+	}
+	if !rivalNames.MatchString(name) {
+		return nil, cli.Usagef("--against %s: %q is no name; use letters, digits, dots and dashes "+
+			"before the =", against, name)
+	}
+	if dir == "" {
+		return nil, cli.Usagef("--against %s: there is no folder behind the =; name that of "+
+			"another checkout", against)
+	}
+	services, err := l.servicesOf(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the checkout to run against: %w", err)
+	}
+	for _, s := range services {
+		s.Origin = name
+	}
+	return services, nil
+}

@@ -1,0 +1,278 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"prony/internal/base/clock"
+	"prony/internal/trial/doctor"
+	"prony/internal/observe/host"
+	"prony/internal/launch/process"
+	"prony/record"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/analysis/table"
+	"prony/internal/telemetry"
+	"prony/internal/trial"
+)
+
+// run is one under way, filled in from top to bottom.
+type run struct {
+	*Lab
+	wish  Wish
+	tools *service.Tools
+	planned
+	rides     map[string]ride // by variant
+	launchers *Launchers
+	skipped   []result.Skipped
+
+	cores  []int
+	layout host.Layout
+	sides  *host.Sides // nil: no duets
+
+	journal    *process.Journal
+	checkouts  map[string]checkout // by folder
+	experiment trial.Experiment
+	dir        string
+}
+
+// Run does what is wished and returns the folder of the records, which is empty when it ended
+// before there was one. The error says nothing about what trials came to.
+func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
+	told, own := &scribe{Observer: l.Tell}, *l
+	own.Tell = told
+	l = &own
+	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
+	if r.planned, err = l.expand(w); err != nil {
+		return "", err
+	}
+	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
+		if err := step(ctx); err != nil {
+			return "", err
+		}
+	}
+	defer func() { err = errors.Join(err, r.launchers.close()) }()
+	if err := r.narrow(); err != nil {
+		return "", err
+	}
+	if r.cores, err = host.Cores(); err != nil {
+		return "", err
+	}
+	if err := r.divide(); err != nil {
+		return "", err
+	}
+	var reaped []string
+	if r.journal, reaped, err = l.enter(ctx); err != nil {
+		return "", err
+	}
+	defer r.journal.Close()
+	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
+	r.head(ctx)
+	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
+		results := filepath.Join(l.Root, "results")
+		if w.Own != nil {
+			results = w.Own.Results
+		}
+		r.experiment.Head.ID, r.dir = result.NewFolder(results, r.experiment.Head.ID)
+	}
+	release, err := result.Reserve(r.dir, "--out")
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if err := r.journal.Keys(r.dir); err != nil {
+		return "", err
+	}
+	told.open(r.dir)
+	defer func() { err = errors.Join(err, told.end(ctx, r.dir, err)) }()
+	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
+		if err := step(ctx); err != nil {
+			return "", err
+		}
+	}
+	return r.dir, r.measure(ctx)
+}
+
+// divide gives the run's services and loads their cores.
+func (r *run) divide() (err error) {
+	s := r.plan.Suite
+	if s.Duet == "" {
+		r.layout, err = host.Divide(r.cores, s.Limits.CPUs)
+	} else {
+		var sides host.Sides
+		sides, err = host.DivideSides(r.cores, s.Limits.CPUs, s.Duet == suite.Shared)
+		r.layout, r.sides = sides.Whole(), &sides
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", s.Name, err)
+	}
+	all := host.Processors(r.cores)
+	r.layout = r.layout.Apart(all)
+	if s.Duet == "" && r.backed() {
+		r.layout = r.layout.Back(all)
+	}
+	return nil
+}
+
+// backed says whether a target leans on backing processes that can have cores of their own: all
+// trials' or none, and those of containers cannot.
+func (r *run) backed() bool {
+	some := false
+	for _, t := range r.plan.Trials {
+		if t.Launcher != "" {
+			return false
+		}
+		s, target, ok := r.catalog.Find(t.Target)
+		some = some || ok && s.Backed(target)
+	}
+	return some
+}
+
+// head says what the run is and where all of it comes from.
+func (r *run) head(ctx context.Context) {
+	p, s := r.plan, r.plan.Suite
+	head := result.Run{
+		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
+		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
+		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
+		ForNs: int64(s.For), Labels: r.wish.Labels,
+		Requests: map[string][]string{}, Skipped: r.skipped,
+	}
+	if s.For == 0 { // else nobody knows yet which of them will be run
+		head.Planned = outline(p)
+	}
+	for _, t := range head.Planned {
+		head.Trials = append(head.Trials, t.Trial)
+	}
+	for _, scene := range s.Scenarios {
+		for _, q := range scene.Requests {
+			if q.Setup != "" {
+				continue // it is in no number
+			}
+			head.Requests[scene.Name] = append(head.Requests[scene.Name], q.Request)
+		}
+	}
+	at := r.checkoutOf(ctx, r.Root)
+	prov := result.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
+		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: at.commit, Dirty: at.dirty}
+	host.Describe(&prov)
+	r.experiment.Head, r.experiment.Prov = head, prov
+}
+
+// outline is the list of trials of a plan, as tables call them.
+func outline(p *suite.Plan) (out []result.Planned) {
+	for _, t := range p.Trials {
+		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
+		if t.Driver != suite.Drivers[0] {
+			row.Driver = t.Driver
+		}
+		out = append(out, result.Planned{Trial: t.ID, Row: table.RowName(row),
+			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
+	}
+	return out
+}
+
+// grade looks at the host, after all builds and before anything is measured, and refuses one that
+// is not what was demanded.
+func (r *run) grade(ctx context.Context) error {
+	limits := r.plan.Suite.Limits
+	g := r.World.Examine(ctx, doctor.Options{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)})
+	r.experiment.Head.Host = &g
+	if err := doctor.Refuse(g, r.wish.Host); err != nil {
+		// Not the status of INVALID trials, which scripts pass on to a gate: there is no run.
+		return err
+	}
+	if g.Grade != result.Fit {
+		r.Tell.Say("the host is " + g.Grade + ": prony doctor says why, and what to do")
+	}
+	return nil
+}
+
+// resume takes over what a run that was ended has, and refuses one whose further trials would not
+// be of the same experiment: another plan or seed, other artifacts, another machine. Records are
+// never written again: a trial that was interrupted has one, and stays failed. What was measured in
+// a block before and after is further apart than the trials of other blocks, so that the machine's
+// mood does not cancel in it; the order within blocks is random, which makes that noise and no
+// bias, and the report says when it was.
+func (r *run) resume(context.Context) error {
+	dir := r.wish.Resume
+	if dir == "" {
+		return nil
+	}
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("resume %s: "+format+"; begin a new run", append([]any{dir}, args...)...)
+	}
+	head, records, _, err := result.Read(dir)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, p := range head.Missing(records) {
+		missing = append(missing, p.Trial)
+	}
+	if r.plan.Suite.For != 0 {
+		return fail("its time went where it decided, which began with it")
+	}
+	if _, err := os.Stat(filepath.Join(dir, telemetry.Dir)); err == nil {
+		return fail("it keeps telemetry, whose parts cannot be put together")
+	}
+	now := &r.experiment
+	switch {
+	case len(missing) == 0:
+		return fmt.Errorf("resume %s: each of its %d trials has a record; see it with prony "+
+			"report", dir, len(head.Trials))
+	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
+		!slices.Equal(head.Trials, now.Head.Trials):
+		return fail("suite, flags, seed or the tools that are here give other trials than it had")
+	}
+	for _, rec := range records {
+		if what := r.unlike(rec); what != "" {
+			return fail("%s is not that of %s", what, rec.Trial)
+		}
+		if rec.Duet != nil && slices.Contains(missing, rec.Duet.With) {
+			return fail("of the duet of %s one side has no record", rec.Trial)
+		}
+	}
+	head.Resumed = append(head.Resumed, result.Resumption{Time: clock.Wall(),
+		Trials: len(records), Command: r.wish.Command})
+	head.Host = now.Head.Host
+	now.Head, now.Done = head, records
+	r.Tell.Say(fmt.Sprintf("%d of %d trials have a record: the others follow", len(records),
+		len(head.Trials)))
+	return nil
+}
+
+// unlike says what of a trial's surroundings is not as it was; empty: nothing.
+func (r *run) unlike(rec *result.Record) string {
+	was, is := rec.Provenance, r.experiment.Prov
+	for _, t := range r.experiment.Trials {
+		if t.ID != rec.Trial || t.Subject.Built == nil {
+			continue
+		}
+		is.Tools = t.Subject.Built.Versions()
+		if rec.Artifact.SHA256 != "" && t.Subject.Built.SHA256 != rec.Artifact.SHA256 {
+			return "the artifact of " + t.Target
+		}
+	}
+	for _, same := range []struct {
+		what    string
+		was, is any
+	}{
+		{"prony's version", was.Prony, is.Prony}, {"the suite", was.SuiteHash, is.SuiteHash},
+		{"the version of a tool", was.Tools, is.Tools}, {"the kernel", was.Kernel, is.Kernel},
+		{"the processor", was.CPUModel, is.CPUModel},
+		{"the number of cores", was.Cores, is.Cores},
+		{"the memory", was.MemoryBytes, is.MemoryBytes},
+		{"the governor", was.Governor, is.Governor},
+	} {
+		if fmt.Sprint(same.was) != fmt.Sprint(same.is) {
+			return same.what
+		}
+	}
+	return ""
+}

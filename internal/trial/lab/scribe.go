@@ -1,0 +1,182 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/internal/launch/cgroup"
+	"prony/record"
+	"prony/stats"
+	"prony/internal/trial"
+	"prony/internal/base/units"
+	"prony/internal/analysis/verdict"
+)
+
+// scribe is an observer that also writes how a run gets on into its folder, for whoever follows it
+// from another process: a page in a browser, say. What it cannot write the run does without.
+type scribe struct {
+	Observer
+	mu           sync.Mutex
+	opened       bool                // there is a folder
+	log          *result.ProgressLog // nil: it cannot be written
+	held         []result.Progress   // while there is no folder
+	ended, total int
+}
+
+// Begin implements Observer.
+func (s *scribe) Begin(b Begun) {
+	s.Observer.Begin(b)
+	least, most := b.Plan.Estimate()
+	p := result.Progress{Kind: result.Begins, PID: os.Getpid(), Born: kernel.Born(os.Getpid()),
+		Suite: b.Plan.Suite.Name, LeastNs: int64(least), MostNs: int64(most)}
+	if b.Plan.Suite.For == 0 {
+		p.Planned = outline(b.Plan)
+		s.total = len(p.Planned)
+	}
+	s.write(p)
+}
+
+// Say implements Observer.
+func (s *scribe) Say(line string) {
+	s.Observer.Say(line)
+	s.write(result.Progress{Kind: result.Says, Text: line})
+}
+
+// Trial implements Observer.
+func (s *scribe) Trial(e trial.Event) {
+	s.Observer.Trial(e)
+	p := result.Progress{Kind: result.Steps, Trial: e.Trial, Step: e.Step,
+		ExpectNs: int64(e.Expect)}
+	switch {
+	case e.Before > 0:
+		s.ended = e.Before
+		return
+	case e.Pulse != nil:
+		p.Kind, p.PerS, p.Failed = result.Pulses, e.Pulse.PerS, e.Pulse.Failed
+		p.P50Ns, p.P99Ns = e.Pulse.P50Ns, e.Pulse.P99Ns
+	case e.Record != nil:
+		s.ended++
+		p = result.Progress{Kind: result.TrialEnds, Trial: e.Trial, Text: Digest(e.Record),
+			Grade: e.Record.Verdict.Grade, Ended: s.ended, Total: s.total}
+	}
+	s.write(p)
+}
+
+// open begins to write into a run's folder.
+func (s *scribe) open(dir string) {
+	result.StopReason(dir) // one that came too late for a run of before
+	log, err := result.FollowUp(dir)
+	if err != nil {
+		s.Observer.Say(fmt.Sprintf("nobody can follow the run from elsewhere: %v", err))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened, s.log = true, log
+	for _, p := range s.held {
+		s.add(p)
+	}
+	s.held = nil
+}
+
+func (s *scribe) write(p result.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.Time = clock.Wall()
+	s.add(p)
+}
+
+// add writes a line, or holds it; one that cannot be written is the last. The caller has the lock.
+func (s *scribe) add(p result.Progress) {
+	if !s.opened {
+		s.held = append(s.held, p)
+	} else if s.log != nil && s.log.Append(p) != nil {
+		s.close()
+	}
+}
+
+func (s *scribe) close() {
+	if s.log != nil {
+		_ = s.log.Close() // nobody can follow what was lost, and the run goes on
+		s.log = nil
+	}
+}
+
+// end writes what the run came to, and into its head why somebody stopped it.
+func (s *scribe) end(ctx context.Context, dir string, err error) error {
+	p := result.Progress{Kind: result.Ends, Outcome: result.Done}
+	if err != nil {
+		p.Outcome, p.Text = result.Broke, err.Error()
+	}
+	var noted error
+	if ctx.Err() != nil {
+		p.Outcome = result.Stopped
+		if why := result.StopReason(dir); why != "" {
+			p.Text = "stopped: " + why
+			noted = result.Remark(dir, p.Text)
+		}
+	}
+	s.write(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.close()
+	return noted
+}
+
+// Digest is a trial in a line: its name, the first numbers, the verdict and why.
+func Digest(r *result.Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-32s", r.Trial)
+	if r.Outcome == result.Measured {
+		fmt.Fprintf(&b, " %-19s", warmth(r.Warmup))
+	}
+	for _, l := range r.Loads {
+		if l.Model == result.Closed {
+			fmt.Fprintf(&b, " %s %s/s", l.Name, unit.Rate(l.ThroughputPerS))
+		} else {
+			p99 := unit.Absent
+			if verdict.Withheld(r.Verdict, l.Name) == nil {
+				p99 = unit.Duration(float64(l.ResponseTime.P99Ns))
+			}
+			fmt.Fprintf(&b, " · %s p99 %s", l.Name, p99)
+		}
+	}
+	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
+	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
+		return f.Grade == result.Valid
+	})
+	// The first of the worst: what made the grade.
+	for _, f := range counted {
+		if f.Grade == r.Verdict.Grade {
+			of := f.Rule
+			if f.Load != "" {
+				of = f.Load + ": " + f.Rule
+			}
+			fmt.Fprintf(&b, ": %s: %s", of, f.Observed)
+			break
+		}
+	}
+	if n := len(counted); n > 1 {
+		fmt.Fprintf(&b, " and %d more", n-1)
+	}
+	return b.String()
+}
+
+// warmth is what the warm-up came to.
+func warmth(w result.Warmup) string {
+	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
+	switch {
+	case !w.Steady || w.Kind == stats.Unsteady:
+		return "never steady,"
+	case w.Kind == stats.Slowed:
+		return "got slower,"
+	case w.SteadyAtNs == 0:
+		return "steady at once,"
+	}
+	return fmt.Sprintf("steady after %.1f s,", at)
+}

@@ -1,0 +1,328 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"prony/internal/observe/host"
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/load/engine/nethttp"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/trial/processes"
+	"prony/internal/trial"
+)
+
+// readyBound is how long a service may take to come up when it is only looked at, a system as a
+// whole.
+const readyBound = 8 * time.Minute
+
+// verifyMemory is the budget of a process that is only looked at.
+const verifyMemory = 1 << 30
+
+// Seen is a target that runs.
+type Seen struct {
+	service.Checker
+	Name    string // in the catalog
+	Service *service.Service
+	System  *system.System
+	Speaks  *stack.Config // what it is asked in; nil: HTTP/1.1 in the clear
+	ReadyNs int64         // from its exec to the first good answer
+}
+
+// Sight looks at a running target.
+type Sight func(ctx context.Context, t Seen) error
+
+// Budget is what a target may use that is looked at as it would be measured.
+type Budget struct {
+	CPUs        float64
+	MemoryBytes int64
+	Cores       []int
+}
+
+// Visitor looks at targets without measuring them.
+type Visitor struct {
+	*Lab
+	Launcher string        // by its name in suites
+	Of       Catalog       // nil: the checkout's
+	Bound    time.Duration // for a target to come up; 0: for those of the catalog
+	Budget   Budget        // without one a target is only asked, and its compiler spared
+	Doing    string        // in errors: what is done to targets; empty: verify
+	Hint     string        // behind the errors of targets that were started; may be empty
+	See      Sight
+	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
+	Speak   func(s *service.Service, at netip.AddrPort) service.Speaker
+	Skipped func(name string, missing []string) // is told of what cannot run here
+	// Spoken has targets that are processes started once more for each protocol that they speak
+	// beside HTTP/1.1, and looked at in that.
+	Spoken bool
+
+	journal  *process.Journal
+	launcher launch.Launcher
+	missing  func(*service.Service, ...service.Target) []string
+}
+
+// Visit builds services, all without names, starts their targets one after another and lets See
+// look at each. Errors are joined: a target that does not come up keeps nobody from the next.
+func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
+	services, err := v.pick(names)
+	if err != nil {
+		return err
+	}
+	contained := v.Launcher != suite.Launchers[0]
+	v.Spoken = v.Spoken && !contained
+	journal, _, err := v.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	tools := service.FindTools(ctx)
+	v.journal, v.launcher = journal, &process.Launcher{Journal: journal}
+	build := v.World.Build
+	v.missing = func(s *service.Service, of ...service.Target) []string {
+		return v.World.Missing(tools, s, of...)
+	}
+	jobs := 0 // as many as the machine bears
+	if contained {
+		// An image's name is that of whoever built it last, until what it stands for is looked up;
+		// and Docker has its own cores to fill.
+		jobs, build = 1, v.World.Image
+		v.missing = func(s *service.Service, of ...service.Target) []string {
+			missing := lacksImage(s, of...)
+			if s.Made != nil && s.Made.Compose != nil {
+				missing = append(missing, v.World.Missing(tools, s, of...)...)
+			}
+			return missing
+		}
+	}
+	services = v.able(services)
+	if contained && len(services) > 0 {
+		containers := &Launchers{By: map[string]launch.Launcher{}}
+		if err := v.World.Container(ctx, v.Launcher, containers); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, containers.close()) }()
+		v.launcher = containers.By[v.Launcher]
+	}
+	var errs []error
+	hint := ""
+	b := v.Builder(tools)
+	b.Note = journal.Step
+	for i, o := range BuildAll(ctx, build, b, services, jobs) {
+		if o.Err != nil {
+			errs = append(errs, o.Err)
+			continue
+		}
+		for _, t := range services[i].Targets {
+			name := services[i].Full(t)
+			if ctx.Err() != nil {
+				return errors.Join(append(errs, ctx.Err())...)
+			}
+			if v.skips(name, services[i], t) {
+				continue
+			}
+			if err := v.lookAll(ctx, services[i], t, o.Built); err != nil {
+				errs = append(errs, err)
+				if !o.Built.Attached.IsValid() { // else it was not started
+					hint = v.Hint
+				}
+			}
+		}
+	}
+	if hint != "" {
+		errs = append(errs, errors.New(hint))
+	}
+	return errors.Join(errs...)
+}
+
+func (v Visitor) skips(name string, s *service.Service, t ...service.Target) bool {
+	missing := v.missing(s, t...)
+	if len(missing) > 0 {
+		v.Skipped(name, missing)
+	}
+	return len(missing) > 0
+}
+
+// lacksImage says which of the targets cannot be containers.
+func lacksImage(s *service.Service, targets ...service.Target) (out []string) {
+	if len(targets) == 0 {
+		targets = s.Targets[:1] // of the service: can any?
+	}
+	for _, t := range targets {
+		if why := s.NoImage(t); why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// pick are the services by their names.
+func (v Visitor) pick(names []string) (Catalog, error) {
+	catalog := v.Of
+	if catalog == nil {
+		var err error
+		if catalog, err = v.Catalog(); err != nil {
+			return nil, err
+		}
+	}
+	return catalog.Pick(names)
+}
+
+// able are those of the services that can run here, with the builds that they have for protocols
+// alone. What such a build lacks is told where the service itself lacks nothing.
+func (v Visitor) able(services Catalog) (out Catalog) {
+	for _, s := range services {
+		if v.skips(s.Label(), s) {
+			continue
+		}
+		out = append(out, s)
+		for _, other := range s.Alike() {
+			if v.Spoken && !v.skips(other.Label(), other) {
+				out = append(out, other)
+			}
+		}
+	}
+	return out
+}
+
+// lookAll looks at a target in each protocol that its build speaks; the empty one is HTTP/1.1.
+func (v Visitor) lookAll(ctx context.Context, s *service.Service, t service.Target,
+	built *service.Built) error {
+	var protocols []string
+	if !s.Alone() {
+		protocols = []string{""}
+	}
+	if v.Spoken {
+		protocols = append(protocols, s.Protocols...)
+	}
+	var errs []error
+	for _, protocol := range protocols {
+		if err := v.look(ctx, s, t, built, protocol); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", cmp.Or(v.Doing, "verify"),
+				spokenName(s.Full(t), protocol), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// spokenName is what a target is called in a protocol.
+func spokenName(name, protocol string) string {
+	if protocol == "" {
+		return name
+	}
+	return name + " in " + protocol
+}
+
+// speech is how a target at an address is asked in a protocol; nil: in HTTP/1.1.
+func speech(protocol string, c service.Certificate, at netip.AddrPort) *stack.Config {
+	return trial.Speech(suite.Scenario{Protocol: protocol, TLS: suite.TLS{PEM: c.PEM},
+		Requests: []suite.Request{{Request: "GET /"}}}, "", at)
+}
+
+// hintAfter is how long nothing is said of what a target waits for.
+const hintAfter = 3 * time.Second
+
+// patient waits for a target. Of one that is somebody's own it says before long what is in the way:
+// a path that is not there has the same answer until the bound is over.
+func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
+	wait func(context.Context) error) error {
+	if v.Hint == "" {
+		return wait(ctx)
+	}
+	notYet := errors.New("not yet")
+	early, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
+	defer cancel()
+	err := wait(early)
+	if !errors.Is(err, notYet) {
+		return err
+	}
+	v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
+	return wait(ctx)
+}
+
+// lastSaid puts a service's last words behind what went wrong.
+func lastSaid(err error, log []string) error {
+	if len(log) == 0 {
+		return fmt.Errorf("%w; it wrote nothing", err)
+	}
+	return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):], "\n  "))
+}
+
+// look starts one target, lets See look at it and stops it.
+func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
+	built *service.Built, protocol string) (err error) {
+	dir, err := os.MkdirTemp("", "prony-verify-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
+
+	// The service may be another user's.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	bound := cmp.Or(v.Bound, readyBound)
+	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
+	defer cancel()
+	n := len(s.Processes(t)) // a system of many starts in minutes on one core
+	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
+	order := system.Order{
+		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
+		Values: service.Values{CPUs: float64(min(n, runtime.NumCPU())),
+			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen(),
+			Append: s.Brief(t)},
+	}
+	if b := v.Budget; b.CPUs > 0 {
+		order.Cores, order.CPUs, order.MemoryBytes = b.Cores, b.CPUs, b.MemoryBytes
+		order.Append = nil
+	}
+	var certificate service.Certificate
+	if stack.Secure(stack.Schemes[protocol]) {
+		if err := v.journal.Keys(dir); err != nil {
+			return err
+		}
+		if certificate, err = service.NewCertificate(filepath.Join(dir, "verify.tls")); err != nil {
+			return err
+		}
+		order.Give = certificate.Dir
+	}
+	order.Env = certificate.Env(protocol)
+	p, err := starter.Start(bounded, order)
+	if p == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
+	var ready int64
+	speaks := speech(protocol, certificate, p.Addr())
+	if err == nil {
+		speak := trial.Speaker(speaks, "", p.Addr())
+		if v.Speak != nil {
+			speak = v.Speak(s, p.Addr())
+		}
+		err = v.patient(bounded, s.Full(t), bound, func(ctx context.Context) (err error) {
+			_, ready, err = service.WaitReadyIn(ctx, speak, nil, p.Addr().String(),
+				s.ReadyIn(protocol), p.Began(), p.Exited())
+			return err
+		})
+	}
+	if err != nil {
+		return lastSaid(err, p.Log(20))
+	}
+	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
+		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
+			"it: have it listen at $HOST, 127.0.0.1, alone")
+	}
+	checker := trial.Checker(speaks, nil, p.Addr(), t.Mode)
+	checker.Logs = func() []string { return p.Log(10000) }
+	return v.See(ctx, Seen{Name: spokenName(s.Full(t), protocol), Service: s, System: p,
+		Speaks: speaks, ReadyNs: ready, Checker: checker})
+}

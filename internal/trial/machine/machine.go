@@ -1,0 +1,351 @@
+// Package machine is the world of this machine: processes, containers, sockets, the kernel's
+// counters. All that a lab does outside of the program is done here.
+package machine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"prony/internal/suite/agents"
+	"prony/internal/service/counters"
+	"prony/internal/trial/doctor"
+	"prony/internal/generator"
+	"prony/internal/generator/distributed/local"
+	"prony/internal/observe/host"
+	"prony/internal/trial/lab"
+	"prony/internal/launch"
+	"prony/internal/launch/docker"
+	"prony/internal/launch/kubernetes"
+	"prony/internal/launch/process"
+	"prony/load/engine/nethttp"
+	"prony/internal/observe/probe"
+	"prony/internal/observe/profile"
+	"prony/internal/observe/profile/gopprof"
+	"prony/internal/observe/profile/jvm"
+	"prony/internal/observe/profile/kernel"
+	"prony/internal/observe/profile/node"
+	"prony/internal/observe/profile/pyspy"
+	"prony/record"
+	"prony/internal/service"
+	"prony/internal/base/cmdlog"
+	"prony/internal/trial/processes"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/locate"
+	"prony/internal/trial"
+)
+
+const (
+	// quietBound is how long a trial waits for a quiet host. Where the neighbours never rest, a run
+	// must still end in its time: what they did in a window is judged after it in any case.
+	quietBound = 2 * time.Second
+	// interruptBound is how long Compose may take to leave off.
+	interruptBound = 10 * time.Second
+	dialBound      = 2 * time.Second
+)
+
+// World is that of this machine.
+type World struct{}
+
+var _ lab.World = World{}
+
+// Enter implements lab.World.
+func (World) Enter() (j *process.Journal, reaped []string, err error) {
+	if j, reaped, err = process.OpenJournal(process.DefaultDir()); err != nil {
+		return nil, nil, err
+	}
+	if err := j.Alone(process.Processors); err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	return j, reaped, nil
+}
+
+// Missing implements lab.World.
+func (World) Missing(t *service.Tools, s *service.Service, of ...service.Target) []string {
+	return t.Missing(s, of...)
+}
+
+// Driver implements lab.World.
+func (World) Driver(name string) (trial.Driver, error) { return driver.Foreign(name) }
+
+// Build implements lab.World.
+func (World) Build(ctx context.Context, b *service.Builder, s *service.Service) (*service.Built,
+	error) {
+	return b.Build(ctx, s)
+}
+
+// Image implements lab.World.
+func (World) Image(ctx context.Context, b *service.Builder, s *service.Service) (*service.Built,
+	error) {
+	return b.Image(ctx, s)
+}
+
+// Container implements lab.World.
+func (World) Container(ctx context.Context, name string, to *lab.Launchers) error {
+	dir, err := process.Private(process.DefaultDir())
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // it is only looked at
+	if name == kubernetes.Name || name == kubernetes.ServiceName {
+		o, err := kubernetes.OptionsOf(os.Getenv)
+		if err != nil {
+			return err
+		}
+		o.Service, o.Dir = name == kubernetes.ServiceName, process.DefaultDir()
+		l, reaped, err := kubernetes.New(ctx, o)
+		if err != nil {
+			return err
+		}
+		to.By[name], to.Reaped = l, append(to.Reaped, reaped...)
+		to.Ends = append(to.Ends, l.Close)
+		return nil
+	}
+	l, reaped, err := docker.New(ctx, docker.Options{Host: name == docker.HostName,
+		Dir: process.DefaultDir()})
+	if err != nil {
+		return err
+	}
+	to.By[name], to.Reaped = l, append(to.Reaped, reaped...)
+	to.Ends = append(to.Ends, l.Close)
+	if name == docker.Name {
+		to.Gateway = l.Gateway()
+	}
+	return nil
+}
+
+// Docker implements lab.World; it needs Compose, too.
+func (World) Docker(ctx context.Context, out, talk io.Writer, args []string) error {
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		return errors.New("the stack needs Docker: docker was not found; install Docker Engine")
+	}
+	// "docker compose" of a Docker without it would take the flags for its own.
+	if err := exec.CommandContext(ctx, docker, "compose", "version").Run(); err != nil {
+		return errors.New("the stack needs Compose, version 2: install Docker's package " +
+			"docker-compose-plugin")
+	}
+	cmd := exec.CommandContext(ctx, docker, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptBound
+	cmd.Stdout, cmd.Stderr = out, talk
+	shell.Command(cmd)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("docker compose: %w", err)
+	}
+	return nil
+}
+
+// Reach implements lab.World.
+func (World) Reach(ctx context.Context, addr string) error {
+	conn, err := (&net.Dialer{Timeout: dialBound}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Examine implements lab.World.
+func (World) Examine(ctx context.Context, o doctor.Options) result.Grading {
+	return doctor.Examine(ctx, o)
+}
+
+// Fetch implements lab.World.
+func (World) Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride,
+	error) {
+	got, err := agent.New(root, say).Fetch(ctx, a)
+	if err != nil {
+		return trial.Ride{}, err
+	}
+	ride := trial.Ride{Path: got.Path, Files: got.Files}
+	if got.Source != "" {
+		record := got.Record(a.Name)
+		ride.Agent = &record
+	}
+	return ride, nil
+}
+
+// Lab implements lab.World.
+func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir string,
+	observe func(trial.Event)) *trial.Lab {
+	crew := &local.Crew{}
+	out := &trial.Lab{
+		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers(crew),
+		Layout: l, Dir: dir, Observe: observe, Port: system.FreePort, Profiler: profiler,
+		Quiet: func(ctx context.Context) result.Before {
+			return doctor.Quiet(ctx, doctor.Options{Bound: quietBound})
+		},
+		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
+			return Watch(p, l, 0, other)
+		},
+		Counter: asks.Open,
+	}
+	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
+		return Watch(p, l, period, func() []int { return append(crew.PIDs(), out.Own...) })
+	}
+	return out
+}
+
+// drivers finds what offers a trial's loads.
+func drivers(crew *local.Crew) func(string, string, *stack.Config) (trial.Driver, error) {
+	return func(name, engine string, speech *stack.Config) (trial.Driver, error) {
+		if name == "" {
+			return local.Driver{Prony: driver.Prony{Engine: engine, Stack: speech}, Crew: crew,
+				Version: telemetry.OwnVersion().Version}, nil
+		}
+		return driver.Foreign(name)
+	}
+}
+
+// profiler finds what takes a profile of a kind; profile.Choose has the order.
+func profiler(s profile.Subject, kind, tool string) (profile.Collector, error) {
+	all := append([]profile.Collector{jvm.AsyncProfiler{}, jvm.JFR{}, gopprof.Collector{},
+		node.V8{}, pyspy.PySpy{}}, kernel.Collectors()...)
+	if tool != "" {
+		all = slices.DeleteFunc(all, func(c profile.Collector) bool { return c.Name() != tool })
+		if len(all) == 0 {
+			return nil, errors.New("there is no profiler " + tool)
+		}
+	}
+	return profile.Choose(all, s, kind)
+}
+
+// Watch samples a service from the load's cores. Processes that other tells are not taken for
+// strangers; nil: there are none. A period of 0 is the usual one.
+func Watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
+	trial.Watcher, error) {
+	if s, err := elsewhere(p, period); s != nil || err != nil {
+		return s, err
+	}
+	subject := probe.Subject{PIDs: p.PIDs, Load: other}
+	for _, g := range p.Groups() {
+		subject.Groups = append(subject.Groups, probe.Group(g))
+	}
+	if !p.Addr().Addr().IsLoopback() {
+		subject.Network = p.Main()
+	}
+	if s, ok := p.(*system.System); ok && len(s.Parts) > 1 {
+		for _, part := range s.Parts {
+			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})
+			if part.Backing {
+				subject.Backing = s.Backing
+			}
+		}
+	}
+	return probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
+}
+
+// elsewhere samples a service that runs on another machine; nil: it is one of this.
+func elsewhere(p launch.Process, period time.Duration) (trial.Watcher, error) {
+	if s, ok := p.(*system.System); ok {
+		p = s.Parts[len(s.Parts)-1].Process
+	}
+	far, ok := p.(interface {
+		Sample(time.Duration) (*kubernetes.Sampling, error)
+	})
+	if !ok {
+		return nil, nil
+	}
+	s, err := far.Sample(period)
+	if s == nil || err != nil { // a nil one would be a Watcher
+		return nil, err
+	}
+	return s, nil
+}
+
+// Measure implements lab.World: it quiets the lab, finds the generator's ceiling and runs the
+// trials.
+func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, cores []int,
+	say func(string)) error {
+	if err := host.Confine(l.Layout.Load); err != nil {
+		return err
+	}
+	// The report comes next; give the lab its processors back.
+	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	say("calibrate the generator against a null server")
+	if err := l.Calibrate(ctx, e, []string{self, "null"}); err != nil {
+		return err
+	}
+	_, err = l.Run(ctx, e)
+	return err
+}
+
+// home is one of telemetry in a process of its own.
+type home struct {
+	*telemetry.Client
+	*telemetry.Child
+}
+
+// Home implements lab.World.
+func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
+	say func(string)) (_ trial.Home, own []int, end func() error, err error) {
+	spec.Program, err = program.Finder{Root: root, Progress: say}.Find(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	child, err := telemetry.Launch(ctx, spec)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client := telemetry.NewClient(child.Endpoints().Query, child.Token())
+	end = func() error {
+		client.Close()
+		return child.Stop(context.Background())
+	}
+	return home{client, child}, []int{child.PID()}, end, nil
+}
+
+// Parquet lets the home's program store a table of package flat as Parquet.
+func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
+	say func(string)) error {
+	err := Beside(ctx, root, []string{telemetry.ParquetVerb}, rows, w, say)
+	if err != nil {
+		return fmt.Errorf("store as Parquet: %w", err)
+	}
+	return nil
+}
+
+// Beside lets the home's program do something, and waits. What it complains of is the error.
+func Beside(ctx context.Context, root string, args []string, in io.Reader, out io.Writer,
+	say func(string)) error {
+	path, err := program.Finder{Root: root, Progress: say}.Find(ctx)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	var told bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &told
+	shell.Command(cmd)
+	if err := cmd.Run(); err != nil {
+		if why := strings.TrimSpace(told.String()); why != "" {
+			err = errors.New(strings.TrimPrefix(why, "prony: "))
+		}
+		return err
+	}
+	return nil
+}
+
+// HandOver implements lab.World. It becomes the other program, with all that this one has: its
+// streams, and whoever waits for it. It returns only where that failed.
+func (World) HandOver(ctx context.Context, root string, args []string, say func(string)) error {
+	path, err := program.Finder{Root: root, Progress: say}.Find(ctx)
+	if err != nil {
+		return err
+	}
+	words := append([]string{path}, args...)
+	shell.Run(words...)
+	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, words, os.Environ()))
+}

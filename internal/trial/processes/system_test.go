@@ -1,0 +1,512 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/internal/observe/host"
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/internal/observe/probe"
+	"prony/internal/service"
+	"prony/internal/trial/processes"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(m.Run())
+}
+
+// listen is a program that says its environment, listens on its port with Python, after a moment,
+// and answers 200. It ends at once when something has fallen in its way.
+const listen = `import http.server, os, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.send_header("Content-Length", "0"); self.end_headers()
+    def log_message(self, *a): pass
+print("name", os.environ["NAME"], "memory", os.environ["MEMORY_MIB"], "back", os.environ["BACK"],
+      flush=True)
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), H).serve_forever()
+`
+
+// three is a system of a database without a path, a back and a front.
+func three(t *testing.T, change func(*service.Service)) system.Order {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "listen.py"), []byte(listen), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	of := func(name, ready string, share float64) service.Process {
+		return service.Process{Name: name, Ready: ready, Share: share,
+			Command: []string{"python3", "listen.py"},
+			Env:     map[string]string{"NAME": name, "BACK": "{back.port}"}}
+	}
+	s := &service.Service{Name: "python-three", Targets: []service.Target{{Name: "only"}}}
+	s.Run.Ready = "/ready"
+	s.Run.Processes = []service.Process{of("database", "", 2), of("back", "/ready", 1),
+		of("front", "/ready", 1)}
+	change(s)
+	return system.Order{
+		Name: "t", Service: s, Target: s.Targets[0], Built: &service.Built{Dir: dir},
+		Values:  service.Values{CPUs: 1, MemoryBytes: 400 << 20},
+		LogFile: filepath.Join(dir, "t.log"),
+	}
+}
+
+// start starts an order for real, and stops it at the test's end.
+func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
+	t.Helper()
+	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := system.Starter{
+		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: freePort,
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	sys, err := s.Start(ctx, o)
+	if sys != nil {
+		t.Cleanup(func() {
+			if err := errors.Join(sys.Stop(time.Second), journal.Close()); err != nil {
+				t.Error(err)
+			}
+			if left := append(sys.PIDs(), sys.Backing()...); len(left) > 0 {
+				t.Errorf("processes %v are left", left)
+			}
+		})
+	}
+	return sys, err
+}
+
+// serving starts an order and waits until it serves: a python3 that chooses among several versions
+// has helpers until it listens.
+func serving(t *testing.T, o system.Order, noGroup bool) *system.System {
+	t.Helper()
+	sys, err := start(t, o, noGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
+		sys.Began(), sys.Exited()); err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// marked is what the probe sees of a system now.
+func marked(t *testing.T, sys *system.System) probe.Mark {
+	t.Helper()
+	subject := probe.Subject{PIDs: sys.PIDs, Backing: sys.Backing}
+	for _, p := range sys.Parts {
+		subject.Parts = append(subject.Parts, probe.Part{Name: p.Name, Group: p.PID})
+	}
+	s, err := probe.Start(probe.Config{}, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	return s.Mark()
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
+		if ok() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%s did not happen within 20 s", what)
+}
+
+// Each is waited for before the next begins; all are one process to everybody else; each knows the
+// others' ports and its share of the memory: 400 MiB in 2 + 1 + 1 parts.
+func TestSystem(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			sys := serving(t, three(t, func(*service.Service) {}), noGroup)
+			var names []string
+			for i, p := range sys.Parts {
+				names = append(names, p.Name)
+				if i > 0 && sys.Parts[i-1].Began()+sys.Parts[i-1].ReadyNs > p.Began() {
+					t.Errorf("%s began before %s was ready", p.Name, sys.Parts[i-1].Name)
+				}
+				if ready := p.ReadyNs > 0; ready != (i < 2) {
+					t.Errorf("%s was ready after %d", p.Name, p.ReadyNs)
+				}
+				if !slices.Contains(sys.PIDs(), p.PID) {
+					t.Errorf("%v lacks %d", sys.PIDs(), p.PID)
+				}
+			}
+			if got := fmt.Sprint(names); got != "[database back front]" {
+				t.Errorf("parts %s", got)
+			}
+			back := backPort(t, sys)
+			want := []string{
+				"database: name database memory 200 back " + back,
+				"back: name back memory 100 back " + back,
+				"front: name front memory 100 back " + back,
+			}
+			if got := sys.Log(1); !slices.Equal(got, want) {
+				t.Errorf("log %q, want %q", got, want)
+			}
+			checkParts(t, sys)
+			if noGroup { // each is held to its own share
+				checkLimit(t, sys.Parts[0].PID, 200<<20)
+				checkLimit(t, sys.Parts[1].PID, 100<<20)
+			}
+		})
+	}
+	check("with groups", false)
+	check("without groups", true)
+}
+
+// What the others lean on has cores and memory of its own, is not counted with them, and is watched
+// all the same as the trial's own.
+func TestBacking(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			cores, err := host.Cores()
+			if err != nil || len(cores) < 2 {
+				t.Skipf("%d cores, %v", len(cores), err)
+			}
+			o := three(t, func(s *service.Service) { s.Run.Processes[0].Backing = true })
+			o.Cores, o.Back = cores[1:2], cores[:1]
+			sys := serving(t, o, noGroup)
+			database, back, front := sys.Parts[0].PID, sys.Parts[1].PID, sys.Parts[2].PID
+			within := sys.PIDs()
+			slices.Sort(within)
+			want := []int{back, front}
+			slices.Sort(want)
+			if !slices.Equal(within, want) || !slices.Equal(sys.Backing(), []int{database}) ||
+				sys.Main() != back {
+				t.Errorf("within %v, backing %v, main %d, of %d, %d, %d", within, sys.Backing(),
+					sys.Main(), database, back, front)
+			}
+			on := func(what string, pid int, core ...int) {
+				t.Helper()
+				var set unix.CPUSet
+				if err := unix.SchedGetaffinity(pid, &set); err != nil {
+					t.Fatal(err)
+				}
+				if set.Count() != len(core) || !set.IsSet(core[0]) {
+					t.Errorf("%s: %d cores, core %d: %v", what, set.Count(), core[0],
+						set.IsSet(core[0]))
+				}
+			}
+			on("database", database, cores[0])
+			on("back", back, cores[1])
+			on("front", front, cores[1])
+			port := backPort(t, sys)
+			log := []string{
+				"database: name database memory 400 back " + port,
+				"back: name back memory 200 back " + port,
+				"front: name front memory 200 back " + port,
+			}
+			if got := sys.Log(1); !slices.Equal(got, log) {
+				t.Errorf("log %q, want %q", got, log)
+			}
+			if noGroup {
+				checkLimit(t, database, 400<<20)
+				checkLimit(t, back, 200<<20)
+			}
+			checkBacked(t, sys)
+			if err := sys.Move(cores[:2]); err != nil {
+				t.Fatal(err)
+			}
+			on("database of moved ones", database, cores[0])
+			on("back that moved", back, cores[0], cores[1])
+		})
+	}
+	check("with groups", false)
+	check("without groups", true)
+}
+
+// checkBacked holds what the probe sees of a system whose first part is a backing one.
+func checkBacked(t *testing.T, sys *system.System) {
+	t.Helper()
+	m := marked(t, sys)
+	if len(m.Parts) != 3 || m.Processes != 2 {
+		t.Fatalf("%d parts, %d processes", len(m.Parts), m.Processes)
+	}
+	outside := m.Parts[0]
+	if outside.CPUNs <= 0 || outside.RSSBytes <= 0 ||
+		m.RSSBytes != m.Parts[1].RSSBytes+m.Parts[2].RSSBytes {
+		t.Errorf("parts %+v of %d bytes", m.Parts, m.RSSBytes)
+	}
+	// It is no stranger: the lab's time has its own within.
+	if own := probe.SelfCPUNs(); m.LabNs < outside.CPUNs || m.LabNs > own+outside.CPUNs {
+		t.Errorf("the lab's %d ns, of which its own are %d at most and the database's %d", m.LabNs,
+			own, outside.CPUNs)
+	}
+}
+
+// freePort asks the kernel.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// backPort is the port that the process called back was told to listen on.
+func backPort(t *testing.T, sys *system.System) string {
+	t.Helper()
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", sys.Parts[1].PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(string(env), "\x00") {
+		if port, ok := strings.CutPrefix(name, "PORT="); ok {
+			return port
+		}
+	}
+	t.Fatal("back has no port")
+	return ""
+}
+
+// checkParts holds the probe's parts against the whole: three interpreters have started.
+func checkParts(t *testing.T, sys *system.System) {
+	t.Helper()
+	m := marked(t, sys)
+	if len(m.Parts) != 3 || m.Processes != 3 {
+		t.Fatalf("%d parts of %d processes", len(m.Parts), m.Processes)
+	}
+	rss := int64(0)
+	for i, p := range m.Parts {
+		if p.Name != sys.Parts[i].Name || p.CPUNs <= 0 || p.Threads < 1 {
+			t.Errorf("part %+v", p)
+		}
+		rss += p.RSSBytes
+	}
+	if rss != m.RSSBytes { // one reading serves both
+		t.Errorf("parts have %d bytes, the whole %d", rss, m.RSSBytes)
+	}
+}
+
+// checkLimit asks the kernel how much private memory a process may have.
+func checkLimit(t *testing.T, pid int, want int64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "Max data size"); ok {
+			if got := strings.Fields(rest)[0]; got != fmt.Sprint(want) {
+				t.Errorf("process %d may have %s bytes, want %d", pid, got, want)
+			}
+		}
+	}
+}
+
+// Servers give their workers groups of their own: they are the part's all the same, are counted and
+// ended with it, with cgroups and without.
+func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			o := three(t, func(s *service.Service) {
+				s.Run.Processes[0].Command = []string{"sh", "-c",
+					"setsid python3 listen.py & wait"}
+			})
+			sys := serving(t, o, noGroup)
+			m := marked(t, sys)
+			// The shell, its interpreter and two more; the shell alone has 2 MiB at most.
+			if m.Processes != 4 || m.Parts[0].Threads != 2 || m.Parts[0].RSSBytes < 5<<20 {
+				t.Errorf("%d processes %v, the first part %+v", m.Processes, sys.PIDs(),
+					m.Parts[0])
+			}
+			pids := sys.PIDs()
+			if err := sys.Stop(time.Second); err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range pids {
+				eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool {
+					stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+					return err != nil || strings.Contains(string(stat), ") Z ")
+				})
+			}
+		})
+	}
+	check("with groups", false)
+	check("without groups", true)
+}
+
+// What is wrong with one process is told with its name and its own last words.
+func TestSystemFaults(t *testing.T) {
+	check := func(name string, change func(*service.Service), want, log string) {
+		t.Run(name, func(t *testing.T) {
+			o := three(t, change)
+			sys, err := start(t, o, false)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("error %v, want %s", err, want)
+			}
+			if sys == nil {
+				if log != "" {
+					t.Error("nothing is left to ask for its log")
+				}
+				return
+			}
+			lines := sys.Log(9)
+			part, _, _ := strings.Cut(log, ":")
+			if got := filepath.Base(sys.LogFile()); got != "t."+part+".log" {
+				t.Errorf("the log is %s, want that of %s", got, part)
+			}
+			if got := lines[len(lines)-1]; !strings.Contains(got, log) {
+				t.Errorf("the last line is %q, want %s", got, log)
+			}
+		})
+	}
+	fails := func(i int) func(*service.Service) {
+		return func(s *service.Service) {
+			s.Run.Processes[i].Command = []string{"sh", "-c", "echo cannot begin; exit 3"}
+		}
+	}
+	check("the first ends", fails(0), "wait for database: ", "database: cannot begin")
+	check("a later one ends", fails(1), "wait for back: ", "back: cannot begin")
+	check("one is missing", func(s *service.Service) {
+		s.Run.Processes[1].Command = []string{"./none"}
+	}, "back: launch t: ", "database: name database")
+	check("the first is missing", func(s *service.Service) {
+		s.Run.Processes[0].Command = []string{"./none"}
+	}, "database: launch t: ", "")
+}
+
+// When any part ends, the system has ended, and says which.
+func TestSystemEnds(t *testing.T) {
+	o := three(t, func(s *service.Service) {
+		s.Run.Processes[0].Command = []string{"sh", "-c",
+			"python3 listen.py & while [ ! -e end ]; do sleep 0.01; done; exit 4"}
+	})
+	sys, err := start(t, o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Built.Dir, "end"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end", func() bool {
+		select {
+		case <-sys.Exited():
+			return true
+		default:
+			return false
+		}
+	})
+	if got := sys.Exit(); got != "database: exit status 4" {
+		t.Errorf("exit %q", got)
+	}
+}
+
+// Whoever stops one part stops no other: the groups are the first one's.
+func TestPartsStopAlone(t *testing.T) {
+	sys, err := start(t, three(t, func(*service.Service) {}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sys.Parts[1].Stop(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-sys.Parts[0].Exited():
+		t.Errorf("the first part ended with the second: %s", sys.Parts[0].Exit())
+	default:
+	}
+	if pids := sys.PIDs(); !slices.Contains(pids, sys.Parts[0].PID) ||
+		slices.Contains(pids, sys.Parts[1].PID) {
+		t.Errorf("processes %v are left of %d and %d", pids, sys.Parts[0].PID, sys.Parts[1].PID)
+	}
+}
+
+// A process cannot share the limits of what another launcher started: it would have them anew.
+func TestBesideAStranger(t *testing.T) {
+	_, err := (&process.Launcher{}).Launch(t.Context(), launch.Spec{Name: "t",
+		Args: []string{"sh"}, Beside: &system.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
+	if err == nil || !strings.Contains(err.Error(), "did not start") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What holds all is told once, what holds or misses one by its name.
+func TestLimitsOfASystem(t *testing.T) {
+	sys, err := start(t, three(t, func(*service.Service) {}), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inForce, missing := sys.Limits()
+	want := []string{"database: private memory 209715200 (rlimit)",
+		"back: private memory 104857600 (rlimit)", "front: private memory 104857600 (rlimit)"}
+	for _, limit := range want {
+		if !slices.Contains(inForce, limit) {
+			t.Errorf("in force %q, want %s", inForce, limit)
+		}
+	}
+	// No cores were asked for, so that nothing holds the one processor: of none, told once.
+	if len(missing) != 1 || !strings.HasPrefix(missing[0], "1 CPUs") {
+		t.Errorf("missing %q", missing)
+	}
+}
+
+// Ports are never given twice, however often the kernel offers one.
+func TestDistinct(t *testing.T) {
+	offers := []int{7, 7, 7, 8, 7, 8, 9}
+	next := system.Distinct(func() (int, error) {
+		p := offers[0]
+		offers = offers[1:]
+		return p, nil
+	})
+	for _, want := range []int{7, 8, 9} {
+		if got, err := next(); got != want || err != nil {
+			t.Errorf("got %d, %v, want %d", got, err, want)
+		}
+	}
+	stuck := system.Distinct(func() (int, error) { return 7, nil })
+	_, first := stuck()
+	_, second := stuck()
+	if first != nil || second == nil {
+		t.Errorf("got %v, then %v", first, second)
+	}
+}
+
+var _ launch.Process = (*system.System)(nil)
+
+// No port is given that somebody has, in UDP alone or in TCP, nor one that the kernel may give to a
+// client before the service has it.
+func TestFreePort(t *testing.T) {
+	given := func() int {
+		t.Helper()
+		port, err := system.FreePort()
+		if err != nil || port < 10_000 || port >= 30_000 {
+			t.Fatalf("port %d, error %v", port, err)
+		}
+		return port
+	}
+	var l net.ListenConfig
+	for range 20 {
+		port := given()
+		at := func(n int) string { return fmt.Sprintf("127.0.0.1:%d", port+n) }
+		tcp, err := l.Listen(t.Context(), "tcp", at(1))
+		if err != nil {
+			continue // it is somebody else's, or the last one
+		}
+		defer tcp.Close()
+		if udp, err := l.ListenPacket(t.Context(), "udp", at(2)); err == nil {
+			defer udp.Close()
+		}
+		if got := given(); got == port || got == port+1 || got == port+2 {
+			t.Errorf("%d after %d, of which the next two are taken", got, port)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package load_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/base/rtsched"
+	"prony/internal/dev/testsets"
+	"prony/internal/generator/truth"
+)
+
+// What else would run on its core does not hold up a load that goes first, and does one that takes
+// turns.
+func TestAhead(t *testing.T) {
+	tests.Cores(t)
+	core := cores(t, 1)
+	may, begun := make(chan bool), make(chan error)
+	go func() {
+		runtime.LockOSThread() // it ends with its goroutine
+		_, ok := sched.Ahead(sched.Load)
+		may <- ok
+	}()
+	if !<-may {
+		t.Skip("this user may not put threads first (CAP_SYS_NICE)")
+	}
+	var over atomic.Bool
+	defer over.Store(true)
+	go func() {
+		runtime.LockOSThread()
+		var one unix.CPUSet
+		one.Set(core[0])
+		begun <- unix.SchedSetaffinity(0, &one)
+		for !over.Load() {
+			clock.Mono()
+		}
+	}()
+	if err := <-begun; err != nil {
+		t.Fatal(err)
+	}
+	waited := func(ahead bool) (share float64, priority string) {
+		r := offer(t, exact.Fixed(time.Millisecond), load.Spec{
+			Model: result.Open, Schedule: at(pace.Poisson, 5000), Connections: 16, Cores: core,
+			Window: 300 * time.Millisecond, Ahead: ahead, Pacing: load.Precise,
+		})
+		g := r.Generator
+		return float64(g.RunDelayNs) / float64(r.WindowNs), g.Priority
+	}
+	first, priority := waited(true)
+	turns, _ := waited(false)
+	if priority != "fifo 1" || first > turns/4 {
+		t.Errorf("%s, it waited for its core for %.3f of the window; taking turns %.3f", priority,
+			first, turns)
+	}
+}

@@ -1,0 +1,146 @@
+package sample
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"prony/record"
+)
+
+const (
+	// resolutionNs is the shortest gap that is judged. An exponential gap that is known to be
+	// longer than r is r and an exponential gap, and so it stays when lags that differ by less than
+	// r are added to both of its ends. So the test does not see lags which the lag's own limit
+	// permits, nor the microseconds that one request takes to follow another, and loses nothing
+	// else: a generator that sends in bunches has the wrong gaps between the bunches.
+	resolutionNs = int64(50 * time.Microsecond)
+
+	// blockGaps bounds the gaps of one test. A test of n gaps finds a distribution that is off by
+	// about 1/√n, however little that may matter; by n = 65,536 any real generator fails. With
+	// 1,000 it takes two or three percent.
+	blockGaps = 1000
+
+	gapsMin = 100 // of fewer, nothing is said
+	binsMin = 20  // likewise
+)
+
+// Arrivals says how requests left. Poisson arrivals are held against the exponential distribution,
+// others against the gaps between their due moments. Where the rate changes over time, expected is
+// its integral: the number of arrivals expected up to a moment, from any origin; nil for a steady
+// rate. Gaps in it are those of a steady rate (time rescaling: Brown and others, Neural Computation
+// 14, 2002).
+func Arrivals(t Times, poisson bool, expected func(ns int64) float64) result.Process {
+	n := len(t.Left)
+	p := result.Process{Samples: int64(n)}
+	if n <= gapsMin {
+		return p
+	}
+	if expected == nil {
+		expected = func(ns int64) float64 { return float64(ns - t.Left[0]) }
+	}
+	if poisson {
+		p.AndersonDarling = exponential(t.Left, expected)
+	} else {
+		p.GapDeviationNs = deviation(t)
+	}
+	p.Dispersion1ms = dispersion(t.Left, int64(time.Millisecond), expected)
+	p.Dispersion10ms = dispersion(t.Left, int64(10*time.Millisecond), expected)
+	p.Dispersion100ms = dispersion(t.Left, int64(100*time.Millisecond), expected)
+	return p
+}
+
+// deviation is how far gaps are from those that were asked for: the 99th percentile, since one
+// hiccup of the machine is no property of the process.
+func deviation(t Times) int64 {
+	off := make([]int64, len(t.Left)-1)
+	for k := range off {
+		d := (t.Left[k+1] - t.Left[k]) - (t.Due[k+1] - t.Due[k])
+		off[k] = max(d, -d)
+	}
+	slices.Sort(off)
+	return off[rank(0.99, len(off))]
+}
+
+// rank is the index of a quantile among n sorted values: the smallest that at least the share q of
+// them does not exceed.
+func rank(q float64, n int) int { return max(int(math.Ceil(q*float64(n)))-1, 0) }
+
+// exponential is the median of A² over blocks of gaps: what is wrong with a process is wrong in
+// every block, and what happened to one of them, such as a processor taken away, is not. 0: too few
+// gaps are long enough.
+func exponential(left []int64, expected func(int64) float64) float64 {
+	var gaps []float64
+	for k := range len(left) - 1 {
+		if left[k+1]-left[k] > resolutionNs {
+			gaps = append(gaps, expected(left[k+1])-expected(left[k]+resolutionNs))
+		}
+	}
+	if len(gaps) < gapsMin {
+		return 0
+	}
+	blocks := max(len(gaps)/blockGaps, 1)
+	stats := make([]float64, blocks)
+	for b := range stats {
+		stats[b] = andersonDarling(gaps[b*len(gaps)/blocks : (b+1)*len(gaps)/blocks])
+	}
+	slices.Sort(stats)
+	return (stats[(blocks-1)/2] + stats[blocks/2]) / 2
+}
+
+// andersonDarling is A² of the gaps against the exponential distribution with their mean, times 1 +
+// 0.6/n for having estimated it (M. A. Stephens, JASA 69, 1974). It exceeds 1.957 by chance once in
+// a hundred times (there; 1.959 in D'Agostino and Stephens, Goodness-of-Fit Techniques, 1986). It
+// sorts the gaps.
+func andersonDarling(gaps []float64) float64 {
+	slices.Sort(gaps)
+	n := float64(len(gaps))
+	mean := 0.0
+	for _, g := range gaps {
+		mean += g / n
+	}
+	if mean <= 0 {
+		return 0
+	}
+	sum := 0.0
+	for i, g := range gaps {
+		// Gap i has its own weight below, and that of its mirror image above: F(x) = 1 − exp(−x/m).
+		x := max(g/mean, 1e-12)
+		sum += (2*float64(i) + 1) * math.Log(-math.Expm1(-x))
+		sum -= (2*(n-float64(i)) - 1) * x
+	}
+	return (-n - sum/n) * (1 + 0.6/n)
+}
+
+// dispersion is the variance of the numbers of requests in bins by their mean (D. R. Cox and P. A.
+// W. Lewis, The Statistical Analysis of Series of Events, 1966): 1 for Poisson, near 0 for equal
+// gaps, more for bunches. Each bin is held against the number expected in it. 0: too few bins.
+func dispersion(left []int64, width int64, expected func(int64) float64) float64 {
+	origin := left[0]
+	bins := int((left[len(left)-1] - origin) / width)
+	if bins < binsMin {
+		return 0
+	}
+	end := origin + int64(bins)*width
+	counts := make([]float64, bins)
+	total := 0.0
+	for _, at := range left[1:] { // the first one is the origin and no news
+		if at < end {
+			counts[(at-origin)/width]++
+			total++
+		}
+	}
+	whole := expected(end) - expected(origin)
+	if total == 0 || whole <= 0 {
+		return 0
+	}
+	squares := 0.0
+	before := expected(origin)
+	for i, n := range counts {
+		next := expected(origin + int64(i+1)*width)
+		d := n - total*(next-before)/whole
+		squares += d * d
+		before = next
+	}
+	return squares / total * float64(bins) / float64(bins-1)
+}

@@ -1,0 +1,105 @@
+package sample
+
+import (
+	"cmp"
+	"slices"
+
+	"prony/record"
+)
+
+const (
+	// answersMin is the least number that an interval of p99 needs when all are independent; of
+	// fewer, nothing is said.
+	answersMin = 381
+
+	// batches is how many the answers are cut into. Their number alone decides how well the
+	// variance between them is known: 32 know it to a quarter. More would be shorter, and what
+	// lasts longer than a batch is not seen.
+	batches = 32
+)
+
+// Correlation says how much one answer tells of the next, from response times in the order in which
+// the requests left; those of 0, which have not come, are left out.
+//
+// Effective is for p99: a quantile is as uncertain as the number of answers beyond it, and that
+// number varies more between stretches of the load when slow answers come in company. The share is
+// the variance that independent answers would have between batches by the variance found (P.
+// Heidelberger and P. A. W. Lewis, Operations Research 32(1), 1984).
+func Correlation(response []int64) result.Memory {
+	took := make([]int64, 0, len(response))
+	for _, ns := range response {
+		if ns > 0 {
+			took = append(took, ns)
+		}
+	}
+	m := result.Memory{Samples: int64(len(took))}
+	if len(took) < answersMin {
+		return m
+	}
+	order := make([]int32, len(took))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(took[a], took[b]) })
+	m.Lag1 = neighbours(ranks(took, order))
+	p99, top := took[order[rank(0.99, len(took))]], took[order[len(took)-1]]
+	// Where so many are the slowest that none is slower than p99, they are the tail themselves.
+	m.Effective = effective(took, func(ns int64) bool { return ns > p99 || ns == top })
+	return m
+}
+
+// ranks are those of the values, in their place; equal ones share the mean of theirs.
+func ranks(values []int64, order []int32) []float64 {
+	out := make([]float64, len(values))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && values[order[to]] == values[order[from]] {
+			to++
+		}
+		for _, k := range order[from:to] {
+			out[k] = float64(from+to-1) / 2
+		}
+		from = to
+	}
+	return out
+}
+
+// neighbours is the autocorrelation at lag 1; 0 where nothing varies.
+func neighbours(x []float64) float64 {
+	mean := float64(len(x)-1) / 2 // of ranks
+	var with, own float64
+	for k, v := range x {
+		own += (v - mean) * (v - mean)
+		if k > 0 {
+			with += (v - mean) * (x[k-1] - mean)
+		}
+	}
+	if own == 0 {
+		return 0
+	}
+	return with / own
+}
+
+// effective is the share that so many independent answers are of these, as far as the number of
+// slow ones goes; at most 1.
+func effective(took []int64, slow func(int64) bool) float64 {
+	size := len(took) / batches
+	var counts [batches]float64
+	total := 0.0
+	for k, ns := range took[:size*batches] {
+		if slow(ns) {
+			counts[k/size]++
+			total++
+		}
+	}
+	mean := total / batches
+	found := 0.0
+	for _, n := range counts {
+		found += (n - mean) * (n - mean) / (batches - 1)
+	}
+	independent := mean * (1 - mean/float64(size))
+	if found <= independent {
+		return 1
+	}
+	return independent / found
+}

@@ -1,0 +1,464 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/load/arrivalcheck"
+	"prony/record"
+)
+
+// class is a way in which a request can fail.
+type class uint8
+
+const (
+	failConnect class = iota
+	failWrite
+	failRead
+	failTimeout
+	failParse
+	failStatus
+	failBody
+	unasked // bytes without a request; fails none
+	classes
+)
+
+// Classes is the number of ways in which a request can fail.
+const Classes = int(classes)
+
+// ClassNames are those of result.Errors, in the order of Totals.Errors.
+var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
+	"unasked"}
+
+// Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
+// highest. The memory of a range that nothing falls into is never touched.
+const (
+	histMax    = 1 << 40
+	histDigits = 3
+)
+
+func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
+
+// record books a duration. Nothing is ever left out: what lies outside the range counts as its end.
+func record(h *hdrhistogram.Histogram, ns int64) {
+	if ns < 1 {
+		ns = 1
+	} else if ns > histMax {
+		ns = histMax
+	}
+	// The value is in range, so that there is no error to hear of.
+	_ = h.RecordValue(ns)
+}
+
+// book keeps what one worker measured. A request belongs to the window by the moment it was due (in
+// the closed model: sent); throughput counts answers by the moment they came. Neither excludes the
+// slow ones.
+type book struct {
+	openAt, closeAt int64
+	endedAt         int64 // the window's end, or when the load was ended within it
+	openedAt        int64 // when the thread saw the window open; 0: not yet
+	boundary        int64 // the next moment at which cross wants to be called
+
+	total     int64 // good answers ever, for the progress line
+	all       Totals
+	sentInWin int64 // due in the window and sent before its end
+	dueInWin  int64 // due in the window and sent at all
+	doneInWin int64 // good answers that came inside the window
+	answered  int64 // good answers to requests due in the window
+	failures  [classes]int64
+	exampleOf string
+	inBytes   int64
+	outBytes  int64
+	renewed   int64
+	waited    int64
+	carriedNs int64 // time in the window of requests that were due before it
+	leftNs    int64 // time after it of those that were due in it
+	area      int64 // ∫ requests under way dt over the window, ns
+	levelAt   int64
+	flows     flowCounts // of flows that were due in the window
+	spinNs    int64
+	turns     int64
+	batchMax  int64
+	stillNs   int64 // longest time that the loop stood still, from the window's opening on
+
+	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
+
+	punctual *hdrhistogram.Histogram // response less what own lag can have added
+
+	flowTime *hdrhistogram.Histogram // nil: no flows
+	routes   []routeBook             // empty: of one route only, which response tells all about
+	shown    *part                   // what has happened since the last look; nil: nobody looks
+	sample   sample.Times            // of the window's first requests
+	traced   *shelves                // nil: no request is traced
+
+	step      int64 // ns per interval
+	cur       int
+	curEnd    int64
+	intervals []interval
+
+	cpuOpen, cpuClose threadUsage
+	usage             func() threadUsage
+}
+
+// interval is one step of the window's series.
+type interval struct {
+	sent, done, failed int64
+	ended              int64                   // turns, well or not
+	response           *hdrhistogram.Histogram // by when the answer came
+}
+
+// flowCounts is what became of the flows that were due in the window.
+type flowCounts struct{ begun, ended, good int64 }
+
+// routeBook is what one kind of request, or one step, came to.
+type routeBook struct {
+	sent, answered, failed int64
+	response, service      *hdrhistogram.Histogram
+}
+
+// sampleMax is how many requests' times are kept one by one: the first ones of the window.
+const sampleMax = 1 << 16
+
+func newBook(window, step int64, usage func() threadUsage) *book {
+	b := &book{
+		openAt: never, closeAt: never, boundary: never, step: step, usage: usage,
+		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
+		ownLag: newHist(), errored: newHist(), connectT: newHist(), punctual: newHist(),
+	}
+	b.intervals = make([]interval, (window+step-1)/step)
+	for i := range b.intervals {
+		b.intervals[i].response = newHist()
+	}
+	return b
+}
+
+// schedule tells the book when its window is. An example from before belongs to no count.
+func (b *book) schedule(openAt, closeAt int64) {
+	b.exampleOf = ""
+	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
+	b.curEnd = openAt + b.step
+	b.levelAt = openAt
+}
+
+// cross notes the thread's own use of the processor at both ends of the window.
+func (b *book) cross(now int64) {
+	if b.boundary == b.openAt {
+		b.openedAt, b.cpuOpen, b.boundary = now, b.usage(), b.closeAt
+	}
+	if now >= b.closeAt {
+		b.cpuClose, b.boundary = b.usage(), never
+	}
+}
+
+// end closes the book with n requests under way. Those will never be answered, so that no change of
+// their number is to come: their time up to here is booked now.
+func (b *book) end(now int64, n int) {
+	b.level(now, n)
+	b.endedAt = min(now, b.closeAt)
+	if b.boundary == b.closeAt { // stopped inside the window
+		b.cpuClose, b.boundary = b.usage(), never
+	}
+}
+
+func (b *book) inside(t int64) bool { return t >= b.openAt && t < b.closeAt }
+
+// at returns the interval of a moment inside the window; moments come in order, or nearly so.
+func (b *book) at(t int64) *interval {
+	for t >= b.curEnd && b.cur < len(b.intervals)-1 {
+		b.cur++
+		b.curEnd += b.step
+	}
+	return &b.intervals[b.cur]
+}
+
+// level adds to the time integral that n requests were under way since the last call. Moments may
+// come out of order, from an engine that queues what it has heard: then what was added for the time
+// between is taken off again.
+func (b *book) level(now int64, n int) {
+	inside := func(t int64) int64 { return min(max(t, b.openAt), b.closeAt) }
+	b.area += int64(n) * (inside(now) - inside(b.levelAt))
+	b.levelAt = now
+}
+
+// extend readies the book for what only some loads have.
+func (b *book) extend(p *plan, samples int, show bool) {
+	if len(p.routes) > 1 {
+		b.routes = make([]routeBook, len(p.routes))
+		for i := range b.routes {
+			b.routes[i].response, b.routes[i].service = newHist(), newHist()
+		}
+	}
+	if p.flow {
+		b.flowTime = newHist()
+	}
+	if show {
+		b.shown = newPart()
+	}
+	b.sample = sample.Times{
+		Due: make([]int64, 0, samples), Left: make([]int64, 0, samples),
+		Response: make([]int64, 0, samples),
+	}
+}
+
+// sent books a request that leaves now. Its connection has been free since c.since.
+func (b *book) sent(c *conn, now int64) {
+	b.all.Sent++
+	if b.shown != nil {
+		record(b.shown.lag, now-c.due)
+	}
+	if b.inside(now) {
+		b.at(now).sent++
+		b.outBytes += int64(len(c.out))
+	}
+	c.sample = 0
+	due := c.due
+	if !b.inside(due) {
+		return
+	}
+	b.dueInWin++
+	if now < b.closeAt {
+		b.sentInWin++
+	}
+	if b.routes != nil {
+		b.routes[c.route.index].sent++
+	}
+	record(b.lag, now-due)
+	if c.since > due {
+		b.waited++
+		due = c.since
+	}
+	record(b.ownLag, now-due)
+	if n := len(b.sample.Due); n < cap(b.sample.Due) {
+		c.sample = int32(n) + 1
+		b.sample.Due = append(b.sample.Due, c.due)
+		b.sample.Left = append(b.sample.Left, c.due+now-due)
+		b.sample.Response = append(b.sample.Response, 0)
+	}
+}
+
+// began books a flow that was due.
+func (b *book) began(due int64) {
+	if b.inside(due) {
+		b.flows.begun++
+	}
+}
+
+// ended books the end of a flow, which all its answers make a good one.
+func (b *book) ended(c *conn, now int64, good bool) {
+	if b.inside(now) {
+		b.at(now).ended++
+	}
+	if !b.inside(c.begun) {
+		return
+	}
+	b.flows.ended++
+	if good {
+		b.flows.good++
+		record(b.flowTime, now-c.begun)
+	}
+}
+
+// turn books a turn of the loop that took n pieces of answers.
+func (b *book) turn(now, n int64) {
+	if b.inside(now) {
+		b.turns++
+		b.batchMax = max(b.batchMax, n)
+	}
+}
+
+// stood books a turn of the loop that was to begin at a moment and began later. Nothing in the loop
+// or in an engine waits for longer than a tick, so that somebody held the whole thread. What is
+// under way when the window closes is held up like all else.
+func (b *book) stood(from, to int64) { b.stillNs = max(b.stillNs, to-max(from, b.openAt)) }
+
+// spun books the time of a poll that found nothing.
+func (b *book) spun(from, to int64) {
+	if b.inside(from) {
+		b.spinNs += to - from
+	}
+}
+
+func (b *book) bytesIn(now int64, n int) {
+	b.all.BytesIn += int64(n)
+	if b.inside(now) {
+		b.inBytes += int64(n)
+	}
+}
+
+// edges books what of a request's time lies beyond the window, or came into it from before:
+// without both, the number of requests under way is not what the times of those that count add up
+// to.
+func (b *book) edges(c *conn, now int64) {
+	if b.openAt == never {
+		return
+	}
+	if c.due < b.openAt {
+		b.carriedNs += max(min(now, b.closeAt)-max(c.sent, b.openAt), 0)
+	} else if c.due < b.closeAt {
+		b.leftNs += max(now-max(c.sent, b.closeAt), 0)
+	}
+}
+
+func (b *book) done(c *conn, now int64) {
+	b.total++
+	b.edges(c, now)
+	if b.shown != nil {
+		record(b.shown.response, now-c.due)
+	}
+	if b.inside(now) {
+		b.doneInWin++
+		iv := b.at(now)
+		iv.done++
+		record(iv.response, now-c.due)
+	}
+	if b.inside(c.due) {
+		b.answered++
+		record(b.first, c.first-c.sent)
+		b.took(c, now)
+		if b.routes != nil {
+			b.routes[c.route.index].answered++
+		}
+		if c.traced {
+			b.traced.note(c, now, false, true)
+		}
+	}
+}
+
+// took books how long an answer took, or how long it was waited for in vain.
+func (b *book) took(c *conn, now int64) {
+	record(b.response, now-c.due)
+	record(b.punctual, now-c.due-c.late)
+	record(b.service, now-c.sent)
+	if c.sample > 0 {
+		b.sample.Response[c.sample-1] = max(now-c.due, 1)
+	}
+	if b.routes != nil {
+		r := &b.routes[c.route.index]
+		record(r.response, now-c.due)
+		record(r.service, now-c.sent)
+	}
+}
+
+// failed books a request that did not end well. A timeout enters the response times at its bound:
+// the answer took at least that long, and leaving it out would flatter the tail. The cause is for
+// those classes that do not tell it themselves.
+func (b *book) failed(c *conn, now int64, f class, cause string) {
+	b.all.Failed++
+	b.all.Errors[f]++
+	b.edges(c, now)
+	if b.inside(now) {
+		b.at(now).failed++
+	}
+	if !b.inside(c.due) {
+		return
+	}
+	b.failures[f]++
+	record(b.errored, now-c.due)
+	if b.routes != nil {
+		b.routes[c.route.index].failed++
+	}
+	if f == failTimeout {
+		b.took(c, now)
+		if b.shown != nil {
+			record(b.shown.response, now-c.due)
+		}
+	}
+	if c.traced {
+		b.traced.note(c, now, true, f == failTimeout)
+	}
+	if b.exampleOf == "" {
+		b.exampleOf = example(f, c, cause)
+	}
+}
+
+func (b *book) connected(ns int64) { record(b.connectT, ns) }
+
+// refused books a connect that failed, stray bytes that came without a request. Neither was a
+// request, so that no interval counts it: the backlog is arrivals that did not end, and a refused
+// connect ends none. Before the window is known, it explains why the load cannot begin.
+func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "connect: "+cause) }
+
+func (b *book) stray(now int64, n int) {
+	b.beside(now, unasked, "an answer that nobody asked for ("+strconv.Itoa(n)+" bytes)")
+}
+
+func (b *book) beside(now int64, f class, what string) {
+	b.all.Errors[f]++
+	if b.inside(now) {
+		b.failures[f]++
+	} else if b.openAt != never {
+		return
+	}
+	if b.exampleOf == "" {
+		b.exampleOf = what
+	}
+}
+
+func (b *book) reconnected(now int64) {
+	if b.inside(now) {
+		b.renewed++
+	}
+}
+
+// example puts a failure into words. Only the first is kept, so it may allocate.
+func example(f class, c *conn, cause string) string {
+	line := c.out
+	for i, x := range line {
+		if x == '\r' {
+			line = line[:i]
+			break
+		}
+	}
+	switch f {
+	case failStatus:
+		cause = fmt.Sprintf("status %d, want %d", c.resp.Status, c.route.status)
+		if c.resp.Status >= CallStatus {
+			cause = fmt.Sprintf("gRPC status %d: %.200s", c.resp.Status-CallStatus, c.kept)
+		}
+	case failBody:
+		if cause != "" {
+			break
+		}
+		cause = fmt.Sprintf("body of %d bytes is not the expected one (%d bytes)",
+			c.resp.Bytes, max(int64(len(c.want)), c.route.size)) + c.difference()
+	case failTimeout:
+		cause = "no whole answer within the timeout"
+	}
+	return fmt.Sprintf("%s: %s", line, cause)
+}
+
+// difference says where a body that was compared begins to be another one, and how.
+func (c *conn) difference() string {
+	wanted := c.want[c.at:min(len(c.want), c.at+oddMax)]
+	switch {
+	case c.dirty && len(wanted) > 0:
+		return fmt.Sprintf(": byte %d begins %q, want %q", c.at+1, c.odd[:c.odds], wanted)
+	case c.dirty:
+		return fmt.Sprintf(": it goes on with %q", c.odd[:c.odds])
+	case len(wanted) > 0:
+		return fmt.Sprintf(": it lacks %q", wanted)
+	}
+	return ""
+}
+
+func (b *book) errors() result.Errors {
+	f := &b.failures
+	return result.Errors{
+		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
+		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unasked: f[unasked],
+		Example: b.exampleOf,
+	}
+}
+
+// threadUsage is what one thread has used of the processor since it began.
+type threadUsage struct {
+	cpuNs    int64 // user and system, getrusage(2)
+	delayNs  int64 // runnable but waiting for a processor, /proc/thread-self/schedstat
+	switches int64 // forced ones
+}
+
+func (u threadUsage) minus(v threadUsage) threadUsage {
+	return threadUsage{u.cpuNs - v.cpuNs, u.delayNs - v.delayNs, u.switches - v.switches}
+}

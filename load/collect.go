@@ -1,0 +1,335 @@
+package load
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/load/arrivalcheck"
+	"prony/load/pace"
+	"prony/record"
+)
+
+// Interval is one step of the window with its response times, by when the answers came.
+type Interval struct {
+	Offset   time.Duration // from the window's opening
+	Length   time.Duration
+	Response *hdrhistogram.Histogram
+}
+
+// Result computes what the load came to: counters add, histograms merge; no percentile is ever
+// averaged. The ledger is read, and its histograms are the result's.
+func (l *Ledger) Result() *Result {
+	s, total, sum := &l.spec, l.total, &l.sums
+	windowNs := l.peaks.windowNs
+	out := result.Load{
+		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
+		Connections: int(s.Part.share(int64(s.Connections))) / max(s.Describe.Streams, 1),
+		Streams:     s.Describe.Streams, Threads: int(sum.threads), Churn: s.Churn,
+		Seed: s.Seed, WindowNs: windowNs, LeadNs: int64(s.Lead), DrainNs: int64(s.Drain),
+		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
+		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
+		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
+		Errors:         total.errors(), Reconnects: total.renewed,
+		InFlightMean: float64(total.area) / float64(windowNs),
+		CarriedMean:  float64(total.carriedNs) / float64(windowNs),
+		LeftMean:     float64(total.leftNs) / float64(windowNs),
+		ServiceTime:  dist(total.service), FirstByte: dist(total.first),
+		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
+		TLS: l.spoken, TLSResumed: sum.resumed, TLSTime: dist(l.tls),
+		FlowTime: distOf(total.flowTime), Slow: l.slow,
+		Generator: l.cost(),
+	}
+	if s.Slow.Clients > 0 {
+		out.Slow.Clients = s.Slow.Clients
+	}
+	if n := total.doneInWin + total.errors().Total(); n > 0 {
+		out.Generator.CPUPerRequestNs = float64(sum.cpuNs-total.spinNs) / float64(n)
+	}
+	out.Series = total.series(windowNs)
+	out.Routes = l.routes()
+	singles := sample.Merge(l.singles...)
+	out.Memory = sample.Correlation(singles.Response)
+	// Closed, without pauses: a request is due when its connection is free, so response and
+	// service are one.
+	out.ResponseTime = out.ServiceTime
+	if s.Users != nil {
+		out.Users, out.Think = s.Users.Number.String(), s.Users.Think.String()
+	}
+	if s.Model == result.Open || s.Users != nil {
+		out.ResponseTime = dist(total.response)
+		out.Lag, out.OwnLag, out.Waited = dist(total.lag), dist(total.ownLag), total.waited
+		if s.Model == result.Open && total.flowTime == nil && sum.threads == 1 {
+			out.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
+		}
+		out.Grown = int(sum.grown)
+		out.Generator.Pacing = l.pacing
+	}
+	if s.Model == result.Open {
+		l.open(&out, singles)
+	}
+	out.OpenedAtNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
+	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
+	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
+		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
+}
+
+// cost is what offering the load took.
+func (l *Ledger) cost() result.Gen {
+	s, total, sum := &l.spec, l.total, &l.sums
+	return result.Gen{
+		Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
+		CPUNs: sum.cpuNs, CPUShare: float64(l.peaks.busyNs) / float64(l.peaks.windowNs),
+		RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: l.priority,
+		SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
+		StillMaxNs: total.stillNs, DatagramsLost: sum.unread, MemoryBytes: sum.memory,
+	}
+}
+
+// merged are the books of all workers in one, what all load threads used, and the busiest of them.
+func (r *run) merged() (total *book, sum, busiest threadUsage) {
+	total = r.workers[0].book
+	for i, w := range r.workers {
+		u := w.book.cpuClose.minus(w.book.cpuOpen)
+		sum.cpuNs += u.cpuNs
+		sum.delayNs += u.delayNs
+		sum.switches += u.switches
+		if u.cpuNs > busiest.cpuNs {
+			busiest = u
+		}
+		if i > 0 {
+			total.add(w.book)
+		}
+	}
+	return total, sum, busiest
+}
+
+// opened is when the last of the threads saw the window open.
+func (r *run) opened() int64 {
+	at := r.workers[0].book.openedAt
+	for _, w := range r.workers {
+		at = max(at, w.book.openedAt)
+	}
+	return at
+}
+
+// open adds what only a schedule has. What was due is counted from the schedule itself, so that
+// arrivals which never left are in it.
+func (l *Ledger) open(out *result.Load, singles sample.Times) {
+	s := &l.spec
+	from, to := int64(s.Lead), int64(s.Lead)+out.WindowNs
+	out.Arrivals, out.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
+	out.RatePerS /= float64(s.Part.of())
+	due := l.bound(pace.Count(s.schedule(), from, to)) // those after it were not to be sent
+	switch {
+	case s.Schedule.Arrivals == pace.Replay:
+		out.RatePerS = float64(due) / (float64(out.WindowNs) / 1e9)
+	case !s.Schedule.Rate.IsFlat():
+		out.Shape = s.Schedule.Rate.String()
+	}
+	out.Scheduled = due
+	if l.total.flowTime != nil {
+		// Arrivals are of flows. Those that never began are a request each, for who knows how far
+		// they would have come.
+		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
+	}
+	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
+		out.Process = sample.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, l.expected())
+	}
+	out.TraceHash = pace.Hash(s.schedule(), to)
+	out.Generator.Wakeup = dist(l.wakeup)
+	out.Series.Scheduled = make([]int64, len(out.Series.Done))
+	p := s.schedule()
+	for t := p.Next(); t < to; t = p.Next() {
+		// A short last interval is in no column (see series), so what was due in it is neither.
+		i := (t - from) / out.Series.IntervalNs
+		if t >= from && int(i) < len(out.Series.Scheduled) {
+			out.Series.Scheduled[i]++
+		}
+	}
+	out.BacklogPerS = backlogSlope(&out.Series, l.total.endings(&out.Series), out.WindowNs)
+}
+
+// routes are the books of a mix or a flow, by request.
+func (l *Ledger) routes() (out []result.Route) {
+	for i := range l.total.routes {
+		b := &l.total.routes[i]
+		out = append(out, result.Route{
+			Name: l.names[i], Sent: b.sent, Answered: b.answered, Failed: b.failed,
+			ResponseTime: dist(b.response), ServiceTime: dist(b.service),
+		})
+	}
+	return out
+}
+
+// handshakes adds those of engines that make some.
+func (l *Ledger) handshakes(r *run) {
+	l.tls = newHist()
+	for _, w := range r.workers {
+		if e, ok := w.engine.(Handshaker); ok {
+			l.tls.Merge(e.Handshakes())
+			spoken, resumed := e.Session()
+			l.spoken = cmp.Or(l.spoken, spoken)
+			l.sums.resumed += resumed
+		}
+	}
+}
+
+// expected is the integral of a rate that changes, up to a moment from the window's opening; nil
+// for one that does not.
+func (l *Ledger) expected() func(ns int64) float64 {
+	s := &l.spec
+	if s.Schedule.Arrivals == pace.Replay || s.Schedule.Rate.IsFlat() {
+		return nil
+	}
+	return func(ns int64) float64 {
+		offset := ns + int64(s.Lead)
+		return s.Schedule.Rate.Mean(0, offset) * float64(offset) / 1e9
+	}
+}
+
+// backlogSlope is the least-squares slope, per second, of the turns that were due but have not
+// ended, from how many ended in each interval. In a queue with capacity to spare it is near zero;
+// above capacity it is arrivals minus capacity.
+func backlogSlope(s *result.Series, ended []int64, windowNs int64) float64 {
+	n := float64(len(ended))
+	if n < 2 {
+		return 0
+	}
+	var backlog, sx, sy, sxx, sxy float64
+	for i := range ended {
+		backlog += float64(s.Scheduled[i] - ended[i])
+		x := float64(min(int64(i+1)*s.IntervalNs, windowNs)) / 1e9
+		sx, sy, sxx, sxy = sx+x, sy+backlog, sxx+x*x, sxy+x*backlog
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// endings are how many turns ended in each interval of the series, well or not.
+func (b *book) endings(s *result.Series) []int64 {
+	out := make([]int64, len(s.Done))
+	for i := range out {
+		out[i] = s.Done[i] + s.Failed[i]
+		if b.flowTime != nil {
+			out[i] = b.intervals[i].ended
+		}
+	}
+	return out
+}
+
+// counters are what adds up, but for routes and intervals, in an order of their own.
+func (b *book) counters() []*int64 {
+	out := []*int64{&b.sentInWin, &b.dueInWin, &b.doneInWin, &b.answered, &b.inBytes, &b.outBytes,
+		&b.renewed, &b.area, &b.flows.begun, &b.flows.ended, &b.flows.good, &b.spinNs, &b.turns,
+		&b.waited, &b.carriedNs, &b.leftNs}
+	for i := range b.failures {
+		out = append(out, &b.failures[i])
+	}
+	return out
+}
+
+// histogramsOf are the book's, but for routes and intervals.
+func (b *book) histogramsOf() []*hdrhistogram.Histogram {
+	out := []*hdrhistogram.Histogram{b.response, b.service, b.first, b.lag, b.ownLag, b.punctual,
+		b.errored, b.connectT}
+	if b.flowTime != nil {
+		out = append(out, b.flowTime)
+	}
+	return out
+}
+
+// add merges another worker's book into this one.
+func (b *book) add(o *book) {
+	from := o.counters()
+	for i, n := range b.counters() {
+		*n += *from[i]
+	}
+	b.batchMax = max(b.batchMax, o.batchMax)
+	b.stillNs = max(b.stillNs, o.stillNs)
+	if b.exampleOf == "" {
+		b.exampleOf = o.exampleOf
+	}
+	hists := o.histogramsOf()
+	for i, h := range b.histogramsOf() {
+		h.Merge(hists[i])
+	}
+	for i := range b.routes {
+		x, y := &b.routes[i], &o.routes[i]
+		x.sent += y.sent
+		x.answered += y.answered
+		x.failed += y.failed
+		x.response.Merge(y.response)
+		x.service.Merge(y.service)
+	}
+	for i := range b.intervals {
+		b.intervals[i].add(&o.intervals[i])
+	}
+}
+
+func (iv *interval) add(o *interval) {
+	from := o.counters()
+	for i, n := range iv.counters() {
+		*n += *from[i]
+	}
+	iv.response.Merge(o.response)
+}
+
+// series turns the intervals into columns. The last interval may be shorter than the others; it is
+// left out when it is less than half of one, since its rate would be noise.
+func (b *book) series(windowNs int64) result.Series {
+	s := result.Series{IntervalNs: b.step}
+	for i := range b.intervals {
+		if windowNs-int64(i)*b.step < b.step/2 {
+			break
+		}
+		iv := &b.intervals[i]
+		s.Sent = append(s.Sent, iv.sent)
+		s.Done = append(s.Done, iv.done)
+		s.Failed = append(s.Failed, iv.failed)
+		s.P50Ns = append(s.P50Ns, iv.response.ValueAtQuantile(50))
+		s.P99Ns = append(s.P99Ns, iv.response.ValueAtQuantile(99))
+		s.MaxNs = append(s.MaxNs, iv.response.Max())
+	}
+	return s
+}
+
+func (b *book) histograms(windowNs int64) []Interval {
+	out := make([]Interval, len(b.intervals))
+	for i := range out {
+		at := int64(i) * b.step
+		out[i] = Interval{
+			Offset: time.Duration(at), Length: time.Duration(min(b.step, windowNs-at)),
+			Response: b.intervals[i].response,
+		}
+	}
+	return out
+}
+
+func distOf(h *hdrhistogram.Histogram) result.Dist {
+	if h == nil {
+		return result.Dist{}
+	}
+	return dist(h)
+}
+
+// dist summarises a histogram and keeps it whole beside the summary.
+func dist(h *hdrhistogram.Histogram) result.Dist {
+	n := h.TotalCount()
+	if n == 0 {
+		return result.Dist{}
+	}
+	d := result.Dist{
+		Count: n, MinNs: h.Min(), MeanNs: h.Mean(), MaxNs: h.Max(),
+		P50Ns: h.ValueAtQuantile(50), P90Ns: h.ValueAtQuantile(90),
+		P99Ns: h.ValueAtQuantile(99), P999Ns: h.ValueAtQuantile(99.9),
+	}
+	// The V2 compressed form in base64, as every HdrHistogram reads it. Writing to memory cannot
+	// fail.
+	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic("load: encode histogram: " + err.Error())
+	}
+	d.HDR = string(b)
+	return d
+}

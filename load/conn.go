@@ -1,0 +1,230 @@
+package load
+
+import (
+	"prony/load/engine/http1"
+	"prony/load/template"
+)
+
+// phase of a connection.
+type phase uint8
+
+const (
+	dead    phase = iota // closed; since says when it may be opened again
+	opening              // connect is under way
+	idle                 // open, no request under way
+	busy                 // a request is under way
+)
+
+// task is what a connection is for at the moment.
+type task uint8
+
+const (
+	spare   task = iota // nothing: in the ring of the free ones once it is open
+	waiting             // a request is due and leaves as soon as the connection is open
+	resting             // the turn goes on when a timer fires
+	working             // a request is under way
+)
+
+// oddMax is how much is kept of where a body begins to differ.
+const oddMax = 24
+
+// conn is one connection of a worker, and the turn that is on it: a request, or a flow of them.
+type conn struct {
+	phase  phase
+	task   task
+	dirty  bool // the body differs from what it should be
+	served bool // has answered since it was opened
+	met    bool // has been open before
+	traced bool // the request carries a trace id
+	route  *route
+	due    int64 // when the request was to be sent
+	sent   int64
+	first  int64      // first byte of the answer, 0 before it
+	since  int64      // when the connect began, when it may be retried, or when it became free
+	at     int        // bytes of the body that were as expected so far
+	place  text.Place // likewise, of a body with source ports
+	odds   int        // bytes of odd
+	odd    [oddMax]byte
+	out    []byte
+	want   []byte
+	sends  []byte // backing of out when it is not always the same
+	wants  []byte // likewise of want
+	resp   h1.Response
+
+	prev, next int32 // in the list of requests under way, oldest first
+	late       int64 // by which its last answer came later than it had to, at most; see lateness
+	sample     int32 // place of the request in the book's sample, from 1; 0: none
+	answers    int32 // since it was opened
+
+	step  int32  // of the flow
+	k     uint64 // of the turn
+	key   uint64 // likewise
+	begun int64  // when the turn was due
+	until int64  // users: the moment from which on this one is not active
+	pause uint64 // users: how often this one has thought
+	draw  uint64 // of the request: by which it was chosen to be traced
+	vars  [][]byte
+	jar   jar    // the user's cookies
+	base  jar    // those of the setup
+	kept  []byte // body of the answer, where it is looked into, or says why a call failed
+}
+
+const none = -1
+
+// Opened implements Handler.
+func (w *worker) Opened(i int, at int64) {
+	c := &w.conns[i]
+	w.book.connected(at - c.since)
+	c.resp.Reset()
+	w.alive++
+	if i >= w.first && !c.met {
+		w.coming--
+	}
+	c.met = true
+	c.phase, c.since, c.answers = idle, at, 0
+	w.available(i, at)
+}
+
+// available goes on with the turn that waits for connection i, or offers the connection for a new
+// one.
+func (w *worker) available(i int, now int64) {
+	switch c := &w.conns[i]; {
+	case c.task == waiting:
+		w.send(int32(i), now)
+	case c.task == spare && w.cfg.users == nil:
+		w.push(int32(i))
+		w.more(now)
+	}
+}
+
+// drop closes the connection and opens it again at once.
+func (w *worker) drop(i int, now int64) {
+	w.engine.Close(i)
+	w.gone(i)
+	w.reopen(i, now)
+}
+
+// gone takes connection i out of the books of the living.
+func (w *worker) gone(i int) {
+	c := &w.conns[i]
+	if c.phase == idle && c.task == spare {
+		w.remove(int32(i))
+	}
+	if c.phase == idle || c.phase == busy {
+		w.alive--
+	}
+	c.phase = dead
+}
+
+// reopen renews a connection: at once when it has been of use, after a pause when the server closed
+// it without a single answer, or the two would keep each other busy.
+func (w *worker) reopen(i int, now int64) {
+	w.book.reconnected(now)
+	if c := &w.conns[i]; !c.served {
+		c.phase, c.since = dead, now+retryAfterNs
+		return
+	}
+	w.open(i, now)
+}
+
+func (w *worker) open(i int, now int64) {
+	c := &w.conns[i]
+	c.phase, c.since, c.served = opening, now, false
+	c.resp.Reset()
+	w.engine.Open(i)
+}
+
+// Closed implements Handler.
+func (w *worker) Closed(i int, at int64, op Op, err error) {
+	c := &w.conns[i]
+	cause := "the server closed the connection before the answer was whole"
+	if err != nil {
+		cause = err.Error()
+	}
+	switch c.phase {
+	case busy:
+		if err == nil && c.resp.EOF() {
+			c.resp.Close = true
+			w.finish(i, at, 0)
+			return
+		}
+		f := failRead
+		if op == Writing {
+			f = failWrite
+		}
+		w.lost(i, at, f, cause)
+		w.gone(i)
+		w.reopen(i, at)
+		w.next(i, at, false)
+	case opening:
+		if i >= w.first && !c.met {
+			w.turnedAway(i, at)
+			return
+		}
+		w.book.refused(at, cause)
+		c.phase, c.since = dead, at+retryAfterNs
+	case idle:
+		w.gone(i)
+		w.reopen(i, at)
+	}
+}
+
+// The ring of idle connections: the longest idle goes first, so that load spreads over all of them.
+
+func (w *worker) push(i int32) {
+	w.conns[i].phase = idle
+	at := w.freeAt + w.freeN
+	if at >= len(w.free) {
+		at -= len(w.free)
+	}
+	w.free[at] = i
+	w.freeN++
+}
+
+func (w *worker) pop() int32 {
+	i := w.free[w.freeAt]
+	w.freeAt++
+	if w.freeAt == len(w.free) {
+		w.freeAt = 0
+	}
+	w.freeN--
+	return i
+}
+
+// remove takes one out of the middle; it happens only when an idle connection dies.
+func (w *worker) remove(i int32) {
+	n := w.freeN
+	for range n {
+		if j := w.pop(); j != i {
+			w.push(j)
+		}
+	}
+}
+
+// The list of requests under way. All have the same timeout, so the oldest is the first to expire
+// and no timer per request is needed.
+
+func (w *worker) link(i int32) {
+	c := &w.conns[i]
+	c.prev, c.next = w.newest, none
+	if w.newest != none {
+		w.conns[w.newest].next = i
+	} else {
+		w.oldest = i
+	}
+	w.newest = i
+}
+
+func (w *worker) unlink(i int32) {
+	c := &w.conns[i]
+	if c.prev != none {
+		w.conns[c.prev].next = c.next
+	} else {
+		w.oldest = c.next
+	}
+	if c.next != none {
+		w.conns[c.next].prev = c.prev
+	} else {
+		w.newest = c.prev
+	}
+}

@@ -1,0 +1,574 @@
+package enginetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/load"
+)
+
+// The peer resets while a request of so many bytes is half written, or is answered: told once, as
+// the operation that it ends.
+func (s *suite) reset(size int, op load.Op) func(t *testing.T) {
+	return func(t *testing.T) {
+		h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+			_, _ = io.ReadFull(c, make([]byte, min(size, 1<<20))) // short or not, it is reset now
+			c.reset()
+		}), 1)
+		h.open()
+		h.Send(0, pattern(size))
+		end := h.end(0)
+		reset := errors.Is(end.err, syscall.ECONNRESET) ||
+			op == load.Writing && errors.Is(end.err, syscall.EPIPE)
+		if end.op != op || !reset {
+			t.Errorf("told %v, %v; want it reset in %v", end.op, end.err, op)
+		}
+		h.quiet()
+	}
+}
+
+// An answer and the end of the connection, in one go: both are told, in order, and no error.
+func (s *suite) answerAndClose(t *testing.T) {
+	const size = 512<<10 + 5
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+		_, _ = c.Read(make([]byte, 10))
+		_, _ = c.Write(pattern(size)) // a lost answer fails the test anyway
+	}), 3)
+	h.open()
+	for i := range h.slots {
+		h.Send(i, []byte("hello"))
+	}
+	h.all("end", func(s *told) bool { return s.closed != nil })
+	for i, s := range h.slots {
+		if !bytes.Equal(s.got, pattern(size)) || s.closed[0] != (ending{load.Reading, nil}) {
+			t.Errorf("slot %d: %d bytes, %v", i, len(s.got), s.closed)
+		}
+	}
+	h.quiet()
+}
+
+// A peer that only ends its own direction will not answer any more: the same as a close.
+func (s *suite) halfClosed(t *testing.T) {
+	left := make(chan []byte, 1)
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+		_, _ = io.WriteString(c, "last words") // lost ones fail the test anyway
+		_ = c.CloseWrite()
+		b, _ := io.ReadAll(c) // a reset by the other side ends it as well
+		left <- b
+	}), 1)
+	h.open()
+	if end := h.end(0); end != (ending{load.Reading, nil}) {
+		t.Errorf("told %v, %v", end.op, end.err)
+	}
+	if got := string(h.slots[0].got); got != "last words" {
+		t.Errorf("received %q", got)
+	}
+	h.quiet()
+	select {
+	case <-left:
+	case <-time.After(time.Duration(bound)):
+		t.Error("the engine's side stays open")
+	}
+}
+
+// A server that answers before it has taken the request leaves the connection unfit for the next:
+// the rest of the first request would have to go out before it. That is told, and no byte is mixed
+// up.
+func (s *suite) earlyAnswer(t *testing.T) {
+	var seen bytes.Buffer
+	taken, rest, finished := make(chan bool, 9), make(chan bool), make(chan bool)
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+		begun := make([]byte, 1)
+		_, _ = io.ReadFull(c, begun) // what is lost fails the test anyway
+		seen.Write(begun)
+		say(t, c, "early")
+		<-taken
+		say(t, c, " and the rest of it")
+		close(rest)
+		_, _ = io.Copy(&seen, c) // until the end, however it ends
+		close(finished)
+	}), 1)
+	first, second := pattern(32<<20), []byte("second request")
+	h.onReceived = func(i int) {
+		taken <- true
+		<-rest // what belongs to the first request must not be taken for the second's answer
+		h.Send(i, second)
+	}
+	h.onOpened = func(i int) { h.Send(i, first) }
+	h.Open(0)
+	end := h.end(0)
+	if end.op != load.Writing || end.err == nil || !strings.Contains(end.err.Error(), "before") {
+		t.Errorf("told %v, %v; want a failed write in words", end.op, end.err)
+	}
+	if got := string(h.slots[0].got); got != "early" {
+		t.Errorf("received %q", got)
+	}
+	h.Close(0)
+	h.quiet()
+	<-finished
+	if n := seen.Len(); n >= len(first) || !bytes.Equal(seen.Bytes(), first[:n]) {
+		t.Errorf("the server read %d bytes that are not the first request's beginning", n)
+	}
+}
+
+// Connects that fail: later, by the peer, and at once, by the own kernel. None is ever told as
+// opened.
+func (s *suite) failedConnects(t *testing.T) {
+	s.fails(t, refusing(t), syscall.ECONNREFUSED)
+	// TCP to the loopback network's broadcast address fails inside connect(2).
+	s.fails(t, netip.MustParseAddrPort("127.255.255.255:80"), syscall.ENETUNREACH, syscall.EACCES)
+}
+
+// A firewall that rejects answers by ICMP while the SYN is still on its way out, here or on the way
+// in. Its rules are those of a network of this test's own.
+func (s *suite) rejectedConnects(t *testing.T) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil { // of this thread, which ends with it
+		t.Skipf("no network of its own: %v", err)
+	}
+	for _, line := range []string{"ip link set lo up",
+		"iptables -A INPUT -p tcp --dport 81 -j REJECT",
+		"iptables -A OUTPUT -p tcp --dport 82 -j REJECT"} {
+		args := strings.Fields(line)
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("no firewall: %s: %v: %s", line, err, out)
+		}
+	}
+	for _, at := range []string{"127.0.0.1:81", "127.0.0.1:82"} {
+		s.fails(t, netip.MustParseAddrPort(at), syscall.ECONNREFUSED)
+	}
+}
+
+// fails opens connections to an address that takes none.
+func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
+	t.Helper()
+	before := descriptors(t)
+	h := s.engine(t, addr, 3)
+	made := descriptors(t)
+	h.begin()
+	h.all("refusals", func(s *told) bool { return s.closed != nil || s.opened > 0 })
+	for i, s := range h.slots {
+		good := len(s.closed) == 1 && s.closed[0].op == load.Connecting &&
+			slices.ContainsFunc(want, func(err error) bool {
+				return errors.Is(s.closed[0].err, err)
+			})
+		if s.opened != 0 || !good {
+			t.Errorf("%v, slot %d: opened %d times, told %v, want %v", addr, i, s.opened,
+				s.closed, want)
+		}
+	}
+	h.quiet()
+	if n := descriptors(t); n > made {
+		t.Errorf("%v: %d descriptors, %d before, %d with the engine", addr, n, before, made)
+	}
+}
+
+// refusing is an address that nobody listens at.
+func refusing(t *testing.T) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// A slot whose failure was not told yet may be closed; then it never is.
+func (s *suite) closedSlotsAreSilent(t *testing.T) {
+	check := func(addr netip.AddrPort, early bool) {
+		t.Helper()
+		h := s.engine(t, addr, 3)
+		h.Open(0)
+		h.Open(1)
+		if !early {
+			h.wait(clock.Mono()) // the connects are on their way
+			if h.slots[0].opened+len(h.slots[0].closed) > 0 {
+				return // that was quick: nothing to see
+			}
+		}
+		h.Close(0)
+		h.Close(0) // twice is no harm, nor is closing what was never opened
+		h.Close(2)
+		h.pump("outcome of the other", func() bool {
+			return h.slots[1].closed != nil || h.slots[1].opened > 0
+		})
+		h.quiet()
+		if s := h.slots[0]; s.closed != nil || s.opened != 0 {
+			t.Errorf("%v: heard of a closed slot: %v", addr, h)
+		}
+		if s := h.slots[2]; s.closed != nil || s.opened != 0 {
+			t.Errorf("%v: heard of a slot that was never opened: %v", addr, h)
+		}
+	}
+	for _, addr := range []netip.AddrPort{netip.MustParseAddrPort("127.255.255.255:80"),
+		refusing(t), s.listen(t, "127.0.0.1:0", idle)} {
+		check(addr, true)
+		check(addr, false)
+	}
+}
+
+// Closing a connection ends it at the peer too, whatever is under way on it: a request that the
+// peer does not take, or one that it has taken and does not answer. The slot's next connection
+// hears nothing of it, and what was not sent never is.
+func (s *suite) closedWhileSending(t *testing.T) {
+	closed, ended := make(chan bool), make(chan int64, 2)
+	addr := s.listen(t, "127.0.0.1:0", func(c *peer) {
+		b := make([]byte, 1)
+		if _, err := c.Read(b); err != nil {
+			return
+		}
+		if b[0] == '!' {
+			_, _ = c.Write(b) // a lost answer fails the test anyway
+			echo(c)
+			return
+		}
+		<-closed
+		n, _ := io.Copy(io.Discard, c) // a reset is an end, too
+		ended <- n
+	})
+	h := s.engine(t, addr, 2)
+	h.open()
+	body := pattern(32 << 20)
+	h.Send(0, body)
+	h.Send(1, []byte("small"))
+	for range 3 {
+		h.wait(clock.Mono() + int64(time.Millisecond))
+	}
+	for i := range h.slots {
+		h.Close(i)
+		h.slots[i] = told{}
+	}
+	h.pump("close", func() bool { return sockets(t, addr.Port(), "01") == 0 }) // established
+	h.open()
+	close(closed)
+	for range 2 {
+		h.pump("end of the old connections", func() bool { return len(ended) > 0 })
+		if n := <-ended; n >= int64(len(body)-1) {
+			t.Errorf("%d bytes of the request arrived after its connection was closed", n)
+		}
+	}
+	h.Send(0, []byte("!"))
+	h.Send(1, []byte("!"))
+	h.all("answer", func(s *told) bool { return s.got != nil })
+	h.quiet()
+	for i, s := range h.slots {
+		if s.opened != 1 || string(s.got) != "!" || s.closed != nil {
+			t.Errorf("slot %d: %v", i, h)
+		}
+	}
+}
+
+// A connect that nobody answers ends with its slot: the kernel does not go on asking.
+func (s *suite) closedWhileConnecting(t *testing.T) {
+	// A queue for one connection that is not accepted lets two in; the rest waits.
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	bound := unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
+	if err := errors.Join(unix.Bind(fd, &bound), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := uint16(sa.(*unix.SockaddrInet4).Port)
+	h := s.engine(t, netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), port), 6)
+	h.begin()
+	for range 3 {
+		h.wait(clock.Mono() + int64(time.Millisecond))
+	}
+	asking := func() int { return sockets(t, port, "02") } // sent their wish to connect
+	if asking() == 0 {
+		t.Skip("skipped: all connects were answered; nothing to see")
+	}
+	for i := range h.slots {
+		h.Close(i)
+	}
+	// The kernel would go on asking for two minutes.
+	h.pump("end of all connects", func() bool { return asking() == 0 })
+}
+
+// sockets is how many have a port at their other end and are in a state of /proc/net/tcp.
+func sockets(t *testing.T, port uint16, state string) (n int) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/net/tcp")
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) > 3 && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) && f[3] == state {
+			n++
+		}
+	}
+	return n
+}
+
+// A handler may open the slot again that it is told about, and close one that it hears of.
+func (s *suite) reopenedFromWithin(t *testing.T) {
+	const turns = 30
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+		b := make([]byte, 1)
+		if _, err := c.Read(b); err == nil {
+			_, _ = c.Write(b) // a lost answer fails the test anyway
+		}
+	}), 3)
+	h.onOpened = func(i int) {
+		if i == 2 { // closed as soon as it is open
+			if h.Close(i); h.slots[i].opened < turns {
+				h.Open(i)
+			}
+			return
+		}
+		h.Send(i, []byte{'a' + byte(i)})
+	}
+	h.onReceived = func(i int) {
+		if i == 1 && h.slots[i].opened < turns { // closed before the peer does
+			h.Close(i)
+			h.Open(i)
+		}
+	}
+	h.onClosed = func(i int) {
+		if h.slots[i].opened < turns {
+			h.Open(i)
+		}
+	}
+	h.begin()
+	h.pump("turns", func() bool {
+		return len(h.slots[0].got) == turns && len(h.slots[1].got) == turns &&
+			len(h.slots[0].closed) == turns && len(h.slots[1].closed) == 1 &&
+			h.slots[2].opened == turns
+	})
+	h.quiet()
+	for i, s := range h.slots[:2] {
+		for _, end := range s.closed {
+			if end != (ending{load.Reading, nil}) {
+				t.Errorf("slot %d ended by %v, %v", i, end.op, end.err)
+			}
+		}
+		if s.opened != turns || string(s.got) != strings.Repeat(string(rune('a'+i)), turns) {
+			t.Errorf("slot %d: %v", i, h)
+		}
+	}
+	if s := h.slots[2]; s.opened != turns || s.got != nil || s.closed != nil {
+		t.Errorf("slot 2: %v", h)
+	}
+}
+
+// Two slots have something to read in one batch of events; the handler of the one that comes first
+// renews the other. The other's event is of a connection that is gone, and its successor in the
+// slot must not hear of it.
+func (s *suite) reusedSlot(t *testing.T) {
+	speak, spoken := make(chan bool), make(chan bool)
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+		<-speak
+		say(t, c, "old")
+		spoken <- true
+		echo(c)
+	}), 2)
+	h.open()
+	h.wait(clock.Mono()) // whatever opening has left to do
+	for range h.slots {
+		speak <- true
+		<-spoken
+	}
+	var first, other int
+	armed := true
+	h.onReceived = func(i int) {
+		if !armed {
+			return
+		}
+		armed = false
+		first, other = i, 1-i
+		h.slots[other] = told{}
+		h.Close(other)
+		h.Open(other)
+	}
+	for armed { // a signal may end a Wait before it has looked
+		h.wait(clock.Mono() + int64(time.Second))
+	}
+	if s := h.slots[other]; s.opened != 0 || s.got != nil || s.closed != nil {
+		t.Errorf("the successor heard of its predecessor's event: %+v", s)
+	}
+	if string(h.slots[first].got) != "old" {
+		t.Errorf("the first heard %q", h.slots[first].got)
+	}
+	h.pump("opening", func() bool { return h.slots[other].opened == 1 })
+	h.wait(clock.Mono()) // whatever opening has left to do
+	speak <- true
+	<-spoken
+	h.pump("answer", func() bool { return len(h.slots[other].got) == 3 })
+	if s := h.slots[other]; s.opened != 1 || string(s.got) != "old" || s.closed != nil {
+		t.Errorf("the successor: %+v", s)
+	}
+}
+
+const child = "PRONY_TEST_CHILD"
+
+// Out of descriptors, in a process of its own: the slots beyond the limit are told with what to do
+// about it, the others work, and when the limit is lifted so do they.
+func (s *suite) outOfDescriptors(t *testing.T) {
+	if os.Getenv(child) == "" {
+		name := strings.ReplaceAll(t.Name(), "/", "$/^")
+		cmd := exec.Command(os.Args[0], "-test.run=^"+name+"$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	// The kernel opens connections by itself; accepting them would take descriptors.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addr := l.Addr().(*net.TCPAddr).AddrPort()
+	h := s.engine(t, addr, 4)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(n uint64) {
+		t.Helper()
+		l := unix.Rlimit{Cur: n, Max: old.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(256)
+	for i := range 2 {
+		for err := error(nil); err == nil; { // plug every hole; the runtime closes files late
+			_, err = unix.Dup(0)
+		}
+		h.Open(i)
+	}
+	if _, err := s.make(addr, 1); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("an engine without descriptors: %v", err)
+	}
+	end := h.end(1)
+	if end.op != load.Connecting || !strings.Contains(end.err.Error(), "ulimit -n") {
+		t.Errorf("told %v, %v; want the limit on open files", end.op, end.err)
+	}
+	limit(old.Cur)
+	h.open()
+	for i, s := range h.slots {
+		if s.opened != 1 || len(s.closed) != max(0, 1-i/2) {
+			t.Errorf("slot %d: opened %d times, told %v", i, s.opened, s.closed)
+		}
+	}
+	// At the limit, a connection that is closed makes room for the next.
+	limit(uint64(highest(t)) + 1)
+	h.Close(0)
+	h.slots[0] = told{}
+	h.Open(0)
+	h.pump("reopening", func() bool { return h.slots[0].opened+len(h.slots[0].closed) > 0 })
+	limit(old.Cur)
+	if h.slots[0].opened != 1 {
+		t.Errorf("a closed connection makes no room: %v", h)
+	}
+}
+
+// highest is the largest descriptor in use.
+func highest(t *testing.T) int {
+	t.Helper()
+	for fd := 4096; ; fd-- {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+			return fd
+		}
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skipf("cannot count descriptors: %v", err)
+	}
+	return len(entries)
+}
+
+// drained waits until no more descriptors are open than before, but for a few: a server's side
+// closes when its goroutine has run.
+func drained(t *testing.T, before int) {
+	t.Helper()
+	for end := clock.Mono() + bound; descriptors(t) > before+20; time.Sleep(time.Millisecond) {
+		if clock.Mono() > end {
+			t.Fatalf("%d descriptors, before %d", descriptors(t), before)
+		}
+	}
+}
+
+// 50 engines that leak one descriptor each would leave more than 20.
+func (s *suite) releaseCloses(t *testing.T) {
+	addr := s.listen(t, "127.0.0.1:0", idle)
+	before := descriptors(t)
+	for range 50 {
+		e := s.ear(t, addr, 4)
+		e.Open(0)
+		e.Open(1)
+		e.Close(1)
+		e.Open(1)
+		e.Release()
+	}
+	drained(t, before)
+}
+
+// Release with all kinds of requests under way: the peers see the end of their connections, and
+// nothing stays behind.
+func (s *suite) releaseUnderWay(t *testing.T) {
+	const times = 10
+	ended := make(chan bool, 3*times)
+	addr := s.listen(t, "127.0.0.1:0", func(c *peer) {
+		b := make([]byte, 1)
+		if _, err := c.Read(b); err == nil && b[0] == 'a' {
+			_, _ = io.WriteString(c, "answer that nobody reads") // lost or not
+		} else if err == nil {
+			time.Sleep(20 * time.Millisecond) // nothing is taken: the sending stays under way
+		}
+		_, _ = io.Copy(io.Discard, c) // a reset is an end, too
+		ended <- true
+	})
+	before := descriptors(t)
+	body := append([]byte("b"), pattern(8<<20)...)
+	for range times {
+		h := s.ear(t, addr, 4)
+		for i := range 3 {
+			h.Open(i)
+		}
+		h.pump("open", func() bool {
+			return h.slots[0].opened+h.slots[1].opened+h.slots[2].opened == 3
+		})
+		h.Send(0, []byte("a"))
+		h.Send(1, body)
+		h.wait(clock.Mono())
+		h.Open(3) // not submitted, or not answered
+		h.Release()
+	}
+	for range 3 * times {
+		select {
+		case <-ended:
+		case <-time.After(time.Duration(bound)):
+			t.Fatal("a connection outlives its engine")
+		}
+	}
+	drained(t, before)
+}

@@ -1,0 +1,295 @@
+// Package enginetest is what every engine of the load generator must do, as one suite of tests. It
+// knows an engine by load.Engine alone; the servers are goroutines of the same process.
+package enginetest
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/load"
+)
+
+// bound ends a test that would otherwise hang; nothing is measured by it.
+const bound = int64(20 * time.Second)
+
+// Make returns an engine for a number of slots, all to one address.
+type Make func(netip.AddrPort, int) (load.Engine, error)
+
+// Run runs the suite against engines that make returns.
+func Run(t *testing.T, make Make) { (&suite{make: make}).run(t, nil) }
+
+// run runs the suite, without the tests that are named.
+func (s *suite) run(t *testing.T, without []string) {
+	for _, row := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"large requests arrive whole", s.largeRequests},
+		{"answers of all sizes", s.answersOfAllSizes},
+		{"bytes stay with their connection", s.bytesStayApart},
+		{"many connects at once", s.manyConnects},
+		{"version 6 of IP", s.version6},
+		{"round trips do not allocate", s.noAllocations},
+		{"reset while writing", s.reset(32<<20, load.Writing)},
+		{"reset while reading", s.reset(5, load.Reading)},
+		{"answer and close", s.answerAndClose},
+		{"half closed", s.halfClosed},
+		{"answer before the request is whole", s.earlyAnswer},
+		{"failed connects", s.failedConnects},
+		{"connects that a firewall refuses", s.rejectedConnects},
+		{"closed slots are silent", s.closedSlotsAreSilent},
+		{"closed while it sends", s.closedWhileSending},
+		{"closed while it connects", s.closedWhileConnecting},
+		{"reopened from within", s.reopenedFromWithin},
+		{"events of a reused slot", s.reusedSlot},
+		{"out of descriptors", s.outOfDescriptors},
+		{"release closes everything", s.releaseCloses},
+		{"release with requests under way", s.releaseUnderWay},
+		{"past deadlines poll", s.pastDeadlines},
+		{"never early", s.neverEarly},
+		{"no wake-up is missed", s.noWakeUpIsMissed},
+		{"no deadline", s.noDeadline},
+	} {
+		if !slices.Contains(without, row.name) {
+			t.Run(row.name, func(t *testing.T) { s.alone(t, row.test) })
+		}
+	}
+}
+
+type suite struct {
+	make   Make
+	server *tls.Config // nil: in the clear
+	made   []load.Engine
+
+	// stream serves a peer on a stream of HTTP/2, or by a call of gRPC; nil: a peer has a
+	// connection.
+	stream func(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer))
+
+	allocates uint64 // a round trip
+}
+
+// alone runs a test on a thread of its own, since an engine may be bound to one. The signal by
+// which the runtime interrupts goroutines is kept from it, or that would end every wait sooner or
+// later and hide a wake-up that is missed. So the collector must not wait for this thread either.
+//
+// t.Fatal ends the goroutine that calls it, here the wrong one; the right one waits for it to end
+// and returns, which comes to the same.
+func (s *suite) alone(t *testing.T, test func(*testing.T)) {
+	runtime.GC()
+	percent := debug.SetGCPercent(-1)
+	procs := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // a raw call keeps one to itself
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer s.release()      // an engine belongs to the thread that made it
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		var set unix.Sigset_t
+		set.Val[0] = 1 << (unix.SIGURG - 1)
+		if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
+			t.Errorf("block SIGURG: %v", err)
+		}
+		test(t)
+	}()
+	select {
+	case <-done:
+		runtime.GOMAXPROCS(procs)
+		debug.SetGCPercent(percent)
+	case <-time.After(time.Duration(2 * bound)):
+		t.Fatal("the wait does not end") // nor would changing GOMAXPROCS, which stops all threads
+	}
+}
+
+// told is what a Handler heard of one slot.
+type told struct {
+	opened int
+	got    []byte
+	closed []ending
+}
+
+type ending struct {
+	op  load.Op
+	err error
+}
+
+// ear is an engine and a Handler that remembers.
+type ear struct {
+	load.Engine
+	t          *testing.T
+	slots      []told
+	began      int64 // of the Wait under way
+	onOpened   func(i int)
+	onReceived func(i int)
+	onClosed   func(i int)
+}
+
+// release releases the engines of a test.
+func (s *suite) release() {
+	for _, e := range s.made {
+		e.Release()
+	}
+	s.made = nil
+}
+
+// engine returns one that is released with the test.
+func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
+	t.Helper()
+	h := s.ear(t, addr, slots)
+	s.made = append(s.made, h.Engine)
+	return h
+}
+
+// ear returns one that the test releases.
+func (s *suite) ear(t *testing.T, addr netip.AddrPort, slots int) *ear {
+	t.Helper()
+	e, err := s.make(addr, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(int) {}
+	return &ear{Engine: e, t: t, slots: make([]told, slots), onOpened: none, onReceived: none,
+		onClosed: none}
+}
+
+// Opened implements load.Handler.
+func (h *ear) Opened(i int, at int64) {
+	h.stamp(at)
+	h.slots[i].opened++
+	h.onOpened(i)
+}
+
+// Received implements load.Handler.
+func (h *ear) Received(i int, at int64, b []byte) {
+	h.stamp(at)
+	if len(b) == 0 {
+		h.t.Errorf("slot %d: received nothing", i)
+	}
+	h.slots[i].got = append(h.slots[i].got, b...)
+	h.onReceived(i)
+}
+
+// Closed implements load.Handler.
+func (h *ear) Closed(i int, at int64, op load.Op, err error) {
+	h.stamp(at)
+	h.slots[i].closed = append(h.slots[i].closed, ending{op, err})
+	h.onClosed(i)
+}
+
+// stamp holds a moment against the Wait that it was told in.
+func (h *ear) stamp(at int64) {
+	if now := clock.Mono(); at < h.began || at > now {
+		h.t.Errorf("told at %d in a wait from %d to %d", at, h.began, now)
+	}
+}
+
+func (h *ear) wait(deadline int64) {
+	h.t.Helper()
+	h.began = clock.Mono()
+	if err := h.Wait(deadline, h); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// pump waits until the condition holds.
+func (h *ear) pump(what string, until func() bool) {
+	h.t.Helper()
+	for end := clock.Mono() + bound; !until(); {
+		if clock.Mono() > end {
+			h.t.Fatalf("%s: still not so; heard %v", what, h)
+		}
+		h.wait(clock.Mono() + int64(10*time.Millisecond))
+	}
+}
+
+// all pumps until the condition holds for each slot.
+func (h *ear) all(what string, ok func(s *told) bool) {
+	h.t.Helper()
+	h.pump(what, func() bool {
+		return !slices.ContainsFunc(h.slots, func(s told) bool { return !ok(&s) })
+	})
+}
+
+// begin opens all slots, open waits for it.
+func (h *ear) begin() {
+	for i := range h.slots {
+		h.Open(i)
+	}
+}
+
+func (h *ear) open() {
+	h.t.Helper()
+	h.begin()
+	h.all("open", func(s *told) bool { return s.opened > 0 })
+}
+
+// end pumps until slot i has ended and returns how.
+func (h *ear) end(i int) ending {
+	h.t.Helper()
+	h.pump("end", func() bool { return h.slots[i].closed != nil })
+	return h.slots[i].closed[0]
+}
+
+// quiet polls a few times and reports what is heard beyond what has been.
+func (h *ear) quiet() {
+	h.t.Helper()
+	before := h.String()
+	for range 5 {
+		h.wait(clock.Mono() + int64(time.Millisecond))
+	}
+	if after := h.String(); after != before {
+		h.t.Errorf("heard more than was to be: %s, before %s", after, before)
+	}
+}
+
+// idle says nothing, and takes one byte.
+func idle(c *peer) { _, _ = c.Read(make([]byte, 1)) }
+
+// echo sends back what it reads.
+func echo(c *peer) {
+	_, _ = io.Copy(c, c) // ends with the connection, however that ends
+}
+
+// say writes and waits until the other side's kernel has it: from then on it can be read there.
+func say(t *testing.T, c *peer, text string) {
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Errorf("write: %v", err)
+	}
+	raw, err := c.tcp.SyscallConn()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	end := clock.Mono() + bound
+	for left := 1; left > 0; time.Sleep(100 * time.Microsecond) {
+		var of error
+		if clock.Mono() > end {
+			t.Errorf("%q is not acknowledged", text)
+			return
+		}
+		err = raw.Control(func(fd uintptr) { left, of = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+		if err != nil || of != nil {
+			t.Errorf("look for what is unacknowledged: %v, %v", err, of)
+			return
+		}
+	}
+}
+
+// pattern is n bytes of which none is like its neighbours.
+func pattern(n int) []byte {
+	b := make([]byte, n+8)
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], uint64(i)*0x9e3779b97f4a7c15)
+	}
+	return b[:n]
+}

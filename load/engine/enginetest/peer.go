@@ -1,0 +1,109 @@
+package enginetest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"prony/load"
+)
+
+// MakeSecure returns an engine that speaks TLS for a number of slots, all to one address.
+type MakeSecure func(netip.AddrPort, int, *tls.Config) (load.Engine, error)
+
+// RunSecure runs the suite over TLS up to a version, against engines that make returns.
+func RunSecure(t *testing.T, version uint16, make MakeSecure) {
+	server, client, done := trusting(version)
+	defer done()
+	s := &suite{
+		make:      func(a netip.AddrPort, n int) (load.Engine, error) { return make(a, n, client) },
+		server:    server,
+		allocates: 1,
+	}
+	if version < tls.VersionTLS13 {
+		s.allocates = 3
+	}
+	s.run(t, []string{
+		"out of descriptors",         // its server accepts none, so nobody shakes hands
+		"failed connects",            // nobody is there to shake hands with
+		"never early", "no deadline", // waiting is the business of who is below,
+		"no wake-up is missed", // which is tested by itself
+	})
+}
+
+// trusting is how a server and who trusts it speak TLS up to a version.
+func trusting(version uint16) (server, client *tls.Config, done func()) {
+	signed := httptest.NewUnstartedServer(nil)
+	signed.StartTLS()
+	client = &tls.Config{ServerName: "example.com", RootCAs: x509.NewCertPool()}
+	client.RootCAs.AddCert(signed.Certificate())
+	server = &tls.Config{Certificates: signed.TLS.Certificates, MaxVersion: version}
+	return server, client, signed.Close
+}
+
+// peer is the server's side of a connection, or of a stream of one.
+type peer struct {
+	net.Conn
+	tcp *net.TCPConn
+}
+
+// CloseWrite ends the server's direction.
+func (p *peer) CloseWrite() error {
+	if c, ok := p.Conn.(*tls.Conn); ok {
+		return c.CloseWrite()
+	}
+	return p.tcp.CloseWrite()
+}
+
+// reset ends the connection as a server does that has crashed.
+func (p *peer) reset() {
+	_ = p.tcp.SetLinger(0) // a socket that is open takes it
+	p.tcp.Close()
+}
+
+// Serve serves each connection to a listener with f on a goroutine of its own, after which it is
+// closed, until the listener is.
+func Serve(l net.Listener, f func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			f(c)
+		}()
+	}
+}
+
+// listen serves each connection with f on a goroutine of its own.
+func (s *suite) listen(t *testing.T, addr string, f func(c *peer)) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Skipf("cannot listen on %s: %v", addr, err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go Serve(l, func(c net.Conn) { s.serve(c.(*net.TCPConn), f) })
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+func (s *suite) serve(c *net.TCPConn, f func(c *peer)) {
+	p := &peer{Conn: c, tcp: c}
+	if s.server != nil {
+		over := tls.Server(c, s.server)
+		p.Conn = over
+		if over.Handshake() != nil {
+			return // the client has gone, or will tell
+		}
+	}
+	if s.stream != nil {
+		s.serveStreams(p, f)
+		return
+	}
+	defer p.Close()
+	f(p)
+}

@@ -1,0 +1,192 @@
+package enginetest
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	"prony/load"
+	"prony/load/engine/http1"
+)
+
+// RunStreams runs the suite against engines that speak HTTP/2, in the clear or over TLS: what is
+// sent is the body of a request, what comes that of its answer, and a peer is the server's side of
+// a stream.
+func RunStreams(t *testing.T, secure bool, make MakeSecure) {
+	runStreams(t, &suite{stream: serveStream}, secure, make)
+}
+
+// RunCalls is RunStreams for engines that make calls of gRPC: what is sent is a message, and what
+// comes the one that a peer has written when it returns.
+func RunCalls(t *testing.T, secure bool, make MakeSecure) {
+	runStreams(t, &suite{stream: serveCall}, secure, make)
+}
+
+func runStreams(t *testing.T, s *suite, secure bool, open MakeSecure) {
+	var client *tls.Config
+	if secure {
+		var done func()
+		s.server, client, done = trusting(tls.VersionTLS13)
+		defer done()
+		client.NextProtos, s.server.NextProtos = []string{"h2"}, []string{"h2"}
+	}
+	s.make = func(a netip.AddrPort, n int) (load.Engine, error) {
+		e, err := open(a, n, client)
+		if err != nil {
+			return nil, err
+		}
+		return bodies{e, make([]bodySlot, n)}, nil
+	}
+	without := []string{
+		// Its server accepts none, so that nobody says its settings.
+		"out of descriptors",
+		// What a stream's end is not: the connection's. The engine's own tests have that.
+		"answer and close", "half closed", "answer before the request is whole",
+		"closed while it sends", "reopened from within", "events of a reused slot",
+		"release with requests under way",
+		"round trips do not allocate", // as its server does; likewise
+		// Waiting is the business of who is below, and is tested by itself.
+		"past deadlines poll", "never early", "no deadline", "no wake-up is missed",
+	}
+	if secure {
+		without = append(without, "failed connects") // nobody is there to shake hands with
+	}
+	s.run(t, without)
+}
+
+// bodies is an engine whose requests and answers are texts, as one of bytes.
+type bodies struct {
+	load.Engine
+	slots []bodySlot
+}
+
+type bodySlot struct {
+	out    []byte
+	answer h1.Response
+	body   []byte // of the answer: a stream is free again when all of it is there
+}
+
+// Send implements load.Engine.
+func (e bodies) Send(i int, b []byte) {
+	s := &e.slots[i]
+	s.out = fmt.Appendf(s.out[:0], "POST /peer/%d HTTP/1.1\r\nHost: peer\r\nContent-Length: %d"+
+		"\r\n\r\n", i, len(b))
+	s.out = append(s.out, b...)
+	s.answer.Reset()
+	s.body = s.body[:0]
+	e.Engine.Send(i, s.out)
+}
+
+// Wait implements load.Engine.
+func (e bodies) Wait(deadline int64, h load.Handler) error {
+	return e.Engine.Wait(deadline, bodyEar{h, e.slots})
+}
+
+// bodyEar hears the engine of texts.
+type bodyEar struct {
+	load.Handler
+	slots []bodySlot
+}
+
+// Received implements load.Handler.
+func (e bodyEar) Received(i int, at int64, b []byte) {
+	s := &e.slots[i]
+	for len(b) > 0 {
+		n, body, done, err := s.answer.Next(b)
+		if err != nil || done && (n < len(b) || s.answer.Status != http.StatusOK) {
+			e.Closed(i, at, load.Reading, fmt.Errorf("%q is no answer: %w", b, err))
+			return
+		}
+		b, s.body = b[n:], append(s.body, body...)
+		if done {
+			e.Handler.Received(i, at, s.body)
+		}
+	}
+}
+
+// streamed is the server's side of a stream as a connection.
+type streamed struct {
+	io.Reader // the request's body
+	silent
+	w http.ResponseWriter
+}
+
+// silent is what a stream does not have of a connection.
+type silent struct{ net.Conn }
+
+func (s streamed) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	if err != nil {
+		return n, err
+	}
+	return n, http.NewResponseController(s.w).Flush()
+}
+
+// Close implements net.Conn. The stream ends when its peer returns.
+func (s streamed) Close() error { return nil }
+
+// serveStreams serves each stream of a connection with f. The windows are larger than what the
+// kernel takes at once, so that large requests come to wait for it.
+func (s *suite) serveStreams(c *peer, f func(c *peer)) {
+	const window = 64 << 20
+	(&http2.Server{MaxConcurrentStreams: 3, MaxUploadBufferPerConnection: window,
+		MaxUploadBufferPerStream: window}).ServeConn(c.Conn, &http2.ServeConnOpts{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.stream(w, r, c.tcp, f)
+		}),
+	})
+}
+
+// serveStream serves a stream with f.
+func serveStream(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer)) {
+	f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
+}
+
+// serveCall serves a call of gRPC with f.
+func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer)) {
+	var prefix [5]byte
+	_, err := io.ReadFull(r.Body, prefix[:])
+	if err != nil || prefix[0] != 0 || r.Method != http.MethodPost || r.Header.Get("Te") !=
+		"trailers" || r.Header.Get("Content-Type") != "application/grpc" {
+		panic(fmt.Sprint("this is no call: ", prefix, err, r.Method, r.Header))
+	}
+	called := &called{body: r.Body, left: int(binary.BigEndian.Uint32(prefix[1:]))}
+	f(&peer{Conn: called, tcp: tcp})
+	w.Header().Set("Content-Type", "application/grpc+proto")
+	w.Header().Set("Trailer", "Grpc-Status")
+	binary.BigEndian.PutUint32(prefix[1:], uint32(len(called.message)))
+	_, _ = w.Write(append(prefix[:], called.message...)) // a lost answer fails the test anyway
+	w.Header().Set("Grpc-Status", "0")
+}
+
+// called is the server's side of a call as a connection.
+type called struct {
+	silent
+	body    io.Reader
+	left    int // bytes of the request's message, which must be all of its body
+	message []byte
+}
+
+func (c *called) Read(b []byte) (int, error) {
+	n, err := c.body.Read(b)
+	if c.left -= n; c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
+		panic(fmt.Sprint("the message is longer than its prefix says by ", -c.left))
+	}
+	return n, err
+}
+
+func (c *called) Write(b []byte) (int, error) {
+	c.message = append(c.message, b...)
+	return len(b), nil
+}
+
+// Close implements net.Conn.
+func (c *called) Close() error { return nil }

@@ -1,0 +1,336 @@
+// Package epoll is the readiness engine of the generator: one epoll instance, edge-triggered, armed
+// once per connection and never changed; the answer is read in the event and the next request is
+// written from the same event, so a request costs one recv, one send and its share of one
+// epoll_wait (see epoll(7)). wrk spends two epoll_ctl and a second wake-up on top of that.
+//
+// Waiting for a moment is a timerfd with an absolute time: the kernel's high-resolution timer,
+// untouched by timer slack and by the millisecond grain of epoll_wait's own timeout.
+package epoll
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/engine/socket"
+)
+
+const (
+	readSize  = 256 << 10 // one read of a large body; shared by all connections of the thread
+	maxEvents = 64        // per wait, so that the time between reading the clock stays short
+	timerSlot = -1
+)
+
+// Engine implements load.Engine.
+type Engine struct {
+	epfd, timer int
+	addr        socket.Address
+
+	slots    []slot
+	events   []unix.EpollEvent
+	buf      []byte
+	armed    int64 // what the timer is set to, clock.Mono; 0 for not at all
+	toMono   int64 // kernel CLOCK_MONOTONIC minus clock.Mono
+	unopened bool  // a slot's connect failed at once; Wait tells the Handler
+}
+
+type slot struct {
+	fd      int32
+	gen     int32 // tells events of this connection from those of its predecessor
+	opening bool
+	rest    []byte // of a write that the kernel did not take whole
+	full    bool   // it did not take all that was pushed
+	err     error  // why the write failed, or the connect; told in the next Wait
+}
+
+// New returns an engine for the number of slots, all to one address.
+func New(addr netip.AddrPort, slots int) (*Engine, error) {
+	e := &Engine{
+		addr:   socket.AddressOf(addr),
+		slots:  make([]slot, slots),
+		events: make([]unix.EpollEvent, maxEvents),
+		buf:    make([]byte, readSize),
+	}
+	for i := range e.slots {
+		e.slots[i].fd = -1
+	}
+	var err error
+	if e.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("create epoll instance: %w", err)
+	}
+	e.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		unix.Close(e.epfd)
+		return nil, fmt.Errorf("create timerfd: %w", err)
+	}
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: timerSlot}
+	if err := unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, e.timer, &ev); err != nil {
+		e.Release()
+		return nil, fmt.Errorf("watch timerfd: %w", err)
+	}
+	if e.toMono, err = clock.Kernel(); err != nil {
+		e.Release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Open starts a non-blocking connect. The peer's refusal comes as an event of the socket. A failure
+// of the own kernel (no descriptor, no free port, no route) raises none: worse, the socket would
+// look open. It is kept and told in the next Wait.
+func (e *Engine) Open(i int) {
+	s := &e.slots[i]
+	s.fd, s.opening, s.rest, s.full, s.err = -1, true, nil, false, nil
+	fd, err := e.addr.New(unix.SOCK_NONBLOCK)
+	if err != nil {
+		e.refuse(s, err)
+		return
+	}
+	s.gen++
+	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd),
+		uintptr(unsafe.Pointer(&e.addr.Raw)), uintptr(e.addr.Len))
+	if errno != 0 && errno != unix.EINPROGRESS && errno != unix.EINTR {
+		unix.Close(fd)
+		e.refuse(s, errno)
+		return
+	}
+	ev := unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
+		Fd:     int32(i), Pad: s.gen,
+	}
+	if err := unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		unix.Close(fd)
+		e.refuse(s, err)
+		return
+	}
+	s.fd = int32(fd)
+}
+
+// refuse notes that a connect has failed already.
+func (e *Engine) refuse(s *slot, err error) {
+	s.err = err
+	e.unopened = true
+}
+
+// Send writes at once; what does not fit goes out when the socket is writable again. A failed write
+// is told in the next Wait, so that the Handler is never called from here.
+func (e *Engine) Send(i int, b []byte) {
+	s := &e.slots[i]
+	if s.rest != nil {
+		e.spoil(s, socket.ErrEarly)
+		return
+	}
+	n, errno := send(s.fd, b)
+	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+		e.spoil(s, errno)
+		return
+	}
+	if n < len(b) {
+		s.rest = b[n:]
+	}
+}
+
+// Push implements load.Streamer.
+func (e *Engine) Push(i int, b []byte) int {
+	s := &e.slots[i]
+	n, errno := send(s.fd, b)
+	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+		e.spoil(s, errno)
+		return len(b)
+	}
+	s.full = n < len(b)
+	return n
+}
+
+// spoil ends a connection that cannot be written to. Shutting it down raises the event by which the
+// next Wait comes across it.
+func (e *Engine) spoil(s *slot, err error) {
+	s.err, s.rest = err, nil
+	// It fails on a connection that the peer has reset, which has raised that event itself.
+	_ = unix.Shutdown(int(s.fd), unix.SHUT_RDWR)
+}
+
+// Close closes the socket, which also takes it out of the epoll set.
+func (e *Engine) Close(i int) {
+	s := &e.slots[i]
+	if s.fd >= 0 {
+		unix.Close(int(s.fd))
+	}
+	s.fd, s.opening, s.rest, s.full, s.err = -1, false, nil, false, nil
+	s.gen++
+}
+
+// Release closes everything.
+func (e *Engine) Release() {
+	for i := range e.slots {
+		e.Close(i)
+	}
+	unix.Close(e.timer)
+	unix.Close(e.epfd)
+}
+
+// Wait implements load.Engine.
+func (e *Engine) Wait(deadline int64, h load.Handler) error {
+	timeout := -1
+	if e.unopened {
+		e.tellFailedOpens(h)
+		deadline = math.MinInt64 // something has happened: only look what else
+	}
+	if deadline <= clock.Mono() {
+		timeout = 0
+	} else if deadline != e.armed {
+		if err := e.arm(deadline); err != nil {
+			return err
+		}
+	}
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.epfd),
+		uintptr(unsafe.Pointer(&e.events[0])), maxEvents, uintptr(timeout), 0, 0)
+	if errno == unix.EINTR {
+		return nil
+	}
+	if errno != 0 {
+		return fmt.Errorf("epoll_wait: %w", errno)
+	}
+	for k := range e.events[:n] {
+		ev := &e.events[k]
+		if ev.Fd == timerSlot {
+			e.armed = 0
+			continue
+		}
+		if s := &e.slots[ev.Fd]; s.fd >= 0 && s.gen == ev.Pad {
+			e.serve(int(ev.Fd), s, ev.Events, h)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) arm(deadline int64) error {
+	at := deadline + e.toMono
+	if at < deadline { // beyond the kernel's clock: never, or nearly so
+		at = math.MaxInt64
+	}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
+	_, _, errno := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(e.timer),
+		unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("set timerfd: %w", errno)
+	}
+	e.armed = deadline
+	return nil
+}
+
+func (e *Engine) tellFailedOpens(h load.Handler) {
+	e.unopened = false
+	for i := range e.slots {
+		if s := &e.slots[i]; s.opening && s.fd < 0 {
+			err := s.err
+			s.opening, s.err = false, nil
+			h.Closed(i, clock.Mono(), load.Connecting, err)
+		}
+	}
+}
+
+// serve handles one connection's event. The connection may be closed or reopened by the Handler on
+// the way, which the generation tells.
+func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
+	gen := s.gen
+	if s.opening {
+		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
+			return
+		}
+		if err := socket.Error(int(s.fd)); err != nil {
+			e.Close(i)
+			h.Closed(i, clock.Mono(), load.Connecting, err)
+			return
+		}
+		s.opening = false
+		h.Opened(i, clock.Mono())
+		if s.gen != gen {
+			return
+		}
+	}
+	if s.rest != nil && events&unix.EPOLLOUT != 0 {
+		rest := s.rest
+		s.rest = nil
+		e.Send(i, rest)
+	}
+	if s.full && events&unix.EPOLLOUT != 0 {
+		s.full = false
+		if h.(load.Drained).Drained(i, clock.Mono()); s.gen != gen {
+			return
+		}
+	}
+	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		e.read(i, s, events, h)
+	}
+}
+
+// read takes what is there. A read shorter than the buffer has emptied the socket (epoll(7), Q9),
+// so the second recv that only returns EAGAIN is saved.
+func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
+	gen := s.gen
+	for {
+		if s.err == socket.ErrEarly {
+			e.ended(i, nil, h) // what is there belongs to an answer that was taken already
+			return
+		}
+		n, errno := recv(s.fd, e.buf)
+		switch {
+		case errno == unix.EAGAIN:
+			return
+		case errno == unix.EINTR:
+			continue
+		case errno != 0:
+			e.ended(i, errno, h)
+			return
+		case n == 0:
+			e.ended(i, nil, h)
+			return
+		}
+		h.Received(i, clock.Mono(), e.buf[:n])
+		if s.gen != gen {
+			return
+		}
+		if n < len(e.buf) && events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) == 0 {
+			return
+		}
+	}
+}
+
+// ended closes a connection that has come to its end and tells what it interrupted: the write, when
+// that has failed or was not done.
+func (e *Engine) ended(i int, err error, h load.Handler) {
+	s := &e.slots[i]
+	op := load.Reading
+	if s.err != nil {
+		op, err = load.Writing, s.err
+	} else if err != nil && (s.rest != nil || s.full) {
+		op = load.Writing
+	}
+	e.Close(i)
+	h.Closed(i, clock.Mono(), op, err)
+}
+
+func send(fd int32, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+func recv(fd int32, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}

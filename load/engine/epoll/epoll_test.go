@@ -1,0 +1,100 @@
+package epoll
+
+import (
+	"crypto/tls"
+	"net/netip"
+	"testing"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/engine/enginetest"
+	"prony/load/engine/http2"
+	"prony/load/engine/tls"
+	"prony/internal/dev/testsets"
+)
+
+// What every engine must do.
+func TestEngine(t *testing.T) {
+	enginetest.Run(t, func(a netip.AddrPort, n int) (load.Engine, error) { return New(a, n) })
+}
+
+// The same over TLS.
+func TestSecure(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			if version < tls.VersionTLS13 {
+				tests.Whole(t, "the engine with crypto/tls sealing")
+			}
+			enginetest.RunSecure(t, version, func(a netip.AddrPort, n int, c *tls.Config) (
+				load.Engine, error) {
+				e, err := New(a, n)
+				if err != nil {
+					return nil, err
+				}
+				return seal.New(e, c, n), nil
+			})
+		})
+	}
+}
+
+// The same with streams of HTTP/2, in the clear and over TLS, and with calls of gRPC.
+func TestStreams(t *testing.T) {
+	const streams = 5
+	for _, row := range []struct {
+		name          string
+		secure, calls bool
+	}{{"h2c", false, false}, {"h2", true, false}, {"grpc", false, true}, {"grpcs", true, true}} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.secure || row.calls {
+				tests.Whole(t, "streams over TLS and calls by epoll")
+			}
+			run, over := enginetest.RunStreams, h2.New
+			if row.calls {
+				run, over = enginetest.RunCalls, calls
+			}
+			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
+				e, err := New(a, h2.Below(n, streams))
+				if err != nil || !row.secure {
+					return over(e, n, streams, false), err
+				}
+				return over(seal.NewStreamer(e, c, h2.Below(n, streams)), n, streams, true), nil
+			})
+		})
+	}
+}
+
+func calls(below load.Streamer, slots, streams int, secure bool) *h2.Engine {
+	return h2.NewCalls(below, slots, streams, secure, time.Minute)
+}
+
+// deaf hears nothing, for there is nothing to hear.
+type deaf struct{}
+
+func (deaf) Opened(int, int64)                 {}
+func (deaf) Received(int, int64, []byte)       {}
+func (deaf) Closed(int, int64, load.Op, error) {}
+
+// A timer that fires early all the same, as it would if the two clocks drifted apart, costs turns
+// of the loop, not the wake-up. Nor does one that fires late.
+func TestWrongOffsets(t *testing.T) {
+	e, err := New(netip.MustParseAddrPort("127.0.0.1:1"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Release()
+	for _, off := range []int64{-1e6, 1e6} {
+		e.toMono += off
+		fired := false
+		for deadline := clock.Mono() + 3e6; clock.Mono() < deadline; {
+			if err := e.Wait(deadline, deaf{}); err != nil {
+				t.Fatal(err)
+			}
+			fired = fired || e.armed == 0 // the engine forgets what the timer was set to
+		}
+		if !fired && off < 0 {
+			t.Errorf("offset by %d, the timer never fired", off)
+		}
+		e.toMono -= off
+	}
+}

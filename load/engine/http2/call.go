@@ -1,0 +1,323 @@
+package h2
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/load"
+)
+
+// Codes of gRPC (grpc/doc/statuscodes.md) that this side finds.
+const (
+	callCanceled  = 1
+	callUnknown   = 2
+	callDenied    = 7
+	callExhausted = 8
+	callNowhere   = 12 // Unimplemented
+	callInternal  = 13
+	callGone      = 14 // Unavailable
+	callStranger  = 16 // Unauthenticated
+)
+
+const (
+	prefixSize = 5 // of a message: whether it is compressed, and its length
+	// The most that a message may have: the default of all clients of gRPC, or what there is for
+	// so many at once.
+	callMin, callTop = 4 << 20, 64 << 20
+	callsMost        = 256 << 20
+	foreignMax       = 1 << 10 // bytes that are read of an answer that is none of gRPC
+)
+
+// CallMax is the most bytes that a message may have where so many calls are under way at once.
+func CallMax(slots int) int { return min(max(callsMost/max(slots, 1), callMin), callTop) }
+
+// NewCalls is New for unary calls of gRPC (grpc/doc/PROTOCOL-HTTP2.md): a request's path is the
+// method, its body the message. An answer has the message and status 200, or load.CallStatus and
+// the code, with what the server says about it. It is held until it is whole, since the code comes
+// last. The timeout is told to the server; 0: none is.
+func NewCalls(below load.Streamer, slots, streams int, secure bool, timeout time.Duration) *Engine {
+	e := New(below, slots, streams, secure)
+	e.callMax = CallMax(slots)
+	e.heads.call = appendString(appendInt(nil, 0, 4, places["content-type"]),
+		[]byte("application/grpc"))
+	e.heads.call = appendPair(e.heads.call, "te", "trailers")
+	if timeout > 0 {
+		e.heads.call = appendPair(e.heads.call, "grpc-timeout", wait(timeout))
+	}
+	return e
+}
+
+func appendPair(dst []byte, name, value string) []byte {
+	return appendString(appendString(append(dst, 0), []byte(name)), []byte(value))
+}
+
+// wait is a timeout as gRPC writes it: eight digits at most, and no less than it is.
+func wait(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		ns   time.Duration
+	}{{"n", 1}, {"u", time.Microsecond}, {"m", time.Millisecond}, {"S", time.Second}} {
+		if n := (d + unit.ns - 1) / unit.ns; n < 1e8 {
+			return strconv.FormatInt(int64(n), 10) + unit.name
+		}
+	}
+	return "99999999S"
+}
+
+// reserved are the fields of requests that gRPC has for itself, beside those of the connection.
+var reserved = map[string]bool{"content-type": true, "content-length": true, "grpc-timeout": true,
+	"grpc-encoding": true, "grpc-status": true, "grpc-message": true, "grpc-message-type": true}
+
+// said is what gRPC reads of a block of fields; the text beside it is grpc-message.
+type said struct {
+	grpc bool // the content is gRPC's
+	odd  bool // a field is not in base64, which by its name it is
+	code int  // grpc-status; none: there is none; unread: it is no number
+}
+
+const unread = -2
+
+// say takes a field of a call.
+func (f *fields) say(name, value string) {
+	switch name {
+	case "content-type":
+		rest, ok := strings.CutPrefix(value, "application/grpc")
+		f.got.grpc = f.got.grpc || ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+	case "grpc-status":
+		if f.got.code == unread {
+			return
+		}
+		n, err := strconv.ParseInt(value, 10, 32)
+		switch {
+		case err != nil:
+			f.got.code = unread
+		case n < 0 || n > callStranger:
+			f.got.code = callUnknown // what nobody knows (statuscodes.md)
+		default:
+			f.got.code = int(n)
+		}
+	case "grpc-message":
+		f.got.text = appendDecoded(f.got.text[:0], value)
+	case "grpc-encoding":
+	default:
+		if strings.HasSuffix(name, "-bin") {
+			encoding := base64.RawStdEncoding
+			if len(value)%4 == 0 {
+				encoding = base64.StdEncoding
+			}
+			_, err := encoding.DecodeString(value)
+			f.got.odd = f.got.odd || err != nil
+		}
+	}
+}
+
+// appendDecoded appends a text whose odd bytes are in percents; a percent without two digits is
+// itself.
+func appendDecoded(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				dst, i = append(dst, byte(n)), i+2
+				continue
+			}
+		}
+		dst = append(dst, s[i])
+	}
+	return dst
+}
+
+// call is a lane's answer.
+type call struct {
+	prefix   [prefixSize]byte // of the message that is coming
+	have     int              // bytes of that
+	messages int              // that are whole
+	foreign  int              // the answer is none of gRPC, and means this code; 0: it is
+}
+
+// callHead takes the fields of a call's answer, its first or its last.
+func (e *Engine) callHead(i int, at int64, a *answer, end bool) {
+	l := &e.lanes[i]
+	switch {
+	case l.foreign > 0:
+		if end {
+			e.settle(i, at, l.foreign, string(l.held), codeNone)
+		}
+	case l.answered && !end:
+		e.settle(i, at, callInternal, "gRPC: fields came amidst the answer", codeProtocol)
+	case a.code == unread:
+		e.settle(i, at, callUnknown, "gRPC: grpc-status is no number", codeProtocol)
+	case !l.answered && !a.grpc:
+		e.callForeign(i, at, a, end)
+	case a.odd:
+		e.settle(i, at, callInternal, "gRPC: metadata is no base64", codeProtocol)
+	case end:
+		e.callEnd(i, at, a)
+	default:
+		l.answered = true
+		e.conns[l.on].useless = 0
+	}
+}
+
+// callForeign takes the head of an answer of HTTP alone (grpc/doc/http-grpc-status-mapping.md).
+func (e *Engine) callForeign(i int, at int64, a *answer, end bool) {
+	l := &e.lanes[i]
+	switch a.status {
+	case 0, 400:
+		l.foreign = callInternal
+	case 401:
+		l.foreign = callStranger
+	case 403:
+		l.foreign = callDenied
+	case 404:
+		l.foreign = callNowhere
+	case 429, 502, 503, 504:
+		l.foreign = callGone
+	default:
+		if l.foreign = callUnknown; a.status < 200 {
+			if l.foreign = 0; end {
+				e.settle(i, at, callInternal, "gRPC: an interim status alone", codeProtocol)
+			}
+			return
+		}
+	}
+	l.answered = true
+	e.conns[l.on].useless = 0
+	l.held = fmt.Appendf(l.held[:0], "gRPC: the answer is none of gRPC, HTTP status %d: ", a.status)
+	l.left = foreignMax
+	if end {
+		e.settle(i, at, l.foreign, string(l.held), codeNone)
+	}
+}
+
+// callData takes a piece of a call's answer: of the message, of a second one, which there may not
+// be, or of what is none.
+func (e *Engine) callData(i int, at int64, b []byte, end bool) {
+	l := &e.lanes[i]
+	if l.foreign > 0 {
+		n := min(len(b), int(l.left))
+		l.held, l.left = append(l.held, b[:n]...), l.left-int64(n)
+		if end {
+			e.settle(i, at, l.foreign, string(l.held), codeNone)
+		} else if l.left == 0 {
+			e.settle(i, at, l.foreign, string(l.held), codeCancel)
+		}
+		return
+	}
+	for len(b) > 0 {
+		if l.have < prefixSize {
+			n := copy(l.prefix[l.have:], b)
+			if l.have, b = l.have+n, b[n:]; l.have < prefixSize {
+				break
+			}
+			l.left = int64(binary.BigEndian.Uint32(l.prefix[1:]))
+			if l.left > int64(e.callMax) {
+				e.settle(i, at, callExhausted, fmt.Sprintf("gRPC: a message of %d bytes came, "+
+					"and %d are the most", l.left, e.callMax), codeCancel)
+				return
+			}
+			if l.messages == 0 {
+				l.held = append(l.held[:0], callOK...)
+				l.held = strconv.AppendInt(l.held, l.left, 10)
+				l.held = append(l.held, "\r\n\r\n"...)
+			}
+		}
+		n := min(len(b), int(l.left))
+		if l.messages == 0 {
+			l.held = append(l.held, b[:n]...)
+		}
+		if l.left, b = l.left-int64(n), b[n:]; l.left > 0 {
+			break
+		}
+		l.have = 0
+		if l.messages++; l.prefix[0] != 0 || l.messages > 1 {
+			e.settle(i, at, callInternal, wrongMessage(l.prefix[0]), codeCancel)
+			return
+		}
+	}
+	if end {
+		e.settle(i, at, callInternal, "gRPC: the answer has no trailers", codeNone)
+	}
+}
+
+const (
+	callLine = "HTTP/1.1 200 OK\r\n"
+	callOK   = callLine + "Content-Length: "
+)
+
+// wrongMessage says what is wrong with a message that begins so.
+func wrongMessage(flag byte) string {
+	switch flag {
+	case 0:
+		return "gRPC: two messages came, and one is an answer"
+	case 1:
+		return "gRPC: a message is compressed, which nobody asked for"
+	}
+	return fmt.Sprintf("gRPC: a message begins with %d", flag)
+}
+
+// callEnd takes the trailers.
+func (e *Engine) callEnd(i int, at int64, a *answer) {
+	l := &e.lanes[i]
+	switch {
+	case l.have > 0:
+		e.settle(i, at, callInternal, "gRPC: a message is cut short", codeNone)
+	case a.code == none:
+		e.settle(i, at, callUnknown, "gRPC: the trailers have no grpc-status", codeNone)
+	case a.code > 0:
+		e.settle(i, at, a.code, string(a.text), codeNone)
+	case l.messages == 0:
+		e.settle(i, at, callInternal, "gRPC: status OK, and no message", codeNone)
+	default:
+		t := l.held
+		if e.conns[l.on].phase == leaving {
+			e.text = append(append(e.text[:0], callLine...), "Connection: close\r\n"...)
+			e.text = append(e.text, t[len(callLine):]...)
+			t = e.text
+		}
+		e.over(i)
+		e.to.Received(i, at, t)
+	}
+}
+
+// settle ends a call that did not go well. A code other than none resets the stream, which the
+// server has not ended.
+func (e *Engine) settle(i int, at int64, code int, text string, reset uint32) {
+	l := &e.lanes[i]
+	c := &e.conns[l.on]
+	t := strconv.AppendInt(append(e.text[:0], "HTTP/1.1 "...), int64(load.CallStatus+code), 10)
+	t = append(t, " \r\n"...)
+	if c.phase == leaving {
+		t = append(t, "Connection: close\r\n"...)
+	}
+	t = strconv.AppendInt(append(t, "Content-Length: "...), int64(len(text)), 10)
+	t = append(append(t, "\r\n\r\n"...), text...)
+	e.text = t
+	if reset != codeNone {
+		c.out = appendNumber(c.out, typeReset, l.id, reset)
+		l.rest = nil // so that it is not reset again
+	}
+	e.over(i)
+	e.to.Received(i, at, t)
+}
+
+// callReset is what a code of HTTP/2 means to a call (PROTOCOL-HTTP2.md, "Errors").
+func callReset(code uint32) int {
+	switch code {
+	case codeRefused:
+		return callGone
+	case codeCancel:
+		return callCanceled
+	case codeFlow, codeCalm:
+		return callExhausted
+	case codeInadequate:
+		return callDenied
+	}
+	if int(code) < len(codes) {
+		return callInternal
+	}
+	return callUnknown
+}

@@ -1,0 +1,407 @@
+package h2
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"prony/load"
+)
+
+const (
+	connWindow = 1 << 30 // that the server may send, over all; renewed when half of it has come
+	laneWindow = 1 << 24 // likewise on a stream
+
+	uselessMax = 10_000  // frames in turn that bring nothing
+	repliesMax = 1_000   // that wait for the server to take them
+	outMax     = 1 << 18 // bytes of bodies that wait for the kernel
+	idMax      = 1<<31 - 1
+)
+
+// conn is a connection below.
+type conn struct {
+	phase   phase
+	full    bool // the kernel did not take all of out
+	dirty   bool // among those with something to be sent
+	shrink  bool // the server has a smaller table: the next block must say that ours is empty
+	gen     uint32
+	members int // lanes on it
+	active  int // of them, with a stream
+	in      reader
+	fields  *fields
+	block   []byte  // of fields that go on
+	flags   byte    // of the frame that they began with
+	places  []int32 // lanes, from 1, by their streams; as long as a power of two
+	next    uint32  // stream
+	queue   []int32 // lanes whose requests wait, in order
+	bodies  []int32 // lanes with a body to send, in turn
+
+	out     []byte // frames to be sent, of which so many have been
+	sent    int
+	replies int
+	useless int
+
+	most     int   // streams at once
+	window   int64 // to send
+	initial  int64 // of a stream's
+	frameMax int
+	room     int64 // that the server may send
+}
+
+// reset makes a connection ready to be opened.
+func (c *conn) reset(calls bool) {
+	clear(c.places)
+	c.in.reset()
+	*c = conn{phase: opening, gen: c.gen + 1, members: c.members, in: c.in, places: c.places,
+		queue: c.queue[:0], bodies: c.bodies[:0], out: c.out[:0], block: c.block[:0], next: 1,
+		most: 1 << 30, window: windowInitial, initial: windowInitial, frameMax: frameMax,
+		fields: newFields(calls), room: connWindow, dirty: c.dirty}
+}
+
+// place is where a stream's lane stands. Streams are numbered so that no two have the same.
+func (c *conn) place(id uint32) int { return int(id>>1) & (len(c.places) - 1) }
+
+// lane is that of a stream; none: it has ended. A stream that was never begun is an error.
+func (e *Engine) lane(c *conn, id uint32) (int, error) {
+	if id&1 == 0 || id >= c.next {
+		return none, wrong(codeProtocol, "the server speaks of stream %d, which nobody has begun",
+			id)
+	}
+	if i := int(c.places[c.place(id)]) - 1; i >= 0 && e.lanes[i].id == id {
+		return i, nil
+	}
+	return none, nil
+}
+
+// ear hears the engine below.
+type ear Engine
+
+// Opened implements load.Handler.
+func (r *ear) Opened(k int, _ int64) {
+	e, c := (*Engine)(r), &r.conns[k]
+	c.phase = greeted
+	c.out = append(c.out, preface...)
+	c.out = appendSettings(c.out, setPush, 0, setInitialWindow, laneWindow, setListSize, listMax)
+	c.out = appendNumber(c.out, typeWindow, 0, connWindow-windowInitial)
+	e.push(k)
+}
+
+// Drained implements load.Drained.
+func (r *ear) Drained(k int, _ int64) {
+	r.conns[k].full = false
+	(*Engine)(r).push(k)
+}
+
+// Received implements load.Handler.
+func (r *ear) Received(k int, at int64, b []byte) {
+	e, c := (*Engine)(r), &r.conns[k]
+	gen := c.gen
+	if c.phase == greeted && !c.in.partial() && bytes.HasPrefix(b, []byte("HTTP/1.")) {
+		e.object(k, at, errors.New("the port speaks HTTP/1.1; use http://"))
+		return
+	}
+	for {
+		f, rest, ok, err := c.in.next(b)
+		if b = rest; ok {
+			err = e.frame(k, at, &f)
+		}
+		if c.gen != gen {
+			break
+		}
+		if err != nil {
+			e.object(k, at, err)
+			break
+		}
+		if !ok {
+			e.soil(k)
+			break
+		}
+	}
+	e.flush()
+}
+
+// frame takes one.
+func (e *Engine) frame(k int, at int64, f *frame) error {
+	c := &e.conns[k]
+	if c.phase == greeted && (f.kind != typeSettings || f.has(flagAck)) {
+		return wrong(codeProtocol, "the server does not begin with its settings")
+	}
+	if c.useless++; c.useless > uselessMax {
+		return wrong(codeCalm, "the server has sent %d frames in turn that bring nothing",
+			uselessMax)
+	}
+	switch f.kind {
+	case typeData:
+		return e.data(k, at, f)
+	case typeHeaders:
+		c.flags, c.block = f.flags, c.block[:0]
+		if f.has(flagEndHeaders) {
+			return e.head(k, at, f.id, f.payload)
+		}
+		c.block = append(c.block, f.payload...)
+	case typeContinuation:
+		if len(c.block)+len(f.payload) > blockMax {
+			return wrong(codeCalm, "the server's fields are more than 64 KiB")
+		}
+		if c.block = append(c.block, f.payload...); f.has(flagEndHeaders) {
+			return e.head(k, at, f.id, c.block)
+		}
+	case typeReset:
+		i, err := e.lane(c, f.id)
+		if i == none {
+			return err
+		}
+		why := "the server has reset the stream (" + codeName(f.number()) + ")"
+		if e.callMax > 0 {
+			e.lanes[i].rest = nil // nothing is to be said of it any more
+			e.settle(i, at, callReset(f.number()), "gRPC: "+why, codeNone)
+			return nil
+		}
+		e.free(i)
+		e.lose(i, at, load.Reading, errors.New("HTTP/2: "+why))
+	case typeSettings:
+		return e.settings(k, at, f)
+	case typePing:
+		if !f.has(flagAck) {
+			c.out = append(appendHead(c.out, len(f.payload), typePing, flagAck, 0), f.payload...)
+			return c.reply()
+		}
+	case typeGoAway:
+		e.away(k, at, f.number()&idMax, binary.BigEndian.Uint32(f.payload[4:]))
+	case typeWindow:
+		return e.widen(k, f)
+	}
+	return nil
+}
+
+// reply counts answers that the server has not taken yet.
+func (c *conn) reply() error {
+	if c.replies++; c.replies > repliesMax {
+		return wrong(codeCalm, "the server wants %d answers and takes none", repliesMax)
+	}
+	return nil
+}
+
+// settings takes the server's; the first open the connection.
+func (e *Engine) settings(k int, at int64, f *frame) error {
+	c := &e.conns[k]
+	if f.has(flagAck) {
+		return nil
+	}
+	for p := f.payload; len(p) > 0; p = p[settingSize:] {
+		if err := e.set(k, binary.BigEndian.Uint16(p), binary.BigEndian.Uint32(p[2:])); err != nil {
+			return err
+		}
+	}
+	c.out = appendHead(c.out, 0, typeSettings, flagAck, 0)
+	if err := c.reply(); err != nil || c.phase != greeted {
+		if c.phase == idle {
+			e.fill(k)
+		}
+		return err
+	}
+	c.phase = idle
+	e.fill(k)
+	gen := c.gen
+	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)); i++ {
+		if l := &e.lanes[i]; l.phase == opening && l.on == int32(k) {
+			l.phase = idle
+			if e.to.Opened(i, at); c.gen != gen {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// set takes a setting.
+func (e *Engine) set(k int, name uint16, value uint32) error {
+	c := &e.conns[k]
+	switch name {
+	case setTableSize:
+		c.shrink = c.shrink || value < tableSize
+	case setPush:
+		if value != 0 {
+			return wrong(codeProtocol, "the server sets that it may push")
+		}
+	case setMaxStreams:
+		c.most = int(min(value, 1<<30))
+	case setInitialWindow:
+		if value > windowMax {
+			return wrong(codeFlow, "the server's streams have a window of %d bytes", value)
+		}
+		change := int64(value) - c.initial
+		c.initial = int64(value)
+		for _, at := range c.places {
+			if at == 0 {
+				continue
+			}
+			l := &e.lanes[at-1]
+			if l.window += change; l.window > windowMax {
+				return wrong(codeFlow, "the window of stream %d is %d bytes", l.id, l.window)
+			}
+			e.ready(int(at-1), c)
+		}
+		e.soil(k)
+	case setFrameSize:
+		if value < frameMax || value > frameMost {
+			return wrong(codeProtocol, "the server takes frames of %d bytes", value)
+		}
+		c.frameMax = int(value)
+	}
+	return nil
+}
+
+// widen takes the update of a window.
+func (e *Engine) widen(k int, f *frame) error {
+	c := &e.conns[k]
+	n := int64(f.number() & windowMax)
+	if f.id == 0 {
+		if c.window += n; c.window > windowMax {
+			return wrong(codeFlow, "the connection's window is %d bytes", c.window)
+		}
+		e.soil(k)
+		return nil
+	}
+	i, err := e.lane(c, f.id)
+	if i == none {
+		return err
+	}
+	l := &e.lanes[i]
+	if l.window += n; n == 0 || l.window > windowMax {
+		return wrong(codeFlow, "the window of stream %d is %d bytes, %d more", f.id, l.window, n)
+	}
+	e.ready(i, c)
+	e.soil(k)
+	return nil
+}
+
+// retire has a connection take no more requests, and moves those that wait for it.
+func (e *Engine) retire(k int) {
+	c := &e.conns[k]
+	c.phase = leaving
+	waiting := c.queue
+	c.queue = c.queue[:0]
+	for _, i := range waiting {
+		e.detach(&e.lanes[i])
+		if e.attach(int(i)); e.lanes[i].on != none {
+			e.queue(int(i))
+		}
+	}
+}
+
+// away follows a farewell of the server's: what it has taken it will answer, the rest it will not.
+func (e *Engine) away(k int, at int64, last, code uint32) {
+	e.retire(k)
+	c := &e.conns[k]
+	gen := c.gen
+	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)) && c.gen == gen; i++ {
+		l := &e.lanes[i]
+		switch {
+		case l.on != int32(k):
+		case l.phase == idle:
+			e.lose(i, at, load.Reading, nil)
+		case l.phase == opening:
+			e.detach(l)
+			e.Open(i)
+		case l.phase == busy && l.id > last:
+			e.free(i)
+			e.lose(i, at, load.Reading, errors.New("HTTP/2: the server went away before it took "+
+				"the request ("+codeName(code)+")"))
+		}
+	}
+	if c.gen == gen && c.members == 0 {
+		e.part(k, codeNone)
+	}
+}
+
+// lose takes a lane, which has no stream any more, off its connection, and tells why. If nobody is
+// on that then, it ends.
+func (e *Engine) lose(i int, at int64, op load.Op, err error) {
+	l := &e.lanes[i]
+	k := int(l.on)
+	c := &e.conns[k]
+	gen := c.gen
+	e.detach(l)
+	l.phase, l.err = shut, nil
+	if c.phase == idle {
+		e.fill(k)
+	}
+	e.to.Closed(i, at, op, err)
+	if c.gen == gen && c.members == 0 {
+		e.part(k, codeNone)
+	}
+}
+
+// object ends a connection because of what the server said, and tells it.
+func (e *Engine) object(k int, at int64, err error) {
+	c := &e.conns[k]
+	code := uint32(codeProtocol)
+	var f *fault
+	if errors.As(err, &f) {
+		code = f.code
+	}
+	op := load.Reading
+	if c.phase == greeted {
+		op = load.Connecting
+	}
+	e.leave(k, code)
+	e.end(k, at, op, err)
+	e.revive(k)
+}
+
+// Closed implements load.Handler.
+func (r *ear) Closed(k int, at int64, op load.Op, err error) {
+	e, c := (*Engine)(r), &r.conns[k]
+	switch {
+	case c.phase == shut:
+		return
+	case c.phase == opening || c.phase == greeted:
+		if op = load.Connecting; err == nil {
+			err = errors.New("the server closed the connection before it said its settings")
+		}
+	case err == nil && c.in.partial():
+		err = io.ErrUnexpectedEOF
+	}
+	c.phase = shut
+	c.gen++
+	e.end(k, at, op, err)
+	e.revive(k)
+	e.flush()
+}
+
+// end tells all that were on a connection, those first that had nothing to lose: others may be sent
+// on in their stead.
+func (e *Engine) end(k int, at int64, op load.Op, err error) {
+	c := &e.conns[k]
+	from, to := k/2*e.streams, min((k/2+1)*e.streams, len(e.lanes))
+	for i := from; i < to; i++ {
+		if l := &e.lanes[i]; l.on == int32(k) {
+			l.left, l.on = 0, none
+			if l.phase == busy || l.phase == queued {
+				l.left = 1
+				if l.rest != nil && op == load.Reading && err != nil {
+					l.left = 2
+				}
+			}
+			l.phase, l.rest, l.request, l.sends, l.err = ending, nil, nil, false, nil
+		}
+	}
+	c.members, c.active = 0, 0
+	c.queue, c.bodies = c.queue[:0], c.bodies[:0]
+	for turn := range int64(3) {
+		for i := from; i < to; i++ {
+			l := &e.lanes[i]
+			if l.phase != ending || l.left != turn {
+				continue
+			}
+			of := op
+			if turn == 2 {
+				of = load.Writing
+			}
+			l.phase = shut
+			e.to.Closed(i, at, of, err)
+		}
+	}
+}

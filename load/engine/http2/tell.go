@@ -1,0 +1,229 @@
+package h2
+
+import (
+	"strconv"
+
+	"prony/load"
+)
+
+// head takes a whole block of fields.
+func (e *Engine) head(k int, at int64, id uint32, block []byte) error {
+	c := &e.conns[k]
+	if len(block) > blockMax {
+		return wrong(codeCalm, "the server's fields are more than 64 KiB")
+	}
+	a, err := c.fields.read(block) // whosever it is, or the table would not be the server's
+	i, other := e.lane(c, id)
+	f, _ := err.(*fault)
+	switch {
+	case other != nil:
+		return other
+	case f != nil && f.code != codeProtocol:
+		return err
+	case i == none:
+		return nil
+	case err != nil:
+		e.refuse(i, at, err)
+		return nil
+	}
+	l, end := &e.lanes[i], c.flags&flagEndStream != 0
+	if e.callMax > 0 {
+		e.callHead(i, at, a, end)
+		return nil
+	}
+	switch {
+	case l.answered:
+		if !end || a.status != 0 {
+			e.refuse(i, at, malformed("fields behind its body that do not end it"))
+			return nil
+		}
+		e.finish(i, at, nil)
+		return nil
+	case a.status == 0 || a.status == 101:
+		e.refuse(i, at, malformed("no status, or one that HTTP/2 does not have"))
+		return nil
+	case a.status < 200:
+		if end {
+			e.refuse(i, at, malformed("an interim status alone"))
+		}
+		return nil
+	}
+	c.useless = 0
+	l.answered = true
+	e.announce(i, at, a, end)
+	return nil
+}
+
+// announce hands over an answer's head.
+func (e *Engine) announce(i int, at int64, a *answer, end bool) {
+	l := &e.lanes[i]
+	c := &e.conns[l.on]
+	none := l.bare || a.status == 204 || a.status == 304
+	l.left = a.length
+	t := append(e.text[:0], a.text...)
+	switch {
+	case none && a.length < 0:
+		l.left = 0
+	case none:
+		t = strconv.AppendInt(append(t, "content-length: "...), a.length, 10)
+		t = append(t, "\r\n"...)
+		l.left = 0
+	case end && a.length > 0:
+		e.refuse(i, at, malformed("no body, and the length of one"))
+		return
+	case end:
+		t, l.left = append(t, "content-length: 0\r\n"...), 0
+	case a.length >= 0:
+		t = strconv.AppendInt(append(t, "content-length: "...), a.length, 10)
+		t = append(t, "\r\n"...)
+	default:
+		t, l.chunks = append(t, "transfer-encoding: chunked\r\n"...), true
+	}
+	if c.phase == leaving {
+		t = append(t, "connection: close\r\n"...)
+	}
+	t = append(t, "\r\n"...)
+	e.text = t
+	switch {
+	case end:
+		e.finish(i, at, t)
+	case !l.chunks && l.left == 0: // it says that the answer is over, which the stream is not yet
+		l.held = append(l.held, t...)
+	default:
+		e.to.Received(i, at, t)
+	}
+}
+
+var (
+	lineEnd = []byte("\r\n")
+	bodyEnd = []byte("0\r\n\r\n")
+)
+
+// data takes a piece of a body.
+func (e *Engine) data(k int, at int64, f *frame) error {
+	c := &e.conns[k]
+	if c.room -= int64(f.size); c.room < 0 {
+		return wrong(codeFlow, "the server sends more than the connection's window")
+	}
+	if c.room < connWindow/2 {
+		c.out = appendNumber(c.out, typeWindow, 0, uint32(connWindow-c.room))
+		c.room = connWindow
+	}
+	i, err := e.lane(c, f.id)
+	if i == none {
+		return err
+	}
+	l, end := &e.lanes[i], f.last && f.has(flagEndStream)
+	l.room -= int64(f.size)
+	n := int64(len(f.payload))
+	switch {
+	case l.room < 0:
+		return wrong(codeFlow, "the server sends more than the window of stream %d", f.id)
+	case !l.answered:
+		e.refuse(i, at, malformed("a body before its head"))
+		return nil
+	case e.callMax > 0: // whose messages have lengths of their own
+	case !l.chunks && n > l.left:
+		e.refuse(i, at, malformed("more of a body than it announces"))
+		return nil
+	case !l.chunks && end && n < l.left:
+		e.refuse(i, at, malformed("less of a body than it announces"))
+		return nil
+	}
+	if l.room < laneWindow/2 && !end {
+		c.out = appendNumber(c.out, typeWindow, f.id, uint32(laneWindow-l.room))
+		l.room = laneWindow
+	}
+	if n > 0 {
+		c.useless = 0
+	}
+	if e.callMax > 0 {
+		e.callData(i, at, f.payload, end)
+		return nil
+	}
+	l.left -= n
+	e.hand(i, at, f.payload, end)
+	return nil
+}
+
+// hand hands over a piece of a body. Of one with a length the last byte waits for the stream to
+// end, so that the answer is whole when the stream is.
+func (e *Engine) hand(i int, at int64, b []byte, end bool) {
+	l := &e.lanes[i]
+	c := &e.conns[l.on]
+	switch id, gen := l.id, c.gen; {
+	case l.chunks && len(b) > 0:
+		e.text = append(strconv.AppendInt(e.text[:0], int64(len(b)), 16), lineEnd...)
+		for _, t := range [...][]byte{e.text, b, lineEnd} {
+			if e.to.Received(i, at, t); c.gen != gen || l.id != id || l.phase != busy {
+				return
+			}
+		}
+		fallthrough
+	case l.chunks:
+		if end {
+			e.finish(i, at, nil)
+		}
+	case end:
+		e.finish(i, at, b)
+	case len(b) > 0:
+		if l.left == 0 {
+			l.held = append(l.held, b[len(b)-1])
+			b = b[:len(b)-1]
+		}
+		if len(b) > 0 {
+			e.to.Received(i, at, b)
+		}
+	}
+}
+
+// finish ends a stream, and hands over what its answer ends with.
+func (e *Engine) finish(i int, at int64, b []byte) {
+	l := &e.lanes[i]
+	if !l.chunks && len(l.held) == 0 && l.left > 0 {
+		e.refuse(i, at, malformed("less of a body than it announces"))
+		return
+	}
+	e.over(i)
+	switch {
+	case l.chunks:
+		b = bodyEnd
+	case len(l.held) > 0:
+		b = append(l.held, b...)
+		l.held = b
+	}
+	if len(b) > 0 {
+		e.to.Received(i, at, b)
+	}
+}
+
+// over ends a stream that is answered; the lane is free for the next.
+func (e *Engine) over(i int) {
+	l := &e.lanes[i]
+	k := int(l.on)
+	c := &e.conns[k]
+	if l.rest != nil { // the server wants no more of the request
+		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
+	}
+	e.free(i)
+	if c.phase != leaving {
+		e.fill(k)
+	} else if e.detach(l); c.members == 0 {
+		e.part(k, codeNone)
+	}
+}
+
+// refuse ends a stream whose answer is no answer.
+func (e *Engine) refuse(i int, at int64, err error) {
+	if e.callMax > 0 {
+		e.settle(i, at, callInternal, err.Error(), codeProtocol)
+		return
+	}
+	l := &e.lanes[i]
+	c := &e.conns[l.on]
+	code := uint32(codeProtocol)
+	c.out = appendNumber(c.out, typeReset, l.id, code)
+	e.soil(int(l.on))
+	e.free(i)
+	e.lose(i, at, load.Reading, err)
+}

@@ -1,0 +1,136 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/engine/http2"
+)
+
+// call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
+// message as it goes over the wire.
+type call struct {
+	e    *Engine
+	on   *shared
+	conn *grpc.ClientConn
+}
+
+// raw passes messages through as the bytes that they are.
+type raw struct{}
+
+func (raw) Name() string { return "proto" }
+
+func (raw) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
+}
+
+func (raw) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}
+
+var _ encoding.CodecV2 = raw{}
+
+// channel is the slots' common one; grpc-go dials again by itself, but not behind our back: a call
+// fails at once while it is down.
+func (s *shared) channel() (*grpc.ClientConn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grpc != nil {
+		return s.grpc, nil
+	}
+	conn, err := grpc.NewClient("passthrough:///"+s.e.config.Address,
+		// The handshake is made, and its time taken, by the dialer.
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithAuthority(s.e.config.Host),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return s.e.dial(ctx, "h2")
+		}),
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}),
+			grpc.MaxCallRecvMsgSize(h2.CallMax(len(s.e.slots)))))
+	if err == nil {
+		s.grpc = conn
+	}
+	return conn, err
+}
+
+// open waits until the channel is ready, so that connecting is no part of a call.
+func (c *call) open(ctx context.Context) (err error) {
+	if c.conn, err = c.on.channel(); err != nil {
+		return err
+	}
+	c.conn.Connect()
+	for {
+		state := c.conn.GetState()
+		switch state.String() {
+		case "READY":
+			return nil
+		case "TRANSIENT_FAILURE", "SHUTDOWN":
+			return fmt.Errorf("the gRPC channel is in state %s", state)
+		}
+		if !c.conn.WaitForStateChange(ctx, state) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *call) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+	a, err := understand(b)
+	if err != nil {
+		return load.Writing, err
+	}
+	pairs := metadata.MD{}
+	for name, values := range a.header {
+		if name != "Content-Type" {
+			pairs.Append(name, values...)
+		}
+	}
+	var out []byte
+	timed, cancel := c.e.config.within(metadata.NewOutgoingContext(ctx, pairs))
+	defer cancel()
+	err = c.conn.Invoke(timed, a.path, &a.body, &out)
+	at := clock.Mono()
+	if timed.Err() != nil {
+		<-ctx.Done() // whoever keeps the time books it, and ends the call
+	}
+	if ctx.Err() != nil {
+		return load.Reading, ctx.Err()
+	}
+	code := 200
+	if err != nil {
+		st, _ := status.FromError(err)
+		code, out = load.CallStatus+int(known(st.Code())), []byte(st.Message())
+	}
+	s.answer(at, append(answerText(code, nil, len(out)), out...))
+	return 0, nil
+}
+
+// within bounds a call by the load's timeout, if there is one: so the server is told of it.
+func (c *Config) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.Timeout)
+}
+
+// known is a code that there is: another one is nobody's (grpc/doc/statuscodes.md).
+func known(c codes.Code) codes.Code {
+	if c > codes.Unauthenticated {
+		return codes.Unknown
+	}
+	return c
+}
+
+func (c *call) close() {}

@@ -1,0 +1,131 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+
+	"prony/internal/base/clock"
+	"prony/load"
+)
+
+// shared is a connection that several slots send on.
+type shared struct {
+	e  *Engine
+	mu sync.Mutex
+	// Of these the last is sent on; those before it, from which the server has gone away, have
+	// answers to come.
+	h2   []h2Conn
+	h3   []*quicConn
+	grpc *grpc.ClientConn
+}
+
+// h2Conn is a connection of HTTP/2.
+type h2Conn struct {
+	*http2.ClientConn
+	raw net.Conn
+}
+
+// connect returns the connection as it is, or a new one. Who comes while it is made waits for it.
+func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.e.config.Protocol == H3 {
+		return s.connectQUIC(ctx)
+	}
+	s.h2 = slices.DeleteFunc(s.h2, func(c h2Conn) bool { return c.State().Closed })
+	if n := len(s.h2); n > 0 && s.h2[n-1].CanTakeNewRequest() {
+		return s.h2[n-1], nil
+	}
+	raw, err := s.e.dial(ctx, "h2")
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := raw.(*tls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "h2" {
+		raw.Close()
+		return nil, errors.New("the server does not speak HTTP/2 (ALPN)")
+	}
+	t := &http2.Transport{AllowHTTP: true, DisableCompression: true}
+	c, err := t.NewClientConn(raw)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	s.h2 = append(s.h2, h2Conn{c, raw})
+	return c, nil
+}
+
+func (s *shared) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.h2 {
+		c.raw.Close()
+	}
+	for _, c := range s.h3 {
+		c.close()
+	}
+	if s.grpc != nil {
+		s.grpc.Close()
+	}
+}
+
+// part is a stream at a time of a connection of HTTP/2 or HTTP/3.
+type part struct {
+	e    *Engine
+	on   *shared
+	conn http.RoundTripper
+}
+
+func (c *part) open(ctx context.Context) (err error) {
+	c.conn, err = c.on.connect(ctx)
+	return err
+}
+
+func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+	a, err := understand(b)
+	if err != nil {
+		return load.Writing, err
+	}
+	scheme := "http"
+	if c.e.config.secure() {
+		scheme = "https"
+	}
+	req, err := http.NewRequestWithContext(ctx, a.method, scheme+"://"+a.host+a.path,
+		bytes.NewReader(a.body))
+	if err != nil {
+		return load.Writing, err
+	}
+	req.Header = a.header
+	if len(a.body) == 0 {
+		req.Body = nil // HTTP/3 ends a body, even an empty one, in a packet of its own
+	}
+	res, err := c.conn.RoundTrip(req)
+	if err != nil {
+		return load.Reading, err
+	}
+	first := clock.Mono()
+	body, let, err := c.e.hold(res.Body)
+	defer let()
+	res.Body.Close()
+	if err != nil {
+		return load.Reading, fmt.Errorf("read the body: %w", err)
+	}
+	length := body.length
+	if a.method == http.MethodHead {
+		length = max(int(res.ContentLength), 0)
+	}
+	s.answer(first, answerText(res.StatusCode, res.Header, length))
+	body.answer(s)
+	return 0, nil
+}
+
+func (c *part) close() {}

@@ -1,0 +1,230 @@
+package stack_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go/http3"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/record"
+)
+
+// quicServer answers HTTP/3 at a port of its own.
+func quicServer(t *testing.T, handler http.Handler) (*http3.Server, *net.UDPConn) {
+	t.Helper()
+	certificate := httptest.NewUnstartedServer(nil)
+	certificate.StartTLS()
+	certificate.Close()
+	l, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http3.Server{Handler: handler, TLSConfig: http3.ConfigureTLSConfig(
+		&tls.Config{Certificates: certificate.TLS.Certificates})}
+	go server.Serve(l) //nolint:errcheck // it ends when it is closed
+	t.Cleanup(func() {
+		server.Close()
+		l.Close()
+	})
+	return server, l
+}
+
+// The eight slots share two connections, each from a port of its own.
+func TestHTTP3(t *testing.T) {
+	wide, plain := &atomic.Int64{}, service(&atomic.Int64{})
+	var from sync.Map
+	server, l := quicServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from.Store(r.RemoteAddr, true)
+		if r.TLS.HandshakeComplete && !r.TLS.DidResume {
+			wide.Store(int64(r.ProtoMajor))
+		}
+		plain.ServeHTTP(w, r)
+	}))
+	c := stack.Config{Protocol: stack.H3, Network: "tcp", Address: l.LocalAddr().String(),
+		Host: "example.com", Insecure: true, Streams: 4}
+	r := check(t, c, open(200))
+	ports := 0
+	from.Range(func(_, _ any) bool { ports++; return true })
+	if n := r.TLSTime.Count; wide.Load() != 3 || n != 2 || ports != 2 ||
+		r.TLSTime.MinNs < 1000 || r.TLSTime.MaxNs > r.ConnectTime.MaxNs {
+		t.Errorf("HTTP/%d over %d ports, %d handshakes of %+v, connects %+v", wide.Load(), ports, n,
+			r.TLSTime, r.ConnectTime)
+	}
+	c.Streams = 0
+	if r = check(t, c, load.Spec{Model: result.Closed, Connections: 8}); r.TLSTime.Count != 8 {
+		t.Errorf("%d handshakes of eight connections", r.TLSTime.Count)
+	}
+	// Whoever is not trusted, and whoever is not there, is named at once.
+	ask := func(c stack.Config, want string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := (stack.Transport{Config: c}).Connect(ctx); err == nil || ctx.Err() != nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
+		}
+	}
+	ask(stack.Config{Protocol: stack.H3, Address: c.Address, Host: c.Host}, "--ca FILE")
+	server.Close()
+	l.Close()
+	ask(c, "connection refused")
+}
+
+// told keeps what slots were told.
+type told struct {
+	opened map[int]bool
+	answer map[int]string
+	failed error
+}
+
+func (x *told) Opened(i int, _ int64)             { x.opened[i] = true }
+func (x *told) Received(i int, _ int64, b []byte) { x.answer[i] += string(b) }
+
+func (x *told) Closed(_ int, _ int64, _ load.Op, err error) { x.failed = err }
+
+// until waits for what the engine has to tell.
+func (x *told) until(t *testing.T, e *stack.Engine, what func() bool) {
+	t.Helper()
+	for end := clock.Mono() + 10e9; !what(); {
+		if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
+			t.Fatalf("%+v: %v", x, err)
+		}
+	}
+}
+
+// With the engine go its sockets, whether their connections were asked anything or not.
+func TestHTTP3Releases(t *testing.T) {
+	_, l := quicServer(t, service(&atomic.Int64{}))
+	files := func() map[string]bool { // by what they are: "socket:[4711]"
+		all, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		are := map[string]bool{}
+		for _, file := range all {
+			if what, err := os.Readlink(file); err == nil { // it may be gone
+				are[what] = true
+			}
+		}
+		return are
+	}
+	since := func(before map[string]bool) map[string]bool {
+		now := files()
+		maps.DeleteFunc(now, func(what string, _ bool) bool { return before[what] })
+		return now
+	}
+	before := files()
+	e, err := stack.New(stack.Config{Protocol: stack.H3, Address: l.LocalAddr().String(),
+		Host: "example.com", Insecure: true}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
+	for i := range 3 {
+		e.Open(i)
+	}
+	x.until(t, e, func() bool { return len(x.opened) == 3 })
+	open := since(before)
+	e.Close(1)
+	e.Release()
+	if left := since(before); len(open) < 3 || len(left) > 0 {
+		t.Errorf("three connections have the files %v, of which %v are left", open, left)
+	}
+}
+
+// A server that goes away is asked no more, and answers what it was asked before.
+func TestGoesAway(t *testing.T) {
+	for protocol, serve := range map[string]func(*testing.T, http.Handler) (farewell, net.Addr){
+		stack.H2C: clearServer,
+		stack.H3: func(t *testing.T, handler http.Handler) (farewell, net.Addr) {
+			server, l := quicServer(t, handler)
+			return server, l.LocalAddr()
+		},
+	} {
+		t.Run(protocol, func(t *testing.T) { goesAway(t, protocol, serve) })
+	}
+}
+
+// farewell is a server that can go away.
+type farewell interface{ Shutdown(context.Context) error }
+
+// clearServer answers HTTP/2 in the clear.
+func clearServer(t *testing.T, handler http.Handler) (farewell, net.Addr) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.Config, server.Listener.Addr()
+}
+
+func goesAway(t *testing.T, protocol string,
+	serve func(*testing.T, http.Handler) (farewell, net.Addr)) {
+	hold, held := make(chan struct{}), make(chan struct{})
+	let := sync.OnceFunc(func() { close(hold) })
+	old, first := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(held)
+		<-hold
+		_, _ = io.WriteString(w, "old") // a lost answer fails the test anyway
+	}))
+	_, second := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "new") // likewise
+	}))
+	at := []string{first.String(), second.String()}
+	e, err := stack.New(stack.Config{Protocol: protocol, Network: "tcp", Host: "example.com",
+		Insecure: true, Streams: 2,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			to := at[0]
+			at = at[1:]
+			return (&net.Dialer{}).DialContext(ctx, network, to)
+		}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Release()
+	defer let() // the server ends no sooner
+	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
+	until := func(what func() bool) {
+		t.Helper()
+		x.until(t, e, what)
+	}
+	request := []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	e.Open(0)
+	until(func() bool { return x.opened[0] })
+	e.Send(0, request)
+	<-held
+	gone := make(chan error)
+	go func() { gone <- old.Shutdown(context.Background()) }()
+	until(func() bool { // slot 1 shares the connection until the farewell has come
+		x.opened[1] = false
+		e.Open(1)
+		until(func() bool { return x.opened[1] })
+		if len(at) > 0 {
+			e.Close(1)
+		}
+		return len(at) == 0
+	})
+	e.Send(1, request)
+	until(func() bool { return strings.HasSuffix(x.answer[1], "new") })
+	let()
+	until(func() bool { return strings.HasSuffix(x.answer[0], "old") })
+	if err := <-gone; err != nil || x.failed != nil {
+		t.Errorf("%v, %v", err, x.failed)
+	}
+}

@@ -1,0 +1,61 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"prony/internal/base/clock"
+)
+
+// Bounds of answers, in bytes, for servers that never end one. An answer is held until it is whole,
+// since its length goes ahead of it.
+const (
+	answerMax = 64 << 20  // of one
+	heldMax   = 256 << 20 // of all that an engine reads at a time
+	// pieceMin is room for what most services answer, and pieceMax how far it grows.
+	pieceMin, pieceMax = 512, 256 << 10
+)
+
+// body is an answer's, in pieces, so that nothing is copied as it grows.
+type body struct {
+	pieces [][]byte
+	length int
+	at     int64 // when its end came
+}
+
+// hold reads a body to its end, or no further than there is room. What it takes is free again when
+// let is called.
+func (e *Engine) hold(r io.Reader) (b body, let func(), err error) {
+	let = func() { e.held.Add(-int64(b.length)) }
+	piece := make([]byte, 0, pieceMin)
+	for err == nil {
+		if len(piece) == cap(piece) {
+			b.pieces = append(b.pieces, piece)
+			piece = make([]byte, 0, min(2*cap(piece), pieceMax))
+		}
+		var n int
+		n, err = r.Read(piece[len(piece):cap(piece)])
+		piece = piece[:len(piece)+n]
+		b.length += n
+		if all := e.held.Add(int64(n)); b.length > answerMax || all > heldMax {
+			return b, let, fmt.Errorf("the answer has no end within %d MiB, or all that are "+
+				"under way within %d MiB", answerMax>>20, heldMax>>20)
+		}
+	}
+	b.at = clock.Mono()
+	if !errors.Is(err, io.EOF) {
+		return b, let, err
+	}
+	if len(piece) > 0 {
+		b.pieces = append(b.pieces, piece)
+	}
+	return b, let, nil
+}
+
+// answer reports the body.
+func (b body) answer(s *sink) {
+	for _, piece := range b.pieces {
+		s.answer(b.at, piece)
+	}
+}

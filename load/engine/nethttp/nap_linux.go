@@ -1,0 +1,81 @@
+//go:build linux && !portable
+
+package stack
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/base/clock"
+)
+
+// Pacing is how the load thread waits for a moment.
+const Pacing = "timerfd, absolute"
+
+// nap is a timer that keeps the schedule as exactly as the raw engines', and an eventfd by which
+// goroutines end the sleep.
+type nap struct {
+	epfd, timer, waker int
+	toMono             int64
+}
+
+func (n *nap) prepare() (err error) {
+	n.epfd, n.timer, n.waker = -1, -1, -1
+	if n.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return fmt.Errorf("create epoll instance: %w", err)
+	}
+	n.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return fmt.Errorf("create timerfd: %w", err)
+	}
+	if n.waker, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("create eventfd: %w", err)
+	}
+	for _, fd := range []int{n.timer, n.waker} {
+		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(fd)}
+		if err := unix.EpollCtl(n.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+			return fmt.Errorf("watch the engine's timer and eventfd: %w", err)
+		}
+	}
+	n.toMono, err = clock.Kernel()
+	return err
+}
+
+func (n *nap) close() {
+	for _, fd := range []int{n.epfd, n.timer, n.waker} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// end wakes the load thread, or has its next sleep end at once.
+func (n *nap) end() {
+	one := uint64(1)
+	// It fails only when 2^64 wake-ups wait, of which one is enough.
+	_, _ = unix.Write(n.waker, (*[8]byte)(unsafe.Pointer(&one))[:])
+}
+
+// set says until when the next sleep lasts at most.
+func (n *nap) set(deadline int64) error {
+	at := deadline + n.toMono
+	if at < deadline {
+		at = 1<<63 - 1
+	}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
+	if err := unix.TimerfdSettime(n.timer, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
+		return fmt.Errorf("set timerfd: %w", err)
+	}
+	return nil
+}
+
+// take sleeps.
+func (n *nap) take() error {
+	var events [2]unix.EpollEvent
+	if _, err := unix.EpollWait(n.epfd, events[:], -1); err != nil && err != unix.EINTR {
+		return fmt.Errorf("epoll_wait: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package stack
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"prony/load"
+	"prony/load/template"
+)
+
+// Transport asks single requests in a protocol of the engine, each over a connection of its own, by
+// the same code as under load: whoever is ready for it is ready for the load. It is an
+// http.RoundTripper; of a request's URL only path and query count.
+type Transport struct{ Config Config }
+
+// RoundTrip implements http.RoundTripper.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		body, err = io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	path := r.URL.RequestURI()
+	if isJSON(&t.Config, string(body)) {
+		message, err := Message(r.Context(), t.Config, path, string(body))
+		if err != nil {
+			return nil, err
+		}
+		body = message
+	}
+	host := cmp.Or(r.Host, r.URL.Host)
+	if host == t.Config.Address {
+		host = t.Config.Host // as under load
+	}
+	b := written(r, path, host, body)
+	answer, err := t.Config.once(r.Context(), b)
+	if err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+}
+
+// written is a request as a load writes it: a service may quote its fields in their order.
+func written(r *http.Request, path, host string, body []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, path, host)
+	kind := r.Header.Get("Content-Type")
+	if kind != "" {
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", kind)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if strings.EqualFold(name, "Host") || strings.EqualFold(name, "Content-Type") {
+			continue
+		}
+		for _, value := range r.Header[name] {
+			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
+		}
+	}
+	if len(body) > 0 || r.Method == http.MethodPost || r.Method == http.MethodPut {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes()
+}
+
+// Connect makes a connection, with all that the protocol has for it, and closes it.
+func (t Transport) Connect(ctx context.Context) error {
+	_, err := t.Config.once(ctx, nil)
+	return err
+}
+
+// once connects, sends the request, if there is one, and returns the answer as a text of HTTP/1.1.
+func (c Config) once(ctx context.Context, request []byte) (answer []byte, err error) {
+	c.Streams = 0
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	e := &Engine{slots: make([]slot, 1), handshakes: newHandshakes()}
+	c.clients(e, 1)
+	client := e.newClient(0)
+	defer func() {
+		client.close()
+		for i := range e.shared {
+			e.shared[i].close()
+		}
+	}()
+	if err := client.open(ctx); err != nil || request == nil {
+		return nil, err
+	}
+	if _, err := client.exchange(ctx, request, &sink{e: e}); err != nil {
+		return nil, err
+	}
+	for _, v := range e.queue {
+		answer = append(answer, v.b...)
+	}
+	return answer, nil
+}
+
+// Dialer connects as the protocol does, for whoever speaks HTTP/1.1 over the connection: with TLS,
+// or to a Unix socket, whatever address it is asked for.
+func (c Config) Dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
+	e := &Engine{config: c, handshakes: newHandshakes()}
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return e.dial(ctx, "http/1.1")
+	}
+}
+
+// Messages turns gRPC bodies in JSON into what goes over the wire.
+func Messages(ctx context.Context, c Config, requests []load.Request) error {
+	for i := range requests {
+		r := &requests[i]
+		if !isJSON(&c, r.Body) {
+			continue
+		}
+		b, err := Message(ctx, c, r.Path, r.Body)
+		if err != nil {
+			return err
+		}
+		r.Body = text.Escape(string(b))
+	}
+	return nil
+}
+
+// isJSON reports whether a body is to become a message of gRPC. None begins with a brace by chance:
+// it would be a field of number 15 whose group nobody makes any more.
+func isJSON(c *Config, body string) bool {
+	return (c.Protocol == GRPC || c.Protocol == GRPCS) && strings.HasPrefix(body, "{")
+}

@@ -1,0 +1,252 @@
+// Package stack is the engine over Go's own network stack and well-kept libraries, for what the
+// raw engines do not speak: HTTP/3, gRPC, WebSocket, Unix sockets; and, as a reference for them,
+// what they do: TLS, HTTP/2 with and without it.
+//
+//	Send ─► the slot's goroutine ─► library ─► event with its moment ─► queue ─► Wait ─► Handler
+//
+// The load thread keeps the schedule and the books, as with any engine. A request and its answer
+// are HTTP/1.1 texts here too: what another protocol brings is put into such a text, so that checks
+// and books are the same for all. The four moments are taken where they happen: the queue adds
+// nothing to them. A goroutine a slot and a hand-over a request cost several times what the raw
+// engines do; the record names the engine and what it took.
+//
+// Non-goals: speed.
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"sync"
+	"sync/atomic"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/engine/tls"
+)
+
+// client is one slot's side of a protocol. Its methods are called by the slot's goroutine alone.
+type client interface {
+	// open connects. The time of a TLS handshake is told to the engine.
+	open(ctx context.Context) error
+	// exchange sends the request and reports its answer through the sink, the last piece of which
+	// ends it. An error ends the connection.
+	exchange(ctx context.Context, request []byte, s *sink) (load.Op, error)
+	close()
+}
+
+// Engine implements load.Engine.
+type Engine struct {
+	slots        []slot
+	nap          nap // what the load thread sleeps on
+	asleep       atomic.Bool
+	mu           sync.Mutex
+	queue, taken []event
+	handshakes   *hdrhistogram.Histogram
+	spoken       string // what the last of them came to
+	resumed      int64
+	sessions     tls.ClientSessionCache
+	running      sync.WaitGroup
+	held         atomic.Int64 // bytes of answers that are not whole yet
+	config       Config
+	shared       []shared // connections that several slots are on
+}
+
+// slot is a connection, or a stream of one, and the goroutine that works on it.
+type slot struct {
+	gen    int32
+	cancel context.CancelFunc
+	work   chan []byte // requests; closed to end the goroutine
+}
+
+// event is something to tell the Handler.
+type event struct {
+	slot int32
+	gen  int32
+	what kind
+	op   load.Op
+	at   int64
+	b    []byte
+	err  error
+}
+
+type kind uint8
+
+const (
+	opened kind = iota
+	received
+	closed
+)
+
+// New returns an engine for the number of slots.
+func New(c Config, slots int) (*Engine, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		slots: make([]slot, slots), handshakes: newHandshakes(),
+		sessions: tls.NewLRUClientSessionCache(1), // there is one server
+	}
+	if err := e.nap.prepare(); err != nil {
+		e.nap.close()
+		return nil, err
+	}
+	c.clients(e, slots)
+	return e, nil
+}
+
+func newHandshakes() *hdrhistogram.Histogram { return hdrhistogram.New(1, 1<<40, 3) }
+
+// Handshakes implements load.Handshaker.
+func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
+
+// Session implements load.Handshaker.
+func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
+
+// shook books a TLS handshake.
+func (e *Engine) shook(ns int64, state tls.ConnectionState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.spoken = seal.Spoken(&state); state.DidResume {
+		e.resumed++
+	}
+	// The value is bounded by the timeout, far inside the range.
+	_ = e.handshakes.RecordValue(max(ns, 1))
+}
+
+// Open implements load.Engine.
+func (e *Engine) Open(i int) {
+	s := &e.slots[i]
+	s.gen++
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.work = make(chan []byte, 1)
+	e.running.Add(1)
+	go e.run(ctx, int32(i), s.gen, e.newClient(i), s.work)
+}
+
+// run is the life of a connection.
+func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []byte) {
+	defer e.running.Done()
+	defer c.close()
+	to := &sink{e: e, slot: i, gen: gen}
+	if err := c.open(ctx); err != nil {
+		to.put(event{what: closed, op: load.Connecting, err: err})
+		return
+	}
+	to.put(event{what: opened})
+	for b := range work {
+		if op, err := c.exchange(ctx, b, to); err != nil {
+			to.put(event{what: closed, op: op, err: ending(err)})
+			return
+		}
+	}
+}
+
+// Send implements load.Engine.
+func (e *Engine) Send(i int, b []byte) { e.slots[i].work <- b }
+
+// Close implements load.Engine.
+func (e *Engine) Close(i int) {
+	s := &e.slots[i]
+	s.gen++
+	if s.cancel == nil {
+		return
+	}
+	s.cancel()
+	close(s.work)
+	s.cancel = nil
+}
+
+// Release implements load.Engine.
+func (e *Engine) Release() {
+	for i := range e.slots {
+		e.Close(i)
+	}
+	e.running.Wait()
+	for i := range e.shared {
+		e.shared[i].close()
+	}
+	e.nap.close()
+}
+
+// sink takes a connection's events to the queue.
+type sink struct {
+	e         *Engine
+	slot, gen int32
+}
+
+func (s *sink) put(v event) {
+	if v.at == 0 {
+		v.at = clock.Mono()
+	}
+	v.slot, v.gen = s.slot, s.gen
+	e := s.e
+	e.mu.Lock()
+	e.queue = append(e.queue, v)
+	e.mu.Unlock()
+	if e.asleep.Swap(false) {
+		e.nap.end()
+	}
+}
+
+// answer reports a piece of an answer, which came at the moment and stays untouched.
+func (s *sink) answer(at int64, b []byte) { s.put(event{what: received, at: at, b: b}) }
+
+// Wait implements load.Engine.
+func (e *Engine) Wait(deadline int64, h load.Handler) error {
+	if !e.take() && deadline > clock.Mono() {
+		if err := e.sleep(deadline); err != nil {
+			return err
+		}
+		e.take()
+	}
+	for k := range e.taken {
+		v := &e.taken[k]
+		if e.slots[v.slot].gen != v.gen {
+			continue
+		}
+		switch v.what {
+		case opened:
+			h.Opened(int(v.slot), v.at)
+		case received:
+			h.Received(int(v.slot), v.at, v.b)
+		case closed:
+			e.Close(int(v.slot))
+			h.Closed(int(v.slot), v.at, v.op, v.err)
+		}
+	}
+	clear(e.taken)
+	e.taken = e.taken[:0]
+	return nil
+}
+
+// take takes over what has come and reports whether there is any.
+func (e *Engine) take() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.queue, e.taken = e.taken[:0], e.queue
+	return len(e.taken) > 0
+}
+
+// sleep returns when something has come, or at the deadline, or before.
+func (e *Engine) sleep(deadline int64) error {
+	if err := e.nap.set(deadline); err != nil {
+		return err
+	}
+	e.asleep.Store(true)
+	if e.waiting() { // what came before it was said that this thread sleeps
+		e.asleep.Store(false)
+		return nil
+	}
+	err := e.nap.take()
+	e.asleep.Store(false)
+	return err
+}
+
+func (e *Engine) waiting() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.queue) > 0
+}

@@ -1,0 +1,512 @@
+package stack_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
+
+	"prony/load"
+	"prony/load/engine/nethttp"
+	"prony/load/pace"
+	"prony/record"
+)
+
+// service waits 2 ms, so that a time below that is a lie, and answers /echo with the body,
+// /missing with 404, anything else with the protocol's name.
+func service(wide *atomic.Int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wide.Store(max(wide.Load(), int64(r.ProtoMajor)))
+		time.Sleep(2 * time.Millisecond)
+		switch r.URL.Path {
+		case "/echo":
+			body, err := io.ReadAll(r.Body)
+			if err == nil {
+				_, _ = w.Write(body) // a lost answer fails the test anyway
+			}
+		case "/missing":
+			http.NotFound(w, r)
+		default:
+			_, _ = io.WriteString(w, "hello "+r.URL.RawQuery) // likewise
+		}
+	})
+}
+
+func offer(t *testing.T, c stack.Config, s load.Spec) *load.Result {
+	t.Helper()
+	s.Name, s.Window = "test", 400*time.Millisecond
+	s.Drain, s.Timeout = 20*time.Second, 20*time.Second
+	s.Address = netip.MustParseAddrPort("127.0.0.1:1") // the engine has its own
+	s.Host = c.Host
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return stack.New(c, slots) }
+	s.Describe.Spread = true
+	r, err := load.Run(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func open(perS float64) load.Spec {
+	return load.Spec{Model: result.Open, Connections: 8,
+		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
+}
+
+// check offers a mix of which a fifth is answered 404, and holds counts and times against what the
+// server does.
+func check(t *testing.T, c stack.Config, s load.Spec) *load.Result {
+	t.Helper()
+	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
+		{Method: "GET", Path: "/?k={key}", Want: "hello k={key}", HasWant: true},
+		{Method: "POST", Path: "/echo", Body: strings.Repeat("x", 100_000), WantSize: 100_000},
+		{Method: "GET", Path: "/missing", Status: 404, WantSize: -1},
+		{Method: "HEAD", Path: "/?h={key}", WantSize: -1},
+		{Method: "OPTIONS", Path: "/?o={key}", Want: "hello o={key}", HasWant: true},
+	}}
+	r := offer(t, c, s)
+	if r.Errors.Total() != 0 || r.Answered != r.Scheduled || r.Answered < 50 {
+		t.Fatalf("%s: %d of %d answered: %+v", c.Protocol, r.Answered, r.Scheduled, r.Errors)
+	}
+	if r.ServiceTime.MinNs < 2e6 || r.FirstByte.MinNs < 2e6 {
+		t.Errorf("%s: faster than the server: %+v", c.Protocol, r.ServiceTime)
+	}
+	for _, x := range r.Routes {
+		if x.Answered == 0 {
+			t.Errorf("%s: none of %s", c.Protocol, x.Name)
+		}
+	}
+	if r.Generator.CPUNs == 0 {
+		t.Errorf("%s: no cost", c.Protocol)
+	}
+	return r
+}
+
+func secure(t *testing.T, h2 bool) (addr, host string, wide *atomic.Int64) {
+	t.Helper()
+	wide = &atomic.Int64{}
+	server := httptest.NewUnstartedServer(service(wide))
+	server.EnableHTTP2 = h2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String(), "example.com", wide
+}
+
+func TestTLS(t *testing.T) {
+	addr, host, wide := secure(t, false)
+	c := stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: addr, Host: host,
+		Insecure: true}
+	r := check(t, c, open(200))
+	if wide.Load() != 1 {
+		t.Errorf("HTTP/%d was spoken", wide.Load())
+	}
+	if n := r.TLSTime.Count; n != 8 || r.TLSTime.MinNs < 1000 ||
+		r.TLSTime.MaxNs > r.ConnectTime.MaxNs {
+		t.Errorf("%d handshakes of %+v, connects %+v", n, r.TLSTime, r.ConnectTime)
+	}
+	// A certificate of nobody's is refused unless it was said that any will do.
+	c.Insecure = false
+	s := open(200)
+	s.Window, s.Timeout, s.Name = time.Second, time.Second, "test"
+	s.Address = netip.MustParseAddrPort("127.0.0.1:1")
+	s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/"}}}
+	s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) { return stack.New(c, n) }
+	if _, err := load.Run(context.Background(), s); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error %v, want one about the certificate", err)
+	}
+}
+
+// A server that answers twice, the second time in a record or piece of its own: what it said is the
+// answer to no request.
+func TestUnasked(t *testing.T) {
+	check := func(name string, l net.Listener, c stack.Config) {
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go twice(c)
+			}
+		}()
+		s := open(200)
+		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/",
+			WantSize: -1}}}
+		r := offer(t, c, s)
+		// On a busy machine both come at once, and are noticed together, or so far apart that the
+		// second seems to be the next request's.
+		if r.Errors.Total() == 0 || r.Answered >= r.Scheduled ||
+			!strings.Contains(r.Errors.Example, "nobody asked for") &&
+				!strings.Contains(r.Errors.Example, "more follows than") {
+			t.Errorf("%s: %d of %d answered, %+v", name, r.Answered, r.Scheduled, r.Errors)
+		}
+	}
+	server := httptest.NewUnstartedServer(nil) // for its certificate
+	server.StartTLS()
+	defer server.Close()
+	for _, most := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MaxVersion: most,
+			Certificates: server.TLS.Certificates})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(tls.VersionName(most), l, stack.Config{Protocol: stack.H1TLS, Network: "tcp",
+			Address: l.Addr().String(), Host: "example.com", Insecure: true})
+	}
+	t.Chdir(t.TempDir()) // a socket's path has a hundred bytes at most
+	l, err := net.Listen("unix", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("Unix", l, stack.Config{Protocol: stack.H1Unix, Network: "unix",
+		Address: l.Addr().String(), Host: "x"})
+}
+
+func twice(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	for {
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		for range 2 {
+			_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+			if err != nil {
+				return
+			}
+			time.Sleep(time.Millisecond) // far less than there is between two requests
+		}
+	}
+}
+
+func TestHTTP2(t *testing.T) {
+	addr, host, wide := secure(t, true)
+	c := stack.Config{Protocol: stack.H2, Network: "tcp", Address: addr, Host: host, Insecure: true,
+		Streams: 4}
+	r := check(t, c, open(200))
+	if wide.Load() != 2 || r.TLSTime.Count != 2 { // eight slots on two connections
+		t.Errorf("HTTP/%d over %d connections", wide.Load(), r.TLSTime.Count)
+	}
+	plain := &atomic.Int64{}
+	server := httptest.NewUnstartedServer(service(plain))
+	server.Config.Protocols = &http.Protocols{}
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	check(t, stack.Config{Protocol: stack.H2C, Network: "tcp",
+		Address: server.Listener.Addr().String(), Host: "a.b"}, load.Spec{Model: result.Closed,
+		Connections: 8})
+	if plain.Load() != 2 {
+		t.Errorf("HTTP/%d was spoken in the clear", plain.Load())
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const path = "s"
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: service(&atomic.Int64{})}
+	go server.Serve(l) //nolint:errcheck // it ends when it is closed
+	t.Cleanup(func() { server.Close() })
+	check(t, stack.Config{Protocol: stack.H1Unix, Network: "unix", Address: path, Host: "a.b"},
+		open(200))
+}
+
+// Unary calls of the health service, which every gRPC server has: SERVING, and a status of its own
+// for a service that is not there.
+func TestGRPC(t *testing.T) {
+	certificate := httptest.NewUnstartedServer(nil)
+	certificate.StartTLS()
+	defer certificate.Close()
+	for _, protocol := range []string{stack.GRPC, stack.GRPCS} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var options []grpc.ServerOption
+		if protocol == stack.GRPCS {
+			options = append(options, grpc.Creds(credentials.NewTLS(&tls.Config{
+				Certificates: certificate.TLS.Certificates, NextProtos: []string{"h2"}})))
+		}
+		server := grpc.NewServer(options...)
+		healthpb.RegisterHealthServer(server, health.NewServer())
+		reflection.Register(server)
+		go server.Serve(l) //nolint:errcheck // it ends when it is stopped
+		t.Cleanup(server.Stop)
+		c := stack.Config{Protocol: protocol, Network: "tcp", Address: l.Addr().String(),
+			Host: "example.com", Insecure: true, Streams: 8}
+		s := open(200)
+		s.Scenario = load.Scenario{Requests: []load.Request{
+			// HealthCheckResponse{status: SERVING}
+			{Method: "POST", Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true},
+			// HealthCheckRequest{service: "x"}: NOT_FOUND is 5
+			{Method: "POST", Path: "/grpc.health.v1.Health/Check", Body: "\x0a\x01x",
+				Status: load.CallStatus + 5, WantSize: -1},
+		}}
+		r := offer(t, c, s)
+		if r.Errors.Total() != 0 || r.Answered != 80 {
+			t.Errorf("%s: %d of 80 answered: %+v", protocol, r.Answered, r.Errors)
+		}
+		messages(t, c)
+		s.Scenario.Requests[1].Status = 200
+		if r = offer(t, c, s); r.Errors.Status == 0 ||
+			!strings.Contains(r.Errors.Example, "gRPC status 5") {
+			t.Errorf("%s: %+v, want failures of status 5", protocol, r.Errors)
+		}
+	}
+}
+
+// messages makes requests from JSON, as the server describes them.
+func messages(t *testing.T, c stack.Config) {
+	t.Helper()
+	make := func(path, json, want, wrong string) {
+		t.Helper()
+		b, err := stack.Message(t.Context(), c, path, json)
+		if wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), wrong) {
+				t.Errorf("%s of %s: %v, want %q", path, json, err, wrong)
+			}
+		} else if err != nil || string(b) != want {
+			t.Errorf("%s of %s: %q, %v, want %q", path, json, b, err, want)
+		}
+	}
+	const check = "/grpc.health.v1.Health/Check"
+	make(check, `{"service": "x"}`, "\x0a\x01x", "")
+	make(check, `{}`, "", "")
+	make(check, `{"servize": "x"}`, "", "HealthCheckRequest")
+	make("/grpc.health.v1.Health/Watch", `{}`, "", "it streams")
+	make("/grpc.health.v1.Health/Gone", `{}`, "", "no method Gone")
+	make("/gone.Service/Check", `{}`, "", "gone.Service")
+	make("check", `{}`, "", "want /package.Service/Method")
+}
+
+func TestWebSocket(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow() //nolint:errcheck // the peer is gone
+		for {
+			kind, b, err := c.Read(r.Context())
+			if err != nil {
+				return
+			}
+			if string(b) == "bye" {
+				return
+			}
+			if c.Write(r.Context(), kind, b) != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	c := stack.Config{Protocol: stack.WS, Network: "tcp",
+		Address: server.Listener.Addr().String(), Host: "a.b", Path: "/socket"}
+	s := open(200)
+	s.Scenario = load.Scenario{Requests: []load.Request{
+		{Method: "POST", Path: "/", Body: "message {seq}", Want: "message {seq}", HasWant: true}}}
+	if r := offer(t, c, s); r.Errors.Total() != 0 || r.Answered != 80 {
+		t.Errorf("%d of 80 echoed: %+v", r.Answered, r.Errors)
+	}
+	// A server that hangs up fails the request, and the connection is renewed.
+	s.Scenario.Requests = append(s.Scenario.Requests, load.Request{Method: "POST", Path: "/",
+		Body: "bye", WantSize: -1})
+	r := offer(t, c, s)
+	if e := r.Errors; e.Read == 0 || e.Total() != e.Read || r.Answered+e.Read != 80 {
+		t.Errorf("%d answered, %+v", r.Answered, e)
+	}
+}
+
+// A server that never answers: requests end at their timeout, and nothing is left running.
+func TestTimeouts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := stack.Config{Protocol: stack.WS, Network: "tcp", Address: l.Addr().String(), Host: "a"}
+	e, err := stack.New(c, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		e.Open(i)
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	before, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Release() // while all of them wait for the server
+	after, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) >= len(before) {
+		t.Errorf("%d descriptors, before the release %d", len(after), len(before))
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	bad := func(c stack.Config, want string) {
+		t.Helper()
+		if _, err := stack.New(c, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
+		}
+	}
+	bad(stack.Config{Protocol: "gopher"}, "no protocol")
+	bad(stack.Config{Protocol: stack.H1TLS, Streams: 4}, "one request at a time")
+}
+
+// parents are the trace ids that a server was sent, and how many requests came without one.
+type parents struct {
+	mu   sync.Mutex
+	ids  []string
+	bare int
+}
+
+var parentRe = regexp.MustCompile("^00-([0-9a-f]{32})-([0-9a-f]{16})-01$")
+
+func (p *parents) take(t *testing.T, parent, state []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(parent)+len(state) == 0 {
+		p.bare++
+		return
+	}
+	if len(parent) != 1 || !slices.Equal(state, []string{"prony=1"}) ||
+		!parentRe.MatchString(parent[0]) {
+		t.Errorf("fields are %q and %q", parent, state)
+		return
+	}
+	p.ids = append(p.ids, parentRe.FindStringSubmatch(parent[0])[1])
+}
+
+// check holds what the server was sent against what the load says of half of its requests: 80 of
+// them, so that 40 are traced, within five standard deviations of √(80/4).
+func (p *parents) check(t *testing.T, c stack.Config, requests ...load.Request) {
+	t.Helper()
+	s := open(200)
+	s.Trace = load.Trace{Share: 0.5, Keep: 80}
+	s.Scenario = load.Scenario{Requests: requests}
+	r := offer(t, c, s)
+	slices.Sort(p.ids)
+	n := len(p.ids)
+	if r.Errors.Total() != 0 || n+p.bare != 80 || n < 40-23 || n > 40+23 ||
+		len(slices.Compact(slices.Clone(p.ids))) != n {
+		t.Errorf("%s: %d with ids, %d without: %+v", c.Protocol, n, p.bare, r.Errors)
+	}
+	kept := 0
+	for _, x := range r.Traced {
+		if x.Why != "uniform" {
+			continue
+		}
+		if kept++; !slices.Contains(p.ids, x.TraceID) || x.FirstByteNs <= 0 {
+			t.Errorf("%s: %+v was not sent", c.Protocol, x)
+		}
+	}
+	if kept != n {
+		t.Errorf("%s: %d of %d kept", c.Protocol, kept, n)
+	}
+}
+
+// Every protocol whose requests have header fields carries trace ids in them.
+func TestTrace(t *testing.T) {
+	hear := func(p *parents, start func(*httptest.Server)) string {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(
+			func(_ http.ResponseWriter, r *http.Request) {
+				p.take(t, r.Header.Values("Traceparent"), r.Header.Values("Tracestate"))
+			}))
+		start(server)
+		t.Cleanup(server.Close)
+		return server.Listener.Addr().String()
+	}
+	both := []load.Request{{Method: "GET", Path: "/{seq}", WantSize: -1},
+		{Method: "POST", Path: "/", Body: "x", WantSize: -1}}
+	var tls, h2, h2c parents
+	tls.check(t, stack.Config{Protocol: stack.H1TLS, Network: "tcp", Host: "a.b", Insecure: true,
+		Address: hear(&tls, (*httptest.Server).StartTLS)}, both...)
+	h2.check(t, stack.Config{Protocol: stack.H2, Network: "tcp", Host: "a.b", Insecure: true,
+		Streams: 4, Address: hear(&h2, func(s *httptest.Server) {
+			s.EnableHTTP2 = true
+			s.StartTLS()
+		})}, both...)
+	h2c.check(t, stack.Config{Protocol: stack.H2C, Network: "tcp", Host: "a.b",
+		Address: hear(&h2c, func(s *httptest.Server) {
+			s.Config.Protocols = &http.Protocols{}
+			s.Config.Protocols.SetUnencryptedHTTP2(true)
+			s.Start()
+		})}, both...)
+
+	var calls parents
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any,
+		_ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		calls.take(t, metadata.ValueFromIncomingContext(ctx, "traceparent"),
+			metadata.ValueFromIncomingContext(ctx, "tracestate"))
+		return next(ctx, req)
+	}))
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	go server.Serve(l) //nolint:errcheck // it ends when it is stopped
+	t.Cleanup(server.Stop)
+	calls.check(t, stack.Config{Protocol: stack.GRPC, Network: "tcp", Host: "a.b",
+		Address: l.Addr().String()}, load.Request{Method: "POST",
+		Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true})
+}
+
+// A message of WebSocket is its payload alone: a share of traced ones is refused, before anything
+// is connected.
+func TestTraceNeedsHeaders(t *testing.T) {
+	for _, protocol := range []string{stack.WS, stack.WSS} {
+		s := open(200)
+		s.Name, s.Window, s.Timeout = "test", time.Second, time.Second
+		s.Address = netip.MustParseAddrPort("127.0.0.1:1")
+		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "POST", Path: "/"}}}
+		s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) {
+			return stack.New(stack.Config{Protocol: protocol, Network: "tcp",
+				Address: "127.0.0.1:1"}, n)
+		}
+		s.Trace.Share = 0.01
+		if _, err := load.Run(t.Context(), s); err == nil ||
+			!strings.Contains(err.Error(), "no header fields to carry a trace id") {
+			t.Errorf("%s: error %v, want one about header fields", protocol, err)
+		}
+		s.Trace.Share = 0
+		if _, err := load.Run(t.Context(), s); err == nil ||
+			!strings.Contains(err.Error(), "could be opened") {
+			t.Errorf("%s: error %v, want that of connecting", protocol, err)
+		}
+	}
+}

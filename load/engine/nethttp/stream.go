@@ -1,0 +1,92 @@
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+
+	"prony/internal/base/clock"
+	"prony/load"
+	"prony/load/engine/http1"
+)
+
+// stream is HTTP/1.1 on a connection of bytes: TLS, or a Unix socket.
+type stream struct {
+	e    *Engine
+	conn net.Conn
+	idle *idle // below it
+	buf  []byte
+	resp h1.Response
+	stop func() bool // of what ends a read when the slot is closed
+}
+
+const readSize = 64 << 10
+
+func (c *stream) open(ctx context.Context) (err error) {
+	if c.conn, err = c.e.dial(ctx, "http/1.1"); err != nil {
+		return err
+	}
+	if over, ok := c.conn.(*tls.Conn); ok {
+		c.idle = over.NetConn().(*idle)
+	} else {
+		c.idle = c.conn.(*idle)
+	}
+	c.buf = make([]byte, readSize)
+	conn := c.conn
+	c.stop = context.AfterFunc(ctx, func() { conn.Close() })
+	return nil
+}
+
+// exchange reads an answer to its end, to know when the next request may leave; what it was is the
+// Handler's business, which reads the same bytes. An answer that cannot be read is handed over all
+// the same.
+func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error) {
+	if c.unasked() {
+		return load.Writing, errUnasked
+	}
+	if _, err := c.conn.Write(b); err != nil {
+		return load.Writing, err
+	}
+	c.resp.Reset()
+	c.resp.Expect(len(b) > 4 && string(b[:5]) == "HEAD ", false)
+	for done := false; !done; {
+		n, err := c.conn.Read(c.buf)
+		at := clock.Mono()
+		if n > 0 {
+			piece := append([]byte(nil), c.buf[:n]...)
+			done = c.whole(piece)
+			s.answer(at, piece)
+		}
+		if err != nil && !done {
+			return load.Reading, err
+		}
+	}
+	return 0, nil
+}
+
+// unasked reports whether bytes have come since the last answer, which the next would begin with.
+func (c *stream) unasked() bool {
+	c.idle.look = true
+	n, _ := c.conn.Read(c.buf) // that there is nothing is no error, and others come again
+	c.idle.look = false
+	return n > 0
+}
+
+// whole reports whether the answer ends with b, or cannot be understood.
+func (c *stream) whole(b []byte) bool {
+	for len(b) > 0 {
+		n, _, done, err := c.resp.Next(b)
+		if done || err != nil {
+			return true
+		}
+		b = b[n:]
+	}
+	return false
+}
+
+func (c *stream) close() {
+	if c.conn != nil {
+		c.stop()
+		c.conn.Close()
+	}
+}

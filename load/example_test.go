@@ -1,0 +1,69 @@
+package load_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"time"
+
+	"prony/load"
+	"prony/load/engine/epoll"
+	"prony/load/pace"
+	"prony/record"
+)
+
+// greet is a server that a load can be offered to.
+func greet() (at netip.AddrPort, end func()) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "hello ", r.URL.Query().Get("key"))
+	}))
+	return netip.MustParseAddrPort(server.Listener.Addr().String()), server.Close
+}
+
+func byEpoll(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }
+
+// A closed load: on each of two connections the next request leaves when the last was answered.
+// Every answer is compared with the text that it should have, the drawn key included.
+func ExampleRun() {
+	at, end := greet()
+	defer end()
+	r, err := load.Run(context.Background(), load.Spec{
+		Name: "hello", Address: at, Model: result.Closed, Connections: 2, Engine: byEpoll, Seed: 1,
+		Requests: 100, Window: time.Minute, Timeout: 10 * time.Second,
+		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
+			{Method: "GET", Path: "/?key={key}", Want: "hello {key}", HasWant: true},
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d answers, %d errors\n", r.Answered, r.Errors.Total())
+	// Output: 100 answers, 0 errors
+}
+
+// An open load: 100 requests are due in its half second, one every 5 ms, however long the answers
+// take, and their response times count from when they were due.
+func ExampleRun_open() {
+	at, end := greet()
+	defer end()
+	r, err := load.Run(context.Background(), load.Spec{
+		Name: "hello", Address: at, Model: result.Open, Connections: 2, Engine: byEpoll, Seed: 1,
+		Window: 500 * time.Millisecond, Drain: 10 * time.Second, Timeout: 10 * time.Second,
+		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(200)},
+		Scenario: load.Scenario{Requests: []load.Request{
+			{Method: "GET", Path: "/?key=7", Want: "hello 7", HasWant: true},
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d due, %d answered\n", r.Scheduled, r.Answered)
+	fmt.Println("from due to done at least as long as from sent to done:",
+		r.ResponseTime.P50Ns >= r.ServiceTime.P50Ns)
+	// Output:
+	// 100 due, 100 answered
+	// from due to done at least as long as from sent to done: true
+}

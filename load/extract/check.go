@@ -1,0 +1,130 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"prony/load/template"
+)
+
+// Capture keeps a value for later steps of a flow.
+type Capture struct {
+	Var  string
+	From *Finder
+}
+
+// Check is something that must hold for a good answer. Is, Contains, Matches and Exists make it. It
+// is read-only and may be shared between threads.
+type Check struct {
+	Of *Finder
+
+	kind checkKind
+	want *text.Text     // is, contains
+	like *text.Pattern  // is: a text with source ports
+	re   *regexp.Regexp // matches
+	not  bool           // exists: it must not
+	said string         // the text or pattern as it was given
+}
+
+type checkKind uint8
+
+const (
+	is checkKind = iota
+	contains
+	matches
+	exists
+)
+
+// Is wants the value to be a text, byte for byte. vars are those of text.Parse, here and below.
+func Is(of *Finder, want string, vars []string) (Check, error) {
+	return compared(of, is, want, vars)
+}
+
+// Contains wants a text to be in the value.
+func Contains(of *Finder, want string, vars []string) (Check, error) {
+	if want == "" {
+		return Check{}, fmt.Errorf("check that %s contains nothing: every value does; use exists",
+			of)
+	}
+	return compared(of, contains, want, vars)
+}
+
+func compared(of *Finder, kind checkKind, want string, vars []string) (Check, error) {
+	c := Check{Of: of, kind: kind, said: want}
+	var err error
+	if c.want, err = text.Parse(want, vars); err != nil {
+		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
+	}
+	if lab := c.want.Lab(); lab != "" && kind == contains {
+		return Check{}, fmt.Errorf("check that %s: %s is of whole values; use is", &c, lab)
+	}
+	return c, nil
+}
+
+// Matches wants a regular expression of RE2's syntax to match somewhere in the value.
+func Matches(of *Finder, pattern string) (Check, error) {
+	c := Check{Of: of, kind: matches, said: pattern}
+	var err error
+	if c.re, err = compile(pattern); err != nil {
+		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
+	}
+	return c, nil
+}
+
+// At is the check of a service that is asked by this Host at this port: what it wants of the
+// address is known then.
+func (c Check) At(host, port string) Check {
+	if c.want != nil {
+		c.want = c.want.At(host, port)
+		c.like = c.want.Pattern()
+	}
+	return c
+}
+
+// Exists wants the value to be there, or not to be there. An empty value and a null of JSON are
+// there.
+func Exists(of *Finder, want bool) Check { return Check{Of: of, kind: exists, not: !want} }
+
+// onStack is how long a text with placeholders may be, in bytes, to be compared without an
+// allocation.
+const onStack = 512
+
+// Holds reports whether it does. A value that is not there is nothing and contains nothing.
+func (c *Check) Holds(head, body []byte, v *text.Values) bool {
+	got, found := c.Of.Find(head, body)
+	switch {
+	case c.kind == exists:
+		return found != c.not
+	case !found:
+		return false
+	case c.kind == matches:
+		return c.re.Match(got)
+	case c.like != nil:
+		return c.like.Is(got)
+	}
+	want, fixed := c.want.Fixed()
+	if !fixed {
+		var room [onStack]byte
+		want = c.want.Append(room[:0], v)
+	}
+	if c.kind == contains {
+		return bytes.Contains(got, want)
+	}
+	return bytes.Equal(got, want)
+}
+
+// Text returns the text that the value is held against, or nil. Its Vars are what the check needs.
+func (c *Check) Text() *text.Text { return c.want }
+
+// String says what is checked, in words, for the example of a failure: "json id is 7".
+func (c *Check) String() string {
+	switch {
+	case c.not:
+		return fmt.Sprintf("%s does not exist", c.Of)
+	case c.kind == exists:
+		return fmt.Sprintf("%s exists", c.Of)
+	}
+	verb := [...]string{is: "is", contains: "contains", matches: "matches"}[c.kind]
+	return fmt.Sprintf("%s %s %s", c.Of, verb, word(c.said))
+}

@@ -1,0 +1,87 @@
+package load_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"prony/load"
+	"prony/load/engine/uring"
+	"prony/record"
+	"prony/internal/generator/truth"
+)
+
+// The answer to a HEAD has a length and no body (RFC 9112, section 6.3): the next answer on the
+// connection begins where it would. It is mixed with answers that have one, through both engines.
+func TestHeadHasNoBody(t *testing.T) {
+	check := func(name, head string, keep bool) {
+		t.Helper()
+		for engine, make := range engines(t) {
+			asked := map[string]int{"HEAD": 0, "OPTIONS": 0, "GET": 0}
+			r := offer(t, func(now int64, r exact.Request) exact.Reply {
+				asked[string(r.Method)]++
+				out := exact.Reply{At: now, Text: exact.Answer("200 OK", "", "ok")}
+				switch string(r.Method) {
+				case "HEAD":
+					out.Text = []byte(head)
+					if !keep {
+						out.Then = exact.Close
+					}
+				case "OPTIONS":
+					out.Text = []byte("HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
+				}
+				return out
+			}, load.Spec{
+				Model: result.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
+				Window: 200 * time.Millisecond, Scenario: load.Scenario{Requests: []load.Request{
+					{Method: "HEAD", Path: "/", WantSize: -1, Weight: 2},
+					{Method: "OPTIONS", Path: "/", Status: 204, WantSize: 0},
+					{Method: "GET", Path: "/", Want: "ok", HasWant: true},
+				}},
+			})
+			if r.Answered != 60 || r.Errors.Total() != 0 {
+				t.Errorf("%s, %s: answered %d of 60; %+v", engine, name, r.Answered, r.Errors)
+			}
+			if renewed := r.Reconnects > 0; renewed == keep {
+				t.Errorf("%s, %s: %d reconnects with keep-alive %v", engine, name, r.Reconnects,
+					keep)
+			}
+			for method, n := range asked {
+				if n == 0 {
+					t.Errorf("%s, %s: method %s was never asked", engine, name, method)
+				}
+			}
+		}
+	}
+	const ok = "HTTP/1.1 200 OK\r\n"
+	check("length", ok+"Content-Length: 5000\r\n\r\n", true)
+	check("no length", ok+"\r\n", true)
+	check("chunked", ok+"Transfer-Encoding: chunked\r\n\r\n", true)
+	check("interim", "HTTP/1.1 103 Early Hints\r\n\r\n"+ok+"Content-Length: 9\r\n\r\n", true)
+	check("close", ok+"Connection: close\r\nContent-Length: 9\r\n\r\n", false)
+}
+
+// A server that sends a body all the same is not read on: its bytes would be taken for an answer.
+func TestBodyAfterHead(t *testing.T) {
+	r := offer(t, exact.Every(1, body("body"), exact.Fixed(0)), load.Spec{
+		Model: result.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
+		Scenario: load.Scenario{Requests: []load.Request{
+			{Method: "HEAD", Path: "/", WantSize: -1}}},
+	})
+	if r.Answered != 20 || r.Reconnects < 19 {
+		t.Errorf("%d of 20 answered over %d new connections; %+v", r.Answered, r.Reconnects,
+			r.Errors)
+	}
+}
+
+// engines are those that move bytes of plain HTTP/1.1, as far as the kernel permits them.
+func engines(t *testing.T) map[string]func(netip.AddrPort, int) (load.Engine, error) {
+	t.Helper()
+	out := map[string]func(netip.AddrPort, int) (load.Engine, error){"epoll": epollEngine}
+	if err := uring.Probe(); err != nil {
+		t.Logf("without io_uring: %v", err)
+		return out
+	}
+	out["uring"] = func(a netip.AddrPort, n int) (load.Engine, error) { return uring.New(a, n) }
+	return out
+}

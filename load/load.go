@@ -1,0 +1,580 @@
+// Package load offers HTTP load and measures the answers. One call of Run is one load: it connects,
+// offers the load for a lead-in and a window, waits for the answers still under way, and returns
+// what came of it.
+//
+//	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► answer ─► checks ─► book
+//
+// One thread a core, each with its own connections, its own share of the schedule and its own book;
+// nothing is shared while they run and nothing is allocated per request. Books are merged
+// afterwards.
+//
+// Four moments of a request, all on the monotonic clock: scheduled, sent (just before the write),
+// first byte and done (just after the read that completed it). Response time is done − scheduled,
+// service time done − sent, lag sent − scheduled. The clock starts when the request was due, so
+// that a stalled server cannot hide the requests it kept from being sent (coordinated omission).
+//
+// Non-goals: no retries of requests, no think time, no synthetic samples of any kind.
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/base/clock"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/base/rtsched"
+)
+
+// Spec says what to offer.
+type Spec struct {
+	Name        string
+	Address     netip.AddrPort
+	Host        string // of the Host header; empty: the address
+	Scenario    Scenario
+	Model       string
+	Connections int
+	Most        int           // open: connections that it may grow to; 0: it does not grow
+	Schedule    pace.Schedule // open: its offsets count from the beginning of the lead-in
+	Users       *Users        // closed: virtual users; nil: each connection always sends
+	Requests    int64         // turns of the window after which it ends; 0: when it closes
+	Churn       int           // answers after which a connection is renewed; 0: never
+	Slow        Slow          // clients beside the load that never finish a request
+	Trace       Trace         // which requests carry a trace id
+	Part        Part          // which of several processes this is; zero: the only one
+	Seed        uint64
+
+	Lead    time.Duration // offered before the window and not counted
+	Window  time.Duration
+	Drain   time.Duration // at most, for answers still under way at the window's end
+	Timeout time.Duration // per request, from its sending
+
+	Pacing string // Frugal, the default, or Precise
+
+	// Together, where set, is called once all connections are open. The lead-in begins at the
+	// moment that it returns (clock.Mono): two loads that wait for each other there begin at the
+	// same one. Its error ends the load.
+	Together func(context.Context) (start int64, err error)
+
+	Cores    []int                                        // one thread each; empty: one, not pinned
+	Ahead    bool                                         // of others there, where they may
+	OnWindow func(open bool)                              // just before and just after the window
+	Watch    func(done int64, elapsed time.Duration) bool // every Every; false ends the load
+	Every    time.Duration                                // between calls of the three
+	Live     func(Snapshot) bool                          // likewise, with more to see
+	Glance   func(Glance)                                 // likewise, where neither is
+	Stream   func(piece []byte) bool                      // likewise, for a Ledger elsewhere
+	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
+	Describe EngineInfo
+}
+
+// Ways to wait for the next arrival.
+const (
+	Frugal  = "frugal"  // sleep until it is due: costs nothing, late by what a wake-up takes
+	Precise = "precise" // sleep until shortly before, then poll: on time, costs processor time
+)
+
+// Users makes the closed model one of people: a user sends, waits for the answer, thinks, and sends
+// again. Connections is how many there can be at once, each with a connection of its own.
+type Users struct {
+	Number pace.Profile // active users over time, from the beginning of the lead-in
+	Think  Think
+}
+
+// Think is the pause of a user between an answer and the next request.
+type Think struct {
+	Kind   string        // "constant", "uniform" or "exponential"; empty: none
+	Lo, Hi time.Duration // uniform: the ends; the others: Lo is the value or the mean
+}
+
+// Slow clients connect and begin requests that they never end, as in a slowloris attack.
+type Slow struct {
+	Clients int
+	Text    string        // what each sends at once, such as "GET"
+	Drip    time.Duration // between single bytes of it; 0: the whole text at once
+}
+
+// Snapshot is the state of a load under way, all threads together.
+type Snapshot struct {
+	Elapsed time.Duration // since the beginning of the lead-in
+	Window  bool          // whether the window is open
+	Totals                // since the beginning
+
+	// Of the time since the snapshot before; valid during the call only.
+	Response, Lag *hdrhistogram.Histogram
+}
+
+// Totals are counters of a load under way. Due minus Done minus Failed is the backlog.
+type Totals struct {
+	Due      int64 // arrivals whose time has come; closed: requests sent
+	Sent     int64
+	Done     int64 // good answers
+	Failed   int64
+	BytesIn  int64
+	InFlight int64
+	Errors   [Classes]int64 // by class, as ClassNames has them
+}
+
+// EngineInfo names the engine in the record.
+type EngineInfo struct {
+	Name, Reason, Pacing string
+	Protocol             string // empty: HTTP/1.1 without TLS
+	Streams              int    // requests at once on one connection; 0: one
+	Spread               bool   // other threads work for it: its cost is the whole process's
+	Datagrams            bool   // it speaks over UDP
+}
+
+// Result is what a load came to. Intervals holds the histograms behind Load.Series.
+type Result struct {
+	result.Load
+	Intervals []Interval
+	FromNs    int64   // clock.Mono of the window's opening; 0: a foreign generator does not say
+	OpenedNs  int64   // clock.Mono when the last thread saw the window open; 0: none did
+	Ledger    *Ledger // what it was computed of; nil: of a foreign generator
+}
+
+// config is what the workers share, read-only once the load starts.
+type config struct {
+	threads   int // of all parts
+	timeoutNs int64
+	users     *Users
+	churn     int32
+	plain     bool   // closed, and no pauses: a request is due when it is sent
+	trace     tracer // limit 0: no request is traced
+	start     int64  // first moment of the lead-in, clock.Mono
+	openAt    int64
+	closeAt   int64
+	endAt     int64
+}
+
+// never is a moment that does not come.
+const never = math.MaxInt64
+
+// garbageMax is how much garbage may gather before the collector runs after all: long loads that
+// look into answers make some.
+const garbageMax = 512 << 20
+
+// settle is how long the threads have to get from the last connect to the first request.
+const settle = 2 * time.Millisecond
+
+// Run offers the load. It fails when nothing could be offered at all: a bad spec, no connection. A
+// cancelled context ends it early with the context's error; when Watch ends it early, the result
+// has its counters but no rates worth quoting.
+func Run(ctx context.Context, s Spec) (_ *Result, err error) {
+	defer func() {
+		if err != nil && err != ctx.Err() {
+			err = fmt.Errorf("%s: %w", s.called(), err)
+		}
+	}()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()),
+		strconv.Itoa(int(s.Address.Port())), s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.prepare(ctx, &s); err != nil {
+		return nil, err
+	}
+	s.Slow.Clients = s.slowHere()
+	defer hush(s.threads())()
+	r := &run{spec: s, plan: p}
+	return r.do(ctx)
+}
+
+// called is how its errors begin: that it is a load is said once.
+func (s *Spec) called() string {
+	if s.Name == "" || s.Name == "load" {
+		return "load"
+	}
+	return "load " + s.Name
+}
+
+// threads is how many of them each part has.
+func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections/s.Part.of()) }
+
+// check finds what no load can be, and what this process cannot offer.
+func (s *Spec) check() error {
+	switch {
+	case !s.Address.IsValid():
+		return errors.New("it has no address to send to")
+	case s.overseen() && s.Every <= 0:
+		panic("load: Spec.Watch, Live, Glance or Stream is set, Spec.Every is not positive")
+	case s.Engine == nil:
+		panic("load: Spec.Engine is nil")
+	}
+	return s.checkLoad()
+}
+
+// overseen says whether somebody wants to hear of the load meanwhile.
+func (s *Spec) overseen() bool {
+	return s.Watch != nil || s.Live != nil || s.Glance != nil || s.Stream != nil
+}
+
+func (s *Spec) checkLoad() error {
+	switch {
+	case s.Model != result.Closed && s.Model != result.Open:
+		return fmt.Errorf("model %q is neither %s nor %s", s.Model, result.Closed, result.Open)
+	case s.Connections < 1:
+		return fmt.Errorf("%d connections; it needs at least 1", s.Connections)
+	case s.Model == result.Open && s.Most != 0 && s.Most < s.Connections:
+		return fmt.Errorf("at most %d connections, and it begins with %d", s.Most, s.Connections)
+	case s.Window <= 0:
+		return fmt.Errorf("window %v is not positive", s.Window)
+	case s.Timeout <= 0:
+		return fmt.Errorf("timeout %v is not positive", s.Timeout)
+	case s.Lead < 0 || s.Drain < 0:
+		return fmt.Errorf("lead %v or drain %v is negative", s.Lead, s.Drain)
+	}
+	if err := s.checkPart(); err != nil {
+		return err
+	}
+	if err := s.Trace.check(s.Scenario.Requests); err != nil {
+		return err
+	}
+	return s.checkModel()
+}
+
+func (s *Spec) checkModel() error {
+	switch {
+	case s.Pacing != "" && s.Pacing != Frugal && s.Pacing != Precise:
+		return fmt.Errorf("pacing %q is neither %s nor %s", s.Pacing, Frugal, Precise)
+	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
+		return errors.New("churn, requests, and number and drip of slow clients cannot be negative")
+	case s.Model == result.Open && s.Users != nil:
+		return errors.New("virtual users are a closed model; leave out the rate or the users")
+	case s.Model == result.Open:
+		_, err := s.Schedule.Process(s.Seed)
+		return err
+	case s.Users != nil:
+		return s.Users.check(s.Connections)
+	}
+	return nil
+}
+
+func (u *Users) check(connections int) error {
+	if err := u.Number.Check(); err != nil {
+		return fmt.Errorf("users: %w", err)
+	}
+	if most := u.Number.Max(); most < 1 || most > float64(connections) {
+		return fmt.Errorf("up to %g users over %d connections; each needs one of its own", most,
+			connections)
+	}
+	t := u.Think
+	switch t.Kind {
+	case "":
+		return nil
+	case "constant", "exponential", "uniform":
+		if t.Lo < 0 || t.Kind == "uniform" && t.Hi < t.Lo {
+			return fmt.Errorf("think time from %v to %v is none", t.Lo, t.Hi)
+		}
+		return nil
+	}
+	return fmt.Errorf("think time %q is none of constant, uniform and exponential", t.Kind)
+}
+
+// run is one load under way.
+type run struct {
+	spec    Spec
+	plan    *plan
+	cfg     config
+	workers []*worker
+	lives   []live
+	crowd   *crowd // slow clients; nil: none
+
+	priority string // of the first load thread, as the others'
+	unread   int64  // datagrams that found a socket full: until the window opens, then in it
+	wall     int64  // of the window's opening, Unix time in ns
+	told     int    // intervals of the window that were streamed
+
+	connected sync.WaitGroup
+	finished  sync.WaitGroup
+	begin     chan struct{}
+	errs      []error
+}
+
+func (r *run) do(ctx context.Context) (*Result, error) {
+	n := r.spec.threads()
+	r.cfg = config{
+		threads: n * r.spec.Part.of(), timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
+		churn: int32(min(r.spec.Churn, math.MaxInt32)),
+		plain: r.spec.Model == result.Closed && r.spec.Users == nil,
+		trace: newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
+		start: never, openAt: never, closeAt: never, endAt: never,
+	}
+	r.lives = make([]live, n)
+	r.workers = make([]*worker, n) // not appended to: the threads read it
+	r.errs = make([]error, n)
+	r.begin = make(chan struct{})
+	most, id := r.most(), r.spec.Part.thread
+	for i := range n {
+		conns := int(share(int64(r.spec.Connections), id(i), r.cfg.threads))
+		w := newWorker(&r.cfg, r.plan, id(i), conns, max(conns, int(share(int64(most), i, n))))
+		w.live = &r.lives[i]
+		w.left = share(r.spec.Requests, id(i), r.cfg.threads)
+		r.workers[i] = w
+		r.connected.Add(1)
+		r.finished.Add(1)
+		go r.work(i)
+	}
+	r.connected.Wait()
+	err := r.firstError()
+	if err == nil && r.spec.Slow.Clients > 0 {
+		r.crowd, err = r.invite()
+	}
+	if err == nil {
+		err = r.setTimes(ctx)
+	}
+	close(r.begin)
+	if err == nil {
+		err = r.oversee(ctx)
+	}
+	r.finished.Wait()
+	r.crowd.leave()
+	if err == nil {
+		err = r.firstError()
+	}
+	if err == nil && r.window() <= 0 {
+		err = errors.New("it was ended before its window began")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.ledger().Result(), nil
+}
+
+// filesLeft is how many descriptors are left to others than connections.
+const filesLeft = 256
+
+// most is how many connections an open load may come to have: no more than there are descriptors
+// for. A closed one has as many as it was asked for, and so has one whose requests share them.
+func (r *run) most() int {
+	s := &r.spec
+	limit, here := filesMost(), int(s.Part.share(int64(s.Connections)))
+	if s.Model != result.Open || s.Describe.Streams > 1 || limit == 0 {
+		return here
+	}
+	files := int(min(limit, math.MaxInt32)) - filesLeft - s.Slow.Clients
+	return max(min(int(s.Part.share(int64(s.Most))), files), here)
+}
+
+// share is the i-th of n parts of a number of turns; negative where there is no bound.
+func share(total int64, i, n int) int64 {
+	if total == 0 {
+		return -1
+	}
+	part := total / int64(n)
+	if int64(i) < total%int64(n) {
+		part++
+	}
+	return part
+}
+
+// window is how long the window was, in ns: as asked for, unless the load was ended within it.
+func (r *run) window() int64 {
+	end := int64(math.MinInt64)
+	for _, w := range r.workers {
+		end = max(end, w.book.endedAt)
+	}
+	return end - r.cfg.openAt
+}
+
+func (r *run) setTimes(ctx context.Context) error {
+	start := clock.Mono() + int64(settle)
+	if r.spec.Together != nil {
+		var err error
+		if start, err = r.spec.Together(ctx); err != nil {
+			return err
+		}
+	}
+	r.cfg.start = start
+	r.cfg.openAt = r.cfg.start + int64(r.spec.Lead)
+	r.cfg.closeAt = r.cfg.openAt + int64(r.spec.Window)
+	r.cfg.endAt = r.cfg.closeAt + int64(r.spec.Drain)
+	r.wall = wallAt(r.cfg.openAt)
+	return nil
+}
+
+// work is the life of a load thread. The thread is never handed back: it ends with its goroutine
+// and takes its affinity and its timer slack with it.
+func (r *run) work(i int) {
+	defer r.finished.Done()
+	runtime.LockOSThread()
+	w := r.workers[i]
+	err := r.prepare(i, w)
+	if err != nil {
+		r.errs[i] = err
+	}
+	r.connected.Done()
+	<-r.begin
+	if w.unwatch != nil {
+		defer w.unwatch()
+	}
+	if w.engine == nil {
+		return
+	}
+	defer w.engine.Release()
+	if r.cfg.start == never {
+		return
+	}
+	w.book.schedule(r.cfg.openAt, r.cfg.closeAt)
+	if err := w.loop(); err != nil {
+		r.errs[i] = err
+		r.stop()
+	}
+}
+
+func (r *run) prepare(i int, w *worker) error {
+	if len(r.spec.Cores) > 0 {
+		if err := pin(r.spec.Cores[i]); err != nil {
+			return fmt.Errorf("pin load thread to core %d: %w", r.spec.Cores[i], err)
+		}
+	}
+	if r.spec.Ahead && len(r.spec.Cores) > 0 && !r.spec.Describe.Spread {
+		_, w.ahead = sched.Ahead(sched.Load) // the thread ends with its goroutine
+	}
+	if i == 0 {
+		r.priority = priority()
+	}
+	usage := func() threadUsage { return threadUsage{} }
+	switch {
+	case !r.spec.Describe.Spread:
+		usage, w.unwatch = ownUsage()
+	case i == 0: // it tells all of it
+		usage = wholeUsage()
+	}
+	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
+	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil || r.spec.Stream != nil)
+	if r.cfg.trace.limit > 0 {
+		w.book.traced = newShelves(r.cfg.trace.keep)
+	}
+	if r.spec.Model == result.Open {
+		w.arrivals = pace.Share(r.spec.whole(), w.id, r.cfg.threads)
+	}
+	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
+	e, err := r.spec.Engine(r.spec.Address, len(w.conns))
+	if err != nil {
+		return err
+	}
+	w.engine = e
+	if err := r.spec.Trace.carries(e); err != nil {
+		return err
+	}
+	if r.spec.Model == result.Open {
+		if err := w.wakeups(r.spec.Pacing); err != nil {
+			return err
+		}
+	}
+	if err := w.connect(clock.Mono() + int64(r.spec.Timeout)); err != nil {
+		return err
+	}
+	if w.alive == 0 {
+		why := cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout))
+		if !strings.Contains(why, "; ") { // it does not say itself what to do
+			why += "; is the service running?"
+		}
+		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address, why)
+	}
+	return nil
+}
+
+// step is the grain of the window's series: fine enough to plot a short window, and never so many
+// intervals that their histograms fill the memory.
+func step(window time.Duration) time.Duration {
+	switch {
+	case window <= 5*time.Second:
+		return min(window, 100*time.Millisecond)
+	case window <= 30*time.Second:
+		return 200 * time.Millisecond
+	case window <= 600*time.Second:
+		return time.Second
+	}
+	return (window/600 + time.Second - 1).Truncate(time.Second)
+}
+
+// cross tells of one end of the window.
+func (r *run) cross(open bool) {
+	if r.spec.OnWindow != nil {
+		r.spec.OnWindow(open)
+	}
+	if r.spec.Describe.Datagrams {
+		r.unread = unread() - r.unread
+	}
+}
+
+// oversee waits for the window's ends and tells those who want to know.
+func (r *run) oversee(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { r.finished.Wait(); close(done) }()
+	edges := NewEdges(r.spec.Lead, r.cfg.openAt, r.cfg.closeAt, r.cross)
+	defer edges.Stop()
+	var tick, look <-chan time.Time
+	var view *spectacle
+	if r.spec.overseen() {
+		t := time.NewTicker(r.spec.Every)
+		defer t.Stop()
+		tick = t.C
+	}
+	if r.spec.Live != nil || r.spec.Stream != nil {
+		view = r.watch()
+	}
+	sight := glancer{r: r}
+	for {
+		select {
+		case <-ctx.Done():
+			r.stop()
+			<-done
+			return ctx.Err()
+		case <-done:
+			edges.Rest()
+			if view != nil {
+				view.tell(view.final())
+			}
+			return nil
+		case <-edges.C:
+			edges.Cross()
+		case <-tick:
+			if view != nil {
+				view.ask()
+				look = time.After(2 * tickNs)
+			} else if r.spec.Watch == nil {
+				r.spec.Glance(sight.look())
+			} else if !r.spec.Watch(r.count(), time.Duration(clock.Mono()-r.cfg.start)) {
+				r.stop()
+				tick = nil
+			}
+		case <-look:
+			if !view.tell(view.look()) {
+				r.stop()
+				tick, look = nil, nil
+			}
+		}
+	}
+}
+
+func (r *run) stop() {
+	for i := range r.lives {
+		r.lives[i].stop.Store(true)
+	}
+}
+
+func (r *run) count() (n int64) {
+	for i := range r.lives {
+		n += r.lives[i].done.Load()
+	}
+	return n
+}
+
+func (r *run) firstError() error { return errors.Join(r.errs...) }

@@ -1,0 +1,167 @@
+package load_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/observe/host"
+	"prony/load"
+	"prony/load/pace"
+	"prony/record"
+	"prony/internal/dev/testsets"
+	"prony/internal/generator/truth"
+)
+
+// diary is what a server saw: the paths in their order, and how many requests it had at once.
+type diary struct {
+	paths []string
+	ends  []int64 // of requests under way
+	most  int
+}
+
+func (d *diary) keep(p exact.Plan) exact.Plan {
+	return func(now int64, r exact.Request) exact.Reply {
+		out := p(now, r)
+		d.ends = slices.DeleteFunc(d.ends, func(at int64) bool { return at <= now })
+		d.ends = append(d.ends, out.At)
+		d.most = max(d.most, len(d.ends))
+		d.paths = append(d.paths, string(r.Path))
+		return out
+	}
+}
+
+// A closed loop has exactly as many requests under way as connections: never more, and all of them
+// while the server takes its time.
+func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
+	tests.Cores(t)
+	const connections = 12
+	var d diary
+	r := offer(t, d.keep(exact.Fixed(20*time.Millisecond)), load.Spec{
+		Model: result.Closed, Connections: connections, Window: 300 * time.Millisecond,
+	})
+	if d.most != connections {
+		t.Errorf("%d requests at once, want %d", d.most, connections)
+	}
+	near(t, "requests under way", r.InFlightMean, connections, 0.5)
+	if int64(len(d.paths)) != r.Scheduled || r.Errors.Total() != 0 {
+		t.Errorf("the server saw %d requests, %d were sent; %+v", len(d.paths), r.Scheduled,
+			r.Errors)
+	}
+}
+
+// cores are n processors of this thread, the last one repeated when there are not so many.
+func cores(t *testing.T, n int) []int {
+	t.Helper()
+	out, err := host.Cores()
+	if err != nil {
+		t.Skipf("cannot tell the processors: %v", err)
+	}
+	for len(out) < n {
+		out = append(out, out[len(out)-1])
+	}
+	return out[:n]
+}
+
+// Two threads on their own processors send one schedule: what the server sees is the whole of it,
+// each arrival's key once.
+func TestTwoThreadsSendOneSchedule(t *testing.T) {
+	tests.Cores(t)
+	const ratePerS, seed = 3000, 5
+	const lead, window = 50 * time.Millisecond, 250 * time.Millisecond
+	var d diary
+	s := get("/k?key={key}", "ok")
+	s.KeyLo, s.KeyHi = 1, 1<<60 // so many that none is drawn twice
+	r := offer(t, d.keep(exact.Fixed(0)), load.Spec{
+		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
+		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s, Cores: cores(t, 2),
+	})
+	if r.Threads != 2 || r.Errors.Total() != 0 || r.Answered != r.Scheduled {
+		t.Fatalf("%d threads, answered %d of %d, %+v", r.Threads, r.Answered, r.Scheduled, r.Errors)
+	}
+	p, err := at(pace.Poisson, ratePerS).Process(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := pace.Count(p, 0, int64(lead+window)); int64(len(d.paths)) != want {
+		t.Errorf("the server saw %d requests, the schedule has %d", len(d.paths), want)
+	}
+	slices.Sort(d.paths)
+	if n := len(slices.Compact(slices.Clone(d.paths))); n != len(d.paths) {
+		t.Errorf("of %d keys only %d differ: one was sent twice", len(d.paths), n)
+	}
+	// One thread alone asks for the very same keys.
+	var alone diary
+	offer(t, alone.keep(exact.Fixed(0)), load.Spec{
+		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
+		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s,
+	})
+	slices.Sort(alone.paths)
+	if !slices.Equal(alone.paths, d.paths) {
+		t.Errorf("one thread asked %d keys, two asked %d others", len(alone.paths), len(d.paths))
+	}
+}
+
+// With one connection a seed decides what is asked, in which order, however fast the server is.
+func TestOneSeedOneOrder(t *testing.T) {
+	ask := func(seed uint64, p exact.Plan) []string {
+		var d diary
+		s := get("/a?k={key}", "ok")
+		s.Requests = append(s.Requests, load.Request{Method: "GET", Path: "/b?k={key}",
+			WantSize: -1})
+		s.KeyLo, s.KeyHi = 1, 50_000
+		offer(t, d.keep(p), load.Spec{
+			Model: result.Closed, Connections: 1, Requests: 50, Window: time.Minute, Seed: seed,
+			Scenario: s,
+		})
+		return d.paths
+	}
+	fast := ask(7, exact.Fixed(0))
+	slow := ask(7, exact.Fixed(time.Millisecond))
+	if len(fast) != 50 || !slices.Equal(fast, slow) {
+		t.Errorf("one seed asked\n%q and\n%q", fast, slow)
+	}
+	if other := ask(8, exact.Fixed(0)); slices.Equal(fast, other) {
+		t.Errorf("two seeds asked the same: %q", other)
+	}
+}
+
+// Large bodies go out in parts and come back in parts, and are compared to the last byte.
+func TestLargeBodies(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
+	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+		_, _ = io.Copy(w, r.Body) // what is lost is missed by the load
+	}))
+	defer mirror.Close()
+	s := load.Scenario{Requests: []load.Request{{
+		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
+	r := offerTo(t, mirror.Listener.Addr().(*net.TCPAddr).AddrPort(), load.Spec{
+		Model: result.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
+		Scenario: s,
+		Drain:    10 * time.Second, Timeout: 10 * time.Second,
+	})
+	if r.Answered != 4 || r.Errors.Total() != 0 {
+		t.Errorf("answered %d of 4, %+v", r.Answered, r.Errors)
+	}
+}
+
+// The kernel itself refuses this connect, without an event to tell it.
+func TestUnreachable(t *testing.T) {
+	_, err := load.Run(context.Background(), load.Spec{
+		Address:  netip.MustParseAddrPort("127.255.255.255:80"),
+		Scenario: get("/", "ok"), Model: result.Closed, Connections: 2, Window: time.Second,
+		Timeout: time.Second, Engine: epollEngine,
+	})
+	if err == nil || !strings.Contains(err.Error(), "could be opened: connect: ") {
+		t.Errorf("error is %v", err)
+	}
+}

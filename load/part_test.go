@@ -1,0 +1,137 @@
+package load
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/load/pace"
+	"prony/record"
+)
+
+// numbered answers request k after a time that k alone decides, so that a request is the same
+// sample whoever sends it.
+func numbered(c call) reply {
+	var k uint64
+	if _, err := fmt.Sscanf(c.text, "GET /%d ", &k); err != nil {
+		panic(c.text)
+	}
+	if k%997 == 13 {
+		return reply{after: time.Millisecond, pieces: []string{
+			"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno"}}
+	}
+	return answer(100*time.Microsecond+time.Duration(pace.Below(7, k, 3_000_000)), "ok")
+}
+
+// shared is a load that parts are made of. There are connections enough for none to be waited for.
+func shared(model string) Spec {
+	s := Spec{Name: "x", Model: model, Connections: 64, Lead: 100 * time.Millisecond, Seed: 5,
+		Window: time.Second, Drain: time.Second, Timeout: time.Second,
+		Trace: Trace{Share: 0.05, Salt: 3}, Every: 300 * time.Millisecond,
+		Schedule: at(pace.Poisson, 3000)}
+	s.Scenario.Requests = []Request{{Method: "GET", Path: "/{seq}", WantSize: 2, Weight: 3},
+		{Method: "GET", Path: "/{seq}", Name: "other", WantSize: 2}}
+	s.Address = netip.MustParseAddrPort("127.0.0.1:1")
+	return s
+}
+
+// divided is a load as n generators of so many threads offer it, one after the other, and when its
+// requests left, by number, from the beginning of the lead-in. Each may be changed before.
+func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Result,
+	map[uint64]int64) {
+	t.Helper()
+	var all []*Result
+	left := map[uint64]int64{}
+	for i := range n {
+		part := s
+		part.Part, part.Cores = Part{i, n}, make([]int, threads)
+		w := &world{serve: numbered, // each opens its window at another moment
+			connect: func(int) (time.Duration, error) { return time.Duration(7*i) * 1e6, nil }}
+		part.Engine = w.engine
+		if change != nil {
+			change(&part)
+		}
+		r := good(t, w, part)
+		for _, c := range w.calls {
+			var k uint64
+			if _, err := fmt.Sscanf(c.text, "GET /%d ", &k); err != nil {
+				t.Fatal(err)
+			}
+			if _, twice := left[k]; twice {
+				t.Fatalf("request %d was sent by two", k)
+			}
+			left[k] = c.at - r.FromNs + int64(s.Lead)
+		}
+		all = append(all, r)
+	}
+	return all, left
+}
+
+// The arrivals that were sent, in the order of the schedule, hash to the schedule's own hash,
+// however many generators of however many threads sent them; and every request is the same one.
+func TestPartsAreOneSchedule(t *testing.T) {
+	s := shared(result.Open)
+	want := pace.Hash(s.whole(), int64(s.Lead+s.Window))
+	for _, n := range []struct{ generators, threads int }{{1, 1}, {2, 1}, {4, 1}, {3, 2}} {
+		all, left := divided(t, s, n.generators, n.threads, nil)
+		h := fnv.New64a()
+		for k := range uint64(len(left)) {
+			at, ok := left[k]
+			if !ok {
+				t.Fatalf("%v: request %d of %d was not sent", n, k, len(left))
+			}
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(at)))
+		}
+		if got := fmt.Sprintf("%016x", h.Sum64()); got != want {
+			t.Errorf("%v: hash of what was sent %s, want %s", n, got, want)
+		}
+		hashes := pace.Hashes(s.whole(), n.generators, int64(s.Lead+s.Window))
+		for i, r := range all {
+			if r.TraceHash != hashes[i] {
+				t.Errorf("%v: part %d hashes to %s, want %s", n, i, r.TraceHash, hashes[i])
+			}
+		}
+	}
+}
+
+// Closed loads divide connections, users, turns and slow clients.
+func TestPartsDivide(t *testing.T) {
+	s := shared(result.Closed)
+	s.Schedule, s.Requests, s.Connections = pace.Schedule{}, 1001, 7
+	all, _ := divided(t, s, 3, 2, nil)
+	turns, threads := int64(0), 0
+	for _, r := range all {
+		turns += r.Answered + r.Errors.Total()
+		threads += r.Threads
+	}
+	if turns != 1001 || threads != 6 {
+		t.Errorf("%d requests by %d threads", turns, threads)
+	}
+	for total := range 30 {
+		for n := range 5 {
+			sum := int64(0)
+			for i := range n {
+				sum += max(Part{i, n}.share(int64(total)), 0)
+			}
+			if n > 0 && sum != int64(total) {
+				t.Errorf("%d parts of %d are %d", n, total, sum)
+			}
+		}
+	}
+	check := func(part Part, want string) {
+		t.Helper()
+		x := shared(result.Open)
+		x.Part, x.Connections = part, 3
+		if _, err := simulate(t, &world{serve: numbered}, x); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("part %v: %v, want %s", part, err, want)
+		}
+	}
+	check(Part{2, 2}, "part 2 of 2 is none")
+	check(Part{-1, 2}, "part -1 of 2 is none")
+	check(Part{0, 4}, "3 connections for 4 generators; each needs one")
+}

@@ -1,0 +1,393 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/load/extract"
+	"prony/load/template"
+	"prony/load/pace"
+)
+
+// Request is one kind of request of a scenario and the answer that is right for it. Path, Header
+// values, Body and Want are texts of package text: {key} is the key drawn for the request, {seq}
+// its number, {name} a variable of the flow.
+type Request struct {
+	Name    string // in results; empty: method and path
+	Method  string
+	Path    string
+	Headers []Header // beside Host, Content-Type and Content-Length
+	Body    string
+	Type    string // media type of Body
+	Weight  int    // share of the requests; 0 counts as 1; not in flows
+
+	Status   int    // 0 counts as 200
+	Want     string // the body, byte for byte; checked when HasWant
+	HasWant  bool
+	WantSize int64 // the body's length when Want is not given; -1 for any
+
+	Checks  []extract.Check
+	Extract []extract.Capture // flows: values for later steps
+	Pause   time.Duration     // flows: from this step's answer to the next step
+}
+
+// Header is a header field of a request.
+type Header struct{ Name, Value string }
+
+// Scenario is what a load sends: a weighted mix, of which each request is drawn, or a flow, whose
+// requests one user sends in order. An arrival, or a closed user's turn, is one request or one
+// flow.
+type Scenario struct {
+	Session
+	Requests []Request
+	Flow     bool
+	KeyLo    uint64 // keys are drawn from KeyLo..KeyHi
+	KeyHi    uint64
+	Zipf     float64 // exponent of their popularity, KeyLo the most popular; 0: uniform
+}
+
+// route is a compiled request: all that the hot loop needs.
+type route struct {
+	name   string
+	index  int    // in the plan
+	out    []byte // the whole request, when it is the same every time
+	path   *text.Text
+	head   *text.Text // else: up to the empty line, without Content-Length
+	body   *text.Text
+	sized  bool   // it has a Content-Length
+	want   []byte // the body wanted, when it is the same every time
+	wantT  *text.Text
+	like   *text.Pattern // the body wanted, when it is the same but for source ports
+	status int
+	check  bool // the body is compared with want
+	size   int64
+	upTo   uint64 // this route serves draws below; the last one's equals the total weight
+
+	headOnly bool // the answer to a HEAD has no body, whatever its head says
+	keep     bool // the answer is kept whole, for checks or extract
+	checks   []extract.Check
+	extract  []capture
+	pauseNs  int64
+}
+
+// capture keeps what an answer holds in a variable of the flow.
+type capture struct {
+	from *extract.Finder
+	into int
+}
+
+// plan is a compiled scenario.
+type plan struct {
+	routes []route
+	total  uint64 // of weights
+	keyLo  uint64
+	keys   uint64 // how many keys there are
+	zipf   *pace.Zipf
+	seed   uint64
+	port   string   // that is asked
+	vars   []string // of the flow
+	inHead []bool   // whether the variable is part of a path or a header field
+	inPath []bool   // of a path, which a blank would end
+	flow   bool
+
+	setup   []route // asked before the load
+	fixed   int     // the first so many variables are data's and the setup's
+	users   []user  // what a connection begins with, by its number modulo theirs
+	perUser bool
+	cookies bool
+	rows    [][][]byte // values of the first variables
+	drawn   bool
+
+	outMax   int // bytes of the longest request that is not always the same, variables left out
+	inMax    int // likewise of the bodies wanted
+	fixedMax int // bytes of the longest request that is always the same
+}
+
+// keepMax bounds what is kept of an answer that is looked into.
+const keepMax = 1 << 20
+
+// compile makes the plan of requests that are sent by this Host to this port.
+func compile(s Scenario, host, port string, seed uint64) (*plan, error) {
+	if len(s.Requests) == 0 {
+		return nil, fmt.Errorf("compile scenario: it has no requests")
+	}
+	if s.KeyHi < s.KeyLo {
+		return nil, fmt.Errorf("compile scenario: keys from %d to %d are none", s.KeyLo, s.KeyHi)
+	}
+	if s.KeyHi-s.KeyLo == math.MaxUint64 {
+		return nil, fmt.Errorf("compile scenario: keys from 0 to 2^64-1 are one too many")
+	}
+	if strings.ContainsAny(host, " \r\n{}") {
+		return nil, fmt.Errorf("compile scenario: %q is not a host", host)
+	}
+	p := &plan{port: port, keyLo: s.KeyLo, keys: s.KeyHi - s.KeyLo + 1, seed: seed, flow: s.Flow}
+	if s.Zipf < 0 || math.IsNaN(s.Zipf) || math.IsInf(s.Zipf, 0) {
+		return nil, fmt.Errorf("compile scenario: Zipf exponent %v is not above 0", s.Zipf)
+	}
+	if s.Zipf > 0 && p.keys > 1<<53 {
+		return nil, fmt.Errorf("compile scenario: Zipf draws of at most 2^53 keys, not of %d",
+			p.keys)
+	}
+	if s.Zipf > 0 {
+		p.zipf = pace.NewZipf(p.keys, s.Zipf)
+	}
+	if err := p.sessions(&s, host); err != nil {
+		return nil, fmt.Errorf("compile scenario: %w", err)
+	}
+	for _, r := range s.Requests {
+		if err := p.add(r, host, false); err != nil {
+			return nil, fmt.Errorf("compile scenario: %s %s: %w", r.Method, r.Path, err)
+		}
+	}
+	if err := p.fits(s.Columns); err != nil {
+		return nil, fmt.Errorf("compile scenario: %w", err)
+	}
+	return p, nil
+}
+
+// add compiles a request of the load, or of what is asked before it.
+func (p *plan) add(r Request, host string, setup bool) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	c := route{
+		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
+		check: r.HasWant,
+		size:  r.WantSize, headOnly: r.Method == http.MethodHead, pauseNs: int64(r.Pause),
+	}
+	if c.status == 0 {
+		c.status = 200
+	}
+	if err := c.compile(r, host, p.port, p.vars); err != nil {
+		return err
+	}
+	var err error
+	if c.path, err = sent(r.Path, p.vars, true); err != nil {
+		return err
+	}
+	for _, v := range c.head.Vars() {
+		p.inHead[v] = true
+	}
+	for _, v := range c.path.Vars() {
+		p.inPath[v] = true
+	}
+	for _, e := range r.Extract {
+		if !p.flow && !setup {
+			return fmt.Errorf("it extracts %s, which only a later step of a flow could use", e.Var)
+		}
+		into := p.variable(e.Var)
+		if into < p.fixed {
+			return fmt.Errorf("it extracts %s, which stands for what setup or data has", e.Var)
+		}
+		c.extract = append(c.extract, capture{e.From, into})
+	}
+	if setup {
+		p.setup = append(p.setup, c)
+		return nil
+	}
+	c.keep = len(c.checks)+len(c.extract) > 0
+	p.total += uint64(max(r.Weight, 1))
+	c.upTo = p.total
+	if c.out == nil {
+		p.outMax = max(p.outMax, c.head.Max()+c.body.Max()+len(lengthName)+24)
+	}
+	p.fixedMax = max(p.fixedMax, len(c.out))
+	if c.want == nil {
+		p.inMax = max(p.inMax, c.wantT.Max())
+	}
+	p.routes = append(p.routes, c)
+	return nil
+}
+
+// variable returns the index of a variable of the flow, a new one where it has none yet.
+func (p *plan) variable(name string) int {
+	for i, v := range p.vars {
+		if v == name {
+			return i
+		}
+	}
+	p.vars = append(p.vars, name)
+	p.inHead, p.inPath = append(p.inHead, false), append(p.inPath, false)
+	return len(p.vars) - 1
+}
+
+func (r *Request) check() error {
+	if r.Method == "" || strings.ContainsAny(r.Method, " \r\n{}") {
+		return fmt.Errorf("%q is not a method", r.Method)
+	}
+	if r.Method == http.MethodConnect {
+		return fmt.Errorf("the answer to CONNECT is a tunnel, which is not supported; use GET")
+	}
+	if strings.ContainsAny(r.Type, "\r\n{}") {
+		return fmt.Errorf("%q is not a media type", r.Type)
+	}
+	if !strings.HasPrefix(r.Path, "/") {
+		return fmt.Errorf("path %q must begin with /", r.Path)
+	}
+	for _, h := range r.Headers {
+		if h.Name == "" || strings.ContainsAny(h.Name, " :\t\r\n{}") ||
+			strings.ContainsAny(h.Value, "\r\n") {
+			return fmt.Errorf("%q: %q is not a header field", h.Name, h.Value)
+		}
+		switch strings.ToLower(h.Name) {
+		case "content-length", "transfer-encoding":
+			return fmt.Errorf("header %s is set from the body; leave it out", h.Name)
+		}
+	}
+	return nil
+}
+
+const lengthName = "Content-Length: "
+
+// compile makes the texts of the request and of the body wanted.
+func (c *route) compile(r Request, host, port string, vars []string) error {
+	own := map[string]bool{}
+	var fields strings.Builder
+	for _, h := range r.Headers {
+		own[strings.ToLower(h.Name)] = true
+		fmt.Fprintf(&fields, "%s: %s\r\n", h.Name, h.Value)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", r.Method, r.Path)
+	if !own["host"] {
+		fmt.Fprintf(&b, "Host: %s\r\n", host)
+	}
+	if r.Body != "" && !own["content-type"] {
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", orElse(r.Type, "text/plain"))
+	}
+	b.WriteString(fields.String())
+	c.sized = r.Body != "" || r.Method == http.MethodPost || r.Method == http.MethodPut
+	var err error
+	if c.head, err = sent(b.String(), vars, true); err != nil {
+		return err
+	}
+	if c.body, err = sent(r.Body, vars, false); err != nil {
+		return err
+	}
+	if c.wantT, err = text.Parse(r.Want, vars); err != nil {
+		return err
+	}
+	if names := c.wantT.Environment(); len(names) > 0 {
+		return fmt.Errorf("an answer is held against ${%s}, which only what is sent has; look "+
+			"for it by a check of its own", names[0])
+	}
+	for _, h := range r.Headers {
+		if t, err := sent(h.Value, vars, true); err == nil && strings.EqualFold(h.Name, "host") {
+			if name, fixed := t.Fixed(); fixed {
+				host = string(name)
+			}
+		}
+	}
+	c.wantT = c.wantT.At(host, port)
+	if w, ok := c.wantT.Fixed(); ok {
+		c.want = append([]byte{}, w...)
+	} else if c.like = c.wantT.Pattern(); c.like != nil {
+		c.want = c.like.Literal
+	} else if lab := c.wantT.Lab(); lab != "" {
+		return fmt.Errorf("an answer that has %s has no other placeholder that varies", lab)
+	}
+	for i := range r.Checks {
+		c.checks = append(c.checks, r.Checks[i].At(host, port))
+	}
+	sample := text.Values{Vars: make([][]byte, len(vars))}
+	for i := range sample.Vars {
+		sample.Vars[i] = []byte("x")
+	}
+	out := c.render(nil, nil, nil, &sample)
+	line, _, _ := strings.Cut(string(out), "\r\n")
+	if strings.Count(line, " ") != 2 || strings.ContainsAny(line, "\r\n") {
+		return fmt.Errorf("path %q must have no spaces", r.Path)
+	}
+	_, headFixed := c.head.Fixed()
+	if _, fixed := c.body.Fixed(); fixed && headFixed {
+		c.out = out
+	}
+	return nil
+}
+
+// sent reads a text that is sent, with what it wants of the environment. No value may break a head,
+// whose lines the text has already.
+func sent(s string, vars []string, head bool) (*text.Text, error) {
+	t, err := text.Parse(s, vars)
+	if err != nil {
+		return nil, err
+	}
+	if lab := t.Lab(); lab != "" {
+		return nil, fmt.Errorf("%s is of answers, and this is sent", lab)
+	}
+	odd := ""
+	t, err = t.Fill(func(name string) (string, bool) {
+		value, ok := os.LookupEnv(name)
+		if head && strings.ContainsFunc(value, isControl) {
+			odd = name
+		}
+		return value, ok
+	})
+	if err == nil && odd != "" {
+		err = fmt.Errorf("the value of %s in the environment has a line's end or another control "+
+			"character, which no head of a request may have; export it without", odd)
+	}
+	return t, err
+}
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// render appends the request to dst, with a header field that it alone has, if any. The body is
+// made first, in scratch, for its length.
+func (c *route) render(dst, scratch, field []byte, v *text.Values) []byte {
+	dst = c.head.Append(dst, v)
+	dst = append(dst, field...)
+	body, fixed := c.body.Fixed()
+	if !fixed {
+		body = c.body.Append(scratch[:0], v)
+	}
+	if c.sized {
+		dst = append(dst, lengthName...)
+		dst = strconv.AppendInt(dst, int64(len(body)), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, "\r\n"...)
+	return append(dst, body...)
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// draw returns route and key of the k-th turn: pure functions of seed and k, so that every
+// contender is asked for the same keys in the same order. A flow begins with its first step.
+func (p *plan) draw(k uint64) (*route, uint64) {
+	r := &p.routes[0]
+	if len(p.routes) > 1 && !p.flow {
+		w := pace.Below(p.seed^routeSalt, k, p.total)
+		for i := range p.routes {
+			if w < p.routes[i].upTo {
+				r = &p.routes[i]
+				break
+			}
+		}
+	}
+	if p.zipf != nil {
+		return r, p.keyLo + p.zipf.Draw(p.seed^keySalt, k)
+	}
+	return r, p.keyLo + pace.Below(p.seed^keySalt, k, p.keys)
+}
+
+// The salts make the draws of route, key, think time and trace independent of each other and of the
+// gaps between arrivals, which are drawn from the seed as it is. Without them a large key would
+// always follow a short gap.
+const (
+	routeSalt = 0x5851f42d4c957f2d
+	keySalt   = 0x14057b7ef767814f
+	thinkSalt = 0x2545f4914f6cdd1d
+	traceSalt = 0xd6e8feb86659fd93
+	stepSalt  = 0x9fb21c651e98df25 // times the step's index: each step of a flow has its own draws
+)

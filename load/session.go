@@ -1,0 +1,352 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"prony/internal/base/clock"
+	"prony/load/template"
+	"prony/load/pace"
+)
+
+// What a service wants to know of who asks: what setup found before the load, a row of data, a jar
+// of cookies. A user is a connection. A scenario without any of them pays a branch a request.
+
+// Session is the part of a scenario by which users differ.
+type Session struct {
+	// Setup is asked before the connections are opened, and is in no number. What it captures are
+	// variables of all requests.
+	Setup   []Request
+	PerUser bool // each connection has a setup of its own; else one does for all
+
+	// Cookies has each user keep those that the answers set (RFC 6265), for the one host that there
+	// is, whatever their domain, and though the load may be in the clear. A flow begins with those
+	// of the setup.
+	Cookies bool
+
+	Columns []string   // names of variables, of which each row of Rows has a value
+	Rows    [][][]byte // of data; turn k has row k mod their number
+	Drawn   bool       // rows are drawn by seed instead
+	// With a setup of each user, user i keeps row i mod their number.
+}
+
+// user is what a connection begins with.
+type user struct {
+	vars [][]byte
+	jar  jar
+}
+
+const (
+	setupAtOnce = 16 // setups of users at the same time
+	cookiesMax  = 50 // of a user, as RFC 6265 (6.1) wants at least
+	cookieMax   = 4096
+	rowSalt     = 0xbf58476d1ce4e5b9
+)
+
+// sessions compiles what users differ by: its variables come before those of the requests.
+func (p *plan) sessions(s *Scenario, host string) error {
+	p.cookies, p.rows, p.drawn = s.Cookies, s.Rows, s.Drawn
+	p.perUser = s.PerUser && len(s.Setup) > 0
+	for _, name := range s.Columns {
+		p.variable(name)
+	}
+	for i, row := range s.Rows {
+		if len(row) != len(s.Columns) {
+			return fmt.Errorf("row %d has %d values, and there are %d columns", i+1, len(row),
+				len(s.Columns))
+		}
+	}
+	if len(s.Columns) > 0 && len(s.Rows) == 0 {
+		return errors.New("the data has no row")
+	}
+	p.fixed = len(p.vars)
+	for _, r := range s.Setup {
+		if err := p.add(r, host, true); err != nil {
+			return fmt.Errorf("setup: %s %s: %w", r.Method, r.Path, err)
+		}
+	}
+	p.fixed = len(p.vars)
+	return nil
+}
+
+// fits says which value of the data cannot stand where its column does.
+func (p *plan) fits(columns []string) error {
+	for n, row := range p.rows {
+		for i, v := range row {
+			switch {
+			case p.inPath[i] && !isWord(v):
+				return fmt.Errorf("row %d: the value of %s has a blank or a control character, "+
+					"which a path cannot; write it as %%20 or the like", n+1, columns[i])
+			case p.inHead[i] && !isLine(v):
+				return fmt.Errorf("row %d: the value of %s has a line's end or another control "+
+					"character, which a header field cannot", n+1, columns[i])
+			}
+		}
+	}
+	return nil
+}
+
+// prepare asks the setup, and fills what the users begin with.
+func (p *plan) prepare(ctx context.Context, s *Spec) error {
+	n := 1
+	if p.perUser {
+		n = s.Connections
+	}
+	p.users = make([]user, n)
+	for i := range p.users {
+		p.users[i].vars = make([][]byte, len(p.vars))
+	}
+	if len(p.setup) == 0 {
+		return nil
+	}
+	if s.Describe.Protocol != "" {
+		return fmt.Errorf("setup speaks plain HTTP/1.1 only, not %s", s.Describe.Protocol)
+	}
+	slots := make(chan struct{}, setupAtOnce)
+	failed := make([]error, n)
+	var all sync.WaitGroup
+	for i := range p.users {
+		if p.perUser && !s.Part.has(i) {
+			continue // another generator asks for it
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if ctx.Err() == nil {
+				failed[i] = p.arrange(ctx, s, i)
+			}
+		})
+	}
+	all.Wait()
+	for i, err := range failed {
+		if err != nil {
+			return fmt.Errorf("setup of user %d: %w", i, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// arrange asks the steps of the setup for a user, in order, on one connection.
+func (p *plan) arrange(ctx context.Context, s *Spec, i int) error {
+	to := net.Dialer{Timeout: s.Timeout}
+	conn, err := to.DialContext(ctx, "tcp", s.Address.String())
+	if err != nil {
+		return err
+	}
+	defer func() { conn.Close() }() //nolint:errcheck // what was asked has been answered
+	u := &p.users[i]
+	v := &text.Values{Seed: p.seed, K: uint64(i), Key: p.keyLo, Vars: u.vars}
+	if p.rows != nil {
+		p.row(u.vars, uint64(i))
+	}
+	in := bufio.NewReader(conn)
+	for n := range p.setup {
+		r := &p.setup[n]
+		var field []byte
+		if p.cookies {
+			field = u.jar.field(nil, r.path.Append(nil, v))
+		}
+		if err := conn.SetDeadline(clock.Wall().Add(s.Timeout)); err != nil {
+			return err
+		}
+		if _, err := conn.Write(r.render(nil, nil, field, v)); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		again, err := p.answered(r, in, u, v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		if again && n+1 < len(p.setup) {
+			conn.Close() //nolint:errcheck // the server has closed it
+			if conn, err = to.DialContext(ctx, "tcp", s.Address.String()); err != nil {
+				return err
+			}
+			in.Reset(conn)
+		}
+	}
+	return nil
+}
+
+// answered reads the answer to a step of the setup, and keeps what it captures. It says whether the
+// next one needs another connection.
+func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *text.Values) (again bool,
+	err error) {
+	method := http.MethodGet
+	if r.headOnly {
+		method = http.MethodHead
+	}
+	res, err := http.ReadResponse(in, &http.Request{Method: method})
+	if err != nil {
+		return false, err
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, keepMax+1))
+	if err == nil {
+		err = res.Body.Close()
+	}
+	if err != nil {
+		return false, err
+	}
+	if res.StatusCode != r.status {
+		return false, fmt.Errorf("status %d, want %d", res.StatusCode, r.status)
+	}
+	if len(body) > keepMax {
+		return false, errors.New("the body is larger than the 1 MiB that can be looked into")
+	}
+	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\n")
+	if err := res.Header.Write(head); err != nil {
+		return false, err
+	}
+	head.WriteString("\r\n")
+	if p.cookies {
+		u.jar.take(head.Bytes(), r.path.Append(nil, v), clock.Wall())
+	}
+	for k := range r.checks {
+		if !r.checks[k].Holds(head.Bytes(), body, v) {
+			return false, errors.New("check failed: " + r.checks[k].String())
+		}
+	}
+	for _, e := range r.extract {
+		found, ok := e.from.Find(head.Bytes(), body)
+		if why := p.misfit(e.into, found, ok); why != "" {
+			return false, errors.New(why)
+		}
+		u.vars[e.into] = slices.Clone(found)
+	}
+	return res.Close, nil
+}
+
+// misfit says why a value cannot be that of a variable.
+func (p *plan) misfit(into int, v []byte, found bool) string {
+	switch {
+	case !found:
+		return "no value for variable " + p.vars[into]
+	case p.inPath[into] && !isWord(v) || p.inHead[into] && !isLine(v):
+		return "the value for variable " + p.vars[into] + " would break the request's head"
+	}
+	return ""
+}
+
+// row puts the values of turn k, or of user k, into variables.
+func (p *plan) row(vars [][]byte, k uint64) {
+	n := uint64(len(p.rows))
+	at := k % n
+	if p.drawn {
+		at = pace.Below(p.seed^rowSalt, k, n)
+	}
+	copy(vars, p.rows[at])
+}
+
+// who gives connection i what its user begins with.
+func (w *worker) who(c *conn, i int) {
+	u := &w.plan.users[(w.id+i*w.cfg.threads)%len(w.plan.users)]
+	copy(c.vars, u.vars)
+	c.base = u.jar
+	c.jar = slices.Clone(u.jar)
+}
+
+// another begins a turn of a scenario whose users differ.
+func (w *worker) another(c *conn) {
+	if w.plan.rows != nil && !w.plan.perUser {
+		w.plan.row(c.vars, c.k)
+	}
+	if w.plan.cookies && w.plan.flow {
+		c.jar = append(c.jar[:0], c.base...)
+	}
+}
+
+// jar is what a user has of cookies, the oldest first.
+type jar []cookie
+
+type cookie struct{ name, value, path string }
+
+// field appends the header field for a path, if there is a cookie for it.
+func (j jar) field(dst, path []byte) []byte {
+	path, _, _ = bytes.Cut(path, []byte("?"))
+	began := false
+	for i := range j {
+		c := &j[i]
+		if !under(path, c.path) {
+			continue
+		}
+		if began {
+			dst = append(dst, "; "...)
+		} else {
+			dst = append(dst, "Cookie: "...)
+			began = true
+		}
+		dst = append(append(append(dst, c.name...), '='), c.value...)
+	}
+	if began {
+		dst = append(dst, "\r\n"...)
+	}
+	return dst
+}
+
+// under says whether a path is one of a cookie's (RFC 6265, 5.1.4).
+func under(path []byte, of string) bool {
+	return len(path) >= len(of) && string(path[:len(of)]) == of &&
+		(len(path) == len(of) || strings.HasSuffix(of, "/") || path[len(of)] == '/')
+}
+
+// take keeps what an answer to a request for the path sets, or has forgotten.
+func (j *jar) take(head, path []byte, now time.Time) {
+	const name = "set-cookie:"
+	for len(head) > 0 {
+		var line []byte
+		line, head, _ = bytes.Cut(head, []byte("\n"))
+		if len(line) < len(name) || !strings.EqualFold(string(line[:len(name)]), name) ||
+			len(line) > cookieMax {
+			continue
+		}
+		set, err := http.ParseSetCookie(strings.TrimSpace(string(line[len(name):])))
+		if err != nil {
+			continue // as a browser does
+		}
+		c := cookie{set.Name, set.Value, set.Path}
+		if set.Quoted {
+			c.value = `"` + set.Value + `"`
+		}
+		if !strings.HasPrefix(c.path, "/") {
+			c.path = folder(path)
+		}
+		*j = slices.DeleteFunc(*j, func(old cookie) bool {
+			return old.name == c.name && old.path == c.path
+		})
+		if set.MaxAge < 0 || set.MaxAge == 0 && !set.Expires.IsZero() && set.Expires.Before(now) {
+			continue // taken back
+		}
+		if len(*j) == cookiesMax {
+			*j = slices.Delete(*j, 0, 1)
+		}
+		*j = append(*j, c)
+	}
+}
+
+// folder is the path of a cookie that names none (RFC 6265, 5.1.4).
+func folder(path []byte) string {
+	path, _, _ = bytes.Cut(path, []byte("?"))
+	if i := bytes.LastIndexByte(path, '/'); i > 0 {
+		return string(path[:i])
+	}
+	return "/"
+}
+
+// jarred is the field that a request carries beside its own: the trace's and the user's cookies.
+func (w *worker) jarred(c *conn, field []byte) []byte {
+	w.room = c.route.path.Append(w.room[:0], &w.values)
+	w.jars = c.jar.field(append(w.jars[:0], field...), w.room)
+	if len(w.jars) == 0 {
+		return nil
+	}
+	return w.jars
+}

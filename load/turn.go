@@ -1,0 +1,338 @@
+package load
+
+import (
+	"bytes"
+
+	"prony/internal/base/clock"
+	"prony/load/template"
+)
+
+// A turn is what one arrival, or one closed user, asks for: a request, or all steps of a flow one
+// after another on one connection. When the connection is lost between two steps, the flow goes on
+// over a new one; when a step fails, the flow ends.
+
+// begin starts a turn on connection i. When that is not open, waiting for it is part of the turn.
+func (w *worker) begin(i int32, due, now int64) {
+	c := &w.conns[i]
+	c.k = w.k
+	c.route, c.key = w.plan.draw(w.k)
+	w.k += uint64(w.cfg.threads)
+	if w.left > 0 && due >= w.cfg.openAt {
+		w.left--
+	}
+	c.due, c.begun, c.step = due, due, 0
+	if w.plan.fixed > 0 || w.plan.cookies {
+		w.another(c)
+	}
+	if w.plan.flow {
+		w.turns++
+		w.book.began(due)
+	}
+	c.task = waiting
+	if c.phase == idle {
+		w.send(i, now)
+	}
+}
+
+// send writes the request that is due on connection i.
+func (w *worker) send(i int32, at int64) {
+	c := &w.conns[i]
+	w.make(c)
+	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
+	c.at, c.place = 0, text.Place{}
+	w.link(i)
+	now := clock.Mono()
+	if now < at { // never, but a sent moment before its cause would be a lie
+		now = at
+	}
+	c.sent = now
+	if w.cfg.plain {
+		c.due = now
+	}
+	w.lateness(c)
+	w.flow(now, +1)
+	w.book.sent(c, now)
+	w.engine.Send(int(i), c.out)
+}
+
+// lateness notes by how much own lag can make later what is under way from now on. A service serves
+// in any order, but what finds it without work is not held up by what came before; and where
+// nothing comes later than by some time, nothing that is served in turn ends later than by that
+// (queues in turn are monotone and shift with their arrivals: Baccelli et al., Synchronization and
+// Linearity, 1992). So an answer was held up by no more than the greatest own lag since the service
+// had nothing to do. Of a request that waited for a connection, what held up the answer before it
+// counts too.
+func (w *worker) lateness(c *conn) {
+	if w.inFlight == 0 {
+		w.late = 0
+	}
+	own := c.sent - max(c.due, c.since)
+	if c.since > c.due {
+		own += c.late
+	}
+	w.late = max(w.late, own)
+}
+
+// make renders the request of connection i and the body that is right for it.
+func (w *worker) make(c *conn) {
+	r := c.route
+	var field []byte
+	if w.cfg.trace.limit > 0 {
+		field = w.mark(c)
+	}
+	if r.out != nil && r.want != nil && field == nil && !w.plan.cookies {
+		c.out, c.want = r.out, r.want
+	} else {
+		v := &w.values
+		v.Seed, v.K, v.Key = w.plan.seed^uint64(c.step)*stepSalt, c.k, c.key
+		v.Vars = c.vars
+		if w.plan.cookies {
+			field = w.jarred(c, field)
+		}
+		if c.out = r.out; c.out == nil || field != nil {
+			c.sends = r.render(c.sends[:0], w.scratch, field, v)
+			c.out = c.sends
+		}
+		if c.want = r.want; c.want == nil {
+			c.wants = r.wantT.Append(c.wants[:0], v)
+			c.want = c.wants
+		}
+	}
+	c.resp.Use(&w.caches[r.index])
+	c.kept = c.kept[:0]
+	if r.headOnly || r.keep || w.plan.cookies {
+		c.resp.Expect(r.headOnly, r.keep || w.plan.cookies)
+	}
+}
+
+// flow books how many requests were under way until now, then changes the number.
+func (w *worker) flow(now int64, change int) {
+	w.book.level(now, w.inFlight)
+	w.inFlight += change
+}
+
+// Received implements Handler.
+func (w *worker) Received(i int, at int64, b []byte) {
+	c := &w.conns[i]
+	w.events++
+	w.heard = at
+	w.book.bytesIn(at, len(b))
+	if c.phase != busy { // bytes that no request asked for: the stream cannot be trusted
+		if !isFarewell(b) {
+			w.book.stray(at, len(b))
+		}
+		w.drop(i, at)
+		return
+	}
+	if c.first == 0 {
+		c.first = at
+	}
+	for len(b) > 0 {
+		n, body, done, err := c.resp.Next(b)
+		if err != nil {
+			w.fail(i, at, failParse, err.Error())
+			return
+		}
+		if len(body) > 0 {
+			w.compare(c, body)
+		}
+		b = b[n:]
+		if done {
+			w.finish(i, at, len(b))
+			return
+		}
+	}
+}
+
+// isFarewell tells whether a server says that it will not wait for another request (408), which it
+// may say unasked (RFC 9110, 15.5.9).
+func isFarewell(b []byte) bool {
+	const head = len("HTTP/1.1 ")
+	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
+}
+
+// compare holds a piece of the body against what it should be. The first difference marks the
+// answer; the rest is read on, so that the connection stays usable.
+func (w *worker) compare(c *conn, body []byte) {
+	if (c.route.keep || c.resp.Status >= CallStatus) && len(c.kept)+len(body) <= keepMax {
+		c.kept = append(c.kept, body...)
+	}
+	if !c.route.check || c.dirty {
+		return
+	}
+	if like := c.route.like; like != nil {
+		if same := like.Next(&c.place, body); same < len(body) {
+			c.at, c.dirty, c.odds = c.place.At, true, copy(c.odd[:], body[same:])
+		}
+		return
+	}
+	end := c.at + len(body)
+	if end > len(c.want) || !bytes.Equal(body, c.want[c.at:end]) {
+		same := 0
+		for same < len(body) && c.at < len(c.want) && body[same] == c.want[c.at] {
+			same, c.at = same+1, c.at+1
+		}
+		c.dirty, c.odds = true, copy(c.odd[:], body[same:])
+		return
+	}
+	c.at = end
+}
+
+// finish books a whole answer and goes on with the turn, over a new connection when the server
+// will close this one, has sent more than the answer, or has answered often enough. An answer with
+// more behind it is not the right one: it is longer than it says, or there are two.
+func (w *worker) finish(i int, now int64, more int) {
+	c := &w.conns[i]
+	w.ends(i, now)
+	if w.plan.cookies {
+		w.values.Seed, w.values.K = w.plan.seed^uint64(c.step)*stepSalt, c.k
+		w.values.Key, w.values.Vars = c.key, c.vars
+		w.room = c.route.path.Append(w.room[:0], &w.values)
+		c.jar.take(c.resp.Head(), w.room, clock.Wall())
+	}
+	good := w.judge(c, now, more)
+	c.served = true
+	c.answers++
+	again := !c.resp.Close && more == 0
+	c.resp.Reset()
+	switch {
+	case !again:
+		c.task = spare
+		w.drop(i, now)
+	case c.answers == w.cfg.churn:
+		w.engine.Close(i)
+		w.gone(i)
+		w.open(i, now)
+	default:
+		c.phase, c.since = idle, now
+	}
+	w.next(i, now, good)
+}
+
+// ends takes connection i's request out of those under way.
+func (w *worker) ends(i int, now int64) {
+	w.unlink(int32(i))
+	w.flow(now, -1)
+	w.conns[i].late = w.late
+}
+
+// judge books the answer and reports whether it is the right one.
+func (w *worker) judge(c *conn, now int64, more int) bool {
+	r := c.route
+	if r.like != nil && r.like.Whole(&c.place) {
+		c.at = len(c.want)
+	}
+	bad := c.dirty || r.check && c.at != len(c.want) && !r.headOnly ||
+		!r.check && r.size >= 0 && c.resp.Bytes != r.size
+	switch {
+	case c.resp.Status != r.status:
+		w.book.failed(c, now, failStatus, "")
+	case bad:
+		w.book.failed(c, now, failBody, "")
+	case more > 0 && !r.headOnly: // which is told by the new connection
+		w.book.failed(c, now, failBody, "more follows than its head announces")
+	default:
+		if cause := w.look(c); cause != "" {
+			w.book.failed(c, now, failBody, cause)
+			return false
+		}
+		w.book.done(c, now)
+		return true
+	}
+	return false
+}
+
+// look holds the answer against the route's checks and takes the flow's variables out of it. It
+// says what is wrong.
+func (w *worker) look(c *conn) string {
+	r := c.route
+	if !r.keep {
+		return ""
+	}
+	if int64(len(c.kept)) < c.resp.Bytes {
+		return "the body is larger than the 1 MiB that can be looked into"
+	}
+	w.values.Seed, w.values.K = w.plan.seed^uint64(c.step)*stepSalt, c.k
+	w.values.Key, w.values.Vars = c.key, c.vars
+	for k := range r.checks {
+		if !r.checks[k].Holds(c.resp.Head(), c.kept, &w.values) {
+			return "check failed: " + r.checks[k].String()
+		}
+	}
+	for _, e := range r.extract {
+		v, ok := e.from.Find(c.resp.Head(), c.kept)
+		if why := w.plan.misfit(e.into, v, ok); why != "" {
+			return why
+		}
+		c.vars[e.into] = append(c.vars[e.into][:0], v...)
+	}
+	return ""
+}
+
+// isLine reports whether a value can stand in a header field: it must not end it.
+func isLine(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isWord reports whether a value can stand in a path: it must not end the line, nor the path.
+func isWord(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// fail books a request that broke its connection.
+func (w *worker) fail(i int, now int64, f class, cause string) {
+	w.lost(i, now, f, cause)
+	w.drop(i, now)
+	w.next(i, now, false)
+}
+
+// lost books a request that will get no whole answer.
+func (w *worker) lost(i int, now int64, f class, cause string) {
+	c := &w.conns[i]
+	w.ends(i, now)
+	w.book.failed(c, now, f, cause)
+	c.task = spare
+}
+
+// next goes on after a request has ended: with the next step of the flow, with the user's pause, or
+// with whatever turn is due.
+func (w *worker) next(i int, now int64, good bool) {
+	c := &w.conns[i]
+	if w.plan.flow {
+		if last := int(c.step) == len(w.plan.routes)-1; good && !last {
+			pause := c.route.pauseNs
+			c.step++
+			c.route, c.due = &w.plan.routes[c.step], now+pause
+			if pause > 0 {
+				w.rest(i, c.due)
+				return
+			}
+			c.task = waiting
+			if c.phase == idle {
+				w.send(int32(i), now)
+			}
+			return
+		}
+		w.turns--
+		w.book.ended(c, now, good)
+	}
+	c.task, c.step = spare, 0
+	if w.cfg.users != nil {
+		w.think(i, now)
+		return
+	}
+	if c.phase == idle {
+		w.push(int32(i))
+		w.more(now)
+	}
+}

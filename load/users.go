@@ -1,0 +1,122 @@
+package load
+
+import "prony/load/pace"
+
+// rest lets connection i wait for a moment before its turn goes on.
+func (w *worker) rest(i int, at int64) {
+	w.conns[i].task = resting
+	w.timers.push(timer{at, int32(i)})
+}
+
+// resume goes on with connection i when its timer has fired: with the flow's next step, or with the
+// user's next turn.
+func (w *worker) resume(t timer, now int64) {
+	c := &w.conns[t.slot]
+	if c.step > 0 { // inside a flow
+		c.task = waiting
+		if c.phase == idle {
+			w.send(t.slot, now)
+		}
+		return
+	}
+	c.task = spare
+	if now >= w.cfg.closeAt || w.left == 0 {
+		return
+	}
+	w.begin(t.slot, t.at, now)
+}
+
+// enlist lets each user begin when the profile says that there are so many. User i of all is on
+// thread i mod n, so that every thread has its share at any moment.
+func (w *worker) enlist() {
+	for i := range w.conns {
+		w.conns[i].task = spare
+		w.join(i, 0)
+	}
+}
+
+// join lets user i begin at the first moment from the offset on at which it is active.
+func (w *worker) join(i int, from int64) {
+	c := &w.conns[i]
+	u := i*w.cfg.threads + w.id
+	at := w.cfg.users.Number.Next(u, from, false)
+	if at == pace.Never {
+		return
+	}
+	c.until = w.due(w.cfg.users.Number.Next(u, at, true))
+	w.rest(i, w.due(at))
+}
+
+// think lets user i pause after a turn, and go when the profile has it go.
+func (w *worker) think(i int, now int64) {
+	c := &w.conns[i]
+	u := uint64(i*w.cfg.threads + w.id)
+	at := now + w.cfg.users.Think.draw(w.plan.seed^thinkSalt, u<<32|c.pause)
+	c.pause++
+	if at >= c.until {
+		w.join(i, c.until-w.cfg.start)
+		return
+	}
+	w.rest(i, at)
+}
+
+// draw returns the k-th pause in ns, a pure function of seed and k.
+func (t *Think) draw(seed, k uint64) int64 {
+	switch t.Kind {
+	case "constant":
+		return int64(t.Lo)
+	case "uniform":
+		return int64(t.Lo) + int64(pace.Below(seed, k, uint64(t.Hi-t.Lo)+1))
+	case "exponential":
+		return int64(pace.Exp(seed, k) * float64(t.Lo))
+	}
+	return 0
+}
+
+// timer is the moment at which a connection's turn goes on.
+type timer struct {
+	at   int64
+	slot int32
+}
+
+// timers is a binary heap, the earliest first. Each connection has one timer at most, so that it
+// never grows beyond their number.
+type timers []timer
+
+func (h *timers) push(t timer) {
+	q := append(*h, t)
+	i := len(q) - 1
+	for i > 0 && q[(i-1)/2].at > t.at {
+		q[i] = q[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	q[i] = t
+	*h = q
+}
+
+func (h *timers) pop() timer {
+	q := *h
+	top, t := q[0], q[len(q)-1]
+	q = q[:len(q)-1]
+	*h = q
+	if len(q) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= len(q) {
+			break
+		}
+		if c+1 < len(q) && q[c+1].at < q[c].at {
+			c++
+		}
+		if q[c].at >= t.at {
+			break
+		}
+		q[i] = q[c]
+		i = c
+	}
+	q[i] = t
+	return top
+}

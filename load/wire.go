@@ -1,0 +1,454 @@
+package load
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/load/arrivalcheck"
+)
+
+// What a generator tells a ledger elsewhere: a piece each second, and its books at the end, in
+// which is what no piece had. Both are numbers of LEB128 (encoding/binary), histograms their bins
+// that are not empty: no percentile ever goes over the wire. Both ends are the same version of this
+// program, so that nothing names its fields. Who reads believes nothing: all of a message is looked
+// through before any of it is added.
+
+const (
+	pieceKind = 'p'
+	booksKind = 'b'
+
+	// What thousands tell adds up to what an int64 can hold; see Ledger.room of the books.
+	countMax = 1 << 62
+	toldMax  = 1 << 50 // by a piece
+	binMax   = 1 << 48 // answers of a histogram
+	wordMax  = 4096    // bytes
+
+	threadsMax   = 4096 // of a generator
+	intervalsMax = 32   // of a piece
+	// The lowest bins have a value each; from here on each doubling has as many (three digits, from
+	// 1 ns on: HdrHistogram's subBucketHalfCount).
+	halfBins = 1 << 10
+)
+
+// Told is where a load is that is offered elsewhere.
+type Told struct {
+	Elapsed     time.Duration // since the beginning of the lead-in
+	Window      bool          // whether the window is open
+	Totals                    // since the beginning
+	MemoryBytes int64         // resident, of the whole process
+	LagMaxNs    int64         // since the piece before
+	Answers     int64         // timed since the piece before
+}
+
+// writer gathers a message.
+type writer struct{ b []byte }
+
+func (w *writer) number(n int64) { w.b = binary.AppendUvarint(w.b, uint64(max(n, 0))) }
+
+// moment is a number that may be negative.
+func (w *writer) moment(n int64) { w.b = binary.AppendVarint(w.b, n) }
+
+func (w *writer) word(s string) {
+	s = s[:min(len(s), wordMax)]
+	w.number(int64(len(s)))
+	w.b = append(w.b, s...)
+}
+
+// bins are pairs of how many bins further and how much is in it; no further is the end.
+func (w *writer) bins(h *hdrhistogram.Histogram) {
+	if h.TotalCount() > 0 {
+		last := -1
+		for i, n := range h.Export().Counts {
+			if n > 0 {
+				w.number(int64(i - last))
+				w.number(n)
+				last = i
+			}
+		}
+	}
+	w.number(0)
+}
+
+func (w *writer) interval(index int, iv *interval) {
+	w.number(int64(index))
+	for _, n := range iv.counters() {
+		w.number(*n)
+	}
+	w.bins(iv.response)
+}
+
+func (iv *interval) counters() []*int64 {
+	return []*int64{&iv.sent, &iv.done, &iv.failed, &iv.ended}
+}
+
+func (t *Totals) counters() []*int64 {
+	out := []*int64{&t.Due, &t.Sent, &t.Done, &t.Failed, &t.BytesIn, &t.InFlight}
+	for i := range t.Errors {
+		out = append(out, &t.Errors[i])
+	}
+	return out
+}
+
+// piece is what has been seen since the one before.
+func (v *spectacle) piece(s *Snapshot) []byte {
+	w := &writer{b: []byte{pieceKind}}
+	w.number(int64(s.Elapsed))
+	w.number(map[bool]int64{true: 1}[s.Window])
+	for _, n := range s.Totals.counters() {
+		w.number(*n)
+	}
+	w.number(resident())
+	w.bins(s.Response)
+	w.bins(s.Lag)
+	r := v.r
+	ended := r.lives[0].ended.Load()
+	for i := range r.lives {
+		ended = min(ended, r.lives[i].ended.Load()) // that every worker has left
+	}
+	ended = min(ended, int64(r.told)+intervalsMax)
+	w.number(max(ended-int64(r.told), 0))
+	for ; r.told < int(ended); r.told++ {
+		iv := r.workers[0].book.intervals[r.told]
+		if len(r.workers) > 1 {
+			iv.response = iv.response.Clone()
+		}
+		for _, other := range r.workers[1:] {
+			iv.add(&other.book.intervals[r.told])
+		}
+		w.interval(r.told, &iv)
+	}
+	return w.b
+}
+
+// Books are what a ledger elsewhere takes at the end: all but the intervals that were streamed.
+func (l *Ledger) Books() []byte {
+	w := &writer{b: []byte{booksKind}}
+	for _, n := range l.counters() {
+		w.number(*n)
+	}
+	for _, n := range l.greatest() {
+		w.number(*n)
+	}
+	w.number(l.slow.FirstNs)
+	for _, s := range l.words() {
+		w.word(*s)
+	}
+	w.word(l.hash)
+	for _, h := range l.histograms() {
+		w.bins(h)
+	}
+	w.number(int64(len(l.singles)))
+	for _, t := range l.singles {
+		w.number(int64(len(t.Due)))
+		for k := range t.Due {
+			w.moment(t.Due[k])
+			w.moment(t.Left[k] - t.Due[k])
+			w.number(t.Response[k])
+		}
+	}
+	for y := range l.marks {
+		w.number(int64(len(l.marks[y])))
+		for i := range l.marks[y] {
+			w.mark(&l.marks[y][i])
+		}
+	}
+	w.number(int64(len(l.total.intervals) - l.told))
+	for i := l.told; i < len(l.total.intervals); i++ {
+		w.interval(i, &l.total.intervals[i])
+	}
+	return w.b
+}
+
+func (w *writer) mark(m *mark) {
+	w.b = binary.AppendUvarint(w.b, m.k)
+	w.b = binary.AppendUvarint(w.b, m.draw)
+	for _, at := range []int64{m.due, m.sent, m.first, m.done} {
+		w.moment(at)
+	}
+	w.number(int64(m.step))
+	w.number(int64(m.route))
+	w.number(map[bool]int64{true: 1}[m.failed])
+}
+
+// reader takes a message apart. After its first error all is 0.
+type reader struct {
+	b   []byte
+	err error
+}
+
+var errTorn = errors.New("the message is torn, or of another version")
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+	r.b = nil
+}
+
+func (r *reader) unsigned() uint64 {
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 {
+		r.fail("%w", errTorn)
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+// number is one up to a bound.
+func (r *reader) number(most int64) int64 {
+	n := r.unsigned()
+	if n > uint64(most) {
+		r.fail("a number is %d, and %d is the most", n, most)
+		return 0
+	}
+	return int64(n)
+}
+
+func (r *reader) moment() int64 {
+	n, size := binary.Varint(r.b)
+	if size <= 0 {
+		r.fail("%w", errTorn)
+		return 0
+	}
+	r.b = r.b[size:]
+	if n > countMax || n < -countMax {
+		r.fail("a moment is %d ns off", n)
+		return 0
+	}
+	return n
+}
+
+func (r *reader) word() string {
+	n := int(r.number(wordMax))
+	if n > len(r.b) {
+		r.fail("%w", errTorn)
+	}
+	if r.err != nil {
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	if !utf8.ValidString(s) {
+		r.fail("a text is none")
+	}
+	return s
+}
+
+// bins adds to a histogram, if there is one. It says how much that was and what is the greatest
+// value, of which there is at least one.
+func (r *reader) bins(h *hdrhistogram.Histogram) (count, most int64) {
+	at := int64(-1)
+	for {
+		gap := r.number(1 << 20)
+		if gap == 0 || r.err != nil {
+			return count, most
+		}
+		at += gap
+		n := r.number(binMax)
+		value := valueAt(at)
+		if count += n; value > histMax || n == 0 || count > binMax {
+			r.fail("bin %d of a histogram, with %d, is none", at, n)
+			return 0, 0
+		}
+		most = value
+		if h == nil {
+			continue
+		}
+		if err := h.RecordValues(value, n); err != nil {
+			r.fail("a histogram: %w", err)
+		}
+	}
+}
+
+// valueAt is the lowest value of a bin.
+func valueAt(bin int64) int64 {
+	if bin < 2*halfBins {
+		return bin
+	}
+	shift := bin/halfBins - 1
+	if shift > 40 {
+		return histMax + 1
+	}
+	return (bin%halfBins + halfBins) << shift
+}
+
+// end wants nothing to be left.
+func (r *reader) end() error {
+	if r.err == nil && len(r.b) > 0 {
+		r.fail("%d bytes are too many", len(r.b))
+	}
+	return r.err
+}
+
+func (r *reader) kind(want byte) {
+	if len(r.b) == 0 || r.b[0] != want {
+		r.fail("%w", errTorn)
+		return
+	}
+	r.b = r.b[1:]
+}
+
+// NewHistogram is an empty one, as all of a load are.
+func NewHistogram() *hdrhistogram.Histogram { return newHist() }
+
+// Take adds a piece of a generator of which the intervals before next were taken, and says where
+// that one is and which is next. What was answered since the piece before it goes into two
+// histograms. An error leaves all as it was.
+func (l *Ledger) Take(b []byte, next int, response, lag *hdrhistogram.Histogram) (t Told, n int,
+	err error) {
+	if _, _, err := l.piece(b, next, nil, nil, false); err != nil {
+		return Told{}, next, err
+	}
+	return l.piece(b, next, response, lag, true)
+}
+
+func (l *Ledger) piece(b []byte, next int, response, lag *hdrhistogram.Histogram, add bool) (Told,
+	int, error) {
+	r := &reader{b: b}
+	r.kind(pieceKind)
+	t := Told{Elapsed: time.Duration(r.number(countMax)), Window: r.number(1) == 1}
+	for _, n := range t.Totals.counters() {
+		*n = r.number(toldMax)
+	}
+	t.MemoryBytes = r.number(toldMax)
+	t.Answers, _ = r.bins(response)
+	_, t.LagMaxNs = r.bins(lag)
+	next = r.intervals(l.total, next, add)
+	return t, next, r.end()
+}
+
+// intervals adds those of a message, which begin with the next one and leave none out.
+func (r *reader) intervals(b *book, next int, add bool) int {
+	n := r.number(int64(len(b.intervals) - next))
+	for range n {
+		if at := int(r.number(int64(len(b.intervals)))); r.err != nil || at != next {
+			r.fail("interval %d comes where %d is next", at, next)
+			return next
+		}
+		iv := &b.intervals[next]
+		into := iv.response
+		if !add {
+			iv, into = &interval{}, nil
+		}
+		for _, c := range iv.counters() {
+			*c += r.number(toldMax)
+		}
+		r.bins(into)
+		next++
+	}
+	return next
+}
+
+// Close adds the books of a generator of which the intervals before next were taken. An error
+// leaves all as it was. Look, where it is set, hears before of the books by themselves, a ledger
+// without a course; its error keeps them out.
+func (l *Ledger) Close(b []byte, next int, part Part, look func(*Ledger) error) error {
+	s := l.spec
+	s.Part = part
+	if s.Slow.Clients > 0 {
+		s.Slow.Clients = int(part.share(int64(s.Slow.Clients)))
+	}
+	alone, err := ledgerOf(s, 0)
+	if err != nil {
+		return err
+	}
+	if err := alone.books(b, l.total, next, false); err != nil {
+		return err
+	}
+	p := &alone.peaks
+	if n := alone.sums.threads; n < 1 || n > threadsMax || p.windowNs < 1 ||
+		p.windowNs > int64(s.Window) {
+		return fmt.Errorf("has books of %d threads and a window of %v", alone.sums.threads,
+			time.Duration(p.windowNs))
+	}
+	if err := l.room(alone); err != nil {
+		return err
+	}
+	if look != nil {
+		if err := look(alone); err != nil {
+			return err
+		}
+	}
+	return l.books(b, l.total, next, true)
+}
+
+// room says whether counters can be added.
+func (l *Ledger) room(o *Ledger) error {
+	from := o.counters()
+	for i, n := range l.counters() {
+		if *from[i] > countMax-*n {
+			return fmt.Errorf("has books with a number of %d, more than adds up", *from[i])
+		}
+	}
+	return nil
+}
+
+// books adds a message to the ledger, and its intervals to those of a book.
+func (l *Ledger) books(b []byte, course *book, next int, add bool) error {
+	r := &reader{b: b}
+	r.kind(booksKind)
+	for _, n := range l.counters() {
+		*n += r.number(countMax)
+	}
+	for _, n := range l.greatest() {
+		*n = max(*n, r.number(countMax))
+	}
+	if first := r.number(countMax); first > 0 && (l.slow.FirstNs == 0 || first < l.slow.FirstNs) {
+		l.slow.FirstNs = first
+	}
+	for _, s := range l.words() {
+		word := r.word()
+		*s = cmp.Or(*s, word)
+	}
+	l.hash = r.word()
+	for _, h := range l.histograms() {
+		r.bins(h)
+	}
+	most := int64(sampleMax / l.spec.Part.of())
+	for range r.number(threadsMax) {
+		t := r.sample(most)
+		most -= int64(len(t.Due))
+		l.singles = append(l.singles, t)
+	}
+	for y := range l.marks {
+		for range r.number(keepMost * threadsMax) {
+			l.marks[y] = append(l.marks[y], r.mark(len(l.names)))
+			if r.err != nil {
+				break
+			}
+		}
+	}
+	r.intervals(course, next, add)
+	return r.end()
+}
+
+func (r *reader) sample(most int64) (t sample.Times) {
+	for range r.number(most) {
+		due := r.moment()
+		t.Due = append(t.Due, due)
+		t.Left = append(t.Left, due+r.moment())
+		t.Response = append(t.Response, r.number(countMax))
+		if r.err != nil {
+			break
+		}
+	}
+	return t
+}
+
+func (r *reader) mark(routes int) (m mark) {
+	m.k, m.draw = r.unsigned(), r.unsigned()
+	for _, at := range []*int64{&m.due, &m.sent, &m.first, &m.done} {
+		*at = r.moment()
+	}
+	m.step = int32(r.number(1 << 20))
+	m.route = int32(r.number(int64(routes - 1)))
+	m.failed = r.number(1) == 1
+	return m
+}

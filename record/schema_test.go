@@ -1,0 +1,41 @@
+package result
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"prony/internal/dev/schema"
+)
+
+var update = flag.Bool("update", false, "write the schemas in docs/formats")
+
+func TestSchemas(t *testing.T) {
+	for _, d := range []schema.Document{
+		{Name: "record", Title: "A trial: a line of trials.ndjson", Of: Record{}, Version: Version},
+		{Name: "run", Title: "A run's head: run.json", Of: Run{}, Version: Version},
+		{Name: "progress", Title: "How a run gets on: a line of progress.ndjson", Of: Progress{}},
+	} {
+		schema.Publish(t, *update, d)
+	}
+}
+
+// keepsTheSchemas holds what is in a run's folder to what is published.
+func keepsTheSchemas(t *testing.T, dir string) {
+	t.Helper()
+	for file, name := range map[string]string{RunFile: "run", TrialsFile: "record"} {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file == RunFile {
+			schema.Valid(t, name, data)
+			continue
+		}
+		for line := range bytes.Lines(data) {
+			schema.Valid(t, name, line)
+		}
+	}
+}

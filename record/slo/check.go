@@ -1,0 +1,274 @@
+package slo
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/record"
+	"prony/stats"
+	"prony/internal/base/units"
+)
+
+// confidence is that of the interval that a percentile must have room for.
+const confidence = 0.95
+
+// Outcome is what a load says of an objective. Held means something only where it is Known.
+type Outcome struct {
+	Objective string  `json:"objective"`
+	Held      bool    `json:"held"`
+	Known     bool    `json:"known"`
+	Observed  float64 `json:"observed"`       // ns, share or requests per second; 0 where unknown
+	N         int64   `json:"n"`              // samples
+	Need      int64   `json:"need,omitempty"` // samples that the metric takes; 0: any
+	Text      string  `json:"text"`           // what was observed, or why it is not known
+}
+
+// Line is the outcome for people: "held     p99<50ms    41.2ms".
+func (c Outcome) Line() string {
+	word := "unknown"
+	switch {
+	case c.Known && c.Held:
+		word = "held"
+	case c.Known:
+		word = "broken"
+	}
+	return fmt.Sprintf("%-8s %-14s %s", word, c.Objective, c.Text)
+}
+
+// CheckAll checks every objective.
+func CheckAll(objectives []Objective, l *result.Load) []Outcome {
+	out := make([]Outcome, len(objectives))
+	for i, o := range objectives {
+		out[i] = o.Check(l)
+	}
+	return out
+}
+
+// CheckQuoted does as CheckAll, and knows no percentile that a report would withhold: answers that
+// came in company count for as many independent ones as they are worth.
+func CheckQuoted(objectives []Objective, l *result.Load) []Outcome {
+	out := make([]Outcome, len(objectives))
+	for i, o := range objectives {
+		share := 1.0
+		if o.Quantile > 0 && o.Time != lag && o.Time != connect {
+			share, _ = l.Memory.Worth()
+		}
+		out[i] = o.check(l, share)
+	}
+	return out
+}
+
+// Doubt says how a verdict bears on a known outcome: nothing where none of its findings can have
+// moved the number, or where not even all of them together could have changed the outcome, and else
+// by how much and by what. What nobody can bound is in the verdict alone.
+func (o Objective) Doubt(c Outcome, findings []result.Finding) string {
+	by, rules := 0.0, []string{}
+	for _, f := range findings {
+		for _, m := range f.Moves {
+			if m.Number == o.Metric && f.Grade == result.Suspect && o.Time == "" && o.Route == "" {
+				by, rules = by+m.By, append(rules, f.Rule)
+			}
+		}
+	}
+	if !c.Known || o.within(c.Observed*(1-by)) == c.Held && o.within(c.Observed*(1+by)) == c.Held {
+		return ""
+	}
+	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
+		unit.Percent(by))
+}
+
+// Needs is the least number of answers that can decide the objective.
+//
+// Percentiles: as many as an interval by order statistics takes (stats.QuantileNeeds). Shares: as
+// many as make a single failure a smaller share than the limit; with fewer, "none" would pass for
+// "fewer than the limit".
+func (o Objective) Needs() int64 {
+	switch {
+	case o.Quantile > 0:
+		return stats.QuantileNeeds(o.Quantile, confidence)
+	case o.Metric == failures && o.Limit > 0:
+		return int64(math.Ceil(1/o.Limit - 1e-9))
+	case o.Metric == delivered && o.Limit < 1:
+		return int64(math.Ceil(1/(1-o.Limit) - 1e-9))
+	}
+	return 1
+}
+
+// Check holds the objective against a load.
+func (o Objective) Check(l *result.Load) Outcome { return o.check(l, 1) }
+
+// check counts each answer as this share of an independent one.
+func (o Objective) check(l *result.Load, share float64) Outcome {
+	c := Outcome{Objective: o.String(), Need: o.Needs()}
+	s, ok := o.subjectOf(l)
+	switch {
+	case !ok:
+		c.Text = "the load has no route " + o.Route
+		return c
+	case o.Metric == throughput:
+		c.N = l.Done
+		o.settle(&c, l.ThroughputPerS)
+	case o.Metric == delivered:
+		// Answers to requests from before the window may make it more than was offered.
+		o.share(&c, min(l.Done, l.Scheduled), l.Scheduled)
+	case o.Metric == failures:
+		o.share(&c, s.failed+s.silent, s.answered+s.failed+s.silent)
+	default:
+		s.share = share
+		o.time(&c, s)
+	}
+	return c
+}
+
+// settle makes the outcome known.
+func (o Objective) settle(c *Outcome, v float64) {
+	c.Known, c.Observed, c.Held = true, v, o.within(v)
+	c.Text = o.seen(v)
+}
+
+// share settles part of whole; what is broken by a few requests is broken by more.
+func (o Objective) share(c *Outcome, part, whole int64) {
+	c.N = whole
+	if whole == 0 {
+		c.Text = "there were no requests"
+		return
+	}
+	v := float64(part) / float64(whole)
+	if whole < c.Need && o.within(v) {
+		c.Text = needs(c)
+		return
+	}
+	o.settle(c, v)
+	c.Text += fmt.Sprintf(" (%d of %d)", part, whole)
+}
+
+func needs(c *Outcome) string { return fmt.Sprintf("needs n ≥ %d, has %d", c.Need, c.N) }
+
+// sample is what a time or the errors are judged by. Silent requests were never answered, not
+// within silentNs at least.
+type sample struct {
+	dist                     result.Dist
+	answered, failed, silent int64
+	silentNs                 float64
+	share                    float64 // of an independent answer that each is worth
+}
+
+func (o Objective) subjectOf(l *result.Load) (sample, bool) {
+	s := sample{
+		answered: l.Answered, failed: l.Errors.Total(), silent: max(l.Censored, 0),
+		silentNs: float64(l.DrainNs), dist: l.ResponseTime,
+	}
+	switch o.Time {
+	case service:
+		// A request that never left has no service time, and the record does not tell them apart.
+		s.dist, s.silent = l.ServiceTime, max(l.Sent-l.Answered-l.Errors.Total(), 0)
+	case lag:
+		s.dist, s.silent = l.Lag, 0
+	case connect:
+		s.dist, s.silent = l.ConnectTime, 0
+	}
+	if o.Route == "" {
+		return s, true
+	}
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		if r.Name != o.Route {
+			continue
+		}
+		s.answered, s.failed = r.Answered, r.Failed
+		s.silent = max(r.Sent-r.Answered-r.Failed, 0)
+		s.dist = r.ResponseTime
+		if o.Time == service {
+			s.dist = r.ServiceTime
+		}
+		return s, true
+	}
+	return s, false
+}
+
+// time settles a duration. Silent requests count as the slowest: what is known of them is that they
+// took longer than the drain.
+func (o Objective) time(c *Outcome, s sample) {
+	n := s.dist.Count
+	c.N = n + s.silent
+	if c.N == 0 {
+		c.Text = "there were no answers"
+		return
+	}
+	v, isLeast := 0.0, false
+	switch o.Metric {
+	case longest:
+		v, isLeast = float64(s.dist.MaxNs), s.silent > 0
+	case mean:
+		v = (s.dist.MeanNs*float64(n) + s.silentNs*float64(s.silent)) / float64(c.N)
+		isLeast = s.silent > 0
+	default:
+		h, _ := s.dist.Histogram() // what is damaged is as good as none
+		if int64(s.share*float64(c.N)) < c.Need && !o.brokenAnyway(h, c, s) {
+			if c.Text = needs(c); c.N >= c.Need {
+				c.Text += fmt.Sprintf(" that are worth %d independent ones", int64(s.share*
+					float64(c.N)))
+			}
+			return
+		}
+		var ok bool
+		if v, isLeast, ok = o.percentile(h, c.N, &s.dist); !ok {
+			c.Text = "the record has no histogram"
+			return
+		}
+	}
+	if isLeast && o.Metric != mean {
+		v = max(s.silentNs, float64(s.dist.MaxNs))
+	}
+	if isLeast && o.within(v) {
+		c.Text = fmt.Sprintf("at least %s: %d requests were never answered; raise the drain",
+			o.seen(v), s.silent)
+		return
+	}
+	o.settle(c, v)
+	if isLeast {
+		c.Text = "≥ " + c.Text
+	}
+}
+
+// percentile is the value at the rank that the quantile has among all n requests; isLeast where
+// that is a silent one.
+func (o Objective) percentile(h *hdrhistogram.Histogram, n int64, d *result.Dist) (v float64,
+	isLeast, ok bool) {
+	rank := rankOf(o.Quantile, n)
+	switch {
+	case rank > d.Count:
+		return 0, true, true
+	case h != nil:
+		return float64(h.ValueAtPercentile(100 * float64(rank) / float64(d.Count))), false, true
+	case n > d.Count:
+		return 0, false, false
+	}
+	// A foreign driver may have told the usual percentiles and no more.
+	stored := map[string]int64{"p50": d.P50Ns, "p90": d.P90Ns, "p99": d.P99Ns, "p99.9": d.P999Ns}
+	ns := stored[o.Metric]
+	return float64(ns), false, ns > 0
+}
+
+// brokenAnyway tells whether so many of too few requests were too slow that they would be too many
+// even if all those still lacking were fast.
+func (o Objective) brokenAnyway(h *hdrhistogram.Histogram, c *Outcome, s sample) bool {
+	slow := int64(0)
+	if s.silentNs >= o.Limit {
+		slow = s.silent
+	}
+	if h != nil {
+		for _, bar := range h.Distribution() {
+			if !o.within(float64(bar.From)) {
+				slow += bar.Count
+			}
+		}
+	}
+	return int64(s.share*float64(slow)) > c.Need-rankOf(o.Quantile, c.Need)
+}
+
+// rankOf is the rank from 1 that HdrHistogram takes for a quantile of n.
+func rankOf(q float64, n int64) int64 { return min(max(int64(q*float64(n)+0.5), 1), n) }
