@@ -1,4 +1,4 @@
-module prony
+module prony.example
 
 go 1.26.0
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/host"
+	"prony.example/internal/observe/host"
 )
 
 // Setting is a number above 0 that the environment names, or otherwise.

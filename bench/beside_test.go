@@ -14,26 +14,26 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/stats"
-	"prony/internal/trial/processes"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/stats"
 )
 
 // built builds prony, whose null servers are asked.
 func built(tb testing.TB) string {
 	tb.Helper()
 	prony := filepath.Join(tb.TempDir(), "prony")
-	tests.Build(tb, prony, "prony/cmd/prony")
+	testsets.Build(tb, prony, "prony.example/cmd/prony")
 	return prony
 }
 
 // null starts the null server of a protocol on a core; stop ends it.
 func null(tb testing.TB, prony, protocol string, core int) (at netip.AddrPort, stop func()) {
 	tb.Helper()
-	port, err := system.FreePort()
+	port, err := processes.FreePort()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -58,16 +58,16 @@ type shape struct {
 func offered(tb testing.TB, engine string, x shape, at netip.AddrPort, core int,
 	d time.Duration) float64 {
 	tb.Helper()
-	var speech *stack.Config
-	if scheme := stack.Schemes[x.protocol]; scheme != "" {
-		speech = &stack.Config{Protocol: scheme, Network: "tcp", Address: at.String(),
-			Host: at.String(), Path: driver.NullPath, Streams: x.streams, Insecure: true}
+	var speech *nethttp.Config
+	if scheme := nethttp.Schemes[x.protocol]; scheme != "" {
+		speech = &nethttp.Config{Protocol: scheme, Network: "tcp", Address: at.String(),
+			Host: at.String(), Path: generator.NullPath, Streams: x.streams, Insecure: true}
 	}
-	s := driver.Calibration(load.Spec{Name: x.protocol, Address: at, Host: at.String(),
+	s := generator.Calibration(load.Spec{Name: x.protocol, Address: at, Host: at.String(),
 		Connections: x.connections * x.streams, Cores: []int{core}, Seed: 1}, speech)
 	s.Window = d
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		r, err := driver.Prony{Engine: engine, Stack: speech}.Offer(context.Background(), s)
+		r, err := generator.Prony{Engine: engine, Stack: speech}.Offer(context.Background(), s)
 		if err == nil && r.Errors.Total() == 0 && r.Done > 0 && r.Connections == x.connections {
 			return float64(r.Generator.CPUNs) / float64(r.Done)
 		}
@@ -93,7 +93,7 @@ func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ..
 	b.Helper()
 	asks, first := map[string]costing{}, rivals[0].name
 	var names []string
-	for _, name := range []string{driver.Uring, driver.Epoll, driver.Stack} {
+	for _, name := range []string{generator.Uring, generator.Epoll, generator.Stack} {
 		names = append(names, name)
 		asks[name] = func(tb testing.TB, x shape, at netip.AddrPort, core int,
 			d time.Duration) float64 {
@@ -120,7 +120,7 @@ func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ..
 			at, stop := null(b, prony, x.protocol, serverCore)
 			b.Cleanup(stop)
 			servers[x.protocol] = at
-			offered(b, driver.Epoll, x, at, core, 100*time.Millisecond) // until it is up
+			offered(b, generator.Epoll, x, at, core, 100*time.Millisecond) // until it is up
 		}
 		costs, order := map[string][]float64{}, slices.Clone(names)
 		for range rounds {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 // What intervals promise that use all trials of a run (stats.Blocks), and what those of each target

@@ -16,9 +16,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/stats"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/stats"
 )
 
 // The history of what a request costs our generator, in git: a line for each engine and each time
@@ -100,7 +100,7 @@ func measureCost(tb testing.TB, conns, rounds int, d time.Duration) (lines []cos
 	tb.Helper()
 	serverCore, core := TwoCores(tb)
 	addr := server(tb, serverCore)
-	all := slices.DeleteFunc(field(), func(g generator) bool {
+	all := slices.DeleteFunc(field(), func(g loadTool) bool {
 		return g.name != "wrk" && !strings.HasPrefix(g.name, "prony/")
 	})
 	runs := map[string][]figures{}
@@ -263,8 +263,8 @@ func TestCostHistory(t *testing.T) {
 
 // A measurement, in small, is a line that can be read again, and the next is compared with it.
 func TestCostInSmall(t *testing.T) {
-	tests.Whole(t, "what a request costs, measured twice")
-	tests.Cores(t)
+	testsets.Whole(t, "what a request costs, measured twice")
+	testsets.Cores(t)
 	file := filepath.Join(t.TempDir(), costFile)
 	for range 2 {
 		for _, line := range measureCost(t, 4, 2, 100*time.Millisecond) {
@@ -297,7 +297,7 @@ func costOf(day int, ns, toWrk float64) costLine {
 }
 
 // The machine became slower by a third on the fourth day and wrk with it; on the tenth, the
-// generator by a tenth: only that is a change.
+// loadTool by a tenth: only that is a change.
 func TestCostChanges(t *testing.T) {
 	var lines []costLine
 	for day := 1; day <= 15; day++ {

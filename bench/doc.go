@@ -4,6 +4,6 @@
 // simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
 // (BenchmarkProof), and whether duets are quieter here (BenchmarkDuet); docs/proof.md has what came
 // out. Its home of telemetry is measured in
-// bench/ingest. Beside what these share it holds tests and benchmarks only. Speed is never
+// home/ingestbench. Beside what these share it holds tests and benchmarks only. Speed is never
 // asserted in a test, since machines differ and are shared; here it is read by people.
 package bench

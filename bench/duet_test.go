@@ -13,13 +13,13 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"prony/internal/base/clock"
-	"prony/internal/generator"
-	"prony/internal/observe/host"
-	"prony/load"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator"
+	"prony.example/internal/observe/host"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 var (
@@ -154,8 +154,8 @@ func inTurn(tb testing.TB, l host.Layout, swapped bool, window time.Duration) fl
 
 func plainLoad(addr netip.AddrPort, core int, window time.Duration,
 	together func(context.Context) (int64, error)) (*load.Result, error) {
-	r, err := driver.Prony{}.Offer(context.Background(), load.Spec{
-		Name: "duet", Address: addr, Model: result.Closed, Connections: 16, Cores: []int{core},
+	r, err := generator.Prony{}.Offer(context.Background(), load.Spec{
+		Name: "duet", Address: addr, Model: record.Closed, Connections: 16, Cores: []int{core},
 		Lead: window / 4, Window: window, Drain: time.Second, Timeout: 5 * time.Second,
 		Together: together, Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "GET", Path: "/", WantSize: 2}}},
@@ -201,8 +201,8 @@ func (g *rendezvous) meet(ctx context.Context) (int64, error) {
 
 // It works, in small.
 func TestDuetInSmall(t *testing.T) {
-	tests.Once(t, "the noise of duets, in small", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "the noise of duets, in small", testsets.Needs{})
+	testsets.Cores(t)
 	noise, how := duetNoise(t, 3, 200*time.Millisecond)
 	for _, name := range []string{"duet", "alone", "usual"} {
 		if sd, ok := noise[name]; !ok || math.IsNaN(sd) || sd <= 0 {

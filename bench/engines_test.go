@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/host"
-	"prony/load"
-	"prony/load/engine/epoll"
-	"prony/load/engine/uring"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/observe/host"
+	"prony.example/load"
+	"prony.example/load/engine/epoll"
+	"prony.example/load/engine/uring"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // contender is a generator. No engine: wrk.
@@ -168,7 +168,7 @@ func engage(tb testing.TB, c contender, addr netip.AddrPort, core, conns, size i
 func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 	size int) *load.Result {
 	tb.Helper()
-	s.Name, s.Address, s.Model, s.Cores, s.Engine = "bench", addr, result.Closed, []int{core},
+	s.Name, s.Address, s.Model, s.Cores, s.Engine = "bench", addr, record.Closed, []int{core},
 		c.engine
 	s.Drain, s.Timeout = time.Second, 5*time.Second
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{{
@@ -186,7 +186,7 @@ func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 
 // The parts work, in small: a benchmark that nobody runs rots.
 func TestEnginesInSmall(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	serverCore, core := TwoCores(t)
 	small, large := sized(t, serverCore, 2), sized(t, serverCore, 1<<20)
 	all := slices.Concat(others[:1], choices)
@@ -261,7 +261,7 @@ func TestSizedServer(t *testing.T) {
 	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
 		strconv.Itoa(size) + "\r\n\r\n" + strings.Repeat("x", size))
 	if size < 4<<10 {
-		if err := exact.Null(ctx, l.(*net.TCPListener), answer); err != nil {
+		if err := truth.Null(ctx, l.(*net.TCPListener), answer); err != nil {
 			t.Fatal(err)
 		}
 		return

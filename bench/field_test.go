@@ -19,13 +19,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // The field: every generator that is installed, against the same server, in alternating runs. Each
@@ -84,20 +84,20 @@ func offerAsChild(text string) error {
 		return err
 	}
 	s := load.Spec{
-		Name: "bench", Model: result.Closed, Connections: c.Connections, Cores: []int{c.Core},
+		Name: "bench", Model: record.Closed, Connections: c.Connections, Cores: []int{c.Core},
 		Address: netip.MustParseAddrPort(c.Addr), Window: c.For, Drain: time.Second,
 		Timeout: 5 * time.Second, Pacing: c.Pacing, Seed: 1,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{
 			{Method: "GET", Path: "/hello?key={key}", Want: "ok", HasWant: true}}},
 	}
 	if c.RatePerS > 0 {
-		s.Model = result.Open
+		s.Model = record.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(c.RatePerS)}
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	took := processCPU()
-	r, err := driver.Prony{Engine: c.Engine}.Offer(context.Background(), s)
+	r, err := generator.Prony{Engine: c.Engine}.Offer(context.Background(), s)
 	if err != nil {
 		return err
 	}
@@ -151,12 +151,12 @@ func runOurs(tb testing.TB, c childLoad) figures {
 func runForeign(tb testing.TB, name string, addr netip.AddrPort, core, conns int,
 	d time.Duration) (figures, bool) {
 	tb.Helper()
-	by, err := driver.Foreign(name)
+	by, err := generator.Foreign(name)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	r, err := by.Offer(context.Background(), load.Spec{
-		Name: "bench", Model: result.Closed, Connections: conns, Cores: []int{core}, Address: addr,
+		Name: "bench", Model: record.Closed, Connections: conns, Cores: []int{core}, Address: addr,
 		Window: d, Drain: time.Second, Timeout: 5 * time.Second,
 		Scenario: load.Scenario{KeyLo: 12345, KeyHi: 12345, Requests: []load.Request{
 			{Method: "GET", Path: "/hello?key=12345", WantSize: -1}}},
@@ -169,29 +169,29 @@ func runForeign(tb testing.TB, name string, addr netip.AddrPort, core, conns int
 		MemoryBytes: r.Generator.MemoryBytes}, true
 }
 
-// generator is one of the field.
-type generator struct {
+// loadTool is one of the field.
+type loadTool struct {
 	name string
 	run  func(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) (figures, bool)
 }
 
 // field is our engines, and whoever else is installed.
-func field() []generator {
-	var all []generator
-	for _, engine := range []string{driver.Uring, driver.Epoll} {
-		all = append(all, generator{"prony/" + engine, func(tb testing.TB, addr netip.AddrPort,
+func field() []loadTool {
+	var all []loadTool
+	for _, engine := range []string{generator.Uring, generator.Epoll} {
+		all = append(all, loadTool{"prony/" + engine, func(tb testing.TB, addr netip.AddrPort,
 			core,
 			conns int, d time.Duration) (figures, bool) {
 			return runOurs(tb, childLoad{Engine: engine, Addr: addr.String(), Core: core,
 				Connections: conns, For: d}), true
 		}})
 	}
-	for _, name := range driver.Names() {
-		if _, err := driver.Foreign(name); err != nil ||
+	for _, name := range generator.Names() {
+		if _, err := generator.Foreign(name); err != nil ||
 			name == "wrk2" { // which has no closed model
 			continue
 		}
-		all = append(all, generator{name, func(tb testing.TB, addr netip.AddrPort, core, conns int,
+		all = append(all, loadTool{name, func(tb testing.TB, addr netip.AddrPort, core, conns int,
 			d time.Duration) (figures, bool) {
 			return runForeign(tb, name, addr, core, conns, d)
 		}})
@@ -200,7 +200,7 @@ func field() []generator {
 }
 
 // BenchmarkLoad compares the field at several numbers of connections, and says how exactly our
-// generator keeps a schedule. One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5
+// loadTool keeps a schedule. One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5
 // unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it is set.
 func BenchmarkLoad(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
@@ -283,7 +283,7 @@ func punctuality(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, ro
 	fmt.Fprintf(out, "lag (sent − due), constant arrivals, 64 connections, medians of %d\n", rounds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "generator\trequests/s\tp50 µs\tp99 µs\tCPU of a core\t")
-	for _, engine := range []string{driver.Uring, driver.Epoll} {
+	for _, engine := range []string{generator.Uring, generator.Epoll} {
 		for _, pacing := range []string{load.Frugal, load.Precise} {
 			for _, perS := range []float64{1000, 20_000, 50_000} {
 				var runs []figures
@@ -377,7 +377,7 @@ func model() string {
 
 // The bench's parts work, in small, with every generator that is installed.
 func TestFieldInSmall(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	serverCore, core := TwoCores(t)
 	addr := server(t, serverCore)
 	for _, g := range field() {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/generator"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator"
 )
 
 // ghzModule is the rival, as Go's proxy has it; it is built for the benchmark alone.
@@ -25,7 +25,7 @@ const ghzModule = "github.com/bojand/ghz/cmd/ghz@v0.120.0"
 func BenchmarkGRPC(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	if _, err := exec.LookPath("ghz"); err != nil {
-		dir := filepath.Dir(tests.Tool(b, ghzModule))
+		dir := filepath.Dir(testsets.Tool(b, ghzModule))
 		b.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	beside(b, rounds, time.Duration(seconds)*time.Second, []rival{{"ghz", ghz}},
@@ -35,7 +35,7 @@ func BenchmarkGRPC(b *testing.B) {
 // ghz is a rival's cost. Of the null server it must know the method, whose messages are empty.
 func ghz(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
 	tb.Helper()
-	service, method, _ := strings.Cut(strings.TrimPrefix(driver.NullPath, "/"), "/")
+	service, method, _ := strings.Cut(strings.TrimPrefix(generator.NullPath, "/"), "/")
 	proto := filepath.Join(tb.TempDir(), "null.proto")
 	text := fmt.Sprintf("syntax = \"proto3\";\nmessage Nothing {}\nservice %s {\n  rpc %s"+
 		"(Nothing) returns (Nothing);\n}\n", service, method)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/generator"
+	"prony.example/internal/generator"
 )
 
 // BenchmarkH2 prints what a request over HTTP/2 costs each of our engines, h2load and, where it is
@@ -33,7 +33,7 @@ func h2load(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration
 	scheme := map[string]string{"h2c": "http", "h2": "https"}[x.protocol]
 	cmd := exec.Command("h2load", "-t1", fmt.Sprintf("-c%d", x.connections),
 		fmt.Sprintf("-m%d", x.streams), "-D", strconv.Itoa(max(int(d.Seconds()), 1)),
-		fmt.Sprintf("%s://%s%s", scheme, at, driver.NullPath))
+		fmt.Sprintf("%s://%s%s", scheme, at, generator.NullPath))
 	out, err := onCore(core, cmd)
 	if err != nil {
 		tb.Fatal(err)
@@ -63,7 +63,7 @@ func oha(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) f
 		args = append(args, "--http2", "-p", fmt.Sprint(x.streams))
 	}
 	cmd := exec.Command("oha", append(args, fmt.Sprintf("%s://%s%s", scheme, at,
-		driver.NullPath))...)
+		generator.NullPath))...)
 	cmd.Env = append(os.Environ(), "TOKIO_WORKER_THREADS=1")
 	out, err := onCore(core, cmd)
 	if err != nil {

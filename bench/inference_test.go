@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 // What the statistics promise, held against machines that are made up and therefore known, beside

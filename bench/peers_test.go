@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/host"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/observe/host"
 )
 
 // answer is what the server under both generators sends.
@@ -69,7 +69,7 @@ func serve(core string) error {
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of it will do
 		cancel()
 	}()
-	return exact.Null(ctx, l.(*net.TCPListener), []byte(answer))
+	return truth.Null(ctx, l.(*net.TCPListener), []byte(answer))
 }
 
 // server starts it and returns its address.

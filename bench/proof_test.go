@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/generator"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/process"
-	"prony/load/engine/nethttp"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/dev/testsets"
-	"prony/internal/trial"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // The proof on real runs: servers that are slower than another by a known amount, or not at all,
@@ -173,10 +173,10 @@ func (p *proof) run(name string, blocks int, least, most, window time.Duration,
 	if err != nil {
 		p.tb.Fatal(err)
 	}
-	e := trial.Experiment{Head: result.Run{
+	e := trial.Experiment{Head: record.Run{
 		ID: name, Suite: s.Name, Question: s.Question, Blocks: blocks, Seed: p.seed,
 		Command: os.Args,
-	}, Prov: result.Provenance{Seed: p.seed, Command: os.Args}}
+	}, Prov: record.Provenance{Seed: p.seed, Command: os.Args}}
 	var catalog []suite.Target
 	for arm := range servers {
 		catalog = append(catalog, suite.Target{Name: arm, Service: arm, Mode: "virtual",
@@ -227,8 +227,8 @@ func (p *proof) subject(name string, b burner) trial.Subject {
 func (p *proof) lab(dir string, observe func(trial.Event)) *trial.Lab {
 	return &trial.Lab{
 		Launcher: p.launcher, Layout: p.layout, Dir: dir, Port: freePort, Observe: observe,
-		Driver: func(_, engine string, _ *stack.Config) (trial.Driver, error) {
-			return driver.Prony{Engine: engine}, nil
+		Driver: func(_, engine string, _ *nethttp.Config) (trial.Driver, error) {
+			return generator.Prony{Engine: engine}, nil
 		},
 		Watch: func(up launch.Process, _ time.Duration) (trial.Watcher, error) {
 			subject := probe.Subject{PIDs: up.PIDs}
@@ -260,9 +260,9 @@ func proofReport(tb testing.TB, dir string) string {
 	if err := json.Unmarshal(text, &known); err != nil {
 		tb.Fatal(err)
 	}
-	records := map[string][]*result.Record{}
+	records := map[string][]*record.Record{}
 	for _, name := range []string{proofCompare, proofWhole, proofHasty} {
-		_, all, bad, err := result.Read(filepath.Join(dir, name))
+		_, all, bad, err := record.Read(filepath.Join(dir, name))
 		if err != nil || len(bad) > 0 {
 			tb.Fatal(err, bad)
 		}
@@ -279,8 +279,8 @@ func proofReport(tb testing.TB, dir string) string {
 
 // The proof runs, in small: whole trials of every server, and the tables from their records.
 func TestProofInSmall(t *testing.T) {
-	tests.Once(t, "the proof on real runs, in small: some twenty servers", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "the proof on real runs, in small: some twenty servers", testsets.Needs{})
+	testsets.Cores(t)
 	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)
@@ -292,12 +292,12 @@ func TestProofInSmall(t *testing.T) {
 		settle: 300 * time.Millisecond, cost: 20 * proofSlice, truth: 50 * proofSlice,
 	})
 	for _, name := range []string{proofCompare, proofWhole, proofHasty} {
-		_, records, _, err := result.Read(filepath.Join(dir, name))
+		_, records, _, err := record.Read(filepath.Join(dir, name))
 		if err != nil || len(records) == 0 {
 			t.Fatalf("%s: %d records, %v", name, len(records), err)
 		}
 		for _, r := range records {
-			if r.Outcome != result.Measured || r.Loads[0].Errors.Total() > 0 {
+			if r.Outcome != record.Measured || r.Loads[0].Errors.Total() > 0 {
 				t.Errorf("%s: %s: %+v, loads %+v", name, r.Trial, r.Failure, r.Loads)
 			}
 		}

@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // made is a record as a trial leaves it.
-func made(block int, arm string, perS float64) *result.Record {
-	r := &result.Record{Block: block, Outcome: result.Measured,
-		Target:  result.Target{Name: arm},
-		Verdict: result.Verdict{Grade: result.Valid}, Loads: []result.Load{{ThroughputPerS: perS}}}
+func made(block int, arm string, perS float64) *record.Record {
+	r := &record.Record{Block: block, Outcome: record.Measured,
+		Target:  record.Target{Name: arm},
+		Verdict: record.Verdict{Grade: record.Valid}, Loads: []record.Load{{ThroughputPerS: perS}}}
 	r.Loads[0].Service.CPUShare = 0.99
 	return r
 }
@@ -29,7 +29,7 @@ const testGates = 10
 // proofOf makes blocks in which arm k has throughput of(k, block), and analyses them.
 func proofOf(blocks int, of func(arm proofArm, block int) float64) comparison {
 	known := proofKnown{Seed: 1, Arms: requestCost{BaseNs: 10_000, RoundNs: 1}.arms()}
-	var records []*result.Record
+	var records []*record.Record
 	for i := range known.Arms {
 		known.Arms[i].Ratio = 1 - known.Arms[i].Loss
 		known.Arms[i].Lo, known.Arms[i].Hi = known.Arms[i].Ratio, known.Arms[i].Ratio
@@ -178,15 +178,15 @@ func TestProofRules(t *testing.T) {
 
 // What is INVALID or failed is left out, with its pair and no other.
 func TestProofLeavesOut(t *testing.T) {
-	var records []*result.Record
+	var records []*record.Record
 	for block := 1; block <= 4; block++ {
 		for i, name := range []string{"a", "b", "c"} {
 			records = append(records, made(block, name, float64(100*block+i)))
 		}
 	}
-	records[1].Verdict.Grade = result.Invalid // b of block 1
-	records[5].Outcome, records[5].Loads = result.Failed, nil
-	records[10].Verdict.Grade = result.Suspect // b of block 4, which stays
+	records[1].Verdict.Grade = record.Invalid // b of block 1
+	records[5].Outcome, records[5].Loads = record.Failed, nil
+	records[10].Verdict.Grade = record.Suspect // b of block 4, which stays
 	blocks, unusable := blocksOf(records)
 	check := func(x, y string, wantX, wantY []float64) {
 		t.Helper()
@@ -259,11 +259,11 @@ func TestProofWarm(t *testing.T) {
 	known := proofKnown{Warm: []proofWarm{
 		{Name: "steady", Kind: stats.Flat}, {Name: "cold", Kind: stats.Warmed, AtNs: 2e9},
 	}}
-	var records []*result.Record
+	var records []*record.Record
 	for block := 1; block <= 3; block++ {
 		for _, w := range known.Warm {
 			r := made(block, w.Name, 1500)
-			r.Warmup = result.Warmup{IntervalNs: int64(interval), DurationNs: 8e9}
+			r.Warmup = record.Warmup{IntervalNs: int64(interval), DurationNs: 8e9}
 			for i := range 64 {
 				rate := 1500 + 10*float64(i*7%5) // a little noise, which is none of the step
 				if w.Kind == stats.Warmed && i < 16 {
@@ -277,7 +277,7 @@ func TestProofWarm(t *testing.T) {
 	first := &records[1].Warmup
 	first.Kind, first.Steady, first.SteadyAtNs = stats.Warmed, true, 2.25e9
 	records[3].Warmup.Kind, records[3].Warmup.SteadyAtNs = stats.Unsteady, 1e9
-	records[4].Outcome = result.Failed // a steady one: its block has no level
+	records[4].Outcome = record.Failed // a steady one: its block has no level
 	got := analyzeWarm(records, known)
 	var out bytes.Buffer
 	printWarm(&out, "Warm-ups", got)

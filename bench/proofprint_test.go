@@ -7,20 +7,20 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // The tables, as Markdown.
 
 // printKnown says what was compared, and under which conditions.
-func printKnown(w io.Writer, known proofKnown, records []*result.Record) {
+func printKnown(w io.Writer, known proofKnown, records []*record.Record) {
 	fmt.Fprintf(w, "%s, seed %d. A request of the first server takes %.1f µs, %.1f µs of that for "+
 		"%d rounds.\n", model(), known.Seed, known.Cost.of(proofRounds)/1e3,
 		known.Cost.RoundNs*proofRounds/1e3, proofRounds)
 	var busy, steal []float64
 	for _, r := range records {
-		if r.Outcome == result.Measured && len(r.Loads) > 0 {
+		if r.Outcome == record.Measured && len(r.Loads) > 0 {
 			busy = append(busy, 100*r.Loads[0].Service.CPUShare)
 			steal = append(steal, 100*r.Loads[0].Host.StealShare)
 		}

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/generator/truth"
+	"prony.example/load/pace"
 )
 
 // burnEnv makes this program the server of the proof, listening on the PORT of the environment.
@@ -51,20 +51,20 @@ func burnAsChild(text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = exact.Serve(context.Background(), l.(*net.TCPListener), b.answer)
+	_, err = truth.Serve(context.Background(), l.(*net.TCPListener), b.answer)
 	return err
 }
 
 // answer keeps the contract compute as far as the lab asks for it, and has two paths of its own.
-func (b *burning) answer(now int64, r exact.Request) exact.Reply {
+func (b *burning) answer(now int64, r truth.Request) truth.Reply {
 	const data = `{"data":[{"id":"prod3568","name":"Egg Whisk","price":3.99,"weight":150},` +
 		`{"id":"prod7340","name":"Tea Cosy","price":5.99,"weight":100},` +
 		`{"id":"prod8643","name":"Spatula","price":1,"weight":80}]}`
-	reply := func(text []byte) exact.Reply { return exact.Reply{At: now, Text: text} }
+	reply := func(text []byte) truth.Reply { return truth.Reply{At: now, Text: text} }
 	switch string(r.Method) + " " + string(r.Path) {
 	case "GET /burn":
 		spend(b.rounds())
-		return reply(exact.Answer("200 OK", "", "ok"))
+		return reply(truth.Answer("200 OK", "", "ok"))
 	case "GET /cost":
 		return reply(object(b.costs()))
 	case "GET /data":
@@ -74,7 +74,7 @@ func (b *burning) answer(now int64, r exact.Request) exact.Reply {
 	case "GET /fibonacci":
 		return reply(object(`{"fibonacci":832040}`))
 	}
-	return reply(exact.Answer("404 X", "", ""))
+	return reply(truth.Answer("404 X", "", ""))
 }
 
 // drawn are 10,000 letters, others for each request.

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // What the records say, held against what is known: pure functions of both. How often a method errs
@@ -89,12 +89,12 @@ type armResult struct {
 
 // blocksOf lays out the throughput of each arm, block by block; what is INVALID or failed is left
 // out.
-func blocksOf(records []*result.Record) (blocks []map[string]float64, unusable int) {
+func blocksOf(records []*record.Record) (blocks []map[string]float64, unusable int) {
 	for _, r := range records {
 		for len(blocks) < r.Block {
 			blocks = append(blocks, map[string]float64{})
 		}
-		if r.Outcome != result.Measured || r.Verdict.Grade == result.Invalid || len(r.Loads) == 0 {
+		if r.Outcome != record.Measured || r.Verdict.Grade == record.Invalid || len(r.Loads) == 0 {
 			unusable++
 			continue
 		}
@@ -113,7 +113,7 @@ func pairsOf(blocks []map[string]float64, x, y string) (xs, ys []float64) {
 	return xs, ys
 }
 
-func analyzeComparison(records []*result.Record, known proofKnown, by resample) comparison {
+func analyzeComparison(records []*record.Record, known proofKnown, by resample) comparison {
 	c := comparison{Trials: len(records)}
 	blocks, unusable := blocksOf(records)
 	c.Unusable = unusable

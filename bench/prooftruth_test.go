@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"time"
 
-	"prony/internal/generator"
-	"prony/internal/launch"
-	"prony/load"
-	"prony/record"
-	"prony/internal/service"
-	"prony/stats"
+	"prony.example/internal/generator"
+	"prony.example/internal/launch"
+	"prony.example/internal/service"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // What is known of the servers of the proof. It is learnt by other means than those under test: the
@@ -182,8 +182,8 @@ func (p *proof) costs(rounds []int64, requests int64) (slices [][]int64) {
 		up.Exited()); err != nil {
 		p.tb.Fatal(err)
 	}
-	if _, err := (driver.Prony{}).Offer(ctx, load.Spec{
-		Name: "costs", Address: addr, Model: result.Closed, Connections: 16, Cores: p.layout.Load,
+	if _, err := (generator.Prony{}).Offer(ctx, load.Spec{
+		Name: "costs", Address: addr, Model: record.Closed, Connections: 16, Cores: p.layout.Load,
 		Requests: requests, Window: costsBound, Drain: time.Second, Timeout: time.Second,
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "GET", Path: "/burn", Want: "ok", HasWant: true}}},

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // warmResult is what trials said of a server whose steady state begins at a known moment.
@@ -33,12 +33,12 @@ type seen struct {
 // proofSteady is the rule that a trial ends its warm-up by.
 var proofSteady = stats.SteadyRule{Tail: 12, Same: 0.03}
 
-func analyzeWarm(records []*result.Record, known proofKnown) (out []warmResult) {
+func analyzeWarm(records []*record.Record, known proofKnown) (out []warmResult) {
 	blocks, _ := blocksOf(records)
 	for _, w := range known.Warm {
 		r := warmResult{Warm: w}
 		for _, rec := range records {
-			if rec.Target.Name != w.Name || rec.Outcome != result.Measured {
+			if rec.Target.Name != w.Name || rec.Outcome != record.Measured {
 				continue
 			}
 			warmup := rec.Warmup

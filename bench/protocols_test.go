@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/stats"
-	"prony/internal/suite"
+	"prony.example/internal/suite"
+	"prony.example/stats"
 )
 
 // BenchmarkProtocols prints what a request costs our generator in each protocol beside HTTP/1.1 in

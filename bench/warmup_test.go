@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // What it costs a measurement that somebody watches it in a browser: the same short run is begun
@@ -63,7 +63,7 @@ func BenchmarkWatching(b *testing.B) {
 					return arm.look(w, id)
 				})
 				for _, l := range rec.Loads {
-					if l.Model == result.Closed {
+					if l.Model == record.Closed {
 						peak[arm.name] = append(peak[arm.name], l.ThroughputPerS)
 					} else {
 						p99[arm.name] = append(p99[arm.name], float64(l.ResponseTime.P99Ns))
@@ -89,9 +89,9 @@ func BenchmarkWatching(b *testing.B) {
 }
 
 // ofOthers says whether a rule doubts a number for what other processes took.
-func ofOthers(f result.Finding) bool {
+func ofOthers(f record.Finding) bool {
 	others := []string{"neighbours", "quiet", "run delay"}
-	return f.Grade != result.Valid && slices.Contains(others, f.Rule)
+	return f.Grade != record.Valid && slices.Contains(others, f.Rule)
 }
 
 func ratioTo(values map[string][]float64, arm string) string {
@@ -124,7 +124,7 @@ func newWatching(tb testing.TB) *watching {
 }
 
 // run runs one trial, with somebody looking on from its beginning on, and gives its record.
-func (w *watching) run(measure string, look func(id string) (end func())) *result.Record {
+func (w *watching) run(measure string, look func(id string) (end func())) *record.Record {
 	w.tb.Helper()
 	answer, err := http.Post(w.base+"/api/v1/runs", "application/json", strings.NewReader(
 		`{"targets":["go-nethttp"],"blocks":1,"measure":"`+measure+`"}`))
@@ -142,12 +142,12 @@ func (w *watching) run(measure string, look func(id string) (end func())) *resul
 	over := time.Now().Add(5 * time.Minute)
 	for ; time.Now().Before(over); time.Sleep(time.Second) {
 		// The files, not the server, so that nobody looks on by asking.
-		text, err := os.ReadFile(filepath.Join(dir, result.ProgressFile))
-		if err != nil || !bytes.Contains(text, []byte(`"kind":"`+result.Ends+`"`)) {
+		text, err := os.ReadFile(filepath.Join(dir, record.ProgressFile))
+		if err != nil || !bytes.Contains(text, []byte(`"kind":"`+record.Ends+`"`)) {
 			continue
 		}
-		_, records, _, err := result.Read(dir)
-		if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
+		_, records, _, err := record.Read(dir)
+		if err != nil || len(records) != 1 || records[0].Outcome != record.Measured {
 			w.tb.Fatalf("%d records, %v\n%s", len(records), err, text)
 		}
 		time.Sleep(time.Second) // its process ends

@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/contract"
+	"prony.example/contract"
 )
 
 // description is what the test reads of openapi.yaml.

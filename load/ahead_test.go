@@ -8,24 +8,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/base/rtsched"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/rtsched"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // What else would run on its core does not hold up a load that goes first, and does one that takes
 // turns.
 func TestAhead(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	core := cores(t, 1)
 	may, begun := make(chan bool), make(chan error)
 	go func() {
 		runtime.LockOSThread() // it ends with its goroutine
-		_, ok := sched.Ahead(sched.Load)
+		_, ok := rtsched.Ahead(rtsched.Load)
 		may <- ok
 	}()
 	if !<-may {
@@ -46,8 +46,8 @@ func TestAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	waited := func(ahead bool) (share float64, priority string) {
-		r := offer(t, exact.Fixed(time.Millisecond), load.Spec{
-			Model: result.Open, Schedule: at(pace.Poisson, 5000), Connections: 16, Cores: core,
+		r := offer(t, truth.Fixed(time.Millisecond), load.Spec{
+			Model: record.Open, Schedule: at(pace.Poisson, 5000), Connections: 16, Cores: core,
 			Window: 300 * time.Millisecond, Ahead: ahead, Pacing: load.Precise,
 		})
 		g := r.Generator

@@ -6,8 +6,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load/arrivalcheck"
-	"prony/record"
+	"prony.example/load/arrivalcheck"
+	"prony.example/record"
 )
 
 // class is a way in which a request can fail.
@@ -41,8 +41,8 @@ const (
 
 func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
 
-// record books a duration. Nothing is ever left out: what lies outside the range counts as its end.
-func record(h *hdrhistogram.Histogram, ns int64) {
+// recordNs books a duration. Nothing is ever left out: what lies outside the range counts as its end.
+func recordNs(h *hdrhistogram.Histogram, ns int64) {
 	if ns < 1 {
 		ns = 1
 	} else if ns > histMax {
@@ -90,7 +90,7 @@ type book struct {
 	flowTime *hdrhistogram.Histogram // nil: no flows
 	routes   []routeBook             // empty: of one route only, which response tells all about
 	shown    *part                   // what has happened since the last look; nil: nobody looks
-	sample   sample.Times            // of the window's first requests
+	sample   arrivalcheck.Times      // of the window's first requests
 	traced   *shelves                // nil: no request is traced
 
 	step      int64 // ns per interval
@@ -196,7 +196,7 @@ func (b *book) extend(p *plan, samples int, show bool) {
 	if show {
 		b.shown = newPart()
 	}
-	b.sample = sample.Times{
+	b.sample = arrivalcheck.Times{
 		Due: make([]int64, 0, samples), Left: make([]int64, 0, samples),
 		Response: make([]int64, 0, samples),
 	}
@@ -206,7 +206,7 @@ func (b *book) extend(p *plan, samples int, show bool) {
 func (b *book) sent(c *conn, now int64) {
 	b.all.Sent++
 	if b.shown != nil {
-		record(b.shown.lag, now-c.due)
+		recordNs(b.shown.lag, now-c.due)
 	}
 	if b.inside(now) {
 		b.at(now).sent++
@@ -224,12 +224,12 @@ func (b *book) sent(c *conn, now int64) {
 	if b.routes != nil {
 		b.routes[c.route.index].sent++
 	}
-	record(b.lag, now-due)
+	recordNs(b.lag, now-due)
 	if c.since > due {
 		b.waited++
 		due = c.since
 	}
-	record(b.ownLag, now-due)
+	recordNs(b.ownLag, now-due)
 	if n := len(b.sample.Due); n < cap(b.sample.Due) {
 		c.sample = int32(n) + 1
 		b.sample.Due = append(b.sample.Due, c.due)
@@ -256,7 +256,7 @@ func (b *book) ended(c *conn, now int64, good bool) {
 	b.flows.ended++
 	if good {
 		b.flows.good++
-		record(b.flowTime, now-c.begun)
+		recordNs(b.flowTime, now-c.begun)
 	}
 }
 
@@ -305,17 +305,17 @@ func (b *book) done(c *conn, now int64) {
 	b.total++
 	b.edges(c, now)
 	if b.shown != nil {
-		record(b.shown.response, now-c.due)
+		recordNs(b.shown.response, now-c.due)
 	}
 	if b.inside(now) {
 		b.doneInWin++
 		iv := b.at(now)
 		iv.done++
-		record(iv.response, now-c.due)
+		recordNs(iv.response, now-c.due)
 	}
 	if b.inside(c.due) {
 		b.answered++
-		record(b.first, c.first-c.sent)
+		recordNs(b.first, c.first-c.sent)
 		b.took(c, now)
 		if b.routes != nil {
 			b.routes[c.route.index].answered++
@@ -328,16 +328,16 @@ func (b *book) done(c *conn, now int64) {
 
 // took books how long an answer took, or how long it was waited for in vain.
 func (b *book) took(c *conn, now int64) {
-	record(b.response, now-c.due)
-	record(b.punctual, now-c.due-c.late)
-	record(b.service, now-c.sent)
+	recordNs(b.response, now-c.due)
+	recordNs(b.punctual, now-c.due-c.late)
+	recordNs(b.service, now-c.sent)
 	if c.sample > 0 {
 		b.sample.Response[c.sample-1] = max(now-c.due, 1)
 	}
 	if b.routes != nil {
 		r := &b.routes[c.route.index]
-		record(r.response, now-c.due)
-		record(r.service, now-c.sent)
+		recordNs(r.response, now-c.due)
+		recordNs(r.service, now-c.sent)
 	}
 }
 
@@ -355,14 +355,14 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 		return
 	}
 	b.failures[f]++
-	record(b.errored, now-c.due)
+	recordNs(b.errored, now-c.due)
 	if b.routes != nil {
 		b.routes[c.route.index].failed++
 	}
 	if f == failTimeout {
 		b.took(c, now)
 		if b.shown != nil {
-			record(b.shown.response, now-c.due)
+			recordNs(b.shown.response, now-c.due)
 		}
 	}
 	if c.traced {
@@ -373,7 +373,7 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 	}
 }
 
-func (b *book) connected(ns int64) { record(b.connectT, ns) }
+func (b *book) connected(ns int64) { recordNs(b.connectT, ns) }
 
 // refused books a connect that failed, stray bytes that came without a request. Neither was a
 // request, so that no interval counts it: the backlog is arrivals that did not end, and a refused
@@ -443,9 +443,9 @@ func (c *conn) difference() string {
 	return ""
 }
 
-func (b *book) errors() result.Errors {
+func (b *book) errors() record.Errors {
 	f := &b.failures
-	return result.Errors{
+	return record.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
 		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unasked: f[unasked],
 		Example: b.exampleOf,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 func noUsage() threadUsage { return threadUsage{} }
@@ -99,7 +99,7 @@ func TestRecordKeepsEverything(t *testing.T) {
 	check := func(ns, want int64) {
 		t.Helper()
 		h := newHist()
-		record(h, ns)
+		recordNs(h, ns)
 		if got := h.Max(); h.TotalCount() != 1 || got < want || float64(got) > 1.001*float64(want) {
 			t.Errorf("%d is kept as %d (%d entries), want %d", ns, got, h.TotalCount(), want)
 		}
@@ -251,7 +251,7 @@ func TestSamplesLeaveOutWaiting(t *testing.T) {
 func TestBacklogSlope(t *testing.T) {
 	check := func(windowNs int64, scheduled, done, failed []int64, want float64) {
 		t.Helper()
-		s := &result.Series{IntervalNs: 100 * ms, Scheduled: scheduled, Done: done, Failed: failed}
+		s := &record.Series{IntervalNs: 100 * ms, Scheduled: scheduled, Done: done, Failed: failed}
 		ended := (&book{}).endings(s)
 		exactly(t, "slope", backlogSlope(s, ended, windowNs), want)
 	}

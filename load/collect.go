@@ -6,9 +6,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load/arrivalcheck"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load/arrivalcheck"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // Interval is one step of the window with its response times, by when the answers came.
@@ -23,7 +23,7 @@ type Interval struct {
 func (l *Ledger) Result() *Result {
 	s, total, sum := &l.spec, l.total, &l.sums
 	windowNs := l.peaks.windowNs
-	out := result.Load{
+	out := record.Load{
 		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
 		Connections: int(s.Part.share(int64(s.Connections))) / max(s.Describe.Streams, 1),
 		Streams:     s.Describe.Streams, Threads: int(sum.threads), Churn: s.Churn,
@@ -49,24 +49,24 @@ func (l *Ledger) Result() *Result {
 	}
 	out.Series = total.series(windowNs)
 	out.Routes = l.routes()
-	singles := sample.Merge(l.singles...)
-	out.Memory = sample.Correlation(singles.Response)
+	singles := arrivalcheck.Merge(l.singles...)
+	out.Memory = arrivalcheck.Correlation(singles.Response)
 	// Closed, without pauses: a request is due when its connection is free, so response and
 	// service are one.
 	out.ResponseTime = out.ServiceTime
 	if s.Users != nil {
 		out.Users, out.Think = s.Users.Number.String(), s.Users.Think.String()
 	}
-	if s.Model == result.Open || s.Users != nil {
+	if s.Model == record.Open || s.Users != nil {
 		out.ResponseTime = dist(total.response)
 		out.Lag, out.OwnLag, out.Waited = dist(total.lag), dist(total.ownLag), total.waited
-		if s.Model == result.Open && total.flowTime == nil && sum.threads == 1 {
+		if s.Model == record.Open && total.flowTime == nil && sum.threads == 1 {
 			out.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
 		}
 		out.Grown = int(sum.grown)
 		out.Generator.Pacing = l.pacing
 	}
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		l.open(&out, singles)
 	}
 	out.OpenedAtNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
@@ -76,9 +76,9 @@ func (l *Ledger) Result() *Result {
 }
 
 // cost is what offering the load took.
-func (l *Ledger) cost() result.Gen {
+func (l *Ledger) cost() record.Gen {
 	s, total, sum := &l.spec, l.total, &l.sums
-	return result.Gen{
+	return record.Gen{
 		Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
 		CPUNs: sum.cpuNs, CPUShare: float64(l.peaks.busyNs) / float64(l.peaks.windowNs),
 		RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: l.priority,
@@ -116,7 +116,7 @@ func (r *run) opened() int64 {
 
 // open adds what only a schedule has. What was due is counted from the schedule itself, so that
 // arrivals which never left are in it.
-func (l *Ledger) open(out *result.Load, singles sample.Times) {
+func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 	s := &l.spec
 	from, to := int64(s.Lead), int64(s.Lead)+out.WindowNs
 	out.Arrivals, out.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
@@ -135,7 +135,7 @@ func (l *Ledger) open(out *result.Load, singles sample.Times) {
 		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
 	}
 	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
-		out.Process = sample.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, l.expected())
+		out.Process = arrivalcheck.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, l.expected())
 	}
 	out.TraceHash = pace.Hash(s.schedule(), to)
 	out.Generator.Wakeup = dist(l.wakeup)
@@ -152,10 +152,10 @@ func (l *Ledger) open(out *result.Load, singles sample.Times) {
 }
 
 // routes are the books of a mix or a flow, by request.
-func (l *Ledger) routes() (out []result.Route) {
+func (l *Ledger) routes() (out []record.Route) {
 	for i := range l.total.routes {
 		b := &l.total.routes[i]
-		out = append(out, result.Route{
+		out = append(out, record.Route{
 			Name: l.names[i], Sent: b.sent, Answered: b.answered, Failed: b.failed,
 			ResponseTime: dist(b.response), ServiceTime: dist(b.service),
 		})
@@ -192,7 +192,7 @@ func (l *Ledger) expected() func(ns int64) float64 {
 // backlogSlope is the least-squares slope, per second, of the turns that were due but have not
 // ended, from how many ended in each interval. In a queue with capacity to spare it is near zero;
 // above capacity it is arrivals minus capacity.
-func backlogSlope(s *result.Series, ended []int64, windowNs int64) float64 {
+func backlogSlope(s *record.Series, ended []int64, windowNs int64) float64 {
 	n := float64(len(ended))
 	if n < 2 {
 		return 0
@@ -207,7 +207,7 @@ func backlogSlope(s *result.Series, ended []int64, windowNs int64) float64 {
 }
 
 // endings are how many turns ended in each interval of the series, well or not.
-func (b *book) endings(s *result.Series) []int64 {
+func (b *book) endings(s *record.Series) []int64 {
 	out := make([]int64, len(s.Done))
 	for i := range out {
 		out[i] = s.Done[i] + s.Failed[i]
@@ -277,8 +277,8 @@ func (iv *interval) add(o *interval) {
 
 // series turns the intervals into columns. The last interval may be shorter than the others; it is
 // left out when it is less than half of one, since its rate would be noise.
-func (b *book) series(windowNs int64) result.Series {
-	s := result.Series{IntervalNs: b.step}
+func (b *book) series(windowNs int64) record.Series {
+	s := record.Series{IntervalNs: b.step}
 	for i := range b.intervals {
 		if windowNs-int64(i)*b.step < b.step/2 {
 			break
@@ -306,20 +306,20 @@ func (b *book) histograms(windowNs int64) []Interval {
 	return out
 }
 
-func distOf(h *hdrhistogram.Histogram) result.Dist {
+func distOf(h *hdrhistogram.Histogram) record.Dist {
 	if h == nil {
-		return result.Dist{}
+		return record.Dist{}
 	}
 	return dist(h)
 }
 
 // dist summarises a histogram and keeps it whole beside the summary.
-func dist(h *hdrhistogram.Histogram) result.Dist {
+func dist(h *hdrhistogram.Histogram) record.Dist {
 	n := h.TotalCount()
 	if n == 0 {
-		return result.Dist{}
+		return record.Dist{}
 	}
-	d := result.Dist{
+	d := record.Dist{
 		Count: n, MinNs: h.Min(), MeanNs: h.Mean(), MaxNs: h.Max(),
 		P50Ns: h.ValueAtQuantile(50), P90Ns: h.ValueAtQuantile(90),
 		P99Ns: h.ValueAtQuantile(99), P999Ns: h.ValueAtQuantile(99.9),

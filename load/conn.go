@@ -1,8 +1,8 @@
 package load
 
 import (
-	"prony/load/engine/http1"
-	"prony/load/template"
+	"prony.example/load/engine/http1"
+	"prony.example/load/template"
 )
 
 // phase of a connection.
@@ -39,17 +39,17 @@ type conn struct {
 	route  *route
 	due    int64 // when the request was to be sent
 	sent   int64
-	first  int64      // first byte of the answer, 0 before it
-	since  int64      // when the connect began, when it may be retried, or when it became free
-	at     int        // bytes of the body that were as expected so far
-	place  text.Place // likewise, of a body with source ports
-	odds   int        // bytes of odd
+	first  int64          // first byte of the answer, 0 before it
+	since  int64          // when the connect began, when it may be retried, or when it became free
+	at     int            // bytes of the body that were as expected so far
+	place  template.Place // likewise, of a body with source ports
+	odds   int            // bytes of odd
 	odd    [oddMax]byte
 	out    []byte
 	want   []byte
 	sends  []byte // backing of out when it is not always the same
 	wants  []byte // likewise of want
-	resp   h1.Response
+	resp   http1.Response
 
 	prev, next int32 // in the list of requests under way, oldest first
 	late       int64 // by which its last answer came later than it had to, at most; see lateness

@@ -3,7 +3,7 @@ package load
 import (
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // lookAhead is how long before the window OnWindow is called, where the lead-in is long enough:

@@ -9,10 +9,10 @@ import (
 	"net/netip"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/epoll"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/engine/epoll"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // greet is a server that a load can be offered to.
@@ -31,7 +31,7 @@ func ExampleRun() {
 	at, end := greet()
 	defer end()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "hello", Address: at, Model: result.Closed, Connections: 2, Engine: byEpoll, Seed: 1,
+		Name: "hello", Address: at, Model: record.Closed, Connections: 2, Engine: byEpoll, Seed: 1,
 		Requests: 100, Window: time.Minute, Timeout: 10 * time.Second,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
 			{Method: "GET", Path: "/?key={key}", Want: "hello {key}", HasWant: true},
@@ -50,7 +50,7 @@ func ExampleRun_open() {
 	at, end := greet()
 	defer end()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "hello", Address: at, Model: result.Open, Connections: 2, Engine: byEpoll, Seed: 1,
+		Name: "hello", Address: at, Model: record.Open, Connections: 2, Engine: byEpoll, Seed: 1,
 		Window: 500 * time.Millisecond, Drain: 10 * time.Second, Timeout: 10 * time.Second,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(200)},
 		Scenario: load.Scenario{Requests: []load.Request{

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // raw answers with text as it stands, after a millisecond.
@@ -20,7 +20,7 @@ func cut(op Op, err error, text ...string) reply {
 }
 
 // Each tenth request goes wrong in one way: of 200 arrivals 20, no other, and the first in words.
-func tenth(t *testing.T, wrong reply, of func(result.Errors) int64, want string) {
+func tenth(t *testing.T, wrong reply, of func(record.Errors) int64, want string) {
 	t.Helper()
 	w := &world{serve: func(c call) reply {
 		if c.n%10 == 0 {
@@ -28,7 +28,7 @@ func tenth(t *testing.T, wrong reply, of func(result.Errors) int64, want string)
 		}
 		return answer(time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(200), Connections: 8,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(200), Connections: 8,
 		Drain: time.Second, Timeout: 50 * time.Millisecond})
 	if got := of(r.Errors); got != 20 {
 		t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
@@ -48,16 +48,16 @@ func tenth(t *testing.T, wrong reply, of func(result.Errors) int64, want string)
 }
 
 func TestFailuresByClass(t *testing.T) {
-	check := func(name string, wrong reply, of func(result.Errors) int64, want string) {
+	check := func(name string, wrong reply, of func(record.Errors) int64, want string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { tenth(t, wrong, of, "GET / HTTP/1.1: "+want) })
 	}
-	status := func(e result.Errors) int64 { return e.Status }
-	body := func(e result.Errors) int64 { return e.Body }
-	parse := func(e result.Errors) int64 { return e.Parse }
-	read := func(e result.Errors) int64 { return e.Read }
-	write := func(e result.Errors) int64 { return e.Write }
-	timeout := func(e result.Errors) int64 { return e.Timeout }
+	status := func(e record.Errors) int64 { return e.Status }
+	body := func(e record.Errors) int64 { return e.Body }
+	parse := func(e record.Errors) int64 { return e.Parse }
+	read := func(e record.Errors) int64 { return e.Read }
+	write := func(e record.Errors) int64 { return e.Write }
+	timeout := func(e record.Errors) int64 { return e.Timeout }
 	length := func(n string) string {
 		return "HTTP/1.1 200 OK\r\nContent-Length: " + n + "\r\n\r\n"
 	}
@@ -112,10 +112,10 @@ func TestTheExampleIsCounted(t *testing.T) {
 			return answer(time.Millisecond, "ok")
 		},
 	}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 4,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 4,
 		Lead:  100 * time.Millisecond,
 		Drain: time.Second})
-	if r.Errors != (result.Errors{}) {
+	if r.Errors != (record.Errors{}) {
 		t.Errorf("%+v, want none at all", r.Errors)
 	}
 }
@@ -133,7 +133,7 @@ func TestConnectionsComeGently(t *testing.T) {
 		}
 		return at, n
 	}
-	s := Spec{Model: result.Closed, Connections: 100, Timeout: time.Second}
+	s := Spec{Model: record.Closed, Connections: 100, Timeout: time.Second}
 	w := &world{serve: after(10 * time.Millisecond),
 		connect: func(int) (time.Duration, error) { return 10 * time.Millisecond, nil }}
 	good(t, w, s)
@@ -155,7 +155,7 @@ func TestConnectionsComeGently(t *testing.T) {
 // A server that closes each connection without ever answering is tried again every 20 ms, not as
 // fast as the machine can: in a second of 2 connections, 2·1000/20 = 100 times and the first two.
 func TestRetriesAreSpaced(t *testing.T) {
-	check := func(name string, w *world, s Spec, class func(result.Errors) int64,
+	check := func(name string, w *world, s Spec, class func(record.Errors) int64,
 		most int) *Result {
 		t.Helper()
 		r := good(t, w, s)
@@ -179,10 +179,10 @@ func TestRetriesAreSpaced(t *testing.T) {
 	}
 	ends := func(call) reply { return reply{end: true, op: Reading} }
 	for _, s := range []Spec{
-		{Model: result.Closed, Connections: 2},
-		{Model: result.Open, Schedule: even(5000), Connections: 2},
+		{Model: record.Closed, Connections: 2},
+		{Model: record.Open, Schedule: even(5000), Connections: 2},
 	} {
-		r := check(s.Model, &world{serve: ends}, s, func(e result.Errors) int64 { return e.Read },
+		r := check(s.Model, &world{serve: ends}, s, func(e record.Errors) int64 { return e.Read },
 			102)
 		if r.Done != 0 || r.Errors.Read > 102 {
 			t.Errorf("%s: %d done, %+v", s.Model, r.Done, r.Errors)
@@ -195,7 +195,7 @@ func TestRetriesAreSpaced(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, refuses, Spec{Model: result.Open, Schedule: even(1000), Connections: 2})
+	r := good(t, refuses, Spec{Model: record.Open, Schedule: even(1000), Connections: 2})
 	// Two requests are lost with their connections; nothing else was sent, and 998 wait.
 	counts{scheduled: 1000, sent: 2, failed: 2, censored: 998}.check(t, r)
 	if e := r.Errors; e.Connect < 60 || e.Connect > 100 || e.Read != 2 {
@@ -214,7 +214,7 @@ func TestHangingConnectsAreGivenUp(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 2,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 2,
 		Drain: time.Second, Timeout: 100 * time.Millisecond})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	if w.attempts != 3 || r.Errors.Connect != 1 {
@@ -228,7 +228,7 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	check := func(name string, serve func(c call) reply, requests, renewed int64) {
 		t.Helper()
 		w := &world{serve: serve}
-		r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 			Drain: time.Second})
 		if r.Answered != requests || r.Errors.Total() != 0 || r.Reconnects != renewed ||
 			r.OwnLag.MaxNs != 1 {
@@ -268,7 +268,7 @@ func TestUnaskedAnswers(t *testing.T) {
 		r.gap, r.extra = 2*time.Millisecond, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 		return r
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: time.Second})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	if e := r.Errors; e.Unasked != 100 || e.Total() != 100 || r.Reconnects != 100 ||
@@ -284,7 +284,7 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return reply{after: time.Millisecond, gap: 2 * time.Millisecond, pieces: pieces}
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(50), Connections: 1,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(50), Connections: 1,
 		Drain: time.Second})
 	counts{scheduled: 50, sent: 50, done: 50, answered: 50}.check(t, r)
 	about(t, "first byte", r.FirstByte.P50Ns, 1*ms)
@@ -301,7 +301,7 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 func TestBrokenEngine(t *testing.T) {
 	w := &world{serve: after(time.Millisecond),
 		broken: errors.New("epoll_wait: bad file descriptor")}
-	_, err := simulate(t, w, Spec{Name: "peak", Model: result.Closed, Connections: 4,
+	_, err := simulate(t, w, Spec{Name: "peak", Model: record.Closed, Connections: 4,
 		Cores: []int{0, 0}})
 	if err == nil || !strings.Contains(err.Error(), "load peak: epoll_wait: bad file") {
 		t.Errorf("error is %v", err)
@@ -311,7 +311,7 @@ func TestBrokenEngine(t *testing.T) {
 func TestNoConnection(t *testing.T) {
 	w := &world{connect: refuse}
 	for name, called := range map[string]string{"peak": "load peak", "load": "load"} {
-		_, err := simulate(t, w, Spec{Name: name, Model: result.Closed, Connections: 4})
+		_, err := simulate(t, w, Spec{Name: name, Model: record.Closed, Connections: 4})
 		want := called + ": no connection to 127.0.0.1:1 could be opened: connect: " +
 			"connection refused; is the service running?"
 		if err == nil || err.Error() != want {
@@ -325,7 +325,7 @@ func TestNoConnection(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 4, Lead: 100 * time.Millisecond})
+	r := good(t, w, Spec{Model: record.Closed, Connections: 4, Lead: 100 * time.Millisecond})
 	if w.attempts != 7 || r.Errors.Total() != 0 || w.most != 4 {
 		t.Errorf("%d attempts, %+v, %d at once", w.attempts, r.Errors, w.most)
 	}

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
 )
 
 // world is a network and a server in memory. Its engines live in the virtual time of a

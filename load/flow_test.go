@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/load/extract"
-	"prony/record"
+	"prony.example/load/extract"
+	"prony.example/record"
 )
 
 func must[T any](v T, err error) T {
@@ -61,7 +61,7 @@ func clinic(wrong string, nth int) func(call) reply {
 // A flow takes 10 + 10 + 100 + 10 ms; each of its steps has a book of its own.
 func TestFlows(t *testing.T) {
 	w := &world{serve: clinic("", 0)}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(20), Connections: 8,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
 	// The pets of the last two owners are due after the window, and belong to none.
 	if r.Scheduled != 58 || r.Answered != 58 || r.Censored != 0 || r.Errors.Total() != 0 {
@@ -95,7 +95,7 @@ func TestFlows(t *testing.T) {
 // wrong: four pets fewer, of the 18 that are due in the window one of them not in any case.
 func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	w := &world{serve: clinic("read", 5)}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(20), Connections: 8,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
 	if r.Routes[1].Failed != 4 || r.Routes[2].Sent != 15 || r.FlowTime.Count != 16 ||
 		r.Errors.Body != 4 || r.Censored != 0 {
@@ -104,7 +104,7 @@ func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	}
 	// So does a value that is not there.
 	w = &world{serve: clinic("create", 5)}
-	r = good(t, w, Spec{Model: result.Open, Schedule: even(20), Connections: 8,
+	r = good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
 	if r.Routes[0].Failed != 4 || r.Routes[1].Sent != 16 ||
 		!strings.Contains(r.Errors.Example, "no value for variable id") {
@@ -120,7 +120,7 @@ func TestValuesCannotBreakARequest(t *testing.T) {
 		return reply{after: ms10, pieces: []string{fmt.Sprintf(
 			"HTTP/1.1 201 X\r\nContent-Length: %d\r\n\r\n%s", len(body), body)}}
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(20), Connections: 8, Drain: time.Second,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8, Drain: time.Second,
 		Scenario: owners()})
 	if r.Errors.Body != 20 || r.Routes[1].Sent != 0 ||
 		!strings.Contains(r.Errors.Example, "would break the request's head") {
@@ -136,7 +136,7 @@ func TestFlowsOutliveTheirConnection(t *testing.T) {
 		r.pieces[0] = strings.Replace(r.pieces[0], "\r\n", "\r\nConnection: close\r\n", 1)
 		return r
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(10), Connections: 4,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(10), Connections: 4,
 		Drain: time.Second, Scenario: owners()})
 	if r.FlowTime.Count != 10 || r.Errors.Total() != 0 || w.attempts < 30 {
 		t.Errorf("%d flows, %d connections, %+v", r.FlowTime.Count, w.attempts, r.Errors)
@@ -147,14 +147,14 @@ func TestFlowsOutliveTheirConnection(t *testing.T) {
 // second.
 func TestUsersWalkFlows(t *testing.T) {
 	w := &world{serve: clinic("", 0)}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 4, Window: 10 * time.Second,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 4, Window: 10 * time.Second,
 		Drain: time.Second, Scenario: owners(),
 		Users: users(flat(4), Think{Kind: "constant", Lo: 70 * time.Millisecond})})
 	if n := r.FlowTime.Count; n < 198 || n > 202 || r.Censored != 0 {
 		t.Errorf("%d flows, want 200; %d censored", n, r.Censored)
 	}
 	w = &world{serve: clinic("", 0)}
-	r = good(t, w, Spec{Model: result.Closed, Connections: 4, Window: 13 * time.Second,
+	r = good(t, w, Spec{Model: record.Closed, Connections: 4, Window: 13 * time.Second,
 		Drain: time.Second, Scenario: owners()})
 	if n := r.FlowTime.Count; n < 399 || n > 401 { // 4·13/0.13
 		t.Errorf("%d flows without thought, want 400", n)
@@ -171,7 +171,7 @@ func TestChecks(t *testing.T) {
 				"HTTP/1.1 200 OK\r\nX-N: %d\r\nContent-Length: %d\r\n\r\n%s", c.n%4, len(body),
 				body)}}
 		}}
-		r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 2,
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 2,
 			Drain: time.Second, Scenario: Scenario{Requests: []Request{{Method: "GET", Path: "/",
 				WantSize: -1, Checks: []extract.Check{c}}}}})
 		if r.Errors.Body != bad || r.Answered != 100-bad {
@@ -196,7 +196,7 @@ func TestSlowClients(t *testing.T) {
 		}
 		return answer(10*time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 2, Slow: Slow{Clients: 10,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Slow: Slow{Clients: 10,
 		Text: "GET"}})
 	if s := r.Slow; s.Clients != 10 || s.Opened != 10 || s.Dropped != 3 || s.FirstNs/ms != 200 {
 		t.Errorf("slow clients: %+v", s)
@@ -212,7 +212,7 @@ func TestLive(t *testing.T) {
 		w := &world{serve: after(50 * time.Millisecond)}
 		var last Snapshot
 		var responses int64
-		r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 20,
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 20,
 			Cores: make([]int, threads), Drain: time.Second, Window: 3 * time.Second,
 			Every: 250 * time.Millisecond,
 			Live: func(s Snapshot) bool {
@@ -243,7 +243,7 @@ func TestGlance(t *testing.T) {
 		w := &world{serve: after(50 * time.Millisecond)}
 		var last Glance
 		var responses int64
-		r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 20,
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 20,
 			Cores: make([]int, threads), Lead: time.Second, Window: 3 * time.Second,
 			Drain: time.Second, Every: 500 * time.Millisecond,
 			Glance: func(g Glance) {
@@ -271,7 +271,7 @@ func TestGlance(t *testing.T) {
 // A load that its view ends has the window that it had.
 func TestCutShort(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 2, Window: time.Hour,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Window: time.Hour,
 		Every: 500 * time.Millisecond, Live: func(s Snapshot) bool {
 			return s.Elapsed < time.Second
 		}})
@@ -279,7 +279,7 @@ func TestCutShort(t *testing.T) {
 		t.Errorf("the window was %d", r.WindowNs)
 	}
 	exactly(t, "throughput", r.ThroughputPerS, float64(r.Done)*1e9/float64(r.WindowNs))
-	if _, err := simulate(t, &world{serve: after(ms10)}, Spec{Model: result.Closed, Connections: 2,
+	if _, err := simulate(t, &world{serve: after(ms10)}, Spec{Model: record.Closed, Connections: 2,
 		Lead: time.Minute, Every: time.Second,
 		Live: func(Snapshot) bool { return false }}); err == nil {
 		t.Error("a load without a window is a result")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // Glance is where a load is, of what the workers record anyway. It is taken on a core of the load,

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/uring"
-	"prony/record"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/uring"
+	"prony.example/record"
 )
 
 // The answer to a HEAD has a length and no body (RFC 9112, section 6.3): the next answer on the
@@ -18,21 +18,21 @@ func TestHeadHasNoBody(t *testing.T) {
 		t.Helper()
 		for engine, make := range engines(t) {
 			asked := map[string]int{"HEAD": 0, "OPTIONS": 0, "GET": 0}
-			r := offer(t, func(now int64, r exact.Request) exact.Reply {
+			r := offer(t, func(now int64, r truth.Request) truth.Reply {
 				asked[string(r.Method)]++
-				out := exact.Reply{At: now, Text: exact.Answer("200 OK", "", "ok")}
+				out := truth.Reply{At: now, Text: truth.Answer("200 OK", "", "ok")}
 				switch string(r.Method) {
 				case "HEAD":
 					out.Text = []byte(head)
 					if !keep {
-						out.Then = exact.Close
+						out.Then = truth.Close
 					}
 				case "OPTIONS":
 					out.Text = []byte("HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
 				}
 				return out
 			}, load.Spec{
-				Model: result.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
+				Model: record.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
 				Window: 200 * time.Millisecond, Scenario: load.Scenario{Requests: []load.Request{
 					{Method: "HEAD", Path: "/", WantSize: -1, Weight: 2},
 					{Method: "OPTIONS", Path: "/", Status: 204, WantSize: 0},
@@ -63,8 +63,8 @@ func TestHeadHasNoBody(t *testing.T) {
 
 // A server that sends a body all the same is not read on: its bytes would be taken for an answer.
 func TestBodyAfterHead(t *testing.T) {
-	r := offer(t, exact.Every(1, body("body"), exact.Fixed(0)), load.Spec{
-		Model: result.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
+	r := offer(t, truth.Every(1, body("body"), truth.Fixed(0)), load.Spec{
+		Model: record.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "HEAD", Path: "/", WantSize: -1}}},
 	})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load/arrivalcheck"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load/arrivalcheck"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // Ledger is what the books of a load hold together, before anything is computed of it: counters
@@ -25,10 +25,10 @@ type Ledger struct {
 	total   *book
 	sums    sums
 	peaks   peaks
-	slow    result.Slow
+	slow    record.Slow
 	wakeup  *hdrhistogram.Histogram // how late threads woke before the load
 	tls     *hdrhistogram.Histogram // handshakes
-	singles []sample.Times
+	singles []arrivalcheck.Times
 	marks   [whys][]mark
 
 	pacing, priority string
@@ -125,7 +125,7 @@ func (r *run) ledger() *Ledger {
 	if !r.cfg.plain {
 		l.pacing = r.pacing()
 	}
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		from, to := int64(s.Lead), int64(s.Lead)+l.peaks.windowNs
 		l.sums.due = l.bound(pace.Count(s.schedule(), from, to))
 		l.hash = pace.Hash(s.schedule(), to)
@@ -135,9 +135,9 @@ func (r *run) ledger() *Ledger {
 
 // Health is what a generator is judged by alone, see verdict.Alone: its part of the load without a
 // course, of which no schedule has to be drawn again.
-func (l *Ledger) Health() *result.Load {
+func (l *Ledger) Health() *record.Load {
 	s, b := &l.spec, l.total
-	out := &result.Load{
+	out := &record.Load{
 		Name: s.Name, Model: s.Model, Threads: int(l.sums.threads), WindowNs: l.peaks.windowNs,
 		Scheduled: l.sums.due, Sent: b.sentInWin, Done: b.doneInWin, Answered: b.answered,
 		Waited: b.waited, Errors: b.errors(), Generator: l.cost(),
@@ -165,8 +165,8 @@ func (l *Ledger) bound(due int64) int64 {
 }
 
 // since is a sample whose moments count from the window's opening.
-func since(t sample.Times, openAt int64) sample.Times {
-	out := sample.Times{Due: slices.Clone(t.Due), Left: slices.Clone(t.Left), Response: t.Response}
+func since(t arrivalcheck.Times, openAt int64) arrivalcheck.Times {
+	out := arrivalcheck.Times{Due: slices.Clone(t.Due), Left: slices.Clone(t.Left), Response: t.Response}
 	for k := range out.Due {
 		out.Due[k] -= openAt
 		out.Left[k] -= openAt

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // added is what n generators of so many threads do, each told to a ledger.
@@ -45,7 +45,7 @@ func added(t *testing.T, s Spec, n, threads int) *Result {
 // The sum of parts is the one process with the same samples, to the bin, in all that is computed of
 // them.
 func TestPartsAreOneProcess(t *testing.T) {
-	s := shared(result.Open)
+	s := shared(record.Open)
 	w := &world{serve: numbered}
 	one := s
 	one.Engine = w.engine
@@ -60,10 +60,10 @@ func TestPartsAreOneProcess(t *testing.T) {
 func alike(t *testing.T, what string, got, want *Result, threads int) {
 	t.Helper()
 	a, b := got.Load, want.Load
-	for _, l := range []*result.Load{&a, &b} {
-		l.Generator, l.OpenedAtNs, l.PunctualTime, l.ConnectTime = result.Gen{}, 0, result.Dist{},
-			result.Dist{}
-		l.Memory, l.Threads, l.Errors.Example = result.Memory{}, 0, ""
+	for _, l := range []*record.Load{&a, &b} {
+		l.Generator, l.OpenedAtNs, l.PunctualTime, l.ConnectTime = record.Gen{}, 0, record.Dist{},
+			record.Dist{}
+		l.Memory, l.Threads, l.Errors.Example = record.Memory{}, 0, ""
 		l.InFlightMean, l.CarriedMean, l.LeftMean = 0, 0, 0
 	}
 	// Of the first requests, as far as all threads reach, which is a few less.
@@ -72,7 +72,7 @@ func alike(t *testing.T, what string, got, want *Result, threads int) {
 		math.Abs(p.Dispersion10ms/q.Dispersion10ms-1) > 0.1 {
 		t.Errorf("%s: process %+v, want %+v", what, p, q)
 	}
-	a.Process, b.Process = result.Process{}, result.Process{}
+	a.Process, b.Process = record.Process{}, record.Process{}
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("%s:\n%+v\nwant\n%+v", what, a, b)
 	}
@@ -107,9 +107,9 @@ func TestBins(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	h := newHist()
 	for range 100_000 {
-		record(h, int64(r.ExpFloat64()*1e6))
+		recordNs(h, int64(r.ExpFloat64()*1e6))
 	}
-	record(h, histMax)
+	recordNs(h, histMax)
 	w := &writer{}
 	w.bins(h)
 	back := newHist()
@@ -121,7 +121,7 @@ func TestBins(t *testing.T) {
 
 // No message does more than it may, whatever was done to it: an error leaves all as it was.
 func TestTornMessages(t *testing.T) {
-	s := shared(result.Open)
+	s := shared(record.Open)
 	s.Window = 500 * time.Millisecond
 	var pieces [][]byte
 	one := s
@@ -177,7 +177,7 @@ func TestTornMessages(t *testing.T) {
 
 // What two generators tell is added up only where it can be.
 func TestMoreThanAddsUp(t *testing.T) {
-	s := shared(result.Open)
+	s := shared(record.Open)
 	s.Window = 500 * time.Millisecond
 	w := &world{serve: numbered}
 	one := s

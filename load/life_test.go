@@ -14,13 +14,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
-// files are the descriptors of this process, by what they are.
-func files(t *testing.T) map[string]int {
+// descriptors are the descriptors of this process, by what they are.
+func descriptors(t *testing.T) map[string]int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	check := func(name string, w *world, s Spec, wantError string) {
 		t.Helper()
-		before := files(t)
+		before := descriptors(t)
 		_, err := simulate(t, w, s)
 		if got := fmt.Sprint(err); !strings.Contains(got, wantError) {
 			t.Errorf("%s: error %v, want %q", name, err, wantError)
@@ -53,13 +53,13 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 		if got := runtime.GOMAXPROCS(0); got != procs {
 			t.Errorf("%s: GOMAXPROCS is %d, was %d", name, got, procs)
 		}
-		for to, n := range files(t) {
+		for to, n := range descriptors(t) {
 			if n > before[to] && strings.Contains(to, "schedstat") {
 				t.Errorf("%s: %d descriptors of %s are left open", name, n-before[to], to)
 			}
 		}
 	}
-	two := Spec{Model: result.Closed, Connections: 4, Cores: []int{0, 0}}
+	two := Spec{Model: record.Closed, Connections: 4, Cores: []int{0, 0}}
 	check("good", &world{serve: after(time.Millisecond)}, two, "<nil>")
 	check("nobody listens", &world{connect: refuse}, two, "is the service running?")
 	check("engine breaks", &world{serve: after(time.Millisecond), broken: errors.New("broken")},
@@ -83,7 +83,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 func TestOneThreadFails(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
 	n := 0
-	_, err := simulate(t, w, Spec{Name: "x", Model: result.Closed, Connections: 4, Cores: []int{0,
+	_, err := simulate(t, w, Spec{Name: "x", Model: record.Closed, Connections: 4, Cores: []int{0,
 		0},
 		Engine: func(a netip.AddrPort, slots int) (Engine, error) {
 			w.mu.Lock()
@@ -113,7 +113,7 @@ func TestOnWindow(t *testing.T) {
 		}
 		var edges []edge
 		w := &world{serve: after(time.Millisecond)}
-		good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 2, Lead: lead,
+		good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 2, Lead: lead,
 			Drain: time.Second,
 			OnWindow: func(open bool) {
 				at := clock.Mono() - w.opened[0] - int64(settle)
@@ -133,7 +133,7 @@ func TestOnWindow(t *testing.T) {
 func TestOnWindowOfABrokenLoad(t *testing.T) {
 	var edges []bool
 	w := &world{serve: after(time.Millisecond), broken: errors.New("broken")}
-	_, err := simulate(t, w, Spec{Model: result.Closed, Connections: 1, Lead: time.Second,
+	_, err := simulate(t, w, Spec{Model: record.Closed, Connections: 1, Lead: time.Second,
 		OnWindow: func(open bool) { edges = append(edges, open) }})
 	if err == nil || !slices.Equal(edges, []bool{true, false}) {
 		t.Errorf("error %v, calls %v", err, edges)
@@ -146,7 +146,7 @@ func TestWatchEndsTheLoad(t *testing.T) {
 	var seen []int64
 	var at []time.Duration
 	w := &world{serve: after(10 * time.Millisecond)}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 2, Window: 10 * time.Second,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Window: 10 * time.Second,
 		Drain: time.Second,
 		Every: 100 * time.Millisecond,
 		Watch: func(done int64, elapsed time.Duration) bool {
@@ -180,7 +180,7 @@ func TestCancel(t *testing.T) {
 		defer cancel()
 		before := clock.Mono()
 		res, err := Run(ctx, Spec{
-			Address: netip.MustParseAddrPort("127.0.0.1:1"), Engine: w.engine, Model: result.Open,
+			Address: netip.MustParseAddrPort("127.0.0.1:1"), Engine: w.engine, Model: record.Open,
 			Schedule: at(pace.Poisson, 100), Connections: 2, Window: time.Hour,
 			Timeout:  time.Second,
 			Scenario: hello,
@@ -202,7 +202,7 @@ func TestOddWindows(t *testing.T) {
 	check := func(window time.Duration, columns int, stepNs, scheduled int64) {
 		t.Helper()
 		w := &world{serve: func(call) reply { return answer(100*time.Microsecond, "ok") }}
-		r := good(t, w, Spec{Model: result.Open, Schedule: even(1000), Connections: 2,
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(1000), Connections: 2,
 			Window: window, Drain: time.Second})
 		s := r.Series
 		if len(s.Scheduled) != columns || len(s.Done) != columns || s.IntervalNs != stepNs {
@@ -236,7 +236,7 @@ func TestBadSpecs(t *testing.T) {
 	check := func(want string, change func(*Spec)) {
 		t.Helper()
 		s := Spec{Name: "peak", Address: netip.MustParseAddrPort("127.0.0.1:1"), Scenario: hello,
-			Model: result.Open, Schedule: at(pace.Poisson, 10), Connections: 1, Window: time.Second,
+			Model: record.Open, Schedule: at(pace.Poisson, 10), Connections: 1, Window: time.Second,
 			Timeout: time.Second, Engine: (&world{}).engine}
 		change(&s)
 		if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
@@ -266,7 +266,7 @@ func TestConnectionsAreSharedOut(t *testing.T) {
 	check := func(threads, connections int, want ...int) {
 		t.Helper()
 		w := &world{serve: after(time.Millisecond)}
-		r := good(t, w, Spec{Model: result.Closed, Connections: connections, Cores: make([]int,
+		r := good(t, w, Spec{Model: record.Closed, Connections: connections, Cores: make([]int,
 			threads),
 			Window: 50 * time.Millisecond, Drain: time.Second})
 		var got []int

@@ -7,8 +7,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // live is what a worker shows while it runs and what it is told, on cache lines of its own.
@@ -94,7 +94,7 @@ func (r *run) watch() *spectacle {
 	for i := range v.spare {
 		v.spare[i], v.seen[i] = newPart(), r.cfg.start
 	}
-	if r.spec.Model == result.Open {
+	if r.spec.Model == record.Open {
 		v.due = r.spec.schedule()
 		v.next = v.due.Next()
 	}

@@ -31,10 +31,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/base/rtsched"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/rtsched"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // Spec says what to offer.
@@ -137,7 +137,7 @@ type EngineInfo struct {
 
 // Result is what a load came to. Intervals holds the histograms behind Load.Series.
 type Result struct {
-	result.Load
+	record.Load
 	Intervals []Interval
 	FromNs    int64   // clock.Mono of the window's opening; 0: a foreign generator does not say
 	OpenedNs  int64   // clock.Mono when the last thread saw the window open; 0: none did
@@ -225,11 +225,11 @@ func (s *Spec) overseen() bool {
 
 func (s *Spec) checkLoad() error {
 	switch {
-	case s.Model != result.Closed && s.Model != result.Open:
-		return fmt.Errorf("model %q is neither %s nor %s", s.Model, result.Closed, result.Open)
+	case s.Model != record.Closed && s.Model != record.Open:
+		return fmt.Errorf("model %q is neither %s nor %s", s.Model, record.Closed, record.Open)
 	case s.Connections < 1:
 		return fmt.Errorf("%d connections; it needs at least 1", s.Connections)
-	case s.Model == result.Open && s.Most != 0 && s.Most < s.Connections:
+	case s.Model == record.Open && s.Most != 0 && s.Most < s.Connections:
 		return fmt.Errorf("at most %d connections, and it begins with %d", s.Most, s.Connections)
 	case s.Window <= 0:
 		return fmt.Errorf("window %v is not positive", s.Window)
@@ -253,9 +253,9 @@ func (s *Spec) checkModel() error {
 		return fmt.Errorf("pacing %q is neither %s nor %s", s.Pacing, Frugal, Precise)
 	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
 		return errors.New("churn, requests, and number and drip of slow clients cannot be negative")
-	case s.Model == result.Open && s.Users != nil:
+	case s.Model == record.Open && s.Users != nil:
 		return errors.New("virtual users are a closed model; leave out the rate or the users")
-	case s.Model == result.Open:
+	case s.Model == record.Open:
 		_, err := s.Schedule.Process(s.Seed)
 		return err
 	case s.Users != nil:
@@ -310,7 +310,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	r.cfg = config{
 		threads: n * r.spec.Part.of(), timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
 		churn: int32(min(r.spec.Churn, math.MaxInt32)),
-		plain: r.spec.Model == result.Closed && r.spec.Users == nil,
+		plain: r.spec.Model == record.Closed && r.spec.Users == nil,
 		trace: newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
 		start: never, openAt: never, closeAt: never, endAt: never,
 	}
@@ -363,7 +363,7 @@ const filesLeft = 256
 func (r *run) most() int {
 	s := &r.spec
 	limit, here := filesMost(), int(s.Part.share(int64(s.Connections)))
-	if s.Model != result.Open || s.Describe.Streams > 1 || limit == 0 {
+	if s.Model != record.Open || s.Describe.Streams > 1 || limit == 0 {
 		return here
 	}
 	files := int(min(limit, math.MaxInt32)) - filesLeft - s.Slow.Clients
@@ -443,7 +443,7 @@ func (r *run) prepare(i int, w *worker) error {
 		}
 	}
 	if r.spec.Ahead && len(r.spec.Cores) > 0 && !r.spec.Describe.Spread {
-		_, w.ahead = sched.Ahead(sched.Load) // the thread ends with its goroutine
+		_, w.ahead = rtsched.Ahead(rtsched.Load) // the thread ends with its goroutine
 	}
 	if i == 0 {
 		r.priority = priority()
@@ -460,7 +460,7 @@ func (r *run) prepare(i int, w *worker) error {
 	if r.cfg.trace.limit > 0 {
 		w.book.traced = newShelves(r.cfg.trace.keep)
 	}
-	if r.spec.Model == result.Open {
+	if r.spec.Model == record.Open {
 		w.arrivals = pace.Share(r.spec.whole(), w.id, r.cfg.threads)
 	}
 	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
@@ -472,7 +472,7 @@ func (r *run) prepare(i int, w *worker) error {
 	if err := r.spec.Trace.carries(e); err != nil {
 		return err
 	}
-	if r.spec.Model == result.Open {
+	if r.spec.Model == record.Open {
 		if err := w.wakeups(r.spec.Pacing); err != nil {
 			return err
 		}

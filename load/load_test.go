@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/epoll"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/epoll"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 func epollEngine(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }
@@ -26,9 +26,9 @@ func get(path, want string) load.Scenario {
 }
 
 // offer runs a load against a truth server, with plain defaults for what the spec leaves out.
-func offer(t *testing.T, p exact.Plan, s load.Spec) *load.Result {
+func offer(t *testing.T, p truth.Plan, s load.Spec) *load.Result {
 	t.Helper()
-	addr, stop, err := exact.Start(p)
+	addr, stop, err := truth.Start(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func offerTo(t *testing.T, addr netip.AddrPort, s load.Spec) *load.Result {
 }
 
 // says is another answer than that of the plan, and what becomes of the connection then.
-func says(text string, then exact.End) func(*exact.Reply) {
-	return func(r *exact.Reply) { r.Text, r.Then = []byte(text), then }
+func says(text string, then truth.End) func(*truth.Reply) {
+	return func(r *truth.Reply) { r.Text, r.Then = []byte(text), then }
 }
 
-func body(text string) func(*exact.Reply) {
-	return says(string(exact.Answer("200 OK", "", text)), exact.Keep)
+func body(text string) func(*truth.Reply) {
+	return says(string(truth.Answer("200 OK", "", text)), truth.Keep)
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -78,9 +78,9 @@ const ms = 1e6
 
 // Eight connections, each answered after 20 ms: 8/0.02 = 400 requests a second, never more.
 func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
-	tests.Cores(t)
-	r := offer(t, exact.Fixed(20*time.Millisecond), load.Spec{
-		Model: result.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
+	testsets.Cores(t)
+	r := offer(t, truth.Fixed(20*time.Millisecond), load.Spec{
+		Model: record.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
 	})
 	if r.ThroughputPerS > 400+8 || r.ThroughputPerS < 300 {
 		t.Errorf("throughput is %g/s, want just under 400", r.ThroughputPerS)
@@ -101,10 +101,10 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 // uniformly spread over (0, 400 ms): mean response 0.4²/(2·1) s = 80 ms over all, maximum 400 ms. A
 // generator with coordinated omission would see one slow request per connection.
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
-	tests.Cores(t)
-	r := offer(t, exact.Stall(300*time.Millisecond, 400*time.Millisecond, exact.Fixed(0)),
+	testsets.Cores(t)
+	r := offer(t, truth.Stall(300*time.Millisecond, 400*time.Millisecond, truth.Fixed(0)),
 		load.Spec{
-			Model: result.Open, Schedule: even(500), Connections: 4, Window: time.Second,
+			Model: record.Open, Schedule: even(500), Connections: 4, Window: time.Second,
 		})
 	if r.Scheduled != 500 || r.Answered != 500 {
 		t.Fatalf("scheduled %d, answered %d, want 500 of both", r.Scheduled, r.Answered)
@@ -123,9 +123,9 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 // A server of capacity 100/s is offered 200/s for a second: a backlog that grows by 100/s, and what
 // is not answered by the end of the drain is censored, not forgotten.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
-	tests.Cores(t)
-	r := offer(t, exact.Cap(1, 10*time.Millisecond), load.Spec{
-		Model: result.Open, Schedule: even(200), Connections: 4, Window: time.Second,
+	testsets.Cores(t)
+	r := offer(t, truth.Cap(1, 10*time.Millisecond), load.Spec{
+		Model: record.Open, Schedule: even(200), Connections: 4, Window: time.Second,
 		Drain: 200 * time.Millisecond,
 	})
 	if r.Scheduled != 200 {
@@ -143,7 +143,7 @@ func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 }
 
 func TestErrorsByClass(t *testing.T) {
-	check := func(name string, change func(*exact.Reply), count func(*load.Result) int64,
+	check := func(name string, change func(*truth.Reply), count func(*load.Result) int64,
 		want string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestErrorsByClass(t *testing.T) {
 			if name == "silent" {
 				timeout = 200 * time.Millisecond
 			}
-			r := offer(t, exact.Every(10, change, exact.Fixed(0)), load.Spec{
-				Model: result.Open, Schedule: even(500), Connections: 4,
+			r := offer(t, truth.Every(10, change, truth.Fixed(0)), load.Spec{
+				Model: record.Open, Schedule: even(500), Connections: 4,
 				Window: 400 * time.Millisecond, Timeout: timeout,
 			})
 			// 200 arrivals, each tenth request of the server goes wrong: 20, no other.
@@ -170,21 +170,21 @@ func TestErrorsByClass(t *testing.T) {
 			}
 		})
 	}
-	status := says(string(exact.Answer("500 X", "", "ok")), exact.Keep)
+	status := says(string(truth.Answer("500 X", "", "ok")), truth.Keep)
 	check("status", status, func(r *load.Result) int64 { return r.Errors.Status },
 		"status 500, want 200")
-	check("body", exact.Wrong, func(r *load.Result) int64 { return r.Errors.Body },
+	check("body", truth.Wrong, func(r *load.Result) int64 { return r.Errors.Body },
 		"GET / HTTP/1.1")
 	check("short body", body("o"), func(r *load.Result) int64 { return r.Errors.Body },
 		"1 bytes")
 	check("long body", body("okay"), func(r *load.Result) int64 { return r.Errors.Body },
 		"4 bytes")
-	check("no HTTP", says("hello there, this is no HTTP\r\n\r\n", exact.Keep),
+	check("no HTTP", says("hello there, this is no HTTP\r\n\r\n", truth.Keep),
 		func(r *load.Result) int64 { return r.Errors.Parse }, "not HTTP")
-	check("closed early", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", exact.Close),
+	check("closed early", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", truth.Close),
 		func(r *load.Result) int64 { return r.Errors.Read }, "closed the connection")
-	check("reset", exact.Gone, func(r *load.Result) int64 { return r.Errors.Read }, "reset")
-	check("silent", exact.Silent, func(r *load.Result) int64 { return r.Errors.Timeout },
+	check("reset", truth.Gone, func(r *load.Result) int64 { return r.Errors.Read }, "reset")
+	check("silent", truth.Silent, func(r *load.Result) int64 { return r.Errors.Timeout },
 		"timeout")
 }
 
@@ -192,12 +192,12 @@ func TestErrorsByClass(t *testing.T) {
 func TestFramings(t *testing.T) {
 	check := func(name, raw string, keep bool) {
 		t.Run(name, func(t *testing.T) {
-			then := exact.Close
+			then := truth.Close
 			if keep {
-				then = exact.Keep
+				then = truth.Keep
 			}
-			r := offer(t, exact.Every(1, says(raw, then), exact.Fixed(0)), load.Spec{
-				Model: result.Open, Schedule: even(200), Connections: 4,
+			r := offer(t, truth.Every(1, says(raw, then), truth.Fixed(0)), load.Spec{
+				Model: record.Open, Schedule: even(200), Connections: 4,
 				Window: 200 * time.Millisecond,
 			})
 			if r.Answered != 40 || r.Errors.Total() != 0 {
@@ -220,13 +220,13 @@ func TestFramings(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	addr, stop, err := exact.Start(exact.Fixed(0))
+	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop()
 	_, err = load.Run(context.Background(), load.Spec{
-		Address: addr, Scenario: get("/", "ok"), Model: result.Closed, Connections: 2,
+		Address: addr, Scenario: get("/", "ok"), Model: record.Closed, Connections: 2,
 		Window: time.Second, Timeout: time.Second, Engine: epollEngine,
 	})
 	if err == nil || !strings.Contains(err.Error(), "refused") ||
@@ -239,16 +239,16 @@ func TestNobodyListens(t *testing.T) {
 // key.
 func TestKeysAreDrawnAndChecked(t *testing.T) {
 	seen := make(chan string, 1000)
-	echo := func(now int64, r exact.Request) exact.Reply {
+	echo := func(now int64, r truth.Request) truth.Reply {
 		path := string(r.Path)
 		seen <- path
-		return exact.Reply{At: now,
-			Text: exact.Answer("200 OK", "", "value-"+strings.TrimPrefix(path, "/k?key="))}
+		return truth.Reply{At: now,
+			Text: truth.Answer("200 OK", "", "value-"+strings.TrimPrefix(path, "/k?key="))}
 	}
 	s := get("/k?key={key}", "value-{key}")
 	s.KeyLo, s.KeyHi = 1, 50000
 	r := offer(t, echo, load.Spec{
-		Model: result.Open, Schedule: even(500), Connections: 1, Window: 400 * time.Millisecond,
+		Model: record.Open, Schedule: even(500), Connections: 1, Window: 400 * time.Millisecond,
 		Scenario: s, Seed: 7,
 	})
 	if r.Errors.Total() != 0 || r.Answered != 200 {

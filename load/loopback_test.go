@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/host"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/observe/host"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // diary is what a server saw: the paths in their order, and how many requests it had at once.
@@ -28,8 +28,8 @@ type diary struct {
 	most  int
 }
 
-func (d *diary) keep(p exact.Plan) exact.Plan {
-	return func(now int64, r exact.Request) exact.Reply {
+func (d *diary) keep(p truth.Plan) truth.Plan {
+	return func(now int64, r truth.Request) truth.Reply {
 		out := p(now, r)
 		d.ends = slices.DeleteFunc(d.ends, func(at int64) bool { return at <= now })
 		d.ends = append(d.ends, out.At)
@@ -42,11 +42,11 @@ func (d *diary) keep(p exact.Plan) exact.Plan {
 // A closed loop has exactly as many requests under way as connections: never more, and all of them
 // while the server takes its time.
 func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	const connections = 12
 	var d diary
-	r := offer(t, d.keep(exact.Fixed(20*time.Millisecond)), load.Spec{
-		Model: result.Closed, Connections: connections, Window: 300 * time.Millisecond,
+	r := offer(t, d.keep(truth.Fixed(20*time.Millisecond)), load.Spec{
+		Model: record.Closed, Connections: connections, Window: 300 * time.Millisecond,
 	})
 	if d.most != connections {
 		t.Errorf("%d requests at once, want %d", d.most, connections)
@@ -74,14 +74,14 @@ func cores(t *testing.T, n int) []int {
 // Two threads on their own processors send one schedule: what the server sees is the whole of it,
 // each arrival's key once.
 func TestTwoThreadsSendOneSchedule(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	const ratePerS, seed = 3000, 5
 	const lead, window = 50 * time.Millisecond, 250 * time.Millisecond
 	var d diary
 	s := get("/k?key={key}", "ok")
 	s.KeyLo, s.KeyHi = 1, 1<<60 // so many that none is drawn twice
-	r := offer(t, d.keep(exact.Fixed(0)), load.Spec{
-		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
+	r := offer(t, d.keep(truth.Fixed(0)), load.Spec{
+		Model: record.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s, Cores: cores(t, 2),
 	})
 	if r.Threads != 2 || r.Errors.Total() != 0 || r.Answered != r.Scheduled {
@@ -100,8 +100,8 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	}
 	// One thread alone asks for the very same keys.
 	var alone diary
-	offer(t, alone.keep(exact.Fixed(0)), load.Spec{
-		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
+	offer(t, alone.keep(truth.Fixed(0)), load.Spec{
+		Model: record.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s,
 	})
 	slices.Sort(alone.paths)
@@ -112,24 +112,24 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 
 // With one connection a seed decides what is asked, in which order, however fast the server is.
 func TestOneSeedOneOrder(t *testing.T) {
-	ask := func(seed uint64, p exact.Plan) []string {
+	ask := func(seed uint64, p truth.Plan) []string {
 		var d diary
 		s := get("/a?k={key}", "ok")
 		s.Requests = append(s.Requests, load.Request{Method: "GET", Path: "/b?k={key}",
 			WantSize: -1})
 		s.KeyLo, s.KeyHi = 1, 50_000
 		offer(t, d.keep(p), load.Spec{
-			Model: result.Closed, Connections: 1, Requests: 50, Window: time.Minute, Seed: seed,
+			Model: record.Closed, Connections: 1, Requests: 50, Window: time.Minute, Seed: seed,
 			Scenario: s,
 		})
 		return d.paths
 	}
-	fast := ask(7, exact.Fixed(0))
-	slow := ask(7, exact.Fixed(time.Millisecond))
+	fast := ask(7, truth.Fixed(0))
+	slow := ask(7, truth.Fixed(time.Millisecond))
 	if len(fast) != 50 || !slices.Equal(fast, slow) {
 		t.Errorf("one seed asked\n%q and\n%q", fast, slow)
 	}
-	if other := ask(8, exact.Fixed(0)); slices.Equal(fast, other) {
+	if other := ask(8, truth.Fixed(0)); slices.Equal(fast, other) {
 		t.Errorf("two seeds asked the same: %q", other)
 	}
 }
@@ -145,7 +145,7 @@ func TestLargeBodies(t *testing.T) {
 	s := load.Scenario{Requests: []load.Request{{
 		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
 	r := offerTo(t, mirror.Listener.Addr().(*net.TCPAddr).AddrPort(), load.Spec{
-		Model: result.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
+		Model: record.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
 		Scenario: s,
 		Drain:    10 * time.Second, Timeout: 10 * time.Second,
 	})
@@ -158,7 +158,7 @@ func TestLargeBodies(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	_, err := load.Run(context.Background(), load.Spec{
 		Address:  netip.MustParseAddrPort("127.255.255.255:80"),
-		Scenario: get("/", "ok"), Model: result.Closed, Connections: 2, Window: time.Second,
+		Scenario: get("/", "ok"), Model: record.Closed, Connections: 2, Window: time.Second,
 		Timeout: time.Second, Engine: epollEngine,
 	})
 	if err == nil || !strings.Contains(err.Error(), "could be opened: connect: ") {

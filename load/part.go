@@ -3,7 +3,7 @@ package load
 import (
 	"fmt"
 
-	"prony/load/pace"
+	"prony.example/load/pace"
 )
 
 // Part is what one of several processes offers of a load: of the schedule the arrivals Index, Index

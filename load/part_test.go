@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // numbered answers request k after a time that k alone decides, so that a request is the same
@@ -74,7 +74,7 @@ func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Resul
 // The arrivals that were sent, in the order of the schedule, hash to the schedule's own hash,
 // however many generators of however many threads sent them; and every request is the same one.
 func TestPartsAreOneSchedule(t *testing.T) {
-	s := shared(result.Open)
+	s := shared(record.Open)
 	want := pace.Hash(s.whole(), int64(s.Lead+s.Window))
 	for _, n := range []struct{ generators, threads int }{{1, 1}, {2, 1}, {4, 1}, {3, 2}} {
 		all, left := divided(t, s, n.generators, n.threads, nil)
@@ -100,7 +100,7 @@ func TestPartsAreOneSchedule(t *testing.T) {
 
 // Closed loads divide connections, users, turns and slow clients.
 func TestPartsDivide(t *testing.T) {
-	s := shared(result.Closed)
+	s := shared(record.Closed)
 	s.Schedule, s.Requests, s.Connections = pace.Schedule{}, 1001, 7
 	all, _ := divided(t, s, 3, 2, nil)
 	turns, threads := int64(0), 0
@@ -124,7 +124,7 @@ func TestPartsDivide(t *testing.T) {
 	}
 	check := func(part Part, want string) {
 		t.Helper()
-		x := shared(result.Open)
+		x := shared(record.Open)
 		x.Part, x.Connections = part, 3
 		if _, err := simulate(t, &world{serve: numbered}, x); err == nil ||
 			!strings.Contains(err.Error(), want) {

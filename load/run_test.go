@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // counts are the fields of a record that must come out to the request.
@@ -51,14 +51,14 @@ func sum(v []int64) (n int64) {
 // window [100, 1100) holds the sends at 100, …, 1080 (50 each), and as many answers.
 func TestClosedLoop(t *testing.T) {
 	w := &world{serve: after(20 * time.Millisecond)}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 8, Lead: 100 * time.Millisecond})
+	r := good(t, w, Spec{Model: record.Closed, Connections: 8, Lead: 100 * time.Millisecond})
 	counts{scheduled: 400, sent: 400, done: 400, answered: 400}.check(t, r)
 	exactly(t, "throughput", r.ThroughputPerS, 400)
 	exactly(t, "requests under way", r.InFlightMean, 8)
 	if w.most != 8 {
 		t.Errorf("%d requests were under way at once, want exactly 8", w.most)
 	}
-	for _, d := range []result.Dist{r.ServiceTime, r.ResponseTime, r.FirstByte} {
+	for _, d := range []record.Dist{r.ServiceTime, r.ResponseTime, r.FirstByte} {
 		about(t, "shortest time", d.MinNs, 20*ms)
 		about(t, "longest time", d.MaxNs, 20*ms)
 	}
@@ -73,7 +73,7 @@ func TestClosedLoop(t *testing.T) {
 // are due in the window, and the answers of the last eight come at its end, which is outside.
 func TestClosedLoopStartsAtTheStart(t *testing.T) {
 	w := &world{serve: after(20 * time.Millisecond)}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 8, Drain: time.Second})
+	r := good(t, w, Spec{Model: record.Closed, Connections: 8, Drain: time.Second})
 	counts{scheduled: 400, sent: 400, done: 392, answered: 400}.check(t, r)
 	exactly(t, "requests under way", r.InFlightMean, 8)
 	if began := w.calls[0].at - w.opened[0]; began != int64(settle) {
@@ -84,13 +84,13 @@ func TestClosedLoopStartsAtTheStart(t *testing.T) {
 // An open load with room to spare: each arrival leaves at its moment, which is what lag is about.
 func TestOpenLoopIsOnTime(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(1000), Connections: 4,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(1000), Connections: 4,
 		Lead:  200 * time.Millisecond,
 		Drain: time.Second})
 	counts{scheduled: 1000, sent: 1000, done: 1000, answered: 1000}.check(t, r)
 	exactly(t, "requests under way", r.InFlightMean, 1) // 1000/s × 1 ms
 	exactly(t, "backlog", r.BacklogPerS, 0)
-	for _, d := range []result.Dist{r.Lag, r.OwnLag} {
+	for _, d := range []record.Dist{r.Lag, r.OwnLag} {
 		if d.Count != 1000 || d.MaxNs != 1 { // 0 ns counts as the least that a histogram holds
 			t.Errorf("lag of %d ns at most over %d", d.MaxNs, d.Count)
 		}
@@ -121,7 +121,7 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 		}
 		return answer(time.Millisecond, "ok")
 	}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: time.Second})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	// A queue in hand: arrival k (due 10k ms) leaves at max(10k, when k-1 was answered).
@@ -170,7 +170,7 @@ func TestSilenceIsCensored(t *testing.T) {
 		}
 		return answer(time.Millisecond, "ok")
 	}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 4,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 4,
 		Drain: 303 * time.Millisecond})
 	counts{scheduled: 100, sent: 54, done: 50, answered: 50, censored: 50}.check(t, r)
 	// ∫ under way = 50·1 + (500 + 490 + 480 + 470) = 1,990 ms over a window of 1,000: those that
@@ -191,7 +191,7 @@ func TestSilenceIsCensored(t *testing.T) {
 func TestWindowMembership(t *testing.T) {
 	w := &world{serve: after(50 * time.Millisecond)}
 	// The timeout counts from the sending: waiting for a connection is no part of it.
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: 10 * time.Second, Timeout: 60 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 100}.check(t, r)
 	exactly(t, "requests under way", r.InFlightMean, 1)
@@ -205,13 +205,13 @@ func TestWindowMembership(t *testing.T) {
 	about(t, "longest response", r.ResponseTime.MaxNs, 4010*ms)
 	// With a shorter drain the rest is censored: answers at 50, …, 1,500 are 30.
 	w = &world{serve: after(50 * time.Millisecond)}
-	r = good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+	r = good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: 501 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 30, censored: 70}.check(t, r)
 	// What the lead leaves behind is not counted, though it is answered in the window: 0, …, 90 are
 	// due in the lead, leave at 0, 50, …, 450; the window [100, 1100) has answers at 100, …, 1050.
 	w = &world{serve: after(50 * time.Millisecond)}
-	r = good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+	r = good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Lead:  100 * time.Millisecond,
 		Drain: 10 * time.Second})
 	counts{scheduled: 100, sent: 12, done: 20, answered: 100}.check(t, r)
@@ -243,7 +243,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			return answer(time.Millisecond, "ok")
 		},
 	}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: time.Second})
 	counts{scheduled: 100, sent: 91, done: 90, answered: 99, failed: 1}.check(t, r)
 	if r.Errors.Read != 1 || r.Errors.Connect < 4 {
@@ -260,7 +260,7 @@ func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 		}
 		return answer(time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(10), Connections: 4,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(10), Connections: 4,
 		Timeout: 150 * time.Millisecond,
 		Drain:   time.Second})
 	counts{scheduled: 10, sent: 10, done: 5, answered: 5, failed: 5}.check(t, r)
@@ -271,7 +271,7 @@ func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 		t.Errorf("%d response times and %d service times, want 10: timeouts are in",
 			r.ResponseTime.Count, r.ServiceTime.Count)
 	}
-	for _, d := range []result.Dist{r.ResponseTime, r.ServiceTime} {
+	for _, d := range []record.Dist{r.ResponseTime, r.ServiceTime} {
 		if low, high := 150*ms, 161*ms; d.MaxNs < low || d.MaxNs > high {
 			t.Errorf("longest is %d, want %d to %d", d.MaxNs, low, high)
 		}
@@ -292,7 +292,7 @@ func TestTimeoutsGoByAge(t *testing.T) {
 		}
 		return answer(70*time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 3, Timeout: 100 * time.Millisecond,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 3, Timeout: 100 * time.Millisecond,
 		Drain: 200 * time.Millisecond})
 	// Two connections send at 0, 70, …, 980: 15 each; the third gives up every 100 ms (and pauses
 	// 20 ms, as it was never answered): at 0, 120, …, 960: 9.
@@ -309,7 +309,7 @@ func TestThreadsShareOneSchedule(t *testing.T) {
 		t.Helper()
 		const ratePerS, seed = 2000, 11
 		w := &world{serve: func(call) reply { return answer(100*time.Microsecond, "ok") }}
-		s := Spec{Model: result.Open, Schedule: at(arrivals, ratePerS), Seed: seed,
+		s := Spec{Model: record.Open, Schedule: at(arrivals, ratePerS), Seed: seed,
 			Connections: connections, Drain: time.Second, Cores: make([]int, threads),
 			Lead: 50 * time.Millisecond}
 		s.Scenario = Scenario{KeyLo: 1, KeyHi: 1e9, Requests: []Request{
@@ -360,7 +360,7 @@ func TestSeedsDecideTheKeys(t *testing.T) {
 		good(t, w, s)
 		return w.lines()
 	}
-	for _, model := range []string{result.Closed, result.Open} {
+	for _, model := range []string{record.Closed, record.Open} {
 		a, b := ask(model, 7, time.Millisecond), ask(model, 7, 3*time.Millisecond)
 		n := min(len(a), len(b))
 		if n < 50 || !slices.Equal(a[:n], b[:n]) {
@@ -375,7 +375,7 @@ func TestSeedsDecideTheKeys(t *testing.T) {
 // Longest idle first: with one request at a time, they take turns over all connections.
 func TestLoadSpreadsOverConnections(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
-	good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 5, Drain: time.Second})
+	good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 5, Drain: time.Second})
 	for k, c := range w.calls {
 		if c.slot != k%5 {
 			t.Fatalf("request %d went to connection %d, want %d", k, c.slot, k%5)
@@ -398,7 +398,7 @@ func TestWhatReachesOverTheEdges(t *testing.T) {
 		}
 		return answer(15*time.Millisecond, "ok")
 	}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 64,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 64,
 		Lead: 500 * time.Millisecond, Drain: time.Second})
 	// 10 were held up, 50 ms of each in the window.
 	exactly(t, "carried", r.CarriedMean, 10*0.05)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/load/extract"
-	"prony/load/template"
-	"prony/load/pace"
+	"prony.example/load/extract"
+	"prony.example/load/pace"
+	"prony.example/load/template"
 )
 
 // Request is one kind of request of a scenario and the answer that is right for it. Path, Header
@@ -56,13 +56,13 @@ type route struct {
 	name   string
 	index  int    // in the plan
 	out    []byte // the whole request, when it is the same every time
-	path   *text.Text
-	head   *text.Text // else: up to the empty line, without Content-Length
-	body   *text.Text
+	path   *template.Text
+	head   *template.Text // else: up to the empty line, without Content-Length
+	body   *template.Text
 	sized  bool   // it has a Content-Length
 	want   []byte // the body wanted, when it is the same every time
-	wantT  *text.Text
-	like   *text.Pattern // the body wanted, when it is the same but for source ports
+	wantT  *template.Text
+	like   *template.Pattern // the body wanted, when it is the same but for source ports
 	status int
 	check  bool // the body is compared with want
 	size   int64
@@ -269,7 +269,7 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 	if c.body, err = sent(r.Body, vars, false); err != nil {
 		return err
 	}
-	if c.wantT, err = text.Parse(r.Want, vars); err != nil {
+	if c.wantT, err = template.Parse(r.Want, vars); err != nil {
 		return err
 	}
 	if names := c.wantT.Environment(); len(names) > 0 {
@@ -294,7 +294,7 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 	for i := range r.Checks {
 		c.checks = append(c.checks, r.Checks[i].At(host, port))
 	}
-	sample := text.Values{Vars: make([][]byte, len(vars))}
+	sample := template.Values{Vars: make([][]byte, len(vars))}
 	for i := range sample.Vars {
 		sample.Vars[i] = []byte("x")
 	}
@@ -312,8 +312,8 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 
 // sent reads a text that is sent, with what it wants of the environment. No value may break a head,
 // whose lines the text has already.
-func sent(s string, vars []string, head bool) (*text.Text, error) {
-	t, err := text.Parse(s, vars)
+func sent(s string, vars []string, head bool) (*template.Text, error) {
+	t, err := template.Parse(s, vars)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +339,7 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // render appends the request to dst, with a header field that it alone has, if any. The body is
 // made first, in scratch, for its length.
-func (c *route) render(dst, scratch, field []byte, v *text.Values) []byte {
+func (c *route) render(dst, scratch, field []byte, v *template.Values) []byte {
 	dst = c.head.Append(dst, v)
 	dst = append(dst, field...)
 	body, fixed := c.body.Fixed()

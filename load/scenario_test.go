@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/load/extract"
-	"prony/load/pace"
+	"prony.example/load/extract"
+	"prony.example/load/pace"
 )
 
 func TestRequestsAsSent(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/template"
-	"prony/load/pace"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
+	"prony.example/load/template"
 )
 
 // What a service wants to know of who asks: what setup found before the load, a row of data, a jar
@@ -145,7 +145,7 @@ func (p *plan) arrange(ctx context.Context, s *Spec, i int) error {
 	}
 	defer func() { conn.Close() }() //nolint:errcheck // what was asked has been answered
 	u := &p.users[i]
-	v := &text.Values{Seed: p.seed, K: uint64(i), Key: p.keyLo, Vars: u.vars}
+	v := &template.Values{Seed: p.seed, K: uint64(i), Key: p.keyLo, Vars: u.vars}
 	if p.rows != nil {
 		p.row(u.vars, uint64(i))
 	}
@@ -179,7 +179,7 @@ func (p *plan) arrange(ctx context.Context, s *Spec, i int) error {
 
 // answered reads the answer to a step of the setup, and keeps what it captures. It says whether the
 // next one needs another connection.
-func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *text.Values) (again bool,
+func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values) (again bool,
 	err error) {
 	method := http.MethodGet
 	if r.headOnly {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/extract"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/extract"
+	"prony.example/record"
 )
 
 // logins is a real service with sessions: who is not logged in, gets 401.
@@ -91,7 +91,7 @@ func login(extracts ...extract.Capture) load.Request {
 func ask(t *testing.T, to netip.AddrPort, s load.Scenario) *load.Result {
 	t.Helper()
 	s.KeyLo, s.KeyHi = 1, 1
-	return offerTo(t, to, load.Spec{Model: result.Closed, Connections: 4, Scenario: s,
+	return offerTo(t, to, load.Spec{Model: record.Closed, Connections: 4, Scenario: s,
 		Requests: 200, Window: time.Minute, Drain: 10 * time.Second, Timeout: 10 * time.Second})
 }
 
@@ -125,7 +125,7 @@ func TestAnEnvironmentThatDoesNotDo(t *testing.T) {
 		if value != "" {
 			t.Setenv("PRONY_TEST_LOGIN", value)
 		}
-		_, err := load.Run(t.Context(), load.Spec{Address: to, Model: result.Closed, Connections: 1,
+		_, err := load.Run(t.Context(), load.Spec{Address: to, Model: record.Closed, Connections: 1,
 			Window: time.Second, Timeout: time.Second, Engine: epollEngine,
 			Scenario: load.Scenario{Requests: []load.Request{login()}, KeyLo: 1, KeyHi: 1}})
 		if err == nil || !strings.Contains(err.Error(), want) || value != "" &&
@@ -180,7 +180,7 @@ func TestSetup(t *testing.T) {
 	t.Setenv("PRONY_TEST_LOGIN", "wrong")
 	s := load.Scenario{Requests: []load.Request{me()}, KeyLo: 1, KeyHi: 1}
 	s.Setup = []load.Request{login()}
-	_, err := load.Run(t.Context(), load.Spec{Address: to, Model: result.Closed, Connections: 1,
+	_, err := load.Run(t.Context(), load.Spec{Address: to, Model: record.Closed, Connections: 1,
 		Window: time.Second, Timeout: time.Second, Engine: epollEngine, Scenario: s})
 	if err == nil || !strings.Contains(err.Error(), "of user 0: login: status 401, want 200") {
 		t.Errorf("a setup that is refused: %v", err)
@@ -258,7 +258,7 @@ func TestRows(t *testing.T) {
 	s := load.Scenario{Requests: []load.Request{me()}, KeyLo: 1, KeyHi: 1}
 	data(&s, "ann", "b b")
 	_, to := newLogins(t)
-	_, err := load.Run(t.Context(), load.Spec{Address: to, Model: result.Closed, Connections: 1,
+	_, err := load.Run(t.Context(), load.Spec{Address: to, Model: record.Closed, Connections: 1,
 		Window: time.Second, Timeout: time.Second, Engine: epollEngine, Scenario: s})
 	if err == nil || !strings.Contains(err.Error(), "row 2: the value of name has a blank") {
 		t.Errorf("a blank in a path: %v", err)

@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"prony/internal/base/clock"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/record"
 )
 
 // crowd is the slow clients: connections beside the load on which a request begins and never ends.
@@ -125,11 +125,11 @@ func (c *crowd) leave() {
 	<-c.done
 }
 
-func (c *crowd) result() result.Slow {
+func (c *crowd) result() record.Slow {
 	if c == nil {
-		return result.Slow{}
+		return record.Slow{}
 	}
-	return result.Slow{
+	return record.Slow{
 		Clients: c.spec.Clients, Opened: c.opened.Load(), Dropped: c.dropped.Load(),
 		FirstNs: c.firstNs.Load(),
 	}

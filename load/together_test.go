@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/record"
 )
 
 // Connecting takes 30 ms; then whoever is asked holds the load for half a second. It begins at the
@@ -19,7 +19,7 @@ func TestTogether(t *testing.T) {
 	calls := 0
 	w := &world{serve: after(10 * time.Millisecond),
 		connect: func(int) (time.Duration, error) { return 30 * time.Millisecond, nil }}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 4, Lead: 100 * time.Millisecond,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 4, Lead: 100 * time.Millisecond,
 		Together: func(context.Context) (int64, error) {
 			calls++
 			asked = clock.Mono()
@@ -43,14 +43,14 @@ func TestTogether(t *testing.T) {
 func TestTogetherFails(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
 	gone := errors.New("the other side failed")
-	_, err := simulate(t, w, Spec{Model: result.Closed, Connections: 4,
+	_, err := simulate(t, w, Spec{Model: record.Closed, Connections: 4,
 		Together: func(context.Context) (int64, error) { return 0, gone }})
 	if !errors.Is(err, gone) || len(w.calls) > 0 {
 		t.Errorf("error %v after %d requests", err, len(w.calls))
 	}
 	// Asked only once there are connections.
 	w = &world{connect: refuse}
-	_, err = simulate(t, w, Spec{Model: result.Closed, Connections: 4,
+	_, err = simulate(t, w, Spec{Model: record.Closed, Connections: 4,
 		Together: func(context.Context) (int64, error) {
 			t.Error("asked without a connection")
 			return 0, gone

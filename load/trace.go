@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // Trace ties single requests to the traces that the service makes of them: a share of the requests
@@ -239,7 +239,7 @@ func (s *shelves) note(c *conn, now int64, bad, timed bool) {
 
 // traced are the requests kept of all threads, class after class, each with its slowest first. A
 // request of two classes is in both: without it, the uniform ones would be none.
-func (l *Ledger) traced() (out []result.Traced) {
+func (l *Ledger) traced() (out []record.Traced) {
 	if l.spec.Trace.Share <= 0 {
 		return nil
 	}
@@ -257,9 +257,9 @@ func (l *Ledger) traced() (out []result.Traced) {
 }
 
 // tell is of a mark whose moments count from the window's opening.
-func (l *Ledger) tell(by *tracer, m *mark, why string) result.Traced {
+func (l *Ledger) tell(by *tracer, m *mark, why string) record.Traced {
 	hi, lo, _ := by.ids(m.k, m.step)
-	t := result.Traced{
+	t := record.Traced{
 		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Why: why, ScheduledNs: m.due,
 		FirstByteNs: m.first - m.sent, // some fail before it: then none
 		LagNs:       m.sent - m.due, ResponseNs: m.done - m.due, Failed: m.failed,

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // headRe are the header fields of a traced request: https://www.w3.org/TR/trace-context/, with the
@@ -145,7 +145,7 @@ func TestOtherRequestsAreUnchanged(t *testing.T) {
 			if s.Flow {
 				w.serve = clinic("", 0)
 			}
-			good(t, w, Spec{Model: result.Open, Schedule: at(pace.Poisson, 200), Seed: 7,
+			good(t, w, Spec{Model: record.Open, Schedule: at(pace.Poisson, 200), Seed: 7,
 				Connections: 9,
 				Drain:       2 * time.Second, Lead: 100 * time.Millisecond, Scenario: s,
 				Trace: trace})
@@ -256,11 +256,11 @@ func first(n int, list []told, key func(told) int64) []told {
 // What is kept, against all traced requests that the server saw, sorted.
 func TestKeptRequests(t *testing.T) {
 	const timeout, lead = 300 * time.Millisecond, 200 * time.Millisecond
-	check := func(share float64, keep int) []result.Traced {
+	check := func(share float64, keep int) []record.Traced {
 		t.Helper()
 		var start int64
 		w, saw := tale(&start, int64(lead), int64(timeout))
-		r := good(t, w, Spec{Model: result.Open, Schedule: even(1000), Connections: 400, Seed: 5,
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(1000), Connections: 400, Seed: 5,
 			Lead: lead, Drain: time.Second, Timeout: timeout,
 			Trace: Trace{Share: share, Keep: keep},
 			Together: func(context.Context) (int64, error) {
@@ -308,7 +308,7 @@ func TestKeptRequests(t *testing.T) {
 		t.Errorf("the same load keeps\n%v and\n%v", a, b)
 	}
 	w := &world{serve: after(time.Millisecond)}
-	if r := good(t, w, Spec{Model: result.Closed, Connections: 2}); r.Traced != nil ||
+	if r := good(t, w, Spec{Model: record.Closed, Connections: 2}); r.Traced != nil ||
 		r.TraceShare != 0 {
 		t.Errorf("without a share it keeps %v", r.Traced)
 	}
@@ -317,7 +317,7 @@ func TestKeptRequests(t *testing.T) {
 // The same requests are kept however many threads there are, where their times are the same: a
 // request of key k takes k ns.
 func TestThreadsKeepTheSame(t *testing.T) {
-	offer := func(threads int) []result.Traced {
+	offer := func(threads int) []record.Traced {
 		w := &world{serve: func(c call) reply {
 			var k int
 			if _, err := fmt.Sscanf(c.text, "GET /%d ", &k); err != nil {
@@ -329,7 +329,7 @@ func TestThreadsKeepTheSame(t *testing.T) {
 			}
 			return answer(time.Duration(k), body)
 		}}
-		s := Spec{Model: result.Open, Schedule: even(1000), Connections: 30, Cores: make([]int,
+		s := Spec{Model: record.Open, Schedule: even(1000), Connections: 30, Cores: make([]int,
 			threads),
 			Drain: time.Second, Trace: Trace{Share: 0.5, Keep: 20}}
 		s.Scenario = Scenario{KeyLo: 1, KeyHi: 500_000, Requests: []Request{
@@ -361,10 +361,10 @@ func TestTimesOfTracedRequests(t *testing.T) {
 		}
 		return r
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(10), Connections: 1, Drain: time.Second,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(10), Connections: 1, Drain: time.Second,
 		Trace: Trace{Share: 1, Keep: 3}})
 	offset := r.Traced[0].ScheduledNs // of the first arrival in the window
-	want := []result.Traced{
+	want := []record.Traced{
 		{Why: "slowest", ScheduledNs: offset, FirstByteNs: 248 * ms, ResponseNs: 250 * ms},
 		{Why: "slowest", ScheduledNs: offset + 100*ms, LagNs: 150 * ms, FirstByteNs: 3 * ms,
 			ResponseNs: 155 * ms},
@@ -383,7 +383,7 @@ func TestTimesOfTracedRequests(t *testing.T) {
 	}
 	// Of a closed load a request is due when it is sent, and steps bear their names.
 	w = &world{serve: clinic("read", 3)}
-	r = good(t, w, Spec{Model: result.Closed, Connections: 2, Scenario: owners(),
+	r = good(t, w, Spec{Model: record.Closed, Connections: 2, Scenario: owners(),
 		Drain: time.Second, Trace: Trace{Share: 1}})
 	routes := map[string]int{}
 	for _, x := range r.Traced {
@@ -402,7 +402,7 @@ func TestTracedWithoutFirstByte(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return reply{after: time.Millisecond, end: true, err: errRefused, op: Reading}
 	}}
-	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 4,
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 4,
 		Trace: Trace{Share: 1, Keep: 1}})
 	if len(r.Traced) != 2 {
 		t.Fatalf("%+v, want one failed and one uniform", r.Traced)
@@ -431,7 +431,7 @@ func TestBadTraces(t *testing.T) {
 	check := func(want string, trace Trace, headers ...Header) {
 		t.Helper()
 		w := &world{serve: after(time.Millisecond)}
-		_, err := simulate(t, w, Spec{Name: "x", Model: result.Closed, Connections: 1, Trace: trace,
+		_, err := simulate(t, w, Spec{Name: "x", Model: record.Closed, Connections: 1, Trace: trace,
 			Scenario: Scenario{Requests: []Request{
 				{Method: "GET", Path: "/", Headers: headers, WantSize: -1}}}})
 		if want == "" && err != nil || want != "" &&

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/uring"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/load/engine/uring"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 var parentRe = regexp.MustCompile("^00-([0-9a-f]{32})-([0-9a-f]{16})-01$")
@@ -68,8 +68,8 @@ func (l *listener) note(parent, state []string) bool {
 // Over real sockets, so many requests as the share comes to carry an id that a server can read,
 // each its own, and those that the server took its time for are among the slowest ones kept.
 func TestTraceOverTheWire(t *testing.T) {
-	tests.Once(t, "trace contexts over the wire", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "trace contexts over the wire", testsets.Needs{})
+	testsets.Cores(t)
 	check := func(name string, share float64,
 		engine func(netip.AddrPort, int) (load.Engine, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestTraceOverTheWire(t *testing.T) {
 			s.KeyHi = 1000
 			r, err := load.Run(t.Context(), load.Spec{
 				Address:  netip.MustParseAddrPort(server.Listener.Addr().String()),
-				Model:    result.Open,
+				Model:    record.Open,
 				Schedule: at(pace.Poisson, 800), Seed: 3, Connections: 64, Engine: engine,
 				Window: time.Second, Drain: 5 * time.Second, Timeout: 5 * time.Second, Scenario: s,
 				Trace: load.Trace{Share: share, Keep: 64},
@@ -107,7 +107,7 @@ func TestTraceOverTheWire(t *testing.T) {
 				t.Errorf("the server was slow %d times", len(l.slept))
 			}
 			for _, id := range l.slept {
-				if !slices.ContainsFunc(r.Traced, func(x result.Traced) bool {
+				if !slices.ContainsFunc(r.Traced, func(x record.Traced) bool {
 					return x.TraceID == id && x.Why == "slowest" && x.FirstByteNs >= 200*ms &&
 						x.ResponseNs >= x.LagNs+x.FirstByteNs && !x.Failed
 				}) {

@@ -3,8 +3,8 @@ package load
 import (
 	"bytes"
 
-	"prony/internal/base/clock"
-	"prony/load/template"
+	"prony.example/internal/base/clock"
+	"prony.example/load/template"
 )
 
 // A turn is what one arrival, or one closed user, asks for: a request, or all steps of a flow one
@@ -39,7 +39,7 @@ func (w *worker) send(i int32, at int64) {
 	c := &w.conns[i]
 	w.make(c)
 	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
-	c.at, c.place = 0, text.Place{}
+	c.at, c.place = 0, template.Place{}
 	w.link(i)
 	now := clock.Mono()
 	if now < at { // never, but a sent moment before its cause would be a lie

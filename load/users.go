@@ -1,6 +1,6 @@
 package load
 
-import "prony/load/pace"
+import "prony.example/load/pace"
 
 // rest lets connection i wait for a moment before its turn goes on.
 func (w *worker) rest(i int, at int64) {

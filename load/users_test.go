@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // Timers fire in the order of their moments, whatever the order in which they were set.
@@ -42,7 +42,7 @@ func TestUsersThink(t *testing.T) {
 		t.Helper()
 		w := &world{serve: after(50 * time.Millisecond)}
 		cores := make([]int, threads)
-		r := good(t, w, Spec{Model: result.Closed, Connections: 10, Window: 100 * time.Second,
+		r := good(t, w, Spec{Model: record.Closed, Connections: 10, Window: 100 * time.Second,
 			Users: users(pace.Flat(10), think), Cores: cores, Seed: 3})
 		if d := r.Scheduled - want; d < -want/40 || d > want/40 {
 			t.Errorf("%v: %d requests, want %d", think, r.Scheduled, want)
@@ -75,7 +75,7 @@ func TestUsersComeAndGo(t *testing.T) {
 		{ForNs: 4000 * ms, From: 8, To: 0}, {ForNs: 1, From: 0, To: 0}}}
 	for _, threads := range []int{1, 2} {
 		w := &world{serve: after(0)}
-		r := good(t, w, Spec{Model: result.Closed, Connections: 8, Window: 10 * time.Second,
+		r := good(t, w, Spec{Model: record.Closed, Connections: 8, Window: 10 * time.Second,
 			Users: users(shape, Think{Kind: "constant", Lo: time.Second}),
 			Cores: make([]int, threads)})
 		// User i is there for 7 − i seconds, both ends included: 8 + 7 + … + 1 requests.
@@ -110,7 +110,7 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 1, Window: 2 * time.Second,
+	r := good(t, w, Spec{Model: record.Closed, Connections: 1, Window: 2 * time.Second,
 		Users: users(pace.Flat(1), Think{Kind: "constant", Lo: 100 * time.Millisecond})})
 	// Every 300 ms: 100 ms of thought are over while the connection takes 300 ms to come.
 	if r.Scheduled != 7 || r.Waited != 6 {
@@ -129,7 +129,7 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 // as a loss.
 func TestChurn(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
-	r := good(t, w, Spec{Model: result.Closed, Connections: 2, Churn: 5})
+	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Churn: 5})
 	if n := len(w.calls); n != 200 || w.attempts < 40 || w.attempts > 42 || r.Reconnects != 0 {
 		t.Errorf("%d requests over %d connections, %d reconnects", n, w.attempts, r.Reconnects)
 	}
@@ -148,16 +148,16 @@ func TestSoManyRequests(t *testing.T) {
 		w := &world{serve: after(10 * time.Millisecond)}
 		s := Spec{Model: model, Connections: connections, Requests: 100, Window: time.Hour,
 			Cores: make([]int, threads), Drain: time.Second, Lead: lead}
-		if model == result.Open {
+		if model == record.Open {
 			s.Schedule = even(1000)
 		}
 		r := good(t, w, s)
 		want := int64(100/connections) * 10 * ms
-		if model == result.Open {
+		if model == record.Open {
 			want = 109 * ms // the hundredth is due at 99 ms
 		}
 		before := connections * int(lead/(10*time.Millisecond))
-		if model == result.Open {
+		if model == record.Open {
 			before = int(lead / time.Millisecond)
 		}
 		if len(w.calls) != before+100 || r.Answered != 100 || r.Done < 99 || r.Censored != 0 {
@@ -169,9 +169,9 @@ func TestSoManyRequests(t *testing.T) {
 		}
 	}
 	for _, lead := range []time.Duration{0, 300 * time.Millisecond} {
-		check(result.Closed, 4, 1, lead)
-		check(result.Closed, 4, 2, lead)
-		check(result.Open, 50, 1, lead)
+		check(record.Closed, 4, 1, lead)
+		check(record.Closed, 4, 2, lead)
+		check(record.Open, 50, 1, lead)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // How the lateness of wake-ups is measured before a load, and what comes of it.
@@ -32,7 +32,7 @@ func (w *worker) wakeups(pacing string) error {
 				return err
 			}
 		}
-		record(w.wakeup, clock.Mono()-at)
+		recordNs(w.wakeup, clock.Mono()-at)
 	}
 	if pacing == Precise {
 		w.spin = min(max(w.wakeup.ValueAtQuantile(95), spinLeNs), spinGeNs)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load/arrivalcheck"
+	"prony.example/load/arrivalcheck"
 )
 
 // What a generator tells a ledger elsewhere: a piece each second, and its books at the end, in
@@ -429,7 +429,7 @@ func (l *Ledger) books(b []byte, course *book, next int, add bool) error {
 	return r.end()
 }
 
-func (r *reader) sample(most int64) (t sample.Times) {
+func (r *reader) sample(most int64) (t arrivalcheck.Times) {
 	for range r.number(most) {
 		due := r.moment()
 		t.Due = append(t.Due, due)

@@ -3,11 +3,11 @@ package load
 import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load/engine/http1"
-	"prony/load/template"
-	"prony/load/pace"
-	"prony/internal/base/rtsched"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/rtsched"
+	"prony.example/load/engine/http1"
+	"prony.example/load/pace"
+	"prony.example/load/template"
 )
 
 // worker is one load thread: its connections, its share of the schedule, its books. Nothing in it
@@ -38,22 +38,22 @@ type worker struct {
 	timers timers // connections whose turn goes on later
 
 	arrivals pace.Process
-	nextDue  int64       // the schedule's next arrival, absolute
-	k        uint64      // index of the next turn, over all workers
-	left     int64       // turns that may still begin; negative: any number
-	values   text.Values // of the request being made
-	room     []byte      // its path, where cookies are kept
-	jars     []byte      // its cookies, and what else it carries beside its own fields
-	scratch  []byte      // its body
-	field    []byte      // what its head has more when it is traced
-	caches   []h1.Cache  // of the heads of answers, by route
-	alive    int         // connections that are idle or busy
-	spin     int64       // ns before an arrival from which on the loop polls
-	events   int64       // answers, or pieces of them, taken so far
+	nextDue  int64           // the schedule's next arrival, absolute
+	k        uint64          // index of the next turn, over all workers
+	left     int64           // turns that may still begin; negative: any number
+	values   template.Values // of the request being made
+	room     []byte          // its path, where cookies are kept
+	jars     []byte          // its cookies, and what else it carries beside its own fields
+	scratch  []byte          // its body
+	field    []byte          // what its head has more when it is traced
+	caches   []http1.Cache   // of the heads of answers, by route
+	alive    int             // connections that are idle or busy
+	spin     int64           // ns before an arrival from which on the loop polls
+	events   int64           // answers, or pieces of them, taken so far
 
 	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
 	ahead   bool                    // it goes before the others on its core
-	breath  sched.Breath            // that it leaves them
+	breath  rtsched.Breath          // that it leaves them
 	stop    bool
 	unwatch func() // ends the watch over its usage; nil: there is none
 }
@@ -70,9 +70,9 @@ func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
 		first:  conns,
 		oldest: none, newest: none, k: uint64(id), left: -1,
-		scratch: make([]byte, 0, p.outMax), caches: make([]h1.Cache,
+		scratch: make([]byte, 0, p.outMax), caches: make([]http1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),
-		values: text.Values{Seed: p.seed},
+		values: template.Values{Seed: p.seed},
 	}
 	if cfg.trace.limit > 0 {
 		w.field = []byte(traceText)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/clock"
-	"prony/load/pace"
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
 )
 
 // sink is an engine that takes everything and tells nothing.

@@ -1,4 +1,4 @@
-package result
+package record
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ var (
 
 // The page of the format and the types say the same: no key is missing, and none is left over.
 func TestThePageNamesEveryKey(t *testing.T) {
-	b, err := os.ReadFile("../../docs/formats/record.md")
+	b, err := os.ReadFile("../docs/formats/record.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func TestThePageNamesEveryKey(t *testing.T) {
 	checkEntries(head, run)
 
 	outline := entries(section("## The record\n", "### A load\n"))
-	check("the record", record, outline[""])
-	checkEntries(outline, record)
+	check("the record", recordType, outline[""])
+	checkEntries(outline, recordType)
 
 	check("a load", load, firstColumn(section("### A load\n", "\nThe objects in it")))
 	checkEntries(entries(section("\nThe objects in it", "\nA distribution")), load)
@@ -63,10 +63,10 @@ func TestThePageNamesEveryKey(t *testing.T) {
 }
 
 var (
-	run    = reflect.TypeFor[Run]()
-	record = reflect.TypeFor[Record]()
-	load   = reflect.TypeFor[Load]()
-	dist   = reflect.TypeFor[Dist]()
+	run        = reflect.TypeFor[Run]()
+	recordType = reflect.TypeFor[Record]()
+	load       = reflect.TypeFor[Load]()
+	dist       = reflect.TypeFor[Dist]()
 )
 
 // entries reads the outline in a fenced block. A line is "object  keys  prose", parted by two

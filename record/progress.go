@@ -1,4 +1,4 @@
-package result
+package record
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // Files beside the records by which others follow a run, and say why they end it.
@@ -89,7 +89,7 @@ func FollowUp(dir string) (*ProgressLog, error) {
 	if _, err := os.Lstat(name); err == nil && !regular(name) {
 		return nil, fmt.Errorf("%s is no regular file", name)
 	}
-	had, err := file.Read(name, 2*progressMost)
+	had, err := files.Read(name, 2*progressMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ const stopMost = 500
 // StopReason takes away what somebody said about why a run is to end; empty: nothing.
 func StopReason(dir string) string {
 	name := filepath.Join(dir, StopFile)
-	b, err := file.Read(name, stopMost)
+	b, err := files.Read(name, stopMost)
 	if err != nil {
 		return ""
 	}

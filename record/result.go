@@ -1,9 +1,9 @@
-// Package result is the record of a trial: what was asked, what ran, what was measured, and where
+// Package record is the record of a trial: what was asked, what ran, what was measured, and where
 // it came from. A trial ends as exactly one Record, good or failed; statistics and reports are
 // functions of records and of nothing else. docs/formats/record.md describes the bytes on disk.
 //
 // All times are nanoseconds, all sizes bytes, all rates per second.
-package result
+package record
 
 import (
 	"cmp"
@@ -312,7 +312,7 @@ type Search struct {
 
 // SearchStep is one open step, in the order in which they were offered.
 type SearchStep struct {
-	Phase    string  `json:"phase"` // of internal/capacity
+	Phase    string  `json:"phase"` // of internal/generator/capacity
 	RatePerS float64 `json:"ratePerS"`
 	WindowNs int64   `json:"windowNs"`
 	P99Ns    int64   `json:"p99Ns,omitempty"`

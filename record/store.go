@@ -1,4 +1,4 @@
-package result
+package record
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // Files in a run's folder.
@@ -157,7 +157,7 @@ func putJSON(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	return file.Put(name, append(b, '\n'))
+	return files.Put(name, append(b, '\n'))
 }
 
 func (w *Writer) endLine() error {
@@ -186,7 +186,7 @@ func writeSynced(dir, name string, b []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return file.SyncFolder(dir)
+	return files.SyncFolder(dir)
 }
 
 // Reserve makes a run's folder and finds out whether a run can be kept there, before anything is
@@ -283,7 +283,7 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		return head, nil, nil, err
 	}
 	path := filepath.Join(dir, TrialsFile)
-	f, err := file.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
@@ -293,7 +293,7 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 }
 
 func readHead(dir string) (head Run, err error) {
-	b, err := file.Text(filepath.Join(dir, RunFile), file.Page)
+	b, err := files.Text(filepath.Join(dir, RunFile), files.Page)
 	if errors.Is(err, fs.ErrNotExist) {
 		return head, fmt.Errorf("read run %s: it has no %s; "+
 			"is it a folder below results/?", dir, RunFile)
@@ -455,7 +455,7 @@ func Keep(kept string) error {
 	if _, err := os.Stat(ignore); err == nil {
 		return nil
 	}
-	return file.Put(ignore, []byte("*\n"))
+	return files.Put(ignore, []byte("*\n"))
 }
 
 // Samples are the probe's readings during one load, as columns; series/TRIAL.LOAD.json holds them.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 func TestDuetWindows(t *testing.T) {

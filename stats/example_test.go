@@ -3,7 +3,7 @@ package stats_test
 import (
 	"fmt"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 // A level has an interval, and says what that rests on: nothing from six trials on.

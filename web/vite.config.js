@@ -1,5 +1,5 @@
 // Scripts and style sheets that Go embeds: the report's page for internal/report/page, the web app
-// for internal/web/app (--mode app), and the comparison of two runs beside it (--mode compare),
+// for internal/server/app/app (--mode app), and the comparison of two runs beside it (--mode compare),
 // which only pages without a server load. All must be the same bytes wherever they are built, so
 // there are no hashes in names, no source maps, no dates.
 
@@ -33,13 +33,13 @@ const bundles = {
     licences: [uplot],
   },
   app: {
-    to: "../internal/web/app",
+    to: "../internal/server/app/app",
     entry: "app/main.tsx",
     file: "app",
     licences: [uplot, ["Preact", "preact"]],
   },
   compare: {
-    to: "../internal/web/app",
+    to: "../internal/server/app/app",
     entry: "app/compare/entry.ts",
     file: "compare",
     licences: [],

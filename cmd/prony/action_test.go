@@ -11,18 +11,18 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/record"
 )
 
 // TestAction runs the action's own scripts, as a runner would, in a repository with a service in
 // another language than ours: all of them but the one that builds prony.
 func TestAction(t *testing.T) {
-	tests.Once(t, "the action's scripts", tests.Needs{Files: []string{"action.yml"},
-		Facts: []string{tests.Version("python3", "--version")}})
-	tests.Cores(t)
+	testsets.Once(t, "the action's scripts", testsets.Needs{Files: []string{"action.yml"},
+		Facts: []string{testsets.Version("python3", "--version")}})
+	testsets.Cores(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs python3: ", err)
@@ -68,7 +68,7 @@ loads: [{name: peak, model: closed, connections: 8}]
 		strings.Contains(string(text), "\n| peak throughput |") {
 		t.Errorf("judged by another number than it was asked for: %v: %s", err, text)
 	}
-	_, records, _, err := result.Read(filepath.Join(dir, "project-run"))
+	_, records, _, err := record.Read(filepath.Join(dir, "project-run"))
 	if err != nil || len(records) != 4 {
 		t.Errorf("%d records of the project, %v", len(records), err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/suite/agents"
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/suite/agents"
 )
 
 func (a *app) agentsCmd() *cobra.Command {
@@ -65,7 +65,7 @@ func (a *app) listAgents(ctx context.Context) error {
 }
 
 // agentHere is an agent's version and what can be said of it on this machine.
-func agentHere(ctx context.Context, f *agent.Fetcher, x agent.Agent) (version, here string) {
+func agentHere(ctx context.Context, f *agents.Fetcher, x agents.Agent) (version, here string) {
 	version, err := x.Version(f.Root)
 	missing := f.Missing(x)
 	got, have := f.Have(ctx, x)
@@ -87,13 +87,13 @@ func agentHere(ctx context.Context, f *agent.Fetcher, x agent.Agent) (version, h
 }
 
 // agents are those that are declared, and what fetches them.
-func (a *app) agents() (*agent.Fetcher, *agent.Catalog, error) {
+func (a *app) agents() (*agents.Fetcher, *agents.Catalog, error) {
 	l, _, err := a.lab()
 	if err != nil {
 		return nil, nil, err
 	}
 	catalog, err := l.Agents()
-	return agent.New(l.Root, a.say), catalog, err
+	return agents.New(l.Root, a.say), catalog, err
 }
 
 // fetchAgents fetches agents by name, all without names. One that lacks something here is skipped
@@ -118,7 +118,7 @@ func (a *app) fetchAgents(ctx context.Context, names []string) error {
 	for _, x := range chosen {
 		got, err := f.Fetch(ctx, x)
 		switch {
-		case errors.Is(err, agent.ErrMissing) && len(names) == 0:
+		case errors.Is(err, agents.ErrMissing) && len(names) == 0:
 			fmt.Fprintf(a.stdout, "skipped %s: %s\n", x.Name, strings.Join(f.Missing(x), "; "))
 		case err != nil:
 			errs = append(errs, err)

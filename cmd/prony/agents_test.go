@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/lab"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/trial/lab"
 )
 
 // agentsApp is the program in a folder with these agents.

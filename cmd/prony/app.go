@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/telemetry"
+	"prony.example/internal/base/format"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
 )
 
 // app is what the verbs share.
@@ -60,7 +60,7 @@ func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
 
 // grid prints rows in columns.
 func (a *app) grid(rows [][]string) error {
-	_, err := io.WriteString(a.stdout, print.Grid("", rows, print.Left))
+	_, err := io.WriteString(a.stdout, format.Grid("", rows, format.Left))
 	return err
 }
 
@@ -85,7 +85,7 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 			return dir, nil
 		}
 		return "", fmt.Errorf("find run %s: there is no such folder with a %s, nor one of that "+
-			"name below results/", args[0], result.RunFile)
+			"name below results/", args[0], record.RunFile)
 	}
 	if err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 // newest are the folders of runs below one of results, the newest first. A run that ended before
 // its first trial has no head.
 func newest(results string) (dirs []string) {
-	heads, _ := filepath.Glob(filepath.Join(results, "*", result.RunFile))
+	heads, _ := filepath.Glob(filepath.Join(results, "*", record.RunFile))
 	for _, head := range heads {
 		dirs = append(dirs, filepath.Dir(head))
 	}

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // asking is a service that asks another, at $STOCK, so often for each answer, or, without one, that
@@ -68,8 +68,8 @@ func shop(name string, asks int, series string) string {
 // counts; one that asks is not, nor one that asks twice, which the table shows. A counter that
 // cannot be read is said, and nothing is INVALID for it.
 func TestUnmasksWhoDoesNotAsk(t *testing.T) {
-	tests.Once(t, "services that do and do not ask", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "services that do and do not ask", testsets.Needs{})
+	testsets.Cores(t)
 	ownFolder(t)
 	stdout, stderr, exit := inProject(t, shops+shop("asks", 1, "asked_total")+
 		shop("cheats", 0, `asked_total{by="shop"}`)+shop("twice", 2, "asked_total")+
@@ -80,19 +80,19 @@ func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 	has(t, "the report", strings.Join(strings.Fields(stdout), " "), "asks/answer",
 		"stock: 0.00 asked_total an answer",
 		"stock is not known: read the counter none_total of http://127.0.0.1:")
-	runs, err := filepath.Glob(filepath.Join(result.Kept, "run", "*"))
+	runs, err := filepath.Glob(filepath.Join(record.Kept, "run", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
-	_, records, bad, err := result.Read(runs[0])
+	_, records, bad, err := record.Read(runs[0])
 	if err != nil || len(bad) > 0 || len(records) != 4 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	for _, r := range records {
 		name := r.Target.Name
 		want := map[string]float64{"asks": 1, "cheats": 0, "twice": 2, "blind": math.NaN()}[name]
-		grades := map[string]string{"cheats": result.Invalid, "blind": result.Valid}
-		if r.Outcome != result.Measured || len(r.Loads) != 1 || len(r.Loads[0].Asks) != 1 {
+		grades := map[string]string{"cheats": record.Invalid, "blind": record.Valid}
+		if r.Outcome != record.Measured || len(r.Loads) != 1 || len(r.Loads[0].Asks) != 1 {
 			t.Fatalf("%s is %s: %+v", name, r.Outcome, r.Failure)
 		}
 		l := &r.Loads[0]

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/report/audit"
-	"prony/internal/base/cli"
-	"prony/internal/base/format"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/report/audit"
 )
 
 // auditCmd checks published results for numbers that cannot be true together.
@@ -119,7 +119,7 @@ func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 
 func (a *app) printAudit(all *audited, asJSON bool) error {
 	if asJSON {
-		return print.JSON(a.stdout, all)
+		return format.JSON(a.stdout, all)
 	}
 	for i, r := range all.Files {
 		if i > 0 {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/report/audit"
-	"prony/internal/base/cli"
-	"prony/internal/dev/schema"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/schema"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/report/audit"
 )
 
 // published is a file of the audit's tests, from here.

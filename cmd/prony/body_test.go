@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // bodySizes serves all paths and counts requests by their line and the bytes of their bodies; the
@@ -39,8 +39,8 @@ func bodySizes() (server *httptest.Server, seen map[string]map[int]int) {
 // service sees them, while it is asked for its answers and under load; others send none, and a
 // setup its own.
 func TestMatrixOfBodies(t *testing.T) {
-	tests.Once(t, "a matrix of bodies", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a matrix of bodies", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	server, seen := bodySizes()
 	defer server.Close()
@@ -70,13 +70,13 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
-	_, records, _, err := result.Read(runs[0])
+	_, records, _, err := record.Read(runs[0])
 	if err != nil || len(records) != 4 {
 		t.Fatalf("%d records, error %v", len(records), err)
 	}
 	scenes := map[string]bool{}
 	for _, r := range records {
-		if r.Outcome != result.Measured || r.Loads[0].Errors.Total() > 0 {
+		if r.Outcome != record.Measured || r.Loads[0].Errors.Total() > 0 {
 			t.Errorf("%s: %s, %+v", r.Trial, r.Outcome, r.Failure)
 		}
 		scenes[r.Provenance.SceneHash] = true

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/trial/machine"
 )
 
 // broken are targets that break a contract in one way each, and the lines in which verify must say
@@ -71,7 +71,7 @@ func drawnKey(how string) string {
 
 // Every broken service is built and started, and verify finds what is wrong with it.
 func TestVerifyFindsWhatIsBroken(t *testing.T) {
-	tests.Once(t, "every broken service", tests.Needs{
+	testsets.Once(t, "every broken service", testsets.Needs{
 		Files: []string{"internal/service/testdata/broken"}})
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer

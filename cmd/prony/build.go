@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/lab"
-	"prony/internal/service"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/lab"
 )
 
 func (a *app) buildCmd() *cobra.Command {

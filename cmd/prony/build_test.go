@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/service"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/service"
 )
 
 // What is kept aside is not measured unless it is named: that is said, and stands in no table.

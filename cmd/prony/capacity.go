@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/generator/capacity"
-	"prony/internal/base/cli"
-	"prony/load"
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/record/slo"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/generator/capacity"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // capacityFlags say what is looked for, beside the load itself.
@@ -154,7 +154,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	}
 	f.options.Offer = o.step
 	f.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
-	r := &capacityReport{Target: o.url, Reproduce: shell.Join(a.command())}
+	r := &capacityReport{Target: o.url, Reproduce: cmdlog.Join(a.command())}
 	err = r.measure(ctx, f)
 	if e := a.printCapacity(r, f.options.SLO, f.asJSON); err == nil {
 		err = e
@@ -191,7 +191,7 @@ func (r *capacityReport) measure(ctx context.Context, f *capacityFlags) (err err
 }
 
 // step offers one step of a search: the load of the flags with the step's rate or connections.
-func (o *offer) step(ctx context.Context, step capacity.Step) (*result.Load, error) {
+func (o *offer) step(ctx context.Context, step capacity.Step) (*record.Load, error) {
 	s := step.Load(o.spec)
 	s.Name = step.Phase
 	res, err := o.together(ctx, o.by, s)

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/internal/dev/schema"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/schema"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/trial/machine"
 )
 
 // capacityOf runs the verb by itself.
@@ -55,7 +55,7 @@ func TestCapacityUsage(t *testing.T) {
 
 // TestCapacitySweeps offers a few short loads to a real server; how fast it is does not matter.
 func TestCapacitySweeps(t *testing.T) {
-	addr, stop, err := exact.Start(exact.Fixed(0))
+	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestCapacitySweeps(t *testing.T) {
 
 // TestCapacityNotFound has a budget that no search fits into: the exit code tells it from a result.
 func TestCapacityNotFound(t *testing.T) {
-	addr, stop, err := exact.Start(exact.Fixed(0))
+	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}

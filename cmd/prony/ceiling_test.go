@@ -7,27 +7,27 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
 )
 
 // What the generator can reach is not what the server does: two connections get 40 answers a second
 // of one that takes 50 ms, and thousands of one that does nothing, in every protocol.
 func TestCeilingSpeaks(t *testing.T) {
-	tests.Once(t, "the ceiling of every protocol", tests.Needs{})
-	tests.Cores(t)
-	for _, protocol := range exact.Spoken {
+	testsets.Once(t, "the ceiling of every protocol", testsets.Needs{})
+	testsets.Cores(t)
+	for _, protocol := range truth.Spoken {
 		network, address := "tcp", "127.0.0.1:0"
 		if protocol == "http" {
 			network, address = "unix", filepath.Join(t.TempDir(), "s")
 		}
-		l, err := exact.Listen(protocol, network, address)
+		l, err := truth.Listen(protocol, network, address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- exact.Speak(ctx, protocol, l, exact.Fixed(50*time.Millisecond), nil) }()
+		go func() { done <- truth.Speak(ctx, protocol, l, truth.Fixed(50*time.Millisecond), nil) }()
 		args := []string{"load", protocol + "://" + l.Addr().String() + "/p.S/M", "-c", "2", "-d",
 			"300ms", "-X", "POST", "--body", "x", "-k", "--ceiling", "--json", "--view", "none"}
 		if network == "unix" {

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 )
 
 // identity is what the chart makes: a folder for the lab, and the key of its generators.
@@ -54,7 +54,7 @@ func identity(t *testing.T) (dir, key string) {
 // As in a cluster, generators begin before their lab, have its key already and know their index
 // from the environment; what they had is left for the next load.
 func TestGeneratorsWithIdentity(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	url, asked := counting(t)
 	dir, key := identity(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")

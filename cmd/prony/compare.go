@@ -10,19 +10,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/report/audit"
-	"prony/internal/base/cli"
-	"prony/internal/report/compare"
-	"prony/internal/base/files"
-	"prony/internal/base/format"
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
+	"prony.example/internal/report"
+	"prony.example/internal/report/audit"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // compareFlags are those of compare and gate: what is held against what.
 type compareFlags struct {
-	comparison.Options
+	compare.Options
 	targets     []string
 	format, out string
 }
@@ -87,7 +87,7 @@ contradictory is said first. Rows that stand in a file several times are repetit
 }
 
 // compare compares runs, or what others have published where a file is named.
-func (a *app) compare(args []string, f *compareFlags) (c comparison.Comparison, err error) {
+func (a *app) compare(args []string, f *compareFlags) (c compare.Comparison, err error) {
 	if slices.ContainsFunc(args, func(arg string) bool {
 		file, _ := addressOf(arg, isFile)
 		return isFile(file)
@@ -111,11 +111,11 @@ func (f *compareFlags) page() error {
 
 // compareForms are those of a comparison, and gateForms those of a gate: the same formats.
 var (
-	compareForms = append(comparison.Forms, print.Form[comparison.Comparison]{Format: "html",
-		Write: func(w io.Writer, c comparison.Comparison) error {
+	compareForms = append(compare.Forms, format.Form[compare.Comparison]{Format: "html",
+		Write: func(w io.Writer, c compare.Comparison) error {
 			return report.Compare(w, c, report.HTMLOptions{})
 		}})
-	gateForms = append(comparison.GateForms, print.Form[comparison.Gate]{Format: "html",
+	gateForms = append(compare.GateForms, format.Form[compare.Gate]{Format: "html",
 		Write: gatePage})
 )
 
@@ -124,7 +124,7 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 	if name == "" {
 		return printTo(a.stdout)
 	}
-	if err := file.Write(name, printTo); err != nil {
+	if err := files.Write(name, printTo); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
@@ -137,19 +137,19 @@ const every = "all"
 const allTheSame = "to compare them all the same, under a banner that says so: --unlike"
 
 // compareSides compares what has been read.
-func compareSides(from, to comparison.Side, o comparison.Options) (comparison.Comparison, error) {
-	c, err := comparison.Compare(from, to, o)
+func compareSides(from, to compare.Side, o compare.Options) (compare.Comparison, error) {
+	c, err := compare.Compare(from, to, o)
 	return compared(c, err, o.Metrics)
 }
 
 // compared says where a comparison is empty, or a name wrong.
-func compared(c comparison.Comparison, err error, metrics []string) (
-	comparison.Comparison, error) {
-	var none *comparison.NoTargetError
+func compared(c compare.Comparison, err error, metrics []string) (
+	compare.Comparison, error) {
+	var none *compare.NoTargetError
 	if errors.As(err, &none) {
 		return c, cli.Usage(err)
 	}
-	some := func(p comparison.Pair) bool { return len(p.Rows) > 0 }
+	some := func(p compare.Pair) bool { return len(p.Rows) > 0 }
 	if err == nil && slices.Equal(metrics, []string{every}) && !slices.ContainsFunc(c.Pairs, some) {
 		err = cli.Usagef("the two have no number in common that could be judged")
 	} else if err == nil && len(metrics) > 0 && !slices.ContainsFunc(c.Pairs, some) {
@@ -162,7 +162,7 @@ func compared(c comparison.Comparison, err error, metrics []string) (
 // comparePublished reads each argument as prony audit does, a run's folder too: the other side has
 // no blocks that its own could be paired with.
 func (a *app) comparePublished(args []string, f *compareFlags) (
-	c comparison.Comparison, err error) {
+	c compare.Comparison, err error) {
 	if err := oneRun(args, f.targets); err != nil {
 		return c, err
 	}
@@ -182,7 +182,7 @@ func (a *app) comparePublished(args []string, f *compareFlags) (
 	if len(args) == 1 {
 		rows = append(f.targets, "", "")
 	}
-	c, err = comparison.Published(documents[0], documents[1], rows[0], rows[1], f.Options)
+	c, err = compare.Published(documents[0], documents[1], rows[0], rows[1], f.Options)
 	return compared(c, err, f.Metrics)
 }
 
@@ -201,7 +201,7 @@ func oneRun(args, targets []string) error {
 }
 
 // sides reads what one or two arguments name.
-func (a *app) sides(args, targets []string) (from, to comparison.Side, err error) {
+func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 	if err := oneRun(args, targets); err != nil {
 		return from, to, err
 	}
@@ -234,23 +234,23 @@ func sameFolder(a, b string) bool {
 }
 
 // side reads a run's folder, or RUN:TARGET.
-func (a *app) side(arg string) (comparison.Side, error) {
+func (a *app) side(arg string) (compare.Side, error) {
 	dir, target := address(arg)
 	if isFile(dir) {
-		return comparison.Side{}, cli.Usagef("%s is a file: only a run's folder has blocks to "+
+		return compare.Side{}, cli.Usagef("%s is a file: only a run's folder has blocks to "+
 			"judge by; prony compare lays published results side by side", dir)
 	}
-	head, records, bad, err := result.Read(dir)
+	head, records, bad, err := record.Read(dir)
 	if err != nil {
-		return comparison.Side{}, err
+		return compare.Side{}, err
 	}
 	a.tellBad(bad)
 	if len(records) == 0 {
-		return comparison.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
+		return compare.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
 			"its first trial?", dir)
 	}
-	return comparison.Side{Dir: dir, Head: head, Records: result.Compared(records), Target: target,
-		Reproduce: shelf.Reproduce(head)}, nil
+	return compare.Side{Dir: dir, Head: head, Records: record.Compared(records), Target: target,
+		Reproduce: runs.Reproduce(head)}, nil
 }
 
 // address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.
@@ -268,4 +268,4 @@ func addressOf(arg string, is func(string) bool) (name, row string) {
 	return arg, ""
 }
 
-func isRun(dir string) bool { return exists(dir, result.RunFile) }
+func isRun(dir string) bool { return exists(dir, record.RunFile) }

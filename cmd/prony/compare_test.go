@@ -11,9 +11,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/tidy"
+	"prony.example/record"
 )
 
 // measured is the folder of a run of two targets, of which rust-axum is the faster one.
@@ -29,9 +29,9 @@ func measured(t *testing.T, root, name string, args ...string) string {
 }
 
 // edit changes every record of a run.
-func edit(t *testing.T, dir string, change func(*result.Record)) {
+func edit(t *testing.T, dir string, change func(*record.Record)) {
 	t.Helper()
-	_, records, _, err := result.Read(dir)
+	_, records, _, err := record.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +44,14 @@ func edit(t *testing.T, dir string, change func(*result.Record)) {
 		}
 		lines = append(append(lines, b...), '\n')
 	}
-	if err := os.WriteFile(filepath.Join(dir, result.TrialsFile), lines, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, record.TrialsFile), lines, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // throughputOf multiplies that of a target.
-func throughputOf(target string, by float64) func(*result.Record) {
-	return func(r *result.Record) {
+func throughputOf(target string, by float64) func(*record.Record) {
+	return func(r *record.Record) {
 		if r.Target.Name == target {
 			r.Loads[0].ThroughputPerS *= by
 		}
@@ -71,7 +71,7 @@ func TestTrend(t *testing.T) {
 	check(cli.Failed, "find runs: ", "--root", root)
 	dir := filepath.Join(root, "results")
 	first := measured(t, root, filepath.Join("results", "run-0"))
-	_, records, _, err := result.Read(first)
+	_, records, _, err := record.Read(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +85,12 @@ func TestTrend(t *testing.T) {
 		if day >= 5 {
 			by *= 0.9
 		}
-		edit(t, copied, func(r *result.Record) {
+		edit(t, copied, func(r *record.Record) {
 			throughputOf("go-nethttp", by)(r)
 			r.Time = records[0].Time.AddDate(0, 0, day)
 		})
 	}
-	head := filepath.Join(dir, "run-3", result.RunFile)
+	head := filepath.Join(dir, "run-3", record.RunFile)
 	if err := os.WriteFile(head, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 const composed = `targets: {web: {compose: {service: web}}}
@@ -131,20 +131,20 @@ func cleared(t *testing.T, pid int) {
 // A service of a Compose file is measured with what it depends on, in one budget, without asking
 // for a port of the host's, and nothing of it is left.
 func TestComposeMeasures(t *testing.T) {
-	tests.Once(t, "a service of a Compose file", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a service of a Compose file", testsets.Needs{})
+	testsets.Cores(t)
 	inStack(t)
 	p, said := stackedRun(t, composed)
 	if err := p.Wait(); p.ProcessState.ExitCode() != cli.Fine &&
 		p.ProcessState.ExitCode() != cli.Invalid {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	runs, err := filepath.Glob(filepath.Join(result.Kept, "run", "*"))
+	runs, err := filepath.Glob(filepath.Join(record.Kept, "run", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
 	r := only(t, runs[0])
-	if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 ||
+	if r.Outcome != record.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 ||
 		!strings.Contains(r.Artifact.Image, "-web id sha256:") ||
 		!strings.Contains(strings.Join(r.Limits.InForce, ","), "memory 268435456") {
 		t.Errorf("it is %s: %+v, loads %+v, artifact %+v, limits %+v", r.Outcome, r.Failure,
@@ -158,7 +158,7 @@ func TestComposeMeasures(t *testing.T) {
 // What is wrong with a Compose file, or goes wrong while it comes up, is said in its own words, and
 // nothing of it is left.
 func TestComposeRefuses(t *testing.T) {
-	tests.Once(t, "Compose files that are refused", tests.Needs{})
+	testsets.Once(t, "Compose files that are refused", testsets.Needs{})
 	inStack(t)
 	check := func(file, text string, wants ...string) {
 		t.Helper()
@@ -198,7 +198,7 @@ func TestComposeRefuses(t *testing.T) {
 
 // Whatever ends the lab, what it has brought up goes with it.
 func TestComposeIsTakenDown(t *testing.T) {
-	tests.Once(t, "labs that end while a Compose file is up", tests.Needs{})
+	testsets.Once(t, "labs that end while a Compose file is up", testsets.Needs{})
 	inStack(t)
 	long := strings.Replace(composed, "measure: 500ms", "measure: 60s", 1)
 	for _, by := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 // Containers are compared with processes of the same target; without an engine they are skipped

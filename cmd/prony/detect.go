@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/report/compare"
-	"prony/internal/observe/host"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/suite"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/suite"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Planning a difference.
@@ -33,7 +33,7 @@ var detectable = []float64{0.01, 0.02, 0.05, 0.10}
 // detect prints how many blocks tell such a difference here, by the noise of an A/A run: of the one
 // named, or of those in the folder of results.
 func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
-	asked, err := comparison.ParsePercent(effect)
+	asked, err := compare.ParsePercent(effect)
 	if err == nil && asked == 0 {
 		err = errors.New("no number of blocks finds a difference of nothing")
 	}
@@ -76,17 +76,17 @@ func (d detection) print(w io.Writer, study table.Study) {
 	effects = slices.Compact(effects)
 	pairs := max(d.targets*(d.targets-1)/2, 1)
 	heads := []string{"TARGET", "METRIC", "SD OF A PAIR",
-		strings.ToUpper(unit.Plural(d.blocks, "block")) + " RESOLVE"}
+		strings.ToUpper(units.Plural(d.blocks, "block")) + " RESOLVE"}
 	for _, e := range effects {
-		heads = append(heads, strings.ToUpper(unit.Percent(e))+" OF TWO")
+		heads = append(heads, strings.ToUpper(units.Percent(e))+" OF TWO")
 	}
-	rows := [][]string{append(heads, unit.Percent(d.asked)+" OF ALL")}
+	rows := [][]string{append(heads, units.Percent(d.asked)+" OF ALL")}
 	alpha := 1 - detectConfidence
 	for _, sc := range study.Scenarios {
 		for _, f := range sc.Floors {
 			// One pair alone has a degree of freedom a block, whoever lent it more.
 			pair := stats.Ratio{N: d.blocks, SDLog: f.Ratio.SDLog}
-			row := []string{f.Target, f.Load + " " + f.Metric, unit.Percent(pair.SDLog),
+			row := []string{f.Target, f.Load + " " + f.Metric, units.Percent(pair.SDLog),
 				percentOr(pair.Detects(alpha, detectPower))}
 			for _, e := range effects {
 				row = append(row, blocksOr(pair.Resolves(e, alpha, detectPower)))
@@ -95,12 +95,12 @@ func (d detection) print(w io.Writer, study table.Study) {
 				alpha/float64(pairs), detectPower))))
 		}
 	}
-	fmt.Fprint(w, print.Grid("  ", rows, print.Right))
+	fmt.Fprint(w, format.Grid("  ", rows, format.Right))
 }
 
 func percentOr(x float64) string {
 	if !(x > 0) {
-		return unit.Absent
+		return units.Absent
 	}
 	return table.Resolution(x)
 }
@@ -119,7 +119,7 @@ func floorRun(results, from string) (dir string, study table.Study, err error) {
 		study, err = readFloor(from)
 		return from, study, err
 	}
-	var here result.Provenance
+	var here record.Provenance
 	host.Describe(&here)
 	for _, run := range newest(results) {
 		study, err := readFloor(run)
@@ -131,13 +131,13 @@ func floorRun(results, from string) (dir string, study table.Study, err error) {
 		"noise is not known; make one with: prony run --aa --targets NAME --blocks 10", results)
 }
 
-func sameMachine(a, b result.Provenance) bool {
+func sameMachine(a, b record.Provenance) bool {
 	return a.CPUModel == b.CPUModel && a.Cores == b.Cores && a.Kernel == b.Kernel
 }
 
 // readFloor reads a run that has a noise floor.
 func readFloor(dir string) (table.Study, error) {
-	head, records, _, err := result.Read(dir)
+	head, records, _, err := record.Read(dir)
 	if err != nil {
 		return table.Study{}, err
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/doctor"
-	"prony/internal/base/format"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/trial/doctor"
+	"prony.example/record"
 )
 
 type doctorOptions struct {
@@ -53,15 +53,15 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if err := a.writeGrading(g, o); err != nil {
 		return err
 	}
-	if g.Grade == result.Unfit || o.strict && g.Grade != result.Fit {
+	if g.Grade == record.Unfit || o.strict && g.Grade != record.Fit {
 		return cli.End(cli.Invalid, "%s", "the host is "+g.Grade)
 	}
 	return nil
 }
 
-func (a *app) writeGrading(g result.Grading, o doctorOptions) error {
+func (a *app) writeGrading(g record.Grading, o doctorOptions) error {
 	if o.json {
-		return print.JSON(a.stdout, g)
+		return format.JSON(a.stdout, g)
 	}
 	fit := textOptions(a.stdout)
 	text := doctor.TextOptions{Width: fit.Width, Color: fit.Color, All: o.all}

@@ -5,27 +5,27 @@ import (
 	"encoding/json"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/doctor"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/trial/doctor"
+	"prony.example/record"
 )
 
 // graded is a host with one check of each grade up to the given one.
 func graded(grade string) mock {
-	checks := []result.Check{
-		{Name: "memory", Grade: result.Fit, Observed: "8.0 GiB", Wanted: "2 GiB", Why: "it swaps",
+	checks := []record.Check{
+		{Name: "memory", Grade: record.Fit, Observed: "8.0 GiB", Wanted: "2 GiB", Why: "it swaps",
 			Source: "proc(5)"},
-		{Name: "turbo", Grade: result.Unknown, Observed: "the kernel does not say", Wanted: "off"},
+		{Name: "turbo", Grade: record.Unknown, Observed: "the kernel does not say", Wanted: "off"},
 	}
-	if grade != result.Fit {
-		checks = append(checks, result.Check{Name: "huge pages", Grade: result.Doubtful,
+	if grade != record.Fit {
+		checks = append(checks, record.Check{Name: "huge pages", Grade: record.Doubtful,
 			Observed: "always", Wanted: "madvise", Why: "heaps grow", Fix: "echo madvise > /x"})
 	}
-	if grade == result.Unfit {
-		checks = append(checks, result.Check{Name: "clock source", Grade: result.Unfit,
+	if grade == record.Unfit {
+		checks = append(checks, record.Check{Name: "clock source", Grade: record.Unfit,
 			Observed: "hpet", Wanted: "tsc", Why: "it is slow", Fix: "echo tsc > /y"})
 	}
-	return mock{host: result.Grading{Grade: grade, Checks: checks}}
+	return mock{host: record.Grading{Grade: grade, Checks: checks}}
 }
 
 func TestDoctorExits(t *testing.T) {
@@ -39,13 +39,13 @@ func TestDoctorExits(t *testing.T) {
 			has(t, "stdout", stdout, "This host is "+grade)
 		}
 	}
-	check(result.Fit, cli.Fine)
-	check(result.Doubtful, cli.Fine)
-	check(result.Unfit, cli.Invalid)
-	check(result.Fit, cli.Fine, "--strict")
-	check(result.Doubtful, cli.Invalid, "--strict")
-	check(result.Unfit, cli.Invalid, "--strict")
-	check(result.Unfit, cli.Invalid, "--json", "--all") // what it prints does not decide
+	check(record.Fit, cli.Fine)
+	check(record.Doubtful, cli.Fine)
+	check(record.Unfit, cli.Invalid)
+	check(record.Fit, cli.Fine, "--strict")
+	check(record.Doubtful, cli.Invalid, "--strict")
+	check(record.Unfit, cli.Invalid, "--strict")
+	check(record.Unfit, cli.Invalid, "--json", "--all") // what it prints does not decide
 	_, stderr, exit := say(t, mock{}, "doctor", "--cpus", "0")
 	if exit != cli.Misused {
 		t.Errorf("exit %d, %q; want a usage error", exit, stderr)
@@ -54,7 +54,7 @@ func TestDoctorExits(t *testing.T) {
 }
 
 func TestDoctorPrints(t *testing.T) {
-	stdout, _, _ := say(t, graded(result.Unfit), "doctor")
+	stdout, _, _ := say(t, graded(record.Unfit), "doctor")
 	want := `This host is unfit as a place to measure on: 1 unfit, 1 doubtful, 1 unknown, 1 fit.
 
   ✗  clock source  hpet → tsc
@@ -71,15 +71,15 @@ What to do:
 	if stdout != want {
 		t.Errorf("it prints\n%s\nwant\n%s", stdout, want)
 	}
-	stdout, _, _ = say(t, graded(result.Fit), "doctor", "--all")
+	stdout, _, _ = say(t, graded(record.Fit), "doctor", "--all")
 	has(t, "all", stdout, "OK memory  8.0 GiB\n", "wanted: 2 GiB", "it swaps (proc(5))")
 }
 
 func TestDoctorJSON(t *testing.T) {
-	m := graded(result.Doubtful)
+	m := graded(record.Doubtful)
 	stdout, _, _ := say(t, m, "doctor", "--json")
 	has(t, "JSON", stdout, `"fix": "echo madvise > /x"`)
-	var g result.Grading
+	var g record.Grading
 	if err := json.Unmarshal([]byte(stdout), &g); err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +105,9 @@ type asked struct {
 	options doctor.Options
 }
 
-func (a *asked) Examine(_ context.Context, o doctor.Options) result.Grading {
+func (a *asked) Examine(_ context.Context, o doctor.Options) record.Grading {
 	a.options = o
-	return result.Grading{Grade: result.Fit}
+	return record.Grading{Grade: record.Fit}
 }
 
 func TestDoctorHelpTeaches(t *testing.T) {

@@ -12,18 +12,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/trial/lab"
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/internal/launch/process"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/lab"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // duetMock is the mock world with room for two services at once.
@@ -34,7 +34,7 @@ func (m duetMock) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir 
 	h := &hall{one: m.mock, at: map[string]*trial.Lab{}}
 	own := m.mock.Lab(j, by, l, dir, observe)
 	own.Launcher, own.Dial = h, h.dial
-	own.Driver = func(string, string, *stack.Config) (trial.Driver, error) { return h, nil }
+	own.Driver = func(string, string, *nethttp.Config) (trial.Driver, error) { return h, nil }
 	ports := 0
 	own.Port = func() (int, error) {
 		ports++
@@ -91,7 +91,7 @@ func (h *hall) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if err == nil && s.Watch == nil {
 		res.OpenedNs = start + int64(s.Lead)
 		n := int64(res.ThroughputPerS / 10)
-		res.Series = result.Series{IntervalNs: 100e6, Done: []int64{n, n + n/10, n - n/10}}
+		res.Series = record.Series{IntervalNs: 100e6, Done: []int64{n, n + n/10, n - n/10}}
 	}
 	return res, err
 }
@@ -128,7 +128,7 @@ func TestRunDuets(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("results are %v", dirs)
 	}
-	head, records, bad, err := result.Read(dirs[0])
+	head, records, bad, err := record.Read(dirs[0])
 	if err != nil || len(bad) > 0 || len(records) != 6 || !head.Duet {
 		t.Fatalf("%d records, duet %v, bad %v, error %v", len(records), head.Duet, bad, err)
 	}

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/schema"
-	"prony/internal/dev/tidy"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/schema"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/generator/truth"
+	"prony.example/record"
 )
 
 // documents are the documents of examples/documents: of what schema each is.
@@ -108,7 +108,7 @@ func makeExamples(t *testing.T, repo, dir string) {
 		exampleRun(t, filepath.Join("results", "day-"+string(rune('1'+day))), day, factor)
 	}
 	first := filepath.Join("results", "day-1")
-	for _, file := range []string{result.RunFile, result.TrialsFile, result.ProgressFile} {
+	for _, file := range []string{record.RunFile, record.TrialsFile, record.ProgressFile} {
 		data, err := os.ReadFile(filepath.Join(first, file))
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func exampleRun(t *testing.T, dir string, day int, factor float64) {
 		"--blocks", "2"); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
-	edit(t, dir, func(r *result.Record) {
+	edit(t, dir, func(r *record.Record) {
 		throughputOf("rust-axum", factor)(r)
 		r.Time = time.Date(2026, 11, 1+day, 12, 0, 0, 0, time.UTC)
 		p := &r.Provenance
@@ -145,7 +145,7 @@ func exampleRun(t *testing.T, dir string, day int, factor float64) {
 // that serves one after another, a millisecond each.
 func makeLoadExamples(t *testing.T, save func(file, text string, exit int)) {
 	t.Helper()
-	addr, stop, err := exact.Start(exact.Fixed(time.Millisecond))
+	addr, stop, err := truth.Start(truth.Fixed(time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

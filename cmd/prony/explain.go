@@ -15,14 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/observe/gclog"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/traces"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/gclog"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/logs"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/record"
 )
 
 // explainFlags choose the request.
@@ -66,19 +66,19 @@ without it the newest run that has telemetry is taken.`,
 // story is what is known of one request.
 type story struct {
 	dir     string
-	record  *result.Record
-	load    *result.Load
-	request result.Traced
-	trace   *spans.Trace // nil: none was kept
+	record  *record.Record
+	load    *record.Load
+	request record.Traced
+	trace   *traces.Trace // nil: none was kept
 	lines   []*logs.Record
-	pauses  []gc.Event
+	pauses  []gclog.Event
 	logged  bool // collections were
 }
 
 // findStory chooses the request and gathers what the run's folder has of it. A request with a trace
 // is preferred to one without, however slow: agents may drop what they cannot send.
 func findStory(dir string, f explainFlags) (*story, error) {
-	_, records, _, err := result.Read(dir)
+	_, records, _, err := record.Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +103,12 @@ func findStory(dir string, f explainFlags) (*story, error) {
 	slices.SortStableFunc(found, func(a, b *story) int {
 		return cmp.Compare(b.request.ResponseNs, a.request.ResponseNs)
 	})
-	traces, _, err := spans.Read(homeIn(dir), spans.Filter{})
+	traceList, _, err := traces.Read(homeIn(dir), traces.Filter{})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	byID := map[string]*spans.Trace{}
-	for _, t := range traces {
+	byID := map[string]*traces.Trace{}
+	for _, t := range traceList {
 		byID[t.TraceID] = t
 	}
 	at := slices.IndexFunc(found, func(s *story) bool { return byID[s.request.TraceID] != nil })
@@ -125,7 +125,7 @@ func (s *story) gather() (err error) {
 	}
 	// The pauses that the request ran into, of any process of the target; losing them loses
 	// drill-down only.
-	collections, _ := gc.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
+	collections, _ := gclog.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
 	from := s.load.OpenedNs + s.request.ScheduledNs
 	for _, log := range collections {
 		s.logged = true
@@ -156,7 +156,7 @@ func (s *story) print(w io.Writer) error {
 	return nil
 }
 
-func whyText(r result.Traced) string {
+func whyText(r record.Traced) string {
 	switch r.Why {
 	case "slowest":
 		return "one of the slowest that carried an id"
@@ -167,7 +167,7 @@ func whyText(r result.Traced) string {
 }
 
 // waited tells a wait for a free connection from the generator's own lateness.
-func waited(r result.Traced) string {
+func waited(r record.Traced) string {
 	if r.LagNs > r.ResponseNs/2 {
 		return " (every connection was busy: most of its time is that of requests before it)"
 	}
@@ -182,12 +182,12 @@ func (s *story) printTrace(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(w, "its trace, █ what decided when it ended")
-	var notes []spans.Note
+	var notes []traces.Note
 	for _, line := range s.lines {
-		notes = append(notes, spans.Note{SpanID: line.SpanID, Ns: line.Ns,
-			Text: spans.Line(strings.ToUpper(line.Severity) + " " + line.Body)})
+		notes = append(notes, traces.Note{SpanID: line.SpanID, Ns: line.Ns,
+			Text: traces.Line(strings.ToUpper(line.Severity) + " " + line.Body)})
 	}
-	if err := spans.Waterfall(w, s.trace, spans.Drawing{Notes: notes, Rows: 60}); err != nil {
+	if err := traces.Waterfall(w, s.trace, traces.Drawing{Notes: notes, Rows: 60}); err != nil {
 		return err
 	}
 	outside := s.request.ResponseNs - s.request.LagNs - s.trace.DurationNs
@@ -214,7 +214,7 @@ func (s *story) printPauses(w io.Writer) {
 		if why != "" {
 			why = " (" + why + ")"
 		}
-		fmt.Fprintf(w, "  %s for %s, %s after it was due%s\n", spans.Line(p.Kind), ms(p.PauseNs),
+		fmt.Fprintf(w, "  %s for %s, %s after it was due%s\n", traces.Line(p.Kind), ms(p.PauseNs),
 			ms(p.StartNs-due), why)
 	}
 	fmt.Fprintln(w)
@@ -224,7 +224,7 @@ func (s *story) printPauses(w io.Writer) {
 func (s *story) printMoment(w io.Writer) {
 	name := "series/" + s.record.Trial + "." + s.load.Name + ".json"
 	data, err := fs.ReadFile(os.DirFS(s.dir), name)
-	var samples result.Samples
+	var samples record.Samples
 	if err != nil || json.Unmarshal(data, &samples) != nil {
 		return // losing it loses drill-down only
 	}
@@ -236,7 +236,7 @@ func (s *story) printMoment(w io.Writer) {
 	}
 	fmt.Fprintf(w, "at that moment\n  the service used %.2f of %g processors, %s of memory and %d "+
 		"threads\n\n", samples.CPUCores[at], s.record.Limits.CPUs,
-		unit.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
+		units.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
 }
 
 // printProfile lists where the processor was during the load.
@@ -252,7 +252,7 @@ func (s *story) printProfile(w io.Writer) {
 		fmt.Fprintf(w, "where the processor was during %s, by %s, all requests together\n", p.Load,
 			p.Tool)
 		for _, row := range profile.Top(seen, 8) {
-			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, spans.Line(row.Name))
+			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, traces.Line(row.Name))
 		}
 		fmt.Fprintf(w, "  prony profile %s --trial %s -o flame.html draws it\n", s.dir,
 			s.record.Trial)
@@ -263,4 +263,4 @@ func clockText(unixNs int64) string {
 	return time.Unix(0, unixNs).UTC().Format("15:04:05.000000 UTC")
 }
 
-func ms(ns int64) string { return unit.Duration(float64(ns)) }
+func ms(ns int64) string { return units.Duration(float64(ns)) }

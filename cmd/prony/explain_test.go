@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/record"
 )
 
 // A slow request's story, from the load's view to the profile, as far as the run's folder has it.
@@ -41,8 +41,8 @@ func TestObservedTrialsAreBeside(t *testing.T) {
 	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
-	_, records, _, err := result.Read(dir)
-	if err != nil || len(records) != 3 || records[2].Role != result.Observed ||
+	_, records, _, err := record.Read(dir)
+	if err != nil || len(records) != 3 || records[2].Role != record.Observed ||
 		records[2].Loads[0].TraceShare != 0.05 || records[0].Loads[0].TraceShare != 0 {
 		t.Fatalf("%v, records %+v", err, records)
 	}

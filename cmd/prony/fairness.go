@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/trial/lab"
-	"prony/internal/suite"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
 )
 
 // fairnessSection is the name of the marks around the table in docs/fairness.md.

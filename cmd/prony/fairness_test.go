@@ -12,17 +12,17 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/generator"
-	"prony/internal/trial/lab"
-	"prony/internal/trial/machine"
-	"prony/internal/launch/process"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/generator"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
+	"prony.example/internal/trial/machine"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // canonical are the services that are compared when nobody says which.
@@ -55,7 +55,7 @@ func TestFairness(t *testing.T) {
 	lightly(t) // TestFairnessOfAll has what is measured
 	for _, name := range canonical(t, root) {
 		t.Run(name, func(t *testing.T) {
-			tests.Reads(t, filepath.Join(root, "services", name))
+			testsets.Reads(t, filepath.Join(root, "services", name))
 			t.Parallel()
 			isFair(t, bare{apart{dir: filepath.Join(t.TempDir(), "journal")}}, name, false)
 		})
@@ -66,8 +66,8 @@ func TestFairness(t *testing.T) {
 // at a time, as go test has
 // processors: the build of one mostly waits for one core, or for a registry.
 func TestFairnessOfAll(t *testing.T) {
-	tests.Whole(t, "every service")
-	tests.Apart(t)
+	testsets.Whole(t, "every service")
+	testsets.Apart(t)
 	root, page := fairnessPage(t)
 	services, err := service.Catalog(root)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestFairnessOfAll(t *testing.T) {
 					rows = append(rows, line)
 				}
 			}
-			tests.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
+			testsets.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
 			t.Parallel()
 			isFair(t, apart{dir: filepath.Join(t.TempDir(), "journal")}, s.Name, true)
 		})
@@ -155,7 +155,7 @@ func fairnessPage(t *testing.T) (root, text string) {
 // drive offers a target what a suite of its contract offers first, 8 requests at once for a
 // third of a second. Every answer is checked, and none may be wrong.
 func drive(ctx context.Context, root string, t lab.Seen) error {
-	file, to := "canonical.yaml", driver.Prony{}
+	file, to := "canonical.yaml", generator.Prony{}
 	switch {
 	case t.Speaks != nil:
 		file = "protocols.yaml"
@@ -172,12 +172,12 @@ func drive(ctx context.Context, root string, t lab.Seen) error {
 	}
 	trial := suite.Trial{Scenario: of.Scenarios[0].Name}
 	for _, v := range of.Variants {
-		if t.Speaks != nil && stack.Schemes[v.Protocol] == t.Speaks.Protocol {
+		if t.Speaks != nil && nethttp.Schemes[v.Protocol] == t.Speaks.Protocol {
 			trial.Variant = v.Name
 		}
 	}
 	scene := of.SceneOf(trial)
-	scenario, err := driver.Scenario(scene, t.Mode)
+	scenario, err := generator.Scenario(scene, t.Mode)
 	if err != nil {
 		return err
 	}
@@ -185,12 +185,12 @@ func drive(ctx context.Context, root string, t lab.Seen) error {
 		speaks := *t.Speaks
 		speaks.Streams = scene.Streams
 		to.Stack = &speaks
-		if err := stack.Messages(ctx, speaks, scenario.Requests); err != nil {
+		if err := nethttp.Messages(ctx, speaks, scenario.Requests); err != nil {
 			return err
 		}
 	}
 	r, err := to.Offer(ctx, load.Spec{
-		Name: "brief", Address: t.System.Addr(), Model: result.Closed,
+		Name: "brief", Address: t.System.Addr(), Model: record.Closed,
 		Connections: 8,
 		Window:      300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second,
 		Seed:     1,

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/internal/service"
+	"prony.example/internal/base/format"
+	"prony.example/internal/service"
 )
 
 // contractHeaders are those that the contract wants of an answer with a body. The rest is the
@@ -89,7 +89,7 @@ func printFairness(out io.Writer, rows []fairRow) error {
 	fmt.Fprintln(out, "bytes of head + body = whole answer to each measured request")
 	table := fairTable(rows)
 	table[0][0] = "TARGET"
-	_, err := fmt.Fprintf(out, "%s\n%s\n", print.Grid("", table, print.Left),
+	_, err := fmt.Fprintf(out, "%s\n%s\n", format.Grid("", table, format.Left),
 		strings.Join(fairDifferences(rows), "\n"))
 	return err
 }

@@ -12,22 +12,22 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/suite/agents"
-	"prony/internal/base/clock"
-	"prony/internal/trial/doctor"
-	"prony/internal/observe/host"
-	"prony/internal/trial/lab"
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/internal/launch/process"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/load/pace"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/service"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/doctor"
+	"prony.example/internal/trial/lab"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // mock is a world in which nothing is real: it builds nothing, its services are handlers that keep
@@ -36,7 +36,7 @@ type mock struct {
 	lacks  string         // a service whose toolchain is missing
 	broken string         // a service that cannot be built
 	lying  string         // a service that answers wrongly
-	host   result.Grading // fit when empty
+	host   record.Grading // fit when empty
 
 	interrupt time.Duration // when Ctrl-C comes, from the program's start on; 0: never
 
@@ -124,7 +124,7 @@ func (world mock) Lab(_ *process.Journal, by *lab.Launchers, l host.Layout, dir 
 	return &trial.Lab{
 		Containers: by.By,
 		Launcher:   f,
-		Driver:     func(string, string, *stack.Config) (trial.Driver, error) { return m, nil },
+		Driver:     func(string, string, *nethttp.Config) (trial.Driver, error) { return m, nil },
 		Dial:       f.Dial, Layout: l, Dir: dir, Observe: observe,
 		Port: func() (int, error) { m.port++; return 8080 + m.port, nil },
 		Watch: func(launch.Process, time.Duration) (trial.Watcher, error) {
@@ -133,7 +133,7 @@ func (world mock) Lab(_ *process.Journal, by *lab.Launchers, l host.Layout, dir 
 	}
 }
 
-func (mock) Fetch(context.Context, string, agent.Agent, func(string)) (trial.Ride, error) {
+func (mock) Fetch(context.Context, string, agents.Agent, func(string)) (trial.Ride, error) {
 	return trial.Ride{}, nil
 }
 
@@ -164,9 +164,9 @@ func (mock) Measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ [
 	return err
 }
 
-func (m mock) Examine(context.Context, doctor.Options) result.Grading {
+func (m mock) Examine(context.Context, doctor.Options) record.Grading {
 	if m.host.Grade == "" {
-		return result.Grading{Grade: result.Fit}
+		return record.Grading{Grade: record.Fit}
 	}
 	return m.host
 }
@@ -224,16 +224,16 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 	s.OnWindow(false)
 	out := mockResult(s, rate)
 	if out.TraceShare = s.Trace.Share; s.Trace.Share > 0 {
-		out.Traced = []result.Traced{{TraceID: "0123456789abcdef0123456789abcdef",
+		out.Traced = []record.Traced{{TraceID: "0123456789abcdef0123456789abcdef",
 			Why: "slowest", ScheduledNs: 250e6, LagNs: 1e6, FirstByteNs: 7e6, ResponseNs: 9e6}}
 	}
 	return &load.Result{Load: out}, nil
 }
 
 // mockResult is a flawless load: every request took a millisecond.
-func mockResult(s load.Spec, rate float64) result.Load {
+func mockResult(s load.Spec, rate float64) record.Load {
 	asked := 0.0
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		asked = s.Schedule.Rate.At(0)
 		rate = asked
 	}
@@ -246,9 +246,9 @@ func mockResult(s load.Spec, rate float64) result.Load {
 	if err != nil {
 		panic(err)
 	}
-	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6,
+	d := record.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6,
 		P999Ns: 1e6, MaxNs: 1e6, HDR: string(hdr)}
-	return result.Load{
+	return record.Load{
 		Name: s.Name, Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections,
 		Threads: 1, RatePerS: asked, WindowNs: int64(s.Window),
 		Scheduled: n, Sent: n, Done: n, Answered: n,
@@ -266,4 +266,4 @@ func (w *mockWatch) Mark() probe.Mark {
 func (w *mockWatch) MarkPSS() probe.Mark               { return w.Mark() }
 func (w *mockWatch) Series() probe.Series              { return probe.Series{} }
 func (w *mockWatch) Roles() probe.Roles                { return probe.Roles{} }
-func (w *mockWatch) Stop() (probe.Series, result.Cost) { return probe.Series{}, result.Cost{} }
+func (w *mockWatch) Stop() (probe.Series, record.Cost) { return probe.Series{}, record.Cost{} }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/record"
 )
 
 // Both arms of the mock target are equal but for a per cent of luck: the report says how much that
@@ -123,8 +123,8 @@ func TestRunAgainst(t *testing.T) {
 // A run can demand a host, and says what is wrong with this one.
 func TestHostIsRefused(t *testing.T) {
 	root := checkout(t)
-	m := mock{host: result.Grading{Grade: result.Unfit, Checks: []result.Check{
-		{Name: "steal", Grade: result.Unfit, Observed: "31 % stolen"},
+	m := mock{host: record.Grading{Grade: record.Unfit, Checks: []record.Check{
+		{Name: "steal", Grade: record.Unfit, Observed: "31 % stolen"},
 	}}}
 	args := []string{"run", "--root", root, "--targets", "go-nethttp", "--blocks", "1"}
 	check := func(bar string, exit int, words string) {
@@ -143,8 +143,8 @@ func TestHostIsRefused(t *testing.T) {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
 	}
-	head, _, _, err := result.Read(runs[0])
-	if err != nil || head.Host == nil || head.Host.Grade != result.Unfit {
+	head, _, _, err := record.Read(runs[0])
+	if err != nil || head.Host == nil || head.Host.Grade != record.Unfit {
 		t.Errorf("head %+v: %v", head, err)
 	}
 }

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/internal/observe/host"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
+	"prony.example/internal/observe/host"
+	"prony.example/record"
 )
 
 // usualHelp is what each of the verbs says of itself.
@@ -33,7 +33,7 @@ var usualHelp = map[string]string{
 // usualCmd is a verb that takes the command line of another generator. run offers what that came to
 // with our own engine, and prints the result as prony load does; it resolves the call's URL, and a
 // host in its spec goes before the URL's.
-func (a *app) usualCmd(tool string, run func(context.Context, *driver.Call) error) *cobra.Command {
+func (a *app) usualCmd(tool string, run func(context.Context, *generator.Call) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   tool + " [FLAGS OF " + strings.ToUpper(tool) + "] URL",
 		Short: "Load a server, with the flags of " + tool,
@@ -43,12 +43,12 @@ understood: %s. Besides, --status names the status of a good answer.`, tool, usu
 		// These flags are not ours: pflag would not even take all of them.
 		DisableFlagParsing: true, DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			var call *driver.Call
+			var call *generator.Call
 			err := reading(c.Context(), tool, func() (err error) {
-				call, err = driver.Usual(tool, args)
+				call, err = generator.Usual(tool, args)
 				return err
 			})
-			if errors.Is(err, driver.ErrHelp) {
+			if errors.Is(err, generator.ErrHelp) {
 				return c.Help()
 			}
 			if err != nil {
@@ -65,7 +65,7 @@ understood: %s. Besides, --status names the status of a good answer.`, tool, usu
 
 // pinThreads gives several load threads a core each, as our engine wants them; a single one stays
 // free to move, as the tool's would be; and where none can be pinned there is a single one.
-func pinThreads(call *driver.Call) {
+func pinThreads(call *generator.Call) {
 	if call.Threads < 2 {
 		return
 	}
@@ -91,7 +91,7 @@ saved, tells the format by the content, and says it in the terms of prony: under
 numbers came to be, what counts as an error, and what the output cannot say. A dash is a value that
 is not in it. It reads
 
-  ` + strings.Join(driver.Formats(), "\n  "),
+  ` + strings.Join(generator.Formats(), "\n  "),
 		Example: "  prony import wrk.txt k6-summary.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.importFiles(args, asJSON)
@@ -104,20 +104,20 @@ is not in it. It reads
 // imported is a file's load in the JSON output.
 type imported struct {
 	File  string       `json:"file"`
-	Load  *result.Load `json:"load"`
+	Load  *record.Load `json:"load"`
 	Notes []string     `json:"notes"`
 }
 
 // importFiles reads each file; one that cannot be read keeps none of the others from being told.
-func (a *app) importFiles(files []string, asJSON bool) error {
+func (a *app) importFiles(fileList []string, asJSON bool) error {
 	all, errs := []imported{}, []error{}
-	for _, name := range files {
-		text, err := file.String(name, file.Results)
+	for _, name := range fileList {
+		text, err := files.String(name, files.Results)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("import: %w", err))
 			continue
 		}
-		l, notes, err := driver.Import(name, text)
+		l, notes, err := generator.Import(name, text)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -149,7 +149,7 @@ func printImported(w io.Writer, one imported) {
 		text  string
 	}{
 		{l.Model != "", ", " + l.Model},
-		{l.RatePerS > 0, " at " + unit.Rate(l.RatePerS) + "/s"},
+		{l.RatePerS > 0, " at " + units.Rate(l.RatePerS) + "/s"},
 		{l.Connections > 0, fmt.Sprintf(", %d connections", l.Connections)},
 		{l.WindowNs > 0, fmt.Sprintf(" for %v", time.Duration(l.WindowNs).Round(time.Millisecond))},
 	} {
@@ -158,9 +158,9 @@ func printImported(w io.Writer, one imported) {
 		}
 	}
 	e := l.Errors
-	perS := unit.Absent
+	perS := units.Absent
 	if l.WindowNs > 0 {
-		perS = unit.Rate(l.ThroughputPerS)
+		perS = units.Rate(l.ThroughputPerS)
 	}
 	fmt.Fprintf(w, "\n\n  throughput   %s good answers/s (%d good, %d failed, %d unanswered)\n",
 		perS, l.Done, e.Total(), l.Censored)
@@ -173,7 +173,7 @@ func printImported(w io.Writer, one imported) {
 		fmt.Fprintf(w, "  errors       connect %d, write %d, read %d, timeout %d, parse %d, "+
 			"status %d, body %d\n", e.Connect, e.Write, e.Read, e.Timeout, e.Parse, e.Status,
 			e.Body)
-		fmt.Fprintf(w, "               first: %s\n", cmp.Or(e.Example, unit.Absent))
+		fmt.Fprintf(w, "               first: %s\n", cmp.Or(e.Example, units.Absent))
 	}
 	for _, n := range one.Notes {
 		fmt.Fprintf(w, "  - %s\n", n)
@@ -181,7 +181,7 @@ func printImported(w io.Writer, one imported) {
 }
 
 // printKnown prints a distribution of which only some values are known: 0 is unknown.
-func printKnown(w io.Writer, name string, d *result.Dist) {
+func printKnown(w io.Writer, name string, d *record.Dist) {
 	if d.Count == 0 {
 		return
 	}
@@ -193,14 +193,14 @@ func printKnown(w io.Writer, name string, d *result.Dist) {
 		{"mean", d.MeanNs}, {"p50", float64(d.P50Ns)}, {"p90", float64(d.P90Ns)},
 		{"p99", float64(d.P99Ns)}, {"p99.9", float64(d.P999Ns)}, {"max", float64(d.MaxNs)},
 	} {
-		fmt.Fprintf(w, " %s %s ", v.name, unit.KnownDuration(v.ns))
+		fmt.Fprintf(w, " %s %s ", v.name, units.KnownDuration(v.ns))
 	}
 	fmt.Fprintf(w, " of %d\n", d.Count)
 }
 
 // printDisagreement says why two results of the same service differ.
-func printDisagreement(w io.Writer, a, b *result.Load) {
-	why := driver.Disagree(a, b)
+func printDisagreement(w io.Writer, a, b *record.Load) {
+	why := generator.Disagree(a, b)
 	if len(why) == 0 {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/generator"
+	"prony.example/record"
 )
 
 // saved is a real output of another tool.
@@ -59,13 +59,13 @@ func TestImportAsJSON(t *testing.T) {
 
 // A verb of another tool runs what its command line came to, and says where we differ.
 func TestUsualVerbs(t *testing.T) {
-	var got *driver.Call
+	var got *generator.Call
 	say := func(line string) (stderr string, err error) {
 		var out, errs bytes.Buffer
 		a := &app{stdout: &out, stderr: &errs}
 		root := &cobra.Command{Use: "prony", SilenceErrors: true, SilenceUsage: true}
-		for _, tool := range driver.Usuals() {
-			root.AddCommand(a.usualCmd(tool, func(_ context.Context, c *driver.Call) error {
+		for _, tool := range generator.Usuals() {
+			root.AddCommand(a.usualCmd(tool, func(_ context.Context, c *generator.Call) error {
 				got = c
 				return nil
 			}))
@@ -77,7 +77,7 @@ func TestUsualVerbs(t *testing.T) {
 		return errs.String() + out.String(), err
 	}
 	stderr, err := say("wrk2 -t1 -c7 -d3s -R50 --latency http://127.0.0.1:1/x")
-	if err != nil || got.Spec.Model != result.Open || got.Spec.Connections != 7 ||
+	if err != nil || got.Spec.Model != record.Open || got.Spec.Connections != 7 ||
 		got.URL != "http://127.0.0.1:1/x" || len(got.Spec.Cores) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 // The suffix of --output chooses the format of every verb that has several, unless --format does.

@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/trial"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/trial"
+	"prony.example/record"
 )
 
 // Every target of the mock world is as fast as every other, so that five blocks decide: nothing
 // differs by what anybody asks about.
 func TestRunForATime(t *testing.T) {
 	root := checkout(t)
-	run := func(most string, more ...string) (string, string, *result.Schedule, []*result.Record) {
+	run := func(most string, more ...string) (string, string, *record.Schedule, []*record.Record) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "r")
 		out, said, exit := say(t, mock{}, append([]string{"run", "--root", root, "--out", dir,
@@ -23,11 +23,11 @@ func TestRunForATime(t *testing.T) {
 		if exit != cli.Fine && exit != cli.Invalid {
 			t.Fatalf("exit %d: %s", exit, said)
 		}
-		s, err := result.ReadSchedule(dir)
+		s, err := record.ReadSchedule(dir)
 		if err != nil || s == nil {
 			t.Fatalf("%v, %v: %s", s, err, said)
 		}
-		_, records, bad, err := result.Read(dir)
+		_, records, bad, err := record.Read(dir)
 		if err != nil || len(bad) > 0 {
 			t.Fatal(err, bad)
 		}
@@ -98,22 +98,22 @@ func TestPlanForATime(t *testing.T) {
 
 // What is said of the next minutes.
 func TestBought(t *testing.T) {
-	check := func(n result.Next, want string) {
+	check := func(n record.Next, want string) {
 		t.Helper()
 		n.ForNs, n.Targets = 300e9, []string{"a", "b"}
 		if got := bought(&n); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	check(result.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
+	check(record.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
 		"next 5 min would buy 6 blocks of a, b: differences of 2.1 % would show, now 3.4 %")
-	check(result.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; the "+
+	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; the "+
 		"next 5 min would buy 3 blocks of a, b: differences of 64 % would show, now none but "+
 		"large ones")
-	check(result.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; the "+
+	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; the "+
 		"next 5 min would buy 3 blocks of a, b")
-	check(result.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 block of a, b")
-	check(result.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
+	check(record.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 block of a, b")
+	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
 		"block of a, b, which takes 7 min")
 }
 
@@ -131,9 +131,9 @@ func TestPlanOfNothing(t *testing.T) {
 // A run that is resumed counts on, and knows the time that is left by the trials of its own.
 func TestResumedProgressCountsOn(t *testing.T) {
 	var out strings.Builder
-	s := &progress{w: &out, total: 6}
+	s := &progressLine{w: &out, total: 6}
 	s.Trial(trial.Event{Step: "resumed", Before: 4})
-	s.Trial(trial.Event{Trial: "b2-05-a", Step: "done", Record: &result.Record{Trial: "b2-05-a"}})
+	s.Trial(trial.Event{Trial: "b2-05-a", Step: "done", Record: &record.Record{Trial: "b2-05-a"}})
 	has(t, "the line", out.String(), "5/6 b2-05-a")
 	s.began = 1
 	if left := s.left(1 + int64(time.Minute)); left != time.Minute {
@@ -147,7 +147,7 @@ func TestLabels(t *testing.T) {
 	out, said, exit := say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp",
 		"--blocks", "2", "--label", "pr=7", "--label", "branch=main", "--out", dir)
 	has(t, "the report", out, "Labels: branch=main, pr=7.")
-	head, _, _, err := result.Read(dir)
+	head, _, _, err := record.Read(dir)
 	if exit != cli.Fine || err != nil || head.Labels["pr"] != "7" {
 		t.Errorf("exit %d, %v, %v\n%s", exit, head.Labels, err, said)
 	}

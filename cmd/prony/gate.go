@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/report/compare"
-	"prony/internal/base/files"
-	"prony/internal/report"
-	"prony/record"
-	"prony/stats"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/report"
+	"prony.example/internal/report/compare"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 type gateFlags struct {
@@ -74,7 +74,7 @@ trials alone, and is unfit, or the first.
 	return c
 }
 
-func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
+func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
 	if err = f.page(); err != nil {
 		return g, err
 	}
@@ -85,7 +85,7 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 		return g, cli.Usagef("--github and --format %s would both be written to "+
 			"standard output: add -o FILE", f.format)
 	}
-	limits, err := comparison.ParseLimits(f.Metrics, f.limits)
+	limits, err := compare.ParseLimits(f.Metrics, f.limits)
 	if err != nil {
 		return g, cli.Usage(err)
 	}
@@ -99,14 +99,14 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 	if err != nil {
 		return g, err
 	}
-	if o.Metrics, err = comparison.Judged(all, limits); err != nil {
+	if o.Metrics, err = compare.Judged(all, limits); err != nil {
 		return g, cli.Usage(err)
 	}
 	c, err := compareSides(from, to, o)
 	if err != nil {
 		return g, err
 	}
-	g, err = comparison.Judge(c, limits, f.invalid)
+	g, err = compare.Judge(c, limits, f.invalid)
 	if err != nil {
 		return g, err
 	}
@@ -118,25 +118,25 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 		fmt.Fprintln(a.stdout, g.Sentence())
 	}
 	if f.github {
-		if err := comparison.Annotations(a.stdout, g); err != nil {
+		if err := compare.Annotations(a.stdout, g); err != nil {
 			return g, err
 		}
 	}
 	return g, f.exit(g)
 }
 
-func gatePage(w io.Writer, g comparison.Gate) error {
+func gatePage(w io.Writer, g compare.Gate) error {
 	return report.Compare(w, g.Comparison, report.HTMLOptions{Gate: &g})
 }
 
 // exit is the exit code of a gate; all has been said.
-func (f *gateFlags) exit(g comparison.Gate) error {
+func (f *gateFlags) exit(g compare.Gate) error {
 	outcome := g.Outcome
 	if outcome == stats.Inconclusive && f.inconclusive != "" {
 		outcome = f.inconclusive
 	}
 	codes := map[string]int{stats.Fail: cli.GateFailed, stats.Inconclusive: cli.Inconclusive,
-		comparison.Unfit: cli.Invalid}
+		compare.Unfit: cli.Invalid}
 	if code, bad := codes[outcome]; bad {
 		return cli.End(code, "%s", g.Sentence())
 	}
@@ -153,7 +153,7 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 		return cli.Usagef("--last-good names BASE: name NEW alone, a run's folder")
 	}
 	dir := args[0]
-	text, err := file.String(f.good, nameMost)
+	text, err := files.String(f.good, nameMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read which run was the last good one: %w", err)
 	}
@@ -181,7 +181,7 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 	lost, blocks := 0, map[int]bool{}
 	for _, r := range side.Records {
 		blocks[r.Block] = true
-		if r.Outcome != result.Measured || r.Verdict.Grade == result.Invalid {
+		if r.Outcome != record.Measured || r.Verdict.Grade == record.Invalid {
 			lost++
 		}
 	}
@@ -201,7 +201,7 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 }
 
 func (f *gateFlags) isGood(dir string) error {
-	if err := file.Put(f.good, []byte(dir+"\n")); err != nil {
+	if err := files.Put(f.good, []byte(dir+"\n")); err != nil {
 		return fmt.Errorf("keep which run was the last good one: %w", err)
 	}
 	return nil

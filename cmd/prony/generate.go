@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator/distributed"
-	"prony/load"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/generator/distributed"
+	"prony.example/load"
 )
 
 // keyName is the variable in which a generator finds its key.
@@ -32,7 +32,7 @@ const unknownIndex = -1
 const keyMost = 1 << 10
 
 func (a *app) generateCmd() *cobra.Command {
-	g := &generators.Generator{Index: unknownIndex, Version: version()}
+	g := &distributed.Generator{Index: unknownIndex, Version: version()}
 	var child bool // of the lab's own
 	c := &cobra.Command{
 		Use: "generate", Short: "Offer a part of a load that prony load --generators leads",
@@ -72,7 +72,7 @@ It ends with the lab, however that ends.`,
 }
 
 // generate is a generator's life. Without a key it is read from in.
-func (a *app) generate(ctx context.Context, g *generators.Generator, key string,
+func (a *app) generate(ctx context.Context, g *distributed.Generator, key string,
 	in io.Reader) error {
 	if text := os.Getenv(indexName); g.Index == unknownIndex && text != "" {
 		n, err := strconv.ParseUint(text, 10, 31)
@@ -97,7 +97,7 @@ func (a *app) generate(ctx context.Context, g *generators.Generator, key string,
 		key = line
 	}
 	var err error
-	if g.Key, err = generators.ParseKey(strings.TrimSpace(key)); err != nil {
+	if g.Key, err = distributed.ParseKey(strings.TrimSpace(key)); err != nil {
 		return cli.Usagef("%w; see prony generate --help", err)
 	}
 	host, err := os.Hostname()
@@ -105,7 +105,7 @@ func (a *app) generate(ctx context.Context, g *generators.Generator, key string,
 		host = "unknown"
 	}
 	g.Name = cmp.Or(g.Name, fmt.Sprintf("%s/%d", host, os.Getpid()))
-	g.Offer = func(ctx context.Context, o generators.Order) (*load.Result, error) {
+	g.Offer = func(ctx context.Context, o distributed.Order) (*load.Result, error) {
 		return o.By.Offer(ctx, o.Spec)
 	}
 	// As for a load of one process.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/internal/generator/distributed"
-	"prony/internal/generator/distributed/local"
-	"prony/load"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/distributed"
+	"prony.example/internal/generator/distributed/local"
+	"prony.example/load"
 )
 
 // manyFlags say who offers a load together.
@@ -58,7 +58,7 @@ func checkGenerators(number, connections int, given func(string) bool) error {
 }
 
 // together offers a load by as many generators of this machine as its part is one of.
-func (p *offer) together(ctx context.Context, by driver.Prony, s load.Spec) (*load.Result, error) {
+func (p *offer) together(ctx context.Context, by generator.Prony, s load.Spec) (*load.Result, error) {
 	return local.Driver{Prony: by, Crew: &p.crew, Version: version()}.Offer(ctx, s)
 }
 
@@ -114,7 +114,7 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 	defer said.rest()
 	lab.Say = said.say
 	lab.Limits.Gather = 5 * time.Minute // somebody starts them
-	order := generators.Order{Spec: s, By: p.by}
+	order := distributed.Order{Spec: s, By: p.by}
 	switch {
 	case m.listen == "":
 		lab.Limits.Gather = 0
@@ -134,24 +134,24 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 
 // open is the lab that the flags say, with an identity of its own or that of a folder, which the
 // cluster mounts there from a Secret.
-func (m *manyFlags) open() (*generators.Lab, error) {
+func (m *manyFlags) open() (*distributed.Lab, error) {
 	at := cmp.Or(m.listen, "127.0.0.1:0")
 	if m.as == "" {
-		return generators.Listen(at, m.number, version())
+		return distributed.Listen(at, m.number, version())
 	}
 	var parts [3][]byte
 	for i, name := range []string{"token", "tls.crt", "tls.key"} {
 		var err error
-		if parts[i], err = file.Read(filepath.Join(m.as, name), identityMost); err != nil {
+		if parts[i], err = files.Read(filepath.Join(m.as, name), identityMost); err != nil {
 			return nil, fmt.Errorf("read the identity: %w", err)
 		}
 	}
 	token := string(bytes.TrimSpace(parts[0]))
-	id, err := generators.ParseIdentity(token, parts[1], parts[2])
+	id, err := distributed.ParseIdentity(token, parts[1], parts[2])
 	if err != nil {
 		return nil, fmt.Errorf("read the identity in %s: %w", m.as, err)
 	}
-	return generators.ListenAs(id, at, m.number, version())
+	return distributed.ListenAs(id, at, m.number, version())
 }
 
 // identityMost bounds each of an identity's files.
@@ -190,7 +190,7 @@ func (r *remarks) rest() {
 }
 
 // writeKey writes a key where nobody else may read it. What is there already is somebody's.
-func writeKey(name string, key generators.Key) error {
+func writeKey(name string, key distributed.Key) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintln(f, key)

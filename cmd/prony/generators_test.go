@@ -18,11 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // counting is a server that knows how many requests it was sent.
@@ -49,9 +49,9 @@ func countingSome(t *testing.T, counts func(*http.Request) bool) (url string, as
 }
 
 // loadPrinted is the load that a command printed as JSON.
-func loadPrinted(t *testing.T, stdout string) *result.Load {
+func loadPrinted(t *testing.T, stdout string) *record.Load {
 	t.Helper()
-	var out struct{ Load result.Load }
+	var out struct{ Load record.Load }
 	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
 	}
@@ -61,7 +61,7 @@ func loadPrinted(t *testing.T, stdout string) *result.Load {
 // Processes of the program offer one schedule together: the arrivals are those of one, and what
 // they have counted is what the server has.
 func TestGenerators(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	t.Setenv("TOKEN", "sesame")
 	schedule, err := pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(300)}.Process(5)
 	if err != nil {
@@ -207,8 +207,8 @@ func hasEnded(pid int) bool {
 // However a lab or one of its generators ends, nothing of the load is left, and no load is VALID
 // that a part is missing of.
 func TestGeneratorsEnd(t *testing.T) {
-	tests.Once(t, "generators that die", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "generators that die", testsets.Needs{})
+	testsets.Cores(t)
 	url, asked := counting(t)
 	under := func(p *labProcess, n int) []int { // way
 		t.Helper()
@@ -267,8 +267,8 @@ func TestGeneratorsEnd(t *testing.T) {
 // A lab that is stopped for longer than it bears a generator's silence blames itself, and has all
 // that they measured.
 func TestLabStandsStill(t *testing.T) {
-	tests.Once(t, "a lab that stands still", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a lab that stands still", testsets.Needs{})
+	testsets.Cores(t)
 	url, asked := counting(t)
 	p := startLab(t, url, "-r", "100", "-c", "4", "--generators", "2", "--json", "--view", "none",
 		"-d", "9s")
@@ -302,8 +302,8 @@ func TestLabStandsStill(t *testing.T) {
 
 // Generators that somebody starts elsewhere have the key from a file.
 func TestGeneratorsElsewhere(t *testing.T) {
-	tests.Once(t, "generators that are started elsewhere", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "generators that are started elsewhere", testsets.Needs{})
+	testsets.Cores(t)
 	url, asked := counting(t)
 	key := filepath.Join(t.TempDir(), "key")
 	p := startLab(t, url, "-r", "300", "-d", "1s", "-c", "8", "--generators", "2", "--json",

@@ -15,7 +15,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 	"github.com/quic-go/quic-go/quicvarint"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // Frames of HTTP/3 (RFC 9114, section 7.2).
@@ -145,7 +145,7 @@ var peers3 = []struct {
 
 // As TestHostilePeers, of HTTP/3.
 func TestHostilePeersOfHTTP3(t *testing.T) {
-	tests.Once(t, "every hostile peer of HTTP/3", tests.Needs{})
+	testsets.Once(t, "every hostile peer of HTTP/3", testsets.Needs{})
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
 	certificate.Close()

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"prony/load/engine/enginetest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load/engine/enginetest"
 )
 
 // A peer gets a connection and does its worst until writing or reading fails.
@@ -36,7 +36,7 @@ type peer func(c net.Conn)
 const (
 	hostileEnd = 30 * time.Second
 	// hostileMemory is of the whole process, bytes: what answers are held in at most, and as much
-	// garbage as a load leaves before it is collected (internal/load, garbageMax), twice.
+	// garbage as a load leaves before it is collected (load, garbageMax), twice.
 	hostileMemory = 1 << 30
 )
 
@@ -222,7 +222,7 @@ var peers = []struct {
 // Servers that break the rules of a protocol, and the real program at them: it ends in its time,
 // within its memory, without a word of Go's own, and calls no answer good.
 func TestHostilePeers(t *testing.T) {
-	tests.Once(t, "every hostile peer", tests.Needs{})
+	testsets.Once(t, "every hostile peer", testsets.Needs{})
 	bomb() // before a load waits for it
 	for _, row := range peers {
 		t.Run(row.scheme+"/"+row.name, func(t *testing.T) {

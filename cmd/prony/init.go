@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/suite/importer"
-	"prony/internal/base/files"
-	"prony/internal/observe/host"
-	"prony/internal/base/cmdlog"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/importer"
 )
 
 type initFlags struct {
@@ -61,7 +61,7 @@ func (a *app) initCmd() *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.from, "from", "", "file with requests, or - for standard input")
-	cli.OneOf(c, &f.as, "as", "", draft.Kinds...)
+	cli.OneOf(c, &f.as, "as", "", importer.Kinds...)
 	fs.StringVar(&f.url, "url", "", "where the service runs already, over http or https")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.believes.Insecure, "insecure", "k", false, "accept any certificate")
@@ -96,15 +96,15 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	var origin, path string
 	if f.url != "" {
 		var err error
-		if origin, path, err = draft.Local(f.url); err != nil {
-			return cli.Usagef("--url %q: %w", shell.Hush(f.url), err)
+		if origin, path, err = importer.Local(f.url); err != nil {
+			return cli.Usagef("--url %q: %w", cmdlog.Hush(f.url), err)
 		}
 	}
 	d, err := f.draft(origin, path)
 	if err != nil {
 		return err
 	}
-	to := draft.File{URL: origin, Command: f.command, Trace: filepath.Base(trace)}
+	to := importer.File{URL: origin, Command: f.command, Trace: filepath.Base(trace)}
 	if to.From = filepath.Base(f.from); f.from == "-" {
 		to.From = "standard input"
 	} else if f.from == "" {
@@ -119,13 +119,13 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 		return err
 	}
 	if len(d.Arrivals) > 0 {
-		if err := file.Write(trace, d.WriteTrace); err != nil {
+		if err := files.Write(trace, d.WriteTrace); err != nil {
 			return err
 		}
 	}
 	var text bytes.Buffer
 	d.Print(&text, to)
-	if err := file.Put(f.out, text.Bytes()); err != nil {
+	if err := files.Put(f.out, text.Bytes()); err != nil {
 		if len(d.Arrivals) > 0 { // which nothing refers to
 			err = errors.Join(err, os.Remove(trace))
 		}
@@ -137,7 +137,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 
 // reach checks that a run will be able to ask the URL, and adds what it needs for that: only this
 // machine, or one that was named, is loaded.
-func (f *initFlags) reach(ctx context.Context, to *draft.File) error {
+func (f *initFlags) reach(ctx context.Context, to *importer.File) error {
 	secure := strings.HasPrefix(to.URL, "https:")
 	if f.believes != (suite.TLS{}) && !secure {
 		return cli.Usagef("-k and --ca are of certificates; only https URLs have some")
@@ -191,12 +191,12 @@ func beside(out, name string) (string, error) {
 	return path, nil
 }
 
-func (f *initFlags) draft(origin, path string) (*draft.Draft, error) {
+func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	if f.from == "" && f.writes {
 		return nil, cli.Usagef("--writes is of OpenAPI documents; name one by --from")
 	}
 	if f.from == "" {
-		return draft.Alone(path), nil
+		return importer.Alone(path), nil
 	}
 	if path != "" && path != "/" {
 		return nil, cli.Usagef("--url: with --from the paths are the file's; give %s alone", origin)
@@ -205,24 +205,24 @@ func (f *initFlags) draft(origin, path string) (*draft.Draft, error) {
 	if name == "-" {
 		name = "/dev/stdin"
 	}
-	bound := int64(file.Page)
-	if f.as == draft.Log || f.as == "" {
-		bound = file.Results
+	bound := int64(files.Page)
+	if f.as == importer.Log || f.as == "" {
+		bound = files.Results
 	}
-	data, err := file.Text(name, bound)
+	data, err := files.Text(name, bound)
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	if f.from == "-" {
 		name = "standard input"
 	}
-	d, err := draft.Read(name, data, f.as, origin)
+	d, err := importer.Read(name, data, f.as, origin)
 	switch {
 	case err != nil:
 		return nil, err
-	case d.Kind != draft.OpenAPI && f.writes:
+	case d.Kind != importer.OpenAPI && f.writes:
 		return nil, cli.Usagef("--writes is of OpenAPI documents; of %s all is taken", d.Kind)
-	case d.Kind == draft.OpenAPI && !f.writes:
+	case d.Kind == importer.OpenAPI && !f.writes:
 		if err := d.Hold(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
@@ -235,7 +235,7 @@ const orYours = "say where yours runs, as --url http://127.0.0.1:8080, or what s
 	"--command './app --port {port}'"
 
 // told prints what was taken, what was not and why, and what comes next.
-func (a *app) told(f initFlags, d *draft.Draft, trace, remote string) {
+func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	p := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
 	kinds := "1 kind of request"
 	if n := len(d.Requests); n != 1 {

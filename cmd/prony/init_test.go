@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // drafts is a folder with the files that the page of the verb names.
@@ -24,7 +24,7 @@ func drafts(t *testing.T, repo string) {
 	dir := t.TempDir()
 	for name, as := range map[string]string{"shop.openapi.yaml": "openapi.yaml", "shop.har": "",
 		"shop.curl": "", "shop.postman.json": "", "access.log": ""} {
-		data, err := os.ReadFile(filepath.Join(repo, "internal/draft/testdata", name))
+		data, err := os.ReadFile(filepath.Join(repo, "internal/suite/importer/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +133,8 @@ func TestInitOfOthers(t *testing.T) {
 
 // What is written of a service over TLS runs at once, whose certificate is one of a file, or any.
 func TestInitOfTLS(t *testing.T) {
-	tests.Once(t, "a service over TLS, from init to its numbers", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a service over TLS, from init to its numbers", testsets.Needs{})
+	testsets.Cores(t)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "ok")
 	}))
@@ -161,7 +161,7 @@ func TestInitOfTLS(t *testing.T) {
 		if unspoilt(exit) != cli.Fine {
 			t.Fatalf("%v: run: exit %d\n%s", believes, exit, stderr)
 		}
-		_, records, _, err := result.Read("r")
+		_, records, _, err := record.Read("r")
 		if err != nil || len(records) == 0 {
 			t.Fatalf("%d records, error %v", len(records), err)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // Journeys are what users do, from the first line that they type to the last one that they read:
@@ -28,7 +28,7 @@ func TestJourneys(t *testing.T) { travel(t, "testdata/journeys") }
 
 // Runs that are ended and gone on with, and what they leave behind.
 func TestLongJourneys(t *testing.T) {
-	tests.Once(t, "long journeys", tests.Needs{Files: []string{"cmd/prony/testdata/journeys/long"}})
+	testsets.Once(t, "long journeys", testsets.Needs{Files: []string{"cmd/prony/testdata/journeys/long"}})
 	travel(t, "testdata/journeys/long")
 }
 
@@ -119,12 +119,12 @@ func (j *journey) change(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	by, err := strconv.ParseFloat(args[len(args)-1], 64)
 	ts.Check(err)
-	how, ok := map[string]func(*result.Record){
-		"connections": func(r *result.Record) { r.Loads[0].Connections = int(by) },
+	how, ok := map[string]func(*record.Record){
+		"connections": func(r *record.Record) { r.Loads[0].Connections = int(by) },
 		"slower":      throughputOf(args[2], by),
-		"invalid": func(r *result.Record) {
+		"invalid": func(r *record.Record) {
 			if r.Block == int(by) {
-				r.Verdict.Grade = result.Invalid
+				r.Verdict.Grade = record.Invalid
 			}
 		},
 	}[args[1]]

@@ -13,19 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/internal/generator/progress"
-	"prony/load"
-	"prony/load/pace"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/record/slo"
-	"prony/internal/generator/summary"
-	"prony/internal/base/units"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/progress"
+	"prony.example/internal/generator/summary"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // outputFlags say what is shown meanwhile and in the end.
@@ -101,7 +101,7 @@ func (a *app) loadCmd() *cobra.Command {
 	m.add(c)
 	fs.StringVar(&o.threshold, "threshold", "", "objectives such as 'p99<50ms,errors<0.1%'; "+
 		"exit code 3 when one is broken")
-	o.view, o.output = string(live.Auto), "text"
+	o.view, o.output = string(progress.Auto), "text"
 	cli.OneOf(c, &o.view, "view", "meanwhile", "auto", "live", "plain", "json", "none")
 	cli.OneOf(c, &o.output, "output,o", "in the end", "text", "json", "csv", "hlog")
 	fs.BoolVar(&o.asJSON, "json", false, "the same as --output json")
@@ -166,11 +166,11 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	if err != nil {
 		return report, nil, err
 	}
-	if res.Model == result.Closed {
+	if res.Model == record.Closed {
 		res.CeilingPerS = ceiling
 	}
 	res.Load.Requests = p.spec.Requests
-	rec := &result.Record{Outcome: result.Measured, Loads: []result.Load{res.Load},
+	rec := &record.Record{Outcome: record.Measured, Loads: []record.Load{res.Load},
 		Warmup: p.warmed}
 	report = summary.Report{
 		Target: p.url, Load: &rec.Loads[0], Verdict: verdict.Judge(rec), Command: a.command(),
@@ -183,14 +183,14 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 }
 
 // usual offers what another tool's command line asks for.
-func (a *app) usual(ctx context.Context, c *driver.Call) error {
+func (a *app) usual(ctx context.Context, c *generator.Call) error {
 	f := &loadFlags{http2: c.HTTP2, insecure: c.Insecure, given: func(string) bool { return false }}
-	p := &offer{url: c.URL, spec: c.Spec, warmed: result.Warmup{Steady: true}}
+	p := &offer{url: c.URL, spec: c.Spec, warmed: record.Warmup{Steady: true}}
 	if _, err := f.aim(ctx, p); err != nil {
 		return cli.Usage(err)
 	}
 	p.spec.Host = cmp.Or(c.Spec.Host, p.spec.Host)
-	return a.offer(ctx, p, &outputFlags{view: string(live.Auto), output: "text"}, &saveFlags{})
+	return a.offer(ctx, p, &outputFlags{view: string(progress.Auto), output: "text"}, &saveFlags{})
 }
 
 func (o *outputFlags) check() ([]slo.Objective, error) {
@@ -217,13 +217,13 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	if err != nil {
 		return nil, false, cli.Usage(err)
 	}
-	kind := live.Kind(o.view)
-	if o.output != "text" && kind == live.Auto {
-		kind = live.None
+	kind := progress.Kind(o.view)
+	if o.output != "text" && kind == progress.Auto {
+		kind = progress.None
 	}
-	view, err := live.New(live.Config{
+	view, err := progress.New(progress.Config{
 		Target: p.url, Model: summary.Model(outline(&s, engine)), Engine: engine.Name,
-		Open: s.Model == result.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
+		Open: s.Model == record.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
 		Requests: s.Requests * steps(&s), Kind: kind, Out: a.stderr, In: os.Stdin,
 		Env:    os.Environ(),
 		Cancel: cancel, Metrics: o.metrics, OTLP: o.otlp,
@@ -251,8 +251,8 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 }
 
 // outline is what is known of a load before it is offered.
-func outline(s *load.Spec, engine load.EngineInfo) *result.Load {
-	l := &result.Load{
+func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
+	l := &record.Load{
 		Model: s.Model, Arrivals: s.Schedule.Arrivals, Churn: s.Churn, Protocol: engine.Protocol,
 		Streams: engine.Streams, Connections: s.Connections / max(engine.Streams, 1),
 	}
@@ -264,7 +264,7 @@ func outline(s *load.Spec, engine load.EngineInfo) *result.Load {
 		}
 	case s.Schedule.Arrivals == pace.Replay:
 		l.RatePerS = float64(len(s.Schedule.Trace)) / s.Window.Seconds()
-	case s.Model == result.Open:
+	case s.Model == record.Open:
 		l.RatePerS = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
 		if !s.Schedule.Rate.IsFlat() {
 			l.Shape = s.Schedule.Rate.String()
@@ -301,13 +301,13 @@ func (a *app) print(r summary.Report, res *load.Result, o *outputFlags) error {
 const tracedShown = 8
 
 // traced lists the slowest requests that carry a trace id, for whoever wants to look them up.
-func (a *app) traced(l *result.Load) error {
+func (a *app) traced(l *record.Load) error {
 	if l.TraceShare == 0 {
 		return nil
 	}
-	p := &print.Page{}
-	p.Line("\n  traced: %s of the requests, the slowest first", unit.Percent(l.TraceShare))
-	slowest := slices.DeleteFunc(slices.Clone(l.Traced), func(x result.Traced) bool {
+	p := &format.Page{}
+	p.Line("\n  traced: %s of the requests, the slowest first", units.Percent(l.TraceShare))
+	slowest := slices.DeleteFunc(slices.Clone(l.Traced), func(x record.Traced) bool {
 		return x.Why != "slowest"
 	})
 	if len(slowest) == 0 {
@@ -325,7 +325,7 @@ func (a *app) traced(l *result.Load) error {
 			rest = strings.TrimSpace(rest + " (failed)")
 		}
 		row(fmt.Sprintf("%.3f s", float64(x.ScheduledNs)/1e9), ms(x.LagNs),
-			unit.KnownDuration(x.FirstByteNs), ms(x.ResponseNs), x.TraceID, rest)
+			units.KnownDuration(x.FirstByteNs), ms(x.ResponseNs), x.TraceID, rest)
 	}
 	return p.To(a.stdout)
 }
@@ -333,9 +333,9 @@ func (a *app) traced(l *result.Load) error {
 // judge turns broken objectives and a bad verdict into an exit code.
 func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) error {
 	broken := 0
-	if r.Verdict.Grade == result.Invalid && (form == "csv" || form == "hlog") { // have no verdict
+	if r.Verdict.Grade == record.Invalid && (form == "csv" || form == "hlog") { // have no verdict
 		for _, f := range r.Verdict.Findings {
-			if f.Grade == result.Invalid {
+			if f.Grade == record.Invalid {
 				fmt.Fprintf(a.stderr, "INVALID %s: %s (%s); %s\n", f.Rule, f.Observed, f.Against(),
 					f.Hint)
 			}
@@ -355,7 +355,7 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 		}
 	}
 	switch {
-	case r.Verdict.Grade == result.Invalid:
+	case r.Verdict.Grade == record.Invalid:
 		return cli.End(cli.Invalid, "the load is INVALID")
 	case broken > 0:
 		return cli.End(cli.GateFailed, "%d of %d thresholds were not held", broken,
@@ -366,14 +366,14 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 
 // saveTrace keeps arrivals for another time and another place.
 func saveTrace(name string, s *load.Spec) error {
-	if s.Model != result.Open {
+	if s.Model != record.Open {
 		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
 	}
 	p, err := s.Schedule.Process(s.Seed)
 	if err != nil {
 		return cli.Usage(err)
 	}
-	err = file.Write(name, func(w io.Writer) error {
+	err = files.Write(name, func(w io.Writer) error {
 		return pace.WriteTrace(w, p, int64(s.Lead+s.Window))
 	})
 	if err != nil {
@@ -413,7 +413,7 @@ func (a *app) warm(ctx context.Context, o *offer) error {
 	if err != nil || most == 0 {
 		return err
 	}
-	if o.warmed, err = driver.WarmUp(ctx, o.by.Offer, o.spec, most, steady); err != nil {
+	if o.warmed, err = generator.WarmUp(ctx, o.by.Offer, o.spec, most, steady); err != nil {
 		return fmt.Errorf("warm up %s: %w", o.url, err)
 	}
 	w := &o.warmed

@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/generator/truth"
 )
 
 // HTTP/3 is offered to a service that is believed, by the flag or by the URL, and to no other.
 func TestLoadSpeaksHTTP3(t *testing.T) {
-	l, err := exact.Listen("h3", "udp", "127.0.0.1:0")
+	l, err := truth.Listen("h3", "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done, made := make(chan error), make(chan []byte, 1)
 	go func() {
-		done <- exact.Speak(ctx, "h3", l, exact.Fixed(time.Millisecond),
+		done <- truth.Speak(ctx, "h3", l, truth.Fixed(time.Millisecond),
 			func(b []byte) { made <- b })
 	}()
 	known := filepath.Join(t.TempDir(), "ca.pem")

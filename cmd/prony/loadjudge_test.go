@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/generator/summary"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/generator/summary"
+	"prony.example/record"
 )
 
 // A load that is INVALID says why, also where the form that was asked for has no place for it.
@@ -16,10 +16,10 @@ func TestInvalidLoadsSayWhy(t *testing.T) {
 		t.Helper()
 		var stderr bytes.Buffer
 		a := &app{stderr: &stderr}
-		err := a.judge(summary.Report{Load: &result.Load{}, Verdict: result.Verdict{
-			Grade: result.Invalid, Findings: []result.Finding{
-				{Rule: "lag", Grade: result.Valid, Observed: "p99 2 µs"},
-				{Rule: "answers", Grade: result.Invalid, Observed: "no good answer",
+		err := a.judge(summary.Report{Load: &record.Load{}, Verdict: record.Verdict{
+			Grade: record.Invalid, Findings: []record.Finding{
+				{Rule: "lag", Grade: record.Valid, Observed: "p99 2 µs"},
+				{Rule: "answers", Grade: record.Invalid, Observed: "no good answer",
 					Limit: "at least 1", Hint: "raise measure"},
 			}}}, nil, form)
 		if cli.Code(err) != cli.Invalid || strings.TrimSpace(stderr.String()) != want {

@@ -17,14 +17,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/load"
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/internal/generator/summary"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/generator/summary"
+	"prony.example/internal/observe/host"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // saveFlags say where the records of loads are kept: --save, or -o with the name of a page.
@@ -36,7 +36,7 @@ type saveFlags struct {
 }
 
 // usualFolder is what --save means where it names none.
-func (s *saveFlags) usualFolder() string { return filepath.Join(result.Kept, s.verb, "TIME") }
+func (s *saveFlags) usualFolder() string { return filepath.Join(record.Kept, s.verb, "TIME") }
 
 // add declares the flags. A verb that has an --output of words gets its page there, too.
 func (s *saveFlags) add(c *cobra.Command) {
@@ -74,10 +74,10 @@ type keeper struct {
 	app     *app
 	flags   *saveFlags
 	dir     string
-	head    result.Run
+	head    record.Run
 	release func()
 	names   map[string]int // how often each target's name was wanted
-	out     *result.Writer
+	out     *record.Writer
 	err     error // of what could not be kept, for close: numbers are printed all the same
 }
 
@@ -92,7 +92,7 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 		return nil, nil
 	}
 	k := &keeper{app: a, flags: s, dir: s.dir, names: map[string]int{}}
-	k.head = result.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,
+	k.head = record.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,
 		Question: "What does the server answer under this load?", Blocks: 1,
 		Command: a.command(), Requests: map[string][]string{},
 		Notes: []string{"What was loaded was not started here: of its processes, CPU and memory " +
@@ -102,14 +102,14 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 		if err != nil {
 			return nil, fmt.Errorf("keep the results: %w", err)
 		}
-		k.head.ID, k.dir = result.NewFolder(results, k.head.ID)
+		k.head.ID, k.dir = record.NewFolder(results, k.head.ID)
 	}
 	if isRun(k.dir) {
 		return nil, cli.Usagef("--save=%s: it holds a run already; choose another folder, or see "+
 			"it with prony report", k.dir)
 	}
 	var err error
-	if k.release, err = result.Reserve(k.dir, "--save"); err != nil {
+	if k.release, err = record.Reserve(k.dir, "--save"); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -124,8 +124,8 @@ func (a *app) resultsOf(verb string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	kept := filepath.Join(dir, result.Kept)
-	return filepath.Join(kept, verb), result.Keep(kept)
+	kept := filepath.Join(dir, record.Kept)
+	return filepath.Join(kept, verb), record.Keep(kept)
 }
 
 // unfit is what no file should have in its name.
@@ -171,28 +171,28 @@ func (k *keeper) add(p *offer, began time.Time, report summary.Report, res *load
 
 // record is the trial that a load was.
 func (k *keeper) record(p *offer, began time.Time, report summary.Report,
-	failed error) *result.Record {
+	failed error) *record.Record {
 	n := 1
 	for _, times := range k.names {
 		n += times
 	}
 	name := k.target(p.url)
-	rec := &result.Record{
+	rec := &record.Record{
 		Trial: fmt.Sprintf("b1-%02d-%s", n, fileName(name)), Time: began, Suite: k.head.Suite,
-		Block: 1, Order: n, Target: result.Target{Name: name, Variant: "none", At: p.url},
-		Scenario: k.scenario(p), Outcome: result.Measured,
-		Limits: result.Limits{LoadCores: p.spec.Cores}, Warmup: p.warmed, Verdict: report.Verdict,
+		Block: 1, Order: n, Target: record.Target{Name: name, Variant: "none", At: p.url},
+		Scenario: k.scenario(p), Outcome: record.Measured,
+		Limits: record.Limits{LoadCores: p.spec.Cores}, Warmup: p.warmed, Verdict: report.Verdict,
 		DurationNs: int64(clock.Wall().Sub(began)),
-		Provenance: result.Provenance{Prony: version(), Command: k.head.Command,
+		Provenance: record.Provenance{Prony: version(), Command: k.head.Command,
 			Seed: p.spec.Seed, SceneHash: p.scene()},
 	}
 	host.Describe(&rec.Provenance)
 	if failed != nil {
-		rec.Outcome = result.Failed
-		rec.Failure = &result.Failure{Step: "measure", Error: failed.Error()}
+		rec.Outcome = record.Failed
+		rec.Failure = &record.Failure{Step: "measure", Error: failed.Error()}
 		rec.Verdict = verdict.Judge(rec)
 	} else {
-		rec.Loads = []result.Load{*report.Load}
+		rec.Loads = []record.Load{*report.Load}
 	}
 	return rec
 }
@@ -215,7 +215,7 @@ func (k *keeper) open(p *offer) (err error) {
 		k.head.Requests[scene] = append(k.head.Requests[scene], r.Method+" "+r.Path)
 	}
 	k.head.Seed = p.spec.Seed
-	k.out, err = result.Create(k.dir, k.head)
+	k.out, err = record.Create(k.dir, k.head)
 	return err
 }
 
@@ -241,7 +241,7 @@ func (k *keeper) close() error {
 			return r.print(w, reportFlags{format: "html"})
 		})
 	}
-	k.app.say("saved in " + k.dir + "; see prony report " + shell.Quote(k.dir))
+	k.app.say("saved in " + k.dir + "; see prony report " + cmdlog.Quote(k.dir))
 	return err
 }
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // really runs the program in this process and in the real world, in real time.
@@ -33,9 +33,9 @@ func unspoilt(exit int) int {
 }
 
 // only is the one record of a folder.
-func only(t *testing.T, dir string) *result.Record {
+func only(t *testing.T, dir string) *record.Record {
 	t.Helper()
-	head, records, bad, err := result.Read(dir)
+	head, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("%s: %d records, bad %v, error %v", dir, len(records), bad, err)
 	}
@@ -134,7 +134,7 @@ func TestSaveRefused(t *testing.T) {
 	if err := os.MkdirAll(run, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(run, result.RunFile), []byte("{}"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(run, record.RunFile), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
@@ -169,7 +169,7 @@ func TestSavedLoadOfTheDead(t *testing.T) {
 		_, stderr, exit := really("load", url, "-d", "1s", "-c", "2", "--lead", "10ms",
 			"--view", "none", "--save="+to)
 		rec := only(t, to)
-		if exit == cli.Fine || rec.Verdict.Grade != result.Invalid {
+		if exit == cli.Fine || rec.Verdict.Grade != record.Invalid {
 			t.Errorf("%s: exit %d, %+v: %s", name, exit, rec.Verdict, stderr)
 		}
 	}
@@ -187,7 +187,7 @@ func TestRainOfOneHost(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(into, "*", "*.json")); len(files) != 3 {
 		t.Errorf("files %v, error %v", files, err)
 	}
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	names := map[string]bool{}
 	for _, r := range records {
 		names[r.Target.Name] = true

@@ -17,19 +17,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/internal/generator/distributed/local"
-	"prony/internal/observe/host"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/load/template"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/distributed/local"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/pace"
+	"prony.example/load/template"
+	"prony.example/record"
 )
 
 // loadFlags say what is offered, and to whom.
@@ -94,8 +94,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.IntSliceVar(&s.Cores, "cores", nil,
 		"a load thread on each of these cores (default: one thread, not pinned)")
 	fs.Uint64Var(&s.Seed, "seed", 1, "of arrivals, keys, mix and pauses")
-	f.engine = driver.Auto
-	cli.OneOf(c, &f.engine, "engine", "", driver.Engines...)
+	f.engine = generator.Auto
+	cli.OneOf(c, &f.engine, "engine", "", generator.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
 	fs.BoolVar(&f.http3, "http3", false, "HTTP/3: over QUIC, of https URLs")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
@@ -136,20 +136,20 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 // offer is a load and the generator that it needs.
 type offer struct {
 	spec load.Spec
-	by   driver.Prony
+	by   generator.Prony
 	url  string
 	file []byte // of the scenario
 	many manyFlags
 	crew local.Crew // that is under way
 
 	warmup string // as it was asked for
-	warmed result.Warmup
+	warmed record.Warmup
 }
 
 // plan turns the flags into a load.
 func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
-	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine},
-		warmed: result.Warmup{Steady: true}} // there is none to judge
+	o := &offer{spec: f.spec, url: target, by: generator.Prony{Engine: f.engine},
+		warmed: record.Warmup{Steady: true}} // there is none to judge
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		return nil, err
 	}
 	s := &o.spec
-	s.Name, s.Model, s.Drain = "load", result.Closed, s.Timeout
+	s.Name, s.Model, s.Drain = "load", record.Closed, s.Timeout
 	s.Connections *= max(f.streams, 1)
 	var traces suite.Percent
 	if f.traces != "" {
@@ -191,7 +191,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		return nil, err
 	}
 	if c := o.by.Stack; c != nil {
-		if err := stack.Messages(ctx, *c, s.Scenario.Requests); err != nil {
+		if err := nethttp.Messages(ctx, *c, s.Scenario.Requests); err != nil {
 			return nil, err
 		}
 	}
@@ -262,14 +262,14 @@ func (f *loadFlags) model(s *load.Spec) error {
 		if mean := rate.Mean(0, int64(time.Hour)); !(mean > 0 && mean < math.Inf(1)) {
 			return fmt.Errorf("--rate %s: want some requests a second", f.rate)
 		}
-		s.Model, s.Schedule = result.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
+		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
 		f.fit(s, time.Duration(rate.Duration()))
 	case f.trace != "":
 		trace, err := readTrace(f.trace)
 		if err != nil {
 			return err
 		}
-		s.Model, s.Schedule = result.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
+		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
 		f.fit(s, time.Duration(trace[len(trace)-1]+1))
 	case f.users != "":
 		return f.people(s)
@@ -312,7 +312,7 @@ func (f *loadFlags) fit(s *load.Spec, length time.Duration) {
 }
 
 func readTrace(name string) ([]int64, error) {
-	in, err := file.Open(name)
+	in, err := files.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
@@ -330,7 +330,7 @@ func readTrace(name string) ([]int64, error) {
 // request makes the scenario: of a file, or of the one request that the flags describe.
 func (f *loadFlags) request(path string, s *load.Spec) error {
 	if f.scenario != "" {
-		data, err := file.Kept(f.scenario, file.Settings)
+		data, err := files.Kept(f.scenario, files.Settings)
 		if err != nil {
 			return fmt.Errorf("--scenario: %w", err)
 		}
@@ -339,7 +339,7 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		if err != nil {
 			return err
 		}
-		s.Scenario, err = driver.Scenario(*sc, "")
+		s.Scenario, err = generator.Scenario(*sc, "")
 		if err == nil && sc.Connections > 0 && !f.given("connections") {
 			s.Connections = sc.Connections
 		}
@@ -377,20 +377,20 @@ func bodyOf(flag string) (string, error) {
 	if !ok {
 		return flag, nil
 	}
-	data, err := file.Read(name, file.Body)
+	data, err := files.Read(name, files.Body)
 	if err != nil {
 		return "", fmt.Errorf("--body: %w", err)
 	}
-	return text.Escape(string(data)), nil
+	return template.Escape(string(data)), nil
 }
 
 // aim finds out where the load goes and what is spoken there. It returns the path as it was typed,
 // braces and all.
 func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
 	at := o.url
-	o.url = shell.Hush(at) // from here on it is only told
+	o.url = cmdlog.Hush(at) // from here on it is only told
 	u, err := url.Parse(at)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && stack.Schemes[u.Scheme] == "" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && nethttp.Schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
 			"there are http, https, h2, h2c, h3, grpc, grpcs, ws and wss", o.url)
 	}
@@ -403,26 +403,26 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		path = rest[i:]
 	}
-	protocol := stack.Schemes[u.Scheme]
+	protocol := nethttp.Schemes[u.Scheme]
 	switch {
 	case f.http3 && (f.http2 || f.unix != "" || u.Scheme != "https"):
 		return "", fmt.Errorf("--http3 goes with https URLs, and neither with --http2 nor --unix")
 	case f.http3:
-		protocol = stack.H3
+		protocol = nethttp.H3
 	case f.http2 && u.Scheme == "http":
-		protocol = stack.H2C
+		protocol = nethttp.H2C
 	case f.http2 && u.Scheme == "https":
-		protocol = stack.H2
+		protocol = nethttp.H2
 	case f.http2:
 		return "", fmt.Errorf("--http2 goes with http and https, not with %s", u.Scheme)
 	case f.unix != "" && u.Scheme == "http":
-		protocol = stack.H1Unix
+		protocol = nethttp.H1Unix
 	case f.unix != "":
 		return "", fmt.Errorf("--unix goes with http URLs")
 	}
 	o.spec.Host = u.Host
 	if f.unix == "" {
-		usual := map[bool]string{true: "443", false: "80"}[stack.Secure(protocol)]
+		usual := map[bool]string{true: "443", false: "80"}[nethttp.Secure(protocol)]
 		port := cmp.Or(u.Port(), usual)
 		if o.spec.Address, err = resolve(ctx, u.Hostname(), port); err != nil {
 			return "", err
@@ -434,14 +434,14 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 		o.spec.Address = netip.MustParseAddrPort("127.0.0.1:1") // nobody connects to it
 	}
 	if protocol != "" {
-		o.by.Stack = &stack.Config{
+		o.by.Stack = &nethttp.Config{
 			Protocol: protocol, Network: "tcp", Address: o.spec.Address.String(),
 			Host: u.Host, Path: path, Streams: f.streams, Insecure: f.insecure,
 		}
 		if f.unix != "" {
 			o.by.Stack.Network, o.by.Stack.Address = "unix", f.unix
 		}
-		if o.by.Stack.CA, err = trusted(f.ca, stack.Secure(protocol)); err != nil {
+		if o.by.Stack.CA, err = trusted(f.ca, nethttp.Secure(protocol)); err != nil {
 			return "", err
 		}
 	} else if f.ca != "" {
@@ -464,7 +464,7 @@ func trusted(name string, secure bool) (pem string, err error) {
 	case !secure:
 		return "", fmt.Errorf("--ca: what is spoken has no certificates; use https, grpcs or wss")
 	}
-	data, err := file.Kept(name, file.Settings)
+	data, err := files.Kept(name, files.Settings)
 	if err != nil {
 		return "", fmt.Errorf("--ca: %w", err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // What --trace and --traces ask for: a file, a share, or both.
@@ -69,31 +69,31 @@ func TestTraceFlag(t *testing.T) {
 
 // The slowest eight, with what is known of them, and nothing where nobody asked.
 func TestTracedTable(t *testing.T) {
-	check := func(l result.Load, want string) {
+	check := func(l record.Load, want string) {
 		t.Helper()
 		var out bytes.Buffer
 		if err := (&app{stdout: &out}).traced(&l); err != nil || out.String() != want {
 			t.Errorf("%v; it prints\n%s, want\n%s", err, out.String(), want)
 		}
 	}
-	slow := result.Traced{TraceID: "0123456789abcdef0123456789abcdef", Why: "slowest",
+	slow := record.Traced{TraceID: "0123456789abcdef0123456789abcdef", Why: "slowest",
 		ScheduledNs: 1_234_000_000, LagNs: 1500, FirstByteNs: 2e6, ResponseNs: 5e9}
-	late := result.Traced{TraceID: "ff", Why: "slowest", Route: "GET /", ResponseNs: 5e9,
+	late := record.Traced{TraceID: "ff", Why: "slowest", Route: "GET /", ResponseNs: 5e9,
 		Failed: true}
 	const head = "\n  traced: 1.0 % of the requests, the slowest first\n" +
 		"     due at        lag  first byte   response  trace id\n"
-	check(result.Load{Traced: []result.Traced{slow}}, "")
-	check(result.Load{TraceShare: 0.01},
+	check(record.Load{Traced: []record.Traced{slow}}, "")
+	check(record.Load{TraceShare: 0.01},
 		"\n  traced: 1.0 % of the requests, the slowest first\n"+
 			"  none has ended within the window and its drain\n")
 	row := "    1.234 s    1.50 µs     2.00 ms     5.00 s  0123456789abcdef0123456789abcdef\n"
-	check(result.Load{TraceShare: 0.01, Traced: []result.Traced{slow, late,
+	check(record.Load{TraceShare: 0.01, Traced: []record.Traced{slow, late,
 		{TraceID: "0", Why: "failed"}, {TraceID: "1", Why: "uniform"}}}, head+row+
 		"    0.000 s        0 s           –     5.00 s  ff"+strings.Repeat(" ", 32)+
 		"GET / (failed)\n")
-	var many []result.Traced
+	var many []record.Traced
 	for range 20 {
 		many = append(many, slow)
 	}
-	check(result.Load{TraceShare: 0.01, Traced: many}, head+strings.Repeat(row, 8))
+	check(record.Load{TraceShare: 0.01, Traced: many}, head+strings.Repeat(row, 8))
 }

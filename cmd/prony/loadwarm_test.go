@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 // What a warm-up sent is in the record, is told, and is in no number.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/traces"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/logs"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/record"
 )
 
 type logsFlags struct {
@@ -117,7 +117,7 @@ func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
 	n := len(records)
 	records = first(records, f.limit)
 	if f.format == "json" {
-		return print.JSON(a.stdout, struct {
+		return format.JSON(a.stdout, struct {
 			Source  string         `json:"source"`
 			Records []*logs.Record `json:"records"`
 		}{"otlp", records})
@@ -129,8 +129,8 @@ func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
 			fmt.Fprintf(a.stdout, "%s (%s)\n", r.Trial, r.Target)
 		}
 		text := fmt.Sprintf("  %s  %-5s  %s  %s",
-			time.Unix(0, r.Ns).UTC().Format("15:04:05.000000"), r.Severity, spans.Line(r.Service),
-			spans.Line(r.Body))
+			time.Unix(0, r.Ns).UTC().Format("15:04:05.000000"), r.Severity, traces.Line(r.Service),
+			traces.Line(r.Body))
 		if r.TraceID != "" {
 			text += "  trace " + shortID(r.TraceID)
 		}
@@ -172,7 +172,7 @@ func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 		return err
 	}
 	if f.format == "json" {
-		return print.JSON(a.stdout, struct {
+		return format.JSON(a.stdout, struct {
 			Source string      `json:"source"`
 			Lines  []logs.Line `json:"lines"`
 		}{"files", lines})
@@ -183,7 +183,7 @@ func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 			file = l.File
 			fmt.Fprintf(a.stdout, "%s\n", filepath.Join(dir, "logs", l.File))
 		}
-		fmt.Fprintf(a.stdout, "  %d  %s\n", l.Line, spans.Line(l.Text))
+		fmt.Fprintf(a.stdout, "  %d  %s\n", l.Line, traces.Line(l.Text))
 	}
 	fmt.Fprintf(a.stdout, "\n%d lines of the services' own files.\n", len(lines))
 	return nil
@@ -191,7 +191,7 @@ func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 
 // trialsOf are a run's trials of a target.
 func trialsOf(dir, target string) (ids []string, err error) {
-	_, records, _, err := result.Read(dir)
+	_, records, _, err := record.Read(dir)
 	for _, r := range records {
 		if r.Target.Name == target {
 			ids = append(ids, r.Trial)

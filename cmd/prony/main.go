@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator"
-	"prony/internal/base/format"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/format"
+	"prony.example/internal/generator"
 )
 
 func main() {
@@ -29,8 +29,8 @@ func main() {
 
 // run is the whole program but for its end: everything that it says goes to the writers.
 func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) error {
-	out, errs := print.NewScreen(stdout), print.NewScreen(stderr)
-	root := newRoot(&app{world: w, args: shell.Hushed(args), stdout: out, stderr: errs})
+	out, errs := format.NewScreen(stdout), format.NewScreen(stderr)
+	root := newRoot(&app{world: w, args: cmdlog.Hushed(args), stdout: out, stderr: errs})
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
@@ -40,7 +40,7 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 		if ctx.Err() != nil { // a signal came: what it broke off has no better word for it
 			text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
 		}
-		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(text)))
+		fmt.Fprintf(errs, "prony: %s\n", format.Clip(cmdlog.Hush(text)))
 	}
 	cut := out.Close()
 	if cut != nil && err == nil && !errors.Is(cut, syscall.EPIPE) {
@@ -120,10 +120,10 @@ func newRoot(app *app) *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 	var show bool
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		shell.Show(nil)
+		cmdlog.Show(nil)
 		if show {
-			say := shell.Lines(app.stderr)
-			shell.Show(func(line string) { say("+ " + line) })
+			say := cmdlog.Lines(app.stderr)
+			cmdlog.Show(func(line string) { say("+ " + line) })
 		}
 		if err := cli.NotEmpty(c.Flags()); err != nil {
 			return err
@@ -139,7 +139,7 @@ func newRoot(app *app) *cobra.Command {
 		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),
 		app.initCmd(), app.generateCmd())
 	app.addTrials(root)
-	for _, tool := range driver.Usuals() {
+	for _, tool := range generator.Usuals() {
 		root.AddCommand(app.usualCmd(tool, app.usual))
 	}
 	app.addManual(root)

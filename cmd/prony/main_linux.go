@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/trial/lab"
-	"prony/internal/trial/machine"
-	"prony/internal/launch/docker"
-	"prony/internal/launch/kubernetes"
-	"prony/internal/service"
+	"prony.example/internal/launch/docker"
+	"prony.example/internal/launch/kubernetes"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/lab"
+	"prony.example/internal/trial/machine"
 )
 
 // world is what trials are run with: the real machine, or what tests have instead.
@@ -59,9 +59,9 @@ func (a *app) addTrials(root *cobra.Command) {
 }
 
 // lab is the checkout's, and tells how it gets on.
-func (a *app) lab() (*lab.Lab, *progress, error) {
+func (a *app) lab() (*lab.Lab, *progressLine, error) {
 	root, err := a.root()
-	tell := &progress{w: a.stderr}
+	tell := &progressLine{w: a.stderr}
 	return &lab.Lab{Root: root, World: a.world, Tell: tell}, tell, err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/report/parquet"
+	"prony.example/home/parquet"
 )
 
 // world is nothing: no trials are run here.

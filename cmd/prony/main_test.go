@@ -12,12 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/launch/docker"
-	"prony/internal/launch/process"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/launch/docker"
+	"prony.example/internal/launch/process"
 )
 
 func TestMain(m *testing.M) {
@@ -69,7 +69,7 @@ func furnish(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		if name != ".prony" { // the links are gone when go test looks at what was read by them
-			tests.Reads(t, filepath.Join(root, name))
+			testsets.Reads(t, filepath.Join(root, name))
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestCommandsInTheReadme(t *testing.T) {
 // What compares services of somebody's own starts and asks them; what asks for telemetry is the
 // home's to answer.
 func TestCommandsInTheDocuments(t *testing.T) {
-	tests.Once(t, "all lines of the documents", tests.Needs{Files: slices.Concat(
+	testsets.Once(t, "all lines of the documents", testsets.Needs{Files: slices.Concat(
 		homeSources, []string{"docs", "README.md", "CONTRIBUTING.md", "suites", "services",
 			"contract"})})
 	onPath(t)
@@ -154,7 +154,7 @@ func shown(t *testing.T, of func(tidy.Command) bool) {
 	t.Setenv("PRONY_ROOT", root)
 	t.Setenv("TOKEN", "of the documents")
 	t.Chdir(root)
-	addr, stop, err := exact.Start(exact.Fixed(0))
+	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}

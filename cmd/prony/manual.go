@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/files"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/record"
 )
 
 // manCmd writes the manual from what --help is made of.
@@ -40,7 +40,7 @@ prints all pages, one after the other.`,
 				return fmt.Errorf("write manual: %w", err)
 			}
 			for _, p := range pages {
-				if err := file.Put(filepath.Join(args[0], p.name), p.text); err != nil {
+				if err := files.Put(filepath.Join(args[0], p.name), p.text); err != nil {
 					return fmt.Errorf("write manual: %w", err)
 				}
 			}
@@ -203,7 +203,7 @@ func (a *app) completeRuns(most int) cobra.CompletionFunc {
 		if len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		runs := a.inCatalog("results", "*", result.RunFile)
+		runs := a.inCatalog("results", "*", record.RunFile)
 		for i, file := range runs {
 			runs[i] = filepath.Dir(file)
 		}

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // crowd counts the connections of a server: how many were open at most, each time that there were
@@ -42,8 +42,8 @@ func (c *crowd) state(of net.Conn, is http.ConnState) {
 // Rows of a matrix that differ in connections are loaded with so many, as the service sees them,
 // and the table does not say one number of all.
 func TestMatrixOfConnections(t *testing.T) {
-	tests.Once(t, "a matrix of connections", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a matrix of connections", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	seen := &crowd{open: map[net.Conn]bool{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
@@ -81,7 +81,7 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
-	_, records, _, err := result.Read(runs[0])
+	_, records, _, err := record.Read(runs[0])
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, error %v", len(records), err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/service/scaffold"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/service/scaffold"
 )
 
 func (a *app) newCmd() *cobra.Command {

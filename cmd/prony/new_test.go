@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 // The verb writes, so it gets a checkout that is no link to this one: a catalog of one service.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/internal/suite"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
 )
 
 var nullAnswer = []byte(
@@ -36,7 +36,7 @@ func (a *app) nullCmd() *cobra.Command {
 			if path != "" {
 				network, address = "unix", path
 			}
-			l, err := exact.Listen(protocol, network, address)
+			l, err := truth.Listen(protocol, network, address)
 			if err != nil {
 				return fmt.Errorf("serve null: %w", err)
 			}
@@ -53,18 +53,18 @@ func (a *app) nullCmd() *cobra.Command {
 // serveNull serves them on a listener, in a protocol of suites, until ctx ends.
 func serveNull(ctx context.Context, protocol string, l net.Listener) error {
 	if t, ok := l.(*net.TCPListener); ok && protocol == suite.Protocols[0] {
-		return exact.Null(ctx, t, nullAnswer)
+		return truth.Null(ctx, t, nullAnswer)
 	}
-	plan := exact.Fixed(0)
+	plan := truth.Fixed(0)
 	if strings.HasPrefix(protocol, "grpc") { // whose callers want messages: all can be empty
-		plan = func(now int64, _ exact.Request) exact.Reply {
-			return exact.Reply{At: now, Text: nullMessage}
+		plan = func(now int64, _ truth.Request) truth.Reply {
+			return truth.Reply{At: now, Text: nullMessage}
 		}
 	}
-	return exact.Speak(ctx, protocol, l, plan, nil)
+	return truth.Speak(ctx, protocol, l, plan, nil)
 }
 
-var nullMessage = exact.Answer("200 OK", "", "")
+var nullMessage = truth.Answer("200 OK", "", "")
 
 // ceiling is what the generator reaches with these connections against a server that does nothing,
 // on a core of its own where there is one. It is a bound for servers on this machine only.
@@ -85,7 +85,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 		Seed: p.spec.Seed, Address: p.spec.Address, Part: p.spec.Part}
 	by, protocol, network, at := p.by, suite.Protocols[0], "tcp", "127.0.0.1:0"
 	if c := by.Stack; c != nil {
-		for name, is := range stack.Schemes {
+		for name, is := range nethttp.Schemes {
 			if is == c.Protocol {
 				protocol = name
 			}
@@ -94,13 +94,13 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 			at = filepath.Join(dir, "null")
 		}
 	}
-	l, err := exact.Listen(protocol, network, at)
+	l, err := truth.Listen(protocol, network, at)
 	if err != nil {
 		return 0, err
 	}
 	if c := by.Stack; c != nil {
-		by.Stack = &stack.Config{Protocol: c.Protocol, Network: network,
-			Address: l.Addr().String(), Host: "localhost", Path: driver.NullPath,
+		by.Stack = &nethttp.Config{Protocol: c.Protocol, Network: network,
+			Address: l.Addr().String(), Host: "localhost", Path: generator.NullPath,
 			Streams: c.Streams, Insecure: true}
 		spec.Host = by.Stack.Host
 	}
@@ -112,7 +112,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 	done := make(chan error, 1)
 	go func() { done <- serveNull(serving, protocol, l) }()
 	a.say("calibrate the generator against a null server")
-	res, err := p.together(ctx, by, driver.Calibration(spec, by.Stack))
+	res, err := p.together(ctx, by, generator.Calibration(spec, by.Stack))
 	cancel()
 	if err = cmp.Or(err, <-done); err != nil {
 		return 0, err

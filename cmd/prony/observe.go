@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/lab"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
 )
 
 // observeFlags say what a run watches beside its samples, and what rides along.

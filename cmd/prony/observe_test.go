@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 // Flags that make no sense say so before anything is built, with what to do instead.

@@ -9,15 +9,15 @@ import (
 	"syscall"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // A service that somebody kills ends its trial as one record that says so, and nothing is left.
 func TestServiceKilledFromOutside(t *testing.T) {
-	tests.Whole(t, "a service that is killed in a run")
+	testsets.Whole(t, "a service that is killed in a run")
 	runtime := t.TempDir()
 	p := startRun(t, checkout(t), runtime)
 	pid := service1(t, runtime)
@@ -29,14 +29,14 @@ func TestServiceKilledFromOutside(t *testing.T) {
 		t.Errorf("ended with %v, want exit %d\n%s", err, cli.Invalid, p.errs)
 	}
 	gone(t, pid)
-	_, records, bad, err := result.Read(p.dir)
+	_, records, bad, err := record.Read(p.dir)
 	if err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("records %v, bad %v, error %v", records, bad, err)
 	}
 	r := records[0]
 	const words = "the service ended (signal: killed)"
 	if r.Failure == nil || !strings.Contains(r.Failure.Error, words) ||
-		r.Verdict.Grade != result.Invalid {
+		r.Verdict.Grade != record.Invalid {
 		t.Errorf("failure %+v, verdict %+v", r.Failure, r.Verdict)
 	}
 }
@@ -44,8 +44,8 @@ func TestServiceKilledFromOutside(t *testing.T) {
 // What rides along breaks the service: the trial with it fails in the words of the service, the
 // bare one is measured, and no ratio is printed.
 func TestRideBreaksTheService(t *testing.T) {
-	tests.Whole(t, "a service that breaks of what rides along")
-	tests.Cores(t)
+	testsets.Whole(t, "a service that breaks of what rides along")
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	file, dir := filepath.Join(root, "ride.yaml"), filepath.Join(root, "r")
@@ -75,7 +75,7 @@ variants: [{name: broken, env: {GOMEMLIMIT: nonsense}}]
 	if exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 2 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 func (a *app) planCmd() *cobra.Command {
@@ -116,7 +116,7 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		rows = append(rows, []string{strconv.Itoa(x.Block), strconv.Itoa(x.Order), by, scene,
 			strings.Join(loads, ", ")})
 	}
-	_, err := io.WriteString(w, print.Grid("", rows, print.Left))
+	_, err := io.WriteString(w, format.Grid("", rows, format.Left))
 	return err
 }
 
@@ -126,11 +126,11 @@ func extent(p *suite.Plan) string {
 		return fmt.Sprintf("blocks of %d trials for %v", len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
-	passes := unit.Plural(p.Suite.Blocks, "block")
+	passes := units.Plural(p.Suite.Blocks, "block")
 	if p.Suite.Duet != "" {
 		passes = fmt.Sprintf("%d passes of duets", p.Suite.Blocks)
 	}
-	return unit.Plural(len(p.Trials), "trial") + " in " + passes
+	return units.Plural(len(p.Trials), "trial") + " in " + passes
 }
 
 // hurry says of a run for a time that it has too few blocks to tell any but large differences, and
@@ -143,13 +143,13 @@ func hurry(p *suite.Plan) string {
 		return ""
 	}
 	return fmt.Sprintf("%v is time for about %s, too few for any but large differences; %d take %s",
-		lasts, unit.Plural(max(int(lasts/least), 1), "whole block"), enough,
+		lasts, units.Plural(max(int(lasts/least), 1), "whole block"), enough,
 		between(enough*least, enough*most))
 }
 
 // planned is how long a load takes: its window, or all of a search at most.
 func planned(l suite.Load) time.Duration {
-	if l.Model == result.Capacity {
+	if l.Model == record.Capacity {
 		return l.Length()
 	}
 	return time.Duration(l.Measure)
@@ -158,11 +158,11 @@ func planned(l suite.Load) time.Duration {
 // loadText is a load's model in words.
 func loadText(l suite.Load) string {
 	switch {
-	case l.Model == result.Capacity:
+	case l.Model == record.Capacity:
 		return "capacity at " + l.SLO
-	case l.Model == result.Open && l.Trace != "":
+	case l.Model == record.Open && l.Trace != "":
 		return "open, replay of " + l.Trace
-	case l.Model == result.Open:
+	case l.Model == record.Open:
 		return fmt.Sprintf("open, %s, %s", l.Arrivals, l.Rate)
 	case !l.Users.IsZero():
 		text := fmt.Sprintf("closed, users %s", l.Users)

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 )
 
 // systems are the other ones that prony is made for, as GOOS/GOARCH. Its files differ by processor
@@ -20,7 +20,7 @@ import (
 var systems = []string{"darwin/arm64", "windows/amd64"}
 
 // portsNeed is what the programs are made of.
-var portsNeed = tests.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
+var portsNeed = testsets.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
 	"go.sum"}}
 
 // golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
@@ -47,8 +47,8 @@ func golang(t *testing.T, system, tag, line string) {
 
 // It is built for each of them, and vetted, but for its tests, which are run on Linux.
 func TestOtherSystems(t *testing.T) {
-	tests.Once(t, "programs of other systems", portsNeed)
-	tests.Apart(t)
+	testsets.Once(t, "programs of other systems", portsNeed)
+	testsets.Apart(t)
 	hidden := struct{ Replace map[string]string }{map[string]string{}}
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -79,10 +79,10 @@ func TestOtherSystems(t *testing.T) {
 // What other systems have instead of Linux's files is run here by the tag portable: the tests of
 // the packages where they differ, and the verbs that work everywhere, through the real program.
 func TestPortable(t *testing.T) {
-	tests.Once(t, "what other systems have", portsNeed)
-	tests.Cores(t)
+	testsets.Once(t, "what other systems have", portsNeed)
+	testsets.Cores(t)
 	const here = "linux/" // of any processor: Go's own
-	golang(t, here, ",portable", "test -timeout 300s ./internal/load/stack ./internal/live")
+	golang(t, here, ",portable", "test -timeout 300s ./load/engine/nethttp ./internal/generator/progress")
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prony")
 	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // several is a project of one target that is several processes; db is what is started first, and
@@ -65,19 +65,19 @@ func ended(t *testing.T) {
 // A system of a project's file is started in order, each process with its port where the others
 // are told, and is one subject in the record.
 func TestProjectMeasuresSystem(t *testing.T) {
-	tests.Once(t, "a project of several processes", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a project of several processes", testsets.Needs{})
+	testsets.Cores(t)
 	ofSeveral(t)
 	stdout, stderr, exit := inProject(t, several("./db"), "run")
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	runs, err := filepath.Glob(filepath.Join(result.Kept, "run", "*"))
+	runs, err := filepath.Glob(filepath.Join(record.Kept, "run", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
 	r := only(t, runs[0])
-	if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 {
+	if r.Outcome != record.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 {
 		t.Fatalf("it is %s: %+v, loads %+v", r.Outcome, r.Failure, r.Loads)
 	}
 	var names []string
@@ -92,7 +92,7 @@ func TestProjectMeasuresSystem(t *testing.T) {
 
 // What goes wrong with one of several processes is said with its name, and the others are ended.
 func TestProjectRefusesSystem(t *testing.T) {
-	tests.Once(t, "projects of several processes that are refused", tests.Needs{})
+	testsets.Once(t, "projects of several processes that are refused", testsets.Needs{})
 	ofSeveral(t)
 	check := func(db string, wants ...string) {
 		t.Helper()

@@ -13,11 +13,11 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/format"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
 type profileFlags struct {
@@ -133,7 +133,7 @@ func (f profileFlags) against(run string) (string, profileFlags) {
 		return name, g // the same target of another run
 	}
 	g.trial, g.target = "", name
-	if _, records, _, err := result.Read(run); err == nil {
+	if _, records, _, err := record.Read(run); err == nil {
 		for _, r := range records {
 			if r.Trial == name {
 				g.trial, g.target = name, ""
@@ -145,7 +145,7 @@ func (f profileFlags) against(run string) (string, profileFlags) {
 
 // readProfile adds up the profiles of a run that the flags choose.
 func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
-	_, records, bad, err := result.Read(run)
+	_, records, bad, err := record.Read(run)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 	return out, nil
 }
 
-func (f profileFlags) wants(r *result.Record, p result.Profile) bool {
+func (f profileFlags) wants(r *record.Record, p record.Profile) bool {
 	return p.Kind == f.kind && (f.trial == "" || r.Trial == f.trial) &&
 		(f.target == "" || table.RowName(r.Target) == f.target || r.Target.Name == f.target) &&
 		(f.load == "" || p.Load == f.load) && (f.process == "" || p.Process == f.process)
@@ -272,7 +272,7 @@ func (t *taken) about() []string {
 }
 
 func printTop(w io.Writer, f profileFlags, shown, other *taken, changes []profile.Change) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	p.Line("%s: %s", shown.name, strings.Join(shown.about(), "\n  "))
 	if other == nil {
 		_, unit := profile.Total(shown.pprof)

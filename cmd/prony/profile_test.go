@@ -10,16 +10,16 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/cli"
-	"prony/internal/observe/profile"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
 // addProfiles gives each record of a run a profile of the processor: 100 samples of 10 ms, of which
 // the target's own handler holds 30, or 60 where the target's name has the word virtual.
 func addProfiles(t *testing.T, run string) {
 	t.Helper()
-	_, records, bad, err := result.Read(run)
+	_, records, bad, err := record.Read(run)
 	if err != nil || len(bad) > 0 || len(records) == 0 {
 		t.Fatal(len(records), bad, err)
 	}
@@ -48,7 +48,7 @@ func addProfiles(t *testing.T, run string) {
 		if err := out.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r.Profiles = []result.Profile{
+		r.Profiles = []record.Profile{
 			{Kind: profile.CPU, Tool: "test 1", Load: "peak", File: file, Samples: 100,
 				DurationNs: 2e9},
 			{Kind: profile.Alloc, Tool: "test 1", Load: "peak", Failed: "no such event"},
@@ -65,7 +65,7 @@ func addProfiles(t *testing.T, run string) {
 }
 
 // profiled is a run of two targets with two blocks each, and profiles.
-func profiled(t *testing.T) (run string, records []*result.Record) {
+func profiled(t *testing.T) (run string, records []*record.Record) {
 	t.Helper()
 	root := checkout(t)
 	run = filepath.Join(root, "results", "RUN")
@@ -74,7 +74,7 @@ func profiled(t *testing.T) (run string, records []*result.Record) {
 		t.Fatal(stderr)
 	}
 	addProfiles(t, run)
-	_, records, _, err := result.Read(run)
+	_, records, _, err := record.Read(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,18 +9,18 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/trial/lab"
-	"prony/internal/base/format"
-	"prony/internal/trial"
-	"prony/internal/base/units"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/lab"
 )
 
-// progress shows a run while it goes: a line for each trial that has ended, and on a terminal one
+// progressLine shows a run while it goes: a line for each trial that has ended, and on a terminal one
 // more line below that says what is going on. It writes at the steps' edges and once a second, so
 // that showing costs a measurement next to nothing.
-type progress struct {
+type progressLine struct {
 	mu    sync.Mutex
 	w     io.Writer
 	live  bool // a terminal: the last line is rewritten
@@ -39,7 +39,7 @@ type progress struct {
 }
 
 // Begin implements lab.Observer: it says what is going to happen.
-func (s *progress) Begin(b lab.Begun) {
+func (s *progressLine) Begin(b lab.Begun) {
 	p := b.Plan
 	s.total = len(p.Trials)
 	least, most := p.Estimate()
@@ -72,7 +72,7 @@ func (s *progress) Begin(b lab.Begun) {
 }
 
 // duets says what two targets at a time means for a run.
-func (s *progress) duets(of *host.Sides, passes int) {
+func (s *progressLine) duets(of *host.Sides, passes int) {
 	s.Say(fmt.Sprintf("duets, two targets at a time: left on cores %v, right on %v; "+
 		"sides swap from pass to pass", of.Left.Cores(), of.Right.Cores()))
 	if passes%2 == 1 {
@@ -85,28 +85,28 @@ func (s *progress) duets(of *host.Sides, passes int) {
 }
 
 // Say implements lab.Observer: it prints a line for good.
-func (s *progress) Say(text string) {
+func (s *progressLine) Say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renew(text + "\n")
 }
 
 // renew prints a text for good where the line was that says what is going on, which comes below.
-func (s *progress) renew(text string) {
+func (s *progressLine) renew(text string) {
 	s.wipe()
 	fmt.Fprint(s.w, text)
 	s.draw()
 }
 
 // Trial implements lab.Observer: it follows a run.
-func (s *progress) Trial(e trial.Event) {
+func (s *progressLine) Trial(e trial.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pulse = ""
 	if p := e.Pulse; p != nil { // the next second shows it
-		s.pulse = " · " + unit.Rate(p.PerS) + "/s"
+		s.pulse = " · " + units.Rate(p.PerS) + "/s"
 		if p.P99Ns > 0 {
-			s.pulse += " · p99 " + unit.Duration(float64(p.P99Ns))
+			s.pulse += " · p99 " + units.Duration(float64(p.P99Ns))
 		}
 		return
 	}
@@ -130,7 +130,7 @@ func (s *progress) Trial(e trial.Event) {
 	s.renew(text)
 }
 
-func (s *progress) tick() {
+func (s *progressLine) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ticks != nil { // it has not ended meanwhile
@@ -139,14 +139,14 @@ func (s *progress) tick() {
 	}
 }
 
-func (s *progress) wipe() {
+func (s *progressLine) wipe() {
 	if s.live {
-		fmt.Fprint(print.Raw(s.w), "\r\x1b[K")
+		fmt.Fprint(format.Raw(s.w), "\r\x1b[K")
 	}
 }
 
 // draw writes the line that says what is going on.
-func (s *progress) draw() {
+func (s *progressLine) draw() {
 	if !s.live || s.doing == "" {
 		return
 	}
@@ -165,7 +165,7 @@ func (s *progress) draw() {
 }
 
 // count is how many trials have ended, and of how many where that is known.
-func (s *progress) count(of string) string {
+func (s *progressLine) count(of string) string {
 	if s.total == 0 {
 		return fmt.Sprintf("%3d", s.ended)
 	}
@@ -177,7 +177,7 @@ func (s *progress) count(of string) string {
 }
 
 // left is the time to go: by the trials that have ended, before the first one by the estimate.
-func (s *progress) left(now int64) time.Duration {
+func (s *progressLine) left(now int64) time.Duration {
 	spent := time.Duration(now - s.began)
 	if s.ended == s.before || s.total == 0 {
 		return max(s.estimate-spent, 0)
@@ -191,7 +191,7 @@ func (s *progress) left(now int64) time.Duration {
 }
 
 // end takes the live line away.
-func (s *progress) end() {
+func (s *progressLine) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()

@@ -14,20 +14,20 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/files"
-	"prony/internal/trial/lab"
-	"prony/load/engine/nethttp"
-	"prony/internal/suite/adhoc"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/adhoc"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/lab"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // labOrProject is the lab of the checkout that is worked in, or else that of the nearest project's
 // file upwards. It tells how it gets on.
-func (a *app) labOrProject() (*lab.Lab, *suite.Project, *progress, error) {
+func (a *app) labOrProject() (*lab.Lab, *suite.Project, *progressLine, error) {
 	l, tell, err := a.lab()
 	if err == nil || a.rootFlag != "" {
 		return l, nil, tell, err
@@ -54,7 +54,7 @@ func findProject() (p *suite.Project, dir string, err error) {
 			if !exists(path) {
 				continue
 			}
-			data, err := file.Kept(path, file.Settings)
+			data, err := files.Kept(path, files.Settings)
 			if err != nil {
 				return nil, dir, fmt.Errorf("read the project: %w", err)
 			}
@@ -85,7 +85,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 		return cli.Usagef("--against is for another checkout of the catalog: here, add a target "+
 			"with git: REVISION to %s", p.File)
 	}
-	sources, err := own.Sources(p, l.Root)
+	sources, err := adhoc.Sources(p, l.Root)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 	}
 	for i := range s.Scenarios {
 		sc := &s.Scenarios[i]
-		if sc.Protocol, err = own.Protocol(sources, sc.Protocol); err != nil {
+		if sc.Protocol, err = adhoc.Protocol(sources, sc.Protocol); err != nil {
 			return fmt.Errorf("%s: scenario %s: %w", p.File, sc.Name, err)
 		}
 	}
@@ -109,7 +109,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 		}
 	}
 	wish.Own = &lab.Own{Suite: s, Services: services,
-		Results: filepath.Join(l.Root, result.Kept, "run")}
+		Results: filepath.Join(l.Root, record.Kept, "run")}
 	return nil
 }
 
@@ -150,9 +150,9 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 
 // servicesOf clones the revisions that sources name, and makes a service of each. A startup that is
 // longer than trials wait by themselves holds for them, too.
-func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready string,
+func servicesOf(ctx context.Context, l *lab.Lab, sources []adhoc.Source, ready string,
 	startup time.Duration) (lab.Catalog, error) {
-	kept := filepath.Join(l.Root, result.Kept)
+	kept := filepath.Join(l.Root, record.Kept)
 	for i := range sources {
 		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
 		if err != nil {
@@ -162,14 +162,14 @@ func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready str
 			l.Tell.Say(note)
 		}
 	}
-	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
 	for _, s := range services {
 		s.Run.Startup = max(startup, trial.ReadyBound)
 	}
 	if _, made := os.Stat(kept); err != nil && made != nil {
 		return nil, err // a line that is refused leaves nothing
 	}
-	return services, errors.Join(err, result.Keep(kept))
+	return services, errors.Join(err, record.Keep(kept))
 }
 
 // named is the name that a service is asked by; empty: its address.
@@ -187,15 +187,15 @@ const portHint = "a service listens at $PORT of 127.0.0.1, or where its command 
 
 // meet starts each service once, asks it, and gives what all answers have in common, which it says.
 func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Duration,
-	requests []suite.Request, speaks suite.Scenario, statusOnly bool) ([]own.Held, error) {
+	requests []suite.Request, speaks suite.Scenario, statusOnly bool) ([]adhoc.Held, error) {
 	var names []string
-	var answers [][][]own.Answer
-	filled, err := own.Fill(requests, os.LookupEnv)
+	var answers [][][]adhoc.Answer
+	filled, err := adhoc.Fill(requests, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
 	speaks.Requests = filled
-	speech := func(s *service.Service, at netip.AddrPort) *stack.Config {
+	speech := func(s *service.Service, at netip.AddrPort) *nethttp.Config {
 		return trial.Speech(speaks.To(named(s)), "", at)
 	}
 	see := func(ctx context.Context, t lab.Seen) error {
@@ -204,7 +204,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		if err != nil {
 			return err
 		}
-		of, err := own.Ask(ctx, speech(s, at), t.Base, speaks.To(named(s)).
+		of, err := adhoc.Ask(ctx, speech(s, at), t.Base, speaks.To(named(s)).
 			Sized(s.Targets[0].Body).Requests)
 		names, answers = append(names, t.Name), append(answers, of)
 		return err
@@ -230,7 +230,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 	if len(names) == 0 {
 		return nil, nil // the run says why
 	}
-	held, err := own.Hold(requests, names, answers, statusOnly, os.LookupEnv)
+	held, err := adhoc.Hold(requests, names, answers, statusOnly, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

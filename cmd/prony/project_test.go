@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // inProject writes the project's file into a folder of somebody's and runs a line there, for real.
@@ -43,7 +43,7 @@ const requests = "requests: [{request: GET /}]\n"
 // What is wrong with a project is found before anything is measured, said with its line and what to
 // do, and leaves nothing.
 func TestProjectRefuses(t *testing.T) {
-	tests.Once(t, "projects that are refused", tests.Needs{})
+	testsets.Once(t, "projects that are refused", testsets.Needs{})
 	dir := ownFolder(t)
 	check := func(exit int, says, text string, args ...string) {
 		t.Helper()
@@ -113,7 +113,7 @@ func TestProjectRefuses(t *testing.T) {
 
 // The rows of a matrix are built once, all of them.
 func TestMatrixIsBuiltOnce(t *testing.T) {
-	tests.Once(t, "the build of a matrix", tests.Needs{})
+	testsets.Once(t, "the build of a matrix", testsets.Needs{})
 	ownFolder(t)
 	count := filepath.Join(t.TempDir(), "count")
 	t.Setenv("COUNT", count)
@@ -266,8 +266,8 @@ func TestProjectElsewhere(t *testing.T) {
 // A real run of a file: a command and a revision that is built, one that lacks a tool, a mix with
 // what the file expects and with what was asked for; and then the rest of it.
 func TestProjectMeasures(t *testing.T) {
-	tests.Once(t, "a project that is measured", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a project that is measured", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	if err := os.WriteFile("body.json", []byte(`{"a":1}`), 0o644); err != nil {
 		t.Fatal(err)
@@ -298,19 +298,19 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
-	head, records, bad, err := result.Read(runs[0])
+	head, records, bad, err := record.Read(runs[0])
 	if err != nil || len(bad) > 0 || len(records) != 2 || head.Baseline != "main" {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	for _, r := range records {
 		needs := r.Target.Name == "here"
-		if r.Outcome != result.Measured || len(r.Artifact.SHA256) != 64 ||
+		if r.Outcome != record.Measured || len(r.Artifact.SHA256) != 64 ||
 			r.Loads[0].Errors.Total() != 0 || (r.Provenance.Tools["git"] != "") != needs {
 			t.Errorf("%s: %s, artifact %q, errors %+v, tools %v", r.Target.Name, r.Outcome,
 				r.Artifact.SHA256, r.Loads[0].Errors, r.Provenance.Tools)
 		}
 	}
-	trials := filepath.Join(runs[0], result.TrialsFile)
+	trials := filepath.Join(runs[0], record.TrialsFile)
 	all, err := os.ReadFile(trials)
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	}
 	_, stderr, _ = inProject(t, text, "run", "--resume", runs[0])
 	has(t, "going on", stderr, "1 of 2 trials have a record: the others follow")
-	if _, records, _, err := result.Read(runs[0]); err != nil || len(records) != 2 {
+	if _, records, _, err := record.Read(runs[0]); err != nil || len(records) != 2 {
 		t.Errorf("after going on there are %d records, error %v", len(records), err)
 	}
 	if out, err := exec.Command("git", "status", "--porcelain", ".prony").Output(); err != nil ||

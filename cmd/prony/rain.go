@@ -15,13 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/internal/generator/progress"
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/internal/generator/summary"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/generator/progress"
+	"prony.example/internal/generator/summary"
+	"prony.example/record"
 )
 
 const rainAbout = `Rain offers the same load to several servers, one after the other, and keeps what
@@ -33,7 +33,7 @@ compare services, use prony run. The flags are those of prony load; --lead is th
 
 // rainCmd loads what is up of a list.
 func (a *app) rainCmd() *cobra.Command {
-	f, o := &loadFlags{}, &outputFlags{view: string(live.None), output: "text"}
+	f, o := &loadFlags{}, &outputFlags{view: string(progress.None), output: "text"}
 	s := &saveFlags{}
 	var into string
 	c := &cobra.Command{
@@ -67,7 +67,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 		}
 		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // a name is asked later
 			if err := f.ask(u.Hostname(), at); err != nil {
-				return cli.Usagef("load %s: %w", shell.Hush(raw), err)
+				return cli.Usagef("load %s: %w", cmdlog.Hush(raw), err)
 			}
 		}
 		servers[i] = u
@@ -78,7 +78,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
 	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
-	release, err := result.Reserve(folder, "--into")
+	release, err := record.Reserve(folder, "--into")
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 		return err
 	}
 	report.Command = alone(report.Command, url)
-	err = file.Write(name, func(w io.Writer) error { return summary.JSON(w, report) })
+	err = files.Write(name, func(w io.Writer) error { return summary.JSON(w, report) })
 	if err != nil {
 		return fmt.Errorf("keep the result: %w", err)
 	}

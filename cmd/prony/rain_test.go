@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/trial/machine"
 )
 
 // nobody answers every question for a name with: it does not exist (RFC 1035, 4.1.1: QR, RD, RA,

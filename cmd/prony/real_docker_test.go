@@ -11,20 +11,20 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/internal/launch/docker"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/launch/docker"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // engine skips a test where no Docker engine answers, and gives each its own lab. It is remembered
 // with the services that it starts.
 func engine(t *testing.T, services ...string) {
 	t.Helper()
-	tests.Whole(t, "services in containers")
+	testsets.Whole(t, "services in containers")
 	l, _, err := docker.New(t.Context(), docker.Options{})
 	if err != nil {
 		t.Skipf("needs a Docker engine: %v", err)
@@ -35,15 +35,15 @@ func engine(t *testing.T, services ...string) {
 	if err := exec.Command("docker", "buildx", "version").Run(); err != nil {
 		t.Skip("needs BuildKit: docker buildx was not found")
 	}
-	tests.Once(t, "services in containers", needs(t,
-		tests.Version("docker", "version")+tests.Version("docker", "buildx", "version"),
+	testsets.Once(t, "services in containers", needs(t,
+		testsets.Version("docker", "version")+testsets.Version("docker", "buildx", "version"),
 		services...))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 }
 
 // needs are what a run of services depends on beside the program: their sources, the suites, and
 // what they are built and run with.
-func needs(t *testing.T, fact string, services ...string) tests.Needs {
+func needs(t *testing.T, fact string, services ...string) testsets.Needs {
 	t.Helper()
 	root, err := tidy.Root()
 	if err != nil {
@@ -54,7 +54,7 @@ func needs(t *testing.T, fact string, services ...string) tests.Needs {
 		t.Fatal(err)
 	}
 	tools := service.FindTools(t.Context())
-	n := tests.Needs{Files: []string{"suites"}}
+	n := testsets.Needs{Files: []string{"suites"}}
 	for _, s := range catalog { // a service is there once for each of its builds
 		if slices.Contains(services, s.Name) {
 			fact += strings.Join(tools.Missing(s, s.Targets...), "; ")
@@ -77,7 +77,7 @@ func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 // An image of each language keeps the contracts that its process keeps: same answers, same log
 // lines, ready and gone in time, without rights and with nothing to write to.
 func TestRealImages(t *testing.T) {
-	tests.Whole(t, "services in containers")
+	testsets.Whole(t, "services in containers")
 	root := checkout(t)
 	for _, name := range []string{"go-gin", "node-express", "python-flask", "rust-axum",
 		"java-jdk"} {
@@ -95,7 +95,7 @@ func TestRealImages(t *testing.T) {
 // its limits, and nothing of it left in the engine.
 func TestRealContainers(t *testing.T) {
 	engine(t, "go-gin")
-	tests.Cores(t)
+	testsets.Cores(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := aloud(t, "run", "--root", root, "--out", dir, "--targets", "go-gin",
@@ -106,12 +106,12 @@ func TestRealContainers(t *testing.T) {
 	}
 	has(t, "the table", out, "go-gin in docker-host")
 	compiler := compilerOf(t, filepath.Join(root, "services/go-gin/Dockerfile"))
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 3 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	for _, r := range records {
-		if r.Outcome != result.Measured {
+		if r.Outcome != record.Measured {
 			t.Errorf("%s: %+v", r.Trial, r.Failure)
 			continue
 		}
@@ -186,7 +186,7 @@ loads:
 	if exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}
-	_, records, _, err := result.Read(dir)
+	_, records, _, err := record.Read(dir)
 	if err != nil || len(records) != 1 || records[0].Failure == nil {
 		t.Fatalf("%d records, error %v\n%s", len(records), err, out)
 	}

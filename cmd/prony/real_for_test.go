@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 const forSuite = `
@@ -33,8 +33,8 @@ loads:
 // A real run for a time, of a JVM that warms up on all cores and has its own again in the window,
 // and of a service that compiles nothing and keeps its own.
 func TestRealRunForATime(t *testing.T) {
-	tests.Once(t, "a real run for a time", needs(t, "", "go-nethttp", "java-jdk"))
-	tests.Cores(t)
+	testsets.Once(t, "a real run for a time", needs(t, "", "go-nethttp", "java-jdk"))
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	file, dir := filepath.Join(root, "timed.yaml"), filepath.Join(root, "r")
@@ -48,7 +48,7 @@ func TestRealRunForATime(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
 	has(t, "the last line", stdout.String(), "; the next 5 min would buy ")
-	s, err := result.ReadSchedule(dir)
+	s, err := record.ReadSchedule(dir)
 	if err != nil || s == nil || s.Ended == "" || len(s.Looks) == 0 {
 		t.Fatalf("schedule %+v, error %v", s, err)
 	}
@@ -56,13 +56,13 @@ func TestRealRunForATime(t *testing.T) {
 	if len(s.Looks) > 1 && s.SpentNs > s.ForNs*3/2 {
 		t.Errorf("it took %d ns of %d", s.SpentNs, s.ForNs)
 	}
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) < 2 {
 		t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, &stderr)
 	}
 	for _, r := range records {
 		w, own := r.Warmup, r.Limits.ServiceCores
-		if r.Outcome != result.Measured {
+		if r.Outcome != record.Measured {
 			t.Fatalf("%s: %+v", r.Trial, r.Failure)
 		}
 		if r.Target.Runtime != "jvm" {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
+	"prony.example/internal/base/cli"
+	"prony.example/record"
 )
 
 // ownImages builds images of somebody's own from one service: told listens at $PORT, fixed at the
@@ -84,12 +84,12 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	has(t, "the report", stdout, "told in docker", "fixed in docker", "two in docker")
-	_, records, bad, err := result.Read("r")
+	_, records, bad, err := record.Read("r")
 	if err != nil || len(bad) > 0 || len(records) != 3 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	for _, r := range records {
-		if r.Outcome != result.Measured || r.Target.Launcher != "docker" ||
+		if r.Outcome != record.Measured || r.Target.Launcher != "docker" ||
 			len(r.Artifact.SHA256) != 64 || r.Loads[0].Errors.Total() != 0 {
 			t.Errorf("%s: %s by %s, artifact %+v, errors %+v", r.Target.Name, r.Outcome,
 				r.Target.Launcher, r.Artifact, r.Loads[0].Errors)

@@ -9,19 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // A service is measured in each protocol that it speaks; of its keys nothing is left. That every
 // service keeps its contracts in all of them is TestFairnessOfAll's to see.
 func TestRealProtocols(t *testing.T) {
 	const name = "go-nethttp"
-	tests.Once(t, name+" in its protocols", tests.Needs{Files: []string{"contract",
+	testsets.Once(t, name+" in its protocols", testsets.Needs{Files: []string{"contract",
 		"suites/protocols.yaml", "services/" + name}})
 	root := checkout(t)
 	services, err := service.Catalog(root)
@@ -31,7 +31,7 @@ func TestRealProtocols(t *testing.T) {
 	i := slices.IndexFunc(services, func(s *service.Service) bool {
 		return s.Name == name && s.Other == ""
 	})
-	tests.Cores(t)
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	askedIn(t, root, name, services[i].Spoken())
 }
@@ -44,7 +44,7 @@ func TestRealProtocolsContained(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			name, _, _ := strings.Cut(target, "/")
 			engine(t, name)
-			tests.Cores(t)
+			testsets.Cores(t)
 			askedIn(t, checkout(t), target, spoken, launchers...)
 		})
 	}
@@ -66,19 +66,19 @@ func askedIn(t *testing.T, root, target string, spoken []string, launchers ...st
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != len(launchers)*(1+len(spoken)) {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	for _, r := range records {
-		if r.Outcome != result.Measured {
+		if r.Outcome != record.Measured {
 			t.Errorf("%s: %+v", r.Trial, r.Failure)
 			continue
 		}
 		for _, l := range r.Loads {
-			want := stack.Schemes[r.Target.Variant]
+			want := nethttp.Schemes[r.Target.Variant]
 			if l.Protocol != want || l.Done == 0 || l.Errors.Total() > 0 ||
-				stack.Secure(want) != (l.TLS != "") {
+				nethttp.Secure(want) != (l.TLS != "") {
 				t.Errorf("%s %s: %d answers in %q over %q, errors %+v, want %q", r.Trial, l.Name,
 					l.Done, l.Protocol, l.TLS, l.Errors, want)
 			}

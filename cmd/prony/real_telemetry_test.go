@@ -12,16 +12,16 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/locate"
-	"prony/internal/telemetry/traces"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/locate"
+	"prony.example/internal/telemetry/logs"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // observedSuite asks for a log line with every answer, so that traces have lines to go with.
@@ -46,11 +46,11 @@ loads:
 // all the way: from a request of the load to its trace, to the log line, and the trial has its
 // metrics, its profile and its collections.
 func TestRealObservedRun(t *testing.T) {
-	tests.Whole(t, "real services that are observed")
+	testsets.Whole(t, "real services that are observed")
 	n := needs(t, "", "go-nethttp", "java-spring")
 	n.Files = slices.Concat(n.Files, homeSources, []string{"agents", "agents.yaml"})
-	tests.Once(t, "real services that are observed", n)
-	tests.Cores(t)
+	testsets.Once(t, "real services that are observed", n)
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	onPath(t)
 	root := checkout(t)
@@ -65,7 +65,7 @@ func TestRealObservedRun(t *testing.T) {
 	if err != nil && p.ProcessState.ExitCode() != cli.Invalid {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 4 {
 		t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, said)
 	}
@@ -78,7 +78,7 @@ func TestRealObservedRun(t *testing.T) {
 }
 
 // homeSources is the home's, which is in none of the bytes of a test that starts it.
-var homeSources = []string{"cmd/prony-home", "internal/telemetry", "internal/flat", "go.sum"}
+var homeSources = []string{"home/cmd/prony-home", "internal/telemetry", "internal/report/rows", "go.sum"}
 
 // onPath builds prony-home as a run does, where it was not built yet, and puts it on the PATH: the
 // checkouts of tests have no sources of it.
@@ -88,21 +88,21 @@ func onPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := program.Finder{Root: root}.Find(t.Context())
+	home, err := locate.Finder{Root: root}.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", filepath.Dir(home)+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-func checkReal(t *testing.T, root, dir string, r *result.Record) {
+func checkReal(t *testing.T, root, dir string, r *record.Record) {
 	t.Helper()
-	if r.Outcome != result.Measured {
+	if r.Outcome != record.Measured {
 		t.Fatalf("%s: %+v", r.Trial, r.Failure)
 	}
 	l := r.Loads[0]
-	if r.Telemetry == nil || total(r, result.Spans) == 0 || total(r, result.Points) == 0 ||
-		total(r, result.Logs) == 0 {
+	if r.Telemetry == nil || total(r, record.Spans) == 0 || total(r, record.Points) == 0 ||
+		total(r, record.Logs) == 0 {
 		t.Fatalf("telemetry %+v", r.Telemetry)
 	}
 	if l.Told == nil || l.Told.Spans == 0 || len(l.Traced) == 0 {
@@ -111,7 +111,7 @@ func checkReal(t *testing.T, root, dir string, r *result.Record) {
 	home := filepath.Join(dir, telemetry.Dir)
 	whole := 0
 	for _, x := range l.Traced {
-		traces, _, err := spans.Read(home, spans.Filter{ID: x.TraceID})
+		traceList, _, err := traces.Read(home, traces.Filter{ID: x.TraceID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,10 +119,10 @@ func checkReal(t *testing.T, root, dir string, r *result.Record) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(traces) == 1 && len(lines) > 0 {
+		if len(traceList) == 1 && len(lines) > 0 {
 			whole++
 			// A span may end after its answer has left; it begins while the request is under way.
-			at := traces[0].StartNs - l.OpenedAtNs - x.ScheduledNs
+			at := traceList[0].StartNs - l.OpenedAtNs - x.ScheduledNs
 			if at < -clocks || at > x.ResponseNs+clocks {
 				t.Errorf("the span of %s begins %d ns after it was due; it took %d", x.TraceID, at,
 					x.ResponseNs)
@@ -154,7 +154,7 @@ func checkReal(t *testing.T, root, dir string, r *result.Record) {
 }
 
 // checkRealProfile wants the service's own handler in the profile.
-func checkRealProfile(t *testing.T, dir string, r *result.Record) {
+func checkRealProfile(t *testing.T, dir string, r *record.Record) {
 	t.Helper()
 	handler := map[string]string{"Go": "main.", "Java": "prony.Hello"}[r.Target.Language]
 	if len(r.Profiles) != 1 || r.Profiles[0].Failed != "" || r.Profiles[0].Samples < 20 {
@@ -180,7 +180,7 @@ func checkRealProfile(t *testing.T, dir string, r *result.Record) {
 const clocks = 1e6
 
 // total is what came of a signal.
-func total(r *result.Record, signal string) int64 {
+func total(r *record.Record, signal string) int64 {
 	for _, s := range r.Telemetry.Signals {
 		if s.Name == signal {
 			return s.Received

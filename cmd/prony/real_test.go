@@ -12,23 +12,23 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/internal/trial/machine"
-	"prony/internal/launch/process"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // A real run of a real service, short: everything that a record promises is in it.
 func TestRealRun(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests.Reads(t, filepath.Join(repo, "services", "go-nethttp"))
+	testsets.Reads(t, filepath.Join(repo, "services", "go-nethttp"))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
@@ -43,13 +43,13 @@ func TestRealRun(t *testing.T) {
 	}
 	has(t, "what is done outside", strings.ReplaceAll(stderr.String(), "')", ")"), "+ (cd ",
 		"/bin/go-nethttp)", "+ kill -TERM -- -")
-	_, records, bad, err := result.Read(dir)
+	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	keepsSchemas(t, dir)
 	r := records[0]
-	if r.Outcome != result.Measured || len(r.Loads) != 2 {
+	if r.Outcome != record.Measured || len(r.Loads) != 2 {
 		t.Fatalf("outcome %s, %d loads, failure %+v", r.Outcome, len(r.Loads), r.Failure)
 	}
 	p := r.Provenance
@@ -158,9 +158,9 @@ func gone(t *testing.T, pid int) {
 // The tools that suites/generators.yaml names can do what it asks of them: each that is installed
 // here measures its trial.
 func TestRealGenerators(t *testing.T) {
-	tests.Once(t, "other load generators", tests.Needs{Files: []string{
+	testsets.Once(t, "other load generators", testsets.Needs{Files: []string{
 		"suites/generators.yaml", "services/go-nethttp"}})
-	tests.Cores(t)
+	testsets.Cores(t)
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -185,12 +185,12 @@ func TestRealGenerators(t *testing.T) {
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
-	_, records, _, err := result.Read(dir)
+	_, records, _, err := record.Read(dir)
 	if err != nil || len(records) != len(want) {
 		t.Fatalf("%d records of %q, error %v", len(records), want, err)
 	}
 	for _, r := range records {
-		if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Done == 0 {
+		if r.Outcome != record.Measured || len(r.Loads) != 1 || r.Loads[0].Done == 0 {
 			t.Errorf("%q: outcome %s, failure %+v", r.Target.Driver, r.Outcome, r.Failure)
 		}
 	}
@@ -272,7 +272,7 @@ func (h *hearing) Write(p []byte) (int, error) {
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its
 // way.
 func TestKilledLab(t *testing.T) {
-	tests.Once(t, "a lab that is killed", needs(t, "", "go-nethttp"))
+	testsets.Once(t, "a lab that is killed", needs(t, "", "go-nethttp"))
 	runtime, root := t.TempDir(), checkout(t)
 	p := startRun(t, root, runtime)
 	pid := service1(t, runtime)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 // Another machine is loaded only where it was named; what is refused is nothing but a line.

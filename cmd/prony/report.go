@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"prony/internal/base/cli"
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/internal/base/format"
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
+	"prony.example/internal/report"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 type reportFlags struct {
@@ -87,7 +87,7 @@ summary the rows of csv, series a row an interval.`,
 
 // reported is what a report was made of.
 type reported struct {
-	run   *shelf.Run
+	run   *runs.Run
 	study table.Study
 	sheet table.Sheet
 	bad   int   // trials that are INVALID or failed, or have no record
@@ -117,7 +117,7 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
-	run, err := shelf.Read(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	records, bad := run.Records, run.Bad
 	o := run.Options()
 	o.Baseline = cmp.Or(f.baseline, o.Baseline)
-	if f.baseline != "" && !slices.ContainsFunc(records, func(r *result.Record) bool {
+	if f.baseline != "" && !slices.ContainsFunc(records, func(r *record.Record) bool {
 		return table.RowName(r.Target) == f.baseline
 	}) {
 		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
@@ -135,13 +135,13 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	}
 	r := &reported{run: run, bad: len(o.Missing)}
 	for _, rec := range records {
-		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
+		if rec.Role == "" && rec.Verdict.Grade == record.Invalid {
 			r.bad++
 		}
 	}
 	if lost := len(bad) + table.Damaged(records); lost > 0 && lost == len(bad)+len(records) {
 		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
-			"back from where it was copied", dir, unit.Plural(lost, "record"), result.TrialsFile)
+			"back from where it was copied", dir, units.Plural(lost, "record"), record.TrialsFile)
 	}
 	r.study = run.Study(o)
 	r.sheet = r.study.Sheet()
@@ -159,7 +159,7 @@ type printing struct {
 }
 
 // reportForms are those of a run; all but the last are saved beside it.
-var reportForms = print.Forms[printing]{
+var reportForms = format.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
 		if err := report.Text(w, p.sheet, textOptions(w)); err != nil {
 			return err
@@ -188,7 +188,7 @@ var reportForms = print.Forms[printing]{
 			to.CloseWithError(report.Flat(to, p.study, cmp.Or(p.table, report.FlatTables[0])))
 		}()
 		defer rows.Close()
-		return p.parquet(print.Raw(w), rows) // it is no text
+		return p.parquet(format.Raw(w), rows) // it is no text
 	}},
 }
 
@@ -207,13 +207,13 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := print.Raw(w).(*os.File)
+	f, ok := format.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
 func textOptions(w io.Writer) report.TextOptions {
-	f, ok := print.Raw(w).(*os.File)
+	f, ok := format.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
@@ -227,13 +227,13 @@ func textOptions(w io.Writer) report.TextOptions {
 // save writes the reports into the run's folder.
 func (r *reported) save(dir string) error {
 	saved := reportForms.Names()
-	for _, format := range saved[:len(saved)-1] {
-		name := "report." + print.Ending(format)
+	for _, formatName := range saved[:len(saved)-1] {
+		name := "report." + format.Ending(formatName)
 		var b bytes.Buffer
-		if err := r.print(&b, reportFlags{format: format, save: true}); err != nil {
+		if err := r.print(&b, reportFlags{format: formatName, save: true}); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
-		if err := file.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
+		if err := files.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
 			return fmt.Errorf("write report: %w", err)
 		}
 	}
@@ -250,7 +250,7 @@ func (r *reported) update(f reportFlags) error {
 
 // updatePage rewrites a section of a Markdown file by what the file was.
 func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
-	old, err := file.Read(page, file.Page)
+	old, err := files.Read(page, files.Page)
 	if err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
@@ -261,7 +261,7 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 	if text, err = report.Update(old, section, text); err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
-	if err := file.Put(page, text); err != nil {
+	if err := files.Put(page, text); err != nil {
 		return fmt.Errorf("update %s: %w; it is as it was", page, err)
 	}
 	return nil
@@ -270,7 +270,7 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 // disagreements say where two generators read different things from the same target in the same
 // block, and what about the tools explains it. A sentence comes once for each target and load, with
 // its first block's numbers and how many blocks it is true of.
-func disagreements(records []*result.Record) []string {
+func disagreements(records []*record.Record) []string {
 	type spot struct{ target, scenario, load, driver, says string }
 	type finding struct {
 		spot
@@ -282,7 +282,7 @@ func disagreements(records []*result.Record) []string {
 		if r.Target.Driver == "" {
 			continue
 		}
-		ours := slices.IndexFunc(records, func(o *result.Record) bool {
+		ours := slices.IndexFunc(records, func(o *record.Record) bool {
 			return o.Target.Driver == "" && o.Target.Name == r.Target.Name &&
 				o.Target.Variant == r.Target.Variant && o.Scenario == r.Scenario &&
 				o.Block == r.Block
@@ -295,7 +295,7 @@ func disagreements(records []*result.Record) []string {
 				if own.Name != l.Name {
 					continue
 				}
-				for _, says := range driver.Disagree(&own, &l) {
+				for _, says := range generator.Disagree(&own, &l) {
 					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver,
 						numbers.ReplaceAllString(says, "#")}
 					if blocks[s]++; blocks[s] == 1 {
@@ -314,7 +314,7 @@ func disagreements(records []*result.Record) []string {
 				s.driver))
 		}
 		out = append(out, fmt.Sprintf("  %s (in %s)", s.example,
-			unit.Plural(blocks[s.spot], "block")))
+			units.Plural(blocks[s.spot], "block")))
 	}
 	return out
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 )
 
 // The forms of a report that take flags of their own, and what they refuse.
@@ -47,7 +47,7 @@ func TestReportForms(t *testing.T) {
 // The home stores tables as Parquet, by format and by suffix. A file of it begins and ends with its
 // name.
 func TestReportAsParquet(t *testing.T) {
-	tests.Once(t, "the home of telemetry", tests.Needs{Files: homeSources})
+	testsets.Once(t, "the home of telemetry", testsets.Needs{Files: homeSources})
 	onPath(t)
 	dir := measured(t, checkout(t), "r")
 	check := func(args ...string) string {

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"prony/internal/trial"
+	"prony.example/internal/trial"
 )
 
 // retainer shows what a failed trial left, and keeps a service that still runs until somebody has
 // looked at it.
 type retainer struct {
-	tell *progress
+	tell *progressLine
 	in   *os.File
 
 	turn  sync.Mutex    // sides of a duet fail at the same time

@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/trial/processes"
-	"prony/internal/trial"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/service"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/processes"
+	"prony.example/record"
 )
 
 // grouped is a fake process in a cgroup, with a number.
@@ -39,16 +39,16 @@ func heldOf(t *testing.T, wrap func(launch.Process) launch.Process, err error) t
 	}
 	s := &service.Service{Name: "a", Run: service.Run{Command: []string{"a"}},
 		Targets: []service.Target{{Name: "a"}}}
-	sys, err := system.Starter{Launcher: wrapping{l, wrap}, Port: func() (int, error) {
+	sys, err := processes.Starter{Launcher: wrapping{l, wrap}, Port: func() (int, error) {
 		return 8080, nil
-	}}.Start(t.Context(), system.Order{Name: "b1-01-a", Service: s, Target: s.Targets[0],
+	}}.Start(t.Context(), processes.Order{Name: "b1-01-a", Service: s, Target: s.Targets[0],
 		Built: &service.Built{Dir: "/built"}, LogFile: "/run/a.log",
 		Values: service.Values{CPUs: 1, MemoryBytes: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return trial.Held{Trial: "b1-01-a", Service: sys, Dir: "/built",
-		Failure: result.Failure{Step: "verify", Error: "it lies"}}
+		Failure: record.Failure{Step: "verify", Error: "it lies"}}
 }
 
 type wrapping struct {
@@ -80,7 +80,7 @@ func TestHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer null.Close()
-				r := &retainer{tell: &progress{w: &out}, in: null}
+				r := &retainer{tell: &progressLine{w: &out}, in: null}
 				h := heldOf(t, wrap, fails)
 				synctest.Wait()
 				if name == "Enter" {

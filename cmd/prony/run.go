@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/yaml"
-	"prony/internal/trial/doctor"
-	"prony/internal/trial/lab"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/suite"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/base/units"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/doctor"
+	"prony.example/internal/trial/lab"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // runFlags change a suite from the command line, or where results go.
@@ -63,7 +63,7 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.IntVar(&o.Generators, "generators", 0, "processes of this machine that offer every load "+
 		"together, instead of the suite's")
 	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
-	fs.TextVar(&o.Limits.Memory, "memory", config.Size(0),
+	fs.TextVar(&o.Limits.Memory, "memory", strictyaml.Size(0),
 		"memory of a target, as 512MiB, instead of the suite's")
 	fs.StringVar(&o.Duet, "duet", "", duetHelp)
 	fs.Lookup("duet").NoOptDefVal = suite.Apart
@@ -282,7 +282,7 @@ func givenBeside(c *cobra.Command, args []string) (given bool) {
 
 // again is the command line of a run that was ended, to go on with it.
 func (a *app) again(c *cobra.Command, dir string) error {
-	head, _, _, err := result.Read(dir)
+	head, _, _, err := record.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (a *app) further(dir string) error {
 	if !isRun(dir) {
 		return nil
 	}
-	s, err := result.ReadSchedule(dir)
+	s, err := record.ReadSchedule(dir)
 	if err != nil || s == nil || s.Next == nil {
 		return err
 	}
@@ -349,10 +349,10 @@ func (a *app) further(dir string) error {
 }
 
 // bought says it in words.
-func bought(n *result.Next) string {
+func bought(n *record.Next) string {
 	text := "no comparison is open"
 	if n.Open > 0 {
-		text = unit.Plural(n.Open, "comparison") + " open"
+		text = units.Plural(n.Open, "comparison") + " open"
 	}
 	text += fmt.Sprintf("; the next %s would buy ", roughly(time.Duration(n.ForNs)))
 	of := strings.Join(n.Targets, ", ")
@@ -360,13 +360,13 @@ func bought(n *result.Next) string {
 		return text + fmt.Sprintf("no block of %s, which takes %s", of,
 			roughly(time.Duration(n.BlockNs)))
 	}
-	text += unit.Plural(n.Blocks, "block") + " of " + of
+	text += units.Plural(n.Blocks, "block") + " of " + of
 	if n.Would <= 0 || table.Unfound(n.Would) {
 		return text
 	}
-	text += fmt.Sprintf(": differences of %s would show, now ", unit.Percent(n.Would))
+	text += fmt.Sprintf(": differences of %s would show, now ", units.Percent(n.Would))
 	if table.Unfound(n.Resolves) {
 		return text + "none but large ones"
 	}
-	return text + unit.Percent(n.Resolves)
+	return text + units.Percent(n.Resolves)
 }

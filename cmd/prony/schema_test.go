@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
 )
 
 var update = flag.Bool("update", false, "write the schemas in docs/formats")

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"unicode"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/report/runs"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // hostile is a name that would change the terminal's title and hide what was shown before.
@@ -84,14 +84,14 @@ func exchange(t *testing.T, file, old, by string) {
 // A line that reproduces a run is one that a shell reads as it was typed, and no password is in it,
 // in what is kept, or in what is said of a mistake.
 func TestReproduceLines(t *testing.T) {
-	line := shelf.Reproduce(result.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
+	line := runs.Reproduce(record.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
 		"prony", "run", "--targets", "a'b*", "--telemetry=otlp=http://ann:s3cret@h"}})
 	const want = `prony run 'my suite.yaml' --targets 'a'\''b*' --telemetry=otlp=http://ann:xxxxx@h` +
 		` --seed 7 --blocks 2`
 	if line != want {
 		t.Errorf("reproduce is\n%s, want\n%s", line, want)
 	}
-	addr, stop, err := exact.Start(exact.Fixed(0))
+	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}

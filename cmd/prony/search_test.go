@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // A search of a project for a capacity that is known by arithmetic, in the real program: a queue
@@ -17,8 +17,8 @@ import (
 // to (1 − ln(10)·s/10ms)/s requests a second. What is beside the test can only lower what is
 // found, or have the search end early, with the reason: so it is held loosely from below.
 func TestSearchOfAProject(t *testing.T) {
-	tests.Once(t, "a search for a known capacity", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a search for a known capacity", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -40,7 +40,7 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
 	}
-	_, records, _, err := result.Read(runs[0])
+	_, records, _, err := record.Read(runs[0])
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, error %v", len(records), err)
 	}
@@ -48,7 +48,7 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 	for _, r := range records {
 		service := map[string]float64{"fast": 0.001, "slow": 0.002}[r.Target.Name]
 		truth := (1 - math.Log(10)*service/0.010) / service
-		if r.Outcome != result.Measured {
+		if r.Outcome != record.Measured {
 			if !strings.HasPrefix(r.Failure.Error, "search for users: ") {
 				t.Errorf("%s failed for another reason: %+v", r.Trial, r.Failure)
 			}
@@ -72,12 +72,12 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 
 // searched makes the only load of a record a search, which has found a rate, by steps as long as
 // that asked for.
-func searched(r *result.Record, perS float64) {
+func searched(r *record.Record, perS float64) {
 	l := r.Loads[0]
-	l.Name, l.Model, l.RatePerS, l.WindowNs = "users", result.Open, perS*0.97, int64(1e12/perS)
-	l.Search = &result.Search{SLO: "p99<20ms", PerS: perS, LoPerS: perS * 0.99,
+	l.Name, l.Model, l.RatePerS, l.WindowNs = "users", record.Open, perS*0.97, int64(1e12/perS)
+	l.Search = &record.Search{SLO: "p99<20ms", PerS: perS, LoPerS: perS * 0.99,
 		HiPerS: perS * 1.01, HeldPerS: perS, BudgetNs: 4e10, ElapsedNs: 3e10}
-	r.Loads = []result.Load{l}
+	r.Loads = []record.Load{l}
 }
 
 // What was found is a result, and no part of how it was looked for: runs that found unlike rates
@@ -85,12 +85,12 @@ func searched(r *result.Record, perS float64) {
 func TestSearchesAreCompared(t *testing.T) {
 	root := checkout(t)
 	first := measured(t, root, filepath.Join("results", "run-0"))
-	_, records, _, err := result.Read(first)
+	_, records, _, err := record.Read(first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	find := func(dir string, day int, by float64) {
-		edit(t, dir, func(r *result.Record) {
+		edit(t, dir, func(r *record.Record) {
 			perS := (800 + float64(r.Block) + float64(day%3)) * by
 			if r.Target.Name == "rust-axum" {
 				perS *= 0.7
@@ -123,6 +123,6 @@ func TestSearchesAreCompared(t *testing.T) {
 	check(cli.Fine, "pass", "gate", first, filepath.Join(root, "results", "run-3"), "--metric",
 		"capacity")
 	check(cli.Fine, "slower: −10 %", "trend", "--root", root, "--metric", "capacity")
-	edit(t, last, func(r *result.Record) { r.Loads[0].Search.SLO = "p99<10ms" })
+	edit(t, last, func(r *record.Record) { r.Loads[0].Search.SLO = "p99<10ms" })
 	check(cli.Failed, "p99<20ms against the highest that keeps p99<10ms", "gate", first, last)
 }

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // capacityMD1 is the rate of Poisson arrivals, a second, up to which a queue of one server that
@@ -109,8 +109,8 @@ var truthURL = regexp.MustCompile(`http://[0-9.]+:[0-9]+`)
 // is arithmetic, by the real program in another one: by the verb capacity, and as a load of versus,
 // which finds both rates and so their ratio.
 func TestCapacitiesAreTrue(t *testing.T) {
-	tests.Once(t, "searches for capacities that are known", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "searches for capacities that are known", testsets.Needs{})
+	testsets.Cores(t)
 	md1, mm1 := queueServer(t, "md1", "2ms"), queueServer(t, "mm1", "1ms")
 	const limitS = 0.020
 	fixed := func(*rand.Rand) float64 { return 0.002 }
@@ -174,14 +174,14 @@ func TestCapacitiesAreTrue(t *testing.T) {
 // searchOf is what a run has found of a target.
 func searchOf(t *testing.T, run, target string) (lo, hi float64, reason string) {
 	t.Helper()
-	_, records, _, err := result.Read(run)
+	_, records, _, err := record.Read(run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range records {
 		switch {
 		case r.Target.Name != target:
-		case r.Outcome != result.Measured:
+		case r.Outcome != record.Measured:
 			return 0, 0, r.Failure.Error
 		default:
 			s := r.Loads[len(r.Loads)-1].Search

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/launch/cgroup"
-	"prony/internal/launch/process"
-	"prony/internal/server"
-	"prony/internal/report/runs"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/report/runs"
+	"prony.example/internal/server"
 )
 
 // tokenName is the variable that has a token which somebody has made before, such as a Secret of a
@@ -80,11 +80,11 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 				"results/", dir)
 		}
 	}
-	runs, err := shelf.Open(dir, shelf.Options{Program: version(), Born: kernel.Born})
+	runList, err := runs.Open(dir, runs.Options{Program: version(), Born: cgroup.Born})
 	if err != nil {
 		return err
 	}
-	o := serve.Options{Runs: runs, Version: version(), Ours: ours,
+	o := server.Options{Runs: runList, Version: version(), Ours: ours,
 		Busy: process.ErrBusy.Error()}
 	given := os.Getenv(tokenName)
 	if err := os.Unsetenv(tokenName); err != nil { // what it starts needs none
@@ -114,8 +114,8 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	if o.Token != "" && given == "" { // who has given it knows it, and logs are read by others
 		link += "?token=" + o.Token
 	}
-	fmt.Fprintf(a.stdout, "%s shows the runs in %s; Ctrl-C ends it\n", link, runs.Dir())
-	return serve.New(o).Serve(ctx, l)
+	fmt.Fprintf(a.stdout, "%s shows the runs in %s; Ctrl-C ends it\n", link, runList.Dir())
+	return server.New(o).Serve(ctx, l)
 }
 
 // ours says whether a process may be this program, of whatever version. Of another user's process

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/observe/host"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
 )
 
 // monday is a run that the server has.
@@ -38,7 +38,7 @@ func serving(t *testing.T, flags ...string) *desk {
 	root := t.TempDir()
 	furnish(t, root)
 	d := &desk{t: t, dir: filepath.Join(root, "results")}
-	from := os.DirFS("../../internal/shelf/testdata/run")
+	from := os.DirFS("../../internal/report/runs/testdata/run")
 	if err := os.CopyFS(filepath.Join(d.dir, monday), from); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestServeStopsNobodyElse(t *testing.T) {
 	go func() { ended <- other.Wait() }()
 	defer func() { _ = other.Process.Kill() }() // it may have been
 	pid := other.Process.Pid
-	line := fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"born":%q}`, pid, kernel.Born(pid))
+	line := fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"born":%q}`, pid, cgroup.Born(pid))
 	file := filepath.Join(d.dir, monday, "progress.ndjson")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -355,9 +355,9 @@ func TestServeStandsAside(t *testing.T) {
 		}
 		own := 0
 		for _, task := range tasks {
-			status := kernel.Value(filepath.Join("/proc", pid, "task", task.Name()), "status")
+			status := cgroup.Value(filepath.Join("/proc", pid, "task", task.Name()), "status")
 			on := host.Field(status, "Cpus_allowed_list")
-			stat := kernel.Value(filepath.Join("/proc", pid, "task", task.Name()), "stat")
+			stat := cgroup.Value(filepath.Join("/proc", pid, "task", task.Name()), "stat")
 			fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 			if on == fmt.Sprint(layout.Load[0]) && fields[16] == "10" || len(layout.Load) > 1 {
 				own++

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/host"
+	"prony.example/internal/observe/host"
 )
 
 // behind is how far the server stands behind other work, of 19 (nice(2)).

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // reader is somebody at a browser.
@@ -145,8 +145,8 @@ func (r *reader) serve(at string) {
 // server on the way, reload, run it again, compare, find the slower service, stop a run half-way,
 // and look at a service by hand, by keys alone.
 func TestLabInBrowser(t *testing.T) {
-	tests.Once(t, "the lab in a browser", tests.Needs{Files: []string{"internal/web/app"}})
-	tests.Cores(t)
+	testsets.Once(t, "the lab in a browser", testsets.Needs{Files: []string{"internal/server/app/app"}})
+	testsets.Cores(t)
 	r := atBrowser(t)
 	r.open("")
 	r.click("Begin the first run")
@@ -190,7 +190,7 @@ func TestLabInBrowser(t *testing.T) {
 	r.do(chromedp.SendKeys(chromedp.CSS("dialog input"), "that will do"))
 	r.do(chromedp.Click(chromedp.CSS("dialog .danger")))
 	r.until(`!document.querySelector(".under-way")`)
-	head, records, _, err := result.Read(filepath.Join(r.dir, third))
+	head, records, _, err := record.Read(filepath.Join(r.dir, third))
 	if err != nil || len(records) == 0 || !strings.Contains(strings.Join(head.Notes, " "),
 		"that will do") {
 		t.Errorf("%d records, notes %q, %v", len(records), head.Notes, err)

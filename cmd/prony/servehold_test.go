@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/launch/process"
-	"prony/internal/server"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/server"
 )
 
 // held waits until the target that a server holds is in a state.
-func (d *desk) held(state string) (h serve.Held) {
+func (d *desk) held(state string) (h server.Held) {
 	d.t.Helper()
 	for over := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		got, _, text := d.ask("GET", "/api/v1/service", "")
@@ -38,8 +38,8 @@ func (d *desk) held(state string) (h serve.Held) {
 // watched. It has the machine to itself, and ends when it is told to, and with the server even
 // where that is killed.
 func TestServeHolds(t *testing.T) {
-	tests.Once(t, "a service held from a page", tests.Needs{Files: []string{"services/go-nethttp"}})
-	tests.Cores(t)
+	testsets.Once(t, "a service held from a page", testsets.Needs{Files: []string{"services/go-nethttp"}})
+	testsets.Cores(t)
 	d := serving(t)
 	post := func(want int, path, body string) string {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestServeHolds(t *testing.T) {
 		h = d.held("running")
 	}
 	for _, c := range h.Cases {
-		if c.State == serve.Failed {
+		if c.State == server.Failed {
 			t.Errorf("%s: %s", c.Name, c.Text)
 		}
 	}
@@ -69,7 +69,7 @@ func TestServeHolds(t *testing.T) {
 		t.Errorf("it answers %s", text)
 	}
 	text = post(200, "/service/loads", `{"path":"/hello/virtual","connections":4,"seconds":1}`)
-	var l serve.Loaded
+	var l server.Loaded
 	if err := json.Unmarshal([]byte(text), &l); err != nil || l.Requests < 1000 || l.Errors != 0 {
 		t.Errorf("a load came to %s, %v", text, err)
 	}
@@ -132,7 +132,7 @@ func refused(t *testing.T, url string) {
 // On the command line it says where the target listens and what its contracts say, holds it until
 // Ctrl-C, which is a good end, and leaves nothing.
 func TestStart(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	root := t.TempDir()
 	furnish(t, root)
 	out, err := os.Create(filepath.Join(root, "out"))

@@ -20,15 +20,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/trial/doctor"
-	"prony/internal/base/files"
-	"prony/internal/trial/lab"
-	"prony/internal/suite/adhoc"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/server"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
+	"prony.example/internal/server"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/adhoc"
+	"prony.example/internal/trial/doctor"
+	"prony.example/internal/trial/lab"
+	"prony.example/record"
 )
 
 // room is the lab as the server sees it: a checkout's, or a project's. It reads files anew each
@@ -41,7 +41,7 @@ type room struct {
 	away    *aside
 }
 
-var _ serve.Lab = (*room)(nil)
+var _ server.Lab = (*room)(nil)
 
 // newRoom finds what is served, as run does.
 func (a *app) newRoom() (*room, error) {
@@ -51,7 +51,7 @@ func (a *app) newRoom() (*room, error) {
 	}
 	r := &room{app: a, root: l.Root, results: filepath.Join(l.Root, "results")}
 	if project != nil {
-		r.project, r.results = true, filepath.Join(l.Root, result.Kept, "run")
+		r.project, r.results = true, filepath.Join(l.Root, record.Kept, "run")
 	}
 	return r, nil
 }
@@ -60,13 +60,13 @@ func (a *app) newRoom() (*room, error) {
 const projectName = "prony.yaml"
 
 // Suites implements serve.Lab.
-func (r *room) Suites() (out []serve.Suite, err error) {
+func (r *room) Suites() (out []server.Suite, err error) {
 	l, project, _, err := r.labOrProject()
 	if err != nil {
 		return nil, err
 	}
 	if project != nil {
-		text, err := file.String(filepath.Join(r.root, filepath.Base(project.File)), file.Settings)
+		text, err := files.String(filepath.Join(r.root, filepath.Base(project.File)), files.Settings)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +79,12 @@ func (r *room) Suites() (out []serve.Suite, err error) {
 		}
 		return out, nil
 	}
-	files, err := filepath.Glob(filepath.Join(l.Root, "suites", "*.yaml"))
+	fileList, err := filepath.Glob(filepath.Join(l.Root, "suites", "*.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range files {
-		text, err := file.String(path, file.Settings)
+	for _, path := range fileList {
+		text, err := files.String(path, files.Settings)
 		if err != nil {
 			continue // it has just been removed, or is no file
 		}
@@ -98,8 +98,8 @@ func (r *room) Suites() (out []serve.Suite, err error) {
 }
 
 // suiteOf is what a form needs to know of a suite; of one that cannot be read, why.
-func suiteOf(name, from, text string, s *suite.Suite, err error) serve.Suite {
-	out := serve.Suite{Name: name, File: from, YAML: text, Targets: []string{},
+func suiteOf(name, from, text string, s *suite.Suite, err error) server.Suite {
+	out := server.Suite{Name: name, File: from, YAML: text, Targets: []string{},
 		Scenarios: []string{}, Loads: []string{}, Launchers: []string{suite.Launchers[0]}}
 	if err != nil {
 		out.Problem = err.Error()
@@ -126,7 +126,7 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 	if project == nil {
 		return l.Catalog()
 	}
-	sources, err := own.Sources(project, l.Root)
+	sources, err := adhoc.Sources(project, l.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 func orEmpty(list []string) []string { return append([]string{}, list...) }
 
 // Catalog implements serve.Lab.
-func (r *room) Catalog(ctx context.Context) (out []serve.Target, err error) {
+func (r *room) Catalog(ctx context.Context) (out []server.Target, err error) {
 	l, project, _, err := r.labOrProject()
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (r *room) Catalog(ctx context.Context) (out []serve.Target, err error) {
 	for _, s := range services {
 		for _, t := range s.Targets {
 			missing := r.world.Missing(tools, s, t)
-			out = append(out, serve.Target{Name: s.Full(t), Service: s.Name, Language: s.Language,
+			out = append(out, server.Target{Name: s.Full(t), Service: s.Name, Language: s.Language,
 				Framework: strings.TrimSpace(s.Framework + " " + s.Version), Runtime: t.Runtime,
 				Mode: t.Mode, Contracts: orEmpty(s.Contracts), Aside: t.Aside,
 				Missing: orEmpty(missing)})
@@ -160,7 +160,7 @@ func (r *room) Catalog(ctx context.Context) (out []serve.Target, err error) {
 }
 
 // examine has another process look at the machine: this one sees but the cores that it keeps to.
-func (r *room) examine(ctx context.Context) (g result.Grading, err error) {
+func (r *room) examine(ctx context.Context) (g record.Grading, err error) {
 	if r.away == nil {
 		return r.world.Examine(ctx, doctor.Options{CPUs: 1}), nil
 	}
@@ -182,19 +182,19 @@ func (r *room) examine(ctx context.Context) (g result.Grading, err error) {
 }
 
 // Host implements serve.Lab.
-func (r *room) Host(ctx context.Context) (h serve.Host, err error) {
+func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	if h.Doctor, err = r.examine(ctx); err != nil {
 		return h, err
 	}
 	versions := service.FindTools(ctx).Versions()
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		h.Tools = append(h.Tools, serve.Tool{Name: name, Version: versions[name]})
+		h.Tools = append(h.Tools, server.Tool{Name: name, Version: versions[name]})
 	}
 	var text bytes.Buffer
 	err = r.world.Docker(ctx, &text, io.Discard, []string{"version", "--format",
 		"{{.Server.Version}}"})
 	if err != nil {
-		h.Docker = print.Clip(err.Error())
+		h.Docker = format.Clip(err.Error())
 		return h, nil
 	}
 	if r.project { // the stack is the checkout's
@@ -202,7 +202,7 @@ func (r *room) Host(ctx context.Context) (h serve.Host, err error) {
 	}
 	text.Reset()
 	if err := r.compose(ctx, &text, io.Discard, "ps", "--all", "--format", "json"); err != nil {
-		h.Stack = []serve.Part{{Name: "stack", State: print.Clip(err.Error())}}
+		h.Stack = []server.Part{{Name: "stack", State: format.Clip(err.Error())}}
 		return h, nil
 	}
 	parts, err := readParts(text.Bytes())
@@ -211,17 +211,17 @@ func (r *room) Host(ctx context.Context) (h serve.Host, err error) {
 	}
 	h.Grafana = grafanaOf(parts)
 	for _, p := range parts {
-		h.Stack = append(h.Stack, serve.Part{Name: p.Service,
+		h.Stack = append(h.Stack, server.Part{Name: p.Service,
 			State: strings.TrimSpace(p.State + " " + p.Health)})
 	}
 	return h, nil
 }
 
 // Plan implements serve.Lab: the line is read as run reads it, and planned as plan does.
-func (r *room) Plan(ctx context.Context, args []string) (p serve.Plan, err error) {
+func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err error) {
 	var told bytes.Buffer
 	a := *r.app
-	a.stderr = print.NewScreen(&told)
+	a.stderr = format.NewScreen(&told)
 	l, project, _, err := a.labOrProject()
 	if err != nil {
 		return p, err
@@ -254,7 +254,7 @@ func (r *room) Plan(ctx context.Context, args []string) (p serve.Plan, err error
 		if plan.Suite.For > 0 && t.Block > 1 {
 			continue // which follow is decided while it runs
 		}
-		p.Trials = append(p.Trials, serve.Planned{Trial: t.ID, Target: t.Target,
+		p.Trials = append(p.Trials, server.Planned{Trial: t.ID, Target: t.Target,
 			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
 	}
 	for line := range strings.Lines(told.String()) {
@@ -291,13 +291,13 @@ func (r *room) rooted(args []string) []string {
 
 // Verb implements serve.Lab: the program itself. Where it is told to attend it ends with standard
 // input, and so with this server, however that ends; other lines end by themselves.
-func (r *room) Verb(args []string) (*serve.Verb, error) {
+func (r *room) Verb(args []string) (*server.Verb, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(self, r.rooted(args)...)
-	said := &file.End{}
+	said := &files.End{}
 	cmd.Dir, cmd.Stderr = r.root, said
 	// What a terminal sends to the server is not for it: it ends when the server has.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -309,7 +309,7 @@ func (r *room) Verb(args []string) (*serve.Verb, error) {
 	if err := r.away.start(cmd); err != nil {
 		return nil, fmt.Errorf("start prony %s: %w", args[0], err)
 	}
-	return &serve.Verb{In: in, Out: out, Wait: func() error {
+	return &server.Verb{In: in, Out: out, Wait: func() error {
 		err := cmd.Wait()
 		if text := said.String(); err != nil && text != "" {
 			return errors.New(strings.TrimPrefix(text, "prony: "))

@@ -9,18 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/host"
-	"prony/internal/launch/cgroup"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // A run that is begun from a browser is one of the real program. It has all cores, outlives the
 // server that began it, is found by the next one, keeps others out, and ends when it is told to.
 func TestServeStarts(t *testing.T) {
-	tests.Once(t, "a run begun from afar", tests.Needs{Files: []string{"services", "suites"}})
-	tests.Cores(t)
+	testsets.Once(t, "a run begun from afar", testsets.Needs{Files: []string{"services", "suites"}})
+	testsets.Cores(t)
 	d := serving(t)
 	root := filepath.Dir(d.dir)
 	t.Cleanup(d.stop)
@@ -54,7 +54,7 @@ func TestServeStarts(t *testing.T) {
 	}
 	_ = d.cmd.Wait() // it was killed
 	d.start(root)
-	entry := func() (e shelf.Entry) {
+	entry := func() (e runs.Entry) {
 		t.Helper()
 		got, _, text := d.ask("GET", "/api/v1"+run, "")
 		if err := json.Unmarshal([]byte(text), &e); err != nil || got != 200 {
@@ -64,7 +64,7 @@ func TestServeStarts(t *testing.T) {
 	}
 	over := time.Now().Add(3 * time.Minute)
 	for e := entry(); e.Trials.Planned-e.Trials.Missing == 0; e = entry() {
-		if e.State != shelf.Running || time.Now().After(over) {
+		if e.State != runs.Running || time.Now().After(over) {
 			_, _, log := d.ask("GET", "/api/v1"+run+"/log", "")
 			t.Fatalf("the run is %+v\n%s", e, log)
 		}
@@ -74,7 +74,7 @@ func TestServeStarts(t *testing.T) {
 		t.Errorf("two at a time: %s", text)
 	}
 	post(202, run+"/stop", `{"reason":"that is enough"}`)
-	for entry().State == shelf.Running {
+	for entry().State == runs.Running {
 		if time.Now().After(over) {
 			t.Fatal("it goes on")
 		}
@@ -108,13 +108,13 @@ func yamlOf(t *testing.T, plan string) string {
 // endRun ends a run that a test has left.
 func endRun(t *testing.T, dir, id string) {
 	t.Helper()
-	runs, err := shelf.Open(dir, shelf.Options{Born: kernel.Born})
+	runList, err := runs.Open(dir, runs.Options{Born: cgroup.Born})
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	for range 600 {
-		lab, err := runs.Lab(id)
+		lab, err := runList.Lab(id)
 		if err != nil || lab == nil {
 			return
 		}
@@ -128,7 +128,7 @@ func endRun(t *testing.T, dir, id string) {
 // server.
 func wasRun(t *testing.T, dir string) {
 	t.Helper()
-	head, records, bad, err := result.Read(dir)
+	head, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) == 0 {
 		t.Fatalf("%d records, %v, %v", len(records), bad, err)
 	}

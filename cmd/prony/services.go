@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/service"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/service"
 )
 
 func (a *app) servicesCmd() *cobra.Command {

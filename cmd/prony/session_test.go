@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/trial/machine"
 )
 
 // members is a service that lets in who logged in by name and password, and nobody else.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // null is a server that answers at once, over HTTP/1.1 and HTTP/2.
@@ -49,7 +49,7 @@ func counted(t *testing.T) (url string, asked *atomic.Int64) {
 
 // signalled is what a load says, as a process of its own that gets signals in its window.
 func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
-	exit int, said struct{ Verdict result.Verdict }, stderr string) {
+	exit int, said struct{ Verdict record.Verdict }, stderr string) {
 	t.Helper()
 	url, asked := counted(t)
 	cmd := exec.Command(os.Args[0], append([]string{"load", "--json", url}, args...)...)
@@ -76,14 +76,14 @@ func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 
 // A load that was stopped with Ctrl-Z and continued is no load, whatever engine and model.
 func TestStoppedLoad(t *testing.T) {
-	tests.Once(t, "loads that are stopped", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "loads that are stopped", testsets.Needs{})
+	testsets.Cores(t)
 	for _, how := range [][]string{{"--engine", "epoll"}, {"--engine", "uring"}, {"--http2"},
 		{"--rate", "500"}} {
 		args := append([]string{"-d", "4s", "-c", "8"}, how...)
 		exit, said, stderr := signalled(t, args, syscall.SIGSTOP, syscall.SIGCONT)
-		stood := slices.ContainsFunc(said.Verdict.Findings, func(f result.Finding) bool {
-			return f.Rule == "stood still" && f.Grade == result.Invalid
+		stood := slices.ContainsFunc(said.Verdict.Findings, func(f record.Finding) bool {
+			return f.Rule == "stood still" && f.Grade == record.Invalid
 		})
 		if exit != cli.Invalid || !stood {
 			t.Errorf("%v: exit %d, %+v\n%s", how, exit, said.Verdict, stderr)
@@ -93,8 +93,8 @@ func TestStoppedLoad(t *testing.T) {
 
 // A threshold that held until somebody ended the load has not held; what is saved is INVALID.
 func TestCutLoad(t *testing.T) {
-	tests.Once(t, "loads that are cut short", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "loads that are cut short", testsets.Needs{})
+	testsets.Cores(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
 	exit, said, stderr := signalled(t, args, syscall.SIGTERM)
@@ -102,7 +102,7 @@ func TestCutLoad(t *testing.T) {
 		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)
 	}
 	has(t, "stderr", stderr, "threshold unknown  errors<1%", "of a load that was cut short")
-	if v := only(t, dir).Verdict; v.Grade != result.Invalid || v.Findings[0].Rule != "whole" {
+	if v := only(t, dir).Verdict; v.Grade != record.Invalid || v.Findings[0].Rule != "whole" {
 		t.Errorf("saved as %+v", v)
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/report/runs"
-	"prony/internal/server/site"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report/runs"
+	"prony.example/internal/server/site"
 )
 
 func (a *app) siteCmd() *cobra.Command {
@@ -64,14 +64,14 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 		}
 		dir = filepath.Join(root, "results")
 	}
-	runs, err := shelf.Open(dir, shelf.Options{Program: o.Program})
+	runList, err := runs.Open(dir, runs.Options{Program: o.Program})
 	if err != nil {
 		return err
 	}
 	// Each run is read, shown and forgotten: with the usual share of garbage half of the time would
 	// go into looking for what stays.
 	defer debug.SetGCPercent(debug.SetGCPercent(siteGarbage))
-	made, err := site.Write(ctx, runs, to, o)
+	made, err := site.Write(ctx, runList, to, o)
 	for _, l := range made.Left {
 		fmt.Fprintf(a.stderr, "prony: left out: %s\n", l.Why)
 	}
@@ -82,7 +82,7 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 		return fmt.Errorf("write site: there is no run in %s; name a folder that holds runs, such "+
 			"as results/", dir)
 	}
-	fmt.Fprintf(a.stdout, "%s (%d made now): %s\n", unit.Plural(made.Runs, "run"), made.Fresh,
+	fmt.Fprintf(a.stdout, "%s (%d made now): %s\n", units.Plural(made.Runs, "run"), made.Fresh,
 		filepath.Join(to, "index.html"))
 	return nil
 }

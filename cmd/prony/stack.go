@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/format"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
 )
 
 // The stack's doors, as deploy/compose.yaml publishes them.
@@ -191,5 +191,5 @@ func (a *app) compose(ctx context.Context, out, talk io.Writer, args ...string) 
 	}
 	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
 	// Compose moves the cursor of a terminal itself.
-	return a.world.Docker(ctx, print.Raw(out), print.Raw(talk), args)
+	return a.world.Docker(ctx, format.Raw(out), format.Raw(talk), args)
 }

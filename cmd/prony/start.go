@@ -14,20 +14,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/yaml"
-	"prony/internal/observe/host"
-	"prony/internal/trial/lab"
-	"prony/internal/trial/machine"
-	"prony/internal/server"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/server"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
+	"prony.example/internal/trial/machine"
 )
 
 type startFlags struct {
 	cpus     float64
-	memory   config.Size
+	memory   strictyaml.Size
 	by       string
 	json     bool
 	attended bool // until standard input ends
@@ -107,7 +107,7 @@ func (a *app) start(ctx context.Context, target string, f *startFlags) error {
 		err = fmt.Errorf("start %s: %s", target, why)
 	}
 	if f.json {
-		end := serve.Told{Kind: serve.ToldEnd}
+		end := server.Told{Kind: server.ToldEnd}
 		if err != nil {
 			end.Text = err.Error()
 		}
@@ -131,10 +131,10 @@ type teller struct {
 }
 
 // Say implements lab.Observer.
-func (t teller) Say(line string) { t.to.tell(serve.Told{Kind: serve.ToldSay, Text: line}) }
+func (t teller) Say(line string) { t.to.tell(server.Told{Kind: server.ToldSay, Text: line}) }
 
 // tell writes a line.
-func (h *holder) tell(t serve.Told) {
+func (h *holder) tell(t server.Told) {
 	b, err := json.Marshal(t)
 	if err == nil {
 		_, err = h.stdout.Write(append(b, '\n'))
@@ -150,7 +150,7 @@ func (h *holder) printf(format string, args ...any) {
 
 // see is a lab.Sight.
 func (h *holder) see(ctx context.Context, t lab.Seen) error {
-	ready := serve.Told{Kind: serve.ToldReady, URL: "http://" + t.Base,
+	ready := server.Told{Kind: server.ToldReady, URL: "http://" + t.Base,
 		ReadyS: float64(t.ReadyNs) / 1e9, Log: t.System.LogFile(),
 		Cores: h.layout.Load}
 	ready.InForce, ready.Missing = t.System.Limits()
@@ -172,9 +172,9 @@ func (h *holder) see(ctx context.Context, t lab.Seen) error {
 	return err
 }
 
-func (h *holder) show(name string, r serve.Told) {
+func (h *holder) show(name string, r server.Told) {
 	h.printf("%s listens at %s, ready after %s\n", name, r.URL,
-		unit.Duration(r.ReadyS*1e9))
+		units.Duration(r.ReadyS*1e9))
 	h.printf("  limits  %s\n", cmp.Or(strings.Join(r.InForce, ", "), "none"))
 	if len(r.Missing) > 0 {
 		h.printf("  not     %s\n", strings.Join(r.Missing, ", "))
@@ -200,18 +200,18 @@ func (h *holder) check(ctx context.Context, t lab.Seen) error {
 			return err
 		}
 		for _, c := range r.Cases {
-			said := serve.Checked{Contract: contract, Name: c.Name, Request: c.Request,
-				State: serve.Passed}
+			said := server.Checked{Contract: contract, Name: c.Name, Request: c.Request,
+				State: server.Passed}
 			switch {
 			case c.Skipped != "":
-				said.State, said.Text = serve.Left, c.Skipped
+				said.State, said.Text = server.Left, c.Skipped
 			case len(c.Differences) > 0:
-				said.State, said.Text = serve.Failed, strings.Join(c.Differences, "; ")
+				said.State, said.Text = server.Failed, strings.Join(c.Differences, "; ")
 			}
-			h.tell(serve.Told{Kind: serve.ToldCase, Case: &said})
+			h.tell(server.Told{Kind: server.ToldCase, Case: &said})
 		}
 	}
-	h.tell(serve.Told{Kind: serve.ToldAll})
+	h.tell(server.Told{Kind: server.ToldAll})
 	return nil
 }
 
@@ -238,16 +238,16 @@ func (h *holder) watch(ctx context.Context, t lab.Seen) error {
 		case <-tick.C:
 		}
 		now := sampler.Mark()
-		u := serve.Usage{TS: float64(now.TNs) / 1e9, Memory: now.RSSBytes, Alive: now.Processes}
+		u := server.Usage{TS: float64(now.TNs) / 1e9, Memory: now.RSSBytes, Alive: now.Processes}
 		if passed := now.TNs - before.TNs; passed > 0 && before.CPUNs >= 0 && now.CPUNs >= 0 {
 			u.Cores = float64(now.CPUNs-before.CPUNs) / float64(passed)
 		}
 		before = now
 		if h.json {
-			h.tell(serve.Told{Kind: serve.ToldUsage, Usage: &u})
+			h.tell(server.Told{Kind: server.ToldUsage, Usage: &u})
 		} else if isTerminal(h.stdout) {
 			h.printf("\r\x1b[K%.2f cores · %s · processes: %d ", u.Cores,
-				unit.Bytes(float64(u.Memory)), u.Alive)
+				units.Bytes(float64(u.Memory)), u.Alive)
 		}
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/lab"
-	"prony/internal/launch/process"
-	"prony/internal/service"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/lab"
 )
 
 // stuck is the machine with an engine whose containers are processes, and which does not let go.
@@ -43,7 +43,7 @@ func (w *stuck) Container(_ context.Context, name string, to *lab.Launchers) err
 func TestStartSaysWhatStays(t *testing.T) {
 	root := t.TempDir()
 	furnish(t, root)
-	tests.Reads(t, filepath.Join(root, "services", "go-nethttp"))
+	testsets.Reads(t, filepath.Join(root, "services", "go-nethttp"))
 	check := func(exit int, says string, w lab.World, args ...string) {
 		t.Helper()
 		ctx, end := context.WithCancel(t.Context())

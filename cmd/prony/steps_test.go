@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 )
 
 // endless is a root whose only service takes for ever to build, in a step and what that forked.
@@ -55,7 +55,7 @@ targets:
 // A step of a build ends with a lab that is killed, with what it forked; while it runs the journal
 // of a lab that measures has it.
 func TestStepsEndWithTheLab(t *testing.T) {
-	tests.Once(t, "builds whose lab ends", tests.Needs{})
+	testsets.Once(t, "builds whose lab ends", testsets.Needs{})
 	for _, verb := range []string{"build", "verify"} {
 		t.Run(verb, func(t *testing.T) {
 			root, file := endless(t)

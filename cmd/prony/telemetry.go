@@ -8,22 +8,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/flags"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/flags"
+	"prony.example/internal/trial/machine"
 )
 
 // telemetryCmd is the home for what services tell; the work is another program's.
 func (a *app) telemetryCmd() *cobra.Command {
-	return verb.Telemetry(func(ctx context.Context, s verb.Serve) error {
+	return flags.Telemetry(func(ctx context.Context, s flags.Serve) error {
 		return a.handOver(ctx, s.Args())
 	})
 }
 
 // queryCmd asks the metrics of a run, which is found here, where all verbs find theirs.
 func (a *app) queryCmd() *cobra.Command {
-	return verb.Ask(func(ctx context.Context, q verb.Query) error {
+	return flags.Ask(func(ctx context.Context, q flags.Query) error {
 		dir, err := a.metricsOf(q.Run)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ with 1 where that was fine and the push was not.`
 
 // storeCmd keeps runs in a bucket. What speaks to one is another program's.
 func (a *app) storeCmd() *cobra.Command {
-	c := verb.Bucket(func(ctx context.Context, s verb.Store) error {
+	c := flags.Bucket(func(ctx context.Context, s flags.Store) error {
 		return a.handOver(ctx, s.Args())
 	})
 	c.AddCommand(&cobra.Command{
@@ -71,7 +71,7 @@ func (a *app) storeCmd() *cobra.Command {
 		Short: "Do what another line of prony's says, with its results kept in a bucket",
 		Args:  cli.Arguments(3, 1<<10),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := verb.CheckPlace(args[0]); err != nil {
+			if err := flags.CheckPlace(args[0]); err != nil {
 				return err
 			}
 			return a.keepIn(c.Context(), args[0], args[1], args[2:])
@@ -81,13 +81,13 @@ func (a *app) storeCmd() *cobra.Command {
 }
 
 func (a *app) keepIn(ctx context.Context, place, dir string, line []string) error {
-	err := a.beside(ctx, verb.Store{Place: place, Dir: dir, LastGood: true})
+	err := a.beside(ctx, flags.Store{Place: place, Dir: dir, LastGood: true})
 	if err != nil {
 		return err
 	}
 	ended := run(ctx, a.world, line, a.stdout, a.stderr)
 	// What a signal has ended is kept, too.
-	err = a.beside(context.WithoutCancel(ctx), verb.Store{Push: true, Place: place, Dir: dir})
+	err = a.beside(context.WithoutCancel(ctx), flags.Store{Push: true, Place: place, Dir: dir})
 	if ended == nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *app) keepIn(ctx context.Context, place, dir string, line []string) erro
 }
 
 // beside lets the home's program do it, and waits.
-func (a *app) beside(ctx context.Context, s verb.Store) error {
+func (a *app) beside(ctx context.Context, s flags.Store) error {
 	root, _ := a.root() // without one the program may be there all the same
 	return machine.Beside(ctx, root, s.Args(), nil, a.stderr, a.say)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/telemetry"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/telemetry"
 )
 
 // placeMetrics makes a run's folder look as if services had told metrics: whether there are some is

@@ -9,28 +9,28 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/trial/processes"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/trial/processes"
 )
 
 // What docs/compose.md shows of three hosts does what it says, line by line, by a shell, with the
 // environment file that it names: only the addresses are this machine's.
 func TestThreeHosts(t *testing.T) {
-	tests.Once(t, "three hosts", tests.Needs{Files: []string{"docs/compose.md",
+	testsets.Once(t, "three hosts", testsets.Needs{Files: []string{"docs/compose.md",
 		"examples/three-hosts.env"}})
-	tests.Cores(t)
+	testsets.Cores(t)
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, stop, err := exact.Start(exact.Fixed(time.Millisecond))
+	at, stop, err := truth.Start(truth.Fixed(time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	meet, err := system.FreePort()
+	meet, err := processes.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

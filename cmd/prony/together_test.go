@@ -18,10 +18,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/generator/capacity"
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/capacity"
+	"prony.example/record"
 )
 
 // traced tells requests with a trace id, which a suite's loads have and its warm-up has not.
@@ -41,8 +41,8 @@ loads:
 // A suite's loads are offered by several processes: the schedule is that of one, what they have
 // counted is what the server has, each is judged alone, and none is left.
 func TestSuiteTogether(t *testing.T) {
-	tests.Once(t, "a suite by several generators", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a suite by several generators", testsets.Needs{})
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	hashes := map[string]bool{}
 	for _, row := range []struct{ key, flag string }{{}, {key: ", generators: 2"}, {flag: "2"}} {
@@ -76,8 +76,8 @@ func TestSuiteTogether(t *testing.T) {
 				}
 			}
 			if len(l.Generators) != want || l.Answered == 0 || l.OpenedNs == 0 ||
-				l.Model == result.Open && l.Scheduled != l.Answered ||
-				l.Model == result.Closed && l.CeilingPerS == 0 {
+				l.Model == record.Open && l.Scheduled != l.Answered ||
+				l.Model == record.Closed && l.CeilingPerS == 0 {
 				t.Errorf("%+v: %s: %d generators, %d due, %d answered, opened at %d, ceiling %g",
 					row, l.Name, len(l.Generators), l.Scheduled, l.Answered, l.OpenedNs,
 					l.CeilingPerS)
@@ -95,8 +95,8 @@ func TestSuiteTogether(t *testing.T) {
 
 // So are the steps of a search.
 func TestCapacityTogether(t *testing.T) {
-	tests.Once(t, "a search by several generators", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a search by several generators", testsets.Needs{})
+	testsets.Cores(t)
 	url, asked := counting(t)
 	stdout, stderr, exit := really("capacity", url, "--stress", "100,200", "--window", "300ms",
 		"-c", "8", "--generators", "2", "--json", "-x")
@@ -175,7 +175,7 @@ results: `
 // What the chart has a night do is done here by the program itself: a night whose trials are
 // INVALID comes to its gate, which says so and keeps the last good run.
 func TestChartGates(t *testing.T) {
-	tests.Once(t, "a night whose trials are INVALID", tests.Needs{
+	testsets.Once(t, "a night whose trials are INVALID", testsets.Needs{
 		Files: []string{"deploy/helm/prony"}})
 	dir := nights(t, "{persistent: true}", func(string) {})
 	good, err := os.ReadFile(filepath.Join(dir, "good"))
@@ -186,10 +186,10 @@ func TestChartGates(t *testing.T) {
 
 // So do nights of which nothing stays but what they brought into a bucket of a real server.
 func TestChartGatesInBucket(t *testing.T) {
-	tests.Once(t, "nights whose runs are in a bucket", tests.Needs{
+	testsets.Once(t, "nights whose runs are in a bucket", testsets.Needs{
 		Files: append([]string{"deploy/helm/prony"}, homeSources...)})
 	onPath(t)
-	env, kept := tests.S3(t)
+	env, kept := testsets.S3(t)
 	for key, value := range env {
 		t.Setenv(key, value)
 	}
@@ -211,7 +211,7 @@ func TestChartGatesInBucket(t *testing.T) {
 		t.Errorf("the last good run is %q, %v", good, err)
 	}
 	for _, run := range []string{"n0", "n1", "n2"} {
-		if _, records, bad, err := result.Read(filepath.Join(dir, run)); err != nil ||
+		if _, records, bad, err := record.Read(filepath.Join(dir, run)); err != nil ||
 			len(bad) > 0 || len(records) != 2 {
 			t.Errorf("%s came back with %d records, %v, %v", run, len(records), bad, err)
 		}
@@ -222,7 +222,7 @@ func TestChartGatesInBucket(t *testing.T) {
 // the folder of results, which is returned.
 func nights(t *testing.T, results string, after func(dir string)) (folder string) {
 	t.Helper()
-	tests.Cores(t)
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var bad atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,16 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/traces"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/logs"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/record"
 )
 
 type tracesFlags struct {
-	spans.Filter      // but for the class and the order, which these say
+	traces.Filter     // but for the class and the order, which these say
 	errors, asked     bool
 	uniform, services bool
 	limit             int
@@ -95,16 +95,16 @@ func (f *tracesFlags) check() error {
 	return nil
 }
 
-func (f *tracesFlags) filter() spans.Filter {
+func (f *tracesFlags) filter() traces.Filter {
 	out := f.Filter
 	out.Slowest = !f.uniform
 	switch {
 	case f.errors:
-		out.Class = spans.Failed
+		out.Class = traces.Failed
 	case f.asked:
-		out.Class = spans.Asked
+		out.Class = traces.Asked
 	case f.uniform:
-		out.Class, out.Slowest = spans.Uniform, f.Limit > 0
+		out.Class, out.Slowest = traces.Uniform, f.Limit > 0
 	}
 	return out
 }
@@ -122,57 +122,57 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	if f.services {
 		return a.operations(dir, f)
 	}
-	traces, err := a.kept(dir, f.filter())
+	traceList, err := a.kept(dir, f.filter())
 	if err != nil {
 		return err
 	}
 	if f.ID != "" {
-		return a.oneTrace(dir, traces, f)
+		return a.oneTrace(dir, traceList, f)
 	}
 	switch f.format {
 	case "otlp":
-		return spans.WriteOTLP(a.stdout, traces)
+		return traces.WriteOTLP(a.stdout, traceList)
 	case "json":
-		return print.JSON(a.stdout, struct {
-			Traces []*spans.Trace `json:"traces"`
-		}{traces})
+		return format.JSON(a.stdout, struct {
+			Traces []*traces.Trace `json:"traces"`
+		}{traceList})
 	}
-	return a.traceTable(dir, traces, f)
+	return a.traceTable(dir, traceList, f)
 }
 
 // kept reads traces of a run that has some.
-func (a *app) kept(dir string, f spans.Filter) ([]*spans.Trace, error) {
-	traces, bad, err := spans.Read(homeIn(dir), f)
+func (a *app) kept(dir string, f traces.Filter) ([]*traces.Trace, error) {
+	traceList, bad, err := traces.Read(homeIn(dir), f)
 	a.tellBad(bad)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
 	}
-	return traces, err
+	return traceList, err
 }
 
-func (a *app) tellBad(bad []*result.BadRecord) {
+func (a *app) tellBad(bad []*record.BadRecord) {
 	for _, b := range bad {
 		fmt.Fprintf(a.stderr, "prony: %v\n", b)
 	}
 }
 
-func (a *app) traceTable(dir string, traces []*spans.Trace, f tracesFlags) error {
-	if len(traces) == 0 {
+func (a *app) traceTable(dir string, traceList []*traces.Trace, f tracesFlags) error {
+	if len(traceList) == 0 {
 		fmt.Fprintf(a.stdout, "No kept trace of %s fits.\n", dir)
 		return nil
 	}
-	shown := first(traces, f.limit)
+	shown := first(traceList, f.limit)
 	rows := [][]string{{"TRACE", "TRIAL", "LOAD", "WHY", "ROOT", "DURATION", "SPANS", "ERRORS"}}
 	for _, t := range shown {
 		rows = append(rows, []string{shortID(t.TraceID), t.Trial, cmp.Or(t.Window, "–"),
-			strings.Join(t.Classes, ","), spans.Line(t.Service + " " + t.Name),
-			spans.Duration(t.DurationNs), strconv.Itoa(len(t.Spans)), strconv.Itoa(t.Errors)})
+			strings.Join(t.Classes, ","), traces.Line(t.Service + " " + t.Name),
+			traces.Duration(t.DurationNs), strconv.Itoa(len(t.Spans)), strconv.Itoa(t.Errors)})
 	}
 	if err := a.grid(rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "\n%d of %d traces. Look at one: prony traces %s --id %s\n", len(shown),
-		len(traces), dir, shortID(shown[0].TraceID))
+		len(traceList), dir, shortID(shown[0].TraceID))
 	return nil
 }
 
@@ -186,18 +186,18 @@ func shortID(id string) string {
 }
 
 // oneTrace shows a trace with the log lines that belong to it.
-func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
-	if len(traces) == 0 {
+func (a *app) oneTrace(dir string, traceList []*traces.Trace, f tracesFlags) error {
+	if len(traceList) == 0 {
 		return fmt.Errorf("find trace %s: it was not kept; see prony traces %s for those that were",
 			f.ID, dir)
 	}
-	if traces[0].TraceID != traces[len(traces)-1].TraceID {
-		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.ID, len(traces))
+	if traceList[0].TraceID != traceList[len(traceList)-1].TraceID {
+		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.ID, len(traceList))
 	}
 	if f.format == "otlp" {
-		return spans.WriteOTLP(a.stdout, traces)
+		return traces.WriteOTLP(a.stdout, traceList)
 	}
-	t := traces[0]
+	t := traceList[0]
 	lines, bad, err := logs.Read(homeIn(dir), logs.Filter{TraceID: t.TraceID})
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -212,11 +212,11 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 		}
 	}
 	if f.format == "json" {
-		return print.JSON(a.stdout, struct {
-			Traces []*spans.Trace `json:"traces"`
-			Logs   []*logs.Record `json:"logs"`
-			Lines  []logs.Line    `json:"lines,omitempty"`
-		}{traces, lines, own})
+		return format.JSON(a.stdout, struct {
+			Traces []*traces.Trace `json:"traces"`
+			Logs   []*logs.Record  `json:"logs"`
+			Lines  []logs.Line     `json:"lines,omitempty"`
+		}{traceList, lines, own})
 	}
 	return a.drawTrace(dir, t, lines, own)
 }
@@ -224,7 +224,7 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 // maxOwnLines of a service's own files stand below a trace.
 const maxOwnLines = 50
 
-func (a *app) drawTrace(dir string, t *spans.Trace, lines []*logs.Record, own []logs.Line) error {
+func (a *app) drawTrace(dir string, t *traces.Trace, lines []*logs.Record, own []logs.Line) error {
 	head := [][]string{
 		{"trace", fmt.Sprintf("%s (%s)", t.TraceID, strings.Join(t.Classes, ", "))},
 		{"trial", fmt.Sprintf("%s of %s, load %s", t.Trial, t.Target, cmp.Or(t.Window, "none"))},
@@ -237,22 +237,22 @@ func (a *app) drawTrace(dir string, t *spans.Trace, lines []*logs.Record, own []
 		return err
 	}
 	fmt.Fprintln(a.stdout)
-	notes := make([]spans.Note, len(lines))
+	notes := make([]traces.Note, len(lines))
 	for i, l := range lines {
-		notes[i] = spans.Note{SpanID: l.SpanID, Ns: l.Ns,
-			Text: spans.Line("log " + l.Severity + " " + l.Body)}
+		notes[i] = traces.Note{SpanID: l.SpanID, Ns: l.Ns,
+			Text: traces.Line("log " + l.Severity + " " + l.Body)}
 	}
-	if err := spans.Waterfall(a.stdout, t, spans.Drawing{Notes: notes}); err != nil {
+	if err := traces.Waterfall(a.stdout, t, traces.Drawing{Notes: notes}); err != nil {
 		return err
 	}
 	rows := [][]string{{"SERVICE", "SPANS", "SELF", "CRITICAL PATH", "SHARE"}}
-	for _, s := range spans.Shares(spans.Tree(t)) {
+	for _, s := range traces.Shares(traces.Tree(t)) {
 		share := "–"
 		if t.DurationNs > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*float64(s.PathNs)/float64(t.DurationNs))
 		}
-		rows = append(rows, []string{spans.Line(s.Service), strconv.Itoa(s.Spans),
-			spans.Duration(s.SelfNs), spans.Duration(s.PathNs), share})
+		rows = append(rows, []string{traces.Line(s.Service), strconv.Itoa(s.Spans),
+			traces.Duration(s.SelfNs), traces.Duration(s.PathNs), share})
 	}
 	fmt.Fprintln(a.stdout)
 	if err := a.grid(rows); err != nil {
@@ -261,15 +261,15 @@ func (a *app) drawTrace(dir string, t *spans.Trace, lines []*logs.Record, own []
 	if len(own) > 0 {
 		fmt.Fprintln(a.stdout, "\nLines of the services' own files that name the trace:")
 		for _, l := range own {
-			fmt.Fprintf(a.stdout, "%s:%d  %s\n", l.File, l.Line, spans.Line(l.Text))
+			fmt.Fprintf(a.stdout, "%s:%d  %s\n", l.File, l.Line, traces.Line(l.Text))
 		}
 	}
 	return nil
 }
 
 // requestOf is how the load saw the request of a trace, where its record has it.
-func requestOf(dir string, t *spans.Trace) string {
-	_, records, _, err := result.Read(dir)
+func requestOf(dir string, t *traces.Trace) string {
+	_, records, _, err := record.Read(dir)
 	if err != nil {
 		return "" // a trace can be shown without
 	}
@@ -285,42 +285,42 @@ func requestOf(dir string, t *spans.Trace) string {
 	return ""
 }
 
-func requestText(load string, q result.Traced) string {
+func requestText(load string, q record.Traced) string {
 	text := fmt.Sprintf("%s of load %s: due %s into the window, sent %s later", q.Why, load,
-		spans.Duration(q.ScheduledNs), spans.Duration(q.LagNs))
+		traces.Duration(q.ScheduledNs), traces.Duration(q.LagNs))
 	if q.Failed {
-		return text + fmt.Sprintf(", failed %s after it was due", spans.Duration(q.ResponseNs))
+		return text + fmt.Sprintf(", failed %s after it was due", traces.Duration(q.ResponseNs))
 	}
 	return text + fmt.Sprintf(", first byte %s after that, answered %s after it was due",
-		spans.Duration(q.FirstByteNs), spans.Duration(q.ResponseNs))
+		traces.Duration(q.FirstByteNs), traces.Duration(q.ResponseNs))
 }
 
 // operations shows services by their operations.
 func (a *app) operations(dir string, f tracesFlags) error {
 	source := "span metrics: of every span, from the trial's begin to its end"
-	calls, bad, err := spans.ReadCalls(homeIn(dir), f.Trial, f.Target)
+	calls, bad, err := traces.ReadCalls(homeIn(dir), f.Trial, f.Target)
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	list := spans.Metered(calls)
+	list := traces.Metered(calls)
 	if len(calls) == 0 || f.Window != "" {
 		source = "the uniform sample of kept traces: how many calls there were, it does not say"
 		filter := f.filter()
-		filter.Class = spans.Uniform
-		traces, err := a.kept(dir, filter)
+		filter.Class = traces.Uniform
+		traceList, err := a.kept(dir, filter)
 		if err != nil {
 			return err
 		}
-		list = spans.Sampled(traces)
+		list = traces.Sampled(traceList)
 	}
-	list = slices.DeleteFunc(list, func(o spans.Operation) bool {
+	list = slices.DeleteFunc(list, func(o traces.Operation) bool {
 		return f.Service != "" && o.Service != f.Service
 	})
 	if f.format == "json" {
-		return print.JSON(a.stdout, struct {
-			Source     string            `json:"source"`
-			Operations []spans.Operation `json:"operations"`
+		return format.JSON(a.stdout, struct {
+			Source     string             `json:"source"`
+			Operations []traces.Operation `json:"operations"`
 		}{source, list})
 	}
 	fmt.Fprintf(a.stdout, "From %s.\n\n", source)
@@ -330,9 +330,9 @@ func (a *app) operations(dir string, f tracesFlags) error {
 		if o.PerS >= 0 {
 			perS = fmt.Sprintf("%.1f", o.PerS)
 		}
-		rows = append(rows, []string{spans.Line(o.Service), spans.Line(o.Name), o.Kind,
-			fmt.Sprint(o.Calls), perS, fmt.Sprint(o.Errors), spans.Duration(o.P50Ns),
-			spans.Duration(o.P99Ns)})
+		rows = append(rows, []string{traces.Line(o.Service), traces.Line(o.Name), o.Kind,
+			fmt.Sprint(o.Calls), perS, fmt.Sprint(o.Errors), traces.Duration(o.P50Ns),
+			traces.Duration(o.P99Ns)})
 	}
 	return a.grid(rows)
 }

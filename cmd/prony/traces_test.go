@@ -17,15 +17,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/logs"
-	"prony/internal/telemetry/logs/store"
-	"prony/internal/telemetry/traces"
-	"prony/internal/telemetry/traces/store"
-	"prony/internal/dev/tidy"
+	"prony.example/home/logstore"
+	"prony.example/home/spanstore"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/logs"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/record"
 )
 
 // The trial that placeTelemetry tells of.
@@ -196,13 +196,13 @@ func TestTracesAsJSON(t *testing.T) {
 		into any
 		want func(any) bool
 	}{
-		{"traces RUN --format json --errors", &struct{ Traces []spans.Trace }{}, func(v any) bool {
-			list := v.(*struct{ Traces []spans.Trace }).Traces
+		{"traces RUN --format json --errors", &struct{ Traces []traces.Trace }{}, func(v any) bool {
+			list := v.(*struct{ Traces []traces.Trace }).Traces
 			return len(list) == 1 && len(list[0].Spans) == 4
 		}},
-		{"traces RUN --services --format json", &struct{ Operations []spans.Operation }{},
+		{"traces RUN --services --format json", &struct{ Operations []traces.Operation }{},
 			func(v any) bool {
-				return len(v.(*struct{ Operations []spans.Operation }).Operations) == 4
+				return len(v.(*struct{ Operations []traces.Operation }).Operations) == 4
 			}},
 		{"logs RUN --format json --severity warn", &struct{ Records []logs.Record }{},
 			func(v any) bool { return len(v.(*struct{ Records []logs.Record }).Records) == 1 }},
@@ -245,7 +245,7 @@ func TestLogsOfFiles(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, records, _, err := result.Read(dir)
+	_, records, _, err := record.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestLogsOfFiles(t *testing.T) {
 }
 
 func TestRequestText(t *testing.T) {
-	q := result.Traced{Why: "slowest", ScheduledNs: 1.5e9, LagNs: 12_000, FirstByteNs: 3e6,
+	q := record.Traced{Why: "slowest", ScheduledNs: 1.5e9, LagNs: 12_000, FirstByteNs: 3e6,
 		ResponseNs: 4e6}
 	want := "slowest of load half: due 1.5 s into the window, sent 12.0 µs later, first byte " +
 		"3.00 ms after that, answered 4.00 ms after it was due"

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/report/history"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/report/history"
+	"prony.example/record"
 )
 
 type trendFlags struct {
-	trend.Options
+	history.Options
 	format, out string
 	fail        bool
 	latest      int
@@ -45,7 +45,7 @@ before and began within the --latest runs.`,
 	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringSliceVar(&f.Targets, "targets", nil, "rows to look at (default: all)")
-	cli.Output(c, &f.format, &f.out, trend.Forms.Names()...)
+	cli.Output(c, &f.format, &f.out, history.Forms.Names()...)
 	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
 	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
 	fs.Float64Var(&f.Alpha, "alpha", 0.05, "probability of a false alarm, all series together")
@@ -70,14 +70,14 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	if err != nil {
 		return err
 	}
-	t := trend.Find(runs, f.Options)
+	t := history.Find(runs, f.Options)
 	if len(t.Series) == 0 && len(f.Metrics)+len(f.Targets) > 0 {
 		// A watch that watches nothing must not be content.
 		return cli.Usagef("trend: no run has a number of metric %s and target %s; "+
 			"prony report RUN --format csv lists those that there are", orAny(f.Metrics),
 			orAny(f.Targets))
 	}
-	err = a.write(f.out, func(w io.Writer) error { return trend.Forms.Write(w, f.format, t) })
+	err = a.write(f.out, func(w io.Writer) error { return history.Forms.Write(w, f.format, t) })
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func orAny(names []string) string {
 
 // runsBelow reads all runs in and below folders, each once. What cannot be read is told and left
 // out: one broken run in a history of hundreds is no reason to see none.
-func (a *app) runsBelow(folders []string) (runs []trend.Run, err error) {
+func (a *app) runsBelow(folders []string) (runs []history.Run, err error) {
 	var dirs []string
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -116,13 +116,13 @@ func (a *app) runsBelow(folders []string) (runs []trend.Run, err error) {
 		}
 	}
 	for _, dir := range dirs {
-		head, records, bad, err := result.Read(dir)
+		head, records, bad, err := record.Read(dir)
 		if err != nil {
 			fmt.Fprintf(a.stderr, "prony: left out: %v\n", err)
 			continue
 		}
 		a.tellBad(bad)
-		runs = append(runs, trend.Run{Head: head, Records: result.Compared(records)})
+		runs = append(runs, history.Run{Head: head, Records: record.Compared(records)})
 	}
 	if len(runs) == 0 {
 		return nil, errors.New("find runs: there is no folder with a run.json; name one that " +

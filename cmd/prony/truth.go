@@ -19,21 +19,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/yaml"
-	"prony/internal/generator"
-	"prony/internal/observe/host"
-	"prony/internal/trial/machine"
-	"prony/internal/launch"
-	"prony/internal/launch/process"
-	"prony/load"
-	"prony/internal/base/format"
-	"prony/internal/generator/selftest"
-	"prony/internal/service"
-	"prony/internal/trial/processes"
-	"prony/internal/trial"
-	"prony/internal/generator/truth"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/selftest"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/machine"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
 )
 
 const truthAbout = `Truth serves answers whose times and kinds are known by arithmetic, on
@@ -46,8 +46,8 @@ else; when the server ends it says how late it was itself.
 func (a *app) truthCmd() *cobra.Command {
 	var about strings.Builder
 	about.WriteString(truthAbout)
-	for _, k := range exact.Kinds() {
-		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, print.Wrap("      ", k.Does+". "+k.Reads, 92, 6))
+	for _, k := range truth.Kinds() {
+		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, format.Wrap("      ", k.Does+". "+k.Reads, 92, 6))
 	}
 	c := &cobra.Command{
 		Use: "truth KIND", Short: "Serve known answers, to test any load generator with",
@@ -59,14 +59,14 @@ func (a *app) truthCmd() *cobra.Command {
 				return c.Help()
 			}
 			var known []string
-			for _, k := range exact.Kinds() {
+			for _, k := range truth.Kinds() {
 				known = append(known, k.Name)
 			}
-			return cli.Usagef("there is no truth server %q; %s", args[0], config.Meant(args[0],
+			return cli.Usagef("there is no truth server %q; %s", args[0], strictyaml.Meant(args[0],
 				known, "there are "+strings.Join(known, ", ")))
 		},
 	}
-	for _, k := range exact.Kinds() {
+	for _, k := range truth.Kinds() {
 		c.AddCommand(a.truthKind(k))
 	}
 	return c
@@ -79,13 +79,13 @@ type truthFlags struct {
 	asJSON   bool
 }
 
-func (a *app) truthKind(k exact.Kind) *cobra.Command {
+func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	f := &truthFlags{}
 	p := k.Zero
 	c := &cobra.Command{
 		Use: k.Name, Short: k.Does, Args: cli.Arguments(0, 0),
-		Long: print.Wrap("", "The server "+k.Does+".", 92, 0) + "\n\n" +
-			print.Wrap("", "What a right generator reads: "+k.Reads, 92, 0),
+		Long: format.Wrap("", "The server "+k.Does+".", 92, 0) + "\n\n" +
+			format.Wrap("", "What a right generator reads: "+k.Reads, 92, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.truth(c.Context(), k, p, f) },
 	}
 	fs := c.Flags()
@@ -107,7 +107,7 @@ func (a *app) truthKind(k exact.Kind) *cobra.Command {
 }
 
 // truth serves until the end of ctx or of the duration, which are both good ends.
-func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthFlags) error {
+func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthFlags) error {
 	plan, err := k.Plan(p)
 	if err != nil {
 		return cli.Usage(err)
@@ -129,32 +129,32 @@ func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthF
 		for _, n := range k.Needs {
 			fmt.Fprintf(a.stdout, "  --%s %s\n", n.Name, fieldText(&p, n.Name))
 		}
-		fmt.Fprintln(a.stdout, print.Wrap("  ", "A right generator reads: "+k.Reads, 92, 2))
+		fmt.Fprintln(a.stdout, format.Wrap("  ", "A right generator reads: "+k.Reads, 92, 2))
 	}
 	// More connections than the soft limit allows are common; those over it are refused.
 	_, _ = load.RaiseFiles()
-	r, err := exact.Serve(ctx, l.(*net.TCPListener), plan)
+	r, err := truth.Serve(ctx, l.(*net.TCPListener), plan)
 	if err != nil {
 		return err
 	}
 	if f.asJSON {
 		return json.NewEncoder(a.stdout).Encode(r)
 	}
-	fmt.Fprintf(a.stdout, "served %s requests", unit.Count(r.Requests))
+	fmt.Fprintf(a.stdout, "served %s requests", units.Count(r.Requests))
 	if r.Delayed > 0 {
 		fmt.Fprintf(a.stdout, "; what was to wait left %s late on average, %s at most",
-			unit.Duration(r.LateMeanNs), unit.Duration(float64(r.LateMaxNs)))
+			units.Duration(r.LateMeanNs), units.Duration(float64(r.LateMaxNs)))
 	}
 	if r.RunDelayNs > 0 {
 		fmt.Fprintf(a.stdout, "; its thread waited %s in all for a processor",
-			unit.Duration(float64(r.RunDelayNs)))
+			units.Duration(float64(r.RunDelayNs)))
 	}
 	fmt.Fprintln(a.stdout)
 	return nil
 }
 
 // fieldText is a parameter as a flag takes it.
-func fieldText(p *exact.Params, name string) string {
+func fieldText(p *truth.Params, name string) string {
 	return fmt.Sprint(reflect.ValueOf(p.Field(name)).Elem())
 }
 
@@ -180,8 +180,8 @@ The exit code is 0 when every number is within its limit, 1 when one is not.`,
 		},
 	}
 	fs := c.Flags()
-	f.engine, f.pacing = driver.Auto, load.Frugal
-	cli.OneOf(c, &f.engine, "engine", "engine to prove", driver.Engines...)
+	f.engine, f.pacing = generator.Auto, load.Frugal
+	cli.OneOf(c, &f.engine, "engine", "engine to prove", generator.Engines...)
 	cli.OneOf(c, &f.pacing, "pacing", "way to wait for the next arrival", load.Frugal, load.Precise)
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print all outcomes as JSON")
@@ -222,7 +222,7 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
 	offer := func(ctx context.Context, s load.Spec) (*load.Result, error) {
 		s.Cores, s.Pacing = layout.Load, f.pacing
-		return driver.Prony{Engine: f.engine}.Offer(ctx, s)
+		return generator.Prony{Engine: f.engine}.Offer(ctx, s)
 	}
 	t := &truthStarter{
 		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
@@ -288,17 +288,17 @@ type truthStarter struct {
 // truthWait bounds how long a server may take until it listens.
 const truthWait = 5 * time.Second
 
-func (t *truthStarter) start(ctx context.Context, kind string, p exact.Params) (selftest.Server,
+func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params) (selftest.Server,
 	error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	port, err := system.FreePort()
+	port, err := processes.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	k, ok := exact.Find(kind)
+	k, ok := truth.Find(kind)
 	if !ok {
 		panic("selftest: a case wants a truth server that does not exist: " + kind)
 	}
@@ -351,7 +351,7 @@ func (s *truthServer) CPU() (time.Duration, error) {
 }
 
 // Stop ends the server and reads its last line.
-func (s *truthServer) Stop() (out exact.Report, err error) {
+func (s *truthServer) Stop() (out truth.Report, err error) {
 	if s.watch != nil {
 		s.watch.Stop()
 	}
@@ -390,18 +390,18 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome, bad int) {
 		tookNs += o.TookNs
 	}
 	fmt.Fprintf(w, "%d of %d cases are as they must be; they took %s\n",
-		len(outcomes)-bad, len(outcomes), unit.Duration(float64(tookNs)))
+		len(outcomes)-bad, len(outcomes), units.Duration(float64(tookNs)))
 }
 
 // amount prints a value with its unit; counts in full, for one more or less matters.
 func amount(v float64, of string) string {
 	switch {
 	case of == selftest.Ns:
-		return unit.Duration(v)
+		return units.Duration(v)
 	case of == selftest.PerS:
 		return fmt.Sprintf("%.1f/s", v)
 	case v == math.Trunc(v):
-		return unit.Count(int64(v))
+		return units.Count(int64(v))
 	}
 	return fmt.Sprintf("%.2f", v)
 }

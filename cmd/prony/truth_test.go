@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/internal/generator/selftest"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/selftest"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/trial/machine"
 )
 
 func TestTruthUsage(t *testing.T) {
@@ -45,7 +45,7 @@ func TestTruthTeaches(t *testing.T) {
 		return strings.Join(strings.Fields(stdout.String()), " ")
 	}
 	all := help("truth", "--help")
-	for _, k := range exact.Kinds() {
+	for _, k := range truth.Kinds() {
 		reads := strings.Join(strings.Fields(k.Reads), " ")
 		one := help("truth", k.Name, "--help")
 		for _, text := range []string{all, one} {
@@ -95,7 +95,7 @@ func TestTruthServes(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	var r exact.Report
+	var r truth.Report
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil || r.Requests != 3 {
 		t.Errorf("it says %s (%v), want 3 requests", &stdout, err)
 	}
@@ -167,8 +167,8 @@ func TestOutcomesArePrinted(t *testing.T) {
 // The verdict meets faults that are plainly too much, through the real program and a server of its
 // own. What a busy machine may disturb is left to who runs all of them by hand.
 func TestSelftestVerdicts(t *testing.T) {
-	tests.Once(t, "faults that the verdict meets", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "faults that the verdict meets", testsets.Needs{})
+	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer
 	err := run(t.Context(), machine.World{}, []string{"selftest", "6 connections", "from 40ms"},

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/lab"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
 )
 
 func (a *app) verifyCmd() *cobra.Command {

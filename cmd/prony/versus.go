@@ -14,15 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/report/compare"
-	"prony/internal/base/yaml"
-	"prony/internal/observe/host"
-	"prony/internal/trial/lab"
-	"prony/internal/suite/adhoc"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/adhoc"
+	"prony.example/internal/trial/lab"
+	"prony.example/record"
 )
 
 // versusFlags say what is compared, and how.
@@ -46,11 +46,11 @@ type versusFlags struct {
 
 	ready   string
 	startup time.Duration
-	memory  config.Size
+	memory  strictyaml.Size
 	by      string
 	again   bool
 	plan    bool
-	options own.Options
+	options adhoc.Options
 	change  suite.Override
 	seed    uint64
 	out     string
@@ -153,7 +153,7 @@ func (a *app) versusCmd() *cobra.Command {
 		"longest warm-up of a service that is not steady earlier (default 20s)")
 	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
 	fs.Float64Var(&f.options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
-	fs.TextVar(&f.memory, "memory", config.Size(0),
+	fs.TextVar(&f.memory, "memory", strictyaml.Size(0),
 		"memory of a service, as 512MiB (default: half of what is free)")
 	f.by = decisive[0]
 	cli.OneOf(c, &f.by, "by", "what decides; it sees smaller differences than the other numbers",
@@ -177,23 +177,23 @@ func (f *versusFlags) given(is func(string) bool) error {
 }
 
 // check says what is wrong with the line, or gives what it asks for.
-func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error) {
+func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, err
 	}
-	var sources []own.Source
+	var sources []adhoc.Source
 	for _, command := range args {
-		sources = append(sources, own.Source{Command: command, Dir: dir})
+		sources = append(sources, adhoc.Source{Command: command, Dir: dir})
 	}
 	for _, url := range f.urls {
-		sources = append(sources, own.Source{URL: url, Remote: f.remote, Dir: dir})
+		sources = append(sources, adhoc.Source{URL: url, Remote: f.remote, Dir: dir})
 	}
 	for _, image := range f.images {
-		sources = append(sources, own.Source{Image: image, Port: f.port, Dir: dir})
+		sources = append(sources, adhoc.Source{Image: image, Port: f.port, Dir: dir})
 	}
 	for _, revision := range f.revisions {
-		sources = append(sources, own.Source{Command: f.command, Revision: revision, Dir: dir,
+		sources = append(sources, adhoc.Source{Command: f.command, Revision: revision, Dir: dir,
 			Steps: [][]string{{"sh", "-c", f.build}}})
 	}
 	switch {
@@ -245,7 +245,7 @@ func (f *versusFlags) asked() (out []suite.Request, err error) {
 		headers[strings.TrimSpace(name)] = suite.Text(strings.TrimSpace(value))
 	}
 	for _, text := range append(append([]string{}, f.gets...), f.requests...) {
-		r, err := own.ParseRequest(text)
+		r, err := adhoc.ParseRequest(text)
 		if err != nil {
 			return nil, cli.Usage(err)
 		}
@@ -295,22 +295,22 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 		return err
 	}
 	speaks := &f.options.Speaks
-	if speaks.Protocol, err = own.Protocol(sources, speaks.Protocol); err != nil {
+	if speaks.Protocol, err = adhoc.Protocol(sources, speaks.Protocol); err != nil {
 		return cli.Usage(err)
 	}
 	// What contradicts is found before anything is started.
-	alone := make([]own.Held, len(requests))
+	alone := make([]adhoc.Held, len(requests))
 	for i, r := range requests {
 		alone[i].Request = r
 	}
-	if _, err := own.Suite(alone, f.options); err != nil {
+	if _, err := adhoc.Suite(alone, f.options); err != nil {
 		return cli.Usage(err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	show := &progress{w: a.stderr}
+	show := &progressLine{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}
 	ready := f.ready
 	if ready == "" && len(f.gets) > 0 {
@@ -321,7 +321,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 		return err
 	}
 	wish := lab.Wish{Own: &lab.Own{Services: services,
-		Results: filepath.Join(dir, result.Kept, own.Name)}, Host: "any", Version: version(),
+		Results: filepath.Join(dir, record.Kept, adhoc.Name)}, Host: "any", Version: version(),
 		Command: append([]string{"prony"}, a.args...), Out: f.out}
 	if wish.Own.Suite, err = f.meet(ctx, l, services, requests); err != nil {
 		return err
@@ -375,7 +375,7 @@ func (a *app) answer(dir string, services lab.Catalog, f *versusFlags) error {
 	for i, s := range services[1:] {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
-		c, err := compareSides(from, to, comparison.Options{Metrics: measures, First: measures,
+		c, err := compareSides(from, to, compare.Options{Metrics: measures, First: measures,
 			Refused: allTheSame})
 		if err != nil {
 			return err
@@ -393,7 +393,7 @@ func (a *app) answer(dir string, services lab.Catalog, f *versusFlags) error {
 	if err := a.grid(rows); err != nil || enough == "" {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, print.Wrap("", enough, 92, 0))
+	_, err = fmt.Fprintln(a.stdout, format.Wrap("", enough, 92, 0))
 	return err
 }
 
@@ -411,7 +411,7 @@ func (f *versusFlags) meet(ctx context.Context, l *lab.Lab, services lab.Catalog
 	if len(services) > 1 {
 		f.options.Baseline = services[0].Name
 	}
-	s, err := own.Suite(held, f.options)
+	s, err := adhoc.Suite(held, f.options)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

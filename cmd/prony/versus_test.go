@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/trial/machine"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/trial/machine"
+	"prony.example/record"
 )
 
 // standIn is a small service of somebody's: this test binary answers what its variable says, at the
@@ -51,9 +51,9 @@ func spoken(protocol, addr string) {
 	if path := os.Getenv("SOCKET"); path != "" {
 		network, addr = "unix", path+os.Getenv("PORT")
 	}
-	l, err := exact.Listen(protocol, network, addr)
+	l, err := truth.Listen(protocol, network, addr)
 	if err == nil {
-		err = exact.Speak(context.Background(), protocol, l, exact.Fixed(0), nil)
+		err = truth.Speak(context.Background(), protocol, l, truth.Fixed(0), nil)
 	}
 	fmt.Println(err)
 	os.Exit(1)
@@ -211,7 +211,7 @@ func TestWhatDecides(t *testing.T) {
 
 // A plan starts and asks, and says what would run.
 func TestVersusPlans(t *testing.T) {
-	tests.Once(t, "plans of services of a user", tests.Needs{})
+	testsets.Once(t, "plans of services of a user", testsets.Needs{})
 	ownFolder(t)
 	check := func(wants []string, args ...string) {
 		t.Helper()
@@ -233,7 +233,7 @@ func TestVersusPlans(t *testing.T) {
 	}
 	check([]string{"held against its status alone"}, "./app", "SAYS=bye ./app", "--get", "/",
 		"--ignore-body")
-	addr, stop, err := exact.Start(exact.Fixed(0))
+	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,8 +245,8 @@ func TestVersusPlans(t *testing.T) {
 
 // A real comparison of a service with itself under another name.
 func TestVersusMeasures(t *testing.T) {
-	tests.Once(t, "versus measures services of somebody", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "versus measures services of somebody", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	stdout, stderr, exit := versus(t, "--git", "main", "--git", "main~0", "-n", "a", "-n", "b",
 		"--build", "go build -o app .", "--run", "./app $PORT", "--get", "/", "--blocks", "1",
@@ -257,12 +257,12 @@ func TestVersusMeasures(t *testing.T) {
 	}
 	has(t, "the report", stdout, "versus · 3 targets × 1 block", "a-again", "against a\n",
 		"reproduce  prony versus --git main", "--build 'go build -o app .'")
-	_, records, bad, err := result.Read(filepath.Join(dir, "r"))
+	_, records, bad, err := record.Read(filepath.Join(dir, "r"))
 	if err != nil || len(bad) > 0 || len(records) != 3 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
 	for _, r := range records {
-		if r.Outcome != result.Measured || len(r.Artifact.SHA256) != 64 ||
+		if r.Outcome != record.Measured || len(r.Artifact.SHA256) != 64 ||
 			len(r.Provenance.Commit) != 40 || r.Loads[0].Errors.Total() != 0 {
 			t.Errorf("%s: %s, artifact %q, commit %q, errors %+v", r.Target.Name, r.Outcome,
 				r.Artifact.SHA256, r.Provenance.Commit, r.Loads[0].Errors)
@@ -273,8 +273,8 @@ func TestVersusMeasures(t *testing.T) {
 // A service is compared in the protocol that it speaks: asked, verified, warmed up, measured, with
 // the generator's own cost in that protocol beside it.
 func TestVersusSpeaks(t *testing.T) {
-	tests.Once(t, "services that speak something else than HTTP/1.1", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "services that speak something else than HTTP/1.1", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	for protocol, says := range map[string]string{
 		"https": "HTTP/1.1 over TLS", "h2": "HTTP/2 over TLS", "h2c": "HTTP/2 without TLS",
@@ -306,12 +306,12 @@ func TestVersusSpeaks(t *testing.T) {
 			if exit != cli.Fine && exit != cli.Invalid {
 				t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 			}
-			_, records, bad, err := result.Read(filepath.Join(dir, "r-"+protocol))
+			_, records, bad, err := record.Read(filepath.Join(dir, "r-"+protocol))
 			if err != nil || len(bad) > 0 || len(records) != 1 {
 				t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, stderr)
 			}
 			r := records[0]
-			if r.Outcome != result.Measured || len(r.Loads) == 0 {
+			if r.Outcome != record.Measured || len(r.Loads) == 0 {
 				t.Fatalf("%s: %+v", r.Outcome, r.Failure)
 			}
 			l := r.Loads[0]
@@ -331,8 +331,8 @@ func TestVersusSpeaks(t *testing.T) {
 
 // An answer that changes once the service was asked is an error in every number.
 func TestVersusHoldsAnswers(t *testing.T) {
-	tests.Once(t, "answers that change after a service was asked", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "answers that change after a service was asked", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	// It tells the truth three times a start: as often as it is asked before.
 	lie := `SAYS="$(cat said; echo bye > said)" exec ./app`
@@ -344,9 +344,9 @@ func TestVersusHoldsAnswers(t *testing.T) {
 	if exit != cli.Invalid {
 		t.Errorf("exit %d\n%s", exit, stderr)
 	}
-	_, records, _, err := result.Read(filepath.Join(dir, "r"))
+	_, records, _, err := record.Read(filepath.Join(dir, "r"))
 	if err != nil || len(records) != 1 ||
-		records[0].Verdict.Grade != result.Invalid {
+		records[0].Verdict.Grade != record.Invalid {
 		t.Errorf("records %+v, error %v", records, err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // echo answers with what it was asked, byte for byte, and with who asked it where. From the request
@@ -63,8 +63,8 @@ func echo(addr string) {
 // A service that quotes what it was asked, where and by whom is compared by every byte but what the
 // lab itself gives, of which it is told; one other byte is an error in every number.
 func TestVersusOfAnEcho(t *testing.T) {
-	tests.Once(t, "services that quote what they are asked", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "services that quote what they are asked", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	line := []string{"--request", "POST /x?a=b", "--body", "y", "-H", "b-Field: 1", "-H",
 		"A-field: 2", "--ready", "/ready", "-c", "4", "--again=false", "--blocks", "1",
@@ -75,7 +75,7 @@ func TestVersusOfAnEcho(t *testing.T) {
 		if exit != cli.Fine && exit != cli.Invalid {
 			t.Fatalf("exit %d\n%s", exit, stderr)
 		}
-		_, records, bad, err := result.Read(filepath.Join(dir, out))
+		_, records, bad, err := record.Read(filepath.Join(dir, out))
 		if err != nil || len(bad) > 0 || len(records) != len(commands) {
 			t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, stderr)
 		}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // brief is a line of short trials, whose numbers nobody reads.
@@ -23,10 +23,10 @@ var brief = []string{"--get", "/", "-c", "2", "--again=false", "--blocks", "1", 
 	"300ms", "--warmup", "300ms", "--out", "r"}
 
 // one is the one record of the run in r.
-func one(t *testing.T, says string) *result.Record {
+func one(t *testing.T, says string) *record.Record {
 	t.Helper()
-	_, records, bad, err := result.Read("r")
-	if err != nil || len(bad) > 0 || len(records) != 1 || records[0].Outcome != result.Measured ||
+	_, records, bad, err := record.Read("r")
+	if err != nil || len(bad) > 0 || len(records) != 1 || records[0].Outcome != record.Measured ||
 		len(records[0].Loads) == 0 {
 		t.Fatalf("records %+v, bad %v, error %v\n%s", records, bad, err, says)
 	}
@@ -36,8 +36,8 @@ func one(t *testing.T, says string) *result.Record {
 // Another machine's service is measured without what its processes would tell, which is said once,
 // and is never taken for 0. A network of its own has the address of a machine that is not this one.
 func TestVersusOfAnotherMachine(t *testing.T) {
-	tests.Once(t, "a service of another machine", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a service of another machine", testsets.Needs{})
+	testsets.Cores(t)
 	ownFolder(t)
 	own := "-n"
 	if os.Geteuid() != 0 {
@@ -79,8 +79,8 @@ exit=$?; kill $service; exit $exit`
 
 // A service is asked by the name that its URL has, before and under load, with TLS and without.
 func TestVersusAsksByName(t *testing.T) {
-	tests.Once(t, "a service that is asked by its name", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a service that is asked by its name", testsets.Needs{})
+	testsets.Cores(t)
 	var host string
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != host {
@@ -116,8 +116,8 @@ func TestVersusAsksByName(t *testing.T) {
 // A service that ends in a window leaves a trial that is INVALID by what happened; those of the
 // others, and its own that could not begin, follow in order.
 func TestVersusOfWhatEnds(t *testing.T) {
-	tests.Once(t, "a URL whose service ends in a window", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a URL whose service ends in a window", testsets.Needs{})
+	testsets.Cores(t)
 	dir := ownFolder(t)
 	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
 	var asked atomic.Int64
@@ -138,7 +138,7 @@ func TestVersusOfWhatEnds(t *testing.T) {
 	_, stderr, exit := versus(t, "-n", "ends", "--url", "http://"+l.Addr().String(), "-n", "stays",
 		"--url", stays.URL, "--get", "/", "-c", "2", "--again=false", "--blocks", "2",
 		"--measure", "2s", "--warmup", "300ms", "--out", "r")
-	_, records, bad, err := result.Read(filepath.Join(dir, "r"))
+	_, records, bad, err := record.Read(filepath.Join(dir, "r"))
 	if exit != cli.Invalid || err != nil || len(bad) > 0 || len(records) != 4 {
 		t.Fatalf("exit %d, want %d; %d records, bad %v, error %v\n%s", exit, cli.Invalid,
 			len(records), bad, err, stderr)
@@ -147,10 +147,10 @@ func TestVersusOfWhatEnds(t *testing.T) {
 	for _, r := range records {
 		switch {
 		case r.Target.Name == "stays":
-			if r.Outcome != result.Measured {
+			if r.Outcome != record.Measured {
 				t.Errorf("what stays: %+v", r.Failure)
 			}
-		case r.Verdict.Grade == result.Invalid && r.Failure != nil:
+		case r.Verdict.Grade == record.Invalid && r.Failure != nil:
 			why = append(why, r.Failure.Error)
 		default:
 			t.Errorf("what ended is %s: %+v", r.Verdict.Grade, r.Verdict.Findings)

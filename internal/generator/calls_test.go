@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package driver
+package generator
 
 import (
 	"encoding/pem"
@@ -18,10 +18,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
 )
 
 // calling is a mix of calls: messages of all sizes, and statuses of the server's.
@@ -69,7 +69,7 @@ func serveCalls(t *testing.T, h grpc.StreamHandler, options ...grpc.ServerOption
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(h),
-		grpc.ForceServerCodecV2(exact.Bare{}), grpc.MaxConcurrentStreams(5))...)
+		grpc.ForceServerCodecV2(truth.Bare{}), grpc.MaxConcurrentStreams(5))...)
 	go server.Serve(l) //nolint:errcheck // it ends when it is stopped
 	t.Cleanup(server.Stop)
 	return l.Addr().String()
@@ -78,7 +78,7 @@ func serveCalls(t *testing.T, h grpc.StreamHandler, options ...grpc.ServerOption
 // Every engine has the same answers to calls, in the clear and over TLS, with one at a time and
 // with several, on connections that stay and on such that are renewed. The server is told by when.
 func TestCalls(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	signed := httptest.NewUnstartedServer(nil)
 	signed.StartTLS()
 	defer signed.Close()
@@ -88,10 +88,10 @@ func TestCalls(t *testing.T) {
 	clear := serveCalls(t, called(t, &late))
 	secure := serveCalls(t, called(t, &late),
 		grpc.Creds(credentials.NewServerTLSFromCert(&signed.TLS.Certificates[0])))
-	for _, c := range []stack.Config{
-		{Protocol: stack.GRPC, Address: clear, Host: "h", Streams: 1},
-		{Protocol: stack.GRPC, Address: clear, Host: "h", Streams: 7},
-		{Protocol: stack.GRPCS, Address: secure, Host: "example.com", CA: ca, Streams: 4},
+	for _, c := range []nethttp.Config{
+		{Protocol: nethttp.GRPC, Address: clear, Host: "h", Streams: 1},
+		{Protocol: nethttp.GRPC, Address: clear, Host: "h", Streams: 7},
+		{Protocol: nethttp.GRPCS, Address: secure, Host: "example.com", CA: ca, Streams: 4},
 	} {
 		var reference *load.Result
 		for _, engine := range secureEngines(t) {
@@ -123,11 +123,11 @@ func TestCalls(t *testing.T) {
 // A server that takes 2 ms for each call, and fails each third, is seen to do that by every
 // engine.
 func TestCallsTruth(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	for _, protocol := range []string{"grpc", "grpcs"} {
-		third := exact.Every(3, func(r *exact.Reply) {
-			r.Text = exact.Answer("500 Internal Server Error", "", "as planned")
-		}, exact.Fixed(2*time.Millisecond))
+		third := truth.Every(3, func(r *truth.Reply) {
+			r.Text = truth.Answer("500 Internal Server Error", "", "as planned")
+		}, truth.Fixed(2*time.Millisecond))
 		ask := load.Request{Method: "POST", Path: "/a.B/C", WantSize: -1}
 		truthful(t, protocol, third, ask, func(engine string, r *load.Result) {
 			if n := r.ServiceTime.MinNs; r.Answered != 40 || r.Errors.Status != 20 ||

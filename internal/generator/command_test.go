@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"encoding/xml"
@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // commandOf is a tool's command line for a load, with the run's folder as DIR.
@@ -202,7 +202,7 @@ func TestHeyReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := result.Errors{Connect: 2, Status: 1, Example: got.errors.Example}
+	want := record.Errors{Connect: 2, Status: 1, Example: got.errors.Example}
 	if got.good != 2 || got.errors != want || got.bytesIn != 640 || got.durationNs != 25e8 {
 		t.Errorf("it is %+v", got)
 	}
@@ -226,7 +226,7 @@ func TestHeyReport(t *testing.T) {
 // What was due and did not leave counts as unanswered, whether the tool says so or its rate does.
 func TestTallyOfARate(t *testing.T) {
 	s := rated(plain(), 100)
-	tally := &tally{good: 90, errors: result.Errors{Status: 4, Connect: 2}, censored: 1,
+	tally := &tally{good: 90, errors: record.Errors{Status: 4, Connect: 2}, censored: 1,
 		durationNs: 1e9}
 	l := tally.load(&s)
 	// 100 were due; 90 + 4 + 1 left, so that 5 did not; those two that found nobody never were.

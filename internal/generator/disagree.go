@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"cmp"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // From where on two results differ. Throughput of closed loads varies by a few per cent from run to
@@ -23,14 +23,14 @@ const (
 // Disagree says why two results of loads against the same service differ: first what cannot be
 // compared at all, then what differs, then what about the tools explains it. It is empty when they
 // agree. Only the sentences about what differs are certain; the causes are those that apply.
-func Disagree(a, b *result.Load) []string {
+func Disagree(a, b *record.Load) []string {
 	out := unlike(a, b)
 	facts := differences(a, b)
 	if len(out)+len(facts) == 0 {
 		return nil
 	}
 	out = append(out, facts...)
-	for _, l := range []*result.Load{a, b} {
+	for _, l := range []*record.Load{a, b} {
 		for _, c := range causes {
 			if c.of != "" && c.of != brand(l) || !c.when(l) {
 				continue
@@ -41,16 +41,16 @@ func Disagree(a, b *result.Load) []string {
 	return out
 }
 
-func who(l *result.Load) string { return cmp.Or(l.Driver, "prony") }
+func who(l *record.Load) string { return cmp.Or(l.Driver, "prony") }
 
 // brand is the tool without its version.
-func brand(l *result.Load) string {
+func brand(l *record.Load) string {
 	name, _, _ := strings.Cut(who(l), " ")
 	return name
 }
 
 // unlike says what makes a comparison meaningless.
-func unlike(a, b *result.Load) (out []string) {
+func unlike(a, b *record.Load) (out []string) {
 	x, y := who(a), who(b)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if a.Model != b.Model && a.Model != "" && b.Model != "" {
@@ -63,7 +63,7 @@ func unlike(a, b *result.Load) (out []string) {
 	if a.RatePerS > 0 && b.RatePerS > 0 && apart(a.RatePerS, b.RatePerS) > 1-delivered {
 		say("%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
 	}
-	if a.Arrivals != b.Arrivals && a.Model == result.Open && b.Model == result.Open {
+	if a.Arrivals != b.Arrivals && a.Model == record.Open && b.Model == record.Open {
 		say("%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y, b.Arrivals)
 	}
 	if a.Protocol != b.Protocol {
@@ -74,7 +74,7 @@ func unlike(a, b *result.Load) (out []string) {
 }
 
 func article(model string) string {
-	if model == result.Open {
+	if model == record.Open {
 		return "an open"
 	}
 	return "a " + model
@@ -83,7 +83,7 @@ func article(model string) string {
 // apart is the relative difference of two positive numbers.
 func apart(a, b float64) float64 { return math.Abs(a-b) / max(a, b) }
 
-func differences(a, b *result.Load) (out []string) {
+func differences(a, b *record.Load) (out []string) {
 	one, other := who(a), who(b)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if x, y := a.ThroughputPerS, b.ThroughputPerS; x > 0 && y > 0 && apart(x, y) > differs {
@@ -108,7 +108,7 @@ func differences(a, b *result.Load) (out []string) {
 	return out
 }
 
-func failed(l *result.Load) float64 {
+func failed(l *record.Load) float64 {
 	n := l.Errors.Total()
 	if n == 0 {
 		return 0
@@ -135,63 +135,63 @@ func short(ns int64) time.Duration {
 // cause is a property of a tool, or of any, that explains a difference.
 type cause struct {
 	of   string // the tool; empty: any
-	when func(*result.Load) bool
-	say  func(*result.Load) string
+	when func(*record.Load) bool
+	say  func(*record.Load) string
 }
 
-func always(*result.Load) bool { return true }
+func always(*record.Load) bool { return true }
 
-func just(s string) func(*result.Load) string { return func(*result.Load) string { return s } }
+func just(s string) func(*record.Load) string { return func(*record.Load) string { return s } }
 
 var causes = []cause{
-	{"", func(l *result.Load) bool { return l.Driver != "" && l.Errors.Status > 0 },
-		func(l *result.Load) string {
+	{"", func(l *record.Load) bool { return l.Driver != "" && l.Errors.Status > 0 },
+		func(l *record.Load) string {
 			of := float64(l.Errors.Status) / float64(l.Done+l.Errors.Total())
 			return fmt.Sprintf("itself counts answers whatever their status: %s of its requests "+
 				"had one that is an error", share(of))
 		}},
-	{"", func(l *result.Load) bool { return l.Model == result.Open && l.ResponseTime.Count == 0 },
+	{"", func(l *record.Load) bool { return l.Model == record.Open && l.ResponseTime.Count == 0 },
 		just("starts its clock when a request is really sent: what waited before that is in no " +
 			"time (coordinated omission)")},
-	{"", func(l *result.Load) bool {
+	{"", func(l *record.Load) bool {
 		asked := l.RatePerS * float64(l.WindowNs) / 1e9
 		return asked > 0 && float64(l.Done+l.Errors.Total()) < delivered*asked
-	}, func(l *result.Load) string {
+	}, func(l *record.Load) string {
 		asked := l.RatePerS * float64(l.WindowNs) / 1e9
 		return fmt.Sprintf("came to %s of the rate that it was asked for",
 			share(float64(l.Done+l.Errors.Total())/asked))
 	}},
-	{"", func(l *result.Load) bool { return l.Generator.CPUShare > busy },
-		func(l *result.Load) string {
+	{"", func(l *record.Load) bool { return l.Generator.CPUShare > busy },
+		func(l *record.Load) string {
 			return fmt.Sprintf("used %s of its cores: it may be the limit itself",
 				share(l.Generator.CPUShare))
 		}},
-	{"", func(l *result.Load) bool { return l.Censored > 0 }, func(l *result.Load) string {
+	{"", func(l *record.Load) bool { return l.Censored > 0 }, func(l *record.Load) string {
 		return fmt.Sprintf("had no answer to %d requests, which are in no percentile", l.Censored)
 	}},
-	{"", func(l *result.Load) bool { return l.LeadNs == 0 && l.WindowNs > 0 && brand(l) != "wrk2" },
+	{"", func(l *record.Load) bool { return l.LeadNs == 0 && l.WindowNs > 0 && brand(l) != "wrk2" },
 		just("counts from its first request: connecting and a cold service are in its numbers")},
-	{"", func(l *result.Load) bool { return l.Errors.Body > 0 },
+	{"", func(l *record.Load) bool { return l.Errors.Body > 0 },
 		just("compares bodies, which others take as they come")},
-	{"wrk", func(l *result.Load) bool { return l.ServiceTime.HDR == "" },
+	{"wrk", func(l *record.Load) bool { return l.ServiceTime.HDR == "" },
 		just("fills its percentiles up with invented samples (backfill)")},
-	{"wrk", func(l *result.Load) bool { return l.Errors.Timeout > 0 },
+	{"wrk", func(l *record.Load) bool { return l.Errors.Timeout > 0 },
 		just("leaves answers later than its timeout out of its percentiles")},
 	{"wrk2", always, just("wakes up in whole milliseconds, which adds half a millisecond and " +
 		"more to each time from when it was due")},
 	{"wrk2", always, just("leaves its first 10 s out of its latency, but not out of its counts")},
-	{"hey", func(l *result.Load) bool { return l.ServiceTime.HDR == "" },
+	{"hey", func(l *record.Load) bool { return l.ServiceTime.HDR == "" },
 		just("knows times in steps of 0.1 ms")},
-	{"hey", func(l *result.Load) bool {
+	{"hey", func(l *record.Load) bool {
 		return l.ServiceTime.Count+l.ErrorTime.Count >= heyMost
 	}, just("keeps its first million answers: of the others neither time nor status is known")},
-	{"hey", func(l *result.Load) bool { return l.Model == result.Open },
+	{"hey", func(l *record.Load) bool { return l.Model == record.Open },
 		just("drops what was due while a worker waited for an answer")},
-	{"oha", func(l *result.Load) bool { return l.Model == result.Open },
+	{"oha", func(l *record.Load) bool { return l.Model == record.Open },
 		just("gives out what is due from a timer of 1 ms, so that requests come in bunches")},
 	{"k6", always, just("leaves waiting for a connection and connecting out of its times, and " +
 		"its script takes processor time for each request")},
-	{"h2load", func(l *result.Load) bool { return l.Model == result.Open },
+	{"h2load", func(l *record.Load) bool { return l.Model == record.Open },
 		just("paces each connection for itself: a slow one delays only its own requests")},
 	{"jmeter", always, just("counts whole milliseconds")},
 	{"jmeter", always, just("runs in a Java machine that warms up while it measures")},

@@ -1,16 +1,16 @@
-package driver
+package generator
 
 import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // closed100 is a closed load of ours: 10,000 good answers in 10 s after a lead.
-func closed100() *result.Load {
-	d := result.Dist{Count: 10000, P50Ns: 1 * ms, P99Ns: 5 * ms, MaxNs: 9 * ms, HDR: "x"}
-	return &result.Load{Model: result.Closed, Connections: 10, WindowNs: 10e9, LeadNs: 1e9,
+func closed100() *record.Load {
+	d := record.Dist{Count: 10000, P50Ns: 1 * ms, P99Ns: 5 * ms, MaxNs: 9 * ms, HDR: "x"}
+	return &record.Load{Model: record.Closed, Connections: 10, WindowNs: 10e9, LeadNs: 1e9,
 		Done: 10000, Answered: 10000, Scheduled: 10000, ThroughputPerS: 1000,
 		ResponseTime: d, ServiceTime: d}
 }
@@ -18,7 +18,7 @@ func closed100() *result.Load {
 func TestDisagree(t *testing.T) {
 	// check compares ours with what another tool's load is after a change; wants are parts of the
 	// sentences, in order, of which there are as many.
-	check := func(driver string, change func(*result.Load), wants ...string) {
+	check := func(driver string, change func(*record.Load), wants ...string) {
 		t.Helper()
 		b := closed100()
 		b.Driver = driver
@@ -33,37 +33,37 @@ func TestDisagree(t *testing.T) {
 				strings.Join(wants, "\n"))
 		}
 	}
-	check("wrk 4.1.0", func(*result.Load) {}) // they agree, whatever the tool is like
-	check("wrk 4.1.0", func(l *result.Load) { l.ThroughputPerS = 960 })
-	check("wrk 4.1.0", func(l *result.Load) { l.ServiceTime.P99Ns = 1 }) // closed: not looked at
-	check("wrk 4.1.0", func(l *result.Load) { l.ThroughputPerS = 940 },
+	check("wrk 4.1.0", func(*record.Load) {}) // they agree, whatever the tool is like
+	check("wrk 4.1.0", func(l *record.Load) { l.ThroughputPerS = 960 })
+	check("wrk 4.1.0", func(l *record.Load) { l.ServiceTime.P99Ns = 1 }) // closed: not looked at
+	check("wrk 4.1.0", func(l *record.Load) { l.ThroughputPerS = 940 },
 		"throughput: prony 1000/s, wrk 4.1.0 940/s (0.94 of it)")
 	// 300 of 10,000 were 503s: what wrk itself would have counted.
-	check("wrk 4.1.0", func(l *result.Load) {
+	check("wrk 4.1.0", func(l *record.Load) {
 		l.Done, l.Errors.Status, l.Errors.Timeout = 9700, 299, 1
 	}, "failed requests: prony 0.0 %, wrk 4.1.0 3.0 %",
 		"wrk 4.1.0 itself counts answers whatever their status: 3.0 % of its requests",
 		"wrk 4.1.0 leaves answers later than its timeout out")
-	check("wrk", func(l *result.Load) {
+	check("wrk", func(l *record.Load) {
 		l.ResponseTime.P99Ns, l.ServiceTime.HDR = 40*ms, ""
 	}, "p99 of response time: prony 5ms, wrk 40ms", "wrk fills its percentiles up with invented")
-	check("hey", func(l *result.Load) {
+	check("hey", func(l *record.Load) {
 		l.ResponseTime.P50Ns, l.LeadNs, l.Generator.CPUShare = 2*ms, 0, 0.97
 		l.ServiceTime.Count = heyMost
 	}, "p50 of response time: prony 1ms, hey 2ms", "hey used 97.0 % of its cores",
 		"hey counts from its first request", "hey keeps its first million answers")
-	check("k6 1.8.1", func(l *result.Load) {
-		l.Model, l.ResponseTime, l.Censored, l.RatePerS = result.Open, result.Dist{}, 500, 2000
+	check("k6 1.8.1", func(l *record.Load) {
+		l.Model, l.ResponseTime, l.Censored, l.RatePerS = record.Open, record.Dist{}, 500, 2000
 	}, "prony offered a closed load, k6 1.8.1 an open one", "starts its clock when a request is",
 		"came to 50.0 % of the rate", "had no answer to 500 requests", "leaves waiting for a conn")
-	check("wrk2 4.0.0", func(l *result.Load) { l.ResponseTime.MaxNs, l.LeadNs = 20*ms, 0 },
+	check("wrk2 4.0.0", func(l *record.Load) { l.ResponseTime.MaxNs, l.LeadNs = 20*ms, 0 },
 		"largest of response time: prony 9ms, wrk2 4.0.0 20ms", "wakes up in whole milliseconds",
 		"leaves its first 10 s out")
-	check("jmeter", func(l *result.Load) { l.Connections = 20 },
+	check("jmeter", func(l *record.Load) { l.Connections = 20 },
 		"prony used 10 connections, jmeter 20", "counts whole milliseconds", "a Java machine")
-	check("oha", func(l *result.Load) { l.Protocol = "h2c" }, "prony spoke HTTP/1.1, oha h2c")
+	check("oha", func(l *record.Load) { l.Protocol = "h2c" }, "prony spoke HTTP/1.1, oha h2c")
 	// Unknown values are no difference.
-	check("h2load", func(l *result.Load) {
+	check("h2load", func(l *record.Load) {
 		l.ResponseTime.P50Ns, l.ResponseTime.P99Ns, l.ResponseTime.MaxNs = 0, 0, 0
 		l.Model, l.Connections, l.ThroughputPerS = "", 0, 0
 	})
@@ -76,9 +76,9 @@ func TestDisagree(t *testing.T) {
 // used.
 func TestDisagreeOfOpenLoads(t *testing.T) {
 	a, b := closed100(), closed100()
-	a.Model, b.Model, b.Driver = result.Open, result.Open, "h2load 1.52.0"
+	a.Model, b.Model, b.Driver = record.Open, record.Open, "h2load 1.52.0"
 	a.RatePerS, b.RatePerS, a.Arrivals, b.Arrivals = 1000, 1020, "poisson", "constant"
-	b.ResponseTime, b.ServiceTime.P99Ns = result.Dist{}, 50*ms
+	b.ResponseTime, b.ServiceTime.P99Ns = record.Dist{}, 50*ms
 	got := strings.Join(Disagree(a, b), "\n")
 	for _, w := range []string{"asked for 1000/s, h2load 1.52.0 for 1020/s", "prony had poisson",
 		"p99 of service time: prony 5ms, h2load 1.52.0 50ms", "h2load 1.52.0 starts its clock",

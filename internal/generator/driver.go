@@ -1,4 +1,4 @@
-// Package driver offers a load with a generator that is not ours: wrk, wrk2, hey, oha, k6, h2load
+// Package generator offers a load with a generator that is not ours: wrk, wrk2, hey, oha, k6, h2load
 // or JMeter. What such a tool says comes back as the same result that our own generator gives, so
 // that two of them can be held against each other.
 //
@@ -19,7 +19,7 @@
 //
 // Non-goals: no installing of tools, no correction of what they say, but for wrk's invented
 // samples, which are taken out again.
-package driver
+package generator
 
 import (
 	"cmp"
@@ -33,9 +33,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/load"
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // Driver offers a load. It fails when nothing could be offered, or the load is not for this driver.
@@ -49,7 +49,7 @@ type tool struct {
 	name    string
 	get     string   // how it is had
 	ask     []string // arguments that make it say its version
-	version *pattern.Pattern
+	version *lazyregexp.Pattern
 	other   string // what only another tool of the same name says then
 	says    string // what it must say then; empty: anything
 
@@ -287,7 +287,7 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 }
 
 // result turns what the tool said into a load.
-func (t *tool) result(j *job, out *output) (*result.Load, error) {
+func (t *tool) result(j *job, out *output) (*record.Load, error) {
 	said, err := t.read(j, out)
 	if err != nil {
 		return nil, fmt.Errorf("read what it said: %w", err)
@@ -350,8 +350,8 @@ func (o *output) tail() string {
 
 // generator is what the tool's processes took. Their processor time is that of their whole life,
 // start and report included, since a tool does not say what its window took.
-func (o *output) generator(t *tool, j *job, l *result.Load) result.Gen {
-	g := result.Gen{
+func (o *output) generator(t *tool, j *job, l *record.Load) record.Gen {
+	g := record.Gen{
 		Engine:       t.name,
 		EngineReason: "foreign driver; its CPU time is that of its whole process, start included",
 		Pacing:       t.measures,

@@ -1,15 +1,15 @@
 //go:build linux && !portable
 
-package driver
+package generator
 
 import (
 	"fmt"
 	"net/netip"
 	"sync"
 
-	"prony/load"
-	"prony/load/engine/epoll"
-	"prony/load/engine/uring"
+	"prony.example/load"
+	"prony.example/load/engine/epoll"
+	"prony.example/load/engine/uring"
 )
 
 // Engines are the names of those that can be asked for.

@@ -1,13 +1,13 @@
 //go:build !linux || portable
 
-package driver
+package generator
 
 import (
 	"context"
 	"errors"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
 )
 
 // Engines are the names of those that can be asked for.
@@ -18,7 +18,7 @@ const raw = false
 
 // useRaw has HTTP/1.1 in the clear spoken by the engine that works on every system.
 func (p Prony) useRaw(s *load.Spec) error {
-	useStack(s, stack.Config{Protocol: stack.H1, Network: "tcp", Address: s.Address.String()})
+	useStack(s, nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: s.Address.String()})
 	s.Describe.Protocol = "" // as of every engine that speaks it
 	s.Describe.Reason = "the faster engines need Linux" + unwatched
 	return nil

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package driver
+package generator
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/base/privilege"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/privilege"
 )
 
 // lastWords is how long the streams of a killed tool are waited for.
@@ -46,7 +46,7 @@ func run(ctx context.Context, c command, dir string, cores []int) (*output, erro
 	// which therefore stays until the end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	began := clock.Mono()
 	err = pinned(cores, func() error {
 		if err := cmd.Start(); err != nil {
@@ -90,7 +90,7 @@ func killGroup(pid int) error {
 // forks inherits them before its first instruction. The thread ends with f, so that no other work
 // gets it.
 func pinned(cores []int, f func() error) error {
-	return rights.Spend(func() error {
+	return privilege.Spend(func() error {
 		if len(cores) > 0 {
 			var set unix.CPUSet
 			for _, c := range cores {

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/host"
+	"prony.example/internal/observe/host"
 )
 
 func sh(t *testing.T, ctx context.Context, script string, cores ...int) *output {

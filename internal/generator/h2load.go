@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/record"
 )
 
 // h2load is of nghttp2: closed clients, or a rate for each client. Its text knows no percentiles in
@@ -17,7 +17,7 @@ import (
 // processor time.
 var h2load = &tool{
 	name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
-	ask: []string{"--version"}, version: pattern.New(`nghttp2/(\S+)`), says: "nghttp2/",
+	ask: []string{"--version"}, version: lazyregexp.New(`nghttp2/(\S+)`), says: "nghttp2/",
 	can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
 	grain: time.Millisecond,
 	measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
@@ -63,14 +63,14 @@ func startH2load(j *job) (command, error) {
 
 // Text of h2load.
 var (
-	h2Finished = pattern.New(`finished in ([\d.]+\w+), ([\d.]+) req/s`)
-	h2Requests = pattern.New(`requests: (\d+) total, (\d+) started, (\d+) done, ` +
+	h2Finished = lazyregexp.New(`finished in ([\d.]+\w+), ([\d.]+) req/s`)
+	h2Requests = lazyregexp.New(`requests: (\d+) total, (\d+) started, (\d+) done, ` +
 		`(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout`)
-	h2Status  = pattern.New(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
-	h2Traffic = pattern.New(`traffic: \S+ \((\d+)\) total`)
-	h2Clients = pattern.New(`(\d+) total client\(s\)`)
-	h2Names   = pattern.New(`(?m)^\s+min\s+max\s+.*$`)
-	h2Row     = pattern.New(`(?m)^(time for request|time for connect|request\s*):\s+(.*)$`)
+	h2Status  = lazyregexp.New(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
+	h2Traffic = lazyregexp.New(`traffic: \S+ \((\d+)\) total`)
+	h2Clients = lazyregexp.New(`(\d+) total client\(s\)`)
+	h2Names   = lazyregexp.New(`(?m)^\s+min\s+max\s+.*$`)
+	h2Row     = lazyregexp.New(`(?m)^(time for request|time for connect|request\s*):\s+(.*)$`)
 )
 
 func readH2load(j *job, out *output) (*tally, error) {
@@ -152,7 +152,7 @@ func importH2load(text string) (*tally, error) {
 		columns = strings.Fields(h)
 	}
 	for _, r := range h2Row.FindAllStringSubmatch(text, -1) {
-		var d result.Dist
+		var d record.Dist
 		for i, cell := range strings.Fields(r[2]) {
 			if i < len(columns) {
 				put(&d, columns[i], nanoseconds(cell))

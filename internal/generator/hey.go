@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // hey is github.com/rakyll/hey: closed workers; with a rate each worker waits for a ticker of its
@@ -135,12 +135,12 @@ func readHey(j *job, out *output) (*tally, error) {
 
 // Text of hey and of oha, which writes as hey does, in other units.
 var (
-	heyRate      = pattern.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
-	heyData      = pattern.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
-	summaryStat  = pattern.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
-	summaryShare = pattern.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) (\w+)`)
-	summaryCode  = pattern.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
-	summaryError = pattern.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
+	heyRate      = lazyregexp.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
+	heyData      = lazyregexp.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
+	summaryStat  = lazyregexp.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
+	summaryShare = lazyregexp.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) (\w+)`)
+	summaryCode  = lazyregexp.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
+	summaryError = lazyregexp.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
 )
 
 // summaryUnits are what they measure in, in nanoseconds.

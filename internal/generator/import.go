@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/record"
 )
 
 // format is a kind of output that can be told by its content.
@@ -43,9 +43,9 @@ func starts(s string) func(*content) bool {
 }
 
 var (
-	h2Log      = pattern.New(`^\d{12,}\t-?\d+\t\d+`)
-	wrk2Signs  = pattern.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
-	jmeterSign = pattern.New(`summary [=+]\s+\d+ in `)
+	h2Log      = lazyregexp.New(`^\d{12,}\t-?\d+\t\d+`)
+	wrk2Signs  = lazyregexp.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
+	jmeterSign = lazyregexp.New(`summary [=+]\s+\d+ in `)
 )
 
 // formats are tried in this order; those that look closer come first.
@@ -82,7 +82,7 @@ func Formats() (out []string) {
 // Import reads the saved output of a load generator, whose format it tells by the content; name is
 // the file's, for errors. The notes say what the output cannot tell, and what is wrong with what it
 // tells. What is unknown is 0, an unknown model is empty; answers of 2xx and 3xx count as good.
-func Import(name, text string) (*result.Load, []string, error) {
+func Import(name, text string) (*record.Load, []string, error) {
 	c := &content{text: strings.TrimPrefix(strings.TrimSpace(text), "\ufeff")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
@@ -109,7 +109,7 @@ func Import(name, text string) (*result.Load, []string, error) {
 }
 
 // finish makes the load of a file and says what its model means.
-func (t *tally) finish(name, tool string) (*result.Load, []string, error) {
+func (t *tally) finish(name, tool string) (*record.Load, []string, error) {
 	if t.good+t.errors.Total() == 0 {
 		return nil, nil, fmt.Errorf("import %s: %s had no answer to any request", name, tool)
 	}
@@ -119,10 +119,10 @@ func (t *tally) finish(name, tool string) (*result.Load, []string, error) {
 	first := "its model is unknown: were it closed, a stall would hide the requests that it kept " +
 		"from being sent (coordinated omission)"
 	switch t.model {
-	case result.Closed:
+	case record.Closed:
 		first = "closed: a connection sends when its last answer is back, so that a stall hides " +
 			"the requests that it kept from being sent (coordinated omission)"
-	case result.Open:
+	case record.Open:
 		first = "open: requests on a schedule"
 		if l.ResponseTime.Count == 0 {
 			first += ", and its clock starts when one is really sent: waiting before that is in " +
@@ -135,7 +135,7 @@ func (t *tally) finish(name, tool string) (*result.Load, []string, error) {
 // ordered keeps only times that can be: what a tool rounds may come out a little above its largest
 // value and is brought down to it; times that do not ascend at all are left out.
 func (t *tally) ordered() {
-	for _, d := range []*result.Dist{&t.response, &t.service, &t.firstByte, &t.errored,
+	for _, d := range []*record.Dist{&t.response, &t.service, &t.firstByte, &t.errored,
 		&t.connect} {
 		last := int64(0)
 		for _, ns := range []*int64{&d.MinNs, &d.P50Ns, &d.P90Ns, &d.P99Ns, &d.P999Ns} {
@@ -144,7 +144,7 @@ func (t *tally) ordered() {
 			}
 			if *ns > 0 && (*ns < last || d.MaxNs > 0 && *ns > d.MaxNs) {
 				t.note("its times do not ascend (%d ns after %d ns): they are left out", *ns, last)
-				*d = result.Dist{}
+				*d = record.Dist{}
 				break
 			}
 			last = max(last, *ns)
@@ -192,7 +192,7 @@ func importVegeta(text string) (*tally, error) {
 	}
 	whole := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
 	ns := func(f float64) int64 { return scaled(f, 1) }
-	t := &tally{model: result.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
+	t := &tally{model: record.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
 		bytesIn: whole(s.BytesIn.Total), bytesOut: whole(s.BytesOut.Total)}
 	var none int64
 	for code, n := range s.StatusCodes {
@@ -216,7 +216,7 @@ func importVegeta(text string) (*tally, error) {
 		blame(&t.errors, why, none)
 		t.note("of %d requests without an answer the kind is that of the first text", none)
 	}
-	t.service = result.Dist{Count: whole(s.Requests), MinNs: ns(s.Latencies.Min),
+	t.service = record.Dist{Count: whole(s.Requests), MinNs: ns(s.Latencies.Min),
 		MeanNs: float64(ns(s.Latencies.Mean)), MaxNs: ns(s.Latencies.Max),
 		P50Ns: ns(s.Latencies.P50), P90Ns: ns(s.Latencies.P90), P99Ns: ns(s.Latencies.P99)}
 	t.note("its clock starts at the sending: what its pacer was late is in no time, and with " +

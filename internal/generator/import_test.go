@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"math"
@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
-func imported(t *testing.T, file string) (*result.Load, []string) {
+func imported(t *testing.T, file string) (*record.Load, []string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
@@ -28,10 +28,10 @@ func imported(t *testing.T, file string) (*result.Load, []string) {
 type saved struct {
 	file, tool, model string
 	good              int64
-	errors            result.Errors
+	errors            record.Errors
 	censored          int64
 	window            float64 // seconds
-	response, service result.Dist
+	response, service record.Dist
 	notes             string // words that one of them has
 }
 
@@ -40,96 +40,96 @@ const (
 	ms = 1_000_000
 )
 
-var files = []saved{
-	{file: "wrk-latency.txt", tool: "wrk", model: result.Closed, window: 2.49,
-		good: 16517 - 826, errors: result.Errors{Status: 826}, notes: "synthetic",
-		service: result.Dist{Count: 16517, MeanNs: 230.51 * ms, P50Ns: 738 * us,
+var savedFiles = []saved{
+	{file: "wrk-latency.txt", tool: "wrk", model: record.Closed, window: 2.49,
+		good: 16517 - 826, errors: record.Errors{Status: 826}, notes: "synthetic",
+		service: record.Dist{Count: 16517, MeanNs: 230.51 * ms, P50Ns: 738 * us,
 			P90Ns: 945_550 * us, P99Ns: 1410 * ms, MaxNs: 1490 * ms}},
-	{file: "wrk-plain.txt", tool: "wrk", model: result.Closed, window: 2.41, good: 14695,
-		service: result.Dist{Count: 14695, MeanNs: 185.60 * ms, MaxNs: 1030 * ms}},
-	{file: "wrk-timeout.txt", tool: "wrk", model: result.Closed, window: 4.03,
-		good: 3669 - 4, errors: result.Errors{Timeout: 4}, notes: "later than its timeout",
-		service: result.Dist{Count: 3665, MeanNs: 2.57 * ms, P50Ns: 98 * us, P90Ns: 476 * us,
+	{file: "wrk-plain.txt", tool: "wrk", model: record.Closed, window: 2.41, good: 14695,
+		service: record.Dist{Count: 14695, MeanNs: 185.60 * ms, MaxNs: 1030 * ms}},
+	{file: "wrk-timeout.txt", tool: "wrk", model: record.Closed, window: 4.03,
+		good: 3669 - 4, errors: record.Errors{Timeout: 4}, notes: "later than its timeout",
+		service: record.Dist{Count: 3665, MeanNs: 2.57 * ms, P50Ns: 98 * us, P90Ns: 476 * us,
 			P99Ns: 66_830 * us, MaxNs: 145_940 * us}},
 	// Its timeout is of an idle connection.
-	{file: "wrk2-full.txt", tool: "wrk2", model: result.Open, window: 12,
-		good: 11923 - 597, errors: result.Errors{Status: 597}, notes: "leaves out the first 10 s",
-		response: result.Dist{Count: 2382, MinNs: 109 * us, MeanNs: 615.920 * ms,
+	{file: "wrk2-full.txt", tool: "wrk2", model: record.Open, window: 12,
+		good: 11923 - 597, errors: record.Errors{Status: 597}, notes: "leaves out the first 10 s",
+		response: record.Dist{Count: 2382, MinNs: 109 * us, MeanNs: 615.920 * ms,
 			P50Ns: 496_130 * us, P90Ns: 1540 * ms, P99Ns: 2050 * ms, P999Ns: 2100 * ms,
 			MaxNs: 2_101_248 * us},
-		service: result.Dist{Count: 2382, MinNs: 34 * us, MeanNs: 0.351 * ms, P50Ns: 234 * us,
+		service: record.Dist{Count: 2382, MinNs: 34 * us, MeanNs: 0.351 * ms, P50Ns: 234 * us,
 			P90Ns: 558 * us, P99Ns: 1460 * us, P999Ns: 15_950 * us, MaxNs: 20_928 * us}},
-	{file: "wrk2-short.txt", tool: "wrk2", model: result.Open, window: 2,
-		good: 201 - 10, errors: result.Errors{Status: 10},
-		response: result.Dist{Count: 201, MeanNs: 1.24 * ms, MaxNs: 3720 * us}},
+	{file: "wrk2-short.txt", tool: "wrk2", model: record.Open, window: 2,
+		good: 201 - 10, errors: record.Errors{Status: 10},
+		response: record.Dist{Count: 201, MeanNs: 1.24 * ms, MaxNs: 3720 * us}},
 	{file: "hey.txt", tool: "hey", window: 0.1747, good: 1900,
-		errors: result.Errors{Status: 100}, notes: "0.1 ms",
-		service: result.Dist{Count: 2000, MinNs: 100 * us, MeanNs: 0.8 * ms, P50Ns: 700 * us,
+		errors: record.Errors{Status: 100}, notes: "0.1 ms",
+		service: record.Dist{Count: 2000, MinNs: 100 * us, MeanNs: 0.8 * ms, P50Ns: 700 * us,
 			P90Ns: 1400 * us, P99Ns: 3100 * us, MaxNs: 7300 * us}},
 	{file: "hey-timeout.txt", tool: "hey", window: 1.0555, good: 499,
-		errors: result.Errors{Timeout: 1},
-		service: result.Dist{Count: 499, MinNs: 100 * us, MeanNs: 0.5 * ms, P50Ns: 400 * us,
+		errors: record.Errors{Timeout: 1},
+		service: record.Dist{Count: 499, MinNs: 100 * us, MeanNs: 0.5 * ms, P50Ns: 400 * us,
 			P90Ns: 900 * us, P99Ns: 2000 * us, MaxNs: 3000 * us}},
 	{file: "oha.json", tool: "oha", window: 1.502306484, good: 712,
-		errors: result.Errors{Status: 38}, notes: "also of those with an error status",
-		service: result.Dist{Count: 750, MinNs: 77_474, MeanNs: 481_648, P50Ns: 172_993,
+		errors: record.Errors{Status: 38}, notes: "also of those with an error status",
+		service: record.Dist{Count: 750, MinNs: 77_474, MeanNs: 481_648, P50Ns: 172_993,
 			P90Ns: 374_820, P99Ns: 9_706_121, P999Ns: 20_992_893, MaxNs: 20_992_893}},
 	{file: "oha-deadline.json", tool: "oha", window: 1.001863184, good: 129, censored: 3,
-		service: result.Dist{Count: 129, MinNs: 20_503_880, MeanNs: 22_971_367,
+		service: record.Dist{Count: 129, MinNs: 20_503_880, MeanNs: 22_971_367,
 			P50Ns: 21_123_928, P90Ns: 27_027_179, P99Ns: 58_959_897, P999Ns: 58_974_284,
 			MaxNs: 58_974_284}},
 	{file: "oha.txt", tool: "oha", window: 0.5015318, good: 9831, censored: 4,
-		errors: result.Errors{Status: 518},
-		service: result.Dist{Count: 10349, MinNs: 44_100, MeanNs: 191_100, P50Ns: 139_700,
+		errors: record.Errors{Status: 518},
+		service: record.Dist{Count: 10349, MinNs: 44_100, MeanNs: 191_100, P50Ns: 139_700,
 			P90Ns: 309_100, P99Ns: 1_024_900, P999Ns: 2_673_300, MaxNs: 7_913_700}},
-	{file: "k6-export.json", tool: "k6", model: result.Open, window: 2.001019, good: 526,
-		censored: 448, errors: result.Errors{Status: 27}, notes: "were dropped",
-		service: result.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_609, P50Ns: 348_421,
+	{file: "k6-export.json", tool: "k6", model: record.Open, window: 2.001019, good: 526,
+		censored: 448, errors: record.Errors{Status: 27}, notes: "were dropped",
+		service: record.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_609, P50Ns: 348_421,
 			P90Ns: 523_867, P99Ns: 3_081_646, P999Ns: 7_186_007, MaxNs: 7_220_490}},
-	{file: "k6-summary.json", tool: "k6", model: result.Open, window: 2.000498676, good: 626,
-		censored: 342, errors: result.Errors{Status: 33},
-		service: result.Dist{Count: 626, MinNs: 108_312, MeanNs: 2_032_007, P50Ns: 248_685,
+	{file: "k6-summary.json", tool: "k6", model: record.Open, window: 2.000498676, good: 626,
+		censored: 342, errors: record.Errors{Status: 33},
+		service: record.Dist{Count: 626, MinNs: 108_312, MeanNs: 2_032_007, P50Ns: 248_685,
 			P90Ns: 606_713, P99Ns: 32_090_259, P999Ns: 162_522_943, MaxNs: 162_987_786}},
-	{file: "k6-text.txt", tool: "k6", model: result.Open, window: 2.001019, good: 526,
-		censored: 448, errors: result.Errors{Status: 27},
-		service: result.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_600, P50Ns: 348_420,
+	{file: "k6-text.txt", tool: "k6", model: record.Open, window: 2.001019, good: 526,
+		censored: 448, errors: record.Errors{Status: 27},
+		service: record.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_600, P50Ns: 348_420,
 			P90Ns: 523_860, P99Ns: 3080 * us, P999Ns: 7180 * us, MaxNs: 7220 * us}},
 	{file: "k6-plain.txt", tool: "k6", window: 1.000621, good: 5120 - 256,
-		errors: result.Errors{Status: 256}, notes: "closed (users) or open (a rate)",
-		service: result.Dist{Count: 4864, MinNs: 48_230, MeanNs: 503_080, P50Ns: 321_080,
+		errors: record.Errors{Status: 256}, notes: "closed (users) or open (a rate)",
+		service: record.Dist{Count: 4864, MinNs: 48_230, MeanNs: 503_080, P50Ns: 321_080,
 			P90Ns: 715_410, MaxNs: 26_090 * us}},
 	// 22109 done at 14739.33/s.
 	{file: "h2load.txt", tool: "h2load", window: 1.5, good: 21004, notes: "no percentiles",
-		errors:  result.Errors{Status: 1105},
-		service: result.Dist{Count: 22109, MinNs: 25 * us, MeanNs: 269 * us, MaxNs: 479_190 * us}},
+		errors:  record.Errors{Status: 1105},
+		service: record.Dist{Count: 22109, MinNs: 25 * us, MeanNs: 269 * us, MaxNs: 479_190 * us}},
 	// 400 in all over 1.989972 s, and 5.466 ms for the last answer.
-	{file: "vegeta.json", tool: "vegeta", model: result.Open, window: 1.995438359, good: 380,
-		errors: result.Errors{Status: 20}, notes: "t-digest",
-		service: result.Dist{Count: 400, MinNs: 177_050, MeanNs: 483_652, P50Ns: 422_661,
+	{file: "vegeta.json", tool: "vegeta", model: record.Open, window: 1.995438359, good: 380,
+		errors: record.Errors{Status: 20}, notes: "t-digest",
+		service: record.Dist{Count: 400, MinNs: 177_050, MeanNs: 483_652, P50Ns: 422_661,
 			P90Ns: 601_127, P99Ns: 1_934_341, MaxNs: 10_381_767}},
 	// 933 at 433.6/s.
 	{file: "jmeter.txt", tool: "jmeter", window: 2.151753, good: 886,
-		errors: result.Errors{Status: 47}, notes: "keep the log",
-		service: result.Dist{Count: 933, MeanNs: 3 * ms, MaxNs: 87 * ms}},
-	{file: "hey.csv", tool: "hey", window: 0.0056, good: 57, errors: result.Errors{Status: 3},
-		service: result.Dist{Count: 57, MinNs: 100 * us, P50Ns: 200 * us, MaxNs: 900 * us}},
+		errors: record.Errors{Status: 47}, notes: "keep the log",
+		service: record.Dist{Count: 933, MeanNs: 3 * ms, MaxNs: 87 * ms}},
+	{file: "hey.csv", tool: "hey", window: 0.0056, good: 57, errors: record.Errors{Status: 3},
+		service: record.Dist{Count: 57, MinNs: 100 * us, P50Ns: 200 * us, MaxNs: 900 * us}},
 	{file: "oha.csv", tool: "oha", window: 0.020489824, good: 57,
-		errors:  result.Errors{Status: 3},
-		service: result.Dist{Count: 57, MinNs: 87_103, P50Ns: 337_117, MaxNs: 7_243_000}},
+		errors:  record.Errors{Status: 3},
+		service: record.Dist{Count: 57, MinNs: 87_103, P50Ns: 337_117, MaxNs: 7_243_000}},
 	{file: "h2load.tsv", tool: "h2load", window: 0.000871, good: 57,
-		errors:  result.Errors{Status: 3},
-		service: result.Dist{Count: 57, MinNs: 44 * us, P50Ns: 136 * us, MaxNs: 871 * us}},
+		errors:  record.Errors{Status: 3},
+		service: record.Dist{Count: 57, MinNs: 44 * us, P50Ns: 136 * us, MaxNs: 871 * us}},
 	// Some of its samples took less than its millisecond.
 	{file: "jmeter.jtl", tool: "jmeter", window: 0.359, good: 57,
-		errors: result.Errors{Status: 3}, notes: "less than one",
-		service: result.Dist{Count: 57, P50Ns: 4 * ms, P99Ns: 269 * ms, MaxNs: 282 * ms}},
+		errors: record.Errors{Status: 3}, notes: "less than one",
+		service: record.Dist{Count: 57, P50Ns: 4 * ms, P99Ns: 269 * ms, MaxNs: 282 * ms}},
 }
 
 // Each real output comes to what stands in it. A value that a row leaves out of a file with rows of
 // its own is not looked at; in all other files it must be unknown.
 func TestImport(t *testing.T) {
 	seen := map[string]bool{}
-	for _, row := range files {
+	for _, row := range savedFiles {
 		l, notes := imported(t, row.file)
 		seen[row.file] = true
 		fail := func(what string, got, want any) {
@@ -146,7 +146,7 @@ func TestImport(t *testing.T) {
 		if got := float64(l.WindowNs) / 1e9; math.Abs(got-row.window) > 1e-6*row.window+1e-9 {
 			fail("window", got, row.window)
 		}
-		if row.model == result.Closed {
+		if row.model == record.Closed {
 			row.response = row.service // one and the same
 		}
 		rows := strings.HasSuffix(row.file, ".csv") || strings.HasSuffix(row.file, ".jtl") ||
@@ -164,7 +164,7 @@ func TestImport(t *testing.T) {
 }
 
 // checkDist allows the histogram of rows its 3 digits.
-func checkDist(t *testing.T, what string, got, want result.Dist, rows bool) {
+func checkDist(t *testing.T, what string, got, want record.Dist, rows bool) {
 	t.Helper()
 	tolerance := 1.0
 	if rows {
@@ -236,7 +236,7 @@ func TestImportRefuses(t *testing.T) {
 
 // Files from other systems end lines otherwise and begin with a mark of their encoding.
 func TestImportTakesOtherEncodings(t *testing.T) {
-	for _, row := range files {
+	for _, row := range savedFiles {
 		b, err := os.ReadFile(filepath.Join("testdata", row.file))
 		if err != nil {
 			t.Fatal(err)
@@ -274,7 +274,7 @@ func TestParse(t *testing.T) {
 
 // What a tool rounds up beyond its largest is brought down; what cannot be is left out.
 func TestOrdered(t *testing.T) {
-	check := func(in, want result.Dist, notes int) {
+	check := func(in, want record.Dist, notes int) {
 		t.Helper()
 		got := &tally{service: in}
 		got.ordered()
@@ -282,36 +282,36 @@ func TestOrdered(t *testing.T) {
 			t.Errorf("of %+v came %+v, %q", in, got.service, got.notes)
 		}
 	}
-	check(result.Dist{P50Ns: 2, P99Ns: 3, MaxNs: 4}, result.Dist{P50Ns: 2, P99Ns: 3, MaxNs: 4}, 0)
-	check(result.Dist{P99Ns: 1005, MaxNs: 1000}, result.Dist{P99Ns: 1000, MaxNs: 1000}, 0)
-	check(result.Dist{P99Ns: 1007, MaxNs: 1000}, result.Dist{}, 1)
-	check(result.Dist{P50Ns: 3, P99Ns: 2}, result.Dist{}, 1)
-	check(result.Dist{P50Ns: 3, P90Ns: 0, P99Ns: 3}, result.Dist{P50Ns: 3, P99Ns: 3}, 0)
-	check(result.Dist{MeanNs: 5, MaxNs: 4}, result.Dist{MaxNs: 4}, 1)
-	check(result.Dist{MeanNs: 1005, MaxNs: 1000}, result.Dist{MeanNs: 1000, MaxNs: 1000}, 0)
+	check(record.Dist{P50Ns: 2, P99Ns: 3, MaxNs: 4}, record.Dist{P50Ns: 2, P99Ns: 3, MaxNs: 4}, 0)
+	check(record.Dist{P99Ns: 1005, MaxNs: 1000}, record.Dist{P99Ns: 1000, MaxNs: 1000}, 0)
+	check(record.Dist{P99Ns: 1007, MaxNs: 1000}, record.Dist{}, 1)
+	check(record.Dist{P50Ns: 3, P99Ns: 2}, record.Dist{}, 1)
+	check(record.Dist{P50Ns: 3, P90Ns: 0, P99Ns: 3}, record.Dist{P50Ns: 3, P99Ns: 3}, 0)
+	check(record.Dist{MeanNs: 5, MaxNs: 4}, record.Dist{MaxNs: 4}, 1)
+	check(record.Dist{MeanNs: 1005, MaxNs: 1000}, record.Dist{MeanNs: 1000, MaxNs: 1000}, 0)
 }
 
 func TestBlame(t *testing.T) {
-	check := func(text string, want result.Errors) {
+	check := func(text string, want record.Errors) {
 		t.Helper()
-		var got result.Errors
+		var got record.Errors
 		blame(&got, text, 3)
 		got.Example = ""
 		if got != want {
 			t.Errorf("%q is booked as %+v, want %+v", text, got, want)
 		}
 	}
-	check("dial tcp 127.0.0.1:1: connect: connection refused", result.Errors{Connect: 3})
-	check("dial tcp: i/o timeout", result.Errors{Connect: 3})
-	check("Non HTTP response code: java.net.ConnectException", result.Errors{Connect: 3})
-	check("context deadline exceeded (Client.Timeout exceeded)", result.Errors{Timeout: 3})
-	check("request timed out", result.Errors{Timeout: 3})
-	check("read: connection reset by peer", result.Errors{Read: 3})
-	check("unexpected EOF on the connection", result.Errors{Read: 3})
-	check("connection closed before message completed", result.Errors{Read: 3})
-	check("write: broken pipe", result.Errors{Write: 3})
-	check("malformed HTTP response", result.Errors{Parse: 3})
-	check("who knows", result.Errors{Read: 3})
+	check("dial tcp 127.0.0.1:1: connect: connection refused", record.Errors{Connect: 3})
+	check("dial tcp: i/o timeout", record.Errors{Connect: 3})
+	check("Non HTTP response code: java.net.ConnectException", record.Errors{Connect: 3})
+	check("context deadline exceeded (Client.Timeout exceeded)", record.Errors{Timeout: 3})
+	check("request timed out", record.Errors{Timeout: 3})
+	check("read: connection reset by peer", record.Errors{Read: 3})
+	check("unexpected EOF on the connection", record.Errors{Read: 3})
+	check("connection closed before message completed", record.Errors{Read: 3})
+	check("write: broken pipe", record.Errors{Write: 3})
+	check("malformed HTTP response", record.Errors{Parse: 3})
+	check("who knows", record.Errors{Read: 3})
 }
 
 // Whatever is in a file, the answer is an error or a load that can be.
@@ -344,7 +344,7 @@ func FuzzImport(f *testing.F) {
 			math.IsInf(l.ThroughputPerS, 0) {
 			t.Errorf("it is %+v with notes %q", l, notes)
 		}
-		for _, d := range []result.Dist{l.ResponseTime, l.ServiceTime, l.FirstByte, l.ConnectTime} {
+		for _, d := range []record.Dist{l.ResponseTime, l.ServiceTime, l.FirstByte, l.ConnectTime} {
 			last := int64(0)
 			for _, ns := range []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs} {
 				if ns < 0 || ns > 0 && ns < last {

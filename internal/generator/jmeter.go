@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"text/template"
 	"time"
 
-	"prony/load/pace"
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // jmeterPlan is JMeter's test plan, with places for the load.
@@ -27,7 +27,7 @@ var jmeterPlan string
 var jmeter = &tool{
 	name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
 	ask:     []string{"--version"},
-	version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
+	version: lazyregexp.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
 	can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
 		checks: "exact"},
 	grain: time.Second,
@@ -67,7 +67,7 @@ func startJMeter(j *job) (command, error) {
 		Path: fill(r.Path), Method: escape(r.Method), Body: fill(r.Body),
 		Threads: s.Connections, TimeoutMs: int(s.Timeout.Milliseconds()), KeepAlive: s.Churn == 0,
 	}
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		how := map[string]string{pace.Poisson: "random_arrivals", pace.Constant: "even_arrivals"}
 		rate := strconv.FormatFloat(j.perS(), 'f', -1, 64)
 		v.Schedule = fmt.Sprintf("rate(%s/s) %s(%s s)", rate, how[s.Schedule.Arrivals], v.Seconds)
@@ -116,7 +116,7 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 	if j.spec.Host != "" && !strings.Contains(j.spec.Host, ":") {
 		t.note("it sends Host with the port at its end")
 	}
-	if span := time.Duration(t.durationNs); j.spec.Model == result.Open && span < j.length {
+	if span := time.Duration(t.durationNs); j.spec.Model == record.Open && span < j.length {
 		// What was due while it started leaves in a heap, of which its own log says nothing.
 		if span < j.length*9/10 {
 			t.note("it sent what was due in %v within %v", j.length, span)
@@ -162,7 +162,7 @@ func importJTL(text string) (*tally, error) {
 }
 
 // jmeterLine is what the summariser prints; the lines with + are parts, those with = the sums.
-var jmeterLine = pattern.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
+var jmeterLine = lazyregexp.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
 	`Min:\s+(\d+) Max:\s+(\d+) Err:\s+(\d+)`)
 
 // importJMeter reads the last sum of JMeter's summariser.
@@ -181,7 +181,7 @@ func importJMeter(text string) (*tally, error) {
 	t.good = n - t.errors.Status
 	// A count of milliseconds beyond a century is no time.
 	ms := func(s string) int64 { return scaled(float64(integer(s)), 1e6) }
-	t.service = result.Dist{Count: n, MeanNs: float64(ms(m[4])), MinNs: ms(m[5]), MaxNs: ms(m[6])}
+	t.service = record.Dist{Count: n, MeanNs: float64(ms(m[4])), MinNs: ms(m[5]), MaxNs: ms(m[6])}
 	if t.errors.Status > 0 {
 		example(&t.errors, "Err: %d", t.errors.Status)
 		t.note("its errors are booked as status errors: of which kind is not in it")

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	_ "embed"
@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/load/pace"
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // k6Script is the same in every run.
@@ -25,7 +25,7 @@ var k6Script string
 // schedule and drops those for which no user is free.
 var k6 = &tool{
 	name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
-	ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
+	ask: []string{"version"}, version: lazyregexp.New(`k6 v(\S+)`), says: "k6 v",
 	can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
 		mix: true, renew: true, checks: "exact"},
 	grain: time.Millisecond, least: time.Second,
@@ -103,7 +103,7 @@ func (j *job) k6Scenario() (map[string]any, error) {
 		return out
 	}
 	switch {
-	case s.Model == result.Open:
+	case s.Model == record.Open:
 		set("preAllocatedVUs", s.Connections, "maxVUs", s.Connections)
 		if s.Schedule.Rate.IsFlat() {
 			// It takes whole rates, so a fraction needs a longer unit of time.
@@ -195,9 +195,9 @@ func (s *k6Summary) count(name string) int64 {
 }
 
 // dist reads a trend.
-func (s *k6Summary) dist(name string, n int64) result.Dist {
+func (s *k6Summary) dist(name string, n int64) record.Dist {
 	v := s.values(name)
-	d := result.Dist{Count: n}
+	d := record.Dist{Count: n}
 	for k, ms := range v {
 		put(&d, k, scaled(ms, 1e6))
 	}
@@ -206,7 +206,7 @@ func (s *k6Summary) dist(name string, n int64) result.Dist {
 		d.Count = c
 	}
 	if d.MaxNs == 0 {
-		return result.Dist{}
+		return record.Dist{}
 	}
 	return d
 }
@@ -222,7 +222,7 @@ func readK6(j *job, out *output) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.errors = result.Errors{Connect: s.count("prony_connect"), Write: s.count("prony_write"),
+	t.errors = record.Errors{Connect: s.count("prony_connect"), Write: s.count("prony_write"),
 		Read: s.count("prony_read"), Timeout: s.count("prony_timeout"),
 		Status: s.count("prony_status"), Body: s.count("prony_body")}
 	if n := t.errors.Total(); n > 0 {
@@ -264,7 +264,7 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 // k6 dropped iterations only where there was a schedule; no other line tells of one.
 func k6Notes(t *tally) {
 	if t.dropped > 0 {
-		t.model = result.Open
+		t.model = record.Open
 		t.note("open: %d iterations were due and found no free user; they were dropped and are in "+
 			"no percentile (coordinated omission)", t.dropped)
 	} else {
@@ -288,19 +288,19 @@ func importK6(text string) (*tally, error) {
 
 // Text of k6. A line is "name....: values".
 var (
-	k6Line = pattern.New(
+	k6Line = lazyregexp.New(
 		`(?m)^\s*[✓✗]?\s*(\{ ?expected_response:true ?\}|[a-z_]+)\.+:\s*(.*)$`)
-	k6Pair = pattern.New(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
+	k6Pair = lazyregexp.New(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
 	// Before version 1.0 "✓ 27 ✗ 526": ticked is what failed, since "failed" is what is asked.
-	k6Share = pattern.New(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
-	k6Count = pattern.New(`^(\d+)\s+([\d.]+)/s`)
+	k6Share = lazyregexp.New(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
+	k6Count = lazyregexp.New(`^(\d+)\s+([\d.]+)/s`)
 )
 
 // importK6Text reads the summary that k6 prints.
 func importK6Text(text string) (*tally, error) {
 	t := &tally{}
 	var requests int64
-	var all, good result.Dist
+	var all, good record.Dist
 	last := ""
 	for _, m := range k6Line.FindAllStringSubmatch(text, -1) {
 		name := m[1]
@@ -347,8 +347,8 @@ func importK6Text(text string) (*tally, error) {
 	return t, nil
 }
 
-func k6Dist(values string) result.Dist {
-	d := result.Dist{}
+func k6Dist(values string) record.Dist {
+	d := record.Dist{}
 	for _, p := range k6Pair.FindAllStringSubmatch(values, -1) {
 		if p[1] == "count" {
 			d.Count = integer(p[2])

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"encoding/json"
@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"time"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/record"
 )
 
 // oha is github.com/hatoo/oha: a fixed number of workers; with a rate, one task gives out permits
 // on a timer of 1 ms, and with --latency-correction time counts from when a permit was given.
 var oha = &tool{
 	name: "oha", get: "cargo install oha, or brew install oha",
-	ask: []string{"--version"}, says: "oha", version: pattern.New(`oha (\S+)`),
+	ask: []string{"--version"}, says: "oha", version: lazyregexp.New(`oha (\S+)`),
 	can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
 	grain: time.Millisecond,
 	measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
@@ -59,7 +59,7 @@ func readOha(j *job, out *output) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.spec.Model == result.Open {
+	if j.spec.Model == record.Open {
 		t.response = d
 	} else {
 		t.service = d
@@ -67,13 +67,13 @@ func readOha(j *job, out *output) (*tally, error) {
 	return t, nil
 }
 
-func parseOha(b []byte, want int) (*tally, result.Dist, error) {
+func parseOha(b []byte, want int) (*tally, record.Dist, error) {
 	said := &ohaSaid{}
 	if err := json.Unmarshal(b, said); err != nil {
-		return nil, result.Dist{}, fmt.Errorf("its JSON: %w", err)
+		return nil, record.Dist{}, fmt.Errorf("its JSON: %w", err)
 	}
 	if said.Summary == nil {
-		return nil, result.Dist{}, fmt.Errorf("its JSON has no summary")
+		return nil, record.Dist{}, fmt.Errorf("its JSON has no summary")
 	}
 	t := &tally{durationNs: secondsOf(said.Summary.Total),
 		bytesIn: int64(max(said.Summary.TotalData, 0))}
@@ -102,8 +102,8 @@ func parseOha(b []byte, want int) (*tally, result.Dist, error) {
 	return t, d, nil
 }
 
-func ohaDist(n int64, of ohaTimes, percentiles map[string]float64) result.Dist {
-	d := result.Dist{Count: n, MinNs: secondsOf(of.Fastest),
+func ohaDist(n int64, of ohaTimes, percentiles map[string]float64) record.Dist {
+	d := record.Dist{Count: n, MinNs: secondsOf(of.Fastest),
 		MeanNs: float64(secondsOf(of.Average)), MaxNs: secondsOf(of.Slowest)}
 	for name, v := range percentiles {
 		put(&d, name, secondsOf(v))

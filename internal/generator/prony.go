@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"prony/load"
-	"prony/load/engine/http2"
-	"prony/load/engine/tls"
-	"prony/load/engine/nethttp"
+	"prony.example/load"
+	"prony.example/load/engine/http2"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/engine/tlsconn"
 )
 
 // Engines that can be asked for by name.
@@ -22,8 +22,8 @@ const (
 
 // Prony is the built-in generator.
 type Prony struct {
-	Engine string        // Auto, which is the default, or another of the names above
-	Stack  *stack.Config // of any protocol but HTTP/1.1 in the clear; nil: that
+	Engine string          // Auto, which is the default, or another of the names above
+	Stack  *nethttp.Config // of any protocol but HTTP/1.1 in the clear; nil: that
 }
 
 // Offer runs the load. It fails when the engine asked for cannot be had here.
@@ -50,7 +50,7 @@ func (p Prony) choose(s *load.Spec) error {
 		return fmt.Errorf("engine %s speaks only HTTP/1.1, HTTP/2 and gRPC, without or over TLS; "+
 			"leave out --engine", p.Engine)
 	case p.Stack == nil:
-		useStack(s, stack.Config{Protocol: stack.H1, Network: "tcp", Address: s.Address.String()})
+		useStack(s, nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: s.Address.String()})
 		s.Describe.Protocol = "" // as of every engine that speaks it
 	default:
 		c := *p.Stack
@@ -66,14 +66,14 @@ func (p Prony) choose(s *load.Spec) error {
 // overRaw reports whether what is spoken goes over a raw engine.
 func (p Prony) overRaw() bool {
 	return raw && p.Stack != nil && p.Stack.Dial == nil && p.Engine != Stack && slices.Contains(
-		[]string{stack.H1TLS, stack.H2, stack.H2C, stack.GRPC, stack.GRPCS}, p.Stack.Protocol)
+		[]string{nethttp.H1TLS, nethttp.H2, nethttp.H2C, nethttp.GRPC, nethttp.GRPCS}, p.Stack.Protocol)
 }
 
 // speak has the raw engine that was chosen speak TLS, HTTP/2, or both, or gRPC.
-func speak(s *load.Spec, c *stack.Config) {
+func speak(s *load.Spec, c *nethttp.Config) {
 	below, timeout := s.Engine, s.Timeout
 	s.Describe.Protocol = c.Protocol
-	if c.Protocol == stack.H1TLS {
+	if c.Protocol == nethttp.H1TLS {
 		s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
 			return secure(below, c, slots, "http/1.1")
 		}
@@ -83,7 +83,7 @@ func speak(s *load.Spec, c *stack.Config) {
 		s.Describe.Streams = c.Streams
 	}
 	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
-		n, over := h2.Below(slots, c.Streams), stack.Secure(c.Protocol)
+		n, over := http2.Below(slots, c.Streams), nethttp.Secure(c.Protocol)
 		make := reach
 		if over {
 			make = secure
@@ -92,10 +92,10 @@ func speak(s *load.Spec, c *stack.Config) {
 		if err != nil {
 			return nil, err
 		}
-		if c.Protocol == stack.GRPC || c.Protocol == stack.GRPCS {
-			return h2.NewCalls(e.(load.Streamer), slots, c.Streams, over, timeout), nil
+		if c.Protocol == nethttp.GRPC || c.Protocol == nethttp.GRPCS {
+			return http2.NewCalls(e.(load.Streamer), slots, c.Streams, over, timeout), nil
 		}
-		return h2.New(e.(load.Streamer), slots, c.Streams, over), nil
+		return http2.New(e.(load.Streamer), slots, c.Streams, over), nil
 	}
 }
 
@@ -103,7 +103,7 @@ func speak(s *load.Spec, c *stack.Config) {
 type maker = func(netip.AddrPort, int) (load.Engine, error)
 
 // reach makes a raw engine to where the protocol is spoken.
-func reach(below maker, c *stack.Config, slots int, _ string) (load.Engine, error) {
+func reach(below maker, c *nethttp.Config, slots int, _ string) (load.Engine, error) {
 	at, err := netip.ParseAddrPort(c.Address)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
@@ -112,7 +112,7 @@ func reach(below maker, c *stack.Config, slots int, _ string) (load.Engine, erro
 }
 
 // secure puts TLS over a raw engine.
-func secure(below maker, c *stack.Config, slots int, spoken string) (load.Engine, error) {
+func secure(below maker, c *nethttp.Config, slots int, spoken string) (load.Engine, error) {
 	config, err := c.TLS(spoken)
 	if err != nil {
 		return nil, err
@@ -122,17 +122,17 @@ func secure(below maker, c *stack.Config, slots int, spoken string) (load.Engine
 		return nil, err
 	}
 	if spoken == "h2" {
-		return seal.NewStreamer(e.(load.Streamer), config, slots), nil
+		return tlsconn.NewStreamer(e.(load.Streamer), config, slots), nil
 	}
-	return seal.New(e, config, slots), nil
+	return tlsconn.New(e, config, slots), nil
 }
 
-func useStack(s *load.Spec, c stack.Config) {
-	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return stack.New(c, slots) }
+func useStack(s *load.Spec, c nethttp.Config) {
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return nethttp.New(c, slots) }
 	s.Describe = load.EngineInfo{
 		Name: Stack, Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
-		Pacing: stack.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,
-		Datagrams: c.Protocol == stack.H3,
+		Pacing: nethttp.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,
+		Datagrams: c.Protocol == nethttp.H3,
 	}
 	if c.Streams <= 1 {
 		s.Describe.Streams = 0

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"net/netip"
@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/load/engine/uring"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/engine/uring"
 )
 
 // The choice of an engine, its name and its reason; a wish that cannot be had is an error.
@@ -41,17 +41,17 @@ func TestEngines(t *testing.T) {
 		}
 	}
 	check(Prony{Engine: Epoll}, Epoll, "asked for")
-	tls := &stack.Config{Protocol: stack.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
-	h3 := &stack.Config{Protocol: stack.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
+	tls := &nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
+	h3 := &nethttp.Config{Protocol: nethttp.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
 	check(Prony{Stack: h3}, "stack", "HTTP/3")
 	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
 	bad(Prony{Engine: Epoll, Stack: h3}, "leave out --engine")
-	clear := &stack.Config{Protocol: stack.H2C, Network: "tcp", Address: "127.0.0.1:1"}
-	for _, speech := range []*stack.Config{tls, clear} {
+	clear := &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "127.0.0.1:1"}
+	for _, speech := range []*nethttp.Config{tls, clear} {
 		check(Prony{Stack: speech, Engine: Epoll}, Epoll, "asked for")
 		check(Prony{Stack: speech, Engine: Stack}, Stack, "asked for")
 	}
-	secure := &stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
+	secure := &nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
 	check(Prony{Stack: secure, Engine: Epoll}, Epoll, "asked for")
 	check(Prony{Stack: secure, Engine: Stack}, Stack, "asked for")
 	check(Prony{Stack: tls, Engine: Stack}, Stack, "asked for")

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // service answers slowly, refuses every tenth request, and remembers what it was asked.
@@ -38,7 +38,7 @@ const answerTime = 5 * time.Millisecond
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	tests.Cores(t)
+	testsets.Cores(t)
 	s := &service{asked: map[string]int64{}, addrs: map[string]bool{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -77,7 +77,7 @@ func (s *service) count() (requests, refused int64) {
 func needs(t *testing.T, name string) Driver {
 	t.Helper()
 	what := "what " + name + " does"
-	tests.Whole(t, what) // before it is asked who it is
+	testsets.Whole(t, what) // before it is asked who it is
 	of, err := named(name)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func needs(t *testing.T, name string) Driver {
 	if err != nil {
 		t.Skipf("skipped: %v", err)
 	}
-	tests.Once(t, what, tests.Needs{Facts: []string{version}})
+	testsets.Once(t, what, testsets.Needs{Facts: []string{version}})
 	return &foreign{tool: of, path: path}
 }
 
@@ -95,7 +95,7 @@ const sentBody = `{"a": "1, 2", "b": "$x\\n"}`
 // specFor is a load that every tool can offer in its own model.
 func specFor(s *service, name string) load.Spec {
 	spec := load.Spec{
-		Name: "test", Address: s.addr, Host: "prony.test", Model: result.Closed, Connections: 4,
+		Name: "test", Address: s.addr, Host: "prony.test", Model: record.Closed, Connections: 4,
 		Lead: 100 * time.Millisecond, Window: time.Second, Drain: time.Second,
 		Timeout: 5 * time.Second, Seed: 7,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{{
@@ -110,7 +110,7 @@ func specFor(s *service, name string) load.Spec {
 }
 
 func rated(s load.Spec, perS float64) load.Spec {
-	s.Model = result.Open
+	s.Model = record.Open
 	s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}
 	return s
 }
@@ -166,7 +166,7 @@ func TestToolsCountAsTheServiceDoes(t *testing.T) {
 	}
 }
 
-func checkResult(t *testing.T, name string, l *result.Load, asked int64) {
+func checkResult(t *testing.T, name string, l *record.Load, asked int64) {
 	t.Helper()
 	if l.Name != "test" || !strings.HasPrefix(l.Driver, name) || l.Connections != 4 {
 		t.Errorf("it is called %q of %q with %d connections", l.Name, l.Driver, l.Connections)
@@ -178,7 +178,7 @@ func checkResult(t *testing.T, name string, l *result.Load, asked int64) {
 	if l.WindowNs < int64(500*time.Millisecond) || l.ThroughputPerS <= 0 {
 		t.Errorf("its window is %d ns with %v/s", l.WindowNs, l.ThroughputPerS)
 	}
-	for what, d := range map[string]*result.Dist{
+	for what, d := range map[string]*record.Dist{
 		"response": &l.ResponseTime, "service": &l.ServiceTime} {
 		// Nothing is faster than the service, and nothing took an hour: the unit is right.
 		for _, ns := range []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs} {
@@ -202,7 +202,7 @@ func TestToolsWithARate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Model != result.Open || r.Arrivals != pace.Constant || r.RatePerS != 40 {
+			if r.Model != record.Open || r.Arrivals != pace.Constant || r.RatePerS != 40 {
 				t.Errorf("it was %s %s at %v/s", r.Model, r.Arrivals, r.RatePerS)
 			}
 			if counts := name == "oha"; counts != (r.ResponseTime.Count > 0) {
@@ -277,7 +277,7 @@ func TestToolsEndAfterSomeRequests(t *testing.T) {
 			if name == "h2load" {
 				return
 			}
-			spec.Churn, spec.Model = 1, result.Closed
+			spec.Churn, spec.Model = 1, record.Closed
 			if _, err := d.Offer(context.Background(), spec); err != nil {
 				t.Fatal(err)
 			}

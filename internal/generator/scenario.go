@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"fmt"
@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"prony/contract"
-	"prony/load"
-	"prony/load/extract"
-	"prony/load/template"
-	"prony/internal/suite"
+	"prony.example/contract"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/load/extract"
+	"prony.example/load/template"
 )
 
 // Scenario turns the suite's words into the generator's, for a target of the mode. It fails only
@@ -49,7 +49,7 @@ func converted(r suite.Request, mode string, vars []string) (load.Request, error
 		out.Want, out.HasWant = *r.Expect.Body, true
 	case r.Expect.Lorem != nil:
 		lorem := contract.Lorem(int(*r.Expect.Lorem))
-		out.Want, out.HasWant = text.Escape(lorem), true
+		out.Want, out.HasWant = template.Escape(lorem), true
 	case r.Expect.Size != nil:
 		out.WantSize = *r.Expect.Size
 	}

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package driver
+package generator
 
 import (
 	"bufio"
@@ -20,13 +20,13 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/enginetest"
-	"prony/load/engine/nethttp"
-	"prony/load/engine/uring"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/enginetest"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/engine/uring"
+	"prony.example/record"
 )
 
 // secureEngines are those that speak HTTP/1.1 over TLS, the one that others are held to first.
@@ -39,15 +39,15 @@ func secureEngines(t *testing.T) []string {
 }
 
 // offerSecure sends so many of the requests over two connections, or as many as there are to be.
-func offerSecure(t *testing.T, engine string, c stack.Config, s load.Spec,
+func offerSecure(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 	of ...load.Request) (*load.Result, error) {
 	t.Helper()
 	at, err := netip.ParseAddrPort(c.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Protocol, c.Network = stack.H1TLS, "tcp"
-	s.Name, s.Model, s.Address, s.Host, s.Seed = "test", result.Closed, at, c.Host, 1
+	c.Protocol, c.Network = nethttp.H1TLS, "tcp"
+	s.Name, s.Model, s.Address, s.Host, s.Seed = "test", record.Closed, at, c.Host, 1
 	s.Connections = cmp.Or(s.Connections, 2)
 	s.Window, s.Timeout = 10*time.Second, cmp.Or(s.Timeout, 10*time.Second)
 	s.Drain = s.Timeout
@@ -96,13 +96,13 @@ func mixed(w http.ResponseWriter, r *http.Request) {
 // Every engine has the same answers, over TLS 1.3 and 1.2, on connections that stay and on such
 // that are renewed, which resume their session.
 func TestSecure(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(mixed))
 		server.TLS = &tls.Config{MaxVersion: version}
 		server.StartTLS()
 		defer server.Close()
-		c := stack.Config{Address: server.Listener.Addr().String(), Host: "example.com",
+		c := nethttp.Config{Address: server.Listener.Addr().String(), Host: "example.com",
 			CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 				Bytes: server.Certificate().Raw}))}
 		for _, engine := range secureEngines(t) {
@@ -113,7 +113,7 @@ func TestSecure(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				if r.Errors.Total() != 0 || r.Answered != 60 || r.Protocol != stack.H1TLS ||
+				if r.Errors.Total() != 0 || r.Answered != 60 || r.Protocol != nethttp.H1TLS ||
 					r.Generator.Engine != engine {
 					t.Errorf("%s: %d of 60 answered by %s, %+v", name, r.Answered,
 						r.Generator.Engine, r.Errors)
@@ -145,7 +145,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 	go enginetest.Serve(l, func(c net.Conn) { serve(tls.Server(c, served)) })
 	reference := ""
 	for _, engine := range secureEngines(t) {
-		r, err := offerSecure(t, engine, stack.Config{Address: l.Addr().String(),
+		r, err := offerSecure(t, engine, nethttp.Config{Address: l.Addr().String(),
 			Host: "example.com", Insecure: insecure}, s, get)
 		got := ""
 		if err != nil {
@@ -167,7 +167,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 
 // What a server does wrong is the same to every engine: where it shows, and in which words.
 func TestSecureFaults(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
 	defer certificate.Close()
@@ -211,17 +211,17 @@ func TestSecureFaults(t *testing.T) {
 // A server that takes 2 ms for each request is seen to take that by every engine, over TLS as in
 // the clear: never less, and at best not much more.
 func TestSecureTruth(t *testing.T) {
-	tests.Cores(t)
-	l, err := exact.Listen("https", "tcp", "127.0.0.1:0")
+	testsets.Cores(t)
+	l, err := truth.Listen("https", "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- exact.Speak(ctx, "https", l, exact.Fixed(2*time.Millisecond), nil) }()
+	go func() { done <- truth.Speak(ctx, "https", l, truth.Fixed(2*time.Millisecond), nil) }()
 	for _, engine := range secureEngines(t) {
-		r, err := offerSecure(t, engine, stack.Config{Address: l.Addr().String(), Host: "localhost",
+		r, err := offerSecure(t, engine, nethttp.Config{Address: l.Addr().String(), Host: "localhost",
 			Insecure: true}, load.Spec{Requests: 60}, get)
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func TestSecureTruth(t *testing.T) {
 // OpenSSL as the server, in each cipher of TLS 1.3: it shares no line with ours, and takes one
 // connection at a time.
 func TestSecureOpenSSL(t *testing.T) {
-	tests.Whole(t, "servers of OpenSSL")
+	testsets.Whole(t, "servers of OpenSSL")
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
 		t.Skip("skipped: openssl is not installed")
@@ -274,7 +274,7 @@ func TestSecureOpenSSL(t *testing.T) {
 			}
 		}
 		for _, engine := range secureEngines(t) {
-			r, err := offerSecure(t, engine, stack.Config{Address: at, Host: "example.com",
+			r, err := offerSecure(t, engine, nethttp.Config{Address: at, Host: "example.com",
 				CA: string(ca)}, load.Spec{Requests: 20, Connections: 1}, get)
 			if err != nil {
 				t.Errorf("%s, %s: %v", engine, suite, err)

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"bytes"
@@ -9,23 +9,23 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/load"
-	"prony/load/template"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/load/template"
+	"prony.example/record"
 )
 
 // cannot says what in the load is beyond the tool. Nothing is left out silently.
 func (t *tool) cannot(s *load.Spec) error {
 	can := &t.can
 	rate := 0.0
-	if s.Model == result.Open && len(s.Schedule.Rate.Pieces) > 0 {
+	if s.Model == record.Open && len(s.Schedule.Rate.Pieces) > 0 {
 		rate = s.Schedule.Rate.Pieces[0].From
 	}
-	shaped := s.Model == result.Open && !s.Schedule.Rate.IsFlat() ||
+	shaped := s.Model == record.Open && !s.Schedule.Rate.IsFlat() ||
 		s.Users != nil && !s.Users.Number.IsFlat()
 	poisson := s.Schedule.Arrivals == pace.Poisson
-	open := s.Model == result.Open
+	open := s.Model == record.Open
 	for _, c := range []struct {
 		want bool
 		have bool
@@ -171,7 +171,7 @@ const (
 // split cuts a text at its keys. Package text alone knows what a placeholder is, so it is asked:
 // what differs from request to request, though the key is the same, is something else than a key.
 func split(s string) (texts, error) {
-	t, err := text.Parse(s, nil)
+	t, err := template.Parse(s, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -182,9 +182,9 @@ func split(s string) (texts, error) {
 	if lab := t.Lab(); lab != "" {
 		return nil, fmt.Errorf("%s is known to prony alone; use prony", lab)
 	}
-	first := t.Append(nil, &text.Values{Key: mark})
+	first := t.Append(nil, &template.Values{Key: mark})
 	for k := range uint64(renderings) {
-		v := text.Values{Seed: k * 0x9e3779b97f4a7c15, K: k, Key: mark}
+		v := template.Values{Seed: k * 0x9e3779b97f4a7c15, K: k, Key: mark}
 		if !bytes.Equal(first, t.Append(nil, &v)) {
 			return nil, fmt.Errorf("only {key} can be drawn by another tool; use prony")
 		}
@@ -199,7 +199,7 @@ func (j *job) url(r *request) string {
 
 // perS is the flat rate that was asked for; 0 for a closed load.
 func (j *job) perS() float64 {
-	if j.spec.Model != result.Open {
+	if j.spec.Model != record.Open {
 		return 0
 	}
 	return j.spec.Schedule.Rate.At(0)

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/extract"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/extract"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // plain is a load that every closed tool can offer.
 func plain() load.Spec {
 	return load.Spec{
-		Name: "peak", Address: netip.MustParseAddrPort("127.0.0.1:8080"), Model: result.Closed,
+		Name: "peak", Address: netip.MustParseAddrPort("127.0.0.1:8080"), Model: record.Closed,
 		Connections: 8, Window: 1500 * time.Millisecond, Timeout: 2500 * time.Millisecond,
 		Drain: time.Second, Cores: []int{2, 3}, Seed: 9,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
@@ -41,7 +41,7 @@ func TestCannot(t *testing.T) {
 	ramp := pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, From: 10, To: 20}}}
 	open := func(arrivals string, rate pace.Profile) func(*load.Spec) {
 		return func(s *load.Spec) {
-			s.Model, s.Schedule = result.Open, pace.Schedule{Arrivals: arrivals, Rate: rate}
+			s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: arrivals, Rate: rate}
 		}
 	}
 	first := func(change func(*load.Request)) func(*load.Spec) {

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package driver
+package generator
 
 import (
 	"context"
@@ -20,13 +20,13 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/enginetest"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/trial/processes"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/engine/enginetest"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // streamed is a mix that HTTP/2 has: bodies beyond its first windows in both directions, with a
@@ -57,7 +57,7 @@ func streaming(w http.ResponseWriter, r *http.Request) {
 }
 
 // offerStreams sends so many of the requests over two connections.
-func offerStreams(t *testing.T, engine string, c stack.Config, s load.Spec,
+func offerStreams(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 	of ...load.Request) *load.Result {
 	t.Helper()
 	at, err := netip.ParseAddrPort(c.Address)
@@ -65,7 +65,7 @@ func offerStreams(t *testing.T, engine string, c stack.Config, s load.Spec,
 		t.Fatal(err)
 	}
 	c.Network = "tcp"
-	s.Name, s.Model, s.Address, s.Host, s.Seed = "test", result.Closed, at, c.Host, 1
+	s.Name, s.Model, s.Address, s.Host, s.Seed = "test", record.Closed, at, c.Host, 1
 	s.Connections = 2 * c.Streams
 	s.Window, s.Timeout, s.Drain = 10*time.Second, 10*time.Second, 10*time.Second
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 9, Requests: of}
@@ -79,7 +79,7 @@ func offerStreams(t *testing.T, engine string, c stack.Config, s load.Spec,
 // Every engine has the same answers over HTTP/2, in the clear and over TLS, with one stream at a
 // time and with several, on connections that stay and on such that are renewed.
 func TestStreams(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(streaming))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -92,10 +92,10 @@ func TestStreams(t *testing.T) {
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 		Bytes: server.Certificate().Raw}))
 	for _, engine := range secureEngines(t) {
-		for _, c := range []stack.Config{
-			{Protocol: stack.H2C, Address: clear.Listener.Addr().String(), Host: "h", Streams: 1},
-			{Protocol: stack.H2C, Address: clear.Listener.Addr().String(), Host: "h", Streams: 7},
-			{Protocol: stack.H2, Address: server.Listener.Addr().String(), Host: "example.com",
+		for _, c := range []nethttp.Config{
+			{Protocol: nethttp.H2C, Address: clear.Listener.Addr().String(), Host: "h", Streams: 1},
+			{Protocol: nethttp.H2C, Address: clear.Listener.Addr().String(), Host: "h", Streams: 7},
+			{Protocol: nethttp.H2, Address: server.Listener.Addr().String(), Host: "example.com",
 				CA: ca, Streams: 4},
 		} {
 			for _, churn := range []int{0, 3} {
@@ -115,32 +115,32 @@ func TestStreams(t *testing.T) {
 
 // wholly holds that all n requests of a load were answered, by the engine and in the protocol that
 // were asked for.
-func wholly(t *testing.T, name, engine string, c stack.Config, n int64, r *load.Result) {
+func wholly(t *testing.T, name, engine string, c nethttp.Config, n int64, r *load.Result) {
 	t.Helper()
 	if r.Errors.Total() != 0 || r.Answered != n || r.Protocol != c.Protocol ||
 		r.Generator.Engine != engine || r.Connections != 2 {
 		t.Errorf("%s: %d of %d answered by %s over %d of %s, %+v", name, r.Answered, n,
 			r.Generator.Engine, r.Connections, r.Protocol, r.Errors)
 	}
-	if strings.HasPrefix(r.TLS, "TLS 1.3") != stack.Secure(c.Protocol) {
+	if strings.HasPrefix(r.TLS, "TLS 1.3") != nethttp.Secure(c.Protocol) {
 		t.Errorf("%s: TLS is %q", name, r.TLS)
 	}
 }
 
 // truthful offers a load, by every engine, to a server that does what a plan says.
-func truthful(t *testing.T, protocol string, plan exact.Plan, ask load.Request,
+func truthful(t *testing.T, protocol string, plan truth.Plan, ask load.Request,
 	judge func(engine string, r *load.Result)) {
 	t.Helper()
-	l, err := exact.Listen(protocol, "tcp", "127.0.0.1:0")
+	l, err := truth.Listen(protocol, "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- exact.Speak(ctx, protocol, l, plan, nil) }()
+	go func() { done <- truth.Speak(ctx, protocol, l, plan, nil) }()
 	for _, engine := range secureEngines(t) {
-		judge(engine, offerStreams(t, engine, stack.Config{Protocol: stack.Schemes[protocol],
+		judge(engine, offerStreams(t, engine, nethttp.Config{Protocol: nethttp.Schemes[protocol],
 			Address: l.Addr().String(), Host: "localhost", Insecure: true, Streams: 1},
 			load.Spec{Requests: 60}, ask))
 	}
@@ -152,9 +152,9 @@ func truthful(t *testing.T, protocol string, plan exact.Plan, ask load.Request,
 
 // A server that takes 2 ms for each request is seen to take that by every engine.
 func TestStreamsTruth(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	for _, protocol := range []string{"h2c", "h2"} {
-		plan := exact.Fixed(2 * time.Millisecond)
+		plan := truth.Fixed(2 * time.Millisecond)
 		truthful(t, protocol, plan, get, func(engine string, r *load.Result) {
 			if n := r.ServiceTime.MinNs; r.Answered != 60 || n < 2e6 || n > 3e6 ||
 				r.FirstByte.MinNs < 2e6 {
@@ -167,7 +167,7 @@ func TestStreamsTruth(t *testing.T) {
 
 // A server that does not speak HTTP/2 is the same to every engine: none connects.
 func TestNoStreams(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	signed := httptest.NewUnstartedServer(nil)
 	signed.StartTLS()
 	defer signed.Close()
@@ -181,10 +181,10 @@ func TestNoStreams(t *testing.T) {
 	})
 	at := netip.MustParseAddrPort(l.Addr().String())
 	for _, engine := range secureEngines(t) {
-		s := load.Spec{Name: "test", Model: result.Closed, Address: at, Host: "h", Connections: 2,
+		s := load.Spec{Name: "test", Model: record.Closed, Address: at, Host: "h", Connections: 2,
 			Window: time.Second, Timeout: time.Second,
 			Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{get}}}
-		_, err := Prony{Engine: engine, Stack: &stack.Config{Protocol: stack.H2, Network: "tcp",
+		_, err := Prony{Engine: engine, Stack: &nethttp.Config{Protocol: nethttp.H2, Network: "tcp",
 			Address: at.String(), Host: "h", Insecure: true, Streams: 1}}.Offer(t.Context(), s)
 		if err == nil || !strings.Contains(err.Error(),
 			"the server does not speak HTTP/2 (ALPN)") {
@@ -195,7 +195,7 @@ func TestNoStreams(t *testing.T) {
 
 // nghttpd as the server: it shares no line with ours, has no table, and permits few streams.
 func TestStreamsNghttpd(t *testing.T) {
-	tests.Whole(t, "servers of nghttp2")
+	testsets.Whole(t, "servers of nghttp2")
 	nghttpd, err := exec.LookPath("nghttpd")
 	if err != nil {
 		t.Skip("skipped: nghttpd is not installed")
@@ -205,7 +205,7 @@ func TestStreamsNghttpd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "big"), []byte(body), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port, err := system.FreePort()
+	port, err := processes.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestStreamsNghttpd(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for _, engine := range secureEngines(t)[1:] { // the first fails where it would have to wait
-		r := offerStreams(t, engine, stack.Config{Protocol: stack.H2C, Address: at, Host: "h",
+		r := offerStreams(t, engine, nethttp.Config{Protocol: nethttp.H2C, Address: at, Host: "h",
 			Streams: 12}, load.Spec{Requests: 200},
 			load.Request{Method: "GET", Path: "/big", Want: body, HasWant: true},
 			load.Request{Method: "HEAD", Path: "/big", WantSize: -1},

@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // tally is what a tool's output says, in our terms.
@@ -24,16 +24,16 @@ type tally struct {
 	threads    int
 
 	good      int64
-	errors    result.Errors
+	errors    record.Errors
 	censored  int64 // under way when it stopped
 	dropped   int64 // due and never sent
 	bytesIn   int64
 	bytesOut  int64
-	response  result.Dist // from when a request was due
-	service   result.Dist // from when it was sent
-	firstByte result.Dist
-	errored   result.Dist
-	connect   result.Dist
+	response  record.Dist // from when a request was due
+	service   record.Dist // from when it was sent
+	firstByte record.Dist
+	errored   record.Dist
+	connect   record.Dist
 
 	notes []string // what the reader must know of these numbers
 }
@@ -43,10 +43,10 @@ func (t *tally) note(format string, args ...any) {
 }
 
 // load books the tally under the model that was asked for.
-func (t *tally) load(s *load.Spec) *result.Load {
+func (t *tally) load(s *load.Spec) *record.Load {
 	t.model = s.Model
 	var rate float64
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		rate = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
 		// What was due and never sent was not offered as asked; tools that do not count it let the
 		// rate tell.
@@ -60,7 +60,7 @@ func (t *tally) load(s *load.Spec) *result.Load {
 	if s.Users != nil {
 		l.Users, l.Think = s.Users.Number.String(), s.Users.Think.String()
 	}
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		l.Arrivals = s.Schedule.Arrivals
 		if !s.Schedule.Rate.IsFlat() {
 			l.Shape = s.Schedule.Rate.String()
@@ -79,8 +79,8 @@ func (t *tally) sent() int64 {
 }
 
 // imported is the load of which nothing is known but what the output says.
-func (t *tally) imported() *result.Load {
-	l := &result.Load{
+func (t *tally) imported() *record.Load {
+	l := &record.Load{
 		Model: t.model, RatePerS: t.ratePerS, Connections: t.conns, Threads: t.threads,
 		WindowNs: t.durationNs, Sent: t.sent(), Scheduled: t.sent() + t.dropped,
 		Done: t.good, Answered: t.good, Censored: t.censored + t.dropped,
@@ -91,11 +91,11 @@ func (t *tally) imported() *result.Load {
 	if t.durationNs > 0 {
 		l.ThroughputPerS = float64(t.good) / (float64(t.durationNs) / 1e9)
 	}
-	if t.model == result.Closed {
+	if t.model == record.Closed {
 		// A closed request is due when its connection is free: the two are one.
 		l.ResponseTime = l.ServiceTime
 	}
-	if t.model == result.Open {
+	if t.model == record.Open {
 		l.Arrivals = pace.Constant
 	}
 	return l
@@ -130,11 +130,11 @@ func (s *samples) add(ns, n int64) {
 
 // dist summarises. Percentiles that a coarse clock calls 0 stay unknown, and then there is no
 // histogram either, which would say 0 of them.
-func (s *samples) dist() result.Dist {
+func (s *samples) dist() record.Dist {
 	if s.n == 0 {
-		return result.Dist{}
+		return record.Dist{}
 	}
-	d := result.Dist{
+	d := record.Dist{
 		Count: s.n, MinNs: s.least, MeanNs: s.sum / float64(s.n), MaxNs: s.h.Max(),
 		P50Ns: s.h.ValueAtQuantile(50), P90Ns: s.h.ValueAtQuantile(90),
 		P99Ns: s.h.ValueAtQuantile(99), P999Ns: s.h.ValueAtQuantile(99.9),
@@ -153,7 +153,7 @@ func (s *samples) dist() result.Dist {
 
 // blame books failures under the class that their text tells. An unknown text is a read that
 // failed, for the tool had something else in hand than an answer.
-func blame(e *result.Errors, text string, n int64) {
+func blame(e *record.Errors, text string, n int64) {
 	low := strings.ToLower(text)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
@@ -180,7 +180,7 @@ func blame(e *result.Errors, text string, n int64) {
 }
 
 // example keeps the first words about a failure.
-func example(e *result.Errors, format string, args ...any) {
+func example(e *record.Errors, format string, args ...any) {
 	if e.Example == "" {
 		e.Example = fmt.Sprintf(format, args...)
 	}
@@ -284,7 +284,7 @@ func scaled(f, unit float64) int64 {
 
 // put fills in a time under the name that a tool has for it, a percentage for one of the record's
 // percentiles; others are left out.
-func put(d *result.Dist, name string, ns int64) {
+func put(d *record.Dist, name string, ns int64) {
 	switch strings.ToLower(name) {
 	case "min", "fastest":
 		d.MinNs = ns

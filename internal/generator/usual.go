@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"encoding/base64"
@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"prony/internal/base/files"
-	"prony/load"
-	"prony/load/template"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/files"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/load/template"
+	"prony.example/record"
 )
 
 // Call is a command line of another tool in our terms.
@@ -45,7 +45,7 @@ func Usuals() []string { return []string{"wrk", "wrk2", "hey", "oha"} }
 // and what there is instead. Each of them knows --status besides, the status of a good answer.
 func Usual(tool string, args []string) (*Call, error) {
 	u := &usual{tool: tool, call: &Call{Insecure: tool != "oha", Spec: load.Spec{
-		Name: "load", Model: result.Closed, Lead: usualLead, Seed: 1}}}
+		Name: "load", Model: record.Closed, Lead: usualLead, Seed: 1}}}
 	u.request = load.Request{Method: http.MethodGet, WantSize: -1, Status: http.StatusOK}
 	var err error
 	switch tool {
@@ -282,7 +282,7 @@ func (u *usual) common(n int64, last time.Duration, body, accept, login string, 
 			"Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(login)))
 	}
 	if body != "" {
-		b, err := file.Read(body, file.Body)
+		b, err := files.Read(body, files.Body)
 		if err != nil {
 			return fmt.Errorf("read the body: %w", err)
 		}
@@ -362,15 +362,15 @@ func (u *usual) finish() error {
 		return fmt.Errorf("a rate of %g/s is none", u.rate)
 	}
 	if u.rate > 0 {
-		s.Model = result.Open
+		s.Model = record.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(u.rate)}
 	}
 	u.note("an answer with another status than %d is an error (see --status); %s %s",
 		u.request.Status, u.tool, statusWords[u.tool])
 	s.Drain = min(s.Timeout, longestDrain)
 	// The path as it was typed; none of these tools knows placeholders in it.
-	u.request.Path = text.Escape(afterHost(u.urls[0]))
-	u.request.Body = text.Escape(u.request.Body)
+	u.request.Path = template.Escape(afterHost(u.urls[0]))
+	u.request.Body = template.Escape(u.request.Body)
 	if err := u.header(); err != nil {
 		return err
 	}
@@ -419,7 +419,7 @@ func (u *usual) header() error {
 			return fmt.Errorf("header %s is set from the body; leave it out", name)
 		default:
 			u.request.Headers = append(u.request.Headers,
-				load.Header{Name: name, Value: text.Escape(value)})
+				load.Header{Name: name, Value: template.Escape(value)})
 		}
 	}
 	return nil

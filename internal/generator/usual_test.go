@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // words cuts a command line at its blanks; ~ stands for a blank inside of a word.
@@ -27,7 +27,7 @@ const at = " http://127.0.0.1:8080/a?b={c}"
 
 // usually is what a line of a tool comes to without a flag.
 func usually(tool string) load.Spec {
-	s := load.Spec{Name: "load", Model: result.Closed, Connections: 50, Lead: usualLead, Seed: 1,
+	s := load.Spec{Name: "load", Model: record.Closed, Connections: 50, Lead: usualLead, Seed: 1,
 		Requests: 200, Window: forever, Timeout: 20 * time.Second, Drain: longestDrain,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 			{Method: "GET", Path: "/a?b={{c}}", Status: 200, WantSize: -1}}}}

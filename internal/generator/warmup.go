@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/load/pace"
-	"prony/record"
-	"prony/stats"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // How a warm-up looks at itself.
@@ -30,10 +30,10 @@ var WarmRule = stats.SteadyRule{Tail: 20, Same: 0.03}
 // with steady it ends once the rate keeps one level, as a trial's warm-up does. Of the service's
 // compilers it knows nothing. None of it is in any result.
 func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.Result, error),
-	spec load.Spec, most time.Duration, steady bool) (w result.Warmup, err error) {
+	spec load.Spec, most time.Duration, steady bool) (w record.Warmup, err error) {
 	var counts []int64
 	spec.Name, spec.Lead, spec.Window, spec.Drain = "warmup", 0, most, WarmDrain
-	spec.Model, spec.Users, spec.Schedule = result.Closed, nil, pace.Schedule{}
+	spec.Model, spec.Users, spec.Schedule = record.Closed, nil, pace.Schedule{}
 	spec.Requests, spec.Most, spec.Slow, spec.Trace = 0, 0, load.Slow{}, load.Trace{}
 	spec.Part = load.Part{} // this process hears soonest when it is warm
 	spec.Live, spec.Every = nil, WarmInterval
@@ -72,11 +72,11 @@ const nullTime = time.Second
 
 // Calibration makes a load one that finds the generator's ceiling, on the cores and connections
 // that it has, against a null server at its address which is spoken to so; nil: in HTTP/1.1.
-func Calibration(s load.Spec, speech *stack.Config) load.Spec {
-	s.Model, s.Lead, s.Window = result.Closed, nullTime/5, nullTime
+func Calibration(s load.Spec, speech *nethttp.Config) load.Spec {
+	s.Model, s.Lead, s.Window = record.Closed, nullTime/5, nullTime
 	s.Drain, s.Timeout = nullTime, nullTime
 	r := load.Request{Method: http.MethodGet, Path: NullPath, WantSize: -1}
-	if speech != nil && slices.Contains([]string{stack.GRPC, stack.GRPCS, stack.WS, stack.WSS},
+	if speech != nil && slices.Contains([]string{nethttp.GRPC, nethttp.GRPCS, nethttp.WS, nethttp.WSS},
 		speech.Protocol) {
 		r.Method = http.MethodPost
 	}

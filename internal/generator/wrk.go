@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	_ "embed"
@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/record"
 )
 
 // wrkScript is the part of the Lua script that is the same in every run.
@@ -23,7 +23,7 @@ import (
 //go:embed wrk.lua
 var wrkScript string
 
-var wrkVersion = pattern.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
+var wrkVersion = lazyregexp.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
 
 // wrk is github.com/wg/wrk: closed, one histogram in microseconds, which it fills up with invented
 // samples before it prints it (stats_correct in its stats.c). Its script takes the histogram as it
@@ -62,7 +62,7 @@ func calibration(j *job) time.Duration {
 const wrkReport = "report.json"
 
 func startWrk(j *job) (command, error) {
-	s, rated := j.spec, j.spec.Model == result.Open
+	s, rated := j.spec, j.spec.Model == record.Open
 	script := filepath.Join(j.dir, "load.lua")
 	text := wrkSettings(j, !rated) + wrkScript
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
@@ -142,7 +142,7 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 		durationNs: int64(said.US * 1e3), bytesIn: int64(said.Bytes),
 		// It divides the connections among its threads and drops the rest.
 		conns: j.spec.Connections / j.threads * j.threads,
-		errors: result.Errors{
+		errors: record.Errors{
 			Connect: int64(said.Connect), Read: int64(said.Read), Write: int64(said.Write),
 			Status: int64(said.Status), Timeout: int64(said.Timeout),
 		},
@@ -189,9 +189,9 @@ func readWrk(j *job, out *output) (*tally, error) {
 const backfilled = "its percentiles are synthetic: it invents samples below each slow one " +
 	"(backfill)"
 
-func (w *wrkSaid) dist(n int64) result.Dist {
+func (w *wrkSaid) dist(n int64) record.Dist {
 	ns := func(us float64) int64 { return int64(math.Round(us * 1e3)) }
-	return result.Dist{Count: n, MinNs: ns(w.Min), MeanNs: w.Mean * 1e3, MaxNs: ns(w.Max),
+	return record.Dist{Count: n, MinNs: ns(w.Min), MeanNs: w.Mean * 1e3, MaxNs: ns(w.Max),
 		P50Ns: ns(w.P50), P90Ns: ns(w.P90), P99Ns: ns(w.P99), P999Ns: ns(w.P999)}
 }
 
@@ -250,17 +250,17 @@ func readWrk2(j *job, out *output) (*tally, error) {
 
 // Text of wrk and wrk2.
 var (
-	wrkHead     = pattern.New(`(\d+) threads and (\d+) connections`)
-	wrkRequests = pattern.New(
+	wrkHead     = lazyregexp.New(`(\d+) threads and (\d+) connections`)
+	wrkRequests = lazyregexp.New(
 		`(?m)^\s*(\d+) requests in ([\d.]+\w+), ([\d.]+)([KMGT]?)B read`)
-	wrkSockets = pattern.New(
+	wrkSockets = lazyregexp.New(
 		`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
-	wrkStatus   = pattern.New(`Non-2xx or 3xx responses: (\d+)`)
-	wrkLatency  = pattern.New(`(?m)^\s*Latency\s+([\d.]+\w+)\s+([\d.]+\w+)\s+([\d.]+\w+)`)
-	wrkPercent  = pattern.New(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
-	spectrumRow = pattern.New(`(?m)^\s*([\d.]+)\s+([01]\.\d+)\s+(\d+)\s+[\d.a-z]+\s*$`)
-	spectrumSum = pattern.New(`#\[Mean\s*=\s*([\d.]+)`)
-	spectrumMax = pattern.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
+	wrkStatus   = lazyregexp.New(`Non-2xx or 3xx responses: (\d+)`)
+	wrkLatency  = lazyregexp.New(`(?m)^\s*Latency\s+([\d.]+\w+)\s+([\d.]+\w+)\s+([\d.]+\w+)`)
+	wrkPercent  = lazyregexp.New(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
+	spectrumRow = lazyregexp.New(`(?m)^\s*([\d.]+)\s+([01]\.\d+)\s+(\d+)\s+[\d.a-z]+\s*$`)
+	spectrumSum = lazyregexp.New(`#\[Mean\s*=\s*([\d.]+)`)
+	spectrumMax = lazyregexp.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
 )
 
 // wrkCounts reads what both print alike, and how many requests there were.
@@ -275,7 +275,7 @@ func wrkCounts(text string) (*tally, int64, error) {
 		t.threads, t.conns = int(integer(h[1])), int(integer(h[2]))
 	}
 	if e := wrkSockets.FindStringSubmatch(text); e != nil {
-		t.errors = result.Errors{Connect: integer(e[1]), Read: integer(e[2]), Write: integer(e[3]),
+		t.errors = record.Errors{Connect: integer(e[1]), Read: integer(e[2]), Write: integer(e[3]),
 			Timeout: integer(e[4])}
 	}
 	if e := wrkStatus.FindStringSubmatch(text); e != nil {
@@ -290,7 +290,7 @@ func importWrk(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.model = result.Closed
+	t.model = record.Closed
 	t.good = max(requests-t.errors.Status-t.errors.Timeout, 0)
 	t.service = printed(text, requests-t.errors.Timeout)
 	t.note("%s", backfilled)
@@ -305,7 +305,7 @@ func importWrk2(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.model, t.errors.Timeout = result.Open, 0
+	t.model, t.errors.Timeout = record.Open, 0
 	t.good = max(requests-t.errors.Status, 0)
 	corrected, uncorrected, both := strings.Cut(text, "Uncorrected Latency")
 	t.response = spectrum(corrected)
@@ -321,8 +321,8 @@ func importWrk2(text string) (*tally, error) {
 }
 
 // printed is the short text of a distribution: mean and largest, and the percentiles of --latency.
-func printed(text string, n int64) result.Dist {
-	d := result.Dist{Count: max(n, 0)}
+func printed(text string, n int64) record.Dist {
+	d := record.Dist{Count: max(n, 0)}
 	if m := wrkLatency.FindStringSubmatch(text); m != nil {
 		d.MeanNs, d.MaxNs = float64(nanoseconds(m[1])), nanoseconds(m[3])
 	}
@@ -330,19 +330,19 @@ func printed(text string, n int64) result.Dist {
 	return d
 }
 
-func percents(d *result.Dist, text string) {
+func percents(d *record.Dist, text string) {
 	for _, m := range wrkPercent.FindAllStringSubmatch(text, -1) {
 		put(d, m[1], nanoseconds(m[2]))
 	}
 }
 
 // spectrum reads HdrHistogram's table of percentiles, in milliseconds, and the lines about it.
-func spectrum(text string) result.Dist {
+func spectrum(text string) record.Dist {
 	m := spectrumMax.FindStringSubmatch(text)
 	if m == nil {
-		return result.Dist{}
+		return record.Dist{}
 	}
-	d := result.Dist{Count: integer(m[2]), MaxNs: millis(m[1])}
+	d := record.Dist{Count: integer(m[2]), MaxNs: millis(m[1])}
 	if s := spectrumSum.FindStringSubmatch(text); s != nil {
 		d.MeanNs = number(s[1]) * 1e6
 	}

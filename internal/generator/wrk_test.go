@@ -1,4 +1,4 @@
-package driver
+package generator
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // correct is wrk's stats_correct, as its stats.c has it; it is not called when no interval is
@@ -112,7 +112,7 @@ func jobFor(t *testing.T, tool *tool, s load.Spec) *job {
 // wrkJob is one whose report a test writes.
 func wrkJob(t *testing.T, tool *tool, report string) *job {
 	t.Helper()
-	s := load.Spec{Connections: 3, Cores: []int{0, 1}, Model: result.Closed, Timeout: time.Second}
+	s := load.Spec{Connections: 3, Cores: []int{0, 1}, Model: record.Closed, Timeout: time.Second}
 	s.Scenario.Requests = []load.Request{{Method: "GET", Path: "/", WantSize: -1}}
 	j := jobFor(t, tool, s)
 	if err := os.WriteFile(filepath.Join(j.dir, wrkReport), []byte(report), 0o600); err != nil {

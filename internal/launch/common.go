@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // drainBound is how long the last words of a target that has ended are waited for.
@@ -122,7 +122,7 @@ func (c *Common) CloseLog() error {
 }
 
 // Log implements Process.
-func (c *Common) Log(n int) []string { return file.Tail(c.Spec.LogFile, n) }
+func (c *Common) Log(n int) []string { return files.Tail(c.Spec.LogFile, n) }
 
 // LogDropped implements Process.
 func (c *Common) LogDropped() int64 { return c.kept.Dropped() }

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Spec is what to start.
@@ -131,7 +131,7 @@ type Favourer interface {
 type Podded interface {
 	// Pod is what has become of it, now. Who may run on its cores settles a moment after its start,
 	// which is waited for until the context ends.
-	Pod(ctx context.Context) result.Pod
+	Pod(ctx context.Context) record.Pod
 }
 
 // Group is a control group of the process.

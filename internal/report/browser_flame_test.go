@@ -13,12 +13,12 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // TestFlamesInBrowser uses the flame graphs as a reader would.
 func TestFlamesInBrowser(t *testing.T) {
-	tests.Once(t, "flame graphs in a browser", tests.Needs{})
+	testsets.Once(t, "flame graphs in a browser", testsets.Needs{})
 	if testing.Short() {
 		t.Skip("a browser takes seconds: not in -short")
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/dev/testsets"
-	"prony/internal/server/app"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/server/app"
 )
 
 // bundlePatience bounds the build; npm waits long for a registry that does not answer.
@@ -24,7 +24,7 @@ var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESE
 // TestBundleIsBuilt: the committed bundles, of the page and of the app, are what web/ builds, byte
 // for byte.
 func TestBundleIsBuilt(t *testing.T) {
-	tests.Once(t, "web/ is built anew", tests.Needs{Files: []string{"web"}})
+	testsets.Once(t, "web/ is built anew", testsets.Needs{Files: []string{"web"}})
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		t.Skip("no npm on PATH: install Node to check that the bundle is what web/ builds")
@@ -46,8 +46,8 @@ func TestBundleIsBuilt(t *testing.T) {
 	}
 	committed := map[string][]byte{"internal/report/page/page.js": []byte(pageJS),
 		"internal/report/page/page.css": []byte(pageCSS)}
-	for _, name := range []string{web.Script, web.Style, web.Comparison} {
-		committed["internal/web/app/"+name] = web.File(name)
+	for _, name := range []string{app.Script, app.Style, app.Comparison} {
+		committed["internal/server/app/app/"+name] = app.File(name)
 	}
 	for name, committed := range committed {
 		built, err := os.ReadFile(filepath.Join(root, name))

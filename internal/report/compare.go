@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/report/compare"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report/compare"
 )
 
 // Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.
 // All its figures are markup, so that it reads, and prints, without scripts.
-func Compare(w io.Writer, c comparison.Comparison, o HTMLOptions) error {
+func Compare(w io.Writer, c compare.Comparison, o HTMLOptions) error {
 	v := compareOf(c, o)
 	return write(w, "page_compare.gohtml", pageData{Scenarios: []pageScenario{}}, &v.frame, &v)
 }
@@ -23,10 +23,10 @@ func Compare(w io.Writer, c comparison.Comparison, o HTMLOptions) error {
 // compareView is a comparison with what the page says of it in its own way.
 type compareView struct {
 	frame
-	comparison.Comparison
+	compare.Comparison
 	Title     string
 	Says      string
-	Gate      *comparison.Gate
+	Gate      *compare.Gate
 	Pairs     []pairView
 	Method    []string
 	Reproduce []string
@@ -50,7 +50,7 @@ type sideView struct {
 
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
-func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
+func compareOf(c compare.Comparison, o HTMLOptions) compareView {
 	v := compareView{Comparison: c, Title: cmp.Or(o.Title, c.Title), Says: compareSays(c),
 		Gate: o.Gate, Method: methodLines(c)}
 	for _, r := range c.Reproduce {
@@ -66,25 +66,25 @@ func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
 }
 
 // compareSays reads the outcome out: what changed, and how much stayed.
-func compareSays(c comparison.Comparison) string {
+func compareSays(c compare.Comparison) string {
 	var changed []string
 	alike := 0
 	for _, p := range c.Pairs {
 		for _, r := range p.Rows {
 			switch r.Outcome {
-			case comparison.Better, comparison.Worse:
-				text := fmt.Sprintf("%s %s (%s)", r.Name(), unit.Change(1+r.Change()), r.Word)
+			case compare.Better, compare.Worse:
+				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()), r.Word)
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
 				changed = append(changed, text)
-			case comparison.Alike, comparison.Equal:
+			case compare.Alike, compare.Equal:
 				alike++
 			}
 		}
 	}
 	const said = 6
-	changed = unit.First(changed, said)
+	changed = units.First(changed, said)
 	if c.Published && c.Tests == 0 {
 		return "Single runs: no measure has a verdict."
 	}
@@ -98,7 +98,7 @@ func compareSays(c comparison.Comparison) string {
 	return "Of B against A: " + strings.Join(changed, "; ") + ". " + rest + "."
 }
 
-func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *comparison.Gate) pairView {
+func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) pairView {
 	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
 		Sides:  []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
 		Forest: forest(c, p, g)}
@@ -116,13 +116,13 @@ func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *compariso
 		}
 		if r.Control != nil && r.Control.HasInterval() {
 			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
-				unit.Change(r.Control.Center), comparison.Interval(*r.Control)))
+				units.Change(r.Control.Center), compare.Interval(*r.Control)))
 		}
 	}
 	return v
 }
 
-func sideFacts(x comparison.Subject) []fact {
+func sideFacts(x compare.Subject) []fact {
 	v := factsView{}
 	v.add("target", x.Target)
 	v.add("run", strings.TrimSpace(x.Run+" "+x.Time))
@@ -145,7 +145,7 @@ func sideFacts(x comparison.Subject) []fact {
 }
 
 // forest draws every ratio with its interval and, where trials are paired, each block's.
-func forest(c comparison.Comparison, p comparison.Pair, g *comparison.Gate) *strip {
+func forest(c compare.Comparison, p compare.Pair, g *compare.Gate) *strip {
 	all := []float64{}
 	blocks := 0
 	for _, r := range p.Rows {
@@ -179,39 +179,39 @@ func forest(c comparison.Comparison, p comparison.Pair, g *comparison.Gate) *str
 	return s
 }
 
-func drawable(r comparison.Row) bool {
+func drawable(r compare.Row) bool {
 	return r.Ratio != nil && !math.IsNaN(r.Ratio.Center)
 }
 
-func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
-	p comparison.Pair) stripRow {
+func forestRow(row compare.Row, r ruler, blocks int, g *compare.Gate,
+	p compare.Pair) stripRow {
 	out := ratioRow(row.Name(), *row.Ratio, r)
 	out.Class, out.Note = row.Outcome, row.Better+" is better"
-	out.Text = unit.Change(row.Ratio.Center)
+	out.Text = units.Change(row.Ratio.Center)
 	if row.Ratio.HasInterval() {
-		out.Range = comparison.Interval(*row.Ratio)
+		out.Range = compare.Interval(*row.Ratio)
 	}
 	for _, b := range row.Blocks {
 		if r.beyond(b.Ratio) != "" {
 			continue // at the edge it would stand for a value that it has not
 		}
 		out.Dots = append(out.Dots, stripDot{X: r.place(b.Ratio), Y: blockPlace(b.Block, blocks),
-			Title: fmt.Sprintf("block %d: %s", b.Block, unit.Change(b.Ratio))})
+			Title: fmt.Sprintf("block %d: %s", b.Block, units.Change(b.Ratio))})
 	}
 	if most, ok := marginOf(g, p, row); ok {
 		lo, hi := 1-most, 1.0
-		if row.Better == comparison.Lower {
+		if row.Better == compare.Lower {
 			lo, hi = 1, 1+most
 		}
 		from, width := r.between(lo, hi)
 		out.Shade = &shade{From: from, Width: width}
-		out.Note += ", the gate allows " + unit.Percent(most)
+		out.Note += ", the gate allows " + units.Percent(most)
 	}
 	return out
 }
 
 // marginOf is what a gate allows a row to get worse by.
-func marginOf(g *comparison.Gate, p comparison.Pair, r comparison.Row) (float64, bool) {
+func marginOf(g *compare.Gate, p compare.Pair, r compare.Row) (float64, bool) {
 	if g == nil {
 		return 0, false
 	}
@@ -226,20 +226,20 @@ func marginOf(g *comparison.Gate, p comparison.Pair, r comparison.Row) (float64,
 }
 
 // pairSays is empty where the pair is all there is: the head has said it.
-func pairSays(c comparison.Comparison, p comparison.Pair) string {
+func pairSays(c compare.Comparison, p compare.Pair) string {
 	if len(c.Pairs) < 2 {
 		return ""
 	}
 	one := c
-	one.Pairs = []comparison.Pair{p}
+	one.Pairs = []compare.Pair{p}
 	return compareSays(one)
 }
 
 // levels draws the trials of both sides of a row, on one axis.
-func levels(row comparison.Row) (strip, bool) {
+func levels(row compare.Row) (strip, bool) {
 	all := []float64{}
 	blocks := 0
-	for _, v := range []comparison.Value{row.A, row.B} {
+	for _, v := range []compare.Value{row.A, row.B} {
 		if v.Withheld != "" {
 			return strip{}, false
 		}
@@ -257,8 +257,8 @@ func levels(row comparison.Row) (strip, bool) {
 		axis += ", not from zero"
 	}
 	s := strip{Caption: row.Name(), Name: "side", Axis: axis, Blocks: blocks,
-		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(row.Unit)))}
-	side := func(name string, v comparison.Value) stripRow {
+		Value: "median, interval", Ticks: r.marks(onAxis(units.Printer(row.Unit)))}
+	side := func(name string, v compare.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
 			Summary: v.Summary}, r, blocks)
 	}
@@ -274,21 +274,21 @@ func near(all []float64) ruler {
 	return ruler{max(lo-room, 0), hi + room, false}
 }
 
-func compareRowOf(r comparison.Row) compareRow {
-	out := compareRow{Name: r.Name(), A: comparison.Level(r.A, r.Unit),
-		B: comparison.Level(r.B, r.Unit), Change: unit.Absent, P: unit.P(r.PHolm), Word: r.Says(),
+func compareRowOf(r compare.Row) compareRow {
+	out := compareRow{Name: r.Name(), A: compare.Level(r.A, r.Unit),
+		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
 	if r.A.Withheld == "" && r.B.Withheld == "" {
-		out.Change = unit.Change(1 + r.Change())
+		out.Change = units.Change(1 + r.Change())
 	}
 	if r.HasRatio() {
-		out.Interval = comparison.Interval(*r.Ratio)
+		out.Interval = compare.Interval(*r.Ratio)
 	}
 	return out
 }
 
 // methodLines say what the numbers are.
-func methodLines(c comparison.Comparison) []string {
+func methodLines(c compare.Comparison) []string {
 	if c.Published && c.Tests == 0 {
 		return []string{"B to A is the quotient of two figures; nothing tells how much of it is " +
 			"chance."}
@@ -299,7 +299,7 @@ func methodLines(c comparison.Comparison) []string {
 	}
 	out := []string{fmt.Sprintf("A and B are geometric means, and B to A is their ratio with its "+
 		"%s interval (%s). The unit is the trial, never the request.",
-		unit.Percent(c.Confidence), how)}
+		units.Percent(c.Confidence), how)}
 	if c.Control != "" {
 		out = append(out, "Ratios are divided by those of the control "+c.Control+
 			", so that what the machine did to everybody cancels.")

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // What the numbers were made under: warnings, the host before each trial, and what trials share.
@@ -24,13 +24,13 @@ type warning struct {
 }
 
 // warningsOf groups findings by rule, load and grade, the gravest and most frequent first.
-func warningsOf(records []*result.Record) []warning {
+func warningsOf(records []*record.Record) []warning {
 	type key struct{ rule, load, grade string }
 	groups := map[key]*warning{}
 	var keys []key
 	for _, r := range records {
 		for _, f := range r.Verdict.Findings {
-			if f.Grade == result.Valid {
+			if f.Grade == record.Valid {
 				continue // it moves no number; the trial's own list has it
 			}
 			k := key{f.Rule, f.Load, f.Grade}
@@ -61,7 +61,7 @@ func warningsOf(records []*result.Record) []warning {
 }
 
 func gradeRank(grade string) int {
-	return map[string]int{result.Invalid: 0, result.Suspect: 1}[grade]
+	return map[string]int{record.Invalid: 0, record.Suspect: 1}[grade]
 }
 
 // timeline is the run as it went: a bar a trial, as high as the host was busy before it.
@@ -84,7 +84,7 @@ type moment struct {
 	Anchor                             string
 }
 
-func timelineOf(records []*result.Record) timeline {
+func timelineOf(records []*record.Record) timeline {
 	var t timeline
 	most := 0.02 // below it, differences mean nothing
 	for _, r := range records {
@@ -93,7 +93,7 @@ func timelineOf(records []*result.Record) timeline {
 		t.Looks = t.Looks || b.WindowNs > 0
 		t.Heat = t.Heat || b.TemperatureC > 0
 	}
-	t.Most = unit.Percent(most)
+	t.Most = units.Percent(most)
 	noisy := 0
 	for i, r := range records {
 		if r.Before.WindowNs > 0 && !r.Before.Quiet {
@@ -113,7 +113,7 @@ func timelineOf(records []*result.Record) timeline {
 	return t
 }
 
-func barOf(r *result.Record, i, n int, most float64) bar {
+func barOf(r *record.Record, i, n int, most float64) bar {
 	wide := 100 / float64(n)
 	share := (r.Before.StealShare + r.Before.OtherCPUShare) / most
 	high := 6 + 90*share // an idle host has a bar too: the trial's colour is on it
@@ -121,17 +121,17 @@ func barOf(r *result.Record, i, n int, most float64) bar {
 		Y: place(100 - high), Height: place(high), Class: strings.ToLower(table.Grade(r)),
 		Title: fmt.Sprintf("%s, block %d: %s; %s of the host busy before it",
 			table.RowName(r.Target), r.Block, table.Grade(r),
-			unit.Percent(r.Before.StealShare+r.Before.OtherCPUShare))}
+			units.Percent(r.Before.StealShare+r.Before.OtherCPUShare))}
 }
 
-func momentOf(r *result.Record, i int) moment {
+func momentOf(r *record.Record, i int) moment {
 	b := r.Before
 	m := moment{Order: fmt.Sprint(r.Order), Clock: r.Time.UTC().Format("15:04:05"),
 		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: table.Grade(r),
-		Steal: unit.Absent, Others: unit.Absent, Waited: unit.Absent, Heat: unit.Absent,
-		Quiet: unit.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
+		Steal: units.Absent, Others: units.Absent, Waited: units.Absent, Heat: units.Absent,
+		Quiet: units.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
 	if b.WindowNs > 0 {
-		m.Steal, m.Others = unit.Percent(b.StealShare), unit.Percent(b.OtherCPUShare)
+		m.Steal, m.Others = units.Percent(b.StealShare), units.Percent(b.OtherCPUShare)
 		m.Waited = time.Duration(b.WaitedNs).Round(100 * time.Millisecond).String()
 		m.Quiet = "yes"
 		if !b.Quiet {
@@ -147,7 +147,7 @@ func momentOf(r *result.Record, i int) moment {
 		if f.Load != "" {
 			words += " at " + f.Load
 		}
-		if f.Grade != result.Valid {
+		if f.Grade != record.Valid {
 			rules = table.AddNew(rules, words)
 		}
 	}
@@ -170,7 +170,7 @@ type varied struct {
 // byNature are facts that must differ between targets; they stay with the trials.
 var byNature = []string{"target", "start", "warm-up", "artifact", "service command"}
 
-func sharedOf(records []*result.Record) shared {
+func sharedOf(records []*record.Record) shared {
 	var out shared
 	var names []string
 	values := map[string][]string{}

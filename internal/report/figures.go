@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // figuresView is what a scenario's section draws beside its table. A plot by script has its finding
@@ -91,7 +91,7 @@ func rankingSays(sc *table.Scenario) string {
 		for _, t := range sc.Targets {
 			m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 			if ok && slices.Contains(names, t.Name) {
-				words = append(words, t.Name+" "+unit.Printer(m.Unit)(m.Summary.Center))
+				words = append(words, t.Name+" "+units.Printer(m.Unit)(m.Summary.Center))
 			}
 		}
 		text := fmt.Sprintf("tier %d: %s", k+1, strings.Join(words, ", "))
@@ -117,10 +117,10 @@ func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 		if !ok {
 			continue
 		}
-		row := slices.Repeat([]string{unit.Absent}, blocks+1)
+		row := slices.Repeat([]string{units.Absent}, blocks+1)
 		row[0] = target.Name
 		for _, p := range m.Points {
-			row[p.Block] = unit.Printer(m.Unit)(p.Value)
+			row[p.Block] = units.Printer(m.Unit)(p.Value)
 			if p.Verdict != "VALID" {
 				row[p.Block] += " " + p.Verdict
 			}
@@ -143,10 +143,10 @@ func moreStrips(sc *table.Scenario, blocks int) []strip {
 	}
 	for _, l := range sc.Loads {
 		switch l.Model {
-		case result.Open:
+		case record.Open:
 			add(l.Name, "p50")
 			add(l.Name, "p99")
-		case result.Capacity:
+		case record.Capacity:
 			add(l.Name, metric.Capacity)
 		default:
 			add(l.Name, metric.Throughput)
@@ -197,7 +197,7 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 	case table.Wide(1, 1+worst):
 		s.Says += " What these blocks resolve is not known: they are too few."
 	default:
-		s.Says += " At worst a difference of " + unit.Percent(worst) + " is what these blocks " +
+		s.Says += " At worst a difference of " + units.Percent(worst) + " is what these blocks " +
 			"resolve; smaller ones are noise here."
 	}
 	return s
@@ -224,7 +224,7 @@ func latencySays(sc *table.Scenario, l pageLatency) string {
 	words := []string{}
 	for i, n := range at {
 		if i < saidTargets || i == len(at)-1 {
-			words = append(words, n.name+" "+unit.Duration(n.ns))
+			words = append(words, n.name+" "+units.Duration(n.ns))
 		}
 	}
 	return fmt.Sprintf("At %s, p99 from the shortest: %s.", l.Title, strings.Join(words, ", "))
@@ -239,7 +239,7 @@ func latencyTables(sc *table.Scenario, ls []pageLatency) []dataTable {
 			row := []string{target.Name}
 			for _, name := range t.Columns[1:] {
 				m, ok := target.Metric(l.Load, name)
-				text := unit.Absent
+				text := units.Absent
 				if ok && m.Withheld == "" {
 					text = withInterval(m)
 				}
@@ -255,7 +255,7 @@ func latencyTables(sc *table.Scenario, ls []pageLatency) []dataTable {
 // withInterval prints a level as "1.20 ms [1.15 ms – 1.28 ms]"; an interval that is no finding is
 // unknown, as in the table.
 func withInterval(m table.Metric) string {
-	print := unit.Printer(m.Unit)
+	print := units.Printer(m.Unit)
 	text := print(m.Summary.Center)
 	switch {
 	case !m.Summary.HasInterval():

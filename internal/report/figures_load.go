@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"prony/record/metric"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // ratioText prints a ratio on an axis: 0.95, 1, 1.05.
@@ -22,7 +22,7 @@ func ratioText(x float64) string {
 
 // ratioRow is a row of a forest plot.
 func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
-	row := stripRow{Name: name, Text: unit.Absent, Range: x.Warning}
+	row := stripRow{Name: name, Text: units.Absent, Range: x.Warning}
 	if math.IsNaN(x.Center) {
 		return row
 	}
@@ -46,8 +46,8 @@ func noiseTable(sc *table.Scenario) *dataTable {
 		if math.IsNaN(v.Share) || v.Between == 0 && v.Within == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, []string{target.Name, unit.Percent(v.Between),
-			unit.Percent(v.Within), unit.Percent(v.Share)})
+		t.Rows = append(t.Rows, []string{target.Name, units.Percent(v.Between),
+			units.Percent(v.Within), units.Percent(v.Share)})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -101,14 +101,14 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 	for _, l := range sc.Loads {
 		rate, ok := t.Metric(l.Name, metric.Throughput)
 		if !ok || rate.Withheld != "" {
-			if ok && l.Model == result.Open {
+			if ok && l.Model == record.Open {
 				over = append(over, l.Name)
 			}
 			continue
 		}
-		if l.Model != result.Open {
+		if l.Model != record.Open {
 			if line.Peak == nil {
-				line.Peak = print.Finite(rate.Summary.Center)
+				line.Peak = format.Finite(rate.Summary.Center)
 			}
 			continue
 		}
@@ -131,17 +131,17 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 	})
 	if len(over) > 0 && len(line.Points) > 0 {
 		line.Knee = fmt.Sprintf("keeps %s/s, not the load %s",
-			unit.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
+			units.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
 	}
 	return line
 }
 
-func milli(ns float64) *float64 { return print.Finite(roundTo(ns/1e6, 4)) }
+func milli(ns float64) *float64 { return format.Finite(roundTo(ns/1e6, 4)) }
 
 func noLoads(sc *table.Scenario) string {
 	open := 0
 	for _, l := range sc.Loads {
-		if l.Model == result.Open {
+		if l.Model == record.Open {
 			open++
 		}
 	}
@@ -157,20 +157,20 @@ func loadsSays(l pageLoads) string {
 	for _, t := range l.Targets {
 		first, last := t.Points[0], t.Points[len(t.Points)-1]
 		text := fmt.Sprintf("%s from p99 %s at %s/s to %s at %s/s", t.Target, msText(first.P99Ms),
-			unit.Rate(first.PerS), msText(last.P99Ms), unit.Rate(last.PerS))
+			units.Rate(first.PerS), msText(last.P99Ms), units.Rate(last.PerS))
 		if t.Knee != "" {
 			text += " (" + t.Knee + ")"
 		}
 		words = append(words, text)
 	}
-	return "As the load grows: " + strings.Join(unit.First(words, saidTargets), "; ") + "."
+	return "As the load grows: " + strings.Join(units.First(words, saidTargets), "; ") + "."
 }
 
 func msText(ms *float64) string {
 	if ms == nil {
-		return unit.Absent
+		return units.Absent
 	}
-	return unit.Duration(*ms * 1e6)
+	return units.Duration(*ms * 1e6)
 }
 
 func loadsTable(l pageLoads) dataTable {
@@ -178,7 +178,7 @@ func loadsTable(l pageLoads) dataTable {
 		Columns: []string{"target", "load", "achieved", "p50", "p99", "limit"}}
 	for _, line := range l.Targets {
 		for _, p := range line.Points {
-			t.Rows = append(t.Rows, []string{line.Target, p.Load, unit.Rate(p.PerS) + "/s",
+			t.Rows = append(t.Rows, []string{line.Target, p.Load, units.Rate(p.PerS) + "/s",
 				msText(p.P50Ms), msText(p.P99Ms), line.Knee})
 		}
 	}
@@ -214,17 +214,17 @@ func costOf(sc *table.Scenario) *pageCost {
 		p := pageCostPoint{Target: t.Name, Tier: t.Tier, PerS: roundTo(rate.Summary.Center, 1)}
 		var words []string
 		if hasCPU && cpu.Withheld == "" {
-			p.CPUUs = print.Finite(roundTo(cpu.Summary.Center/1e3, 3))
-			words = append(words, unit.Duration(cpu.Summary.Center)+" of CPU a request")
+			p.CPUUs = format.Finite(roundTo(cpu.Summary.Center/1e3, 3))
+			words = append(words, units.Duration(cpu.Summary.Center)+" of CPU a request")
 		}
 		if hasRSS && rss.Withheld == "" {
-			p.RSSMiB = print.Finite(roundTo(rss.Summary.Center/(1<<20), 2))
-			words = append(words, unit.Bytes(rss.Summary.Center)+" resident")
+			p.RSSMiB = format.Finite(roundTo(rss.Summary.Center/(1<<20), 2))
+			words = append(words, units.Bytes(rss.Summary.Center)+" resident")
 		}
 		if len(words) == 0 {
 			continue
 		}
-		p.Text = unit.Rate(rate.Summary.Center) + "/s, " + strings.Join(words, ", ")
+		p.Text = units.Rate(rate.Summary.Center) + "/s, " + strings.Join(words, ", ")
 		out.Points = append(out.Points, p)
 	}
 	if len(out.Points) == 0 {
@@ -293,7 +293,7 @@ var kindWords = []struct{ kind, words string }{
 	{ruleMissed, "were not steady when the warm-up ended"},
 }
 
-func warmupKind(w result.Warmup) string {
+func warmupKind(w record.Warmup) string {
 	switch {
 	case w.Kind != "":
 		return w.Kind
@@ -349,29 +349,29 @@ func rolesTable(sc *table.Scenario) dataTable {
 }
 
 // peaked tells whether a steady level was found to compare the warm-up with.
-func peaked(w result.Warmup) bool { return w.Kind != "" && w.Kind != stats.Unsteady }
+func peaked(w record.Warmup) bool { return w.Kind != "" && w.Kind != stats.Unsteady }
 
 func secondsOr(ns int64, known bool) string {
 	if !known {
-		return unit.Absent
+		return units.Absent
 	}
 	return time.Duration(ns).Round(100 * time.Millisecond).String()
 }
 
 const saidLevels = 6
 
-func levelsText(levels []result.Level) string {
+func levelsText(levels []record.Level) string {
 	var words []string
 	for i, l := range levels {
 		if i == saidLevels {
 			words = append(words, "…")
 			break
 		}
-		words = append(words, fmt.Sprintf("%s/s to %s", unit.Rate(l.MeanPerS),
+		words = append(words, fmt.Sprintf("%s/s to %s", units.Rate(l.MeanPerS),
 			time.Duration(l.ToNs).Round(100*time.Millisecond)))
 	}
 	if len(words) == 0 {
-		return unit.Absent
+		return units.Absent
 	}
 	return strings.Join(words, ", ")
 }

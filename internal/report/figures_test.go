@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // TestFiguresSayFindings: what is no finding has no numbers in the page's words.
@@ -37,25 +37,25 @@ func TestFiguresSayFindings(t *testing.T) {
 
 // A JVM's windows say who used the processor; those of others have no such table.
 func TestFiguresSplitProcessorTime(t *testing.T) {
-	trial := func(silentAtNs int64, roles *result.Roles) *result.Record {
-		u := result.Usage{CPUNs: 1000, Roles: roles}
-		return &result.Record{Block: 2, Loads: []result.Load{{Name: "peak", Service: u}},
-			Warmup: result.Warmup{DurationNs: 1, SilentAtNs: silentAtNs}}
+	trial := func(silentAtNs int64, roles *record.Roles) *record.Record {
+		u := record.Usage{CPUNs: 1000, Roles: roles}
+		return &record.Record{Block: 2, Loads: []record.Load{{Name: "peak", Service: u}},
+			Warmup: record.Warmup{DurationNs: 1, SilentAtNs: silentAtNs}}
 	}
-	tables := func(r *result.Record) []dataTable {
+	tables := func(r *record.Record) []dataTable {
 		return warmupTables(&table.Scenario{Targets: []*table.Target{{Name: "a",
-			Trials: []*result.Record{r}}}})
+			Trials: []*record.Record{r}}}})
 	}
-	check := func(r *result.Record, want ...string) {
+	check := func(r *record.Record, want ...string) {
 		t.Helper()
 		got := tables(r)
 		if len(got) != 2 || !slices.Equal(got[1].Rows[0], want) {
 			t.Errorf("%+v, want %q", got, want)
 		}
 	}
-	check(trial(4e9, &result.Roles{CompilerNs: 60, CollectorNs: 30}), "a", "2", "peak",
+	check(trial(4e9, &record.Roles{CompilerNs: 60, CollectorNs: 30}), "a", "2", "peak",
 		"91 % service, 6 % compiler, 3 % collector", "after 4s")
-	check(trial(-1, &result.Roles{EitherNs: 60}), "a", "2", "peak",
+	check(trial(-1, &record.Roles{EitherNs: 60}), "a", "2", "peak",
 		"94 % service, 6 % compiler or collector", "–")
 	if got := tables(trial(0, nil)); len(got) != 1 {
 		t.Errorf("nothing is known: %+v", got)

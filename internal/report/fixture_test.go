@@ -8,14 +8,14 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
 )
 
 // subject is a made-up target: what its trials would measure without noise. The numbers are only
 // plausible, they come from no machine.
 type subject struct {
-	target    result.Target
+	target    record.Target
 	peakPerS  float64
 	p50Ms     float64 // at half of peak
 	sigma     float64 // of the logarithm of response times
@@ -25,8 +25,8 @@ type subject struct {
 	artifactB int64
 }
 
-func named(name, language, framework, version, runtime, mode string) result.Target {
-	return result.Target{
+func named(name, language, framework, version, runtime, mode string) record.Target {
+	return record.Target{
 		Name: name, Service: name, Language: language, Framework: framework, Version: version,
 		Runtime: runtime, Mode: mode, Variant: "none",
 	}
@@ -55,18 +55,18 @@ const (
 )
 
 // pointers are to records that a test has as values.
-func pointers(records []result.Record) (out []*result.Record) {
+func pointers(records []record.Record) (out []*record.Record) {
 	for i := range records {
 		out = append(out, &records[i])
 	}
 	return out
 }
 
-func analyze(records []result.Record, o table.Options) table.Study {
+func analyze(records []record.Record, o table.Options) table.Study {
 	return table.Analyze(pointers(records), o)
 }
 
-func sheetOf(records []result.Record, o table.Options) table.Sheet {
+func sheetOf(records []record.Record, o table.Options) table.Sheet {
 	study := analyze(records, o)
 	return study.Sheet()
 }
@@ -74,10 +74,10 @@ func sheetOf(records []result.Record, o table.Options) table.Sheet {
 // fixture is a run of five blocks: many trials VALID, some SUSPECT, one INVALID in one load, one
 // target without a good open load, one that fails once and one that always does. It is a pure
 // function of its seed.
-func fixture() []result.Record {
+func fixture() []record.Record {
 	rng := rand.New(rand.NewPCG(42, 7))
 	start := time.Date(2026, 11, 21, 3, 40, 11, 0, time.UTC)
-	var records []result.Record
+	var records []record.Record
 	order := 0
 	for block := 1; block <= fixtureBlocks; block++ {
 		shared := math.Exp(0.02 * rng.NormFloat64()) // what the machine does to the whole block
@@ -102,22 +102,22 @@ func fixture() []result.Record {
 	return records
 }
 
-func trialOf(s subject, block, order int, at time.Time) result.Record {
-	return result.Record{
-		Version: result.Version, Run: "2026-11-21T03-40-11Z", Suite: "canonical",
+func trialOf(s subject, block, order int, at time.Time) record.Record {
+	return record.Record{
+		Version: record.Version, Run: "2026-11-21T03-40-11Z", Suite: "canonical",
 		Trial: fmt.Sprintf("b%d-%02d-%s", block, order, s.target.Name), Time: at,
 		Block: block, Order: order, Target: s.target, Scenario: "hello", Contract: "hello",
-		Outcome: result.Measured, DurationNs: 31e9,
-		Limits: result.Limits{
+		Outcome: record.Measured, DurationNs: 31e9,
+		Limits: record.Limits{
 			CPUs: 1, MemoryBytes: 512 << 20, ServiceCores: []int{0}, LoadCores: []int{1},
 			InForce: []string{"cpuset cgroup v1", "memory cgroup v1"},
 		},
-		Artifact: result.Artifact{
+		Artifact: record.Artifact{
 			SHA256: fmt.Sprintf("%064x", len(s.target.Name)), SizeBytes: s.artifactB,
 			BuildHash: "b0",
 		},
-		Probe: result.Cost{Samples: 300, PeriodNs: 1e8, CPUNs: 3e7, CPUShare: 0.001},
-		Provenance: result.Provenance{
+		Probe: record.Cost{Samples: 300, PeriodNs: 1e8, CPUNs: 3e7, CPUShare: 0.001},
+		Provenance: record.Provenance{
 			Prony: "0.1.0", Commit: "4be1c0ffee", Seed: 42, SuiteHash: "5u17e", PlanHash: "91a4",
 			Command: []string{"prony", "run", "suites/canonical.yaml", "--seed", "42",
 				"--blocks", "5"},
@@ -127,24 +127,24 @@ func trialOf(s subject, block, order int, at time.Time) result.Record {
 			Cores: 2, MemoryBytes: 8 << 30, Governor: "none", Cgroup: "v1", Hypervisor: true,
 			ServiceArgs: []string{"./" + s.target.Service, "--port", "0"},
 		},
-		Verdict: result.Verdict{Grade: result.Valid},
+		Verdict: record.Verdict{Grade: record.Valid},
 	}
 }
 
-func fail(r *result.Record, step, cause, log string) {
-	r.Outcome = result.Failed
-	r.Failure = &result.Failure{
+func fail(r *record.Record, step, cause, log string) {
+	r.Outcome = record.Failed
+	r.Failure = &record.Failure{
 		Step: step, Error: cause, Hint: "run the service by hand", Log: []string{"starting", log},
 	}
 	r.DurationNs = 11e9
 }
 
-func measure(r *result.Record, s subject, pace float64, rng *rand.Rand) {
-	r.Start = result.Start{
+func measure(r *record.Record, s subject, pace float64, rng *rand.Rand) {
+	r.Start = record.Start{
 		ListenNs: int64(0.8 * s.readyMs * 1e6 / pace), ReadyNs: int64(s.readyMs * 1e6 / pace),
 		FirstResponseNs: int64(2.5 * s.readyMs * 1e5),
 	}
-	r.Warmup = result.Warmup{
+	r.Warmup = record.Warmup{
 		DurationNs: 8e9, Requests: int64(7 * s.peakPerS), Steady: true, SteadyAtNs: 6e9,
 		IntervalNs: 1e9,
 	}
@@ -152,7 +152,7 @@ func measure(r *result.Record, s subject, pace float64, rng *rand.Rand) {
 		r.Warmup.RatePerS = append(r.Warmup.RatePerS, s.peakPerS*pace*(1-0.4/float64(i*i+1)))
 	}
 	peak := s.peakPerS * pace
-	r.Loads = []result.Load{
+	r.Loads = []record.Load{
 		loadOf(s, "peak", "closed", peak, 64/peak*1e3, s.sigma*0.6, rng),
 		loadOf(s, "half", "open", peak/2, s.p50Ms/pace, s.sigma, rng),
 	}
@@ -161,8 +161,8 @@ func measure(r *result.Record, s subject, pace float64, rng *rand.Rand) {
 }
 
 // loadOf makes one load: counts, a log-normal distribution of response times, a series.
-func loadOf(s subject, name, model string, perS, p50Ms, sigma float64, rng *rand.Rand) result.Load {
-	l := result.Load{
+func loadOf(s subject, name, model string, perS, p50Ms, sigma float64, rng *rand.Rand) record.Load {
+	l := record.Load{
 		Name: name, Model: model, Connections: 64, Threads: 1, Seed: rng.Uint64(),
 		WindowNs: fixtureWindowS * 1e9, LeadNs: 1e9, DrainNs: 2e6, CeilingPerS: 190_000,
 	}
@@ -174,25 +174,25 @@ func loadOf(s subject, name, model string, perS, p50Ms, sigma float64, rng *rand
 	l.InFlightMean = l.ThroughputPerS * l.ResponseTime.MeanNs / 1e9
 	l.ServiceTime = l.ResponseTime
 	l.ServiceTime.HDR = ""
-	l.Lag = result.Dist{Count: n, P50Ns: 4_000, P90Ns: 8_000, P99Ns: 14_000, MaxNs: 90_000}
+	l.Lag = record.Dist{Count: n, P50Ns: 4_000, P90Ns: 8_000, P99Ns: 14_000, MaxNs: 90_000}
 	l.OwnLag = l.Lag
-	l.Generator = result.Gen{
+	l.Generator = record.Gen{
 		Engine: "epoll", EngineReason: "io_uring is forbidden here", Pacing: "timer",
 		CPUPerRequestNs: 4_300, CPUShare: 4.3e-6 * perS, Priority: "other",
 	}
-	l.Service = result.Usage{
+	l.Service = record.Usage{
 		Source: "cgroup v1", WindowNs: l.WindowNs,
 		CPUPerRequestNs: s.cpuUs * 1e3 * (1 + 0.01*rng.NormFloat64()),
 		CPUShare:        min(1, s.cpuUs*perS/1e6),
 		RSSMaxBytes:     int64(s.rssMiB * (1 << 20) * (1 + 0.02*rng.Float64())),
 	}
-	l.Host = result.Host{StealShare: 0.001, PressureCPU: 0.2, PressureMemory: -1, PressureIO: -1}
+	l.Host = record.Host{StealShare: 0.001, PressureCPU: 0.2, PressureMemory: -1, PressureIO: -1}
 	l.Series = seriesOf(perS, p50Ms, sigma, rng)
 	return l
 }
 
-func seriesOf(perS, p50Ms, sigma float64, rng *rand.Rand) result.Series {
-	s := result.Series{IntervalNs: 1e9}
+func seriesOf(perS, p50Ms, sigma float64, rng *rand.Rand) record.Series {
+	s := record.Series{IntervalNs: 1e9}
 	for range fixtureWindowS {
 		n := int64(perS * (1 + 0.02*rng.NormFloat64()))
 		s.Scheduled, s.Sent = append(s.Scheduled, n), append(s.Sent, n)
@@ -206,7 +206,7 @@ func seriesOf(perS, p50Ms, sigma float64, rng *rand.Rand) result.Series {
 }
 
 // logNormal records evenly spaced quantiles instead of draws: the percentiles are the law's own.
-func logNormal(count int64, p50Ms, sigma float64) result.Dist {
+func logNormal(count int64, p50Ms, sigma float64) record.Dist {
 	h := hdrhistogram.New(1, 60e9, 3)
 	strata := min(count, 20_000)
 	each, rest := count/strata, count%strata
@@ -225,59 +225,59 @@ func logNormal(count int64, p50Ms, sigma float64) result.Dist {
 	if err != nil {
 		panic(err)
 	}
-	return result.Dist{
+	return record.Dist{
 		Count: h.TotalCount(), MinNs: h.Min(), MeanNs: h.Mean(), MaxNs: h.Max(),
 		P50Ns: h.ValueAtPercentile(50), P90Ns: h.ValueAtPercentile(90),
 		P99Ns: h.ValueAtPercentile(99), P999Ns: h.ValueAtPercentile(99.9), HDR: string(hdr),
 	}
 }
 
-func judge(r *result.Record) {
+func judge(r *record.Record) {
 	switch {
-	case r.Outcome == result.Failed:
-		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{{
-			Rule: "failed", Grade: result.Invalid, Limit: "the trial ends well",
+	case r.Outcome == record.Failed:
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
+			Rule: "failed", Grade: record.Invalid, Limit: "the trial ends well",
 			Observed: r.Failure.Step + ": " + r.Failure.Error, Hint: r.Failure.Hint,
 		}}}
 	case r.Target.Name == "node-express" && r.Block == 2:
-		r.Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{{
-			Rule: "steal", Load: "peak", Grade: result.Suspect, Limit: "1.0 %",
+		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{{
+			Rule: "steal", Load: "peak", Grade: record.Suspect, Limit: "1.0 %",
 			Observed: "1.3 % stolen by the hypervisor",
 			Hint:     "the machine's own host is busy: run again, or elsewhere",
 		}, neighbours("peak", 6.7)}}
 	case r.Target.Name == "rust-axum" && r.Block != 3:
-		r.Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
+		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
 			neighbours("half", 5.2+float64(r.Block)),
 		}}
 	case r.Target.Name == "java-jdk/virtual":
-		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: overloaded(r.Block)}
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: overloaded(r.Block)}
 	case r.Target.Name == "go-nethttp" && r.Block == 3:
-		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{{
-			Rule: "delivered", Load: "half", Grade: result.Invalid, Limit: "99.0 %",
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
+			Rule: "delivered", Load: "half", Grade: record.Invalid, Limit: "99.0 %",
 			Observed: "96.2 % sent", Hint: "the generator was late: give it a quieter core",
 		}}}
 	}
 }
 
-func neighbours(load string, percent float64) result.Finding {
-	return result.Finding{
-		Rule: "neighbours", Load: load, Grade: result.Suspect, Limit: "5.0 %",
+func neighbours(load string, percent float64) record.Finding {
+	return record.Finding{
+		Rule: "neighbours", Load: load, Grade: record.Suspect, Limit: "5.0 %",
 		Observed: fmt.Sprintf("%.1f %% of the machine", percent),
 		Hint:     "end what else is running",
 	}
 }
 
 // overloaded leaves a target without any latency: in block 2 by way of its peak, and else itself.
-func overloaded(block int) []result.Finding {
+func overloaded(block int) []record.Finding {
 	if block == 2 {
-		return []result.Finding{{
-			Rule: "errors", Load: "peak", Grade: result.Invalid, Limit: "0.1 %",
+		return []record.Finding{{
+			Rule: "errors", Load: "peak", Grade: record.Invalid, Limit: "0.1 %",
 			Observed: "812 of 314,000 went wrong (status 503)",
 			Hint:     "an error is not an answer; read the service's log",
 		}}
 	}
-	return []result.Finding{{
-		Rule: "capacity", Load: "half", Grade: result.Invalid, Limit: "157/s",
+	return []record.Finding{{
+		Rule: "capacity", Load: "half", Grade: record.Invalid, Limit: "157/s",
 		Observed: fmt.Sprintf("backlog grows by %d/s", 200+block),
 		Hint:     "above capacity, latency says only how long the test was: lower the rate",
 	}}
@@ -289,7 +289,7 @@ func fixtureOptions() table.Options {
 		Baseline:  "go-nethttp",
 		Reproduce: "prony run suites/canonical.yaml --seed 42 --blocks 5",
 		Report:    "results/2026-11-21T03-40-11Z/report.html",
-		Skipped: []result.Skipped{{Target: "java-quarkus/native", Reason: "native-image is not " +
+		Skipped: []record.Skipped{{Target: "java-quarkus/native", Reason: "native-image is not " +
 			"installed (see services/java-quarkus/README.md)"}},
 	}
 }

@@ -12,10 +12,10 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
 // topRows is how many functions of a profile stand in its table.
@@ -47,11 +47,11 @@ type profiledKey struct{ scenario, target, load, kind, process string }
 // one target, load, kind and process. Where the comparison's own trials were profiled, those beside
 // it, which more was watching, are left out. A file that is lost or broken is Missing, no error:
 // what is lost with it is a drill-down.
-func ReadProfiles(run fs.FS, records []*result.Record) []Profiled {
+func ReadProfiles(run fs.FS, records []*record.Record) []Profiled {
 	var out []Profiled
 	have := map[profiledKey]bool{}
 	for _, beside := range []bool{false, true} {
-		taken, order := map[profiledKey][]result.Profile{}, []profiledKey(nil)
+		taken, order := map[profiledKey][]record.Profile{}, []profiledKey(nil)
 		for _, r := range records {
 			if (r.Role != "") != beside {
 				continue
@@ -77,7 +77,7 @@ func ReadProfiles(run fs.FS, records []*result.Record) []Profiled {
 }
 
 // addUp makes one of the profiles of several trials.
-func addUp(run fs.FS, key profiledKey, taken []result.Profile) Profiled {
+func addUp(run fs.FS, key profiledKey, taken []record.Profile) Profiled {
 	out := Profiled{Scenario: key.scenario, Target: key.target, Load: key.load, Kind: key.kind,
 		Process: key.process}
 	var all []*pprof.Profile
@@ -125,10 +125,10 @@ func (p *Profiled) what() string {
 func (p *Profiled) about() string {
 	words := []string{p.Tool}
 	if p.Samples >= 0 {
-		words = append(words, unit.Plural(p.Samples, "sample"))
+		words = append(words, units.Plural(p.Samples, "sample"))
 	}
-	words = append(words, fmt.Sprintf("%s in %s", unit.Duration(float64(p.DurationNs)),
-		unit.Plural(p.Trials, "trial")))
+	words = append(words, fmt.Sprintf("%s in %s", units.Duration(float64(p.DurationNs)),
+		units.Plural(p.Trials, "trial")))
 	if p.Beside {
 		words[len(words)-1] += " beside the comparison"
 	}
@@ -149,7 +149,7 @@ func kindName(kind string) string {
 const flameBytes = 400_000
 
 // pruneFrom is the share of a profile from which frames are pruned when there is no room:
-// internal/profile has merged smaller ones already. pruneStep is by how much it grows until there
+// internal/observe/profile has merged smaller ones already. pruneStep is by how much it grows until there
 // is.
 const (
 	pruneFrom = 0.001
@@ -325,7 +325,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 				Columns: []string{"function", "of", "itself", "share", "with what it calls"}}
 			if len(says) < saidTiers && len(p.Top) > 0 {
 				says = append(says, fmt.Sprintf("%s: %s itself, %s", p.what(),
-					profile.Short(p.Top[0].Name), unit.Percent(p.Top[0].FlatShare)))
+					profile.Short(p.Top[0].Name), units.Percent(p.Top[0].FlatShare)))
 			}
 		}
 		tables[p.Target].Rows = append(tables[p.Target].Rows, topOf(p)...)
@@ -347,7 +347,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 		v.Notes = append(v.Notes, n+" ("+strings.Join(notes[n], "; ")+")")
 	}
 	if d.Flames != nil {
-		v.Least = unit.Percent(d.Flames.Least)
+		v.Least = units.Percent(d.Flames.Least)
 	}
 	if len(says) > 0 {
 		v.Says = "Most is held by: " + strings.Join(says, "; ") + "."
@@ -363,7 +363,7 @@ func topOf(p Profiled) (out [][]string) {
 	}
 	for _, r := range p.Top {
 		out = append(out, []string{r.Name, of, profile.Amount(float64(r.Flat), p.Unit),
-			unit.Percent(r.FlatShare), unit.Percent(r.CumShare)})
+			units.Percent(r.FlatShare), units.Percent(r.CumShare)})
 	}
 	return out
 }

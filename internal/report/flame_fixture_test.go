@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"prony/internal/observe/profile"
-	"prony/record"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
 // hostile is a function whose name would be markup, were it not text.
@@ -40,7 +40,7 @@ func folded(t *testing.T, kind, tool string, lines ...string) []byte {
 // Of go-nethttp's 1000 samples at half, serve holds 600 (parse 400, of which evil 100, and json
 // 200), the collector 250, and 150 are all's own idle frame. At peak parse has grown to 600. What
 // it allocates does not say how many samples it rests on.
-func profiled(t *testing.T) (fs.FS, []result.Record) {
+func profiled(t *testing.T) (fs.FS, []record.Record) {
 	t.Helper()
 	half := folded(t, profile.CPU, "pprof of Go",
 		"net/http.(*conn).serve;main.parse 300",
@@ -72,29 +72,29 @@ func profiled(t *testing.T) (fs.FS, []result.Record) {
 		t.Fatal(err)
 	}
 	files := fstest.MapFS{}
-	put := func(name string, data []byte) result.Profile {
+	put := func(name string, data []byte) record.Profile {
 		files["profiles/"+name] = &fstest.MapFile{Data: data}
 		load := "peak"
 		if strings.Contains(name, ".half.") {
 			load = "half"
 		}
 		kind := name[strings.LastIndexByte(name, '.')+1:]
-		return result.Profile{Kind: kind, Load: load, File: "profiles/" + name, DurationNs: 10e9}
+		return record.Profile{Kind: kind, Load: load, File: "profiles/" + name, DurationNs: 10e9}
 	}
-	lost := result.Profile{Kind: profile.CPU, Load: "peak", File: "profiles/lost.pb.gz"}
-	failed := result.Profile{Kind: profile.Lock, Load: "peak", Failed: "node has no locks to see"}
-	records := append([]result.Record{}, rich()...)
-	beside := map[string]result.Record{}
+	lost := record.Profile{Kind: profile.CPU, Load: "peak", File: "profiles/lost.pb.gz"}
+	failed := record.Profile{Kind: profile.Lock, Load: "peak", Failed: "node has no locks to see"}
+	records := append([]record.Record{}, rich()...)
+	beside := map[string]record.Record{}
 	blocks := 0
 	for i := range records {
 		r := &records[i]
 		beside[r.Target.Name] = *r
 		if r.Target.Name == "rust-axum" && r.Failure == nil && blocks < 2 {
 			blocks++
-			r.Profiles = []result.Profile{put(fmt.Sprintf("b%d.peak.cpu", blocks), axum)}
+			r.Profiles = []record.Profile{put(fmt.Sprintf("b%d.peak.cpu", blocks), axum)}
 		}
 	}
-	for name, profiles := range map[string][]result.Profile{
+	for name, profiles := range map[string][]record.Profile{
 		"go-nethttp": {put("go.half.cpu", half), put("go.peak.cpu", peak),
 			put("go.half.alloc", bytesOf.Bytes()), put("go.peak.alloc", bytesOf.Bytes())},
 		"rust-axum":    {put("beside.peak.cpu", peak)},
@@ -105,7 +105,7 @@ func profiled(t *testing.T) (fs.FS, []result.Record) {
 		if !ok {
 			t.Fatalf("the fixture has no target %s", name)
 		}
-		r.Role, r.Trial, r.Profiles = result.Observed, name+"-observed", profiles
+		r.Role, r.Trial, r.Profiles = record.Observed, name+"-observed", profiles
 		records = append(records, r)
 	}
 	return files, records

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
 // find is the frame at the end of a path of names; nil: there is none.
@@ -99,9 +99,9 @@ func TestProfileFilesAreTheRunsOwn(t *testing.T) {
 		"profiles/lost": "no such file", "profiles/broken": "profiles/broken",
 		"profiles/empty": "it saw nothing", "profiles/good": "",
 	} {
-		r := result.Record{Scenario: "s", Profiles: []result.Profile{{Kind: "cpu", Load: "l",
+		r := record.Record{Scenario: "s", Profiles: []record.Profile{{Kind: "cpu", Load: "l",
 			File: file}}}
-		p := ReadProfiles(files, []*result.Record{&r})
+		p := ReadProfiles(files, []*record.Record{&r})
 		missing := strings.Join(p[0].Missing, "; ")
 		if (p[0].Flame != nil) != (want == "") || !strings.Contains(missing, want) {
 			t.Errorf("%s: %+v, wanted %q", file, p, want)

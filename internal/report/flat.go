@@ -8,15 +8,15 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/report/rows"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/report/rows"
+	"prony.example/record"
 )
 
 // trialRow is one load of one trial; a trial that offered none has a row all the same.
 type trialRow struct {
-	record      *result.Record
-	load        *result.Load // nil: there was none
+	record      *record.Record
+	load        *record.Load // nil: there was none
 	percentiles []table.Percentile
 }
 
@@ -51,7 +51,7 @@ func recordColumns[T any](prefix string, root func(*trialRow) *T) []column[trial
 // leaf is a field that holds a value and no further fields.
 type leaf struct {
 	name  string
-	kind  flat.Kind
+	kind  rows.Kind
 	value func(reflect.Value) any // of the struct that leaves were asked of
 }
 
@@ -70,7 +70,7 @@ func leaves(t reflect.Type, prefix string) []leaf {
 		}
 		if below.Kind() == reflect.Struct && below != reflect.TypeFor[time.Time]() {
 			for _, l := range leaves(below, name+"_") {
-				counted := below == reflect.TypeFor[result.Errors]() // none is a number
+				counted := below == reflect.TypeFor[record.Errors]() // none is a number
 				out = append(out, l.inside(f.Index, counted))
 			}
 			continue
@@ -111,26 +111,26 @@ func (l leaf) inside(index []int, counted bool) leaf {
 
 // reader is the column's kind for a type and the way to read it; nil for what is no column. Lists
 // of words that have spaces in them need more than one between.
-func reader(t reflect.Type, name string) (flat.Kind, func(reflect.Value) any) {
+func reader(t reflect.Type, name string) (rows.Kind, func(reflect.Value) any) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
-		return flat.Instant, func(v reflect.Value) any { return v.Interface() }
+		return rows.Instant, func(v reflect.Value) any { return v.Interface() }
 	case t.Kind() == reflect.String:
-		return flat.Text, func(v reflect.Value) any { return v.String() }
+		return rows.Text, func(v reflect.Value) any { return v.String() }
 	case t.Kind() == reflect.Bool:
-		return flat.Flag, func(v reflect.Value) any { return v.Bool() }
+		return rows.Flag, func(v reflect.Value) any { return v.Bool() }
 	case t.Kind() == reflect.Float64:
-		return flat.Real, func(v reflect.Value) any { return v.Float() }
+		return rows.Real, func(v reflect.Value) any { return v.Float() }
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
-		return flat.Count, func(v reflect.Value) any { return v.Int() }
+		return rows.Count, func(v reflect.Value) any { return v.Int() }
 	case t.Kind() == reflect.Uint64: // seeds: all 64 bits, which no signed number holds
-		return flat.Text, func(v reflect.Value) any { return fmt.Sprint(v.Uint()) }
+		return rows.Text, func(v reflect.Value) any { return fmt.Sprint(v.Uint()) }
 	case t == reflect.TypeFor[[]int]() || slices.Contains(commandLines, name):
-		return flat.Text, func(v reflect.Value) any { return joined(v, " ") }
+		return rows.Text, func(v reflect.Value) any { return joined(v, " ") }
 	case t == reflect.TypeFor[[]string]():
-		return flat.Text, func(v reflect.Value) any { return joined(v, "; ") }
+		return rows.Text, func(v reflect.Value) any { return joined(v, "; ") }
 	case t == reflect.TypeFor[map[string]string]():
-		return flat.Text, func(v reflect.Value) any { return pairs(v) }
+		return rows.Text, func(v reflect.Value) any { return pairs(v) }
 	}
 	return "", nil
 }

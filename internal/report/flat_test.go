@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/report/rows"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/report/rows"
+	"prony.example/record"
 )
 
 // stored is a table read back: its columns in order, and its rows by column, nil for null.
@@ -27,7 +27,7 @@ func readBack(t *testing.T, from io.Reader) (s stored) {
 	t.Helper()
 	in := json.NewDecoder(from)
 	in.UseNumber()
-	var h flat.Head
+	var h rows.Head
 	if err := in.Decode(&h); err != nil {
 		t.Fatal(err)
 	}
@@ -52,22 +52,22 @@ func readBack(t *testing.T, from io.Reader) (s stored) {
 	return s
 }
 
-func typed(kind flat.Kind, v any) (any, bool) {
+func typed(kind rows.Kind, v any) (any, bool) {
 	n, isNumber := v.(json.Number)
 	switch {
-	case isNumber && (kind == flat.Count || kind == flat.Instant):
+	case isNumber && (kind == rows.Count || kind == rows.Instant):
 		i, err := n.Int64()
 		return i, err == nil
-	case isNumber && kind == flat.Real:
+	case isNumber && kind == rows.Real:
 		x, err := n.Float64()
 		return x, err == nil
 	}
 	_, isText := v.(string)
 	_, isFlag := v.(bool)
-	return v, v == nil || isText && kind == flat.Text || isFlag && kind == flat.Flag
+	return v, v == nil || isText && kind == rows.Text || isFlag && kind == rows.Flag
 }
 
-func flatOf(t *testing.T, records []result.Record, which string) stored {
+func flatOf(t *testing.T, records []record.Record, which string) stored {
 	t.Helper()
 	var rows bytes.Buffer
 	if err := Flat(&rows, analyze(records, fixtureOptions()), which); err != nil {
@@ -93,7 +93,7 @@ func TestFlatTrials(t *testing.T) {
 	records := made()[:3]
 	one := slices.Clone(records)
 	l := &one[0].Loads[1]
-	l.Memory = result.Memory{Samples: 65_536, Lag1: 0.5, Effective: 0.25}
+	l.Memory = record.Memory{Samples: 65_536, Lag1: 0.5, Effective: 0.25}
 	one[0].Loads = slices.Clone(one[0].Loads)
 	one[0].Time = time.Date(2026, 11, 21, 3, 40, 11, 250_000, time.UTC)
 	s := flatOf(t, one, "trials")
@@ -152,7 +152,7 @@ func TestFlatTrials(t *testing.T) {
 
 // TestFlatFailed: a trial that offered nothing has a row, without a load.
 func TestFlatFailed(t *testing.T) {
-	at := slices.IndexFunc(made(), func(r result.Record) bool { return r.Failure != nil })
+	at := slices.IndexFunc(made(), func(r record.Record) bool { return r.Failure != nil })
 	s := flatOf(t, made()[at:at+1], "trials")
 	if len(s.rows) != 1 {
 		t.Fatalf("%d rows, want 1", len(s.rows))
@@ -190,9 +190,9 @@ func TestFlatSeries(t *testing.T) {
 	l := &r.Loads[0]
 	// Three intervals of a second in a window of 2.5 s; in the second nothing came.
 	l.WindowNs = 2.5e9
-	l.Series = result.Series{IntervalNs: 1e9, Done: []int64{100, 0, 50}, P99Ns: []int64{5, 0, 7}}
-	r.Warmup = result.Warmup{IntervalNs: 5e8, RatePerS: result.Rates{70, 80.5}}
-	s := flatOf(t, []result.Record{r}, "series")
+	l.Series = record.Series{IntervalNs: 1e9, Done: []int64{100, 0, 50}, P99Ns: []int64{5, 0, 7}}
+	r.Warmup = record.Warmup{IntervalNs: 5e8, RatePerS: record.Rates{70, 80.5}}
+	s := flatOf(t, []record.Record{r}, "series")
 	if len(s.rows) != 5 {
 		t.Fatalf("%d rows, want 2 of the warm-up and 3 of the window", len(s.rows))
 	}

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/record"
 )
 
 var update = flag.Bool("update", false, "bless what is printed as testdata")
@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 		}
 		check(t, name, b.Bytes())
 		for i, line := range strings.Split(b.String(), "\n") {
-			if w := print.Columns(line); o.Width > 0 && w > o.Width {
+			if w := format.Columns(line); o.Width > 0 && w > o.Width {
 				t.Errorf("%s:%d is %d columns wide", name, i+1, w)
 			}
 		}
@@ -76,7 +76,7 @@ func TestText(t *testing.T) {
 
 // TestTextOfFew: a run without a baseline and a run without records still print.
 func TestTextOfFew(t *testing.T) {
-	for name, records := range map[string][]result.Record{
+	for name, records := range map[string][]record.Record{
 		"text-one.txt":  made()[:1],
 		"text-none.txt": nil,
 	} {
@@ -90,8 +90,8 @@ func TestTextOfFew(t *testing.T) {
 }
 
 // sample is a small part of the run: two targets, two blocks, a failed trial.
-func sample() []result.Record {
-	var out []result.Record
+func sample() []record.Record {
+	var out []record.Record
 	for _, r := range made() {
 		name := r.Target.Name
 		if r.Block <= 2 && (name == "go-nethttp" || name == "node-express") ||
@@ -116,8 +116,8 @@ func TestMarkdown(t *testing.T) {
 		// Every mark in the table has its footnote, and every footnote its mark.
 		above, below, _ := strings.Cut(b.String(), "\n\nLoads: ")
 		for n := 1; n < 20; n++ {
-			said := strings.Contains(below, "\n"+print.Mark(n)+" ")
-			if said != strings.Contains(above, print.Mark(n)) {
+			said := strings.Contains(below, "\n"+format.Mark(n)+" ")
+			if said != strings.Contains(above, format.Mark(n)) {
 				t.Errorf("%s: footnote %d is said %v, and marked otherwise", name, n, said)
 			}
 		}
@@ -125,7 +125,7 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestMethodLine(t *testing.T) {
-	check := func(records []result.Record, link, want string) {
+	check := func(records []record.Record, link, want string) {
 		t.Helper()
 		if got := MethodLine(analyze(records, table.Options{}), link); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -15,11 +15,11 @@ import (
 	"strings"
 	"sync"
 
-	"prony/internal/report/compare"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // The bundle is built from web/ by `npm run build` and committed, so that a checkout without Node
@@ -42,17 +42,17 @@ var pages = sync.OnceValues(func() (*template.Template, error) {
 // HTMLOptions are what the page shows beyond the study.
 type HTMLOptions struct {
 	Title   string           // the tab's; the suite's name when empty
-	Samples []result.Samples // the probe's series; none leaves the panels of CPU and memory out
+	Samples []record.Samples // the probe's series; none leaves the panels of CPU and memory out
 	// Profiles are what ReadProfiles read; none leaves the flame graphs out.
 	Profiles []Profiled
 	// Host is what prony doctor said before the first trial (result.Run.Host); nil leaves it out.
-	Host *result.Grading
+	Host *record.Grading
 	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
-	Gate *comparison.Gate
+	Gate *compare.Gate
 }
 
 // OfRun are the options of a run's own page: what lies in its folder beside the records.
-func OfRun(r *shelf.Run, s table.Study) HTMLOptions {
+func OfRun(r *runs.Run, s table.Study) HTMLOptions {
 	return HTMLOptions{Samples: r.Samples(), Host: r.Head.Host,
 		Profiles: ReadProfiles(os.DirFS(r.Dir), slices.Concat(s.Records, s.Beside))}
 }
@@ -117,7 +117,7 @@ var pageFuncs = template.FuncMap{
 			name string
 			has  bool
 		}{
-			{"tier", c.Key == "tier"}, {"left", c.Align == print.Left && c.Key != "tier"},
+			{"tier", c.Key == "tier"}, {"left", c.Align == format.Left && c.Key != "tier"},
 			{"first", first}, {"extra", c.Weight >= table.Extra},
 		} {
 			if class.has {
@@ -225,7 +225,7 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 }
 
 func modelRank(sc *table.Scenario, load string) int {
-	if sc.Load(load).Model == result.Open {
+	if sc.Load(load).Model == record.Open {
 		return 0
 	}
 	return 1
@@ -247,7 +247,7 @@ func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 		line := pageLine{Target: t.Name, Ms: make([]*float64, n), Lo: make([]*float64, n),
 			Hi: make([]*float64, n)}
 		for k := range c.Quantiles { // every curve starts at the median, on the same grid
-			line.Ms[k] = print.Finite(c.Ns[k] / 1e6)
+			line.Ms[k] = format.Finite(c.Ns[k] / 1e6)
 			line.Lo[k], line.Hi[k] = milli(c.Lo[k]), milli(c.Hi[k])
 		}
 		out.Lines = append(out.Lines, line)
@@ -255,7 +255,7 @@ func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 	return out
 }
 
-func seriesOfTarget(t *table.Target, samples []result.Samples) pageSeries {
+func seriesOfTarget(t *table.Target, samples []record.Samples) pageSeries {
 	out := pageSeries{Target: t.Name}
 	for _, r := range t.Trials {
 		for i := range r.Loads {
@@ -272,7 +272,7 @@ func seriesOfTarget(t *table.Target, samples []result.Samples) pageSeries {
 }
 
 // seriesOfLoad is a load of a trial over time, INVALID trials too: a look at them tells why.
-func seriesOfLoad(r *result.Record, l *result.Load, samples []result.Samples) (pageTrial, bool) {
+func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (pageTrial, bool) {
 	step := float64(l.Series.IntervalNs) / 1e9
 	if step <= 0 || len(l.Series.Done) == 0 {
 		return pageTrial{}, false
@@ -287,7 +287,7 @@ func seriesOfLoad(r *result.Record, l *result.Load, samples []result.Samples) (p
 		if i < len(l.Series.P99Ns) {
 			var ms *float64
 			if ns := l.Series.P99Ns[i]; ns > 0 {
-				ms = print.Finite(float64(ns) / 1e6)
+				ms = format.Finite(float64(ns) / 1e6)
 			}
 			out.P99Ms = append(out.P99Ms, ms)
 		}
@@ -295,7 +295,7 @@ func seriesOfLoad(r *result.Record, l *result.Load, samples []result.Samples) (p
 	return out, true
 }
 
-func warmOf(w result.Warmup) *pageWarm {
+func warmOf(w record.Warmup) *pageWarm {
 	if w.IntervalNs <= 0 || len(w.RatePerS) == 0 {
 		return nil
 	}
@@ -310,7 +310,7 @@ func warmOf(w result.Warmup) *pageWarm {
 		if !known {
 			return nil
 		}
-		return print.Finite(roundTo(float64(ns)/1e9-whole, 3))
+		return format.Finite(roundTo(float64(ns)/1e9-whole, 3))
 	}
 	out.Steady, out.Peak = at(w.SteadyAtNs, w.Steady), at(w.PeakAtNs, peaked(w))
 	for _, l := range w.Levels {
@@ -320,7 +320,7 @@ func warmOf(w result.Warmup) *pageWarm {
 	return out
 }
 
-func probeOf(trial, load string, samples []result.Samples) *pageProbe {
+func probeOf(trial, load string, samples []record.Samples) *pageProbe {
 	for _, s := range samples {
 		if s.Trial != trial || s.Load != load {
 			continue

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/report/compare"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report/compare"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // TestCutIntervals: an interval that leaves the axis says so; one that fits does not.
@@ -111,7 +111,7 @@ func TestRankingFigure(t *testing.T) {
 		t.Errorf("the ranking says %q", f.Ranking.Says)
 	}
 	// What all trials tell apart these two alone do not.
-	two := slices.DeleteFunc(slices.Clone(rich()), func(r result.Record) bool {
+	two := slices.DeleteFunc(slices.Clone(rich()), func(r record.Record) bool {
 		return r.Target.Name != "rust-axum" && r.Target.Name != "java-netty"
 	})
 	s = analyze(two, fixtureOptions())
@@ -123,9 +123,9 @@ func TestRankingFigure(t *testing.T) {
 
 // TestWarmupData: the warm-up ends where the window begins, and levels cross into it.
 func TestWarmupData(t *testing.T) {
-	w := result.Warmup{DurationNs: 4e9, IntervalNs: 5e8, RatePerS: make(result.Rates, 8),
+	w := record.Warmup{DurationNs: 4e9, IntervalNs: 5e8, RatePerS: make(record.Rates, 8),
 		Kind: stats.Warmed, Steady: true, SteadyAtNs: 15e8, PeakAtNs: 5e9,
-		Levels: []result.Level{{FromNs: 0, ToNs: 15e8, MeanPerS: 10}, {FromNs: 15e8, ToNs: 9e9,
+		Levels: []record.Level{{FromNs: 0, ToNs: 15e8, MeanPerS: 10}, {FromNs: 15e8, ToNs: 9e9,
 			MeanPerS: 20}}}
 	got := warmOf(w)
 	// Eight halves of a second: the first ends at -3.5 s, the last at 0; 1.5 s is at -2.5 s.
@@ -203,7 +203,7 @@ func TestConditions(t *testing.T) {
 	if s := sharedOf(pointers(records)); len(s.Varying) != 0 {
 		t.Errorf("%+v vary in one run", s.Varying)
 	}
-	two := []result.Record{records[0], records[1], records[2]}
+	two := []record.Record{records[0], records[1], records[2]}
 	two[1].Provenance.Kernel = "6.19"
 	s := sharedOf(pointers(two))
 	if len(s.Varying) != 1 || s.Varying[0].Name != "machine" ||
@@ -267,7 +267,7 @@ func TestComparePage(t *testing.T) {
 // TestCompareNothing: a comparison without a pair is a page, too.
 func TestCompareNothing(t *testing.T) {
 	var b bytes.Buffer
-	c := comparison.Comparison{Title: "a against b", Missing: []string{"x is only in A"}}
+	c := compare.Comparison{Title: "a against b", Missing: []string{"x is only in A"}}
 	if err := Compare(&b, c, HTMLOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func percent(t *testing.T, place string) float64 {
 func TestDotsHavePlaces(t *testing.T) {
 	points := []table.Point{{Block: 1, Value: 0.5}, {Block: 2, Value: math.NaN()},
 		{Block: 3, Value: math.Inf(1)}}
-	got := dots(points, 3, ruler{0, 1, false}, unit.Rate)
+	got := dots(points, 3, ruler{0, 1, false}, units.Rate)
 	if len(got) != 1 || got[0].X != "50.00%" {
 		t.Errorf("they are %+v", got)
 	}

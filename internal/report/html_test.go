@@ -9,16 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // samplesOf makes up the probe's series for every load of a run.
-func samplesOf(records []result.Record) []result.Samples {
+func samplesOf(records []record.Record) []record.Samples {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var all []result.Samples
+	var all []record.Samples
 	for _, r := range records {
 		for _, l := range r.Loads {
-			s := result.Samples{Trial: r.Trial, Load: l.Name}
+			s := record.Samples{Trial: r.Trial, Load: l.Name}
 			for k := range 40 {
 				s.TimeNs = append(s.TimeNs, int64(k)*250e6)
 				s.CPUCores = append(s.CPUCores, l.Service.CPUShare*(0.95+0.05*rng.Float64()))
@@ -30,7 +30,7 @@ func samplesOf(records []result.Record) []result.Samples {
 	return all
 }
 
-func page(t *testing.T, records []result.Record, o HTMLOptions) string {
+func page(t *testing.T, records []record.Record, o HTMLOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := HTML(&b, analyze(records, fixtureOptions()), o); err != nil {
@@ -79,15 +79,15 @@ func TestHTMLEscapes(t *testing.T) {
 		r.Suite, r.Scenario, r.Run, r.Trial = evil, evil, evil, evil
 		r.Provenance.Command = []string{evil}
 		r.Provenance.CPUModel, r.Provenance.Kernel = evil, evil
-		r.Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
-			{Rule: evil, Load: "peak", Grade: result.Suspect, Observed: evil, Limit: evil,
+		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
+			{Rule: evil, Load: "peak", Grade: record.Suspect, Observed: evil, Limit: evil,
 				Hint: evil},
 		}}
 		if r.Failure != nil {
 			r.Failure.Log = []string{evil}
 		}
 		for k := range r.Loads {
-			r.Loads[k].Errors = result.Errors{Body: 1, Example: evil}
+			r.Loads[k].Errors = record.Errors{Body: 1, Example: evil}
 		}
 	}
 	html := page(t, records, HTMLOptions{Title: evil})
@@ -196,7 +196,7 @@ func TestData(t *testing.T) {
 	for _, s := range sc.Series {
 		for _, trial := range s.Trials {
 			lost := s.Target == "go-nethttp" && trial.Block == 3 && trial.Load == "half"
-			if s.Target == "go-nethttp" && (trial.Verdict == result.Invalid) != lost {
+			if s.Target == "go-nethttp" && (trial.Verdict == record.Invalid) != lost {
 				t.Errorf("block %d of %s, %s: %s", trial.Block, s.Target, trial.Load,
 					trial.Verdict)
 			}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"prony/record/metric"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // JSONOptions are what the document says and records do not know.
@@ -27,7 +27,7 @@ const jsonVersion = 1
 // JSON prints the run for programs; docs/formats/report-json.md describes it.
 func JSON(w io.Writer, s table.Study, o JSONOptions) error {
 	o.Tool = cmp.Or(o.Tool, "prony")
-	return print.JSON(w, document(s, o))
+	return format.JSON(w, document(s, o))
 }
 
 type jsonDocument struct {
@@ -71,7 +71,7 @@ type jsonResult struct {
 	Load     string           `json:"load"`
 	Model    string           `json:"model"`
 	Verdict  string           `json:"verdict"`
-	Findings []result.Finding `json:"findings"`
+	Findings []record.Finding `json:"findings"`
 }
 
 type jsonConfig struct {
@@ -221,7 +221,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	return d
 }
 
-func (d *jsonDocument) system(p result.Provenance, o JSONOptions) {
+func (d *jsonDocument) system(p record.Provenance, o JSONOptions) {
 	d.System = jsonSystem{
 		OS: p.OS, Arch: p.Arch, CPUModel: p.CPUModel, CPUCores: p.Cores,
 		RAMGB:       (p.MemoryBytes + 1<<29) >> 30, // GiB, rounded: what is printed on the box
@@ -237,9 +237,9 @@ func (d *jsonDocument) system(p result.Provenance, o JSONOptions) {
 	}
 }
 
-func (d *jsonDocument) record(r *result.Record, o JSONOptions) {
+func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
 	name := table.RowName(r.Target)
-	if r.Failure != nil || r.Outcome != result.Measured {
+	if r.Failure != nil || r.Outcome != record.Measured {
 		f := jsonFailure{Server: name, Scenario: r.Scenario, Trial: r.Trial, Block: r.Block}
 		if r.Failure != nil {
 			f.Step, f.Error, f.Hint = r.Failure.Step, r.Failure.Error, r.Failure.Hint
@@ -263,7 +263,7 @@ func (d *jsonDocument) record(r *result.Record, o JSONOptions) {
 	}
 }
 
-func metricsOf(l *result.Load) jsonMetrics {
+func metricsOf(l *record.Load) jsonMetrics {
 	rt := &l.ResponseTime
 	m := jsonMetrics{
 		Requests: l.Done, DurationUs: micros(float64(l.WindowNs)), RPS: l.ThroughputPerS,
@@ -283,7 +283,7 @@ func metricsOf(l *result.Load) jsonMetrics {
 // known turns ns into µs; a foreign generator does not tell all of them.
 func known(ns float64) float64 { return micros(metric.Positive(ns)) }
 
-func (m *jsonMetrics) intervals(l *result.Load) {
+func (m *jsonMetrics) intervals(l *record.Load) {
 	_, known := l.Memory.Worth()
 	m.Independent, m.IndependentAssumed = independent(l), !known
 	if l.ResponseTime.Count == 0 {

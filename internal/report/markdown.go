@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
 )
 
 // MarkdownOptions fit the tables to where they go.
@@ -21,15 +21,15 @@ type MarkdownOptions struct {
 // Markdown prints the sheet as GitHub-flavoured Markdown, footnotes as a list of paragraphs. Pipe
 // tables have no headings that span, so each column carries its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
-	p := &print.Page{}
-	p.Line("%s", print.Markdown(s.Head))
+	p := &format.Page{}
+	p.Line("%s", format.Markdown(s.Head))
 	if s.Tools != "" {
-		p.Line("\n%s", print.Markdown(s.Tools))
+		p.Line("\n%s", format.Markdown(s.Tools))
 	}
 	for _, tab := range s.Tables {
 		p.Line("")
 		if tab.Title != "" {
-			p.Line("### %s\n", print.Markdown(tab.Title))
+			p.Line("### %s\n", format.Markdown(tab.Title))
 		}
 		if o.Essential {
 			tab = essential(tab)
@@ -40,7 +40,7 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 		p.Line("\n%s", o.Method)
 	}
 	plain := func(_, text string) string { return text }
-	p.Line("\n%s", print.Markdown(verdictLine(s.Numbers, s.Verdicts, plain)))
+	p.Line("\n%s", format.Markdown(verdictLine(s.Numbers, s.Verdicts, plain)))
 	if s.Reproduce != "" {
 		p.Line("\n```\n$ %s\n```", s.Reproduce)
 	}
@@ -54,8 +54,8 @@ func MethodLine(s table.Study, link string) string {
 	if len(s.Records) == 0 {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%s × %s in random order", unit.Plural(targets, "target"),
-		unit.Plural(blocks, "block"))}
+	parts := []string{fmt.Sprintf("%s × %s in random order", units.Plural(targets, "target"),
+		units.Plural(blocks, "block"))}
 	level := fmt.Sprintf("%g %%", 100*s.Options.Confidence)
 	if blocks > 1 {
 		parts = append(parts, "medians of trials with "+level+" intervals")
@@ -68,7 +68,7 @@ func MethodLine(s table.Study, link string) string {
 			break
 		}
 	}
-	line := print.Markdown(strings.Join(parts, ", "))
+	line := format.Markdown(strings.Join(parts, ", "))
 	if link != "" {
 		line += "; [how the numbers are made](" + link + ")"
 	}
@@ -115,12 +115,12 @@ func essential(tab table.Table) table.Table {
 	return out
 }
 
-func markdownTable(p *print.Page, tab table.Table, fold bool) {
+func markdownTable(p *format.Page, tab table.Table, fold bool) {
 	if len(tab.Columns) == 0 {
 		return
 	}
 	var heads []string
-	var aligns []print.Align
+	var aligns []format.Align
 	for _, c := range tab.Columns {
 		heads = append(heads, strings.TrimSpace(c.Short+" "+c.Heading))
 		aligns = append(aligns, c.Align)
@@ -129,23 +129,23 @@ func markdownTable(p *print.Page, tab table.Table, fold bool) {
 	for _, row := range tab.Rows {
 		rows = append(rows, markdownRow(row))
 	}
-	p.WriteString(print.Pipes(heads, rows, aligns...))
+	p.WriteString(format.Pipes(heads, rows, aligns...))
 	for _, text := range loadLegend(tab) {
-		p.Line("\n%s", print.Markdown(text))
+		p.Line("\n%s", format.Markdown(text))
 	}
 	footnotes(p, tab, fold)
 }
 
-func footnotes(p *print.Page, tab table.Table, fold bool) {
+func footnotes(p *format.Page, tab table.Table, fold bool) {
 	fold = fold && len(tab.Footnotes)+len(tab.Notes) > 0
 	if fold { // the blank line after it lets Markdown go on inside
 		p.Line("\n<details><summary>%s</summary>", foldedWords(tab))
 	}
 	for i, note := range tab.Footnotes {
-		p.Line("\n%s %s", print.Mark(i+1), print.Markdown(note))
+		p.Line("\n%s %s", format.Mark(i+1), format.Markdown(note))
 	}
 	for _, note := range tab.Notes {
-		p.Line("\n%s", print.Markdown(note))
+		p.Line("\n%s", format.Markdown(note))
 	}
 	if fold {
 		p.Line("\n</details>")
@@ -155,14 +155,14 @@ func footnotes(p *print.Page, tab table.Table, fold bool) {
 // foldedWords say what is below: doubts that nobody sees are none.
 func foldedWords(tab table.Table) string {
 	if n := len(tab.Footnotes); n > 0 {
-		return unit.Plural(n, "footnote") + ": what is in doubt, and what is not in the numbers"
+		return units.Plural(n, "footnote") + ": what is in doubt, and what is not in the numbers"
 	}
 	return "Notes"
 }
 
 func markdownRow(row table.Row) (cells []string) {
 	for _, c := range row.Cells {
-		cells = append(cells, c.Text+print.Marks(c.Refs))
+		cells = append(cells, c.Text+format.Marks(c.Refs))
 	}
 	if row.Span != "" {
 		cells = append(cells, row.Span)

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/report/compare"
-	"prony/record"
-	"prony/stats"
+	"prony.example/internal/report/compare"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // rich is the fixture with everything that a page can draw: how each warm-up went, the host before
 // each trial, and open loads at four rates, the last above what the slow targets can do.
 // It is made once: nobody changes it.
-var rich = sync.OnceValue(func() []result.Record {
+var rich = sync.OnceValue(func() []record.Record {
 	rng := rand.New(rand.NewPCG(3, 4))
 	records := fixture()
 	for i := range records {
@@ -34,9 +34,9 @@ var rich = sync.OnceValue(func() []result.Record {
 			if share > 1 && s.peakPerS < 20_000 {
 				l.Done = l.Done * 9 / 10 // the backlog grows
 				l.BacklogPerS = perS / 10
-				r.Verdict.Grade = result.Invalid
-				r.Verdict.Findings = append(r.Verdict.Findings, result.Finding{Rule: "capacity",
-					Load: l.Name, Grade: result.Invalid, Observed: "backlog grows by a tenth",
+				r.Verdict.Grade = record.Invalid
+				r.Verdict.Findings = append(r.Verdict.Findings, record.Finding{Rule: "capacity",
+					Load: l.Name, Grade: record.Invalid, Observed: "backlog grows by a tenth",
 					Limit: "1 %", Hint: "offer less"})
 			}
 			r.Loads = append(r.Loads, l)
@@ -45,7 +45,7 @@ var rich = sync.OnceValue(func() []result.Record {
 	return records
 })
 
-func subjectOf(r *result.Record) subject {
+func subjectOf(r *record.Record) subject {
 	for _, s := range subjects {
 		if s.target.Name == r.Target.Name {
 			return s
@@ -55,8 +55,8 @@ func subjectOf(r *result.Record) subject {
 }
 
 // enrich says how the warm-up went and how the host was before.
-func enrich(r *result.Record, rng *rand.Rand) {
-	r.Before = result.Before{WindowNs: 1e9, StealShare: 0.01 * rng.Float64(),
+func enrich(r *record.Record, rng *rand.Rand) {
+	r.Before = record.Before{WindowNs: 1e9, StealShare: 0.01 * rng.Float64(),
 		OtherCPUShare: 0.03 * rng.Float64(), TemperatureC: 45 + 10*rng.Float64(), Quiet: true}
 	if r.Block == 2 && r.Order%3 == 0 {
 		r.Before.Quiet, r.Before.OtherCPUShare = false, 0.22
@@ -68,7 +68,7 @@ func enrich(r *result.Record, rng *rand.Rand) {
 	}
 	steady := w.RatePerS[len(w.RatePerS)-1]
 	w.Kind, w.SteadyAtNs, w.PeakAtNs, w.CostNs = stats.Warmed, 3e9, 4e9, 1.6e9
-	w.Levels = []result.Level{{FromNs: 0, ToNs: 1e9, MeanPerS: steady * 0.62},
+	w.Levels = []record.Level{{FromNs: 0, ToNs: 1e9, MeanPerS: steady * 0.62},
 		{FromNs: 1e9, ToNs: 3e9, MeanPerS: steady * 0.86},
 		{FromNs: 3e9, ToNs: w.DurationNs + 10e9, MeanPerS: steady}}
 	if r.Target.Name == "node-express" && r.Block == 4 {
@@ -77,10 +77,10 @@ func enrich(r *result.Record, rng *rand.Rand) {
 }
 
 // itself is an A/A run: two targets, each in two arms a block.
-func itself(blocks int) []result.Record {
+func itself(blocks int) []record.Record {
 	rng := rand.New(rand.NewPCG(5, 6))
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	var records []result.Record
+	var records []record.Record
 	for block := 1; block <= blocks; block++ {
 		for _, s := range subjects[1:3] {
 			for _, arm := range []string{"a", "b"} {
@@ -98,39 +98,39 @@ func itself(blocks int) []result.Record {
 }
 
 // graded is a host with one check of each grade.
-func graded() *result.Grading {
-	return &result.Grading{Grade: result.Doubtful, Checks: []result.Check{
-		{Name: "governor", Grade: result.Unknown, Observed: "the kernel offers none",
+func graded() *record.Grading {
+	return &record.Grading{Grade: record.Doubtful, Checks: []record.Check{
+		{Name: "governor", Grade: record.Unknown, Observed: "the kernel offers none",
 			Wanted: "performance", Why: "a clock that changes changes every number",
 			Source: "Linux, admin-guide/pm/cpufreq.rst"},
-		{Name: "steal", Grade: result.Doubtful, Observed: "1.4 %", Wanted: "below 1 %",
+		{Name: "steal", Grade: record.Doubtful, Observed: "1.4 %", Wanted: "below 1 %",
 			Why: "the hypervisor gives these cores to others", Fix: "use a dedicated host",
 			Source: "proc(5)"},
-		{Name: "clock source", Grade: result.Fit, Observed: "tsc", Wanted: "tsc",
+		{Name: "clock source", Grade: record.Fit, Observed: "tsc", Wanted: "tsc",
 			Why: "others cost a system call a reading", Source: "clock_gettime(2)"},
-		{Name: "open files", Grade: result.Unfit, Observed: "1,024", Wanted: "65,536",
+		{Name: "open files", Grade: record.Unfit, Observed: "1,024", Wanted: "65,536",
 			Why: "connections are files", Fix: "ulimit -n 65536", Source: "getrlimit(2)"},
 	}}
 }
 
 // compared is two targets of the rich run, and gated what a gate of 5 % says of them.
-func compared(t *testing.T) (comparison.Comparison, *comparison.Gate) {
+func compared(t *testing.T) (compare.Comparison, *compare.Gate) {
 	t.Helper()
 	records := rich()
-	var all []*result.Record
+	var all []*record.Record
 	for i := range records {
 		all = append(all, &records[i])
 	}
-	side := func(target string) comparison.Side {
-		return comparison.Side{Head: result.Run{ID: records[0].Run}, Records: all, Target: target,
+	side := func(target string) compare.Side {
+		return compare.Side{Head: record.Run{ID: records[0].Run}, Records: all, Target: target,
 			Reproduce: "prony run suites/canonical.yaml --seed 42 --blocks 5"}
 	}
-	c, err := comparison.Compare(side("go-nethttp"), side("java-netty"),
-		comparison.Options{Confidence: 0.95})
+	c, err := compare.Compare(side("go-nethttp"), side("java-netty"),
+		compare.Options{Confidence: 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := comparison.Judge(c, []comparison.Limit{{Most: 0.05},
+	gate, err := compare.Judge(c, []compare.Limit{{Most: 0.05},
 		{Load: "half", Metric: "p99", Most: 0.1}}, 0)
 	if err != nil {
 		t.Fatal(err)

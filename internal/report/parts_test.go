@@ -6,21 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
 )
 
 // Beside the comparison a scenario may have a table of its processes and one of its noise floor:
 // the page shows each once, at its scenario, under its own title.
 func TestOtherTablesOnThePage(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for _, r := range sample() {
 		for _, arm := range []string{"a", "b"} {
 			x := r
 			x.Trial, x.Target.Arm = x.Trial+arm, arm
 			x.Loads = slices.Clone(r.Loads)
 			for i := range x.Loads {
-				x.Loads[i].Service.Parts = []result.Part{{Name: "back", CPUNs: 1e9},
+				x.Loads[i].Service.Parts = []record.Part{{Name: "back", CPUNs: 1e9},
 					{Name: "gateway", CPUNs: 3e9}}
 			}
 			records = append(records, x)

@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // verdictLine says what the numbers are worth, and which trials are not in them: "38 of 40 numbers
@@ -28,10 +28,10 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 	for _, t := range tallies {
 		trials += t.Trials
 	}
-	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, unit.Plural(n.Valid+n.Suspect, "number"))
-	out := paint(result.Valid, numbers)
+	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(n.Valid+n.Suspect, "number"))
+	out := paint(record.Valid, numbers)
 	if n.Suspect > 0 {
-		out += " · " + paint(result.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
+		out += " · " + paint(record.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
 	}
 	var parts []string
 	for _, t := range excluded(tallies) {
@@ -44,13 +44,13 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 		}
 		parts = append(parts, count)
 	}
-	return out + "; " + unit.Plural(trials, "trial") + ": " + strings.Join(parts, " · ")
+	return out + "; " + units.Plural(trials, "trial") + ": " + strings.Join(parts, " · ")
 }
 
 // excluded are the tallies of trials that no number is made of, or not every one; what the others
 // are worth their numbers say.
 func excluded(tallies []table.Tally) []table.Tally {
 	return slices.DeleteFunc(slices.Clone(tallies), func(t table.Tally) bool {
-		return t.Grade == result.Valid || t.Grade == result.Suspect
+		return t.Grade == record.Valid || t.Grade == record.Suspect
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
 )
 
 func TestSchema(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/record/metric"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record/metric"
 )
 
 // A strip figure is a table whose middle column is drawn: a row has an interval, a centre and a dot
@@ -200,7 +200,7 @@ func onAxis(print func(float64) string) func(float64) string {
 func dots(points []table.Point, blocks int, r ruler, print func(float64) string) []stripDot {
 	var out []stripDot
 	for _, p := range points {
-		if !unit.Known(p.Value) {
+		if !units.Known(p.Value) {
 			continue // 0/0, of a record that contradicts itself, has no place
 		}
 		d := stripDot{X: r.place(p.Value), Y: blockPlace(p.Block, blocks),
@@ -224,11 +224,11 @@ func blockPlace(block, blocks int) string {
 
 // metricRow is a target's row.
 func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
-	print := unit.Printer(m.Unit)
+	print := units.Printer(m.Unit)
 	row := stripRow{Name: name, Dots: dots(m.Points, blocks, r, print)}
 	s := m.Summary
 	if m.Withheld != "" || math.IsNaN(s.Center) {
-		row.Text, row.Range, row.Class = unit.Absent, m.Withheld, "withheld"
+		row.Text, row.Range, row.Class = units.Absent, m.Withheld, "withheld"
 		row.Dots = nil
 		return row
 	}
@@ -268,7 +268,7 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(seen))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
 	name, scale := metricName(metric, base), ""
-	if base == unit.PerS { // the few per cent that part the best are what a ranking is read for
+	if base == units.PerS { // the few per cent that part the best are what a ranking is read for
 		r, scale = ruler{0, most, false}, ", requests/s"
 	}
 	if r.log {
@@ -276,7 +276,7 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	}
 	ranks := load == sc.Ranking.Load && metric == sc.Ranking.Metric
 	s := strip{Caption: name + title, Name: "target", Blocks: blocks, Axis: name + scale,
-		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(base)))}
+		Value: "median, interval", Ticks: r.marks(onAxis(units.Printer(base)))}
 	tier := -1
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(load, metric)

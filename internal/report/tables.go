@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/report/rows"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/report/rows"
+	"prony.example/record"
 )
 
 // FlatTables are the tables that Flat writes; docs/formats/report-parquet.md describes them.
@@ -33,15 +33,15 @@ func Flat(w io.Writer, s table.Study, which string) error {
 	return fmt.Errorf("there is no table %q; there are %s", which, strings.Join(FlatTables, ", "))
 }
 
-func writeFlat[R any](w io.Writer, name string, columns []column[R], rows []R) error {
-	h := flat.Head{Table: name, Version: result.Version}
+func writeFlat[R any](w io.Writer, name string, columns []column[R], rowList []R) error {
+	h := rows.Head{Table: name, Version: record.Version}
 	for _, c := range columns {
-		h.Columns = append(h.Columns, flat.Column{Name: c.name, Kind: c.kind})
+		h.Columns = append(h.Columns, rows.Column{Name: c.name, Kind: c.kind})
 	}
-	return flat.Write(w, h, len(rows), func(i int) []any {
+	return rows.Write(w, h, len(rowList), func(i int) []any {
 		row := make([]any, len(columns))
 		for k, c := range columns {
-			row[k] = c.of(&rows[i])
+			row[k] = c.of(&rowList[i])
 		}
 		return row
 	})
@@ -88,8 +88,8 @@ func trialColumns() []column[trialRow] {
 		label("findings", (*row).findings),
 	}
 	all := slices.Concat(own,
-		recordColumns("", func(r *row) *result.Record { return r.record }),
-		recordColumns("load_", func(r *row) *result.Load { return r.load }))
+		recordColumns("", func(r *row) *record.Record { return r.record }),
+		recordColumns("load_", func(r *row) *record.Load { return r.load }))
 	for i, name := range []string{"p50", "p90", "p99", "p999"} {
 		at := func(r *row) table.Percentile { return r.percentiles[i] }
 		prefix := "load_response_time_" + name
@@ -105,27 +105,27 @@ func trialColumns() []column[trialRow] {
 		where((*row).offered, whole("load_independent_answers", func(r *row) int64 {
 			return independent(r.load)
 		})),
-		where((*row).offered, column[row]{"load_independence_assumed", flat.Flag, func(r *row) any {
+		where((*row).offered, column[row]{"load_independence_assumed", rows.Flag, func(r *row) any {
 			_, known := r.load.Memory.Worth()
 			return !known
 		}}))
 }
 
 // percentilesOf are those of a load's response times, with their intervals within the trial.
-func percentilesOf(l *result.Load) []table.Percentile {
+func percentilesOf(l *record.Load) []table.Percentile {
 	return table.Percentiles(l, &l.ResponseTime, table.DefaultConfidence)
 }
 
 // independent is how many independent answers the response times are worth together.
-func independent(l *result.Load) int64 {
+func independent(l *record.Load) int64 {
 	share, _ := l.Memory.Worth()
 	return int64(share * float64(l.ResponseTime.Count))
 }
 
 // seriesRow is an interval of a load's window, or of the warm-up where the load is nil.
 type seriesRow struct {
-	record     *result.Record
-	load       *result.Load
+	record     *record.Record
+	load       *record.Load
 	at         int
 	intervalNs int64
 }
@@ -201,17 +201,17 @@ func seriesColumns() []column[seriesRow] {
 	for _, c := range []struct {
 		name   string
 		isTime bool
-		of     func(*result.Series) []int64
+		of     func(*record.Series) []int64
 	}{
-		{"scheduled", false, func(s *result.Series) []int64 { return s.Scheduled }},
-		{"sent", false, func(s *result.Series) []int64 { return s.Sent }},
-		{"done", false, func(s *result.Series) []int64 { return s.Done }},
-		{"failed", false, func(s *result.Series) []int64 { return s.Failed }},
-		{"p50_ns", true, func(s *result.Series) []int64 { return s.P50Ns }},
-		{"p99_ns", true, func(s *result.Series) []int64 { return s.P99Ns }},
-		{"max_ns", true, func(s *result.Series) []int64 { return s.MaxNs }},
+		{"scheduled", false, func(s *record.Series) []int64 { return s.Scheduled }},
+		{"sent", false, func(s *record.Series) []int64 { return s.Sent }},
+		{"done", false, func(s *record.Series) []int64 { return s.Done }},
+		{"failed", false, func(s *record.Series) []int64 { return s.Failed }},
+		{"p50_ns", true, func(s *record.Series) []int64 { return s.P50Ns }},
+		{"p99_ns", true, func(s *record.Series) []int64 { return s.P99Ns }},
+		{"max_ns", true, func(s *record.Series) []int64 { return s.MaxNs }},
 	} {
-		all = append(all, where((*row).inWindow, column[row]{c.name, flat.Count, func(r *row) any {
+		all = append(all, where((*row).inWindow, column[row]{c.name, rows.Count, func(r *row) any {
 			return r.of(c.of(&r.load.Series), c.isTime)
 		}}))
 	}
@@ -222,13 +222,13 @@ func seriesColumns() []column[seriesRow] {
 // that cannot be had is nil: an empty field, a null.
 type column[R any] struct {
 	name string
-	kind flat.Kind
+	kind rows.Kind
 	of   func(*R) any // nil, or a value of that kind
 }
 
 // label is a column of text; the empty text is none.
 func label[R any](name string, of func(*R) string) column[R] {
-	return column[R]{name, flat.Text, func(r *R) any {
+	return column[R]{name, rows.Text, func(r *R) any {
 		if v := of(r); v != "" {
 			return v
 		}
@@ -238,12 +238,12 @@ func label[R any](name string, of func(*R) string) column[R] {
 
 // whole is a column of integers.
 func whole[R any](name string, of func(*R) int64) column[R] {
-	return column[R]{name, flat.Count, func(r *R) any { return of(r) }}
+	return column[R]{name, rows.Count, func(r *R) any { return of(r) }}
 }
 
 // decimal is a column of numbers; what is none is nil.
 func decimal[R any](name string, of func(*R) float64) column[R] {
-	return column[R]{name, flat.Real, func(r *R) any {
+	return column[R]{name, rows.Real, func(r *R) any {
 		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			return v
 		}
@@ -290,7 +290,7 @@ func CSV(w io.Writer, s table.Study) error {
 	for _, r := range summaryRows(&s) {
 		rows = append(rows, row(func(c column[summaryRow]) string { return printed(c.of(&r)) }))
 	}
-	return print.CSV(w, rows)
+	return format.CSV(w, rows)
 }
 
 // summaryRow is a metric of a target.
@@ -378,7 +378,7 @@ func summaryColumns() []column[summaryRow] {
 
 // origins are the suites and runs that the records came from, joined by "+".
 func origins(s table.Study) (suite, run string) {
-	suites := table.Distinct(s.Records, func(r *result.Record) string { return r.Suite })
-	runs := table.Distinct(s.Records, func(r *result.Record) string { return r.Run })
+	suites := table.Distinct(s.Records, func(r *record.Record) string { return r.Suite })
+	runs := table.Distinct(s.Records, func(r *record.Record) string { return r.Run })
 	return strings.Join(suites, "+"), strings.Join(runs, "+")
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/record"
 )
 
 // TextOptions fit the text to where it goes.
@@ -44,7 +44,7 @@ func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 }
 
 type texter struct {
-	print.Page
+	format.Page
 	o TextOptions
 }
 
@@ -57,13 +57,13 @@ const (
 	sgrYellow = "33"
 )
 
-func (t *texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
+func (t *texter) paint(sgr, text string) string { return format.Paint(t.o.Color, sgr, text) }
 
 func (t *texter) grade(grade, text string) string {
 	switch grade {
-	case result.Valid:
+	case record.Valid:
 		return t.paint(sgrGreen, text)
-	case result.Suspect:
+	case record.Suspect:
 		return t.paint(sgrYellow, text)
 	}
 	return t.paint(sgrRed, text)
@@ -71,7 +71,7 @@ func (t *texter) grade(grade, text string) string {
 
 // prose prints a sentence, wrapped; further lines are indented so far.
 func (t *texter) prose(text string, indent int) {
-	t.Line("%s", print.Wrap("", text, cmp.Or(t.o.Width, print.Width), indent))
+	t.Line("%s", format.Wrap("", text, cmp.Or(t.o.Width, format.Width), indent))
 }
 
 func (t *texter) table(tab table.Table) {
@@ -94,7 +94,7 @@ func (t *texter) table(tab table.Table) {
 		t.Line("")
 	}
 	for i, note := range tab.Footnotes {
-		t.prose(print.Mark(i+1)+" "+note, 2)
+		t.prose(format.Mark(i+1)+" "+note, 2)
 	}
 	if len(tab.Notes) > 0 {
 		t.Line("")
@@ -180,14 +180,14 @@ type layout struct {
 func newLayout(tab table.Table, columns []int) layout {
 	l := layout{tab: tab, columns: columns, spans: true}
 	for _, c := range columns {
-		text, gutter := print.Columns(tab.Columns[c].Heading), 0
+		text, gutter := format.Columns(tab.Columns[c].Heading), 0
 		for _, row := range tab.Rows {
 			if c >= len(row.Cells) {
 				continue // a row that is said in words
 			}
 			words, marks := l.cell(row, c)
-			text = max(text, print.Columns(words))
-			gutter = max(gutter, print.Columns(marks))
+			text = max(text, format.Columns(words))
+			gutter = max(gutter, format.Columns(marks))
 		}
 		l.texts, l.gutters = append(l.texts, text), append(l.gutters, gutter)
 	}
@@ -198,10 +198,10 @@ func newLayout(tab table.Table, columns []int) layout {
 // cell is a cell's text and what hangs beside it.
 func (l *layout) cell(row table.Row, column int) (text, marks string) {
 	c := row.Cells[column]
-	if l.tab.Columns[column].Align == print.Right {
-		return c.Text, print.Marks(c.Refs)
+	if l.tab.Columns[column].Align == format.Right {
+		return c.Text, format.Marks(c.Refs)
 	}
-	return c.Text + print.Marks(c.Refs), ""
+	return c.Text + format.Marks(c.Refs), ""
 }
 
 // run is adjacent columns under one group heading.
@@ -224,7 +224,7 @@ func (l *layout) runs() []run { return runsOf(l.tab, l.columns) }
 // widenForGroups lets a group's first column take the room that a long group heading needs.
 func (l *layout) widenForGroups() {
 	for _, r := range l.runs() {
-		heading := print.Columns(l.tab.Columns[l.columns[r.first]].Group)
+		heading := format.Columns(l.tab.Columns[l.columns[r.first]].Group)
 		if lack := heading - l.span(r); lack > 0 {
 			l.texts[r.first] += lack
 		}
@@ -262,7 +262,7 @@ func (t *texter) grid(l layout) {
 			groups.WriteString(gap + " ")
 		}
 		group := l.tab.Columns[l.columns[r.first]].Group
-		groups.WriteString(print.Pad(group, l.span(r), print.Left))
+		groups.WriteString(format.Pad(group, l.span(r), format.Left))
 	}
 	if g := strings.TrimRight(groups.String(), " "); g != "" {
 		t.Line("%s", t.paint(sgrFaint, g))
@@ -291,8 +291,8 @@ func (l *layout) row(in func(column int) (text, marks string)) string {
 				b.WriteString(gap)
 			}
 			text, marks := in(l.columns[k])
-			b.WriteString(print.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
-			b.WriteString(print.Pad(marks, l.gutters[k], print.Left))
+			b.WriteString(format.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
+			b.WriteString(format.Pad(marks, l.gutters[k], format.Left))
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
@@ -305,12 +305,12 @@ func (t *texter) spanned(l layout, row table.Row) {
 	for k := range nameCount {
 		cell := row.Cells[l.columns[k]]
 		align := l.tab.Columns[l.columns[k]].Align
-		b.WriteString(print.Pad(cell.Text, l.texts[k]+l.gutters[k], align))
+		b.WriteString(format.Pad(cell.Text, l.texts[k]+l.gutters[k], align))
 		b.WriteString(gap)
 		indent += l.texts[k] + l.gutters[k] + len(gap)
 	}
-	width := max(cmp.Or(t.o.Width, print.Width), indent+minSpan)
-	t.Line("%s", print.Wrap(b.String(), row.Span, width, indent))
+	width := max(cmp.Or(t.o.Width, format.Width), indent+minSpan)
+	t.Line("%s", format.Wrap(b.String(), row.Span, width, indent))
 }
 
 // minSpan is the least width that words beside a name are wrapped to.

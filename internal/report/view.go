@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // view is what the page's template prints.
@@ -28,7 +28,7 @@ type view struct {
 	Warnings  []warning
 	Timeline  timeline
 	Shared    shared
-	Host      *result.Grading
+	Host      *record.Grading
 }
 
 type scenarioView struct {
@@ -177,8 +177,8 @@ type trialView struct {
 	Target    string
 	When      string
 	Headline  string
-	Findings  []result.Finding
-	Failure   *result.Failure
+	Findings  []record.Finding
+	Failure   *record.Failure
 	Log       string
 	Loads     []factsView
 	Facts     []fact
@@ -192,12 +192,12 @@ type factsView struct {
 
 type fact struct{ Name, Value string }
 
-func trialViewOf(r *result.Record) trialView {
+func trialViewOf(r *record.Record) trialView {
 	v := trialView{
 		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: r.Verdict.Findings,
 		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
 			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
-		Facts: provenanceFacts(r), Reproduce: shell.Join(r.Provenance.Command),
+		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),
 	}
 	if r.Failure != nil {
 		v.Failure, v.Findings = r.Failure, nil // the one finding would only repeat it
@@ -205,11 +205,11 @@ func trialViewOf(r *result.Record) trialView {
 		v.Headline = "failed at " + r.Failure.Step
 	}
 	if v.Failure == nil && len(r.Loads) > 0 {
-		v.Headline = unit.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name
+		v.Headline = units.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name
 	}
 	for i := range r.Loads {
 		facts := loadFacts(&r.Loads[i])
-		if table.LoadGrade(r, r.Loads[i].Name) == result.Invalid {
+		if table.LoadGrade(r, r.Loads[i].Name) == record.Invalid {
 			facts.Title += ": INVALID, not in the numbers"
 		}
 		v.Loads = append(v.Loads, facts)
@@ -233,22 +233,22 @@ func ordinal(n int) string {
 }
 
 // loadFacts is what one load asked and got, with the generator's own condition.
-func loadFacts(l *result.Load) factsView {
-	ns := unit.KnownDuration[int64] // a foreign generator does not tell all of them
+func loadFacts(l *record.Load) factsView {
+	ns := units.KnownDuration[int64] // a foreign generator does not tell all of them
 	d := l.ResponseTime
 	v := factsView{Title: l.Name + ", " + l.Kind()}
 	if s := l.Search; s != nil {
 		v.add("search", searchText(s))
 	}
-	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", unit.Count(l.Done),
-		time.Duration(l.WindowNs), unit.Rate(l.ThroughputPerS)))
-	if l.Model == result.Open {
+	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", units.Count(l.Done),
+		time.Duration(l.WindowNs), units.Rate(l.ThroughputPerS)))
+	if l.Model == record.Open {
 		v.add("arrivals", fmt.Sprintf("%s due, %s sent, %s unanswered; asked for %s/s",
-			unit.Count(l.Scheduled), unit.Count(l.Sent), unit.Count(l.Censored),
-			unit.Rate(l.RatePerS)))
+			units.Count(l.Scheduled), units.Count(l.Sent), units.Count(l.Censored),
+			units.Rate(l.RatePerS)))
 	}
 	if n := l.Errors.Total(); n > 0 {
-		v.add("errors", fmt.Sprintf("%s, the first: %s", unit.Count(n), l.Errors.Example))
+		v.add("errors", fmt.Sprintf("%s, the first: %s", units.Count(n), l.Errors.Example))
 	} else {
 		v.add("errors", "none")
 	}
@@ -258,18 +258,18 @@ func loadFacts(l *result.Load) factsView {
 	}
 	if l.Service.CPUPerRequestNs > 0 {
 		v.add("service", fmt.Sprintf("%s of CPU a request, %s of its cores, at most %s in memory",
-			unit.Duration(l.Service.CPUPerRequestNs), unit.Percent(l.Service.CPUShare),
-			unit.Bytes(float64(l.Service.RSSMaxBytes))))
+			units.Duration(l.Service.CPUPerRequestNs), units.Percent(l.Service.CPUShare),
+			units.Bytes(float64(l.Service.RSSMaxBytes))))
 	}
 	g := l.Generator
 	text := fmt.Sprintf("%s, %s of CPU a request, busiest thread %s", g.Engine,
-		unit.Duration(g.CPUPerRequestNs), unit.Percent(g.CPUShare))
+		units.Duration(g.CPUPerRequestNs), units.Percent(g.CPUShare))
 	if l.OwnLag.Count > 0 {
 		text += ", own lag p99 " + ns(l.OwnLag.P99Ns)
 	}
 	v.add("generator", text)
-	v.add("host", fmt.Sprintf("%s stolen, %s used by others", unit.Percent(l.Host.StealShare),
-		unit.Percent(l.Host.OtherCPUShare)))
+	v.add("host", fmt.Sprintf("%s stolen, %s used by others", units.Percent(l.Host.StealShare),
+		units.Percent(l.Host.OtherCPUShare)))
 	return v
 }
 
@@ -280,7 +280,7 @@ func (v *factsView) add(name, value string) {
 	}
 }
 
-func provenanceFacts(r *result.Record) []fact {
+func provenanceFacts(r *record.Record) []fact {
 	p := r.Provenance
 	v := factsView{}
 	t := r.Target
@@ -288,8 +288,8 @@ func provenanceFacts(r *result.Record) []fact {
 		"variant "+t.Variant), ", "))
 	if r.Start.ReadyNs > 0 {
 		v.add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
-			unit.Duration(float64(r.Start.ListenNs)), unit.Duration(float64(r.Start.ReadyNs)),
-			unit.Duration(float64(r.Start.FirstResponseNs))))
+			units.Duration(float64(r.Start.ListenNs)), units.Duration(float64(r.Start.ReadyNs)),
+			units.Duration(float64(r.Start.FirstResponseNs))))
 	}
 	if r.Warmup.DurationNs > 0 {
 		v.add("warm-up", warmupText(r.Warmup))
@@ -304,7 +304,7 @@ func provenanceFacts(r *result.Record) []fact {
 		v.add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
 	}
 	v.add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
-		unit.Bytes(float64(r.Artifact.SizeBytes))))
+		units.Bytes(float64(r.Artifact.SizeBytes))))
 	v.add("service command", strings.Join(p.ServiceArgs, " "))
 	commit := p.Commit
 	if p.Dirty {
@@ -315,7 +315,7 @@ func provenanceFacts(r *result.Record) []fact {
 	v.add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
 	memory := "memory unknown"
 	if p.MemoryBytes > 0 {
-		memory = unit.Bytes(float64(p.MemoryBytes))
+		memory = units.Bytes(float64(p.MemoryBytes))
 	}
 	v.add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
 		p.Cores, memory, p.OS, p.Kernel, p.Governor, p.Cgroup,
@@ -324,23 +324,23 @@ func provenanceFacts(r *result.Record) []fact {
 	return v.Facts
 }
 
-func warmupText(w result.Warmup) string {
+func warmupText(w record.Warmup) string {
 	took := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
 	if !w.Steady {
-		return fmt.Sprintf("never steady in %v, %s requests", took, unit.Count(w.Requests))
+		return fmt.Sprintf("never steady in %v, %s requests", took, units.Count(w.Requests))
 	}
 	switch {
 	case w.Kind == stats.Unsteady:
 		return fmt.Sprintf("looked steady after %v, but was not in the window", took)
 	case w.Kind == stats.Slowed:
-		return fmt.Sprintf("got slower; took %v, %s requests", took, unit.Count(w.Requests))
+		return fmt.Sprintf("got slower; took %v, %s requests", took, units.Count(w.Requests))
 	}
 	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
 	return fmt.Sprintf("steady after %v; took %v, %s requests", at, took,
-		unit.Count(w.Requests))
+		units.Count(w.Requests))
 }
 
-func toolsText(p result.Provenance) string {
+func toolsText(p record.Provenance) string {
 	words := []string{"prony " + p.Prony}
 	for name, version := range p.Tools {
 		words = append(words, name+": "+version)
@@ -355,15 +355,15 @@ func notEmpty(words ...string) []string {
 
 // searchText says what a search came to, and in how many steps; the facts beside it are those of
 // the step that decided.
-func searchText(s *result.Search) string {
+func searchText(s *record.Search) string {
 	ended := fmt.Sprintf("%d open steps in %v", len(s.Steps),
 		time.Duration(s.ElapsedNs).Round(time.Second))
 	switch {
 	case s.Reason == "":
-		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", unit.Rate(s.PerS), unit.Rate(s.LoPerS),
-			unit.Rate(s.HiPerS), s.SLO, ended)
+		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", units.Rate(s.PerS), units.Rate(s.LoPerS),
+			units.Rate(s.HiPerS), s.SLO, ended)
 	case s.HeldPerS > 0:
-		return fmt.Sprintf("at least %s/s at %s, in %s: %s", unit.Rate(s.HeldPerS), s.SLO, ended,
+		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.HeldPerS), s.SLO, ended,
 			s.Reason)
 	}
 	return fmt.Sprintf("no rate held %s, in %s: %s", s.SLO, ended, s.Reason)

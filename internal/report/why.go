@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // cause is a rule that did not hold, with what followed from it.
@@ -26,8 +26,8 @@ type cause struct {
 
 // Why prints why numbers are doubted: each cause once for all trials, and under it what follows
 // from it, with the advice that fits the cause.
-func Why(w io.Writer, records []*result.Record) error {
-	p := &print.Page{}
+func Why(w io.Writer, records []*record.Record) error {
+	p := &format.Page{}
 	causes := causesOf(records)
 	if len(causes) == 0 {
 		p.Line("why: nothing was found that can have moved a number")
@@ -37,21 +37,21 @@ func Why(w io.Writer, records []*result.Record) error {
 	for _, c := range causes {
 		p.Line("")
 		c.print(p, "")
-		p.Line("%s", print.Wrap("  do: ", c.hint, print.Width, 6))
+		p.Line("%s", format.Wrap("  do: ", c.hint, format.Width, 6))
 	}
 	return p.To(w)
 }
 
-func (c *cause) print(p *print.Page, indent string) {
-	text := fmt.Sprintf("in %s of %s, e.g. %s", unit.Plural(len(c.trials), "trial"),
-		unit.Plural(len(c.targets), "target"), c.observed)
+func (c *cause) print(p *format.Page, indent string) {
+	text := fmt.Sprintf("in %s of %s, e.g. %s", units.Plural(len(c.trials), "trial"),
+		units.Plural(len(c.targets), "target"), c.observed)
 	switch {
 	case c.invalid:
 		text += "; INVALID"
 	case c.by > 0:
-		text += fmt.Sprintf("; %s by up to %s", c.number, unit.Percent(c.by))
+		text += fmt.Sprintf("; %s by up to %s", c.number, units.Percent(c.by))
 	}
-	p.Line("%s", print.Wrap(indent+c.rule+": ", text, print.Width, len(indent)+2))
+	p.Line("%s", format.Wrap(indent+c.rule+": ", text, format.Width, len(indent)+2))
 	for _, u := range c.under {
 		u.print(p, indent+"  ")
 	}
@@ -59,11 +59,11 @@ func (c *cause) print(p *print.Page, indent string) {
 
 // causesOf gathers findings that count, each below what it follows from, over all trials; the most
 // frequent first.
-func causesOf(records []*result.Record) []*cause {
+func causesOf(records []*record.Record) []*cause {
 	root := &cause{}
 	for _, r := range records {
 		for _, f := range r.Verdict.Findings {
-			if f.Grade == result.Valid {
+			if f.Grade == record.Valid {
 				continue
 			}
 			at := root
@@ -77,7 +77,7 @@ func causesOf(records []*result.Record) []*cause {
 	return root.under
 }
 
-func (c *cause) below(f result.Finding) *cause {
+func (c *cause) below(f record.Finding) *cause {
 	for _, u := range c.under {
 		if u.rule == f.Rule {
 			return u
@@ -88,10 +88,10 @@ func (c *cause) below(f result.Finding) *cause {
 	return u
 }
 
-func (c *cause) meet(r *result.Record, f result.Finding) {
+func (c *cause) meet(r *record.Record, f record.Finding) {
 	c.trials = table.AddNew(c.trials, r.Trial)
 	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
-	c.invalid = c.invalid || f.Grade == result.Invalid
+	c.invalid = c.invalid || f.Grade == record.Invalid
 	for _, m := range f.Moves {
 		if m.By > c.by {
 			c.by, c.number = m.By, strings.TrimSpace(f.Load+" "+m.Number)

@@ -4,26 +4,26 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // One cause is said once, with the advice that fits it, and what follows from it stands under it:
 // here the hypervisor made the generator late in both trials, and that made bunches.
 func TestWhy(t *testing.T) {
-	find := func(rule, load, grade string, by float64) result.Finding {
-		f := result.Finding{Rule: rule, Load: load, Grade: grade, Observed: rule + " was seen",
+	find := func(rule, load, grade string, by float64) record.Finding {
+		f := record.Finding{Rule: rule, Load: load, Grade: grade, Observed: rule + " was seen",
 			Hint: "mend " + rule}
 		if by > 0 {
-			f.Moves = []result.Move{{Number: "p50", By: by / 2}, {Number: "p99", By: by}}
+			f.Moves = []record.Move{{Number: "p50", By: by / 2}, {Number: "p99", By: by}}
 		}
 		return f
 	}
-	check := func(want string, verdicts ...[]result.Finding) {
+	check := func(want string, verdicts ...[]record.Finding) {
 		t.Helper()
-		var records []result.Record
+		var records []record.Record
 		for i, fs := range verdicts {
-			records = append(records, result.Record{Trial: string(rune('a' + i)),
-				Target: result.Target{Name: "x"}, Verdict: result.Verdict{Findings: fs}})
+			records = append(records, record.Record{Trial: string(rune('a' + i)),
+				Target: record.Target{Name: "x"}, Verdict: record.Verdict{Findings: fs}})
 		}
 		var out strings.Builder
 		if err := Why(&out, pointers(records)); err != nil {
@@ -33,9 +33,9 @@ func TestWhy(t *testing.T) {
 			t.Errorf("says\n%swant\n%s", &out, want)
 		}
 	}
-	const valid, suspect, invalid = result.Valid, result.Suspect, result.Invalid
+	const valid, suspect, invalid = record.Valid, record.Suspect, record.Invalid
 	check("why: nothing was found that can have moved a number\n", nil,
-		[]result.Finding{find("lag", "half", valid, 0.001)})
+		[]record.Finding{find("lag", "half", valid, 0.001)})
 	check(`why numbers are doubted, by cause; what follows from one is under it
 
 steal: in 2 trials of 1 target, e.g. half steal was seen; half p99 by up to 5.0 %
@@ -45,9 +45,9 @@ steal: in 2 trials of 1 target, e.g. half steal was seen; half p99 by up to 5.0 
 
 errors: in 1 trial of 1 target, e.g. peak errors was seen; INVALID
   do: mend errors
-`, []result.Finding{find("steal", "half", valid, 0.05), find("lag", "half", suspect, 0.4),
+`, []record.Finding{find("steal", "half", valid, 0.05), find("lag", "half", suspect, 0.4),
 		find("bursts", "half", suspect, 0.1)},
-		[]result.Finding{find("steal", "half", suspect, 0.01), find("lag", "half", suspect, 0.8),
+		[]record.Finding{find("steal", "half", suspect, 0.01), find("lag", "half", suspect, 0.8),
 			find("errors", "peak", invalid, 0)})
 	// A disturbance of another load is no cause, one of the whole trial is.
 	check(`why numbers are doubted, by cause; what follows from one is under it
@@ -58,6 +58,6 @@ lag: in 1 trial of 1 target, e.g. half lag was seen; half p99 by up to 80 %
 warm-up: in 1 trial of 1 target, e.g. warm-up was seen
   drift: in 1 trial of 1 target, e.g. peak drift was seen; peak p99 by up to 10 %
   do: mend warm-up
-`, []result.Finding{find("warm-up", "", valid, 0), find("steal", "peak", valid, 0.05),
+`, []record.Finding{find("warm-up", "", valid, 0), find("steal", "peak", valid, 0.05),
 		find("lag", "half", suspect, 0.8), find("drift", "peak", suspect, 0.1)})
 }

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/record"
 )
 
 // Bounds of what is asked of a held target by hand.
@@ -207,8 +207,8 @@ func (h *holder) left() string {
 
 func loaded(text []byte) (l Loaded, err error) {
 	var of struct {
-		Load        result.Load
-		Verdict     result.Verdict
+		Load        record.Load
+		Verdict     record.Verdict
 		Percentiles []struct {
 			Of, Name string
 			Ns       *int64
@@ -229,7 +229,7 @@ func loaded(text []byte) (l Loaded, err error) {
 		}
 	}
 	for _, f := range of.Verdict.Findings {
-		if f.Grade != result.Valid {
+		if f.Grade != record.Valid {
 			l.Findings = append(l.Findings, f.Rule+": "+f.Observed)
 		}
 	}
@@ -243,6 +243,6 @@ func (s *Server) heldLog(w http.ResponseWriter, _ *http.Request) error {
 	s.holder.mu.Unlock()
 	asText(w)
 	// Of one that has ended its log went with it.
-	_, err := io.WriteString(w, strings.Join(file.Tail(name, logLines), "\n"))
+	_, err := io.WriteString(w, strings.Join(files.Tail(name, logLines), "\n"))
 	return ignore(err)
 }

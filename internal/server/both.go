@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/report/compare"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/analysis/table"
-	"prony/internal/report/history"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/report/history"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // compare holds two runs, or two targets of one, against each other; with a limit it judges, too.
@@ -60,8 +60,8 @@ func (s *Server) printComparison(w io.Writer, q url.Values) error {
 			"run alone", q.Get("a"))
 	}
 	metrics := list(q.Get("metric"))
-	of := func(metrics []string) (comparison.Comparison, error) {
-		c, err := comparison.Compare(from, to, comparison.Options{Metrics: metrics,
+	of := func(metrics []string) (compare.Comparison, error) {
+		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics,
 			Control: q.Get("control"), Unlike: q.Get("unlike") == "true",
 			Refused: "to compare them all the same, under a banner that says so: unlike=true"})
 		if err != nil {
@@ -74,9 +74,9 @@ func (s *Server) printComparison(w io.Writer, q url.Values) error {
 		if err != nil {
 			return err
 		}
-		return comparison.JSON(w, c)
+		return compare.JSON(w, c)
 	}
-	limits, err := comparison.ParseLimits(metrics, strings.Split(q.Get("limit"), ","))
+	limits, err := compare.ParseLimits(metrics, strings.Split(q.Get("limit"), ","))
 	if err != nil {
 		return refuse(http.StatusBadRequest, "limit: %v", err)
 	}
@@ -84,7 +84,7 @@ func (s *Server) printComparison(w io.Writer, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	judged, err := comparison.Judged(all, limits)
+	judged, err := compare.Judged(all, limits)
 	if err != nil {
 		return refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
@@ -92,14 +92,14 @@ func (s *Server) printComparison(w io.Writer, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	g, err := comparison.Judge(c, limits, 0)
+	g, err := compare.Judge(c, limits, 0)
 	if err != nil {
 		return refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
-	return comparison.GateJSON(w, g)
+	return compare.GateJSON(w, g)
 }
 
-func (s *Server) side(address string) (side comparison.Side, err error) {
+func (s *Server) side(address string) (side compare.Side, err error) {
 	id, target, _ := strings.Cut(address, ":")
 	r, err := s.Runs.Read(id)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Server) side(address string) (side comparison.Side, err error) {
 		return side, refuse(http.StatusUnprocessableEntity, "read run %s: it has no records; was "+
 			"it ended before its first trial?", id)
 	}
-	return comparison.Side{Dir: id, Head: r.Head, Records: result.Compared(r.Records),
-		Target: target, Reproduce: shelf.Reproduce(r.Head)}, nil
+	return compare.Side{Dir: id, Head: r.Head, Records: record.Compared(r.Records),
+		Target: target, Reproduce: runs.Reproduce(r.Head)}, nil
 }
 
 // maxHistory bounds the runs of a history, of each of which all records are read.
@@ -133,20 +133,20 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) error {
 			ids = append(ids, e.ID)
 		}
 	}
-	o := trend.Options{Metrics: list(q.Get("metric")), Targets: list(q.Get("target"))}
+	o := history.Options{Metrics: list(q.Get("metric")), Targets: list(q.Get("target"))}
 	return s.present(w, r, "application/json", "trend "+q.Encode(), ids, func(w io.Writer) error {
-		var runs [][]trend.Series
+		var runList [][]history.Series
 		for _, id := range slices.Backward(ids) { // the oldest first
 			run, err := s.Runs.Read(id)
-			if errors.Is(err, shelf.ErrNone) {
+			if errors.Is(err, runs.ErrNone) {
 				continue // it has just been removed
 			}
 			if err != nil {
 				return err
 			}
-			runs = append(runs, trend.Of(trend.Run{Head: run.Head,
-				Records: result.Compared(run.Records)}, run.Study(table.Options{}), o))
+			runList = append(runList, history.Of(history.Run{Head: run.Head,
+				Records: record.Compared(run.Records)}, run.Study(table.Options{}), o))
 		}
-		return trend.JSON(w, trend.Join(runs, o))
+		return history.JSON(w, history.Join(runList, o))
 	})
 }

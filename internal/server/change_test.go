@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"bufio"
@@ -13,16 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/launch/cgroup"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // change asks for all that changes something, once.
 func (s *site) change(t *testing.T) {
 	t.Helper()
 	put(t, `{"seq":1,"kind":"begin","pid":0}`+"\n"+`{"seq":2,"kind":"end","outcome":"done"}`+"\n",
-		s.dir, monday, result.ProgressFile)
+		s.dir, monday, record.ProgressFile)
 	for _, row := range []struct {
 		method, path, body string
 		want               int
@@ -73,11 +73,11 @@ func underway(t *testing.T) (s *site, lab *exec.Cmd) {
 		_ = lab.Wait()
 	})
 	dir := t.TempDir()
-	runs, err := shelf.Open(dir, shelf.Options{Born: kernel.Born})
+	runList, err := runs.Open(dir, runs.Options{Born: cgroup.Born})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = newSite(t, Options{Runs: runs})
+	s = newSite(t, Options{Runs: runList})
 	s.dir = dir
 	err = os.CopyFS(filepath.Join(dir, monday), os.DirFS(filepath.Join("..", "shelf", "testdata",
 		"run")))
@@ -85,14 +85,14 @@ func underway(t *testing.T) (s *site, lab *exec.Cmd) {
 		t.Fatal(err)
 	}
 	s.add(t, fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"born":%q}`, lab.Process.Pid,
-		kernel.Born(lab.Process.Pid)))
+		cgroup.Born(lab.Process.Pid)))
 	return s, lab
 }
 
 // add appends to the run's progress.
 func (s *site) add(t *testing.T, lines ...string) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(s.dir, monday, result.ProgressFile),
+	f, err := os.OpenFile(filepath.Join(s.dir, monday, record.ProgressFile),
 		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
@@ -117,11 +117,11 @@ func TestStop(t *testing.T) {
 		t.Errorf("the lab ended with %v", err)
 	}
 	_, text = s.ask(t, "GET", "/runs/"+monday, "")
-	var e shelf.Entry
-	if err := json.Unmarshal([]byte(text), &e); err != nil || e.State == shelf.Running {
+	var e runs.Entry
+	if err := json.Unmarshal([]byte(text), &e); err != nil || e.State == runs.Running {
 		t.Errorf("afterwards it is %s, %v", text, err)
 	}
-	if why := result.StopReason(filepath.Join(s.dir, monday)); why != "the fan is loud" {
+	if why := record.StopReason(filepath.Join(s.dir, monday)); why != "the fan is loud" {
 		t.Errorf("the lab is told %q", why)
 	}
 	answer, text = s.ask(t, "POST", "/runs/"+monday+"/stop", `{}`)

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // Bounds of those who watch runs. Nothing is queued for them: each reads the file at a pace of its
@@ -73,7 +73,7 @@ type watcher struct {
 
 // over says whether all has been said and nobody is at work.
 func (t *watcher) over() bool {
-	f, err := shelf.OpenIn(t.dir, result.ProgressFile)
+	f, err := runs.OpenIn(t.dir, record.ProgressFile)
 	if err != nil {
 		return false
 	}
@@ -131,7 +131,7 @@ func (t *watcher) watch(r *http.Request) error {
 // piece sends the whole lines that follow, and how many bytes of the file they were. Of ticks that
 // have gathered only the last is sent.
 func (t *watcher) piece() (int, error) {
-	f, err := shelf.OpenIn(t.dir, result.ProgressFile)
+	f, err := runs.OpenIn(t.dir, record.ProgressFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // the lab has just begun
 	}
@@ -162,11 +162,11 @@ func (t *watcher) piece() (int, error) {
 		last := at <= tick && tick < at+len(line)
 		at += len(line)
 		t.at += int64(len(line))
-		var e result.Progress
-		if json.Unmarshal(line, &e) != nil || e.Kind == "" || e.Kind == result.Pulses && !last {
+		var e record.Progress
+		if json.Unmarshal(line, &e) != nil || e.Kind == "" || e.Kind == record.Pulses && !last {
 			continue
 		}
-		t.end = e.Kind == result.Ends
+		t.end = e.Kind == record.Ends
 		name, _ := json.Marshal(e.Kind) // a string: it holds no line end then
 		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.at, bytes.Trim(name, `"`),
 			bytes.TrimSpace(line))

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 const monday = "2026-11-23T21-23-22Z"
@@ -57,7 +57,7 @@ func newSite(t *testing.T, o Options) *site {
 	put(t, "<!doctype html>\n<b>text</b>\n", s.dir, monday, "logs", "b1-05-go-nethttp.log")
 	o.Busy = "another prony is measuring on this machine"
 	if o.Runs == nil {
-		o.Runs, err = shelf.Open(s.dir, shelf.Options{})
+		o.Runs, err = runs.Open(s.dir, runs.Options{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func (desk) Catalog(context.Context) ([]Target, error) {
 }
 
 func (desk) Host(context.Context) (Host, error) {
-	return Host{Doctor: result.Grading{Grade: result.Fit, Checks: []result.Check{}},
+	return Host{Doctor: record.Grading{Grade: record.Fit, Checks: []record.Check{}},
 		Tools: []Tool{{Name: "go", Version: "1.26"}}, Time: time.Time{}}, nil
 }
 

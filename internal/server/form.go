@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/report/runs"
+	"prony.example/internal/report/runs"
 )
 
 // Form is a run that somebody wishes for. What is empty is the suite's.
@@ -152,7 +152,7 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 	if f.Telemetry {
 		args = append(args, "--telemetry")
 	}
-	if err := shelf.CheckLabels(f.Labels); err != nil {
+	if err := runs.CheckLabels(f.Labels); err != nil {
 		wrong("%v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {

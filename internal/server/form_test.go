@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/launch/cgroup"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // A form is a line of the verb, in which no value is taken for a flag, a list or a path; and what
@@ -83,12 +83,12 @@ func TestPlan(t *testing.T) {
 // leaves nothing.
 func TestBegin(t *testing.T) {
 	dir := t.TempDir()
-	runs, err := shelf.Open(dir, shelf.Options{Born: kernel.Born})
+	runList, err := runs.Open(dir, runs.Options{Born: cgroup.Born})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, Options{Lab: desk{}, Runs: runs})
-	diaries := filepath.Join(dir, result.Kept, "runs")
+	s := newSite(t, Options{Lab: desk{}, Runs: runList})
+	diaries := filepath.Join(dir, record.Kept, "runs")
 	put(t, "", dir, "there", "notes.txt")
 	for name, age := range map[string]time.Duration{"old": 2 * time.Hour, "new": time.Minute,
 		"there": 2 * time.Hour} {
@@ -113,7 +113,7 @@ func TestBegin(t *testing.T) {
 			t.Errorf("the diary %s: %v", name, err)
 		}
 	}
-	if x, err := runs.List(t.Context()); err != nil || len(x.Entries) != 0 {
+	if x, err := runList.List(t.Context()); err != nil || len(x.Entries) != 0 {
 		t.Errorf("runs that did not begin: %+v, %v", x, err)
 	}
 	var begun struct{ ID string }
@@ -121,13 +121,13 @@ func TestBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100 { // the shell writes the line after the file is there
-		if lab, err := runs.Lab(begun.ID); err == nil && lab != nil {
+		if lab, err := runList.Lab(begun.ID); err == nil && lab != nil {
 			break
 		}
 		time.Sleep(lookEvery / 10)
 	}
-	x, err := runs.List(t.Context())
-	if err != nil || len(x.Entries) != 1 || x.Entries[0].State != shelf.Running {
+	x, err := runList.List(t.Context())
+	if err != nil || len(x.Entries) != 1 || x.Entries[0].State != runs.Running {
 		t.Errorf("a run under way is %+v, %v", x, err)
 	}
 	check(409, "run", begun.ID+" is under way")
@@ -135,7 +135,7 @@ func TestBegin(t *testing.T) {
 	if answer.StatusCode != http.StatusAccepted {
 		t.Errorf("stop: %d %s", answer.StatusCode, text)
 	}
-	_, err = os.Stat(filepath.Join(dir, begun.ID, result.StopFile))
+	_, err = os.Stat(filepath.Join(dir, begun.ID, record.StopFile))
 	files, _ := filepath.Glob(filepath.Join(diaries, "*.log"))
 	if err != nil || !slices.ContainsFunc(files, func(name string) bool {
 		return strings.HasSuffix(name, begun.ID+".log")

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/record"
 )
 
 // Lab is what is known of a checkout, or of a project of a user's own, and of this machine.
@@ -63,7 +63,7 @@ type Target struct {
 
 // Host is this machine.
 type Host struct {
-	Doctor  result.Grading `json:"doctor"`  // as prony doctor --json has it
+	Doctor  record.Grading `json:"doctor"`  // as prony doctor --json has it
 	Docker  string         `json:"docker"`  // what keeps containers from being used; empty: nothing
 	Stack   []Part         `json:"stack"`   // of telemetry, as prony stack status has it
 	Grafana string         `json:"grafana"` // where the stack's answers; empty: it does not run

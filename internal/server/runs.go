@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"encoding/base64"
@@ -16,9 +16,9 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/report"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // Bounds of a page of the index.
@@ -48,11 +48,11 @@ func (s *Server) runs(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := struct {
-		Runs  []shelf.Entry   `json:"runs"`
-		Next  string          `json:"next"`
-		Total int             `json:"total"`
-		Left  []shelf.LeftOut `json:"left"`
-	}{Runs: []shelf.Entry{}, Left: x.Left}
+		Runs  []runs.Entry   `json:"runs"`
+		Next  string         `json:"next"`
+		Total int            `json:"total"`
+		Left  []runs.LeftOut `json:"left"`
+	}{Runs: []runs.Entry{}, Left: x.Left}
 	for _, e := range x.Entries {
 		if !f.Wants(e) {
 			continue
@@ -71,7 +71,7 @@ func (s *Server) runs(r *http.Request) (any, error) {
 }
 
 // placeOf is a text that is ordered as the index is, backwards.
-func placeOf(e shelf.Entry) string {
+func placeOf(e runs.Entry) string {
 	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
 }
 
@@ -90,12 +90,12 @@ func only(q url.Values, names ...string) error {
 	return nil
 }
 
-func filterOf(q url.Values) (f shelf.Filter, limit int, err error) {
-	f = shelf.Filter{Suite: q.Get("suite"), Target: q.Get("target"), Label: q.Get("label"),
+func filterOf(q url.Values) (f runs.Filter, limit int, err error) {
+	f = runs.Filter{Suite: q.Get("suite"), Target: q.Get("target"), Label: q.Get("label"),
 		Verdict: strings.ToLower(q.Get("verdict"))}
-	if f.Verdict != "" && !slices.Contains(shelf.Verdicts, f.Verdict) {
+	if f.Verdict != "" && !slices.Contains(runs.Verdicts, f.Verdict) {
 		return f, 0, refuse(http.StatusBadRequest, "verdict %.80q: there are %s", f.Verdict,
-			strings.Join(shelf.Verdicts, ", "))
+			strings.Join(runs.Verdicts, ", "))
 	}
 	if f.From, err = moment(q.Get("from"), 0); err != nil {
 		return f, 0, err
@@ -174,7 +174,7 @@ func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
 
 // said is what the lab of a run has said so far, a line each; nothing where it keeps no progress.
 func said(dir string) (string, error) {
-	f, err := shelf.OpenIn(dir, result.ProgressFile)
+	f, err := runs.OpenIn(dir, record.ProgressFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -183,13 +183,13 @@ func said(dir string) (string, error) {
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	var b strings.Builder
-	_, err = result.ReadLines(result.ProgressFile, f, func(line []byte) error {
-		var e result.Progress
+	_, err = record.ReadLines(record.ProgressFile, f, func(line []byte) error {
+		var e record.Progress
 		if json.Unmarshal(line, &e) != nil {
 			return nil // the last line is being written
 		}
 		switch e.Kind {
-		case result.Says, result.TrialEnds, result.Ends:
+		case record.Says, record.TrialEnds, record.Ends:
 			b.WriteString(e.Text + "\n")
 		}
 		return nil
@@ -205,10 +205,10 @@ func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := r.PathValue("trial")
-	if !shelf.Identifier(name) {
+	if !runs.Identifier(name) {
 		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
 	}
-	f, err := shelf.OpenIn(dir, filepath.Join("logs", name+".log"))
+	f, err := runs.OpenIn(dir, filepath.Join("logs", name+".log"))
 	if err != nil {
 		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
 	}
@@ -299,7 +299,7 @@ func (s *Server) stop(r *http.Request) (any, error) {
 }
 
 // underWay is the lab that is at work on a run.
-func (s *Server) underWay(id string) (*shelf.Lab, error) {
+func (s *Server) underWay(id string) (*runs.Lab, error) {
 	lab, err := s.Runs.Lab(id)
 	if err != nil {
 		return nil, err

@@ -1,17 +1,17 @@
-// Package serve is the lab in a browser: an HTTP API over the runs of a folder, and the pages that
+// Package server is the lab in a browser: an HTTP API over the runs of a folder, and the pages that
 // use it. What it says is made by the packages that make the files: a report is internal/report's,
-// a comparison internal/comparison's; openapi.yaml describes all of it.
+// a comparison internal/report/compare's; openapi.yaml describes all of it.
 //
 //	request ─ door ─ token ─ bounds ─ handler ─ shelf, report, comparison, trend ─► JSON, a page
 //	                                      └ Lab: suites, catalog, plan, host, a run of its own
 //
 // Whoever may talk to it may have a service of the catalog built and run. So it listens on
 // 127.0.0.1 unless it is told otherwise, which takes a token; it answers pages of its own alone
-// (internal/door); it changes nothing on GET; it opens files by identifiers, never by a path from a
+// (internal/base/hostguard); it changes nothing on GET; it opens files by identifiers, never by a path from a
 // request; and all that it takes in, keeps open or makes at once is bounded.
 //
 // Non-goals: it computes nothing itself, measures nothing, and knows no flag.
-package serve
+package server
 
 import (
 	"context"
@@ -34,9 +34,9 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"prony/internal/base/hostguard"
-	"prony/internal/report/runs"
-	"prony/internal/server/app"
+	"prony.example/internal/base/hostguard"
+	"prony.example/internal/report/runs"
+	"prony.example/internal/server/app"
 )
 
 // Description is openapi.yaml, which the server gives away as /api/v1/openapi.yaml.
@@ -46,7 +46,7 @@ var Description []byte
 
 // Options are what a server is made of.
 type Options struct {
-	Runs *shelf.Shelf
+	Runs *runs.Shelf
 	Lab  Lab // nil: there is no checkout, and runs are read alone
 	// Token is asked of everybody; empty: of nobody, which is for 127.0.0.1 alone.
 	Token string
@@ -129,7 +129,7 @@ func (s *Server) Handler() http.Handler {
 	}))
 	mux.Handle("GET /{$}", answer(s.index))
 	mux.Handle("GET /{name}", answer(s.asset))
-	return door.Guard(headers(s.admit(bounded(mux))))
+	return hostguard.Guard(headers(s.admit(bounded(mux))))
 }
 
 // routes are the API. openapi.yaml describes each, and a test holds the two together.
@@ -194,11 +194,11 @@ func answer(handle handler) http.Handler {
 			status = refused.status
 		case errors.As(err, &tooLarge):
 			status = http.StatusRequestEntityTooLarge
-		case errors.Is(err, shelf.ErrNone), errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, runs.ErrNone), errors.Is(err, fs.ErrNotExist):
 			status = http.StatusNotFound
-		case errors.Is(err, shelf.ErrUnderWay):
+		case errors.Is(err, runs.ErrUnderWay):
 			status = http.StatusConflict
-		case errors.Is(err, shelf.ErrLabels):
+		case errors.Is(err, runs.ErrLabels):
 			status = http.StatusUnprocessableEntity
 		}
 		say(w, status, err.Error())
@@ -238,7 +238,7 @@ func made(status int, of func(*http.Request) (any, error)) handler {
 func ignore(error) error { return nil }
 
 // appPolicy is the app's own, and no page of another shows it in a frame.
-const appPolicy = web.Policy + "; frame-ancestors 'none'"
+const appPolicy = app.Policy + "; frame-ancestors 'none'"
 
 // reportPolicy is for a report's page, which has a policy of its own by hashes. In its sandbox it
 // has no origin, so whatever got into it could not call this server.
@@ -339,7 +339,7 @@ func (s *Server) index(w http.ResponseWriter, _ *http.Request) error {
 // asset is a file of the app. They are in the program, not on disk.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	if kinds[path.Ext(name)] == "" || !shelf.Identifier(name) {
+	if kinds[path.Ext(name)] == "" || !runs.Identifier(name) {
 		return refuse(http.StatusNotFound, "there is no page %.128q", name)
 	}
 	return page(w, name)
@@ -350,7 +350,7 @@ var kinds = map[string]string{".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8"}
 
 func page(w http.ResponseWriter, name string) error {
-	b, err := web.Page(name)
+	b, err := app.Page(name)
 	if err != nil {
 		return refuse(http.StatusNotFound, "there is no page %.128q", name)
 	}

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/report"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // Each part of the API is described, nothing else is, and what is answered is as described.
@@ -70,7 +70,7 @@ func TestRuns(t *testing.T) {
 		t.Helper()
 		answer, text := s.ask(t, http.MethodGet, "/runs?"+query, "")
 		var x struct {
-			Runs  []shelf.Entry
+			Runs  []runs.Entry
 			Next  string
 			Total int
 		}
@@ -115,7 +115,7 @@ func TestRuns(t *testing.T) {
 // What is served is what the verbs print, and what has not changed is not sent again.
 func TestReport(t *testing.T) {
 	s := newSite(t, Options{})
-	r, err := shelf.Read(filepath.Join(s.dir, monday))
+	r, err := runs.Read(filepath.Join(s.dir, monday))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestLogs(t *testing.T) {
 	s := newSite(t, Options{})
 	put(t, `{"seq":1,"kind":"begin","pid":1}`+"\n"+`{"seq":2,"kind":"say","text":"builds"}`+"\n"+
 		`{"seq":3,"kind":"tick","p50Ns":1}`+"\n"+`{"seq":4,"kind":"end","text":"is done"}`+"\n"+
-		`{"seq":5,"ki`, s.dir, monday, result.ProgressFile)
+		`{"seq":5,"ki`, s.dir, monday, record.ProgressFile)
 	if _, text := s.ask(t, http.MethodGet, "/runs/"+monday+"/log", ""); text !=
 		"builds\nis done\n" {
 		t.Errorf("the lab said %q", text)

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/record"
-	"prony/internal/report/runs"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // Bounds of the beginning of a run.
@@ -39,7 +39,7 @@ func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
 	if err := s.free(r.Context()); err != nil {
 		return nil, err
 	}
-	id, dir := result.NewFolder(s.Runs.Dir(), clock.Wall().Format("2006-01-02T15-04-05Z"))
+	id, dir := record.NewFolder(s.Runs.Dir(), clock.Wall().Format("2006-01-02T15-04-05Z"))
 	said, err := s.diary(id)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Server) free(ctx context.Context) error {
 		return err
 	}
 	for _, e := range x.Entries {
-		if e.State == shelf.Running {
+		if e.State == runs.Running {
 			return refuse(http.StatusConflict, "run %s is under way; wait for it, or stop it", e.ID)
 		}
 	}
@@ -71,11 +71,11 @@ func (s *Server) free(ctx context.Context) error {
 // diary is where what a run prints goes. It is beside the runs: a run that does not begin leaves no
 // folder.
 func (s *Server) diary(id string) (*os.File, error) {
-	kept := filepath.Join(s.Runs.Dir(), result.Kept)
+	kept := filepath.Join(s.Runs.Dir(), record.Kept)
 	if err := os.MkdirAll(s.Runs.Dir(), 0o755); err != nil {
 		return nil, err
 	}
-	if err := result.Keep(kept); err != nil {
+	if err := record.Keep(kept); err != nil {
 		return nil, fmt.Errorf("start the run: %w", err)
 	}
 	folder := filepath.Join(kept, "runs")
@@ -129,17 +129,17 @@ func (s *Server) begun(ctx context.Context, dir, said string, ended <-chan error
 	for {
 		select {
 		case err := <-ended:
-			if _, began := os.Stat(filepath.Join(dir, result.RunFile)); began == nil {
+			if _, began := os.Stat(filepath.Join(dir, record.RunFile)); began == nil {
 				return nil // and is over already
 			}
-			text := strings.Join(file.Tail(said, lastLines), "\n")
+			text := strings.Join(files.Tail(said, lastLines), "\n")
 			if s.Busy != "" && strings.Contains(text, s.Busy) {
 				return refuse(http.StatusConflict, "%s", text)
 			}
 			return refuse(http.StatusUnprocessableEntity, "the run did not begin (%v): %s", err,
 				text)
 		case <-look.C:
-			if _, err := os.Stat(filepath.Join(dir, result.ProgressFile)); err == nil {
+			if _, err := os.Stat(filepath.Join(dir, record.ProgressFile)); err == nil {
 				return nil
 			}
 		case <-over:

@@ -1,4 +1,4 @@
-package serve
+package server
 
 // Told is a line that the verb start writes with --json, and that a server reads: what it has come
 // to with the target that it holds.

@@ -1,4 +1,4 @@
-package serve
+package server
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 // Edited is the text of a suite as somebody would have it.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // What an image is built upon is everything that a Dockerfile takes from elsewhere.
@@ -135,7 +135,7 @@ func TestImageBuildHasABound(t *testing.T) {
 // A real engine's build is of the base that the engine has by then, and its image is named after
 // it.
 func TestRealBaseMoves(t *testing.T) {
-	tests.Once(t, "images of a base that moves", tests.Needs{})
+	testsets.Once(t, "images of a base that moves", testsets.Needs{})
 	program, err := exec.LookPath("docker")
 	if err != nil || exec.Command(program, "info").Run() != nil {
 		t.Skip("needs a Docker engine")

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/runtimes"
 )
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.
@@ -140,7 +140,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		}
 		tools[need.Tool] = tool
 	}
-	sources, h, err := file.Hash(s.Dir, s.ignored, true)
+	sources, h, err := files.Hash(s.Dir, s.ignored, true)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
@@ -209,7 +209,7 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	return true
 }
 
-func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []file.Entry) error {
+func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []files.Entry) error {
 	began := clock.Mono()
 	if err := discard(filepath.Dir(built.Dir)); err != nil {
 		return fmt.Errorf("remove an earlier build: %w", err)
@@ -240,7 +240,7 @@ func (b *Built) mark() error {
 	if err != nil {
 		return err
 	}
-	return file.Put(filepath.Join(filepath.Dir(b.Dir), markFile), append(data, '\n'))
+	return files.Put(filepath.Join(filepath.Dir(b.Dir), markFile), append(data, '\n'))
 }
 
 func (b *Builder) say(format string, args ...any) {
@@ -331,7 +331,7 @@ func (s *Service) ignored(name string) bool {
 // Sources names the files of the service's folder that are its source, sorted, with slashes: all
 // but what builds by hand leave there.
 func (s *Service) Sources() (names []string, err error) {
-	entries, err := file.Walk(s.Dir, s.ignored)
+	entries, err := files.Walk(s.Dir, s.ignored)
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
@@ -342,7 +342,7 @@ func (s *Service) Sources() (names []string, err error) {
 // or one file), and the sum of their sizes in bytes. Links count by where they point, and nothing
 // in the size.
 func digest(root string) (sum string, sizeBytes int64, err error) {
-	entries, h, err := file.Hash(root, func(string) bool { return false }, true)
+	entries, h, err := files.Hash(root, func(string) bool { return false }, true)
 	if err != nil {
 		return "", 0, err
 	}
@@ -356,7 +356,7 @@ func digest(root string) (sum string, sizeBytes int64, err error) {
 
 // copyTree copies entries from one folder to another, which may not exist yet. Files become
 // writable for their owner, whatever they were: a build may want to change its copy.
-func copyTree(from, to string, entries []file.Entry) error {
+func copyTree(from, to string, entries []files.Entry) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}

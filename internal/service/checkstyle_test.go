@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // checkstyle runs Maven on the pom of all services, as CONTRIBUTING.md tells; it gives what that
@@ -31,11 +31,11 @@ func checkstyle(t *testing.T, folder string) (string, error) {
 
 // The services' Java is written in Google's style, with our deviations.
 func TestCheckstyle(t *testing.T) {
-	tests.Once(t, "every Java service's style", tests.Needs{Files: []string{"services"},
-		Facts: []string{tests.Version("mvn", "--version")}})
+	testsets.Once(t, "every Java service's style", testsets.Needs{Files: []string{"services"},
+		Facts: []string{testsets.Version("mvn", "--version")}})
 	const services = "../../services"
-	tests.Once(t, "Checkstyle on all of the services' Java", tests.Needs{
-		Files: []string{"services"}, Facts: []string{tests.Version("mvn", "--version")}})
+	testsets.Once(t, "Checkstyle on all of the services' Java", testsets.Needs{
+		Files: []string{"services"}, Facts: []string{testsets.Version("mvn", "--version")}})
 	if out, err := checkstyle(t, services); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -12,13 +12,13 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/runtimes"
 )
 
 // placeholder is a word in braces; other braces, as those of JSON, are left alone.
 // That of another process's port has a dot.
-var placeholder = pattern.New(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`)
+var placeholder = lazyregexp.New(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`)
 
 var (
 	buildPlaceholders = []string{"dir", "java", "python", "node"}

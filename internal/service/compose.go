@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Compose is a service of a Compose file, which comes up with all that it depends on.
@@ -84,7 +84,7 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	front, ok := known.Services[of.Service]
 	if !ok {
 		names := slices.Sorted(maps.Keys(known.Services))
-		return nil, fmt.Errorf("%s has no service %q; %s", of.File, of.Service, config.Meant(
+		return nil, fmt.Errorf("%s has no service %q; %s", of.File, of.Service, strictyaml.Meant(
 			of.Service, names, "its services are "+strings.Join(names, ", ")))
 	}
 	if made.Port == 0 {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // checkWith checks an honest server whose answers a lie may replace: it says whether it did.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"prony/contract"
-	"prony/internal/base/yaml"
+	"prony.example/contract"
+	"prony.example/internal/base/strictyaml"
 )
 
 // golden is a file of golden answers.
@@ -86,7 +86,7 @@ func readGoldens(files fs.FS) (map[string]golden, error) {
 			return nil, err
 		}
 		var g golden
-		check, err := config.Read(file, data, &g)
+		check, err := strictyaml.Read(file, data, &g)
 		if err != nil {
 			return nil, err
 		}

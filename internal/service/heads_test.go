@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/epoll"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/engine/epoll"
+	"prony.example/record"
 )
 
 // checkHeads wants what the honest server's answers look like.
@@ -106,7 +106,7 @@ func TestRequestsAreThoseOfTheLoadGenerator(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = load.Run(ctx, load.Spec{Name: "one", Model: result.Closed, Address: addr,
+			_, _ = load.Run(ctx, load.Spec{Name: "one", Model: record.Closed, Address: addr,
 				Connections: 1, Requests: 1, Window: time.Second, Timeout: time.Second,
 				Scenario: load.Scenario{Requests: []load.Request{r}},
 				Engine: func(a netip.AddrPort, slots int) (load.Engine, error) {

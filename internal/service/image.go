@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/files"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/files"
 )
 
 // ErrNoDocker says that there is nothing to build images with.
@@ -84,7 +84,7 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if why := s.NoImage(Target{}); why != "" {
 		return nil, errors.New(why)
 	}
-	_, h, err := file.Hash(s.Dir, s.ignored, true)
+	_, h, err := files.Hash(s.Dir, s.ignored, true)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 const (
@@ -68,7 +68,7 @@ func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need
 	if err != nil {
 		return nil, fmt.Errorf("note the tools of %s: %w", i.tag, err)
 	}
-	return known.Tools, file.Put(kept, data)
+	return known.Tools, files.Put(kept, data)
 }
 
 func because(err error) string {

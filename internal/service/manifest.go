@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/files"
-	"prony/internal/base/lazyregexp"
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/runtimes"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Modes are the ways in which a handler runs.
@@ -23,17 +23,17 @@ var Modes = []string{"platform", "virtual", "reactive"}
 var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB", "PROTOCOL", "TLS_CERT", "TLS_KEY"}
 
 var (
-	serviceName = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)+$`)
-	targetName  = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	envName     = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	urlPath     = pattern.New(`^/[!-~]*$`)
+	serviceName = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+	targetName  = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	envName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	urlPath     = lazyregexp.New(`^/[!-~]*$`)
 )
 
 // Load reads the manifest of one service's folder. All its problems are joined into the error, each
 // with file and line; a folder without a manifest is os.ErrNotExist.
 func Load(dir string) (*Service, error) {
 	name := filepath.Join(dir, "service.yaml")
-	data, err := file.Kept(name, file.Settings)
+	data, err := files.Kept(name, files.Settings)
 	if err != nil {
 		if errors.Is(err, syscall.ENOTDIR) {
 			return nil, fmt.Errorf("read the manifest %s: %w", name, os.ErrNotExist)
@@ -41,7 +41,7 @@ func Load(dir string) (*Service, error) {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
 	s := &Service{}
-	check, err := config.Read(name, data, s)
+	check, err := strictyaml.Read(name, data, s)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func Load(dir string) (*Service, error) {
 }
 
 // document is a file under check.
-type document struct{ *config.Check }
+type document struct{ *strictyaml.Check }
 
 func (d document) checkHead(s *Service) {
 	for _, field := range []struct{ key, value string }{
@@ -219,7 +219,7 @@ func (d document) placeholders(at string, s *Service, texts, known []string) {
 			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)
-				if near := config.Nearest(name, known); near != "" {
+				if near := strictyaml.Nearest(name, known); near != "" {
 					hint = fmt.Sprintf("did you mean {%s}?", near)
 				} else if slices.Contains(runPlaceholders, name) {
 					hint = "a build knows no trial; it knows " + strings.Join(known, ", ")
@@ -259,7 +259,7 @@ func (d document) known(at, what, value string, known []string) bool {
 	if slices.Contains(known, value) {
 		return true
 	}
-	d.Wrong(at, config.Meant(value, known, oneOf(known)), "unknown %s %q", what, value)
+	d.Wrong(at, strictyaml.Meant(value, known, oneOf(known)), "unknown %s %q", what, value)
 	return false
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 func readGood(t *testing.T) string {
@@ -98,7 +98,7 @@ func checkBroken(t *testing.T, name, old, new string, want ...string) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		var place *config.Error
+		var place *strictyaml.Error
 		if !errors.As(err, &place) || place.File != file {
 			t.Errorf("%v is no config.Error of the file", err)
 		}

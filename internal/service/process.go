@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/service/counters"
+	"prony.example/internal/service/counters"
 )
 
 // Processes are what a target consists of, in the order of their start: those of its system, or the
@@ -130,7 +130,7 @@ var counterPlaceholders = []string{"host", "port"}
 // CounterAt is a target's counter for where the processes of a trial listen, each by its name, the
 // one that takes the requests also without. In its URLs {host}, {port} and {PROCESS.port} stand for
 // what a trial decides.
-func CounterAt(c asks.Place, host string, ports map[string]int) (asks.Place, error) {
+func CounterAt(c counters.Place, host string, ports map[string]int) (counters.Place, error) {
 	values := map[string]string{"host": host, "port": strconv.Itoa(ports[""])}
 	for name, port := range ports {
 		values[name+".port"] = strconv.Itoa(port)

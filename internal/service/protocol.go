@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/selfcert"
+	"prony.example/internal/base/selfcert"
 )
 
 // Protocols are what a service may speak instead of HTTP/1.1 in the clear, as suites name them.
@@ -115,7 +115,7 @@ const (
 
 // NewCertificate makes one in a new folder, for this machine, for a day.
 func NewCertificate(dir string) (c Certificate, err error) {
-	made, err := cert.New(24*time.Hour, CertName, Loopback)
+	made, err := selfcert.New(24*time.Hour, CertName, Loopback)
 	if err != nil {
 		return c, fmt.Errorf("make a certificate: %w", err)
 	}
@@ -126,7 +126,7 @@ func NewCertificate(dir string) (c Certificate, err error) {
 	if c.Dir, err = filepath.Abs(dir); err != nil {
 		return c, fmt.Errorf("make a certificate: %w", err)
 	}
-	text := cert.PEM(made)
+	text := selfcert.PEM(made)
 	c.PEM = string(text)
 	// Whoever has the key is the service for a day: the folder lets nobody else in.
 	err = os.Mkdir(c.Dir, 0o700)

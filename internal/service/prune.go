@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/clock"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
 )
 
 // idleFor is after how long without a use an earlier copy is removed. Going back to a branch within

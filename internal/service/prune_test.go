@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/clock"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
 )
 
 // A build removes earlier copies of the same build that are old and that no lab holds, and nothing

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // The wait between two questions is a tenth of the time since the start, so that asking disturbs

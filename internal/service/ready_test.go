@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // starting is a service that listens and is ready some time after its start.

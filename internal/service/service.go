@@ -4,7 +4,7 @@
 //
 // The way goes Catalog, Tools.Missing, Builder.Build, Service.Starts, then, with the process
 // running, WaitReady and Conform. Starting processes under limits is internal/launch's, offering
-// load is internal/load's; this package does neither.
+// load is load's; this package does neither.
 package service
 
 import (
@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/service/counters"
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/service/counters"
 )
 
 // Service is one manifest: a folder of services/ and what its service.yaml says.
@@ -139,11 +139,11 @@ type Target struct {
 	// Aside says why it stands in no table beside others unless a suite names it.
 	Aside string `yaml:"aside"`
 	// Counters are those of what it asks, by the names that requests have for them.
-	Counters map[string]asks.Place `yaml:"counters"`
+	Counters map[string]counters.Place `yaml:"counters"`
 	// Connections are those of its loads, instead of a suite's; 0: the suite's.
 	Connections int `yaml:"-"`
 	// Body is the size of requests' bodies, instead of a suite's; 0: the suite's.
-	Body config.Size `yaml:"-"`
+	Body strictyaml.Size `yaml:"-"`
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/base/files"
-	"prony/internal/base/privilege"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/privilege"
 )
 
 const (
@@ -34,7 +34,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	for _, tool := range built.Tools {
 		paths = append(paths, tool.Path)
 	}
-	as := rights.Build(b.Root, paths...)
+	as := privilege.Build(b.Root, paths...)
 	if err := as.Give(built.Dir); err != nil { // but not what is beside it, which the lab writes
 		return fmt.Errorf("give the copy to user %d: %w", as.UID, err)
 	}
@@ -57,7 +57,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	return nil
 }
 
-func (b *Builder) runStep(ctx context.Context, built *Built, as rights.User, env []string,
+func (b *Builder) runStep(ctx context.Context, built *Built, as privilege.User, env []string,
 	log *os.File, args []string) error {
 	ctx, cancel := bounded(ctx, b.Bound)
 	defer cancel()
@@ -97,7 +97,7 @@ func bounded(ctx context.Context, bound time.Duration) (context.Context, context
 // withTail adds the end of the log and its path to an error.
 func withTail(err error, log *os.File) error {
 	return fmt.Errorf("%w; the end of %s:\n  %s", err, log.Name(),
-		strings.Join(file.Tail(log.Name(), tailLines), "\n  "))
+		strings.Join(files.Tail(log.Name(), tailLines), "\n  "))
 }
 
 // killGrace bounds the wait for a killed program's output: a grandchild that left the group may
@@ -115,6 +115,6 @@ func Command(ctx context.Context, dir string, env []string, program string,
 	// Cancel runs before the program is waited for, so its id cannot be another's yet.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	return cmd
 }

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // versionLimit bounds how long a tool may take to say its version.
@@ -384,10 +384,10 @@ func isFile(path string) bool {
 
 var (
 	// versionWord is the first version in what a tool prints: "go1.26.8", "v20.20.2", "17.0.15".
-	versionWord = pattern.New(`\b(?:go|v)?(\d+(?:\.\d+)*)`)
+	versionWord = lazyregexp.New(`\b(?:go|v)?(\d+(?:\.\d+)*)`)
 	// colour is an escape sequence of ECMA-48 8.3.117: Maven prints its name in bold even into a
 	// pipe, and the 1 of ESC[1m would be taken for its version.
-	colour = pattern.New(`\x1b\[[0-9;]*m`)
+	colour = lazyregexp.New(`\x1b\[[0-9;]*m`)
 )
 
 // versionIn finds the version in a tool's output, or "".

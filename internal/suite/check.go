@@ -11,14 +11,14 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/record"
 )
 
 // checker is a suite or a scenario under check.
 type checker struct {
-	config.Check
+	strictyaml.Check
 	noMode bool // {mode} stands for nothing
 	// files, when not nil, is filled with the files that are read; sealed: no others are.
 	files  map[named][]byte
@@ -75,7 +75,7 @@ func (s *Suite) check(c *checker) error {
 		c.Wrong("observe.traces", "leave out drivers", "only prony itself can send trace ids")
 	}
 	if foreign && slices.ContainsFunc(s.Loads, func(l Load) bool {
-		return l.Model == result.Capacity
+		return l.Model == record.Capacity
 	}) {
 		c.Wrong("drivers", "leave them out", "only prony itself can search for a capacity")
 	}
@@ -173,7 +173,7 @@ func (c *checker) value(row *parameter, v reflect.Value, at string) {
 func (c *checker) text(row *parameter, text, at string) {
 	name := last(row.key)
 	if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
-		c.Wrong(at, config.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
+		c.Wrong(at, strictyaml.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
 			strings.Join(row.choices, ", "))
 	}
 	if row.form != nil && !row.form.MatchString(text) {
@@ -220,8 +220,8 @@ func (p *parameter) bounds(t reflect.Type) string {
 		switch t {
 		case reflect.TypeFor[Duration]():
 			return Duration(n).String()
-		case reflect.TypeFor[config.Size]():
-			return config.Size(n).String()
+		case reflect.TypeFor[strictyaml.Size]():
+			return strictyaml.Size(n).String()
 		}
 		if n == float64(int64(n)) {
 			return fmt.Sprint(int64(n))
@@ -243,26 +243,26 @@ func (c *checker) unique(list, key string, names []string) {
 
 // newChecker is for a suite file, or a scenario's, which is one YAML document without tags.
 func newChecker(file string, data []byte) (*checker, error) {
-	d, err := config.Parse(file, data)
+	d, err := strictyaml.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
 	bodies := d.Bodies()
 	if len(bodies) == 0 || bodies[0] == nil {
-		return nil, &config.Error{File: file, Problem: "it is empty"}
+		return nil, &strictyaml.Error{File: file, Problem: "it is empty"}
 	}
 	if len(bodies) > 1 {
-		return nil, &config.Error{File: file, Problem: "it holds several YAML documents",
+		return nil, &strictyaml.Error{File: file, Problem: "it holds several YAML documents",
 			Hint: "it can be one only: take out the lines ---"}
 	}
 	var tags tagFinder
 	ast.Walk(&tags, bodies[0])
 	if len(tags) > 0 {
-		return nil, &config.Error{File: file, Line: tags[0].Start.Position.Line,
+		return nil, &strictyaml.Error{File: file, Line: tags[0].Start.Position.Line,
 			Problem: fmt.Sprintf("there can be no YAML tags such as %s", tags[0].Start.Value),
 			Hint:    "quote the value if the exclamation mark is meant"}
 	}
-	return &checker{Check: config.Check{Document: d}}, nil
+	return &checker{Check: strictyaml.Check{Document: d}}, nil
 }
 
 // tagFinder collects tags, which would change a value's type behind the decoder's back; a tag
@@ -285,7 +285,7 @@ func last(path string) string {
 }
 
 // plainName are names that a path can hold.
-var plainName = pattern.New(`^[A-Za-z0-9_-]+$`)
+var plainName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // step is the path of an entry of the mapping at a path, or of the mapping where no path can hold
 // the entry's name.

@@ -4,21 +4,21 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/record"
-	"prony/record/slo"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // load checks one load against the earlier ones.
 func (c *checker) load(at string, l *Load, earlier []Load) {
-	if l.Model == result.Closed {
+	if l.Model == record.Closed {
 		c.closed(at, l)
 	}
-	if l.Model == result.Open {
+	if l.Model == record.Open {
 		c.open(at, l)
 	}
 	c.searched(at, l)
-	if l.Rate.Of != "" && l.Model == result.Open {
+	if l.Rate.Of != "" && l.Model == record.Open {
 		c.share(at+".rate", l, earlier)
 	}
 	if l.Slow.Clients == 0 && l.Slow != (Slow{}) {
@@ -77,7 +77,7 @@ func (c *checker) open(at string, l *Load) {
 
 // searched checks what only a search has, and what it cannot have.
 func (c *checker) searched(at string, l *Load) {
-	if l.Model != result.Capacity {
+	if l.Model != record.Capacity {
 		if l.SLO != "" {
 			c.Wrong(at+".slo", "make its model capacity, or take slo out",
 				"%s load %q has objectives", l.Model, l.Name)
@@ -121,13 +121,13 @@ func (c *checker) share(at string, l *Load, earlier []Load) {
 	var closed []string
 	for _, e := range earlier {
 		switch {
-		case e.Name == l.Rate.Of && e.Model != result.Open && e.Model != result.Capacity:
+		case e.Name == l.Rate.Of && e.Model != record.Open && e.Model != record.Capacity:
 			return // closed, or of no model, which was found already
 		case e.Name == l.Rate.Of:
 			c.Wrong(at, "", "rate is a share of %q, which is not closed: what it delivers was "+
 				"asked for", l.Rate.Of)
 			return
-		case e.Model == result.Closed:
+		case e.Model == record.Closed:
 			closed = append(closed, e.Name)
 		}
 	}
@@ -135,6 +135,6 @@ func (c *checker) share(at string, l *Load, earlier []Load) {
 	if len(closed) > 0 {
 		hint = "earlier closed loads are " + strings.Join(closed, ", ")
 	}
-	c.Wrong(at, config.Meant(l.Rate.Of, closed, hint),
+	c.Wrong(at, strictyaml.Meant(l.Rate.Of, closed, hint),
 		"rate is a share of %q, which is no earlier load", l.Rate.Of)
 }

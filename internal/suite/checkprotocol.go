@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 // speaks checks that what a scenario speaks goes with the rest of it and of the suite.
@@ -119,7 +119,7 @@ func (c *checker) spoken(at string, s *Suite, v Variant) {
 func (c *checker) rides(at string, s *Suite, sc *Scenario) {
 	for i, name := range sc.Variants {
 		if names := namesOf(s.Variants, variantName); !slices.Contains(names, name) {
-			c.Wrong(fmt.Sprintf("%svariants[%d]", at, i), config.Meant(name, names, ""),
+			c.Wrong(fmt.Sprintf("%svariants[%d]", at, i), strictyaml.Meant(name, names, ""),
 				"the suite has no variant %q", name)
 		}
 	}

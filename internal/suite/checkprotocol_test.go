@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 // What a scenario speaks must go with the rest of the suite; what does not is said with its line.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/load/template"
+	"prony.example/load/template"
 )
 
 // mode is the placeholder for the target's mode, which only paths have. It is filled in before the
@@ -176,7 +176,7 @@ func (c *checker) bodiless(at string, r *Request) {
 
 // hasMeaning says whether a placeholder of that name is no variable.
 func hasMeaning(name string) bool {
-	_, err := text.Parse("", []string{name})
+	_, err := template.Parse("", []string{name})
 	return name == mode || err != nil && varForm.MatchString(name)
 }
 
@@ -207,12 +207,12 @@ func (c *checker) steps(at string, s *scene, r *Request) {
 }
 
 // parse reads a text of the step and reports its mistakes. modes says whether it may hold the mode.
-func (c *checker) parse(at string, s *scene, in string, modes bool) *text.Text {
+func (c *checker) parse(at string, s *scene, in string, modes bool) *template.Text {
 	names := s.names
 	if modes && !c.noMode {
 		names = append(slices.Clip(names), mode)
 	}
-	t, err := text.Parse(in, names)
+	t, err := template.Parse(in, names)
 	if err != nil {
 		c.misread(at, err, modes)
 		return nil
@@ -227,7 +227,7 @@ func (c *checker) parse(at string, s *scene, in string, modes bool) *text.Text {
 
 // misread reports the error of a text. A path cannot hold braces, whatever is meant.
 func (c *checker) misread(at string, err error, path bool) {
-	var e *text.Error
+	var e *template.Error
 	switch {
 	case !errors.As(err, &e):
 		c.Wrong(at, "", "%v", err)
@@ -241,7 +241,7 @@ func (c *checker) misread(at string, err error, path bool) {
 }
 
 // sends checks a text that is sent, and notes whether it holds the key.
-func (c *checker) sends(at string, s *scene, in string) *text.Text {
+func (c *checker) sends(at string, s *scene, in string) *template.Text {
 	t := c.parse(at, s, in, false)
 	c.key(at, s, in, t)
 	c.asked(at, t)
@@ -249,7 +249,7 @@ func (c *checker) sends(at string, s *scene, in string) *text.Text {
 }
 
 // asked refuses in what is sent what only an answer can have.
-func (c *checker) asked(at string, t *text.Text) {
+func (c *checker) asked(at string, t *template.Text) {
 	if t != nil && t.Lab() != "" {
 		c.Wrong(at, "expect.body and a check's is may have it",
 			"%s is of answers, and this is sent", t.Lab())
@@ -257,7 +257,7 @@ func (c *checker) asked(at string, t *text.Text) {
 }
 
 // key takes a text that could not be read at its word, so that one mistake is reported once.
-func (c *checker) key(at string, s *scene, in string, t *text.Text) {
+func (c *checker) key(at string, s *scene, in string, t *template.Text) {
 	if t == nil {
 		s.sent = s.sent || strings.Contains(in, "{key}")
 		return
@@ -322,7 +322,7 @@ func (c *checker) headers(at string, s *scene, r *Request) {
 	}
 }
 
-func holdsControl(t *text.Text) bool {
+func holdsControl(t *template.Text) bool {
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	return slices.ContainsFunc(t.Literals(), func(literal []byte) bool {
 		return bytes.ContainsFunc(literal, control)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/contract"
-	"prony/internal/suite"
+	"prony.example/contract"
+	"prony.example/internal/suite"
 )
 
 // golden is what a suite's expectations need of a golden answer.

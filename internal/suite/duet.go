@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Ways to run two targets at once.
@@ -44,7 +44,7 @@ func (p *Plan) pair() error {
 	case s.usesCapacity():
 		return fmt.Errorf("plan duets of %s: its rates are shares of a capacity, which a target "+
 			"has alone; leave out --duet", s.Name)
-	case slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Model == result.Capacity }):
+	case slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Model == record.Capacity }):
 		return fmt.Errorf("plan duets of %s: two searches do not have the same steps; leave out "+
 			"--duet, or the capacity load", s.Name)
 	case slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Generators > 0 }):

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 const duetSuite = `

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"prony/load/template"
-	"prony/load/pace"
+	"prony.example/load/pace"
+	"prony.example/load/template"
 )
 
 // Bounds of the files that a suite names, in bytes.
@@ -110,7 +110,7 @@ func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
 		}
 		r.content, r.BodyHash = string(data), hashOf(data)
 		if !utf8.Valid(data) {
-			r.content = text.Escape(r.content)
+			r.content = template.Escape(r.content)
 		}
 	}
 }

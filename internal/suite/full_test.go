@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/load/pace"
-	"prony/internal/suite"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
+	"prony.example/load/pace"
 )
 
 // fullFile holds every key that TestReadKeepsWhatIsGiven… leaves out.
@@ -369,7 +369,7 @@ func TestSlips(t *testing.T) {
 			if want := fullFile + row.want; err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
-			var at *config.Error
+			var at *strictyaml.Error
 			if !errors.As(err, &at) {
 				t.Errorf("the error is a %T, want one that holds a *config.Error", err)
 			}

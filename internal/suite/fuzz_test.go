@@ -3,7 +3,7 @@ package suite_test
 import (
 	"testing"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 // FuzzRead wants that no file makes Read panic, and that whatever it accepts can be overridden with

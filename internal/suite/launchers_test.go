@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 // Each way to start a target has trials of its own; a target without an image has none in

@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Matrix sweeps what a target is started and loaded with: it becomes a target for each combination
 // of values.
 type Matrix struct {
 	Connections []int             `yaml:"connections"` // of its loads and its warm-up
-	Body        []config.Size     `yaml:"body"`        // of requests that have one
+	Body        []strictyaml.Size `yaml:"body"`        // of requests that have one
 	Env         map[string][]Text `yaml:"env"`         // by variable
 	Args        map[string][]Text `yaml:"args"`        // by axis: behind the command, or at {AXIS}
 }
@@ -32,7 +32,7 @@ const (
 )
 
 // unnamed is what of a value has no place in a target's name.
-var unnamed = pattern.New(`[^A-Za-z0-9._]+`)
+var unnamed = lazyregexp.New(`[^A-Za-z0-9._]+`)
 
 // matrixParameters are its keys.
 var matrixParameters = []parameter{
@@ -85,7 +85,7 @@ type row struct {
 }
 
 // rows are the combinations of the matrix at the path, the last axis fastest.
-func (c *checker) rows(at string, base row, doc *config.Document) []row {
+func (c *checker) rows(at string, base row, doc *strictyaml.Document) []row {
 	m := base.of.Matrix
 	base.of.Matrix, base.of.Built = Matrix{}, base.name
 	out := []row{base}
@@ -159,12 +159,12 @@ func (c *checker) loaded(at string, m Matrix, sweep func(kind, axis string, valu
 		})
 	}
 	if m.Body != nil {
-		sizes := map[string]config.Size{}
+		sizes := map[string]strictyaml.Size{}
 		var values []Text
 		for i, n := range m.Body {
 			if n < 1 || n > bodyMax {
 				c.Wrong(fmt.Sprintf("%s.body[%d]", at, i), fmt.Sprintf("want 1B to %v",
-					config.Size(bodyMax)), "a body of %v is none that the lab makes", n)
+					strictyaml.Size(bodyMax)), "a body of %v is none that the lab makes", n)
 			}
 			sizes[n.String()] = n
 			values = append(values, Text(n.String()))
@@ -175,7 +175,7 @@ func (c *checker) loaded(at string, m Matrix, sweep func(kind, axis string, valu
 
 // sized refuses an experiment with targets whose bodies have sizes of their own where that would
 // change nothing, or break what is sent.
-func (p *Project) sized(s *Suite, doc *config.Document) error {
+func (p *Project) sized(s *Suite, doc *strictyaml.Document) error {
 	for _, name := range p.Names {
 		if p.Targets[name].Body == 0 || !s.measures(name) {
 			continue

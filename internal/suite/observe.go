@@ -10,9 +10,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/record"
 )
 
 // CapacityLoad is the name by which rates refer to what the bare target delivered, once, before the
@@ -59,7 +59,7 @@ func (o Observe) IsZero() bool {
 // Percent is a share, 0.01 for 1%.
 type Percent float64
 
-var percentRe = pattern.New(percentForm)
+var percentRe = lazyregexp.New(percentForm)
 
 const percentForm = `^([0-9]+(\.[0-9]+)?)%$`
 
@@ -84,7 +84,7 @@ func (p *Percent) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (p *Percent) UnmarshalYAML(n ast.Node) error { return config.Text(n, p) }
+func (p *Percent) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, p) }
 
 // usesCapacity says whether a load's rate is a share of the bare target's capacity.
 func (s *Suite) usesCapacity() bool {
@@ -133,10 +133,10 @@ func (s *Suite) SceneOf(t Trial) Scenario {
 // OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
 func (s *Suite) OfTrial(t Trial) []Load {
 	sc := s.SceneOf(t)
-	if t.Role != result.Pilot {
+	if t.Role != record.Pilot {
 		return s.LoadsOf(sc)
 	}
-	l := Load{Name: CapacityLoad, Model: result.Closed, Connections: s.Capacity.Connections,
+	l := Load{Name: CapacityLoad, Model: record.Closed, Connections: s.Capacity.Connections,
 		Lead: capacityLead, Measure: s.Capacity.Measure, Drain: capacityLead}
 	l.Connections = sc.over(cmp.Or(sc.Connections, l.Connections))
 	return []Load{l}
@@ -144,7 +144,7 @@ func (s *Suite) OfTrial(t Trial) []Load {
 
 // ObserveOf is what is watched in a trial: what its variant asks for, or what the suite does.
 func (s *Suite) ObserveOf(t Trial) Observe {
-	if t.Role == result.Observed {
+	if t.Role == record.Observed {
 		w := s.Watch
 		if t.Profile != "" {
 			w.Profile = []string{t.Profile}
@@ -174,7 +174,7 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name),
 				Connections: t.Connections, Body: t.Body}
 			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
-			if role != result.Observed {
+			if role != record.Observed {
 				out = append(out, trial)
 				continue
 			}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/suite"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 const observing = `name: observing
@@ -74,7 +74,7 @@ func TestPilots(t *testing.T) {
 			len(p.Trials))
 	}
 	for i, x := range p.Trials {
-		if pilot := x.Role == result.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
+		if pilot := x.Role == record.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
 			t.Errorf("trial %d is %+v", i, x)
 		}
 	}
@@ -82,7 +82,7 @@ func TestPilots(t *testing.T) {
 		t.Errorf("the first pilot is called %s", id)
 	}
 	loads := p.Suite.OfTrial(p.Trials[0])
-	if len(loads) != 1 || loads[0].Model != result.Closed || loads[0].Connections != 7 ||
+	if len(loads) != 1 || loads[0].Model != record.Closed || loads[0].Connections != 7 ||
 		loads[0].Name != suite.CapacityLoad || loads[0].Measure != s.Capacity.Measure {
 		t.Errorf("a pilot offers %+v", loads)
 	}
@@ -203,7 +203,7 @@ func TestObservedTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.Trials[len(p.Trials)-2:]
-	if last[0].Variant != "n-x+" || last[0].Role != result.Observed || last[1].Variant != "none" ||
+	if last[0].Variant != "n-x+" || last[0].Role != record.Observed || last[1].Variant != "none" ||
 		last[0].ID != "observed-11-a-n-x+" {
 		t.Errorf("observed trials %+v", last)
 	}
@@ -232,7 +232,7 @@ func TestKindsOfProfiles(t *testing.T) {
 	}
 	var got []string
 	for _, x := range p.Trials {
-		if x.Role == result.Observed {
+		if x.Role == record.Observed {
 			got = append(got, fmt.Sprint(x.ID, p.Suite.ObserveOf(x).Profile))
 		}
 	}

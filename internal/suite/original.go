@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Original is the file of a suite, beside which others are written and read:
@@ -85,7 +85,7 @@ func (o *Original) With(v Override) (string, error) {
 
 // edit changes the file's text into that of a suite that an override has made.
 func (o *Original) edit(want *Suite) (string, error) {
-	return config.Change(o.suite.File, o.data, func(e *config.Edit) error {
+	return strictyaml.Change(o.suite.File, o.data, func(e *strictyaml.Edit) error {
 		now := *o.suite
 		now.Scenarios = keptBy(o.suite.Scenarios, want.Scenarios, sceneName)
 		now.Loads = keptBy(o.suite.Loads, want.Loads, loadName)
@@ -113,7 +113,7 @@ func keptBy[T any](all, others []T, name func(T) string) []T {
 }
 
 // keep takes the items of the list at a path out of a text that are not among the kept.
-func keep[T any](e *config.Edit, path string, all, kept []T, name func(T) string) error {
+func keep[T any](e *strictyaml.Edit, path string, all, kept []T, name func(T) string) error {
 	if len(all) == len(kept) {
 		return nil
 	}
@@ -130,7 +130,7 @@ type leaf struct {
 }
 
 // write puts the value into a text.
-func (l leaf) write(e *config.Edit) error {
+func (l leaf) write(e *strictyaml.Edit) error {
 	if l.more > 0 && e.Has(l.path) {
 		var err error
 		for i := l.more; i < l.v.Len(); i++ {

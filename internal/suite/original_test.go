@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/internal/suite"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
 )
 
 // spare is a suite that leaves out what it can, in one line each; shared is one of anchors.
@@ -338,7 +338,7 @@ func anything(r *rand.Rand, s *suite.Suite) (v suite.Override) {
 		v.Limits.CPUs = float64(1+r.IntN(40)) / float64(1+r.IntN(4))
 	}
 	if maybe() {
-		v.Limits.Memory = config.Size(16+r.IntN(4096)) << 20
+		v.Limits.Memory = strictyaml.Size(16+r.IntN(4096)) << 20
 	}
 	if maybe() {
 		v.Launchers = some(slices.Clone(suite.Launchers))

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/record"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/record"
 )
 
 // Override is what flags change; a zero value leaves the file's.
@@ -81,7 +81,7 @@ func (s *Suite) Override(o Override) error {
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
 	for i := range changed.Loads {
-		if l := &changed.Loads[i]; l.Model == result.Capacity { // a flag's window has its room
+		if l := &changed.Loads[i]; l.Model == record.Capacity { // a flag's window has its room
 			l.Budget = max(l.Budget, searchWindows*l.Measure)
 		}
 	}
@@ -137,7 +137,7 @@ func chosen[T any](kind string, patterns []string, all []T, name func(T) string)
 	for _, p := range patterns {
 		names := namesOf(all, name)
 		if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
-			hint := config.Meant(p, names, "there are "+strings.Join(names, ", "))
+			hint := strictyaml.Meant(p, names, "there are "+strings.Join(names, ", "))
 			return nil, fmt.Errorf("no %s matches %q; %s", kind, p, hint)
 		}
 	}

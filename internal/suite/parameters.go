@@ -9,9 +9,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/runtimes"
+	"prony.example/record"
 )
 
 // parameter is one key of a suite file. Defaults, ranges, the table in docs/formats/suite.md and
@@ -22,10 +22,10 @@ type parameter struct {
 	when     string // says when the default holds; empty: always, and preset sets it
 	late     bool   // holds always, and is is left out of plans: see settle
 	required bool
-	min, max float64          // of numbers, in base units, and of the lengths of lists; both 0: any
-	form     *pattern.Pattern // of a text, or of the names of a mapping; nil: any
-	such     string           // an example of the form
-	choices  []string         // all that a text may be
+	min, max float64             // of numbers, in base units, and of the lengths of lists; both 0: any
+	form     *lazyregexp.Pattern // of a text, or of the names of a mapping; nil: any
+	such     string              // an example of the form
+	choices  []string            // all that a text may be
 	about    string
 }
 
@@ -43,15 +43,15 @@ const (
 
 // The forms of texts.
 var (
-	suiteForm = pattern.New(`^[a-z0-9][a-z0-9-]{0,39}$`)
-	nameForm  = pattern.New(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`)
-	lineForm  = pattern.New(`^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
+	suiteForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,39}$`)
+	nameForm  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`)
+	lineForm  = lazyregexp.New(`^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
 		`/([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`)
-	fieldForm = pattern.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
-	agentForm = pattern.New(`^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`)
-	envForm   = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	varForm   = pattern.New(`^[a-z][A-Za-z0-9_]*$`)
-	typeForm  = pattern.New(`^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`)
+	fieldForm = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
+	agentForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`)
+	envForm   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	varForm   = lazyregexp.New(`^[a-z][A-Za-z0-9_]*$`)
+	typeForm  = lazyregexp.New(`^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`)
 )
 
 var parameters = slices.Concat([]parameter{
@@ -195,7 +195,7 @@ var parameters = slices.Concat([]parameter{
 		about: "offered one after another in every trial"},
 	{key: "loads[].name", required: true, form: nameForm, such: "peak", about: "unique"},
 	{key: "loads[].model", required: true,
-		choices: []string{result.Closed, result.Open, result.Capacity},
+		choices: []string{record.Closed, record.Open, record.Capacity},
 		about: "closed: each connection sends its next request when the last was answered. " +
 			"open: requests fall due on a schedule, whatever the answers do. capacity: open " +
 			"loads in search of the highest rate that keeps slo"},
@@ -222,7 +222,7 @@ var parameters = slices.Concat([]parameter{
 		about: "open only, and wanted there: requests per second, `20000/s` or `20000`, or a " +
 			"share of what an earlier closed load of the trial delivered, `50% of peak`, or a " +
 			"shape of either, `ramp 100..2000 in 30s` or `ramp 10..90 in 30s % of peak`"},
-	{key: "loads[].arrivals", def: Poisson, when: result.Open,
+	{key: "loads[].arrivals", def: Poisson, when: record.Open,
 		choices: []string{Poisson, Constant, Replay},
 		about:   "open only: how the gaps fall; replay takes them from a trace"},
 	{key: "loads[].trace",
@@ -231,7 +231,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "loads[].slo", such: "p99<50ms",
 		about: "capacity only, and wanted there: the objectives that are kept, " +
 			"`p99<50ms,errors<0.1%`; see [`prony capacity`](../capacity.md)"},
-	{key: "loads[].budget", def: "1m", when: result.Capacity, max: 24 * hour,
+	{key: "loads[].budget", def: "1m", when: record.Capacity, max: 24 * hour,
 		about: "capacity only: for the whole search; what has not been found by then is told " +
 			"as \"at least\""},
 	{key: "loads[].churn", max: 1_000_000,

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/record"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/record"
 )
 
 // Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
@@ -28,7 +28,7 @@ type Target struct {
 	// Connections are those of its loads and its warm-up; 0: the suite's.
 	Connections int
 	// Body is the size that requests' bodies are given; 0: they are as the suite has them.
-	Body config.Size
+	Body strictyaml.Size
 	// NoImage says why it cannot be started as a container; empty: it can.
 	NoImage string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
@@ -59,7 +59,7 @@ type Trial struct {
 	// Connections are those of its loads and its warm-up; 0: the suite's.
 	Connections int `json:"connections,omitempty"`
 	// Body is the size that requests' bodies are given; 0: they are as the suite has them.
-	Body config.Size `json:"body,omitempty"`
+	Body strictyaml.Size `json:"body,omitempty"`
 }
 
 // Plan is a suite against a catalog, frozen.
@@ -131,10 +131,10 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		return nil, err
 	}
 	if s.usesCapacity() {
-		p.Trials = append(s.beside(result.Pilot, targets), p.Trials...)
+		p.Trials = append(s.beside(record.Pilot, targets), p.Trials...)
 	}
 	if s.Observed {
-		p.Trials = append(p.Trials, s.beside(result.Observed, targets)...)
+		p.Trials = append(p.Trials, s.beside(record.Observed, targets)...)
 	}
 	width := max(2, len(fmt.Sprint(len(p.Trials))))
 	for i := range p.Trials {
@@ -332,14 +332,14 @@ func (t Target) matches(pattern string) bool {
 }
 
 // where is the file to blame for a target, or nil when a flag named it.
-func (s *Suite) where() *config.Document {
+func (s *Suite) where() *strictyaml.Document {
 	if s.retargeted {
 		return nil
 	}
 	return s.source
 }
 
-func noTarget(src *config.Document, at, pattern string, catalog []Target) error {
+func noTarget(src *strictyaml.Document, at, pattern string, catalog []Target) error {
 	var names []string
 	for _, t := range catalog {
 		names = append(names, t.Name, t.Service)
@@ -351,7 +351,7 @@ func noTarget(src *config.Document, at, pattern string, catalog []Target) error 
 		hint = "the catalog is empty"
 	}
 	return src.Problem(at, fmt.Sprintf("no target or service matches %q", pattern),
-		config.Meant(pattern, names, hint))
+		strictyaml.Meant(pattern, names, hint))
 }
 
 // baseline returns the name of the target that the suite compares with. A service's name will do

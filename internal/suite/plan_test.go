@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 var catalog = []suite.Target{

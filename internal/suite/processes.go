@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Process is started before the command of its target, which takes the requests.
@@ -26,7 +26,7 @@ func (p *Process) UnmarshalYAML(decode func(any) error) error {
 }
 
 // processForm is that of names of processes: they name files and ports.
-var processForm = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var processForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // processParameters are the keys of the processes of a target, and of what counts asks of them.
 var processParameters = slices.Concat([]parameter{
@@ -50,7 +50,7 @@ var processParameters = slices.Concat([]parameter{
 }, counterParameters)
 
 // portOf is where a command or a variable has the port of another process.
-var portOf = pattern.New(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\.port\}`)
+var portOf = lazyregexp.New(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\.port\}`)
 
 // processes checks those of a target, and that every port which is asked for is one of theirs.
 func (c *checker) processes(at string, s Source) {
@@ -86,7 +86,7 @@ func (c *checker) processes(at string, s Source) {
 	for _, at := range sortedNames(texts) {
 		for _, port := range portOf.FindAllStringSubmatch(texts[at], -1) {
 			if len(names) > 0 && !slices.Contains(names, port[1]) {
-				c.Wrong(at, config.Meant(port[1], names, "its processes are "+
+				c.Wrong(at, strictyaml.Meant(port[1], names, "its processes are "+
 					strings.Join(names, ", ")), "%s is of no process", port[0])
 			}
 		}
@@ -138,7 +138,7 @@ func (c *checker) asks(at string, r *Request) {
 
 // counted refuses an experiment whose requests ask what no target has a counter of: nothing would
 // be held by it.
-func (p *Project) counted(s *Suite, doc *config.Document) error {
+func (p *Project) counted(s *Suite, doc *strictyaml.Document) error {
 	var names []string
 	for _, t := range p.Targets {
 		names = append(names, sortedNames(t.Counters)...)
@@ -152,7 +152,7 @@ func (p *Project) counted(s *Suite, doc *config.Document) error {
 					continue
 				}
 				return doc.Problem(fmt.Sprintf("scenarios[%d].requests[%d].asks", i, j),
-					"no target has a counter "+name, config.Meant(name, names, "add it to "+
+					"no target has a counter "+name, strictyaml.Meant(name, names, "add it to "+
 						"counters of the targets that ask it"))
 			}
 		}

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/service/counters"
-	"prony/internal/base/yaml"
-	"prony/load/template"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/service/counters"
+	"prony.example/load/template"
 )
 
 // ProjectFiles are the names that a project's file may have.
@@ -30,7 +30,7 @@ type Project struct {
 	Names []string            `yaml:"-"` // of the targets, in the order of the file
 	File  string              `yaml:"-"`
 	rows  map[string][]string // of targets with a matrix, by its name
-	doc   *config.Document
+	doc   *strictyaml.Document
 	data  []byte
 }
 
@@ -51,11 +51,11 @@ type Source struct {
 	// Connections are those of its loads and its warm-up; 0: as they have them.
 	Connections int `yaml:"-"`
 	// Body is the size that requests' bodies are given; 0: they are as they are.
-	Body config.Size `yaml:"-"`
+	Body strictyaml.Size `yaml:"-"`
 	// Processes are started before the command, in this order.
 	Processes []Process `yaml:"processes"`
 	// Counters tell how often what the target asks was asked, by name.
-	Counters map[string]asks.Place `yaml:"counters"`
+	Counters map[string]counters.Place `yaml:"counters"`
 }
 
 // Compose is a service of a Compose file.
@@ -133,9 +133,9 @@ func needs(at string) []parameter {
 }
 
 // ownForm is that of names of targets: they name files and cgroups, too.
-var ownForm = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+var ownForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
-var isRevision = pattern.New(`^[^-\s][^\s]*$`)
+var isRevision = lazyregexp.New(`^[^-\s][^\s]*$`)
 
 // defaultLoads are those of a project that names none.
 const defaultLoads = "loads: [{name: peak, model: closed}, " +
@@ -202,7 +202,7 @@ func (c *checker) known(own []string) {
 			c.Wrong(name, "say with expect what each answer is to be, or leave it out: answers "+
 				"are asked for first", "contracts are the catalog's; a project has none")
 		case !slices.Contains(all, name):
-			c.Wrong(step("", name), config.Meant(name, all, "known keys are "+
+			c.Wrong(step("", name), strictyaml.Meant(name, all, "known keys are "+
 				strings.Join(all, ", ")), "unknown key %q", name)
 		}
 	}
@@ -276,7 +276,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 			strings.Join(names, ", "))
 	}
 	if name != "" && !slices.Contains(names, name) {
-		return nil, fmt.Errorf("%s has no suite %q; %s", p.File, name, config.Meant(name, names,
+		return nil, fmt.Errorf("%s has no suite %q; %s", p.File, name, strictyaml.Meant(name, names,
 			"its suites are "+cmp.Or(strings.Join(names, ", "), "none")))
 	}
 	suites := topKeys(reflect.TypeFor[Suite]())
@@ -307,7 +307,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	if doc.Node("loads") == nil {
 		doc = doc.With(defaultLoads, "", "")
 	}
-	c := &checker{Check: config.Check{Document: doc}, noMode: true}
+	c := &checker{Check: strictyaml.Check{Document: doc}, noMode: true}
 	s, err := c.suite(p.File, p.data)
 	if err == nil {
 		p.swept(s)
@@ -323,7 +323,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 
 // movable refuses a warm-up on all cores where something is measured that no command starts: it
 // cannot be moved to them and back.
-func (p *Project) movable(s *Suite, doc *config.Document) error {
+func (p *Project) movable(s *Suite, doc *strictyaml.Document) error {
 	for _, name := range p.Names {
 		if s.Warmup.Cores == AllCores && p.Targets[name].Command == "" && s.measures(name) {
 			return doc.Problem("warmup.cores", fmt.Sprintf("warmup.cores %s: %s is not started by "+
@@ -397,7 +397,7 @@ func (r Request) fixed() (out Request, env []string, ok bool) {
 		texts = append(texts, string(value))
 	}
 	for _, in := range texts {
-		t, err := text.Parse(in, nil)
+		t, err := template.Parse(in, nil)
 		if err != nil || !t.Constant() {
 			return out, nil, false
 		}

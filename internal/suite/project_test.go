@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/service/counters"
+	"prony.example/internal/service/counters"
 )
 
 // What is wrong in several places is told in one order, whenever it is read.
@@ -307,7 +307,7 @@ suites: {one: {`+targets+`limits: {cpus: 1}, warmup: {cores: all}}}
 // Each row of a project's own keys is one that walk comes to.
 func TestEveryRowOfAProjectIsChecked(t *testing.T) {
 	p := &Project{Targets: map[string]Source{"a": {Needs: []Need{{}},
-		Processes: []Process{{}}, Counters: map[string]asks.Place{"b": {}}}}, Needs: []Need{{}}}
+		Processes: []Process{{}}, Counters: map[string]counters.Place{"b": {}}}}, Needs: []Need{{}}}
 	visited := map[*parameter]bool{}
 	walk(reflect.ValueOf(p).Elem(), project, "", func(row *parameter, _ reflect.Value, _ string) {
 		visited[row] = true

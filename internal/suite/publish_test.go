@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/yaml"
-	"prony/record"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/record"
 
 	"github.com/goccy/go-yaml"
 )
@@ -35,7 +35,7 @@ var together = map[reflect.Type]object{
 	reflect.TypeFor[Expect](): {"allOf": []object{
 		atMostOne("body", "size"), atMostOne("body", "lorem"), atMostOne("size", "lorem")}},
 	reflect.TypeFor[Load](): {
-		"if": object{"properties": object{"model": object{"const": result.Open}}},
+		"if": object{"properties": object{"model": object{"const": record.Open}}},
 		"then": object{
 			"oneOf": oneOf("rate", "trace"),
 			"allOf": []object{without("users"), without("think")},
@@ -135,8 +135,8 @@ func unit(o object, t reflect.Type, row *parameter) bool {
 	switch t {
 	case reflect.TypeFor[Duration]():
 		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
-	case reflect.TypeFor[config.Size]():
-		o["type"], o["pattern"] = "string", config.SizeForm
+	case reflect.TypeFor[strictyaml.Size]():
+		o["type"], o["pattern"] = "string", strictyaml.SizeForm
 	case reflect.TypeFor[Percent]():
 		o["type"], o["pattern"] = "string", percentForm
 	case reflect.TypeFor[Rate]():

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"prony/internal/base/yaml"
-	"prony/load/extract"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/load/extract"
 )
 
 // Scenario is what is sent: one kind of request, a weighted mix, or a flow, whose requests are
@@ -160,7 +160,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	c.noMode = true
 	s := &Scenario{}
-	if err := config.Decode(file, data, s); err != nil {
+	if err := strictyaml.Decode(file, data, s); err != nil {
 		return nil, err
 	}
 	s.fill()
@@ -225,7 +225,7 @@ var filler = sync.OnceValue(func() string {
 
 // Sized is the scenario whose requests send bodies of n bytes, at most bodyMax, where they have
 // one; setups keep theirs. With n of 0 it is the scenario itself.
-func (s Scenario) Sized(n config.Size) Scenario {
+func (s Scenario) Sized(n strictyaml.Size) Scenario {
 	if n == 0 {
 		return s
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 const alone = `name: owners

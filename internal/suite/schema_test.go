@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {

@@ -27,10 +27,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/record/metric"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // Arrival processes of open loads.
@@ -120,14 +120,14 @@ type Suite struct {
 	File string `yaml:"-" json:"file,omitempty"` // as it was given to Read
 
 	// source is of the file, for errors found after reading; nil for a suite made in code.
-	source     *config.Document
+	source     *strictyaml.Document
 	retargeted bool // by Override, so that the file is not blamed for a pattern
 }
 
 // Limits are what each target may use while it is measured.
 type Limits struct {
-	CPUs   float64     `yaml:"cpus" json:"cpus"`     // cores
-	Memory config.Size `yaml:"memory" json:"memory"` // bytes
+	CPUs   float64         `yaml:"cpus" json:"cpus"`     // cores
+	Memory strictyaml.Size `yaml:"memory" json:"memory"` // bytes
 }
 
 // Warmup is a closed load before the first window: at least Min, then until steady, at most Max.
@@ -188,7 +188,7 @@ const searchBudget = Duration(time.Minute)
 
 // Length is how long the load is offered, its drain aside: of a search at most.
 func (l Load) Length() time.Duration {
-	if l.Model == result.Capacity {
+	if l.Model == record.Capacity {
 		return time.Duration(l.Budget)
 	}
 	return time.Duration(l.Lead + l.Measure)
@@ -267,10 +267,10 @@ func hashAsJSON(of any) string {
 func (s *Suite) fill() {
 	for i := range s.Loads {
 		l := &s.Loads[i]
-		if l.Model == result.Open && l.Arrivals == "" {
+		if l.Model == record.Open && l.Arrivals == "" {
 			l.Arrivals = Poisson
 		}
-		if l.Model == result.Capacity && l.Budget == 0 {
+		if l.Model == record.Capacity && l.Budget == 0 {
 			l.Budget = searchBudget
 		}
 		given := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil

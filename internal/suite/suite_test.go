@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/yaml"
-	"prony/record"
-	"prony/internal/suite"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 // whole is a suite with every kind of value; rows change one line of it.
@@ -76,7 +76,7 @@ func TestReadKeepsWhatIsGivenAndFillsInTheRest(t *testing.T) {
 	}
 	check("file", s.File, "s.yaml")
 	check("cpus", s.Limits.CPUs, 0.5)
-	check("memory", s.Limits.Memory, config.Size(832<<20)) // M is MiB
+	check("memory", s.Limits.Memory, strictyaml.Size(832<<20)) // M is MiB
 	check("timeout", s.Timeout, suite.Duration(3*time.Second))
 	check("warmup", s.Warmup, suite.Warmup{Connections: 8, Max: suite.Duration(90 * time.Second)})
 	check("seed", s.Seed, uint64(7))
@@ -126,9 +126,9 @@ func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
 	s := read(t, string(text))
 	const ms = suite.Duration(time.Millisecond)
 	want := []suite.Load{
-		{Name: "peak", Model: result.Closed, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
+		{Name: "peak", Model: record.Closed, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
 			Drain: 1000 * ms},
-		{Name: "half", Model: result.Open, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
+		{Name: "half", Model: record.Open, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
 			Drain: 1000 * ms, Arrivals: "poisson", Rate: suite.Rate{Share: 0.5, Of: "peak"}},
 	}
 	for i := range want {
@@ -328,7 +328,7 @@ func TestMistakes(t *testing.T) {
 			if err == nil || err.Error() != row.want {
 				t.Errorf("got  %v\nwant %s", err, row.want)
 			}
-			var at *config.Error
+			var at *strictyaml.Error
 			if !errors.As(err, &at) {
 				t.Errorf("the error is a %T, want one that holds a *config.Error", err)
 			}

@@ -10,15 +10,15 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
-	"prony/internal/base/yaml"
-	"prony/load/pace"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/load/pace"
 )
 
 // The form of durations. The schema publishes the same expression that the parser uses.
 const durationForm = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
 
-var durationRe = pattern.New(durationForm)
+var durationRe = lazyregexp.New(durationForm)
 
 // Duration is a time in nanoseconds, written as Go writes it: "200ms", "1m30s".
 type Duration time.Duration
@@ -45,7 +45,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (d *Duration) UnmarshalYAML(n ast.Node) error { return config.Text(n, d) }
+func (d *Duration) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, d) }
 
 // Keys are the first and the last key of a range.
 type Keys [2]uint64
@@ -72,7 +72,7 @@ func (t *Text) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (t *Text) UnmarshalYAML(n ast.Node) error { return config.Text(n, t) }
+func (t *Text) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, t) }
 
 // The forms of what changes over time. shapeForm is only the beginning of a shape: package pace
 // knows the rest.
@@ -85,8 +85,8 @@ const (
 )
 
 var (
-	rateRe  = pattern.New(rateForm)
-	shareRe = pattern.New(shareForm)
+	rateRe  = lazyregexp.New(rateForm)
+	shareRe = lazyregexp.New(shareForm)
 )
 
 // Bounds. The upper ones keep a slip of the finger from becoming an experiment.
@@ -205,7 +205,7 @@ func cause(err error) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (r *Rate) UnmarshalYAML(n ast.Node) error { return config.Text(n, r) }
+func (r *Rate) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, r) }
 
 // Users are the active users of a closed load over time, from the beginning of the lead-in. The
 // zero value is none: as many as there are connections, all the time.
@@ -233,7 +233,7 @@ func (u *Users) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (u *Users) UnmarshalYAML(n ast.Node) error { return config.Text(n, u) }
+func (u *Users) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, u) }
 
 // Kinds of think times.
 const (
@@ -297,4 +297,4 @@ func (t *Think) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (t *Think) UnmarshalYAML(n ast.Node) error { return config.Text(n, t) }
+func (t *Think) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, t) }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"prony/internal/base/yaml"
-	"prony/internal/suite"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
 )
 
 func TestUnitsReadBackAsTheyAreWritten(t *testing.T) {
@@ -31,7 +31,7 @@ func TestUnitsReadBackAsTheyAreWritten(t *testing.T) {
 	}
 	for in, want := range map[string]string{"1GiB": "1GiB", "832M": "832MiB", "512k": "512KiB",
 		"1.5G": "1536MiB", "1000B": "1000B", "1024B": "1KiB", "0B": "0B"} {
-		check(in, want, new(config.Size))
+		check(in, want, new(strictyaml.Size))
 	}
 	for in, want := range map[string]string{"20000": "20000/s", "0.5/s": "0.5/s",
 		"7% of peak": "7% of peak", "33.3% of a b": "33.3% of a b", "": "",
@@ -60,7 +60,7 @@ func TestUnitsThatAreNone(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"1", "1MB", "0.3B", "-1M", "M", "99999999999G"} {
-		if err := new(config.Size).UnmarshalText([]byte(bad)); err == nil {
+		if err := new(strictyaml.Size).UnmarshalText([]byte(bad)); err == nil {
 			t.Errorf("%q is read as a size", bad)
 		}
 	}

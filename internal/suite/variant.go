@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Variant is something that rides along with targets, such as an agent: each target runs with it
@@ -44,7 +44,7 @@ var (
 	// AgentWords are further ones, for agents: docs/formats/agents.md tells of them.
 	AgentWords = []string{"agent", "files", "platform", "otlpGrpc", "otlpHttp", "zipkin",
 		"metricsHost", "metricsPort", "service", "run", "trial", "target", "variant", "out"}
-	braced = pattern.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+	braced = lazyregexp.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 
 // sends says whether the variant's environment names a door of the home of telemetry.
@@ -101,7 +101,7 @@ func (s *Suite) fits(targets []Target) error {
 				continue
 			}
 			return s.source.Problem(fmt.Sprintf("%s.processes[%d]", at, k),
-				fmt.Sprintf("no target has a process %q", p), config.Meant(p, names, ""))
+				fmt.Sprintf("no target has a process %q", p), strictyaml.Meant(p, names, ""))
 		}
 	}
 	return nil

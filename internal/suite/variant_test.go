@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
 )
 
 const riding = `name: riding

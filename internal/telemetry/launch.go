@@ -18,14 +18,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/files"
-	"prony/internal/base/privilege"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/privilege"
 )
 
 // LaunchSpec is a home to be started. It listens on any free ports.
 type LaunchSpec struct {
-	Program string // prony-home, as internal/telemetry/program finds it
+	Program string // prony-home, as internal/telemetry/locate finds it
 	Dir     string // the folder to keep things in, e.g. results/RUN/telemetry
 	Cores   []int  // it may run on; empty: where the lab may
 
@@ -70,7 +70,7 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	}
 	defer log.Close()
 	c.cmd = exec.Command(s.Program, s.args()...)
-	shell.Command(c.cmd)
+	cmdlog.Command(c.cmd)
 	c.cmd.Stderr = log
 	// Its own group: a Ctrl-C is for the lab, which ends the home after the last trial has told.
 	c.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
@@ -140,7 +140,7 @@ func (c *Child) ready(ctx context.Context, told <-chan error) error {
 // the thread that forks it, so that not one of its threads ever runs elsewhere. That thread is
 // spent for it: a niceness cannot be taken back without privilege.
 func startOn(cmd *exec.Cmd, cores []int) error {
-	return rights.Spend(func() error { return lower(cores, cmd.Start) })
+	return privilege.Spend(func() error { return lower(cores, cmd.Start) })
 }
 
 func lower(cores []int, then func() error) error {
@@ -180,7 +180,7 @@ func (c *Child) Exit() error {
 }
 
 // Log returns up to n last lines of what it said.
-func (c *Child) Log(n int) []string { return file.Tail(c.log, n) }
+func (c *Child) Log(n int) []string { return files.Tail(c.log, n) }
 
 // Stop lets it store what it has and end: by closing its standard input, then by force.
 func (c *Child) Stop(ctx context.Context) error {

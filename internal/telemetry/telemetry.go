@@ -1,6 +1,6 @@
 // Package telemetry is what the lab knows of its home for telemetry: where it listens, how it is
 // told of trials and their phases, and what it answers about them. The home itself is
-// internal/telemetry/home, a process of its own (cmd/prony-home), so that taking in what a
+// home/collector, a process of its own (home/cmd/prony-home), so that taking in what a
 // service tells about itself never shares a heap with the generator that measures it.
 //
 //	target ── OTLP, Zipkin, scrape ─► home ─► results/RUN/telemetry/{tsdb,spans,logs}
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Endpoints are where a home listens, each "host:port".
@@ -74,8 +74,8 @@ type Over struct {
 
 // Report is what a home says of a trial that has ended.
 type Report struct {
-	Telemetry result.Telemetry       `json:"telemetry"`
-	Loads     map[string]result.Told `json:"loads"` // by window
+	Telemetry record.Telemetry       `json:"telemetry"`
+	Loads     map[string]record.Told `json:"loads"` // by window
 }
 
 // Files below a run's folder.
@@ -102,7 +102,7 @@ func DatabaseIn(dir string) string {
 // Stats is what a home has taken in since its folder began, in StatsFile and at /prony/stats.
 type Stats struct {
 	Version   int              `json:"version"` // StatsVersion
-	Telemetry result.Telemetry `json:"telemetry"`
+	Telemetry record.Telemetry `json:"telemetry"`
 	// Trials are those under way, so that a home that was killed and started again in the middle
 	// can still tell what they sent.
 	Trials []Under `json:"trials,omitempty"`
@@ -117,7 +117,7 @@ type Stats struct {
 type Under struct {
 	Trial   Trial            `json:"trial"`
 	Marks   []Mark           `json:"marks,omitempty"`
-	Before  result.Telemetry `json:"before"`  // the counts of the folder when it began
+	Before  record.Telemetry `json:"before"`  // the counts of the folder when it began
 	BeganNs int64            `json:"beganNs"` // the kernel's CLOCK_MONOTONIC
 	Partial string           `json:"partial,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/report/rows"
+	"prony.example/internal/report/rows"
 )
 
 // said is the form of all that lab and home tell each other, as JSON has it.
@@ -33,7 +33,7 @@ func TestProtocol(t *testing.T) {
 	const protocol, form = 3, "5775c92691db"
 	var all strings.Builder
 	for _, v := range []any{Word{}, Trial{}, Mark{}, Over{}, Report{}, Own{}, Stats{},
-		flat.Head{}} {
+		rows.Head{}} {
 		all.WriteString(said(reflect.TypeOf(v)))
 	}
 	all.WriteString(strings.Join(LaunchSpec{Listen: "a", Forward: "b", ForwardOnly: true}.args(),

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/internal/observe/host"
-	"prony/load"
+	"prony.example/internal/observe/host"
+	"prony.example/load"
 )
 
 // Load threads go first in windows, on cores of their own, and never in warm-ups, whose service may

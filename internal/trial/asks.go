@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/service/counters"
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/service"
+	"prony.example/internal/service/counters"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 // restFor is how long a counter is looked at before the load: others may move it, too.
@@ -21,7 +21,7 @@ const restFor = time.Second
 // asked is a counter that requests of the trial's scenario are held by.
 type asked struct {
 	name     string
-	counter  asks.Counter
+	counter  counters.Counter
 	restPerS float64
 	failed   error // it cannot be read; nothing is said of it then
 }
@@ -86,7 +86,7 @@ func (f *life) readings(ctx context.Context) []reading {
 		if out[i].err = a.failed; a.failed != nil {
 			continue
 		}
-		bounded, cancel := context.WithTimeout(ctx, asks.Wait)
+		bounded, cancel := context.WithTimeout(ctx, counters.Wait)
 		began := clock.Mono()
 		out[i].count, out[i].err = a.counter.Read(bounded)
 		cancel()
@@ -99,9 +99,9 @@ func (f *life) readings(ctx context.Context) []reading {
 // asks is what the counters say of a window, by their readings at its opening, then those at its
 // end. From is the window's real beginning, 0 where the generator does not say: then nothing was
 // offered beside it. After its end nothing is.
-func (f *life) asks(l *result.Load, at []reading, fromNs int64) (out []result.Asks) {
+func (f *life) asks(l *record.Load, at []reading, fromNs int64) (out []record.Asks) {
 	for i, a := range f.asked {
-		r := result.Asks{Of: a.name, BetweenNs: l.WindowNs, RestPerS: a.restPerS}
+		r := record.Asks{Of: a.name, BetweenNs: l.WindowNs, RestPerS: a.restPerS}
 		err := a.failed
 		if err == nil && len(at) != 2*len(f.asked) {
 			err = errors.New("the window had no end")
@@ -130,7 +130,7 @@ func (f *life) asks(l *result.Load, at []reading, fromNs int64) (out []result.As
 }
 
 // wanted is how often an answer of the load asks a counter at least, on average.
-func wanted(counter string, s suite.Scenario, l *result.Load) (each float64) {
+func wanted(counter string, s suite.Scenario, l *record.Load) (each float64) {
 	var all, asks float64
 	i := 0
 	for _, r := range s.Requests {

@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/service/counters"
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/service/counters"
+	"prony.example/internal/trial"
+	"prony.example/record"
 )
 
 // askMeter is a counter that moves by so much a second of the bubble, from the load's begin on by
@@ -77,23 +77,23 @@ func near(got, want float64) float64 {
 // A counter is read before the load and at the edges of each window, and the record has what it
 // counted beside what the answers want. The load answers 1,000 a second.
 func TestCounterOfATrial(t *testing.T) {
-	check := func(m *askMeter, want result.Asks, grade string) {
+	check := func(m *askMeter, want record.Asks, grade string) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			m.begun = func() bool { return slices.Contains(w.notes, "load warmup") }
-			var opened asks.Place
+			var opened counters.Place
 			var told []string
 			m.told = &told
 			tellMarks(w.lab, &told)
-			w.lab.Counter = func(c asks.Place) (asks.Counter, error) {
+			w.lab.Counter = func(c counters.Place) (counters.Counter, error) {
 				opened = c
 				m.last = float64(clock.Mono()) / 1e9
 				return m, nil
 			}
 			e := w.experiment("a")
 			subject := e.Subjects["a"]
-			subject.Target.Counters = map[string]asks.Place{
+			subject.Target.Counters = map[string]counters.Place{
 				"db":    {Postgres: "postgres://{host}:{port}/x"},
 				"other": {Postgres: "of which no request wants anything"}}
 			e.Subjects["a"] = subject
@@ -120,7 +120,7 @@ func TestCounterOfATrial(t *testing.T) {
 			if m.left >= 0 && strings.Join(told, " ") != "read read read mark read read mark read" {
 				t.Errorf("in order: %v", told)
 			}
-			found := result.Valid
+			found := record.Valid
 			for _, f := range records[0].Verdict.Findings {
 				if f.Rule == "unasked" {
 					found = f.Grade
@@ -132,14 +132,14 @@ func TestCounterOfATrial(t *testing.T) {
 		})
 	}
 	const many = 1000
-	of := result.Asks{Of: "db", What: "statements", BetweenNs: 1e9, Wanted: 2000}
+	of := record.Asks{Of: "db", What: "statements", BetweenNs: 1e9, Wanted: 2000}
 	asks := of
 	asks.Count = 2000
-	check(&askMeter{load: 2000, left: many}, asks, result.Valid)
+	check(&askMeter{load: 2000, left: many}, asks, record.Valid)
 	asks.Count = 1000 // one of the two
-	check(&askMeter{load: 1000, left: many}, asks, result.Invalid)
+	check(&askMeter{load: 1000, left: many}, asks, record.Invalid)
 	asks.Count, asks.RestPerS = 2500, 1500
-	check(&askMeter{load: 1000, others: 1500, left: many}, asks, result.Suspect)
-	check(&askMeter{load: 2000, left: 1}, result.Asks{Of: "db", BetweenNs: 1e9,
-		Error: "connection refused"}, result.Valid)
+	check(&askMeter{load: 1000, others: 1500, left: many}, asks, record.Suspect)
+	check(&askMeter{load: 2000, left: 1}, record.Asks{Of: "db", BetweenNs: 1e9,
+		Error: "connection refused"}, record.Valid)
 }

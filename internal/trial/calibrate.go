@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"prony/internal/generator"
-	"prony/internal/launch"
-	"prony/load"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial/processes"
+	"prony.example/internal/generator"
+	"prony.example/internal/launch"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // Calibrate measures what the generator reaches against a server that does nothing, on the cores
@@ -80,7 +80,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, proc.Stop(system.OneGrace)) }()
+	defer func() { err = cmp.Or(err, proc.Stop(processes.OneGrace)) }()
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
 	if _, _, err := service.WaitReadyIn(bounded, Speaker(speech, "", addr), l.Dial, addr.String(),
@@ -92,7 +92,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		return err
 	}
 	for _, c := range open {
-		s := driver.Calibration(load.Spec{Name: "calibration", Address: addr,
+		s := generator.Calibration(load.Spec{Name: "calibration", Address: addr,
 			Connections: c.Connections, Cores: l.place().Load, Ahead: !l.place().Shared,
 			Seed: e.Head.Seed, Part: load.Part{Of: c.Generators}}, speech)
 		spread(&s, speech)
@@ -109,7 +109,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 func nullScene(sc suite.Scenario) suite.Scenario {
 	return suite.Scenario{Protocol: sc.Protocol, Unix: sc.Unix, Streams: sc.Streams,
 		TLS:      suite.TLS{Insecure: true},
-		Requests: []suite.Request{{Request: http.MethodGet + " " + driver.NullPath}}}
+		Requests: []suite.Request{{Request: http.MethodGet + " " + generator.NullPath}}}
 }
 
 // protocolOf is what a scenario speaks, as records name it.
@@ -123,7 +123,7 @@ func protocolOf(sc suite.Scenario) string {
 // ceilings are those that a trial's loads are held against.
 func ceilings(t Spec) (out []Ceiling) {
 	for _, l := range t.Loads {
-		if l.Model != result.Open {
+		if l.Model != record.Open {
 			out = append(out, Ceiling{protocolOf(t.Scene), max(t.Scene.Streams, 1), l.Connections,
 				l.Generators})
 		}

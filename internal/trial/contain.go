@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"prony/internal/launch"
-	"prony/internal/trial/processes"
+	"prony.example/internal/launch"
+	"prony.example/internal/trial/processes"
 )
 
 // launcher is the one that the trial asks for.
@@ -22,7 +22,7 @@ func (f *life) launcher() launch.Launcher {
 // contain gives the containers of an order what they need of the host: where to listen, what rides
 // along, and the folders that they write into for the lab. Those folders the processes of a lab
 // that is root need as well: they are another user's.
-func (f *life) contain(o *system.Order) error {
+func (f *life) contain(o *processes.Order) error {
 	if f.trial.Launcher == "" && os.Geteuid() != 0 {
 		return nil
 	}

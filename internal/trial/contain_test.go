@@ -16,13 +16,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/record"
 )
 
 // apart is a launcher of containers with a network of their own.
@@ -79,7 +79,7 @@ func TestLifeOfAContainer(t *testing.T) {
 			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h",
 			Tools: map[string]service.Tool{"go": {Version: "1.26.5"}}}
 		records, err := w.run(context.Background(), e)
-		if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
+		if err != nil || len(records) != 1 || records[0].Outcome != record.Measured {
 			t.Fatalf("%d records, error %v", len(records), err)
 		}
 		r := records[0]
@@ -138,7 +138,7 @@ func TestContainerOverTLS(t *testing.T) {
 			e.Plan.Trials[0].Launcher, e.Plan.Trials[0].Variant = launcher, "https"
 			e.Subjects["a"].Service.Protocols = []string{"https"}
 			records, err := w.run(context.Background(), e)
-			if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
+			if err != nil || len(records) != 1 || records[0].Outcome != record.Measured {
 				t.Fatalf("%+v, error %v", records[0].Failure, err)
 			}
 			if len(names) != 1 || !names[asked] {
@@ -207,7 +207,7 @@ func TestLackingImage(t *testing.T) {
 		if err != nil || len(records) != 2 {
 			t.Fatalf("%d records, error %v", len(records), err)
 		}
-		if records[0].Outcome != result.Measured {
+		if records[0].Outcome != record.Measured {
 			t.Errorf("as a process: %+v", records[0].Failure)
 		}
 		if f := records[1].Failure; f == nil || f.Step != "build" ||
@@ -252,7 +252,7 @@ func TestWatchingAContainer(t *testing.T) {
 		*e.Subjects["a"].Built = service.Built{Images: map[string]string{"": "prony/a:h"},
 			Front: "prony/a:h"}
 		records, err := w.run(context.Background(), e)
-		if err != nil || records[0].Outcome != result.Measured {
+		if err != nil || records[0].Outcome != record.Measured {
 			t.Fatal(err, records[0].Failure)
 		}
 		at := slices.IndexFunc(env, func(v string) bool {

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/launch"
-	"prony/load/engine/nethttp"
-	"prony/internal/trial"
+	"prony.example/internal/launch"
+	"prony.example/internal/trial"
+	"prony.example/load/engine/nethttp"
 )
 
 // With two drivers each target has a trial of each in every block; records name the foreign one,
@@ -23,7 +23,7 @@ func TestForeignDrivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var asked []string
-		w.lab.Driver = func(name, engine string, _ *stack.Config) (trial.Driver, error) {
+		w.lab.Driver = func(name, engine string, _ *nethttp.Config) (trial.Driver, error) {
 			asked = append(asked, name+"/"+engine)
 			return w, nil
 		}
@@ -50,7 +50,7 @@ func TestForeignDrivers(t *testing.T) {
 func TestMissingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.lab.Driver = func(name, _ string, _ *stack.Config) (trial.Driver, error) {
+		w.lab.Driver = func(name, _ string, _ *nethttp.Config) (trial.Driver, error) {
 			if name != "" {
 				return nil, fmt.Errorf("find %s: it is not installed", name)
 			}

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/trial/processes"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // A duet is two trials at once, on cores of their own, that wait for each other: what the machine's
@@ -108,12 +108,12 @@ type seat struct {
 }
 
 // duet runs the two trials of a pair to their records, which come in the order of the plan.
-func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*result.Record {
+func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*record.Record {
 	both, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	p := &pair{end: end, meeting: newMeeting()}
 	seats := l.seats(p, e, trials)
-	var before result.Before
+	var before record.Before
 	if l.Quiet != nil {
 		l.tell(Event{Trial: trials[0].ID, Step: "quiet"})
 		before = l.Quiet(ctx)
@@ -128,7 +128,7 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*result.
 	for i, s := range seats {
 		s.rec.Duet.SkewNs = skew(s.opened, seats[1-i].opened)
 	}
-	return []*result.Record{seats[0].judged(), seats[1].judged()}
+	return []*record.Record{seats[0].judged(), seats[1].judged()}
 }
 
 // broken is why a side of a pair cannot begin: its target was not built, or the other's was not.
@@ -144,12 +144,12 @@ func broken(trials [2]Spec, i int) error {
 
 // seats are the two sides: a life each, in a lab of its own.
 func (l *Lab) seats(p *pair, e Experiment, trials [2]Spec) (seats [2]*seat) {
-	ports := system.Distinct(l.Port) // the two may be launched at the same moment
+	ports := processes.Distinct(l.Port) // the two may be launched at the same moment
 	for i, t := range trials {
 		f := l.life(e, t)
 		seats[i] = &seat{life: f, pair: p}
 		f.lab = seats[i].lab(l, from(ports))
-		f.rec.Duet = &result.Duet{With: trials[1-i].ID, Side: t.Side, Shared: f.lab.Layout.Shared}
+		f.rec.Duet = &record.Duet{With: trials[1-i].ID, Side: t.Side, Shared: f.lab.Layout.Shared}
 	}
 	seats[0].other, seats[1].other = seats[1], seats[0]
 	return seats
@@ -178,7 +178,7 @@ func (s *seat) lab(whole *Lab, port func() (int, error)) *Lab {
 	}
 	own.Sides, own.Quiet, own.Port = nil, nil, port
 	own.Home = nil // it hears one trial at a time
-	own.Driver = func(name, engine string, c *stack.Config) (Driver, error) {
+	own.Driver = func(name, engine string, c *nethttp.Config) (Driver, error) {
 		by, err := whole.Driver(name, engine, c)
 		return &inStep{by, s}, err
 	}

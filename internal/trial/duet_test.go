@@ -13,15 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // stage is a world with room for two services at once, one a port.
@@ -58,7 +58,7 @@ func newStage(t *testing.T) *stage {
 			g.ports++
 			return []int{8081, 8081, 8083}[(g.ports-1)%3], nil // the kernel may repeat itself
 		},
-		Driver: func(string, string, *stack.Config) (trial.Driver, error) { return g, nil },
+		Driver: func(string, string, *nethttp.Config) (trial.Driver, error) { return g, nil },
 		Beside: func(_ launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
 			if ps := other(); !slices.Equal(ps, []int{4 - l.Service[0]}) {
 				g.note(fmt.Sprintf("watch %v beside %v", l.Service, ps))
@@ -149,7 +149,7 @@ func (g *stage) paced(ctx context.Context, core int, s load.Spec,
 		g.mu.Lock()
 		g.windows[s.Name+" ended"] = append(g.windows[s.Name+" ended"], clock.Mono())
 		g.mu.Unlock()
-		return &load.Result{Load: result.Load{Done: int64(done)}}, ctx.Err()
+		return &load.Result{Load: record.Load{Done: int64(done)}}, ctx.Err()
 	}
 	opened := clock.Mono() + int64(core)*1000 // the right one 2 µs later than the left one
 	g.mu.Lock()
@@ -185,7 +185,7 @@ func (g *stage) duets(blocks int) experiment {
 	return e
 }
 
-func (g *stage) run(ctx context.Context, e experiment) ([]*result.Record, error) {
+func (g *stage) run(ctx context.Context, e experiment) ([]*record.Record, error) {
 	return (&world{t: g.t, dir: g.dir, lab: g.lab}).run(ctx, e)
 }
 
@@ -196,9 +196,9 @@ func TestDuets(t *testing.T) {
 			return fake.Hello("virtual"), time.Duration(len(target)) * time.Second, nil
 		}
 		looked := 0
-		g.lab.Quiet = func(context.Context) result.Before {
+		g.lab.Quiet = func(context.Context) record.Before {
 			looked++
-			return result.Before{Quiet: true, WindowNs: int64(looked)}
+			return record.Before{Quiet: true, WindowNs: int64(looked)}
 		}
 		records, err := g.run(context.Background(), g.duets(2))
 		if err != nil || len(records) != 4 {
@@ -230,11 +230,11 @@ func TestDuets(t *testing.T) {
 }
 
 // checkSide wants the i-th record of two blocks as a duet makes it.
-func checkSide(t *testing.T, i int, r, other *result.Record) {
+func checkSide(t *testing.T, i int, r, other *record.Record) {
 	t.Helper()
 	target := []string{"bad", "good", "good", "bad"}[i] // sides swap
 	core := []int{1, 3}[i%2]
-	want := result.Duet{With: other.Trial, Side: []string{"left", "right"}[i%2],
+	want := record.Duet{With: other.Trial, Side: []string{"left", "right"}[i%2],
 		SkewNs: []int64{-2000, 2000}[i%2]}
 	if r.Duet == nil || *r.Duet != want {
 		t.Errorf("record %d: duet is %+v, want %+v", i, r.Duet, want)
@@ -249,7 +249,7 @@ func checkSide(t *testing.T, i int, r, other *result.Record) {
 	if r.Before.WindowNs != int64(i/2+1) {
 		t.Errorf("record %d: before it was %+v", i, r.Before)
 	}
-	if r.Outcome != result.Measured || r.Verdict.Grade != result.Valid || len(r.Loads) != 2 {
+	if r.Outcome != record.Measured || r.Verdict.Grade != record.Valid || len(r.Loads) != 2 {
 		t.Errorf("record %d: %s, %+v, %+v", i, r.Outcome, r.Failure, r.Verdict)
 		return
 	}
@@ -355,7 +355,7 @@ func checkDuetFault(t *testing.T, step, words string, arrange func(*stage, *expe
 	}
 	for _, r := range records {
 		f := r.Failure
-		if f == nil || !strings.Contains(f.Error, words) || r.Verdict.Grade != result.Invalid {
+		if f == nil || !strings.Contains(f.Error, words) || r.Verdict.Grade != record.Invalid {
 			t.Errorf("%s: failure %+v, want %q; verdict %s", r.Trial, f, words, r.Verdict.Grade)
 			continue
 		}
@@ -431,7 +431,7 @@ func TestSharedDuetDoesNotPoll(t *testing.T) {
 		}
 		for _, r := range records {
 			v := r.Verdict
-			if !r.Duet.Shared || v.Grade != result.Suspect || v.Findings[0].Rule != "cores" {
+			if !r.Duet.Shared || v.Grade != record.Suspect || v.Findings[0].Rule != "cores" {
 				t.Errorf("%s: %+v, verdict %+v", r.Trial, r.Duet, v)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // favoured starts what says when its compilers go first.

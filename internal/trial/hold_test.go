@@ -9,15 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/trial"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // holding runs one target, which a fault may concern if it is named bad, and returns what was held
 // and the record. A look takes an hour.
 func holding(t *testing.T, name string, arrange fault) (w *world, held []trial.Held,
-	rec *result.Record) {
+	rec *record.Record) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t)
@@ -65,7 +65,7 @@ func TestAServiceThatHasEndedIsShownAsSuch(t *testing.T) {
 
 func TestNothingElseIsHeld(t *testing.T) {
 	if _, held, rec := holding(t, "good", serves(lying(), 0, nil)); len(held) > 0 ||
-		rec.Outcome != result.Measured {
+		rec.Outcome != record.Measured {
 		t.Errorf("a measured trial was held: %+v", held)
 	}
 	invalid := func(w *world, _ *experiment) {
@@ -78,7 +78,7 @@ func TestNothingElseIsHeld(t *testing.T) {
 		}
 	}
 	if _, held, rec := holding(t, "good", invalid); len(held) > 0 ||
-		rec.Verdict.Grade != result.Invalid || rec.Outcome != result.Measured {
+		rec.Verdict.Grade != record.Invalid || rec.Outcome != record.Measured {
 		t.Errorf("an INVALID trial (%s, %s) was held: %+v", rec.Outcome, rec.Verdict.Grade, held)
 	}
 	_, held, _ := holding(t, "bad", func(_ *world, e *experiment) {

@@ -12,18 +12,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/service"
-	"prony/stats"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // world is a lab in which nothing is real: services are handlers in this process, load is
@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) note(s string) { w.notes = append(w.notes, s) }
 
 // driver is the world's only one.
-func (w *world) driver(name, _ string, _ *stack.Config) (trial.Driver, error) {
+func (w *world) driver(name, _ string, _ *nethttp.Config) (trial.Driver, error) {
 	if name != "" {
 		return nil, fmt.Errorf("find driver %q: there is none", name)
 	}
@@ -90,7 +90,7 @@ func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, erro
 		time.Sleep(s.Every)
 		elapsed := time.Duration(clock.Mono() - began)
 		if !s.Watch(int64(elapsed.Seconds()*rate), elapsed) || ctx.Err() != nil {
-			return &load.Result{Load: result.Load{Done: 1}}, ctx.Err()
+			return &load.Result{Load: record.Load{Done: 1}}, ctx.Err()
 		}
 	}
 	time.Sleep(s.Lead)
@@ -109,11 +109,11 @@ func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, erro
 }
 
 // good is a result without a flaw: 1,000 requests a second of 1 ms each.
-func good(s load.Spec) result.Load {
+func good(s load.Spec) record.Load {
 	n := int64(s.Window.Seconds() * rate)
-	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, MaxNs: 1e6,
+	d := record.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, MaxNs: 1e6,
 		P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6}
-	return result.Load{
+	return record.Load{
 		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1,
 		RatePerS: s.Schedule.Rate.Max(), WindowNs: int64(s.Window),
 		Scheduled: n, Sent: n, Done: n, Answered: n,
@@ -138,9 +138,9 @@ func (x *watcher) Roles() probe.Roles {
 	}
 	return x.w.roles()
 }
-func (x *watcher) Stop() (probe.Series, result.Cost) {
+func (x *watcher) Stop() (probe.Series, record.Cost) {
 	x.w.note("unwatch")
-	return probe.Series{}, result.Cost{}
+	return probe.Series{}, record.Cost{}
 }
 
 const suiteText = `
@@ -171,7 +171,7 @@ type experiment struct {
 }
 
 func (e experiment) resolve() trial.Experiment {
-	out := trial.Experiment{Head: result.Run{ID: "r"}}
+	out := trial.Experiment{Head: record.Run{ID: "r"}}
 	for _, t := range e.Plan.Trials {
 		x := trial.Resolve(e.Plan.Suite, t)
 		x.Subject, x.Ride = e.Subjects[t.Target], e.Rides[t.Variant]
@@ -205,10 +205,10 @@ func (w *world) experiment(names ...string) experiment {
 }
 
 // run runs the experiment in a bubble and returns its records as they are on disk.
-func (w *world) run(ctx context.Context, e experiment) ([]*result.Record, error) {
+func (w *world) run(ctx context.Context, e experiment) ([]*record.Record, error) {
 	w.t.Helper()
 	_, err := w.lab.Run(ctx, e.resolve())
-	_, records, bad, readErr := result.Read(w.dir)
+	_, records, bad, readErr := record.Read(w.dir)
 	if readErr != nil || len(bad) > 0 {
 		w.t.Fatal(readErr, bad)
 	}
@@ -275,7 +275,7 @@ func TestWarmUpWaitsForCompilers(t *testing.T) {
 // silent for two seconds, then on the service's own until the rate keeps a level for two more.
 func TestWarmUpOnAllCores(t *testing.T) {
 	check := func(name, runtime string, most time.Duration, change func(*world), moves []string,
-		want func(*result.Record) bool) {
+		want func(*record.Record) bool) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestWarmUpOnAllCores(t *testing.T) {
 		loads...)
 	again := slices.Insert(slices.Clone(wide), 3, "load warmup", "load warmup") // connections anew
 	own := append([]string{"load warmup", "load warmup", "load warmup"}, loads...)
-	check("until silent", "jvm", 10*time.Second, nothing, again, func(r *result.Record) bool {
+	check("until silent", "jvm", 10*time.Second, nothing, again, func(r *record.Record) bool {
 		w := r.Warmup
 		return w.Steady && w.NarrowedAtNs == 31e8 && w.DurationNs == 57e8 && w.SilentAtNs == 37e8 &&
 			w.SteadyAtNs == 31e8 && slices.Equal(w.Cores, []int{0, 1}) &&
@@ -323,22 +323,22 @@ func TestWarmUpOnAllCores(t *testing.T) {
 			slices.Equal(r.Limits.InForce, []string{"affinity [1]"})
 	})
 	// 6 s less half of them, when nobody is silent: 3 s.
-	check("until it must", "jvm", 6*time.Second, nothing, again, func(r *result.Record) bool {
+	check("until it must", "jvm", 6*time.Second, nothing, again, func(r *record.Record) bool {
 		return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 3e9 && r.Warmup.DurationNs == 56e8
 	})
 	// Whose threads do not tell are warm when their rate is: after 2 s, and 2 s more.
 	check("until level", "node", 5*time.Second, func(w *world) { w.roles = nil }, wide,
-		func(r *result.Record) bool {
+		func(r *record.Record) bool {
 			return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 2e9 && r.Warmup.DurationNs == 4e9
 		})
-	none := func(r *result.Record) bool { return r.Warmup.Cores == nil }
+	none := func(r *record.Record) bool { return r.Warmup.Cores == nil }
 	check("nothing compiles", "native", 5*time.Second, nothing, own, none)
 	check("one core", "jvm", 5*time.Second, func(w *world) {
 		w.lab.Layout = host.Layout{Service: []int{0}, Load: []int{0}, Shared: true}
 	}, own, none)
 	check("cannot be moved", "jvm", 5*time.Second, func(w *world) {
 		w.lab.Launcher = bound{w.lab.Launcher}
-	}, nil, func(r *result.Record) bool {
+	}, nil, func(r *record.Record) bool {
 		return r.Failure != nil && strings.Contains(r.Failure.Error, "cannot move")
 	})
 }
@@ -362,7 +362,7 @@ func TestLifeInOrder(t *testing.T) {
 		if r.Failure != nil {
 			t.Fatalf("failed: %+v", r.Failure)
 		}
-		if r.Verdict.Grade != result.Valid {
+		if r.Verdict.Grade != record.Valid {
 			t.Errorf("verdict is %+v", r.Verdict)
 		}
 		// The fake service listens 40 ms after its start, on a clock that only sleeping moves. The
@@ -442,7 +442,7 @@ func checkFault(t *testing.T, arrange fault, step, words, hint string) {
 	}
 	for _, r := range records {
 		if r.Target.Name == "good" {
-			if r.Outcome != result.Measured {
+			if r.Outcome != record.Measured {
 				t.Errorf("the good target failed too: %+v", r.Failure)
 			}
 			continue
@@ -452,7 +452,7 @@ func checkFault(t *testing.T, arrange fault, step, words, hint string) {
 			!strings.Contains(f.Hint, hint) {
 			t.Errorf("failure is %+v\nwant step %s, words %q, hint %q", f, step, words, hint)
 		}
-		if r.Verdict.Grade != result.Invalid {
+		if r.Verdict.Grade != record.Invalid {
 			t.Errorf("verdict is %s", r.Verdict.Grade)
 		}
 	}
@@ -537,7 +537,7 @@ func TestInterruptKeepsWhatThereIs(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "interrupted after 2 of 3 trials") {
 			t.Errorf("error is %v", err)
 		}
-		if len(records) != 2 || records[0].Outcome != result.Measured ||
+		if len(records) != 2 || records[0].Outcome != record.Measured ||
 			records[1].Failure == nil || records[1].Failure.Error != "interrupted" {
 			t.Errorf("%d records, the last one %+v", len(records), records[len(records)-1].Failure)
 		}

@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/suite/agents"
-	"prony/internal/base/clock"
-	"prony/internal/observe/gclog"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/base/runtimes"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial/processes"
-	"prony/internal/telemetry"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/runtimes"
+	"prony.example/internal/observe/gclog"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial/processes"
+	"prony.example/record"
 )
 
 // Bounds of watching: none of it may hold up a trial.
@@ -42,7 +42,7 @@ type Home interface {
 type Ride struct {
 	Path  string        // what {agent} stands for
 	Files string        // what {files} stands for: the agent's folder in the checkout
-	Agent *result.Agent // nil: nothing was fetched
+	Agent *record.Agent // nil: nothing was fetched
 }
 
 // Variables by which the lab's own options reach a runtime.
@@ -71,7 +71,7 @@ var waitRates = map[string]struct{ name, value string }{
 
 // board puts what rides along, and what the lab itself watches with, into an order, and tells the
 // home of telemetry that a trial begins.
-func (f *life) board(ctx context.Context, o *system.Order, port func() (int, error)) error {
+func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, error)) error {
 	rides := f.trial.With
 	o.On, o.Env, o.Append = rides.Processes, map[string]string{}, map[string]string{}
 	for name, value := range rides.Env {
@@ -84,7 +84,7 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 		return err
 	}
 	o.Words = map[string]string{
-		"agent": f.trial.Ride.Path, "files": f.trial.Ride.Files, "platform": agent.Platform(),
+		"agent": f.trial.Ride.Path, "files": f.trial.Ride.Files, "platform": agents.Platform(),
 		"run": filepath.Base(f.lab.Dir), "trial": f.trial.ID, "target": f.trial.Target,
 		"variant": f.trial.Variant, "out": out, "metricsHost": f.launcher().Listen(),
 	}
@@ -107,7 +107,7 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 }
 
 // equip gives the processes the options that the lab's own watching takes.
-func (f *life) equip(o *system.Order, port func() (int, error)) error {
+func (f *life) equip(o *processes.Order, port func() (int, error)) error {
 	w := f.trial.Watched
 	profiled := len(w.Profile) > 0 && f.trial.Subject.Service.Language == "Go"
 	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.Rides, " "),
@@ -125,7 +125,7 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 	f.pages = o.MetricsPorts
 	if w.GC && f.onJVM() {
 		path, err := filepath.Abs(filepath.Join(f.lab.Dir, "logs",
-			gc.LogName(f.trial.ID, "{part}", "%p")))
+			gclog.LogName(f.trial.ID, "{part}", "%p")))
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 			return hinted("choose a folder without blanks, commas and colons with --out",
 				"JVMs cannot log their collections into %s", path)
 		}
-		o.Append[javaOptions] = strings.ReplaceAll(gc.LogOption, "{file}", path)
+		o.Append[javaOptions] = strings.ReplaceAll(gclog.LogOption, "{file}", path)
 		f.rec.Watched = append(f.rec.Watched, "GC logs")
 	}
 	if slices.Contains(fromOutside, w.Profiler) {
@@ -258,7 +258,7 @@ func (f *life) collections() {
 	if !f.trial.Watched.GC || !f.onJVM() || f.proc == nil {
 		return
 	}
-	logs, err := gc.ReadTrial(filepath.Join(f.lab.Dir, "logs"), f.trial.ID)
+	logs, err := gclog.ReadTrial(filepath.Join(f.lab.Dir, "logs"), f.trial.ID)
 	if err != nil {
 		return // the table says that collections are not known
 	}
@@ -267,11 +267,11 @@ func (f *life) collections() {
 		if l.OpenedNs == 0 || len(logs) == 0 {
 			continue // the kernel does not tell its time, or there is nothing to read
 		}
-		var all []result.GC
+		var all []record.GC
 		for _, log := range logs {
 			all = append(all, log.Window(l.OpenedNs, l.OpenedNs+l.WindowNs))
 		}
-		sum := gc.Sum(all)
+		sum := gclog.Sum(all)
 		l.GC = &sum
 	}
 }

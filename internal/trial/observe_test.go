@@ -15,15 +15,15 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/load"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/suite"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // listener is a home that notes what it is told, and knows of 10 spans in each window.
@@ -57,8 +57,8 @@ func (h *listener) Mark(m telemetry.Mark) { h.w.note(m.Kind + " " + m.Name) }
 func (h *listener) End(context.Context) telemetry.Report {
 	h.w.note("end")
 	return telemetry.Report{
-		Telemetry: result.Telemetry{Signals: []result.Signal{{Name: result.Spans, Received: 20}}},
-		Loads:     map[string]result.Told{"peak": {Spans: 10}},
+		Telemetry: record.Telemetry{Signals: []record.Signal{{Name: record.Spans, Received: 20}}},
+		Loads:     map[string]record.Told{"peak": {Spans: 10}},
 	}
 }
 
@@ -145,7 +145,7 @@ func TestObservedLife(t *testing.T) {
 		e.Plan.Trials = e.Plan.Trials[slices.IndexFunc(e.Plan.Trials, func(x suite.Trial) bool {
 			return x.Variant == "agent"
 		}):][:1]
-		e.Rides = map[string]trial.Ride{"agent": {Path: "/a.jar", Agent: &result.Agent{Name: "x"}}}
+		e.Rides = map[string]trial.Ride{"agent": {Path: "/a.jar", Agent: &record.Agent{Name: "x"}}}
 		records, err := w.run(context.Background(), e)
 		if err != nil || records[0].Failure != nil {
 			t.Fatal(err, records[0].Failure)
@@ -194,7 +194,7 @@ func (w *world) collect(t *testing.T) {
 	}
 }
 
-func checkObserved(t *testing.T, w *world, r *result.Record) {
+func checkObserved(t *testing.T, w *world, r *record.Record) {
 	t.Helper()
 	if r.Telemetry == nil || r.Telemetry.Signals[0].Received != 20 {
 		t.Errorf("telemetry %+v", r.Telemetry)
@@ -233,7 +233,7 @@ func TestWatchingFails(t *testing.T) {
 		}
 		records, err := w.run(context.Background(),
 			w.watching("observe: {gc: true, profile: [cpu]}\n", nil))
-		if err != nil || records[0].Outcome != result.Measured {
+		if err != nil || records[0].Outcome != record.Measured {
 			t.Fatal(err, records[0].Failure)
 		}
 		if p := records[0].Profiles; len(p) != 2 || p[0].Failed != "not permitted" ||
@@ -281,7 +281,7 @@ func TestSharesOfTheCapacity(t *testing.T) {
 		if err != nil || len(records) != 2 {
 			t.Fatal(err, len(records))
 		}
-		if p := records[0]; p.Role != result.Pilot || len(p.Loads) != 1 ||
+		if p := records[0]; p.Role != record.Pilot || len(p.Loads) != 1 ||
 			p.Loads[0].Name != suite.CapacityLoad {
 			t.Errorf("the pilot is %+v", p)
 		}
@@ -327,7 +327,7 @@ func TestInvalidPilot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g := records[0].Verdict.Grade; g != result.Invalid {
+		if g := records[0].Verdict.Grade; g != record.Invalid {
 			t.Fatalf("the pilot is %s", g)
 		}
 		if f := records[1].Failure; f == nil || !strings.Contains(f.Error, "is INVALID") {

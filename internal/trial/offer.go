@@ -12,16 +12,16 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/generator"
-	"prony/internal/launch"
-	"prony/load"
-	"prony/load/template"
-	"prony/load/pace"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/telemetry"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/generator"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/suite"
+	"prony.example/internal/telemetry"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/load/template"
+	"prony.example/record"
 )
 
 // pulseEvery is how often watchers are told how a load goes: as often as somebody can read it, and
@@ -40,12 +40,12 @@ func (f *life) measure(ctx context.Context) error {
 
 func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: l.Length()})
-	if l.Model == result.Capacity {
+	if l.Model == record.Capacity {
 		return f.search(ctx, l)
 	}
 	spec := f.specOf(l)
 	rateOf := ""
-	if l.Model == result.Open {
+	if l.Model == record.Open {
 		ofPerS, err := f.delivered(l.Rate.Of)
 		if err != nil {
 			return fmt.Errorf("offer load %s: %w", l.Name, err)
@@ -79,7 +79,7 @@ func (f *life) specOf(l suite.Load) load.Spec {
 
 // offered is a load that was, with what the probe saw about its window.
 type offered struct {
-	load          result.Load
+	load          record.Load
 	intervals     []load.Interval
 	before, after probe.Mark
 	openedWall    int64 // Unix time of the window's opening, and of the mark before
@@ -120,7 +120,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	}
 	o.load, o.intervals, o.lengthNs = res.Load, res.Intervals, closedMono-openedMono
 	o.load.OpenedNs = from
-	if o.load.Model == result.Closed {
+	if o.load.Model == record.Closed {
 		o.load.CeilingPerS = f.lab.ceiling(o.load.Protocol, o.load.Streams,
 			o.load.Connections, len(o.load.Generators))
 	}
@@ -140,8 +140,8 @@ func (f *life) keep(o *offered) {
 }
 
 // samples cuts a load's part out of the trial's series.
-func (f *life) samples(load string, before, after probe.Mark) result.Samples {
-	out := result.Samples{Trial: f.trial.ID, Load: load}
+func (f *life) samples(load string, before, after probe.Mark) record.Samples {
+	out := record.Samples{Trial: f.trial.ID, Load: load}
 	s := f.watch.Series()
 	for i, t := range s.TNs {
 		if t > before.TNs && t <= after.TNs {
@@ -157,7 +157,7 @@ func (f *life) samples(load string, before, after probe.Mark) result.Samples {
 // use adds what the service consumed, unless some of it has left the groups that count. The two
 // marks lie a little outside the window, under the same load, so the requests between them are the
 // window's in proportion.
-func (f *life) use(out *result.Load, before, after probe.Mark) {
+func (f *life) use(out *record.Load, before, after probe.Mark) {
 	requests := out.Done + out.Errors.Total()
 	between := after.TNs - before.TNs
 	requests = int64(float64(requests) * float64(between) / float64(out.WindowNs))
@@ -166,7 +166,7 @@ func (f *life) use(out *result.Load, before, after probe.Mark) {
 	inForce, missing := f.proc.Limits()
 	strayed := func(m string) bool { return strings.Contains(m, launch.Strayed) }
 	if slices.ContainsFunc(missing, strayed) {
-		out.Service = result.Usage{}
+		out.Service = record.Usage{}
 		f.rec.Limits.InForce, f.rec.Limits.Missing = inForce, missing
 	}
 }
@@ -251,7 +251,7 @@ func (f *life) pulse(name string) func(load.Glance) {
 }
 
 func (f *life) scenario() load.Scenario {
-	s, err := driver.Scenario(f.trial.Scene, f.trial.Subject.Target.Mode)
+	s, err := generator.Scenario(f.trial.Scene, f.trial.Subject.Target.Mode)
 	if err != nil {
 		panic("trial: a scenario of a suite that was checked cannot be sent: " + err.Error())
 	}
@@ -281,13 +281,13 @@ func (f *life) firstAnswer(ctx context.Context) error {
 func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 	s := f.scene
 	r := slices.Concat(s.Setup, s.Requests)[0] // which wants nothing of an answer before it
-	v := &text.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
+	v := &template.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
 	if len(s.Rows) > 0 {
 		v.Vars = s.Rows[0]
 	}
 	var failed error
 	render := func(t string) string {
-		out, err := text.Render(t, s.Columns, v, os.LookupEnv)
+		out, err := template.Render(t, s.Columns, v, os.LookupEnv)
 		failed = cmp.Or(failed, err)
 		return out
 	}
@@ -314,7 +314,7 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 func model(spec *load.Spec, l suite.Load) {
 	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
 	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has cores of its own
-	if spec.Model == result.Open {
+	if spec.Model == record.Open {
 		spec.Most = l.Most
 	}
 	spec.Slow = load.Slow{Clients: l.Slow.Clients, Text: string(l.Slow.Text),

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/record"
-	"prony/internal/service"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/service"
+	"prony.example/record"
 )
 
 // cluster is a launcher whose processes are pods.
@@ -27,12 +27,12 @@ type podded struct {
 	asked int
 }
 
-func (p *podded) Pod(context.Context) result.Pod {
+func (p *podded) Pod(context.Context) record.Pod {
 	p.asked++
 	if p.asked == 1 {
-		return result.Pod{Name: "p", Cores: []int{5}, Shared: []string{"x"}}
+		return record.Pod{Name: "p", Cores: []int{5}, Shared: []string{"x"}}
 	}
-	return result.Pod{Cores: []int{5}, Shared: []string{"x", "y"}, Away: []result.Away{{Ns: 7}}}
+	return record.Pod{Cores: []int{5}, Shared: []string{"x", "y"}, Away: []record.Away{{Ns: 7}}}
 }
 
 // The record of a pod has the cores that it was given, whoever shared them by the end, and when its
@@ -54,8 +54,8 @@ func TestLifeOfAPod(t *testing.T) {
 			!slices.Equal(r.Pod.Shared, []string{"x", "y"}) || len(r.Pod.Away) != 1 {
 			t.Errorf("cores %v, pod %+v", r.Limits.ServiceCores, r.Pod)
 		}
-		if !slices.ContainsFunc(r.Verdict.Findings, func(f result.Finding) bool {
-			return f.Rule == "pod" && f.Grade == result.Suspect
+		if !slices.ContainsFunc(r.Verdict.Findings, func(f record.Finding) bool {
+			return f.Rule == "pod" && f.Grade == record.Suspect
 		}) {
 			t.Errorf("findings are %+v, want that it shares cores", r.Verdict.Findings)
 		}

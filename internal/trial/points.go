@@ -13,14 +13,14 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/record/metric"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/suite"
-	"prony/internal/analysis/table"
-	"prony/internal/telemetry"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/suite"
+	"prony.example/internal/telemetry"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // Meter takes the lab's own metrics, between windows; *telemetry.Client is the one of real runs. It
@@ -90,10 +90,10 @@ func (f *life) sheet(load string) sheet {
 }
 
 // launcherOf names what started a target, also where it is the usual one.
-func launcherOf(t result.Target) string { return cmp.Or(t.Launcher, suite.Launchers[0]) }
+func launcherOf(t record.Target) string { return cmp.Or(t.Launcher, suite.Launchers[0]) }
 
 // armOf is what sets a trial apart from the bare ones of its target.
-func armOf(t result.Target) string {
+func armOf(t record.Target) string {
 	var words []string
 	if t.Variant != "" && t.Variant != "none" {
 		words = append(words, t.Variant)
@@ -151,7 +151,7 @@ func (f *life) seconds(o *offered) []telemetry.Series {
 
 // edges cuts a window into seconds, or into its intervals where those are longer, from the opening.
 // The last may be shorter. A last interval that the series left out is in none.
-func edges(l *result.Load) []int64 {
+func edges(l *record.Load) []int64 {
 	step, end := int64(time.Second), l.WindowNs
 	if n := int64(len(l.Series.Done)); n > 0 {
 		interval := l.Series.IntervalNs
@@ -165,7 +165,7 @@ func edges(l *result.Load) []int64 {
 }
 
 // requests writes what a load's own series has.
-func (s *sheet) requests(l *result.Load) {
+func (s *sheet) requests(l *record.Load) {
 	sum := func(column []int64, i int) (n int64) {
 		for k := s.edges[i] / l.Series.IntervalNs; k*l.Series.IntervalNs < s.edges[i+1]; k++ {
 			n += column[k]
@@ -274,7 +274,7 @@ func (s *sheet) samples(p probe.Series, o *offered) {
 }
 
 // window writes what is known of the whole window only.
-func (s *sheet) window(l *result.Load) {
+func (s *sheet) window(l *record.Load) {
 	if l.Lag.Count > 0 {
 		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P50Ns), "quantile", "0.5")
 		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P99Ns), "quantile", "0.99")
@@ -304,7 +304,7 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	s.opened = nowNs
 	s.one("prony_trial_verdict", 1, "grade", r.Verdict.Grade)
 	for _, x := range r.Verdict.Findings {
-		if x.Grade == result.Valid {
+		if x.Grade == record.Valid {
 			continue // too little to move a number is no reason
 		}
 		s.one("prony_trial_reason", 1, "reason", x.Rule, "load", x.Load, "grade", x.Grade)
@@ -336,10 +336,10 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 }
 
 // ended are the requests of a load that did in its window, well or not.
-func ended(l *result.Load) int64 { return l.Done + l.Errors.Total() }
+func ended(l *record.Load) int64 { return l.Done + l.Errors.Total() }
 
 // load writes what one came to.
-func (s *sheet) load(l *result.Load) {
+func (s *sheet) load(l *record.Load) {
 	for _, m := range metric.All {
 		if m.Told != "" {
 			s.one(m.Told, m.Load(l)/units[m.Unit].each)
@@ -348,7 +348,7 @@ func (s *sheet) load(l *result.Load) {
 	s.one("prony_trial_network_bytes_per_request",
 		metric.Positive(l.Service.NetworkBytesPerRequest))
 	// What is not kept up with has no response times, but those of a queue that grows.
-	keptUp := l.Model != result.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
+	keptUp := l.Model != record.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
 	if d := l.ResponseTime; keptUp && d.Count > 0 {
 		for _, x := range []struct {
 			quantile string

@@ -13,15 +13,15 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/load"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // meter keeps what it is told, and when.
@@ -110,8 +110,8 @@ func (w *world) detailed(opened *int64) func(context.Context, load.Spec) (*load.
 			res.Intervals = append(res.Intervals, load.Interval{Response: h,
 				Offset: time.Duration(n * 2e8), Length: 2e8})
 		}
-		l.Lag = result.Dist{Count: 1, P50Ns: 1000, P99Ns: 2000, MaxNs: 3000}
-		l.GC = &result.GC{AllocatedBytes: 4000, PauseNs: 24e6, HeapAfterBytes: -1}
+		l.Lag = record.Dist{Count: 1, P50Ns: 1000, P99Ns: 2000, MaxNs: 3000}
+		l.GC = &record.GC{AllocatedBytes: 4000, PauseNs: 24e6, HeapAfterBytes: -1}
 		return res, nil
 	}
 }
@@ -177,7 +177,7 @@ func TestSecondsOfALoad(t *testing.T) {
 func TestAllThatIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		m, _ := w.metered(result.Observed)
+		m, _ := w.metered(record.Observed)
 		var all []telemetry.Series
 		for _, o := range m.got {
 			all = append(all, o.Series...)
@@ -194,7 +194,7 @@ func TestAllThatIsTold(t *testing.T) {
 				t.Errorf("%s has the labels %q, want %q", s.Name, got, want)
 			}
 			if s.Labels["trial"] != "b1-01-a" || s.Labels["launcher"] != "process" ||
-				s.Labels["role"] != result.Observed || s.Labels["scenario"] != "read" {
+				s.Labels["role"] != record.Observed || s.Labels["scenario"] != "read" {
 				t.Errorf("%s: %v", s.Name, s.Labels)
 			}
 		}
@@ -227,7 +227,7 @@ func TestWhenIsTold(t *testing.T) {
 	for role, want := range map[string]string{
 		"": "load warmup, load peak, load half, unwatch, stop b1-01-a, points of peak, " +
 			"points of half, points of  half peak, record measured",
-		result.Observed: "load warmup, load peak, points of peak, load half, " +
+		record.Observed: "load warmup, load peak, points of peak, load half, " +
 			"points of half, unwatch, stop b1-01-a, points of  half peak, record measured",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestResults(t *testing.T) {
 	none := math.NaN()
 	m := &meter{got: []telemetry.Own{{Series: trial.Results(table.Study{
 		Scenarios: []*table.Scenario{{Name: "read", Targets: []*table.Target{{
-			Info: result.Target{Name: "a", Variant: "spy", Arm: "b", Driver: "wrk"},
+			Info: record.Target{Name: "a", Variant: "spy", Arm: "b", Driver: "wrk"},
 			Metrics: []table.Metric{
 				{Name: "p99", Load: "peak", Unit: "ns", Summary: sum(1e6, 2e6, 3e6)},
 				{Name: "throughput", Load: "peak", Unit: "1/s", Summary: sum(none, 7, none)},
@@ -329,9 +329,9 @@ func TestResults(t *testing.T) {
 		t.Errorf("labels %v", l)
 	}
 	// Every metric that a run has is of a unit that is known here.
-	for _, s := range trial.Results(table.Analyze([]*result.Record{{Trial: "b1", Block: 1,
-		Outcome: result.Measured, Scenario: "read", Target: result.Target{Name: "a"},
-		Loads: []result.Load{{Name: "peak", Model: result.Closed, ThroughputPerS: 5}},
+	for _, s := range trial.Results(table.Analyze([]*record.Record{{Trial: "b1", Block: 1,
+		Outcome: record.Measured, Scenario: "read", Target: record.Target{Name: "a"},
+		Loads: []record.Load{{Name: "peak", Model: record.Closed, ThroughputPerS: 5}},
 	}}, table.Options{}), "r", 1) {
 		if err := s.Check(); err != nil {
 			t.Error(err)

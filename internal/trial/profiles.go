@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/internal/observe/profile"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
 // profileWait bounds the beginning and the end of a profile.
@@ -23,7 +23,7 @@ const profileWait = 30 * time.Second
 type shot struct {
 	session profile.Session
 	began   int64
-	out     result.Profile
+	out     record.Profile
 }
 
 // profileDir is where they are kept in a run's folder.
@@ -45,7 +45,7 @@ func (f *life) profile(ctx context.Context, load string) (end func()) {
 
 func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 	process := f.proc.Parts[part]
-	s := &shot{out: result.Profile{Kind: kind, Load: load, Process: process.Name}}
+	s := &shot{out: record.Profile{Kind: kind, Load: load, Process: process.Name}}
 	bounded, cancel := context.WithTimeout(ctx, profileWait)
 	defer cancel()
 	subject, err := f.toProfile(part)
@@ -125,5 +125,5 @@ func (f *life) save(ctx context.Context, s *shot) error {
 	name := strings.Join([]string{f.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "..", "."), " ", "-")
 	s.out.File = filepath.Join(profileDir, name+".pb.gz")
-	return file.Write(filepath.Join(f.lab.Dir, s.out.File), seen.Write)
+	return files.Write(filepath.Join(f.lab.Dir, s.out.File), seen.Write)
 }

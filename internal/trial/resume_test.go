@@ -10,9 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/trial"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // Records that somebody removes are noticed before the next trial: its own would be in no report.
@@ -46,7 +46,7 @@ func TestResumedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := e.resolve()
-		all.Head.Resumed, all.Done = []result.Resumption{{Trials: 2}}, slices.Delete(first, 1, 2)
+		all.Head.Resumed, all.Done = []record.Resumption{{Trials: 2}}, slices.Delete(first, 1, 2)
 		before := 0
 		w.lab.Observe = func(e trial.Event) { before += e.Before }
 		again, err := w.lab.Run(context.Background(), all)
@@ -69,7 +69,7 @@ func TestDiskFull(t *testing.T) {
 		e := w.experiment("a", "b")
 		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			if s.Name == "peak" && strings.Contains(lastLaunch(w.notes), "-02-") {
-				fill(t, filepath.Join(w.dir, result.TrialsFile))
+				fill(t, filepath.Join(w.dir, record.TrialsFile))
 			}
 			return w.steadyLoad(ctx, s)
 		}
@@ -77,7 +77,7 @@ func TestDiskFull(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "free some space") {
 			t.Errorf("error is %v", err)
 		}
-		if len(records) != 1 || records[0].Outcome != result.Measured {
+		if len(records) != 1 || records[0].Outcome != record.Measured {
 			t.Errorf("%d records are left of the first trial, want 1", len(records))
 		}
 	})

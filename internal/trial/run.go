@@ -10,21 +10,21 @@ import (
 	"slices"
 	"time"
 
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 // Experiment is the trials of a run, in order, and what its records say of their origin.
 type Experiment struct {
 	Trials []Spec
-	Head   result.Run
-	Prov   result.Provenance
+	Head   record.Run
+	Prov   record.Provenance
 	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
-	Done   []*result.Record   // of a run that is resumed: those that it has
+	Done   []*record.Record   // of a run that is resumed: those that it has
 	// Next chooses before each trial which of those that are left still run, and in which order;
 	// nil: all of them.
-	Next func(done []*result.Record, left []Spec) []Spec
+	Next func(done []*record.Record, left []Spec) []Spec
 }
 
 // Spec is a trial with all that its life needs, found once, before it begins.
@@ -59,13 +59,13 @@ func Resolve(s *suite.Suite, t suite.Trial) Spec {
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.
 // A trial that fails does not stop the others; only a record that cannot be saved and an interrupt
 // do. The records so far are returned in any case.
-func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, err error) {
+func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, err error) {
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	open := result.Create
+	open := record.Create
 	if len(e.Head.Resumed) > 0 {
-		open = result.Resume
+		open = record.Resume
 	}
 	w, err := open(l.Dir, e.Head)
 	if err != nil {
@@ -80,14 +80,14 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	}
 	choose := e.Next
 	if choose == nil {
-		choose = func(_ []*result.Record, left []Spec) []Spec { return left }
+		choose = func(_ []*record.Record, left []Spec) []Spec { return left }
 	}
 	for left := choose(nil, e.unrecorded()); len(left) > 0; left = choose(records, left) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
-		var now []*result.Record
+		var now []*record.Record
 		if left[0].Side != "" {
 			now = l.duet(ctx, e, [2]Spec(left))
 		} else {
@@ -118,7 +118,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 // known.
 func (e Experiment) unrecorded() []Spec {
 	return slices.DeleteFunc(slices.Clone(e.Trials), func(t Spec) bool {
-		at := slices.IndexFunc(e.Done, func(r *result.Record) bool { return r.Trial == t.ID })
+		at := slices.IndexFunc(e.Done, func(r *record.Record) bool { return r.Trial == t.ID })
 		if at >= 0 {
 			e.learn(t, e.Done[at])
 		}
@@ -127,15 +127,15 @@ func (e Experiment) unrecorded() []Spec {
 }
 
 // learn keeps what a pilot found.
-func (e Experiment) learn(t Spec, rec *result.Record) {
-	good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
-	if t.Role == result.Pilot && good {
+func (e Experiment) learn(t Spec, rec *record.Record) {
+	good := rec.Outcome == record.Measured && rec.Verdict.Grade != record.Invalid
+	if t.Role == record.Pilot && good {
 		e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
 	}
 }
 
 // one runs a trial, or records why there is nothing to run.
-func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *result.Record {
+func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *record.Record {
 	if t.Lacking == nil {
 		rec := l.Trial(ctx, e, t)
 		e.learn(t, rec)
@@ -158,7 +158,7 @@ func (l *Lab) life(e Experiment, t Spec) *life {
 	}
 	f := &life{lab: l, trial: t, pilots: e.Pilots, rec: newRecord(t, e.Prov)}
 	if t.Ride.Agent != nil {
-		f.rec.Provenance.Agents = []result.Agent{*t.Ride.Agent}
+		f.rec.Provenance.Agents = []record.Agent{*t.Ride.Agent}
 	}
 	return f
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/template"
-	"prony/load/pace"
-	"prony/internal/suite"
+	"prony.example/internal/generator"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/load/template"
 )
 
 // words is a scenario with all that is not in the simplest one.
@@ -47,7 +47,7 @@ func scenarioOf(t *testing.T, text string) suite.Scenario {
 }
 
 func TestScenarioForTheGenerator(t *testing.T) {
-	got, err := driver.Scenario(scenarioOf(t, words), "")
+	got, err := generator.Scenario(scenarioOf(t, words), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestScenarioForTheGenerator(t *testing.T) {
 		t.Errorf("extracted are %+v, want at and id", create.Extract)
 	}
 	if len(read.Checks) != 1 || read.Checks[0].String() != "json id is {id}" ||
-		!read.Checks[0].Holds(nil, []byte(`{"id": 7}`), &text.Values{Vars: [][]byte{nil, {'7'}}}) {
+		!read.Checks[0].Holds(nil, []byte(`{"id": 7}`), &template.Values{Vars: [][]byte{nil, {'7'}}}) {
 		t.Errorf("checks are %v", read.Checks)
 	}
 	create.Extract, read.Checks = nil, nil
@@ -78,7 +78,7 @@ func TestScenarioForTheGenerator(t *testing.T) {
 
 func TestModeIsFilledIn(t *testing.T) {
 	s := suite.Scenario{Requests: []suite.Request{{Request: "GET /hello/{mode}?k={key}"}}}
-	got, err := driver.Scenario(s, "virtual")
+	got, err := generator.Scenario(s, "virtual")
 	if err != nil || got.Requests[0].Path != "/hello/virtual?k={key}" {
 		t.Errorf("%+v, %v", got.Requests[0], err)
 	}
@@ -133,7 +133,7 @@ requests:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := driver.Scenario(*s, "")
+	got, err := generator.Scenario(*s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ requests:
 		t.Errorf("it is %+v", got)
 	}
 	if !got.Requests[0].Checks[0].Holds(nil, []byte("7 ann"),
-		&text.Values{Vars: [][]byte{[]byte("ann"), {'7'}}}) {
+		&template.Values{Vars: [][]byte{[]byte("ann"), {'7'}}}) {
 		t.Errorf("checks are %v", got.Requests[0].Checks)
 	}
 	// What a service is asked first, for the time that its start takes, is of the first row.

@@ -6,11 +6,11 @@ import (
 	"math"
 	"time"
 
-	"prony/internal/generator/capacity"
-	"prony/record"
-	"prony/record/slo"
-	"prony/internal/suite"
-	"prony/internal/telemetry"
+	"prony.example/internal/generator/capacity"
+	"prony.example/internal/suite"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // Of a search within a trial. Its uncertainty is told by the trials, not by one of them, so that
@@ -31,7 +31,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	var steps []*offered // of all kinds, as the search numbers them
 	stop := f.profile(ctx, l.Name)
 	found, err := capacity.Find(ctx, capacity.Options{
-		Offer: func(ctx context.Context, step capacity.Step) (*result.Load, error) {
+		Offer: func(ctx context.Context, step capacity.Step) (*record.Load, error) {
 			spec := step.Load(f.specOf(l))
 			spec.Name = l.Name + " " + step.Phase
 			// The home is told of the deciding one alone, when it is known.
@@ -87,13 +87,13 @@ func decided(f *capacity.Found) int {
 }
 
 // searchOf is a search as a record has it.
-func searchOf(l suite.Load, f *capacity.Found) *result.Search {
-	out := &result.Search{SLO: f.SLO, PerS: f.PerS, LoPerS: f.LoPerS, HiPerS: f.HiPerS,
+func searchOf(l suite.Load, f *capacity.Found) *record.Search {
+	out := &record.Search{SLO: f.SLO, PerS: f.PerS, LoPerS: f.LoPerS, HiPerS: f.HiPerS,
 		HeldPerS: f.HeldPerS, Reason: f.Reason, Warnings: f.Warnings, BudgetNs: int64(l.Budget),
 		ElapsedNs: f.ElapsedNs}
 	for _, t := range f.Steps {
 		if t.RatePerS > 0 {
-			out.Steps = append(out.Steps, result.SearchStep{Phase: t.Phase, RatePerS: t.RatePerS,
+			out.Steps = append(out.Steps, record.SearchStep{Phase: t.Phase, RatePerS: t.RatePerS,
 				WindowNs: int64(t.Window), P99Ns: t.P99Ns, Word: t.Word, Why: t.Why})
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/load"
-	"prony/record"
-	"prony/record/slo"
-	"prony/internal/suite"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // mm1 answers as an M/M/1 queue that serves mu requests a second does: p99 is ln(100)/(mu − rate).
@@ -26,14 +26,14 @@ func mm1(mu float64) offering {
 		}
 		steps++
 		perS, mean := mu, float64(s.Connections)/mu
-		if s.Model == result.Open {
+		if s.Model == record.Open {
 			perS = s.Schedule.Rate.Max()
 			off := 0.02 * math.Sin(float64(steps)*2.4)
 			mean = (1 + off) / (mu - perS)
 		}
 		l := &res.Load
 		l.DrainNs, l.ThroughputPerS = int64(s.Drain), perS
-		if s.Model == result.Open && perS >= 0.999*mu {
+		if s.Model == record.Open && perS >= 0.999*mu {
 			l.BacklogPerS, l.ThroughputPerS = max(perS-mu, 0.05*perS), mu
 			mean = s.Window.Seconds() / 2
 		}
@@ -41,7 +41,7 @@ func mm1(mu float64) offering {
 		l.Done, l.Answered = n, n
 		l.Scheduled, l.Sent = int64(perS*s.Window.Seconds()), int64(perS*s.Window.Seconds())
 		at := func(q float64) int64 { return int64(-math.Log(1-q) * mean * 1e9) }
-		d := result.Dist{Count: l.Scheduled, MinNs: 1, MeanNs: mean * 1e9, P50Ns: at(0.5),
+		d := record.Dist{Count: l.Scheduled, MinNs: 1, MeanNs: mean * 1e9, P50Ns: at(0.5),
 			P90Ns: at(0.9), P99Ns: at(0.99), P999Ns: at(0.999), MaxNs: at(0.9999)}
 		l.ResponseTime, l.ServiceTime, l.FirstByte = d, d, d
 		l.InFlightMean = l.ThroughputPerS * mean
@@ -52,7 +52,7 @@ func mm1(mu float64) offering {
 // searching is an experiment whose only load is a search.
 func (w *world) searching(objectives string) experiment {
 	e := w.experiment("a")
-	e.Plan.Suite.Loads = []suite.Load{{Name: "users", Model: result.Capacity, Connections: 8,
+	e.Plan.Suite.Loads = []suite.Load{{Name: "users", Model: record.Capacity, Connections: 8,
 		SLO: objectives, Lead: suite.Duration(200 * time.Millisecond),
 		Measure: suite.Duration(2 * time.Second), Drain: suite.Duration(time.Second),
 		Budget: suite.Duration(2 * time.Minute)}}
@@ -71,7 +71,7 @@ func TestSearchFindsTheCapacity(t *testing.T) {
 		}
 		began := time.Now()
 		records, err := w.run(context.Background(), e)
-		if err != nil || records[0].Outcome != result.Measured {
+		if err != nil || records[0].Outcome != record.Measured {
 			t.Fatal(err, records[0].Failure)
 		}
 		_, most := e.Plan.Estimate()
@@ -87,7 +87,7 @@ func TestSearchFindsTheCapacity(t *testing.T) {
 			math.Abs(s.PerS/truth-1) > 0.02 {
 			t.Fatalf("found %+v, want an interval about %.1f/s", s, truth)
 		}
-		if l.Name != "users" || l.Model != result.Open || math.Abs(l.RatePerS/s.PerS-1) > 0.05 {
+		if l.Name != "users" || l.Model != record.Open || math.Abs(l.RatePerS/s.PerS-1) > 0.05 {
 			t.Errorf("%s, %s at %.1f/s decided, want an open step near %.1f/s", l.Name, l.Model,
 				l.RatePerS, s.PerS)
 		}
@@ -105,7 +105,7 @@ func TestSearchReachesItsBound(t *testing.T) {
 		e := w.searching("p99<10s")
 		w.offer = w.steadyLoad // which keeps up with whatever is offered
 		records, err := w.run(context.Background(), e)
-		if err != nil || records[0].Outcome != result.Measured {
+		if err != nil || records[0].Outcome != record.Measured {
 			t.Fatal(err, records[0].Failure)
 		}
 		s := records[0].Loads[0].Search

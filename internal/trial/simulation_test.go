@@ -14,12 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/dev/testsets"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/record"
 )
 
 var theSeed = flag.Uint64("seed", 0, "the one seed of TestSimulation; 0: a few of them")
@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 }
 
 func TestSimulationOfMany(t *testing.T) {
-	tests.Whole(t, "2,000 runs under faults by seed")
+	testsets.Whole(t, "2,000 runs under faults by seed")
 	simulate(t, fewSeeds+1, manySeeds)
 }
 
@@ -136,9 +136,9 @@ func (m *storm) experiment() trial.Experiment {
 }
 
 // checkRecords wants each trial that was begun once, in order, on disk as it was returned.
-func (m *storm) checkRecords(e trial.Experiment, records []*result.Record, err error) {
+func (m *storm) checkRecords(e trial.Experiment, records []*record.Record, err error) {
 	t := m.t
-	_, kept, bad, readErr := result.Read(m.dir)
+	_, kept, bad, readErr := record.Read(m.dir)
 	if readErr != nil || len(bad) > 0 {
 		t.Errorf("the run cannot be read: %v, %v", readErr, bad)
 	}
@@ -167,7 +167,7 @@ func (m *storm) checkRecords(e trial.Experiment, records []*result.Record, err e
 }
 
 // checkOne wants a record to tell what happened to its trial.
-func (m *storm) checkOne(r *result.Record) {
+func (m *storm) checkOne(r *record.Record) {
 	t := m.t
 	blows := slices.Clone(m.blows[r.Trial])
 	if r.Duet != nil {
@@ -181,12 +181,12 @@ func (m *storm) checkOne(r *result.Record) {
 	}
 	fatal := slices.ContainsFunc(m.blows[r.Trial], func(b blow) bool { return b.fatal })
 	switch {
-	case fatal && r.Verdict.Grade == result.Valid:
+	case fatal && r.Verdict.Grade == record.Valid:
 		t.Errorf("%s lost a part and is VALID", r.Trial)
-	case len(blows) == 0 && r.Verdict.Grade != result.Valid:
+	case len(blows) == 0 && r.Verdict.Grade != record.Valid:
 		t.Errorf("nothing happened to %s, and it is %+v, %+v", r.Trial, r.Verdict, r.Failure)
 	}
-	if (r.Failure != nil) != (r.Outcome == result.Failed) {
+	if (r.Failure != nil) != (r.Outcome == record.Failed) {
 		t.Errorf("%s is %s with the failure %+v", r.Trial, r.Outcome, r.Failure)
 	}
 	if f := r.Failure; f != nil {
@@ -208,7 +208,7 @@ func (m *storm) checkOne(r *result.Record) {
 }
 
 // checkMeasured wants all of a trial that went through, whatever the wall clock did.
-func (m *storm) checkMeasured(r *result.Record) {
+func (m *storm) checkMeasured(r *record.Record) {
 	t := m.t
 	if len(r.Loads) != 2 {
 		t.Errorf("%s is measured with %d loads", r.Trial, len(r.Loads))

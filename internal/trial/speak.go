@@ -9,24 +9,24 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial/processes"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
 )
 
 // Speech is what a scenario speaks with a service at an address; nil: HTTP/1.1 over TCP, of which
 // the raw engines are capable.
-func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *stack.Config {
-	protocol := stack.Schemes[sc.Protocol]
+func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *nethttp.Config {
+	protocol := nethttp.Schemes[sc.Protocol]
 	if protocol == "" && sc.Unix == "" {
 		return nil
 	}
-	c := &stack.Config{Protocol: protocol, Network: "tcp", Address: at.String(), Host: at.String(),
+	c := &nethttp.Config{Protocol: protocol, Network: "tcp", Address: at.String(), Host: at.String(),
 		Streams: sc.Streams, Insecure: sc.TLS.Insecure, CA: sc.TLS.PEM}
 	if sc.Unix != "" {
-		c.Protocol, c.Network = stack.H1Unix, "unix"
+		c.Protocol, c.Network = nethttp.H1Unix, "unix"
 		c.Address = strings.ReplaceAll(sc.Unix, "{port}", fmt.Sprint(at.Port()))
 	}
 	_, c.Path = sc.Requests[0].Line(mode)
@@ -39,26 +39,26 @@ func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *stack.Config {
 }
 
 // transport asks single requests as the load asks them.
-func transport(c *stack.Config, dial service.Dial) http.RoundTripper {
+func transport(c *nethttp.Config, dial service.Dial) http.RoundTripper {
 	if c == nil {
 		return &http.Transport{DialContext: dial, DisableKeepAlives: true}
 	}
 	to := *c
 	to.Dial = dial
-	return stack.Transport{Config: to}
+	return nethttp.Transport{Config: to}
 }
 
 // Speaker is how a service at an address is asked whether it is ready, by its name where it has
 // one; nil: in HTTP/1.1 over TCP, by the address.
-func Speaker(c *stack.Config, name string, at netip.AddrPort) service.Speaker {
+func Speaker(c *nethttp.Config, name string, at netip.AddrPort) service.Speaker {
 	if c == nil && name != "" {
-		c = &stack.Config{Protocol: stack.H1, Network: "tcp", Address: at.String(), Host: name}
+		c = &nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: at.String(), Host: name}
 	}
 	if c == nil {
 		return nil
 	}
 	return func(dial service.Dial) service.Asker {
-		return transport(c, dial).(stack.Transport)
+		return transport(c, dial).(nethttp.Transport)
 	}
 }
 
@@ -76,36 +76,36 @@ func (l *Lab) ceiling(protocol string, streams, connections, generators int) flo
 }
 
 // spread gives each connection of a load its streams.
-func spread(s *load.Spec, c *stack.Config) {
+func spread(s *load.Spec, c *nethttp.Config) {
 	if c != nil {
 		s.Host, s.Connections = c.Host, s.Connections*cmp.Or(c.Streams, 1)
 	}
 }
 
 // Checker asks a service for its contract as the load asks it.
-func Checker(c *stack.Config, dial service.Dial, at netip.AddrPort, mode string) service.Checker {
+func Checker(c *nethttp.Config, dial service.Dial, at netip.AddrPort, mode string) service.Checker {
 	out := service.Checker{Dial: dial, Base: at.String(), Mode: mode}
 	switch {
 	case c == nil:
-	case c.Protocol == stack.H1TLS || c.Protocol == stack.H1Unix:
+	case c.Protocol == nethttp.H1TLS || c.Protocol == nethttp.H1Unix:
 		to := *c
 		to.Dial = dial
 		out.Dial, out.Base = to.Dialer(), c.Host
 	default:
 		out.Ask = transport(c, dial)
-		out.Calls = c.Protocol == stack.GRPC || c.Protocol == stack.GRPCS
+		out.Calls = c.Protocol == nethttp.GRPC || c.Protocol == nethttp.GRPCS
 	}
 	return out
 }
 
 // certify has the target speak what its variant wants, with a certificate of its own for this trial
 // where that goes over TLS.
-func (f *life) certify(o *system.Order) (err error) {
+func (f *life) certify(o *processes.Order) (err error) {
 	protocol := f.trial.With.Protocol
 	if protocol == "" {
 		return nil
 	}
-	if stack.Secure(stack.Schemes[protocol]) {
+	if nethttp.Secure(nethttp.Schemes[protocol]) {
 		dir := filepath.Join(f.lab.Dir, f.trial.ID+".tls")
 		if f.tls, err = service.NewCertificate(dir); err != nil {
 			return err

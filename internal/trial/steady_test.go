@@ -3,15 +3,15 @@ package trial
 import (
 	"testing"
 
-	"prony/internal/generator"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/stats"
+	"prony.example/internal/generator"
+	"prony.example/internal/observe/probe"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 func TestRates(t *testing.T) {
 	// 100 ms an interval: 100 more requests are 1,000 a second.
-	got := driver.Rates([]int64{100, 300})
+	got := generator.Rates([]int64{100, 300})
 	if len(got) != 2 || got[0] != 1000 || got[1] != 2000 {
 		t.Errorf("rates are %v, want 1000 and 2000", got)
 	}
@@ -29,12 +29,12 @@ func repeat(pairs ...float64) (out []float64) {
 
 // recorded is a trial with a warm-up in intervals of 100 ms and a closed window, in intervals of
 // 200 ms, of as many connections.
-func recorded(warm []float64, window ...float64) *result.Record {
-	r := &result.Record{
-		Warmup: result.Warmup{RatePerS: warm, IntervalNs: 100e6, Connections: 8},
-		Loads: []result.Load{{
+func recorded(warm []float64, window ...float64) *record.Record {
+	r := &record.Record{
+		Warmup: record.Warmup{RatePerS: warm, IntervalNs: 100e6, Connections: 8},
+		Loads: []record.Load{{
 			Model: "closed", Connections: 8, WindowNs: int64(len(window)) * 200e6,
-			Series: result.Series{IntervalNs: 200e6},
+			Series: record.Series{IntervalNs: 200e6},
 		}},
 	}
 	for _, perS := range window {
@@ -49,7 +49,7 @@ func TestSettle(t *testing.T) {
 		steady, peak, costNs int64
 		levels               int
 	}
-	check := func(name string, r *result.Record, kind string, steadyAtNs, peakAtNs, costNs int64,
+	check := func(name string, r *record.Record, kind string, steadyAtNs, peakAtNs, costNs int64,
 		levels int) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSettle(t *testing.T) {
 	mid := repeat(5, 1000, 15, 2000)
 	check("mid", recorded(repeat(30, 1000), mid...), stats.Warmed, 4e9, 4e9, 2e9, 2)
 	open := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
-	open.Loads[0].Model = result.Open
+	open.Loads[0].Model = record.Open
 	check("another model", open, stats.Warmed, 1e9, 1e9, 5e8, 2)
 	more := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	more.Loads[0].Connections = 9
@@ -92,7 +92,7 @@ func TestSettle(t *testing.T) {
 	slower := recorded(repeat(10, 2000, 10, 500, 20, 1000), window...)
 	slower.Warmup.NarrowedAtNs = 1e9
 	check("and slower then", slower, stats.Warmed, 2e9, 0, 0, 2)
-	none := &result.Record{Warmup: recorded(repeat(20, 1000)).Warmup}
+	none := &record.Record{Warmup: recorded(repeat(20, 1000)).Warmup}
 	check("no load", none, stats.Flat, 0, 0, 0, 1)
 	check("no warm-up", recorded(nil, window...), stats.Flat, 0, 0, 0, 1)
 }

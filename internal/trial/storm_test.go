@@ -17,17 +17,17 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/fake"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/internal/observe/probe"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // storm is a world in which anything may break at any moment. What breaks is a pure function of
@@ -49,7 +49,7 @@ type storm struct {
 	steps    map[string]string
 	on       map[int]*place // by port
 	ports    int
-	records  []*result.Record
+	records  []*record.Record
 	cancel   context.CancelFunc
 	canceled bool
 	full     bool // the disk
@@ -84,7 +84,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	m.lab = &trial.Lab{
 		Launcher: m, Dir: m.dir, Dial: m.dial, Port: m.port, Meter: m,
 		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
-		Driver: func(string, string, *stack.Config) (trial.Driver, error) { return m, nil },
+		Driver: func(string, string, *nethttp.Config) (trial.Driver, error) { return m, nil },
 		Watch: func(p launch.Process, _ time.Duration) (trial.Watcher, error) {
 			return m.watch(p)
 		},
@@ -173,7 +173,7 @@ func (m *storm) observe(e trial.Event) {
 	if e.Step == "stop" && m.fills && m.breaks(e.Trial, "disk", "free some space", false) {
 		m.mu.Lock()
 		if !m.full { // the other side of a duet may have been here before
-			fill(m.t, filepath.Join(m.dir, result.TrialsFile))
+			fill(m.t, filepath.Join(m.dir, record.TrialsFile))
 		}
 		m.full = true
 		m.mu.Unlock()
@@ -317,9 +317,9 @@ type looker struct {
 	trial string
 }
 
-func (x *looker) Stop() (probe.Series, result.Cost) {
+func (x *looker) Stop() (probe.Series, record.Cost) {
 	x.m.note(x.trial, "unwatch")
-	return probe.Series{}, result.Cost{}
+	return probe.Series{}, record.Cost{}
 }
 
 // Points implements trial.Meter.
@@ -362,15 +362,15 @@ func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 }
 
 // flaw spoils a load's answers.
-func (m *storm) flaw(id string, out *result.Load) {
+func (m *storm) flaw(id string, out *record.Load) {
 	if m.breaks(id, "wrong answers", "", true) {
 		out.Done, out.Errors.Body = out.Done/2, out.Done-out.Done/2
 	}
 	if m.breaks(id, "nothing answered", "no good answer", true) {
 		out.Done, out.Answered, out.ThroughputPerS = 0, 0, 0
-		out.Errors = result.Errors{Timeout: out.Sent}
+		out.Errors = record.Errors{Timeout: out.Sent}
 	}
-	if out.Model == result.Open && m.breaks(id, "not sent", "", true) {
+	if out.Model == record.Open && m.breaks(id, "not sent", "", true) {
 		out.Sent, out.Done, out.Answered = out.Sent/2, out.Done/2, out.Answered/2
 	}
 }
@@ -389,7 +389,7 @@ func (m *storm) warm(ctx context.Context, id string, start int64, s load.Spec) (
 			break
 		}
 	}
-	return &load.Result{Load: result.Load{Done: done}}, ctx.Err()
+	return &load.Result{Load: record.Load{Done: done}}, ctx.Err()
 }
 
 // gone is a home of telemetry that may be away at any moment.
@@ -425,7 +425,7 @@ func (h *gone) End(ctx context.Context) telemetry.Report {
 	if err := h.tell(ctx, "end"); err != nil {
 		return telemetry.Report{}
 	}
-	return telemetry.Report{Loads: map[string]result.Told{"peak": {Spans: rate}, "half": {}}}
+	return telemetry.Report{Loads: map[string]record.Told{"peak": {Spans: rate}, "half": {}}}
 }
 
 // shaky is a profiler.

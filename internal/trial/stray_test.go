@@ -6,9 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"prony/internal/launch"
-	"prony/load"
-	"prony/record"
+	"prony.example/internal/launch"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // A service that leaves its control groups while it is measured has used nobody knows how much, and
@@ -32,8 +32,8 @@ func TestServiceThatLeavesItsGroups(t *testing.T) {
 			r.Loads[1].Service.Source != "" {
 			t.Errorf("used %+v, then %+v", r.Loads[0].Service, r.Loads[1].Service)
 		}
-		found := slices.ContainsFunc(r.Verdict.Findings, func(f result.Finding) bool {
-			return f.Rule == "limits" && f.Grade == result.Suspect
+		found := slices.ContainsFunc(r.Verdict.Findings, func(f record.Finding) bool {
+			return f.Rule == "limits" && f.Grade == record.Suspect
 		})
 		if !slices.Contains(r.Limits.Missing, why) || !found {
 			t.Errorf("limits %+v, findings %+v", r.Limits, r.Verdict.Findings)

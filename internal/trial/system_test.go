@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/launch"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/launch"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 // A system's processes start in order, what rides along is in the environment of those that it is
@@ -47,7 +47,7 @@ func TestLifeOfASystem(t *testing.T) {
 			Env: map[string]suite.Text{"AGENT": "on {port}"}}}
 		e.Plan.Trials[0].Variant = "agent"
 		records, err := w.run(context.Background(), e)
-		if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
+		if err != nil || len(records) != 1 || records[0].Outcome != record.Measured {
 			t.Fatalf("%d records, error %v", len(records), err)
 		}
 		// 64 MiB in two parts; front's port is 8082.

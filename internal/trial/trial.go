@@ -21,23 +21,23 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/service/counters"
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/internal/observe/probe"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/generator/summary"
-	"prony/internal/trial/processes"
-	"prony/internal/telemetry"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/internal/generator/summary"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/service"
+	"prony.example/internal/service/counters"
+	"prony.example/internal/suite"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // Bounds of a trial's steps.
@@ -64,7 +64,7 @@ type Watcher interface {
 	MarkPSS() probe.Mark
 	Series() probe.Series
 	Roles() probe.Roles
-	Stop() (probe.Series, result.Cost)
+	Stop() (probe.Series, record.Cost)
 }
 
 // Lab is the world that trials run in.
@@ -74,7 +74,7 @@ type Lab struct {
 	Containers map[string]launch.Launcher
 	// Driver finds what offers a trial's loads. The name is empty for Prony's own generator, and so
 	// may the engine be, which is a wish; speech is what Speech says.
-	Driver func(name, engine string, speech *stack.Config) (Driver, error)
+	Driver func(name, engine string, speech *nethttp.Config) (Driver, error)
 	// Watch samples a process with a period; 0 is the usual one.
 	Watch   func(p launch.Process, period time.Duration) (Watcher, error)
 	Dial    service.Dial        // nil: TCP
@@ -86,7 +86,7 @@ type Lab struct {
 	// Two sides of a duet may be held at once.
 	Hold func(context.Context, Held)
 	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
-	Quiet func(context.Context) result.Before
+	Quiet func(context.Context) record.Before
 	// Sides and Beside are for duets: who gets which cores, and how a service is watched that has a
 	// known neighbour, whose processes other tells.
 	Sides  *host.Sides
@@ -103,7 +103,7 @@ type Lab struct {
 	// Ceilings are the generator's own rates against a null server of the same protocol.
 	Ceilings map[Ceiling]float64
 	// Counter finds what counts how often a target asks; nil: nobody counts.
-	Counter func(asks.Place) (asks.Counter, error)
+	Counter func(counters.Place) (counters.Counter, error)
 }
 
 // Subject is a target ready to be launched.
@@ -122,7 +122,7 @@ type Event struct {
 	Step  string // of the trial's life, or a load's name; "done" with Record set
 	// Expect is about how long the step will take, 0 when nobody knows.
 	Expect time.Duration
-	Record *result.Record
+	Record *record.Record
 	// Before are the trials that have a record of before; said once, first, where a run is resumed.
 	Before int
 	Pulse  *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
@@ -139,11 +139,11 @@ type Pulse struct {
 type life struct {
 	lab     *Lab
 	trial   Spec
-	rec     *result.Record
-	proc    *system.System
+	rec     *record.Record
+	proc    *processes.System
 	watch   Watcher
 	addr    netip.AddrPort
-	speech  *stack.Config       // nil: HTTP/1.1 over TCP
+	speech  *nethttp.Config     // nil: HTTP/1.1 over TCP
 	tls     service.Certificate // the service's, where it has one of ours
 	scene   load.Scenario       // as it is sent
 	details []detail
@@ -163,7 +163,7 @@ type life struct {
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
-func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *result.Record {
+func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 	began := clock.Mono()
 	f := l.life(e, t)
 	err := f.run(ctx)
@@ -179,18 +179,18 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *result.Record {
 
 // measured notes that every step went well, and what the whole trial says of its warm-up.
 func (f *life) measured() {
-	f.rec.Outcome = result.Measured
+	f.rec.Outcome = record.Measured
 	settle(f.rec)
 }
 
 // judged gives the finished record its verdict.
-func (f *life) judged() *result.Record {
+func (f *life) judged() *record.Record {
 	f.rec.Verdict = verdict.Judge(f.rec)
 	f.tellOwn()
 	return f.rec
 }
 
-func newRecord(t Spec, prov result.Provenance) *result.Record {
+func newRecord(t Spec, prov record.Provenance) *record.Record {
 	s := t.Subject
 	if t.Driver == suite.Drivers[0] {
 		t.Driver = "" // our own
@@ -199,18 +199,18 @@ func newRecord(t Spec, prov result.Provenance) *result.Record {
 		prov.Commit, prov.Dirty = s.Commit, s.Dirty
 	}
 	prov.SceneHash, prov.Tools = t.SceneHash, s.Built.Versions()
-	return &result.Record{
+	return &record.Record{
 		Trial: t.ID, Time: clock.Wall(), Suite: t.Suite, Block: t.Block, Order: t.Order,
-		Target: result.Target{
+		Target: record.Target{
 			Name: t.Target, Service: s.Service.Name, Language: s.Service.Language,
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
-			Swept: result.Swept{Connections: t.Connections, BodyBytes: int64(t.Body)},
+			Swept: record.Swept{Connections: t.Connections, BodyBytes: int64(t.Body)},
 		},
 		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
-		Verdict: result.Verdict{Resolution: t.Resolves},
-		Artifact: result.Artifact{
+		Verdict: record.Verdict{Resolution: t.Resolves},
+		Artifact: record.Artifact{
 			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
 			ImageBytes: s.Built.ImageBytes, Image: s.Built.Image(),
 		},
@@ -256,7 +256,7 @@ func (f *life) run(ctx context.Context) error {
 // fail turns an error into the record's failure: what was being done, why it failed, what to do,
 // and what the service had to say last.
 func (f *life) fail(ctx context.Context, err error) {
-	out := &result.Failure{Step: f.step, Error: err.Error()}
+	out := &record.Failure{Step: f.step, Error: err.Error()}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
 		out.Hint = hinted.Hint()
@@ -271,7 +271,7 @@ func (f *life) fail(ctx context.Context, err error) {
 		out.Log = log[max(0, len(log)-logTail):]
 		out.Hint = cmp.Or(out.Hint, "see "+f.proc.LogFile())
 	}
-	f.rec.Outcome, f.rec.Failure = result.Failed, out
+	f.rec.Outcome, f.rec.Failure = record.Failed, out
 }
 
 // end stops what runs, once somebody had a look who wants one at what failed, and writes the
@@ -313,16 +313,16 @@ func (f *life) end(ctx context.Context) {
 // launch starts the target's processes. Of a system all but the last are ready then.
 func (f *life) launch(ctx context.Context) error {
 	limits := f.trial.Limits
-	f.rec.Limits = result.Limits{
+	f.rec.Limits = record.Limits{
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 		ServiceCores: f.lab.Layout.Service, LoadCores: f.lab.Layout.Load,
 		HomeCores: f.lab.Layout.Home,
 	}
 	bounded, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
-	ports := system.Distinct(f.lab.Port)
-	starter := system.Starter{Launcher: f.launcher(), Dial: f.lab.Dial, Port: ports}
-	order := system.Order{
+	ports := processes.Distinct(f.lab.Port)
+	starter := processes.Starter{Launcher: f.launcher(), Dial: f.lab.Dial, Port: ports}
+	order := processes.Order{
 		Name: f.trial.ID, Service: f.trial.Subject.Service, Target: f.trial.Subject.Target,
 		Built: f.trial.Subject.Built, Cores: f.lab.Layout.Service,
 		LogFile: filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log"),
@@ -353,14 +353,14 @@ func (f *life) launch(ctx context.Context) error {
 		f.rec.Provenance.ServiceArgs = p.Args
 		if p.Name != "" {
 			f.rec.Processes = append(f.rec.Processes,
-				result.Started{Name: p.Name, Args: p.Args, ReadyNs: p.ReadyNs})
+				record.Started{Name: p.Name, Args: p.Args, ReadyNs: p.ReadyNs})
 		}
 	}
 	if err != nil {
 		return f.orExit(err)
 	}
 	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
-	f.rec.Limits.Rights = kernel.Rights(f.proc.Main())
+	f.rec.Limits.Rights = cgroup.Rights(f.proc.Main())
 	return f.scrape(ctx)
 }
 
@@ -378,7 +378,7 @@ func (f *life) ready(ctx context.Context) error {
 			"wait for %s to be ready: %w%s", f.trial.Target, err, f.lastSaid()))
 	}
 	if f.speech != nil {
-		if err := stack.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
+		if err := nethttp.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
 			return f.orExit(err)
 		}
 	}
@@ -452,15 +452,15 @@ func (f *life) verify(ctx context.Context) error {
 // Held is a failed trial whose service was not stopped yet. It may have ended by itself.
 type Held struct {
 	Trial   string
-	Failure result.Failure
-	Service *system.System
+	Failure record.Failure
+	Service *processes.System
 	Dir     string // in which its processes were started, where they are no containers
 }
 
 // hold lets somebody look at the service of a trial that failed. One that was ended, by an
 // interrupt or since the other side of its duet failed, has nothing to show.
 func (f *life) hold(ctx context.Context) {
-	if f.lab.Hold == nil || f.rec.Outcome != result.Failed || f.taken || ctx.Err() != nil {
+	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.taken || ctx.Err() != nil {
 		return
 	}
 	began := clock.Mono()
@@ -502,5 +502,5 @@ func (f *life) saveJSON(d detail) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return file.Put(filepath.Join(dir, f.trial.ID+"."+d.name+".json"), append(b, '\n'))
+	return files.Put(filepath.Join(dir, f.trial.ID+"."+d.name+".json"), append(b, '\n'))
 }

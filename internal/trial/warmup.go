@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/generator"
-	"prony/load"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/base/runtimes"
-	"prony/stats"
-	"prony/internal/suite"
+	"prony.example/internal/base/runtimes"
+	"prony.example/internal/generator"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // How the warm-up looks at itself.
@@ -49,14 +49,14 @@ func (f *life) warmUp(ctx context.Context) error {
 	w := f.trial.Warmup
 	f.at("warmup", time.Duration(w.Max))
 	f.count(ctx)
-	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(driver.WarmInterval), w.Connections
+	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(generator.WarmInterval), w.Connections
 	g := &warming{life: f, tell: f.pulse("warmup")}
 	if err := g.widen(); err != nil {
 		return err
 	}
-	spec := f.spec("warmup", result.Closed, w.Connections)
-	spec.Window, spec.Drain = time.Duration(w.Max), driver.WarmDrain
-	spec.Every, spec.Watch = driver.WarmInterval, g.look
+	spec := f.spec("warmup", record.Closed, w.Connections)
+	spec.Window, spec.Drain = time.Duration(w.Max), generator.WarmDrain
+	spec.Every, spec.Watch = generator.WarmInterval, g.look
 	g.favour(true)
 	res, err := f.offer(ctx, spec)
 	for err == nil && g.reopen {
@@ -72,7 +72,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.rec.Warmup.RatePerS = driver.Rates(g.counts)
+	f.rec.Warmup.RatePerS = generator.Rates(g.counts)
 	g.warm() // at the bound, which may be as early as the minimum
 	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
 		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
@@ -142,7 +142,7 @@ func (g *warming) narrow() {
 		return
 	}
 	g.wide, g.from = false, len(g.counts)
-	g.rec.Warmup.NarrowedAtNs = int64(g.from) * int64(driver.WarmInterval)
+	g.rec.Warmup.NarrowedAtNs = int64(g.from) * int64(generator.WarmInterval)
 	g.err = g.proc.Move(g.lab.Layout.Service)
 	g.rec.Limits.InForce, g.rec.Limits.Missing = g.proc.Limits()
 	if g.err != nil {
@@ -166,17 +166,17 @@ func (g *warming) favour(on bool) {
 // between two stages of them is no steady state.
 func (g *warming) warm() bool {
 	r := &g.rec.Warmup
-	s := stats.SteadyState(driver.Rates(g.counts)[g.from:], driver.WarmRule)
+	s := stats.SteadyState(generator.Rates(g.counts)[g.from:], generator.WarmRule)
 	if s.At < 0 || r.SilentAtNs < 0 {
 		return false
 	}
-	r.Steady, r.SteadyAtNs = true, int64(g.from+s.At)*int64(driver.WarmInterval)
+	r.Steady, r.SteadyAtNs = true, int64(g.from+s.At)*int64(generator.WarmInterval)
 	return true
 }
 
 // level says whether the rate is steady on the cores that the service has.
 func (g *warming) level() bool {
-	return stats.SteadyState(driver.Rates(g.counts), driver.WarmRule).At >= 0
+	return stats.SteadyState(generator.Rates(g.counts), generator.WarmRule).At >= 0
 }
 
 // compilers are what a runtime's compilers have done, at the end of each interval of a warm-up.
@@ -215,25 +215,25 @@ func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 // in one state of the service, say of its steady state together: the warm-up alone decides when it
 // ends, and the window shows whether it was right. A steady state must hold for at least half of
 // the window. SteadyAtNs may then lie in the window, in time of load.
-func settle(rec *result.Record) {
+func settle(rec *record.Record) {
 	w := &rec.Warmup
 	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, w.NarrowedAtNs
 	if origin > 0 { // what it did on other cores is no part of the series
 		series = series[origin/step:]
 	}
-	rule := driver.WarmRule
+	rule := generator.WarmRule
 	if l := continued(rec); l != nil && l.Series.IntervalNs%w.IntervalNs == 0 {
 		scale = int(l.Series.IntervalNs / w.IntervalNs)
 		step = l.Series.IntervalNs
 		origin += int64(len(series)%scale) * w.IntervalNs
 		window := windowRates(l)
 		series = append(merged(series, scale), window...)
-		rule.Tail = max(driver.WarmRule.Tail/scale, len(window)/2, leastTail)
+		rule.Tail = max(generator.WarmRule.Tail/scale, len(window)/2, leastTail)
 	}
 	s := stats.SteadyState(series, rule)
 	w.Kind, w.Levels = s.Kind, nil
 	for _, level := range s.Levels {
-		w.Levels = append(w.Levels, result.Level{
+		w.Levels = append(w.Levels, record.Level{
 			FromNs: origin + int64(level.From)*step, ToNs: origin + int64(level.To)*step,
 			MeanPerS: level.Mean,
 		})
@@ -251,12 +251,12 @@ func settle(rec *result.Record) {
 const leastTail = 4
 
 // continued is the first load, where it goes on as the warm-up did.
-func continued(rec *result.Record) *result.Load {
+func continued(rec *record.Record) *record.Load {
 	if len(rec.Loads) == 0 {
 		return nil
 	}
 	l := &rec.Loads[0]
-	plain := l.Model == result.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
+	plain := l.Model == record.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
 		l.Connections == rec.Warmup.Connections && l.Slow.Clients == 0
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil
@@ -279,7 +279,7 @@ func merged(rates []float64, several int) []float64 {
 }
 
 // windowRates are the window's whole intervals.
-func windowRates(l *result.Load) (out []float64) {
+func windowRates(l *record.Load) (out []float64) {
 	whole := min(len(l.Series.Done), int(l.WindowNs/l.Series.IntervalNs))
 	for _, n := range l.Series.Done[:whole] {
 		out = append(out, float64(n)/(float64(l.Series.IntervalNs)/1e9))

@@ -1,10 +1,10 @@
-package sample
+package arrivalcheck
 
 import (
 	"cmp"
 	"slices"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 const (
@@ -25,14 +25,14 @@ const (
 // number varies more between stretches of the load when slow answers come in company. The share is
 // the variance that independent answers would have between batches by the variance found (P.
 // Heidelberger and P. A. W. Lewis, Operations Research 32(1), 1984).
-func Correlation(response []int64) result.Memory {
+func Correlation(response []int64) record.Memory {
 	took := make([]int64, 0, len(response))
 	for _, ns := range response {
 		if ns > 0 {
 			took = append(took, ns)
 		}
 	}
-	m := result.Memory{Samples: int64(len(took))}
+	m := record.Memory{Samples: int64(len(took))}
 	if len(took) < answersMin {
 		return m
 	}

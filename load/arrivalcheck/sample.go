@@ -1,4 +1,4 @@
-// Package sample judges single requests of a load, for what no histogram can tell: whether they
+// Package arrivalcheck judges single requests of a load, for what no histogram can tell: whether they
 // left when they should have, and how much one answer tells of the next.
 //
 //	each thread's times ─► Merge ─► Arrivals ─► result.Process
@@ -6,7 +6,7 @@
 //
 // It is pure arithmetic on slices of nanoseconds, done once after a load. Non-goals: no verdict
 // (package verdict has the limits), no clock, no repair of what it finds.
-package sample
+package arrivalcheck
 
 import (
 	"cmp"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"prony/load/template"
+	"prony.example/load/template"
 )
 
 // Capture keeps a value for later steps of a flow.
@@ -20,11 +20,11 @@ type Check struct {
 	Of *Finder
 
 	kind checkKind
-	want *text.Text     // is, contains
-	like *text.Pattern  // is: a text with source ports
-	re   *regexp.Regexp // matches
-	not  bool           // exists: it must not
-	said string         // the text or pattern as it was given
+	want *template.Text    // is, contains
+	like *template.Pattern // is: a text with source ports
+	re   *regexp.Regexp    // matches
+	not  bool              // exists: it must not
+	said string            // the text or pattern as it was given
 }
 
 type checkKind uint8
@@ -53,7 +53,7 @@ func Contains(of *Finder, want string, vars []string) (Check, error) {
 func compared(of *Finder, kind checkKind, want string, vars []string) (Check, error) {
 	c := Check{Of: of, kind: kind, said: want}
 	var err error
-	if c.want, err = text.Parse(want, vars); err != nil {
+	if c.want, err = template.Parse(want, vars); err != nil {
 		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
 	}
 	if lab := c.want.Lab(); lab != "" && kind == contains {
@@ -91,7 +91,7 @@ func Exists(of *Finder, want bool) Check { return Check{Of: of, kind: exists, no
 const onStack = 512
 
 // Holds reports whether it does. A value that is not there is nothing and contains nothing.
-func (c *Check) Holds(head, body []byte, v *text.Values) bool {
+func (c *Check) Holds(head, body []byte, v *template.Values) bool {
 	got, found := c.Of.Find(head, body)
 	switch {
 	case c.kind == exists:
@@ -115,7 +115,7 @@ func (c *Check) Holds(head, body []byte, v *text.Values) bool {
 }
 
 // Text returns the text that the value is held against, or nil. Its Vars are what the check needs.
-func (c *Check) Text() *text.Text { return c.want }
+func (c *Check) Text() *template.Text { return c.want }
 
 // String says what is checked, in words, for the example of a failure: "json id is 7".
 func (c *Check) String() string {

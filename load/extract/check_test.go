@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/load/template"
+	"prony.example/load/template"
 )
 
 // values are those of request 3 with the key 47 and the variable {id} = 7.
-var values = text.Values{K: 3, Key: 47, Vars: [][]byte{[]byte("7")}}
+var values = template.Values{K: 3, Key: 47, Vars: [][]byte{[]byte("7")}}
 
 var flow = []string{"id"}
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/load/template"
+	"prony.example/load/template"
 )
 
 // must unwraps what a constructor of finders gives.
@@ -180,7 +180,7 @@ func FuzzFind(f *testing.F) {
 		if !bytes.Equal(h, head) || !bytes.Equal(b, body) {
 			t.Errorf("%s changed the answer", made)
 		}
-		if c := Exists(made, true); c.Holds(h, b, &text.Values{}) != found {
+		if c := Exists(made, true); c.Holds(h, b, &template.Values{}) != found {
 			t.Errorf("%s does not hold, found %v", &c, found)
 		}
 	})

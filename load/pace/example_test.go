@@ -5,7 +5,7 @@ import (
 	"log"
 	"time"
 
-	"prony/load/pace"
+	"prony.example/load/pace"
 )
 
 // Arrivals are pure functions: the same schedule and seed give the same moments everywhere.

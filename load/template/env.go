@@ -1,14 +1,14 @@
-package text
+package template
 
 import (
 	"fmt"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // envRe is a variable of the environment: ${NAME}, in capitals, so that it is no placeholder behind
 // a dollar. A second dollar in front makes it the text itself.
-var envRe = pattern.New(`^\$?\$\{([A-Z_][A-Z0-9_]*)\}`)
+var envRe = lazyregexp.New(`^\$?\$\{([A-Z_][A-Z0-9_]*)\}`)
 
 // environment reads the ${NAME} that s begins with: how long it is, and the name, or "" for one
 // that is the text itself.

@@ -1,4 +1,4 @@
-package text
+package template
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package text
+package template
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/load/pace"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/load/pace"
 )
 
 // hexMax bounds {hex N}: more digits than that are a body, which a file holds better.
@@ -36,7 +36,7 @@ type word struct {
 func (w word) bare() bool { return !strings.Contains(w.example, " ") }
 
 // placeholderRe is a placeholder's inside and the brace that closes it.
-var placeholderRe = pattern.New(`^([a-z][A-Za-z0-9_]*)( [^{}\r\n]*)?}`)
+var placeholderRe = lazyregexp.New(`^([a-z][A-Za-z0-9_]*)( [^{}\r\n]*)?}`)
 
 // Error is what is wrong with a placeholder, in words for whoever wrote it.
 type Error struct {
@@ -212,7 +212,7 @@ func unknown(e *Error, name string, vars []string) error {
 	known := names(vars)
 	e.Problem = fmt.Sprintf("there is no placeholder %q", name)
 	e.Hint = "known are " + strings.Join(known, ", ") + "."
-	if near := config.Nearest(name, known); near != "" {
+	if near := strictyaml.Nearest(name, known); near != "" {
 		e.Hint = fmt.Sprintf("did you mean {%s}?", near)
 	}
 	e.Literal = "{" + e.Text + "}"

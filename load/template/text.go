@@ -1,4 +1,4 @@
-// Package text renders requests: texts with placeholders whose values are pure functions of the
+// Package template renders requests: texts with placeholders whose values are pure functions of the
 // seed and the request's number, so that every contender is sent the same bytes.
 //
 //	{key}               the key drawn for the request
@@ -22,7 +22,7 @@
 //
 // Non-goals: no expressions, no loops, no reading of files: whoever needs those has a program write
 // the bodies.
-package text
+package template
 
 import (
 	"encoding/binary"
@@ -30,7 +30,7 @@ import (
 	"slices"
 	"strconv"
 
-	"prony/load/pace"
+	"prony.example/load/pace"
 )
 
 // Values feed one rendering.

@@ -3,9 +3,9 @@ package metric
 import (
 	"math"
 
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // What would give a value.
@@ -29,96 +29,96 @@ const response = "response time (done − scheduled), from each trial's histogra
 // All are the metrics, in the order in which reports for programs have them: of loads, then of
 // whole trials.
 var All = []Metric{
-	{Name: Throughput, Unit: unit.PerS, Peak: true,
+	{Name: Throughput, Unit: units.PerS, Peak: true,
 		Label: "throughput", Short: "req/s", Higher: true, Better: "faster", Worse: "slower",
-		Load: func(l *result.Load) float64 { return l.ThroughputPerS },
+		Load: func(l *record.Load) float64 { return l.ThroughputPerS },
 		Told: "prony_trial_throughput_per_second",
 		Doc:  "good answers inside the window over the window"},
-	{Name: Achieved, Unit: unit.One, Model: result.Open,
+	{Name: Achieved, Unit: units.One, Model: record.Open,
 		Label: "answered in time", Higher: true, Better: "more", Worse: "less",
-		Load: func(l *result.Load) float64 {
+		Load: func(l *record.Load) float64 {
 			return Positive(float64(l.Done) / float64(l.Scheduled))
 		},
 		Missing: "no arrival was due in the window",
 		Doc:     "open loads: good answers inside the window over the arrivals due in it"},
-	{Name: Capacity, Unit: unit.PerS, Model: result.Capacity,
+	{Name: Capacity, Unit: units.PerS, Model: record.Capacity,
 		Label: "capacity", Short: "capacity", Higher: true, Better: "faster", Worse: "slower",
 		Load:    searched,
 		Missing: "the search ended before the rate was known",
 		Doc: "loads of model capacity: the highest rate of Poisson arrivals at which half of the " +
 			"steps keep the objectives; withheld where a search reached its bound"},
-	{Name: "error_share", Unit: unit.One, Asked: true,
+	{Name: "error_share", Unit: units.One, Asked: true,
 		Label: "errors", Better: "fewer", Worse: "more",
-		Load: func(l *result.Load) float64 {
+		Load: func(l *record.Load) float64 {
 			failed := float64(l.Errors.Total())
 			return failed / (failed + float64(l.Done))
 		},
 		Missing: noRequest, Told: "prony_trial_error_share",
-		Column: &Column{"errors", "errors", OfLoad, 5, unit.Percent},
+		Column: &Column{"errors", "errors", OfLoad, 5, units.Percent},
 		Doc:    "failed requests over all that ended"},
-	{Name: CPU, Unit: unit.Ns, Peak: true,
+	{Name: CPU, Unit: units.Ns, Peak: true,
 		Label: "CPU per request", Short: "CPU/request", Better: "less", Worse: "more",
-		Load:    func(l *result.Load) float64 { return Positive(l.Service.CPUPerRequestNs) },
+		Load:    func(l *record.Load) float64 { return Positive(l.Service.CPUPerRequestNs) },
 		Missing: noProbe, Told: "prony_trial_cpu_seconds_per_request",
 		Doc: "service CPU time over good answers"},
-	{Name: RSS, Unit: unit.Octet, Peak: true,
+	{Name: RSS, Unit: units.Octet, Peak: true,
 		Label: "memory (RSS)", Better: "less", Worse: "more",
-		Load:    func(l *result.Load) float64 { return Positive(float64(l.Service.RSSMaxBytes)) },
+		Load:    func(l *record.Load) float64 { return Positive(float64(l.Service.RSSMaxBytes)) },
 		Missing: noProbe, Told: "prony_trial_memory_peak_bytes",
 		Doc: "resident memory of all the service's processes"},
-	{Name: "generator_cpu_per_request", Unit: unit.Ns, Lab: true,
+	{Name: "generator_cpu_per_request", Unit: units.Ns, Lab: true,
 		Label: "generator's CPU", Better: "less", Worse: "more",
-		Load:    func(l *result.Load) float64 { return Positive(l.Generator.CPUPerRequestNs) },
+		Load:    func(l *record.Load) float64 { return Positive(l.Generator.CPUPerRequestNs) },
 		Missing: "the generator did not report its CPU time",
 		Doc:     "what offering the load cost"},
-	{Name: "mean", Unit: unit.Ns, Asked: true,
+	{Name: "mean", Unit: units.Ns, Asked: true,
 		Label: "mean response time", Better: "faster", Worse: "slower",
-		Load:    func(l *result.Load) float64 { return ofTimes(l, l.ResponseTime.MeanNs) },
+		Load:    func(l *record.Load) float64 { return ofTimes(l, l.ResponseTime.MeanNs) },
 		Missing: notKeptUp, Column: &Column{"mean", "mean", OfLoad, 1, nil},
 		Doc: "response time; withheld for open loads that were not kept up with"},
-	{Name: "max", Unit: unit.Ns, Asked: true,
+	{Name: "max", Unit: units.Ns, Asked: true,
 		Label: "longest response time", Better: "faster", Worse: "slower",
-		Load:    func(l *result.Load) float64 { return ofTimes(l, float64(l.ResponseTime.MaxNs)) },
+		Load:    func(l *record.Load) float64 { return ofTimes(l, float64(l.ResponseTime.MaxNs)) },
 		Missing: notKeptUp, Column: &Column{"max", "max", OfLoad, 3, nil},
 		Doc: "the longest response time; likewise"},
-	{Name: "requests", Unit: unit.One, Asked: true,
+	{Name: "requests", Unit: units.One, Asked: true,
 		Label: "requests", Higher: true, Better: "more", Worse: "fewer",
-		Load:    func(l *result.Load) float64 { return Positive(float64(l.Done)) },
-		Missing: noRequest, Column: &Column{"requests", "requests", OfLoad, 4, unit.Whole},
+		Load:    func(l *record.Load) float64 { return Positive(float64(l.Done)) },
+		Missing: noRequest, Column: &Column{"requests", "requests", OfLoad, 4, units.Whole},
 		Doc: "good answers inside the window"},
-	{Name: "cpu_used", Unit: unit.One, Asked: true,
+	{Name: "cpu_used", Unit: units.One, Asked: true,
 		Label: "processors used", Better: "less", Worse: "more",
-		Load: func(l *result.Load) float64 {
+		Load: func(l *record.Load) float64 {
 			return Positive(float64(l.Service.CPUNs) / float64(l.Service.WindowNs))
 		},
-		Missing: noProbe, Column: &Column{"cpu", "CPU", OfCost, 1, unit.Processors},
+		Missing: noProbe, Column: &Column{"cpu", "CPU", OfCost, 1, units.Processors},
 		Doc: "processors that the service used: its CPU time over the window"},
-	{Name: "threads_max", Unit: unit.One, Asked: true,
+	{Name: "threads_max", Unit: units.One, Asked: true,
 		Label: "threads", Better: "fewer", Worse: "more",
-		Load:    func(l *result.Load) float64 { return Positive(float64(l.Service.ThreadsMax)) },
-		Missing: noProbe, Column: &Column{"threads", "threads", OfCost, 2, unit.Whole},
+		Load:    func(l *record.Load) float64 { return Positive(float64(l.Service.ThreadsMax)) },
+		Missing: noProbe, Column: &Column{"threads", "threads", OfCost, 2, units.Whole},
 		Doc: "threads of all the service's processes"},
-	{Name: "compiler_share", Unit: unit.One, Asked: true,
+	{Name: "compiler_share", Unit: units.One, Asked: true,
 		Label: "compiler", Better: "less", Worse: "more",
-		Load:    ofRoles(func(r result.Roles) int64 { return r.CompilerNs }),
-		Missing: noRole, Column: &Column{"compiler", "compiler", OfCost, 3, unit.Percent},
+		Load:    ofRoles(func(r record.Roles) int64 { return r.CompilerNs }),
+		Missing: noRole, Column: &Column{"compiler", "compiler", OfCost, 3, units.Percent},
 		Doc: "share of the service's CPU time that compilers took, by the names of threads, at " +
 			"least; withheld where they tell nothing"},
-	{Name: "collector_share", Unit: unit.One, Asked: true,
+	{Name: "collector_share", Unit: units.One, Asked: true,
 		Label: "collector", Better: "less", Worse: "more",
-		Load:    ofRoles(func(r result.Roles) int64 { return r.CollectorNs }),
-		Missing: noRole, Column: &Column{"collector", "collector", OfCost, 4, unit.Percent},
+		Load:    ofRoles(func(r record.Roles) int64 { return r.CollectorNs }),
+		Missing: noRole, Column: &Column{"collector", "collector", OfCost, 4, units.Percent},
 		Doc: "likewise, collectors of garbage"},
-	{Name: "energy_per_request", Unit: unit.J, Asked: true, Peak: true,
+	{Name: "energy_per_request", Unit: units.J, Asked: true, Peak: true,
 		Label: "energy per request", Better: "less", Worse: "more",
-		Load:    func(l *result.Load) float64 { return Positive(l.Host.EnergyJ / float64(l.Done)) },
+		Load:    func(l *record.Load) float64 { return Positive(l.Host.EnergyJ / float64(l.Done)) },
 		Missing: "this machine counts no energy (RAPL), or hides it from its guests and users",
-		Column:  &Column{"energy", "energy/req", OfCost, 5, unit.Joules},
+		Column:  &Column{"energy", "energy/req", OfCost, 5, units.Joules},
 		Doc: "energy that the whole machine's processors took over good answers: the load's part " +
 			"and what idles are in it"},
-	{Name: "asks_per_answer", Unit: unit.One, Asked: true,
+	{Name: "asks_per_answer", Unit: units.One, Asked: true,
 		Label: "asks per answer", Better: "fewer", Worse: "more",
-		Load: func(l *result.Load) (sum float64) {
+		Load: func(l *record.Load) (sum float64) {
 			if len(l.Asks) == 0 {
 				return math.NaN()
 			}
@@ -128,48 +128,48 @@ var All = []Metric{
 			return sum
 		},
 		Missing: "no counter of what it asks was read",
-		Column:  &Column{"asks", "asks/answer", OfCost, 6, unit.Hundredths},
+		Column:  &Column{"asks", "asks/answer", OfCost, 6, units.Hundredths},
 		Doc: "what databases and upstreams counted in the window over good answers; of several " +
 			"counters their sum"},
-	{Name: "lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
+	{Name: "lag_p99", Unit: units.Ns, Model: record.Open, Lab: true,
 		Label: "generator's lag p99", Better: "less", Worse: "more",
-		Load:    func(l *result.Load) float64 { return p99Of(l.Lag) },
+		Load:    func(l *record.Load) float64 { return p99Of(l.Lag) },
 		Missing: "the generator did not report its lag",
 		Doc:     "open loads: sent − scheduled, the wait for a free connection included"},
-	{Name: "own_lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
+	{Name: "own_lag_p99", Unit: units.Ns, Model: record.Open, Lab: true,
 		Label: "generator's own lag p99", Better: "less", Worse: "more",
-		Load:    func(l *result.Load) float64 { return p99Of(l.OwnLag) },
+		Load:    func(l *record.Load) float64 { return p99Of(l.OwnLag) },
 		Missing: "the generator did not report its own lag",
 		Doc:     "of it, the part after a connection was free: the generator's own lateness"},
 
-	{Name: Allocated, Unit: unit.Octet, Watched: true,
+	{Name: Allocated, Unit: units.Octet, Watched: true,
 		Label: "allocated per request", Better: "less", Worse: "more",
-		Load: ofGC(func(l *result.Load) float64 {
+		Load: ofGC(func(l *record.Load) float64 {
 			return Positive(float64(l.GC.AllocatedBytes) / float64(l.Done+l.Errors.Total()))
 		}),
 		Missing: fewGCs, Told: "prony_trial_allocated_bytes_per_request",
 		Doc: "on the heap, by the collector's log; only where collections were logged"},
-	{Name: HeapAfterGC, Unit: unit.Octet, Watched: true,
+	{Name: HeapAfterGC, Unit: units.Octet, Watched: true,
 		Label: "heap after gc", Better: "less", Worse: "more",
-		Load: ofGC(func(l *result.Load) float64 {
+		Load: ofGC(func(l *record.Load) float64 {
 			return Positive(float64(l.GC.HeapAfterBytes))
 		}),
 		Missing: noGC, Told: "prony_trial_heap_after_gc_bytes",
 		Doc: "what the window's last collection left on the heap; likewise"},
-	{Name: GCPaused, Unit: unit.One, Watched: true,
+	{Name: GCPaused, Unit: units.One, Watched: true,
 		Label: "gc paused", Better: "less", Worse: "more",
-		Load: ofGC(func(l *result.Load) float64 {
+		Load: ofGC(func(l *record.Load) float64 {
 			return float64(l.GC.PauseNs) / float64(l.WindowNs)
 		}),
 		Missing: "its collections were not logged", Told: "prony_trial_gc_paused_share",
 		Doc: "share of the window in which the collector stopped the service; likewise"},
-	{Name: GCPauseMax, Unit: unit.Ns, Watched: true,
+	{Name: GCPauseMax, Unit: units.Ns, Watched: true,
 		Label: "gc pause max", Better: "faster", Worse: "slower",
-		Load:    ofGC(func(l *result.Load) float64 { return Positive(float64(l.GC.PauseMaxNs)) }),
+		Load:    ofGC(func(l *record.Load) float64 { return Positive(float64(l.GC.PauseMaxNs)) }),
 		Missing: noGC, Doc: "the longest such stop; likewise"},
-	{Name: SpansEach, Unit: unit.One, Watched: true,
+	{Name: SpansEach, Unit: units.One, Watched: true,
 		Label: "spans per request", Better: "less", Worse: "more",
-		Load: func(l *result.Load) float64 {
+		Load: func(l *record.Load) float64 {
 			if l.Told == nil || l.Told.WindowNs == 0 {
 				return math.NaN()
 			}
@@ -180,34 +180,34 @@ var All = []Metric{
 		Missing: "nobody listened for spans", Told: "prony_trial_spans_per_request",
 		Doc: "that the home of telemetry took in; only where it listened"},
 
-	{Name: "p50", Unit: unit.Ns, Quantile: 0.5, Label: "p50", Better: "faster", Worse: "slower",
+	{Name: "p50", Unit: units.Ns, Quantile: 0.5, Label: "p50", Better: "faster", Worse: "slower",
 		Doc: response},
-	{Name: "p90", Unit: unit.Ns, Quantile: 0.9, Label: "p90", Better: "faster", Worse: "slower",
+	{Name: "p90", Unit: units.Ns, Quantile: 0.9, Label: "p90", Better: "faster", Worse: "slower",
 		Column: &Column{"p90", "p90", OfLoad, 2, nil}, Doc: "likewise"},
-	{Name: "p99", Unit: unit.Ns, Quantile: 0.99, Label: "p99", Better: "faster", Worse: "slower",
+	{Name: "p99", Unit: units.Ns, Quantile: 0.99, Label: "p99", Better: "faster", Worse: "slower",
 		Doc: "likewise"},
-	{Name: "p99.9", Unit: unit.Ns, Quantile: 0.999, Label: "p99.9", Better: "faster",
+	{Name: "p99.9", Unit: units.Ns, Quantile: 0.999, Label: "p99.9", Better: "faster",
 		Worse: "slower", Doc: "likewise"},
 
-	{Name: "listen", Unit: unit.Ns, Asked: true,
+	{Name: "listen", Unit: units.Ns, Asked: true,
 		Label: "time to listen", Better: "faster", Worse: "slower",
-		Trial:   func(r *result.Record) float64 { return Positive(float64(r.Start.ListenNs)) },
-		Missing: notTimed, Column: &Column{"listen", "listens", OfTrial, 1, unit.Duration},
+		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Start.ListenNs)) },
+		Missing: notTimed, Column: &Column{"listen", "listens", OfTrial, 1, units.Duration},
 		Doc: "from the exec of the program until its port was open"},
-	{Name: Ready, Unit: unit.Ns,
+	{Name: Ready, Unit: units.Ns,
 		Label: "time to ready", Better: "faster", Worse: "slower",
-		Trial:   func(r *result.Record) float64 { return Positive(float64(r.Start.ReadyNs)) },
+		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Start.ReadyNs)) },
 		Missing: notTimed, Doc: "likewise, until it said that it was ready"},
-	{Name: "first_response", Unit: unit.Ns, Asked: true,
+	{Name: "first_response", Unit: units.Ns, Asked: true,
 		Label: "first response", Better: "faster", Worse: "slower",
-		Trial: func(r *result.Record) float64 {
+		Trial: func(r *record.Record) float64 {
 			return Positive(float64(r.Start.FirstResponseNs))
 		},
-		Missing: notTimed, Column: &Column{"first", "first answer", OfTrial, 2, unit.Duration},
+		Missing: notTimed, Column: &Column{"first", "first answer", OfTrial, 2, units.Duration},
 		Doc: "how long the first request of its contract took, alone"},
-	{Name: SteadyAt, Unit: unit.Ns,
+	{Name: SteadyAt, Unit: units.Ns,
 		Label: "time to steady", Better: "faster", Worse: "slower",
-		Trial: func(r *result.Record) float64 {
+		Trial: func(r *record.Record) float64 {
 			if r.Target.At != "" && r.Warmup.DurationNs == 0 { // it had none
 				return math.NaN()
 			}
@@ -218,32 +218,32 @@ var All = []Metric{
 		},
 		Missing: notSteady,
 		Doc:     "when the warm-up was found steady; withheld when a trial never was"},
-	{Name: TimeToPeak, Unit: unit.Ns,
+	{Name: TimeToPeak, Unit: units.Ns,
 		Label: "time to peak", Better: "faster", Worse: "slower",
-		Trial:   ofWarmup(func(w result.Warmup) int64 { return w.PeakAtNs }),
+		Trial:   ofWarmup(func(w record.Warmup) int64 { return w.PeakAtNs }),
 		Missing: notSteady, Doc: "from the begin of the warm-up until the first interval at the " +
 			"level at which the service stayed; withheld where a trial never was steady"},
-	{Name: WarmupCost, Unit: unit.Ns,
+	{Name: WarmupCost, Unit: units.Ns,
 		Label: "warm-up cost", Better: "less", Worse: "more",
-		Trial:   ofWarmup(func(w result.Warmup) int64 { return w.CostNs }),
+		Trial:   ofWarmup(func(w record.Warmup) int64 { return w.CostNs }),
 		Missing: notSteady, Doc: "the steady time in which as much is served as was lost before " +
 			"the steady state; likewise"},
-	{Name: "artifact_size", Unit: unit.Octet, Exact: true,
+	{Name: "artifact_size", Unit: units.Octet, Exact: true,
 		Label: "artifact size", Better: "smaller", Worse: "larger",
-		Trial:   func(r *result.Record) float64 { return Positive(float64(r.Artifact.SizeBytes)) },
+		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Artifact.SizeBytes)) },
 		Missing: "the artifact was not measured",
-		Column:  &Column{"size", "size", OfTrial, 3, unit.Bytes},
+		Column:  &Column{"size", "size", OfTrial, 3, units.Bytes},
 		Doc:     "of what the build made"},
-	{Name: "image_size", Unit: unit.Octet, Exact: true, Asked: true,
+	{Name: "image_size", Unit: units.Octet, Exact: true, Asked: true,
 		Label: "image size", Better: "smaller", Worse: "larger",
-		Trial:   func(r *result.Record) float64 { return Positive(float64(r.Artifact.ImageBytes)) },
+		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Artifact.ImageBytes)) },
 		Missing: "no image of it was built (prony build --images)",
-		Column:  &Column{"image", "image", OfTrial, 4, unit.Bytes},
+		Column:  &Column{"image", "image", OfTrial, 4, units.Bytes},
 		Doc:     "of the container's image; withheld where none was built"},
 }
 
 // AsksEach is how often what has the counter was asked for each good answer; NaN: nobody knows.
-func AsksEach(a result.Asks, l *result.Load) float64 {
+func AsksEach(a record.Asks, l *record.Load) float64 {
 	if a.Error != "" || a.BetweenNs <= 0 || l.Done == 0 {
 		return math.NaN()
 	}
@@ -251,8 +251,8 @@ func AsksEach(a result.Asks, l *result.Load) float64 {
 }
 
 // ofGC is known where collections were logged; a collector's -1 is its silence.
-func ofGC(of func(*result.Load) float64) func(*result.Load) float64 {
-	return func(l *result.Load) float64 {
+func ofGC(of func(*record.Load) float64) func(*record.Load) float64 {
+	return func(l *record.Load) float64 {
 		if l.GC == nil {
 			return math.NaN()
 		}
@@ -262,8 +262,8 @@ func ofGC(of func(*result.Load) float64) func(*result.Load) float64 {
 
 // ofRoles is a share of the service's processor time. V8's workers compile and collect, and nobody
 // can say which.
-func ofRoles(of func(result.Roles) int64) func(*result.Load) float64 {
-	return func(l *result.Load) float64 {
+func ofRoles(of func(record.Roles) int64) func(*record.Load) float64 {
+	return func(l *record.Load) float64 {
 		r, all := l.Service.Roles, l.Service.CPUNs
 		if r == nil || r.EitherNs > 0 || all <= 0 {
 			return math.NaN()
@@ -274,12 +274,12 @@ func ofRoles(of func(result.Roles) int64) func(*result.Load) float64 {
 
 // Split is how a service's processor time in a window went to what its threads are for, in words:
 // "91 % service, 6 % compiler, 3 % collector". Empty where their names do not tell.
-func Split(u result.Usage) string {
+func Split(u record.Usage) string {
 	r := u.Roles
 	if r == nil || u.CPUNs <= 0 {
 		return ""
 	}
-	share := func(ns int64) string { return unit.PercentTo(float64(ns)/float64(u.CPUNs), 0) }
+	share := func(ns int64) string { return units.PercentTo(float64(ns)/float64(u.CPUNs), 0) }
 	rest := max(u.CPUNs-r.CompilerNs-r.CollectorNs-r.EitherNs, 0)
 	if r.EitherNs > 0 {
 		return share(rest) + " service, " + share(r.EitherNs) + " compiler or collector"
@@ -290,8 +290,8 @@ func Split(u result.Usage) string {
 
 // ofWarmup is what the series of a trial's start says, where it has a steady state to compare with.
 // A record without a kind was not looked at in that way.
-func ofWarmup(of func(result.Warmup) int64) func(*result.Record) float64 {
-	return func(r *result.Record) float64 {
+func ofWarmup(of func(record.Warmup) int64) func(*record.Record) float64 {
+	return func(r *record.Record) float64 {
 		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || helped(w) {
 			return math.NaN()
 		}
@@ -300,19 +300,19 @@ func ofWarmup(of func(result.Warmup) int64) func(*result.Record) float64 {
 }
 
 // helped tells whether a warm-up was shorter than users will see it.
-func helped(w result.Warmup) bool {
+func helped(w record.Warmup) bool {
 	return len(w.Cores) > 0 || w.Favoured > 0 || w.ReopenedAtNs > 0
 }
 
 // ofTimes is a figure of response times, where they are not those of a growing backlog.
-func ofTimes(l *result.Load, ns float64) float64 {
-	if l.Model == result.Open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
+func ofTimes(l *record.Load, ns float64) float64 {
+	if l.Model == record.Open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
 		return math.NaN()
 	}
 	return Positive(ns)
 }
 
-func p99Of(d result.Dist) float64 {
+func p99Of(d record.Dist) float64 {
 	if d.Count == 0 {
 		return math.NaN()
 	}
@@ -320,7 +320,7 @@ func p99Of(d result.Dist) float64 {
 }
 
 // searched is what a search found.
-func searched(l *result.Load) float64 {
+func searched(l *record.Load) float64 {
 	if l.Search == nil || l.Search.Reason != "" {
 		return math.NaN()
 	}

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Names of metrics that are more than a row of the list to somebody.
@@ -41,8 +41,8 @@ type Metric struct {
 
 	// Load is its value in a load of a trial, Trial that of a whole trial, which it has instead;
 	// NaN where it is not known. Missing says then what would give it.
-	Load    func(*result.Load) float64
-	Trial   func(*result.Record) float64
+	Load    func(*record.Load) float64
+	Trial   func(*record.Record) float64
 	Missing string
 	Watched bool // of loads where the lab watched beside its samples
 	// Quantile is the share of requests that are faster, for a percentile of the response time,
@@ -76,7 +76,7 @@ type Column struct {
 }
 
 // Value is that of a load in a record, or of the whole trial.
-func (m Metric) Value(r *result.Record, l *result.Load) float64 {
+func (m Metric) Value(r *record.Record, l *record.Load) float64 {
 	if m.Trial != nil {
 		return m.Trial(r)
 	}
@@ -107,9 +107,9 @@ func Named(name, base string) Metric {
 	m := Metric{Name: name, Unit: base, Label: strings.ReplaceAll(name, "_", " "), Better: "less",
 		Worse: "more"}
 	switch base {
-	case unit.PerS:
+	case units.PerS:
 		m.Higher, m.Better, m.Worse = true, "faster", "slower"
-	case unit.Ns:
+	case units.Ns:
 		m.Better, m.Worse = "faster", "slower"
 	}
 	return m

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
-	"prony/internal/base/format"
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 var update = flag.Bool("update", false, "write the list of metrics into the documentation")
@@ -22,7 +22,7 @@ const page = "../../docs/formats/report-csv.md"
 
 // The page of the CSV has every metric, with what the list says of it.
 func TestDocumentation(t *testing.T) {
-	var p print.Page
+	var p format.Page
 	p.Line("| metric | unit | column of a suite | of |\n|---|---|---|---|")
 	for _, m := range metric.All {
 		column := ""
@@ -45,20 +45,20 @@ func TestDocumentation(t *testing.T) {
 		}
 	} else if string(have) != string(want) {
 		t.Errorf("%s lacks a metric, or tells another tale of it: bless it with go test "+
-			"./internal/metric -update", page)
+			"./record/metric -update", page)
 	}
 }
 
 // Every row says all that somebody reads of it.
 func TestRowsAreWhole(t *testing.T) {
 	names, columns, told := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	units := []string{unit.PerS, unit.Ns, unit.Octet, unit.J, unit.One}
+	unitList := []string{units.PerS, units.Ns, units.Octet, units.J, units.One}
 	for _, m := range metric.All {
 		if names[m.Name] || strings.ToLower(m.Name) != m.Name {
 			t.Errorf("%s: a name stands once, in small letters", m.Name)
 		}
 		names[m.Name] = true
-		if !slices.Contains(units, m.Unit) || m.Label == "" || m.Better == "" || m.Worse == "" ||
+		if !slices.Contains(unitList, m.Unit) || m.Label == "" || m.Better == "" || m.Worse == "" ||
 			m.Better == m.Worse || m.Doc == "" {
 			t.Errorf("%s: a unit, words or its line for the documentation lack: %+v", m.Name, m)
 		}
@@ -99,7 +99,7 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 		if m.Quantile > 0 {
 			continue
 		}
-		v := m.Value(&result.Record{}, &result.Load{})
+		v := m.Value(&record.Record{}, &record.Load{})
 		if math.IsNaN(v) == slices.Contains(known, m.Name) {
 			t.Errorf("%s of an empty record is %v", m.Name, v)
 		}

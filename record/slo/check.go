@@ -7,9 +7,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // confidence is that of the interval that a percentile must have room for.
@@ -39,7 +39,7 @@ func (c Outcome) Line() string {
 }
 
 // CheckAll checks every objective.
-func CheckAll(objectives []Objective, l *result.Load) []Outcome {
+func CheckAll(objectives []Objective, l *record.Load) []Outcome {
 	out := make([]Outcome, len(objectives))
 	for i, o := range objectives {
 		out[i] = o.Check(l)
@@ -49,7 +49,7 @@ func CheckAll(objectives []Objective, l *result.Load) []Outcome {
 
 // CheckQuoted does as CheckAll, and knows no percentile that a report would withhold: answers that
 // came in company count for as many independent ones as they are worth.
-func CheckQuoted(objectives []Objective, l *result.Load) []Outcome {
+func CheckQuoted(objectives []Objective, l *record.Load) []Outcome {
 	out := make([]Outcome, len(objectives))
 	for i, o := range objectives {
 		share := 1.0
@@ -64,11 +64,11 @@ func CheckQuoted(objectives []Objective, l *result.Load) []Outcome {
 // Doubt says how a verdict bears on a known outcome: nothing where none of its findings can have
 // moved the number, or where not even all of them together could have changed the outcome, and else
 // by how much and by what. What nobody can bound is in the verdict alone.
-func (o Objective) Doubt(c Outcome, findings []result.Finding) string {
+func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 	by, rules := 0.0, []string{}
 	for _, f := range findings {
 		for _, m := range f.Moves {
-			if m.Number == o.Metric && f.Grade == result.Suspect && o.Time == "" && o.Route == "" {
+			if m.Number == o.Metric && f.Grade == record.Suspect && o.Time == "" && o.Route == "" {
 				by, rules = by+m.By, append(rules, f.Rule)
 			}
 		}
@@ -77,7 +77,7 @@ func (o Objective) Doubt(c Outcome, findings []result.Finding) string {
 		return ""
 	}
 	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
-		unit.Percent(by))
+		units.Percent(by))
 }
 
 // Needs is the least number of answers that can decide the objective.
@@ -98,10 +98,10 @@ func (o Objective) Needs() int64 {
 }
 
 // Check holds the objective against a load.
-func (o Objective) Check(l *result.Load) Outcome { return o.check(l, 1) }
+func (o Objective) Check(l *record.Load) Outcome { return o.check(l, 1) }
 
 // check counts each answer as this share of an independent one.
-func (o Objective) check(l *result.Load, share float64) Outcome {
+func (o Objective) check(l *record.Load, share float64) Outcome {
 	c := Outcome{Objective: o.String(), Need: o.Needs()}
 	s, ok := o.subjectOf(l)
 	switch {
@@ -150,13 +150,13 @@ func needs(c *Outcome) string { return fmt.Sprintf("needs n ≥ %d, has %d", c.N
 // sample is what a time or the errors are judged by. Silent requests were never answered, not
 // within silentNs at least.
 type sample struct {
-	dist                     result.Dist
+	dist                     record.Dist
 	answered, failed, silent int64
 	silentNs                 float64
 	share                    float64 // of an independent answer that each is worth
 }
 
-func (o Objective) subjectOf(l *result.Load) (sample, bool) {
+func (o Objective) subjectOf(l *record.Load) (sample, bool) {
 	s := sample{
 		answered: l.Answered, failed: l.Errors.Total(), silent: max(l.Censored, 0),
 		silentNs: float64(l.DrainNs), dist: l.ResponseTime,
@@ -236,7 +236,7 @@ func (o Objective) time(c *Outcome, s sample) {
 
 // percentile is the value at the rank that the quantile has among all n requests; isLeast where
 // that is a silent one.
-func (o Objective) percentile(h *hdrhistogram.Histogram, n int64, d *result.Dist) (v float64,
+func (o Objective) percentile(h *hdrhistogram.Histogram, n int64, d *record.Dist) (v float64,
 	isLeast, ok bool) {
 	rank := rankOf(o.Quantile, n)
 	switch {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // count times value, in ns.
 type times struct{ count, ns int64 }
 
 // distOf is a distribution as the generator records it.
-func distOf(t *testing.T, parts ...times) result.Dist {
+func distOf(t *testing.T, parts ...times) record.Dist {
 	t.Helper()
 	h := hdrhistogram.New(1, 1<<40, 3)
 	for _, p := range parts {
@@ -26,20 +26,20 @@ func distOf(t *testing.T, parts ...times) result.Dist {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Dist{Count: h.TotalCount(), MeanNs: h.Mean(), MaxNs: h.Max(), HDR: string(blob)}
+	return record.Dist{Count: h.TotalCount(), MeanNs: h.Mean(), MaxNs: h.Max(), HDR: string(blob)}
 }
 
 // good is a load all of whose requests were answered.
-func good(t *testing.T, parts ...times) *result.Load {
+func good(t *testing.T, parts ...times) *record.Load {
 	d := distOf(t, parts...)
-	return &result.Load{
+	return &record.Load{
 		Scheduled: d.Count, Sent: d.Count, Done: d.Count, Answered: d.Count, DrainNs: 5e9,
 		ThroughputPerS: float64(d.Count) / 2, ResponseTime: d, ServiceTime: d,
 	}
 }
 
 // silence adds requests without an answer.
-func silence(l *result.Load, n int64) *result.Load {
+func silence(l *record.Load, n int64) *record.Load {
 	l.Scheduled, l.Sent, l.Censored = l.Scheduled+n, l.Sent+n, l.Censored+n
 	return l
 }
@@ -47,7 +47,7 @@ func silence(l *result.Load, n int64) *result.Load {
 const ms = int64(1e6)
 
 func TestCheck(t *testing.T) {
-	check := func(text string, l *result.Load, word, part string) {
+	check := func(text string, l *record.Load, word, part string) {
 		t.Helper()
 		all, err := Parse(text)
 		if err != nil {
@@ -120,8 +120,8 @@ func TestCheckErrors(t *testing.T) {
 		{50, 10, 0, false, true, 10.0 / 60}, // few, and broken all the same
 		{100, 0, -1, true, true, 0},         // answers to requests from before the window
 	} {
-		l := &result.Load{Answered: row.answered, Censored: row.censored,
-			Errors: result.Errors{Status: row.status}}
+		l := &record.Load{Answered: row.answered, Censored: row.censored,
+			Errors: record.Errors{Status: row.status}}
 		c := all[0].Check(l)
 		if c.Held != row.held || c.Known != row.known || c.Observed != row.observed {
 			t.Errorf("%+v: %+v", row, c)
@@ -159,7 +159,7 @@ func TestCheckSilent(t *testing.T) {
 func TestCheckRoutes(t *testing.T) {
 	fast, slow := distOf(t, times{500, ms}), distOf(t, times{480, 30 * ms})
 	l := good(t, times{500, ms}, times{500, 30 * ms})
-	l.Routes = []result.Route{
+	l.Routes = []record.Route{
 		{Name: "GET /a", Sent: 500, Answered: 500, ResponseTime: fast, ServiceTime: fast},
 		{Name: "GET /b", Sent: 500, Answered: 480, Failed: 10, ResponseTime: slow,
 			ServiceTime: fast},
@@ -187,7 +187,7 @@ func TestCheckRoutes(t *testing.T) {
 
 // TestCheckForeign has a driver that tells four percentiles and no histogram.
 func TestCheckForeign(t *testing.T) {
-	l := &result.Load{ResponseTime: result.Dist{Count: 5000, P50Ns: ms, P90Ns: 2 * ms,
+	l := &record.Load{ResponseTime: record.Dist{Count: 5000, P50Ns: ms, P90Ns: 2 * ms,
 		P99Ns: 3 * ms, P999Ns: 4 * ms}}
 	for text, want := range map[string]float64{
 		"p50<9ms": 1e6, "p90<9ms": 2e6, "p99<9ms": 3e6, "p99.9<9ms": 4e6, "p95<9ms": 0,
@@ -241,8 +241,8 @@ func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := objectives[0].Check(good(t, times{1000, 3e6}))
-		if got := objectives[0].Doubt(c, []result.Finding{{Rule: "lag", Grade: result.Suspect,
-			Moves: []result.Move{{Number: "p99", By: by}}}}); got != want {
+		if got := objectives[0].Doubt(c, []record.Finding{{Rule: "lag", Grade: record.Suspect,
+			Moves: []record.Move{{Number: "p99", By: by}}}}); got != want {
 			t.Errorf("%s moved by %v: %q, want %q", text, by, got, want)
 		}
 	}

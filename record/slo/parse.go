@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // What an error about a piece lists.
@@ -24,8 +24,8 @@ const (
 )
 
 var (
-	percentileForm = pattern.New(`^p([0-9]{1,2})(?:\.([0-9]{1,4}))?$`)
-	numberForm     = pattern.New(`^[0-9]{1,15}(\.[0-9]{1,15})?$`)
+	percentileForm = lazyregexp.New(`^p([0-9]{1,2})(?:\.([0-9]{1,4}))?$`)
+	numberForm     = lazyregexp.New(`^[0-9]{1,15}(\.[0-9]{1,15})?$`)
 )
 
 // Parse reads objectives separated by commas, all of which must hold:

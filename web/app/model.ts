@@ -1,7 +1,7 @@
 // The documents that pages are made of, as the server's API and the published files have them.
 // Rates are per second, times nanoseconds, sizes bytes; null is a number that there is not.
 
-// Entry is a run in the index (internal/shelf).
+// Entry is a run in the index (internal/report/runs).
 export interface Entry {
   id: string;
   suite: string;

@@ -1,4 +1,4 @@
-// The API of prony serve (internal/serve/openapi.yaml).
+// The API of prony serve (internal/server/openapi.yaml).
 
 import type { Comparison, Entry, Shelf, Trend } from "./model";
 import type { Gate } from "./pages/gate";

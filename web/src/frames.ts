@@ -61,7 +61,7 @@ export function difference(before: Frame, after: Frame): Frame {
   return join(before, after, null);
 }
 
-// small is what internal/profile calls the frame that all too small ones are merged into.
+// small is what internal/observe/profile calls the frame that all too small ones are merged into.
 const small = "(small)";
 
 function order(x: string, y: string): number {
@@ -156,7 +156,7 @@ export function changes(root: Frame): Change[] {
 }
 
 // error is the standard error of b - a that the numbers of samples alone bring, taking the samples
-// for independent: sqrt(a(1-a)/nA + b(1-b)/nB), as internal/profile has it; null: not known.
+// for independent: sqrt(a(1-a)/nA + b(1-b)/nB), as internal/observe/profile has it; null: not known.
 export function error(a: number, b: number, nA: number, nB: number): number | null {
   if (nA <= 0 || nB <= 0) {
     return null;

@@ -1,4 +1,4 @@
-// Axis labels and readings: the same three digits as in the table (internal/table/format.go).
+// Axis labels and readings: the same three digits as in the table (internal/analysis/table/format.go).
 
 function digits(x: number): string {
   const a = Math.abs(x);
@@ -59,7 +59,7 @@ const steps: Record<string, [number, string][]> = {
   ],
 };
 
-// amount is a value of a profile, as internal/profile prints it.
+// amount is a value of a profile, as internal/observe/profile prints it.
 export function amount(value: number, unit: string): string {
   for (const [from, name] of steps[unit] ?? []) {
     if (value >= from) {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record/metric"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // overheadTable tells what riding along costs: for each target that ran with variants, each
@@ -20,11 +20,11 @@ import (
 func (sc *Scenario) overheadTable(o Options) Table {
 	column := columnOf("overhead")
 	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
-		column("target", "target", "", print.Left), column("variant", "variant", "", print.Left),
-		column("load", "load", "", print.Left),
+		column("target", "target", "", format.Left), column("variant", "variant", "", format.Left),
+		column("load", "load", "", format.Left),
 	}}
 	for _, d := range overheads {
-		t.Columns = append(t.Columns, column(d.metric, d.heading, unit.One, print.Right))
+		t.Columns = append(t.Columns, column(d.metric, d.heading, units.One, format.Right))
 	}
 	for _, bare := range sc.Targets {
 		riders := sc.ridersOf(bare)
@@ -62,16 +62,16 @@ var overheads = []struct {
 	absolute        func(float64) string
 	print           func(float64) string // of the bare target
 }{
-	{metric.Throughput, "req/s", result.Closed, false, nil, unit.Rate},
-	{"p50", "p50", result.Open, false, nil, unit.Duration},
-	{"p90", "p90", result.Open, false, nil, unit.Duration},
-	{"p99", "p99", result.Open, false, nil, unit.Duration},
-	{metric.CPU, "CPU/req", "", false, nil, unit.Duration},
-	{metric.Allocated, "alloc/req", "", false, nil, unit.Bytes},
-	{metric.HeapAfterGC, "heap after GC", "", false, nil, unit.Bytes},
-	{metric.GCPaused, "GC paused", "", false, unit.Percent, unit.Percent},
-	{metric.RSS, "RSS", "", false, nil, unit.Bytes},
-	{metric.Ready, "ready", "", true, nil, unit.Duration},
+	{metric.Throughput, "req/s", record.Closed, false, nil, units.Rate},
+	{"p50", "p50", record.Open, false, nil, units.Duration},
+	{"p90", "p90", record.Open, false, nil, units.Duration},
+	{"p99", "p99", record.Open, false, nil, units.Duration},
+	{metric.CPU, "CPU/req", "", false, nil, units.Duration},
+	{metric.Allocated, "alloc/req", "", false, nil, units.Bytes},
+	{metric.HeapAfterGC, "heap after GC", "", false, nil, units.Bytes},
+	{metric.GCPaused, "GC paused", "", false, units.Percent, units.Percent},
+	{metric.RSS, "RSS", "", false, nil, units.Bytes},
+	{metric.Ready, "ready", "", true, nil, units.Duration},
 	{metric.SpansEach, "spans/req", "", false, figures, figures},
 }
 
@@ -84,7 +84,7 @@ func overheadRow(bare, of *Target, l LoadInfo) Row {
 		if d.whole {
 			load = ""
 		}
-		c := words(unit.Absent)
+		c := words(units.Absent)
 		m, ok := of.Metric(load, d.metric)
 		switch {
 		case d.model != "" && d.model != l.Model, !ok, m.Withheld != "", m.Summary.N == 0:
@@ -151,7 +151,7 @@ func (sc *Scenario) overheadNotes(o Options) []string {
 					"requests, for the slower one is asked less often.", l.Name))
 				break
 			}
-			if l.Model == result.Closed {
+			if l.Model == record.Closed {
 				notes = append(notes, fmt.Sprintf("%s is closed: its req/s is the capacity with "+
 					"so many connections; response times of it wait for the service.", l.Name))
 				break
@@ -161,7 +161,7 @@ func (sc *Scenario) overheadNotes(o Options) []string {
 	return notes
 }
 
-func loadOfAny(t *Target, name string) *result.Load {
+func loadOfAny(t *Target, name string) *record.Load {
 	for _, r := range t.Used {
 		if l := loadOf(r, name); l != nil {
 			return l
@@ -170,28 +170,28 @@ func loadOfAny(t *Target, name string) *result.Load {
 	return nil
 }
 
-func figures(x float64) string { return unit.Digits(x, 3) }
+func figures(x float64) string { return units.Digits(x, 3) }
 
 // toldTable tells what targets sent about themselves, and what became of it: equal services under
 // equal loads should say equally much. Without telemetry it has no rows.
 func (sc *Scenario) toldTable(o Options) Table {
 	column := columnOf("told")
 	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column("target", "target", "", print.Left), column("spans", "spans", unit.One, print.Right),
-		column("points", "metric points", unit.One, print.Right),
-		column("logs", "logs", unit.One, print.Right),
-		column("bytes", "bytes", unit.Octet, print.Right),
-		column("each", "bytes/req", unit.Octet, print.Right),
-		column("refused", "refused", unit.One, print.Right),
-		column("dropped", "not kept", unit.One, print.Right),
-		column("lost", "lost by the sender", unit.One, print.Right),
-		column("home", "home's CPU", unit.One, print.Right),
+		column("target", "target", "", format.Left), column("spans", "spans", units.One, format.Right),
+		column("points", "metric points", units.One, format.Right),
+		column("logs", "logs", units.One, format.Right),
+		column("bytes", "bytes", units.Octet, format.Right),
+		column("each", "bytes/req", units.Octet, format.Right),
+		column("refused", "refused", units.One, format.Right),
+		column("dropped", "not kept", units.One, format.Right),
+		column("lost", "lost by the sender", units.One, format.Right),
+		column("home", "home's CPU", units.One, format.Right),
 	}}
 	sent := false
 	for _, target := range sc.Targets {
 		if trials := telling(target.Used...); len(trials) > 0 {
 			t.Rows = append(t.Rows, toldRow(target.Name, trials, o.Confidence))
-			sent = sent || slices.ContainsFunc(trials, func(r *result.Record) bool {
+			sent = sent || slices.ContainsFunc(trials, func(r *record.Record) bool {
 				return total(r, "", received) > 0
 			})
 		}
@@ -224,7 +224,7 @@ func (sc *Scenario) toldTable(o Options) Table {
 
 // partial says which trials' telemetry is not whole, and why, each reason once.
 func (sc *Scenario) partial() (notes []string) {
-	var all []*result.Record
+	var all []*record.Record
 	for _, t := range sc.Targets {
 		all = append(all, t.Trials...)
 	}
@@ -240,38 +240,38 @@ func (sc *Scenario) partial() (notes []string) {
 const partialMax = 5
 
 // telling are the trials about which the home answered.
-func telling(trials ...*result.Record) []*result.Record {
-	return those(trials, func(r *result.Record) bool {
+func telling(trials ...*record.Record) []*record.Record {
+	return those(trials, func(r *record.Record) bool {
 		return r.Telemetry != nil && len(r.Telemetry.Signals) > 0
 	})
 }
 
 // toldRow is what these trials say; without any it is absent.
-func toldRow(name string, trials []*result.Record, confidence float64) Row {
-	cell := func(print func(float64) string, of func(*result.Record) float64) Cell {
+func toldRow(name string, trials []*record.Record, confidence float64) Row {
+	cell := func(print func(float64) string, of func(*record.Record) float64) Cell {
 		return medianOf(trials, of, print, confidence)
 	}
-	signal := func(name string, of func(result.Signal) int64) func(*result.Record) float64 {
-		return func(r *result.Record) float64 { return float64(total(r, name, of)) }
+	signal := func(name string, of func(record.Signal) int64) func(*record.Record) float64 {
+		return func(r *record.Record) float64 { return float64(total(r, name, of)) }
 	}
-	bytes := signal("", func(s result.Signal) int64 { return s.Bytes })
+	bytes := signal("", func(s record.Signal) int64 { return s.Bytes })
 	return Row{Name: name, Cells: []Cell{words(name),
-		cell(unit.Whole, signal(result.Spans, received)),
-		cell(unit.Whole, signal(result.Points, received)),
-		cell(unit.Whole, signal(result.Logs, received)),
-		cell(unit.Bytes, bytes),
-		cell(unit.Bytes, func(r *result.Record) float64 { return bytes(r) / asked(r) }),
-		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Refused })),
-		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Dropped })),
-		cell(unit.Whole, lostSpans),
-		cell(unit.Processors, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
+		cell(units.Whole, signal(record.Spans, received)),
+		cell(units.Whole, signal(record.Points, received)),
+		cell(units.Whole, signal(record.Logs, received)),
+		cell(units.Bytes, bytes),
+		cell(units.Bytes, func(r *record.Record) float64 { return bytes(r) / asked(r) }),
+		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Refused })),
+		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Dropped })),
+		cell(units.Whole, lostSpans),
+		cell(units.Processors, func(r *record.Record) float64 { return r.Telemetry.Home.CPUShare }),
 	}}
 }
 
-func received(s result.Signal) int64 { return s.Received }
+func received(s record.Signal) int64 { return s.Received }
 
 // total adds up a count over the signals, or takes that of one.
-func total(r *result.Record, name string, of func(result.Signal) int64) (n int64) {
+func total(r *record.Record, name string, of func(record.Signal) int64) (n int64) {
 	for _, s := range r.Telemetry.Signals {
 		if name == "" || s.Name == name {
 			n += of(s)
@@ -281,7 +281,7 @@ func total(r *result.Record, name string, of func(result.Signal) int64) (n int64
 }
 
 // asked are the requests of a trial that were counted.
-func asked(r *result.Record) float64 {
+func asked(r *record.Record) float64 {
 	n := r.Warmup.Requests
 	for i := range r.Loads {
 		n += r.Loads[i].Done + r.Loads[i].Errors.Total()
@@ -290,7 +290,7 @@ func asked(r *result.Record) float64 {
 }
 
 // lostSpans are those that senders say they dropped; NaN where none of them says.
-func lostSpans(r *result.Record) float64 {
+func lostSpans(r *record.Record) float64 {
 	sum := math.NaN()
 	for _, v := range r.Telemetry.Voices {
 		if v.LostSpans >= 0 {
@@ -310,13 +310,13 @@ func (sc *Scenario) partsTable(o Options) Table {
 	column := columnOf("parts")
 	load := sc.anchor().Name
 	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
-		column("target", "target", "", print.Left), column("process", "process", "", print.Left),
-		column("share", "of its CPU", unit.One, print.Right),
-		column("cpu", "CPU", unit.One, print.Right),
-		column("request", "CPU µs/req", unit.Ns, print.Right),
-		column("rss", "RSS", unit.Octet, print.Right),
-		column("threads", "threads", unit.One, print.Right),
-		column("ready", "ready", unit.Ns, print.Right),
+		column("target", "target", "", format.Left), column("process", "process", "", format.Left),
+		column("share", "of its CPU", units.One, format.Right),
+		column("cpu", "CPU", units.One, format.Right),
+		column("request", "CPU µs/req", units.Ns, format.Right),
+		column("rss", "RSS", units.Octet, format.Right),
+		column("threads", "threads", units.One, format.Right),
+		column("ready", "ready", units.Ns, format.Right),
 	}}
 	for _, target := range sc.Targets {
 		trials := target.offers(load)
@@ -336,33 +336,33 @@ func (sc *Scenario) partsTable(o Options) Table {
 
 // partRow is one process of one target.
 func partRow(target, name string, trials []offer, confidence float64) Row {
-	cell := func(print func(float64) string, of func(offer, result.Part) float64) Cell {
+	cell := func(print func(float64) string, of func(offer, record.Part) float64) Cell {
 		return medianOf(trials, func(o offer) float64 { return of(o, partOf(o.load, name)) },
 			print, confidence)
 	}
 	return Row{Name: target, Cells: []Cell{
 		words(target), words(name),
-		cell(unit.Processors, func(o offer, p result.Part) float64 {
+		cell(units.Processors, func(o offer, p record.Part) float64 {
 			all := 0.0
 			for _, other := range o.load.Service.Parts {
 				all += metric.Known(float64(other.CPUNs))
 			}
 			return metric.Known(float64(p.CPUNs)) / all
 		}),
-		cell(unit.Processors, func(o offer, p result.Part) float64 {
+		cell(units.Processors, func(o offer, p record.Part) float64 {
 			return metric.Known(float64(p.CPUNs)) / float64(o.load.Service.WindowNs)
 		}),
-		cell(micros(1), func(o offer, p result.Part) float64 {
+		cell(micros(1), func(o offer, p record.Part) float64 {
 			u := o.load.Service
 			return metric.Known(float64(p.CPUNs)) * u.CPUPerRequestNs / float64(u.CPUNs)
 		}),
-		cell(unit.Bytes, func(_ offer, p result.Part) float64 {
+		cell(units.Bytes, func(_ offer, p record.Part) float64 {
 			return metric.Positive(float64(p.RSSBytes))
 		}),
-		cell(unit.Whole, func(_ offer, p result.Part) float64 {
+		cell(units.Whole, func(_ offer, p record.Part) float64 {
 			return metric.Positive(float64(p.Threads))
 		}),
-		cell(unit.Duration, func(o offer, _ result.Part) float64 {
+		cell(units.Duration, func(o offer, _ record.Part) float64 {
 			for _, s := range o.record.Processes {
 				if s.Name == name {
 					return metric.Positive(float64(s.ReadyNs))
@@ -379,21 +379,21 @@ func medianOf[T any](trials []T, of func(T) float64, print func(float64) string,
 ) Cell {
 	var xs []float64
 	for _, t := range trials {
-		if x := of(t); unit.Known(x) {
+		if x := of(t); units.Known(x) {
 			xs = append(xs, x)
 		}
 	}
 	if len(xs) == 0 {
-		return words(unit.Absent)
+		return words(units.Absent)
 	}
 	return levelCell(stats.Summarize(xs, confidence), print)
 }
 
-func partOf(l *result.Load, name string) result.Part {
+func partOf(l *record.Load, name string) record.Part {
 	for _, p := range l.Service.Parts {
 		if p.Name == name {
 			return p
 		}
 	}
-	return result.Part{}
+	return record.Part{}
 }

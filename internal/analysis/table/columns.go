@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record/metric"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // spec is a column with the way to fill it.
@@ -30,13 +30,13 @@ func (sc *Scenario) specs(o Options) []spec {
 	for _, l := range sc.Loads {
 		own := sc.closedSpecs
 		switch l.Model {
-		case result.Open:
+		case record.Open:
 			own = sc.openSpecs
-		case result.Capacity:
+		case record.Capacity:
 			own = sc.servedSpecs
 		}
 		specs := own(l, o)
-		if l.Model != result.Capacity { // the step that decided has nothing that one could want
+		if l.Model != record.Capacity { // the step that decided has nothing that one could want
 			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
 		}
 		specs[0].leads = l.Name
@@ -55,7 +55,7 @@ func (sc *Scenario) specs(o Options) []spec {
 // ranAlready says that all targets did: of their cost and start there is nothing to tell.
 func (sc *Scenario) ranAlready() bool {
 	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
-		return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
+		return slices.ContainsFunc(t.Trials, func(r *record.Record) bool {
 			return r.Target.At == ""
 		})
 	})
@@ -67,7 +67,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	out := sc.servedSpecs(l, o)
 	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99"} {
-		out = append(out, shows(l.column(p, p+" closed", unit.Ns, Extra), l.Name, p, times))
+		out = append(out, shows(l.column(p, p+" closed", units.Ns, Extra), l.Name, p, times))
 	}
 	return out
 }
@@ -75,24 +75,24 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 // servedSpecs: how many requests a second, how sure that is, and how it compares.
 func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	name := metric.Throughput
-	if l.Model == result.Capacity {
+	if l.Model == record.Capacity {
 		name = metric.Capacity
 	}
 	sure := fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
 	out := []spec{
-		{column: l.column(name, "req/s", unit.PerS, Essential),
+		{column: l.column(name, "req/s", units.PerS, Essential),
 			cell: func(t *Target) Cell {
-				c := metricCell(t, l.Name, name, same(unit.Rate))
+				c := metricCell(t, l.Name, name, same(units.Rate))
 				if m, _ := t.Metric(l.Name, name); m.AtLeast > 0 {
-					c.Text = "at least " + unit.Rate(m.AtLeast)
+					c.Text = "at least " + units.Rate(m.AtLeast)
 				}
 				return c
 			}},
-		{column: l.column("interval", sure, unit.One, Essential),
+		{column: l.column("interval", sure, units.One, Essential),
 			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
 	if sc.Versus != "" {
-		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, unit.One, Detail),
+		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, units.One, Detail),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
 	}
 	return out
@@ -100,7 +100,7 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 
 // column is one of the load's.
 func (l LoadInfo) column(key, heading, base string, weight int) Column {
-	return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
+	return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, format.Right, weight}
 }
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
@@ -108,14 +108,14 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	var out []spec
 	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99", "p99.9"} {
-		out = append(out, shows(l.column(p, p, unit.Ns, Essential), l.Name, p, times))
+		out = append(out, shows(l.column(p, p, units.Ns, Essential), l.Name, p, times))
 	}
 	if sc.Versus != "" {
-		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", unit.One, Extra),
+		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", units.One, Extra),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
 	}
-	c := l.column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
-	tenths := func(share float64) string { return unit.PercentTo(share, 1) }
+	c := l.column(metric.Achieved, "achieved", units.One, sc.achievedWeight(l))
+	tenths := func(share float64) string { return units.PercentTo(share, 1) }
 	return append(out, shows(c, l.Name, metric.Achieved, same(tenths)))
 }
 
@@ -131,13 +131,13 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	}
 	decimals := 1
 	if len(least) > 0 {
-		decimals = min(unit.DecimalsFor(slices.Min(least), 3), 2)
+		decimals = min(units.DecimalsFor(slices.Min(least), 3), 2)
 	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
-	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, print.Right, Essential}
-	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, print.Right, Detail}
+	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", units.Ns, format.Right, Essential}
+	rss := Column{"cost/rss", group, "cost", "RSS", units.Octet, format.Right, Detail}
 	return []spec{shows(cpu, load, metric.CPU, perRequest),
-		shows(rss, load, metric.RSS, same(unit.Bytes))}
+		shows(rss, load, metric.RSS, same(units.Bytes))}
 }
 
 // micros prints a time as microseconds, without their unit.
@@ -149,8 +149,8 @@ func micros(decimals int) func(float64) string {
 // would be.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
-		c := Column{"start/" + key, "start", "", heading, unit.Ns, print.Right, weight}
-		return shows(c, "", metric, same(unit.Duration))
+		c := Column{"start/" + key, "start", "", heading, units.Ns, format.Right, weight}
+		return shows(c, "", metric, same(units.Duration))
 	}
 	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
 		column("steady", "steady after", metric.SteadyAt, Extra)}
@@ -168,7 +168,7 @@ func (sc *Scenario) achievedWeight(l LoadInfo) int {
 }
 
 // latencyScale is common to all percentiles of a load.
-func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
+func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 	var ns []float64
 	for _, t := range sc.Targets {
 		for _, p := range shown {
@@ -177,19 +177,19 @@ func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
 			}
 		}
 	}
-	return unit.ScaleFor(ns)
+	return units.ScaleFor(ns)
 }
 
 // columnOf makes columns of a table that is of one kind and has no groups.
-func columnOf(kind string) func(key, heading, base string, align print.Align) Column {
-	return func(key, heading, base string, align print.Align) Column {
+func columnOf(kind string) func(key, heading, base string, align format.Align) Column {
+	return func(key, heading, base string, align format.Align) Column {
 		return Column{Key: kind + "/" + key, Heading: heading, Unit: base, Align: align}
 	}
 }
 
 // absent is a cell without a number, with the reason as a footnote.
 func absent(why string) Cell {
-	c := words(unit.Absent)
+	c := words(units.Absent)
 	c.Notes = []string{why}
 	return c
 }
@@ -205,7 +205,7 @@ type printer struct{ value, ends func(float64) string }
 
 func same(print func(float64) string) printer { return printer{print, print} }
 
-func scaled(s unit.Scale) printer { return printer{s.Print, s.Finer().Print} }
+func scaled(s units.Scale) printer { return printer{s.Print, s.Finer().Print} }
 
 // metric is one of a target, or one that says that there is none.
 func (t *Target) metric(load, name string) Metric {
@@ -241,7 +241,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	case Wide(s.Lo, s.Hi):
 		c.Interval = notKnown
 	default:
-		c.Interval = unit.Between(p.ends(s.Lo), p.ends(s.Hi))
+		c.Interval = units.Between(p.ends(s.Lo), p.ends(s.Hi))
 	}
 	return c
 }
@@ -257,7 +257,7 @@ func widthCell(t *Target, load, name string) Cell {
 		return absent(noInterval(s.N, s.Warning))
 	}
 	w := halfWidth(s.Center, s.Lo, s.Hi)
-	c := Cell{Text: "±" + unit.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
+	c := Cell{Text: "±" + units.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
 	if Wide(s.Lo, s.Hi) {
 		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
 	} else if s.Warning != "" {
@@ -322,12 +322,12 @@ func Wide(lo, hi float64) bool { return hi > tooWide*lo }
 // none.
 func Resolution(x float64) string {
 	switch {
-	case !unit.Known(x):
-		return unit.Absent
+	case !units.Known(x):
+		return units.Absent
 	case Unfound(x):
 		return tooFewBlocks
 	}
-	return unit.Percent(x)
+	return units.Percent(x)
 }
 
 // Unfound tells whether a difference that is just found is too large to be told as one.
@@ -348,11 +348,11 @@ func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []sp
 		switch {
 		case place == metric.OfCost:
 			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"
-		case place == metric.OfTrial && m.Unit == unit.Octet:
+		case place == metric.OfTrial && m.Unit == units.Octet:
 			c.Key, c.Group = "artifact/"+m.Column.Name, "artifact"
 		case place == metric.OfTrial:
 			c.Key, c.Group = "start/"+m.Column.Name, "start"
-		case l.Model == result.Closed && m.Unit == unit.Ns:
+		case l.Model == record.Closed && m.Unit == units.Ns:
 			c.Heading += " closed"
 		}
 		out = append(out, shows(c, l.Name, m.Name, p))

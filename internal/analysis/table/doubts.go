@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // doubt is a footnote in the making: what made trials of one target SUSPECT, INVALID or failed,
@@ -30,7 +30,7 @@ type event struct {
 	seen  observed
 }
 
-func (d *doubt) add(r *result.Record, events []event) {
+func (d *doubt) add(r *record.Record, events []event) {
 	d.blocks = append(d.blocks, r.Block)
 	for _, e := range events {
 		e.block = r.Block
@@ -64,7 +64,7 @@ func (d *doubt) text(fate string) string {
 		parts = append(parts, part)
 	}
 	head := strings.TrimSpace(d.load + " " + d.grade)
-	return head + where + fate + ": " + unit.Few(parts, mostRules)
+	return head + where + fate + ": " + units.Few(parts, mostRules)
 }
 
 // notes is the text, where there is a reason to say it.
@@ -98,7 +98,7 @@ func (t *Target) wholeDoubt(grade string) *doubt {
 	return d
 }
 
-func wholeEvents(r *result.Record, grade string) []event {
+func wholeEvents(r *record.Record, grade string) []event {
 	if grade == FailedGrade {
 		step, what := Failure(r)
 		return []event{{rule: step, seen: observed{words: what}}}
@@ -106,17 +106,17 @@ func wholeEvents(r *result.Record, grade string) []event {
 	if unexplained(r) {
 		return []event{{rule: noFinding}}
 	}
-	return events(r, grade, func(f result.Finding) bool { return ofWhole(r, f) })
+	return events(r, grade, func(f record.Finding) bool { return ofWhole(r, f) })
 }
 
 // events are a record's findings of one grade, of those that are asked for. What bounds its doubt
 // is said with the numbers that it moves (see Target.doubt).
-func events(r *result.Record, grade string, wanted func(result.Finding) bool) []event {
+func events(r *record.Record, grade string, wanted func(record.Finding) bool) []event {
 	var out []event
 	for _, f := range r.Verdict.Findings {
 		if findingGrade(r, f) == grade && wanted(f) &&
-			(grade != result.Suspect || len(f.Moves) == 0) {
-			out = append(out, event{rule: f.Rule, seen: observe(f, grade == result.Suspect)})
+			(grade != record.Suspect || len(f.Moves) == 0) {
+			out = append(out, event{rule: f.Rule, seen: observe(f, grade == record.Suspect)})
 		}
 	}
 	return out
@@ -130,8 +130,8 @@ func (t *Target) loadDoubt(load, grade string) *doubt {
 		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
 			continue
 		}
-		own := events(r, grade, func(f result.Finding) bool { return f.Load == load })
-		if grade == result.Invalid {
+		own := events(r, grade, func(f record.Finding) bool { return f.Load == load })
+		if grade == record.Invalid {
 			own = append(own, inherited(r, load)...)
 		}
 		if len(own) > 0 {
@@ -142,13 +142,13 @@ func (t *Target) loadDoubt(load, grade string) *doubt {
 }
 
 // inherited is why a load falls with the one that its rate is a share of.
-func inherited(r *result.Record, load string) []event {
+func inherited(r *record.Record, load string) []event {
 	base := baseOf(r, load)
 	if base == "" {
 		return nil
 	}
 	var rules []string
-	for _, e := range events(r, result.Invalid, func(f result.Finding) bool {
+	for _, e := range events(r, record.Invalid, func(f record.Finding) bool {
 		return f.Load == base
 	}) {
 		rules = append(rules, e.rule)
@@ -173,7 +173,7 @@ const (
 func (t *Target) nameNotes() []string {
 	var notes []string
 	for _, way := range []struct{ grade, fate string }{
-		{result.Invalid, excluded}, {FailedGrade, excluded}, {result.Suspect, kept},
+		{record.Invalid, excluded}, {FailedGrade, excluded}, {record.Suspect, kept},
 	} {
 		notes = append(notes, t.wholeDoubt(way.grade).notes(way.fate)...)
 	}
@@ -207,14 +207,14 @@ func (t *Target) remarks() (notes []string) {
 func (t *Target) loadNotes(load string) []string {
 	var notes []string
 	if len(t.offers(load)) > 0 {
-		notes = t.loadDoubt(load, result.Invalid).notes(excluded)
+		notes = t.loadDoubt(load, record.Invalid).notes(excluded)
 	}
-	return append(notes, t.loadDoubt(load, result.Suspect).notes(kept)...)
+	return append(notes, t.loadDoubt(load, record.Suspect).notes(kept)...)
 }
 
 // lost says why no number can be made of a load that was offered.
 func (t *Target) lost(load string) string {
-	if why := t.loadDoubt(load, result.Invalid).notes(""); len(why) > 0 {
+	if why := t.loadDoubt(load, record.Invalid).notes(""); len(why) > 0 {
 		return why[0]
 	}
 	return "every trial that offered " + load + " is INVALID"
@@ -223,11 +223,11 @@ func (t *Target) lost(load string) string {
 // endings says why a target has no number at all.
 func (t *Target) endings() []string {
 	var notes []string
-	for _, grade := range []string{result.Invalid, FailedGrade} {
+	for _, grade := range []string{record.Invalid, FailedGrade} {
 		notes = append(notes, t.wholeDoubt(grade).notes("")...)
 	}
 	for _, load := range loadNames(t.Trials) {
-		notes = append(notes, t.loadDoubt(load, result.Invalid).notes("")...)
+		notes = append(notes, t.loadDoubt(load, record.Invalid).notes("")...)
 	}
 	return notes
 }
@@ -267,7 +267,7 @@ type observed struct {
 
 // observe takes a finding apart. Brief words are the number alone, which suffices for a doubt; what
 // excludes a number is told as the rule recorded it.
-func observe(f result.Finding, brief bool) observed {
+func observe(f record.Finding, brief bool) observed {
 	o := observed{words: f.Observed}
 	limit, ok := amountOf(f.Limit)
 	if !ok || limit.text != strings.TrimSpace(f.Limit) {
@@ -339,7 +339,7 @@ type amount struct {
 }
 
 // amountIn finds numbers with the units that rules print, durations as Go prints them.
-var amountIn = pattern.New(
+var amountIn = lazyregexp.New(
 	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
 
 // amountOf reads the first amount in a text.

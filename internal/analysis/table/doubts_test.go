@@ -6,27 +6,27 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // finding is one on a load (empty: the whole trial).
-func finding(grade, load, rule, observed, limit string) result.Finding {
-	return result.Finding{Rule: rule, Load: load, Grade: grade, Observed: observed, Limit: limit}
+func finding(grade, load, rule, observed, limit string) record.Finding {
+	return record.Finding{Rule: rule, Load: load, Grade: grade, Observed: observed, Limit: limit}
 }
 
-func invalid(load string) result.Finding {
-	return finding(result.Invalid, load, "errors", "7 went wrong", "0.1 %")
+func invalid(load string) record.Finding {
+	return finding(record.Invalid, load, "errors", "7 went wrong", "0.1 %")
 }
 
-func suspect(load string) result.Finding {
-	return finding(result.Suspect, load, "run delay", "4.4 % of the window", "2.0 %")
+func suspect(load string) record.Finding {
+	return finding(record.Suspect, load, "run delay", "4.4 % of the window", "2.0 %")
 }
 
 // judged gives a record findings, and the worst of their grades.
-func judged(r result.Record, findings ...result.Finding) result.Record {
-	r.Verdict = result.Verdict{Grade: result.Valid, Findings: findings}
+func judged(r record.Record, findings ...record.Finding) record.Record {
+	r.Verdict = record.Verdict{Grade: record.Valid, Findings: findings}
 	for _, f := range findings {
 		r.Verdict.Grade = worse(r.Verdict.Grade, f.Grade)
 	}
@@ -35,8 +35,8 @@ func judged(r result.Record, findings ...result.Finding) result.Record {
 
 // three are trials of one target in three blocks: values 1, 100, 3 in some unit of each metric. The
 // median of all three is 3, that without the second block 2.
-func three() []result.Record {
-	var records []result.Record
+func three() []record.Record {
+	var records []record.Record
 	for i, x := range []int64{1, 100, 3} {
 		r := with(trial("a", i+1, float64(x)), 5000, x*1e6)
 		r.Loads[0].Service.CPUPerRequestNs = float64(x)
@@ -49,7 +49,7 @@ func three() []result.Record {
 // TestWhatFalls: a load that is INVALID takes its own numbers with it and no others; cost and start
 // go with the closed load, an open load with the closed one that its rate is a share of.
 func TestWhatFalls(t *testing.T) {
-	check := func(name string, second func(*result.Record), peak, half, start float64) {
+	check := func(name string, second func(*record.Record), peak, half, start float64) {
 		t.Helper()
 		records := three()
 		second(&records[1])
@@ -69,8 +69,8 @@ func TestWhatFalls(t *testing.T) {
 			}
 		}
 	}
-	findings := func(fs ...result.Finding) func(*result.Record) {
-		return func(r *result.Record) { *r = judged(*r, fs...) }
+	findings := func(fs ...record.Finding) func(*record.Record) {
+		return func(r *record.Record) { *r = judged(*r, fs...) }
 	}
 	const all, two = 3, 2
 	check("nothing", findings(), all, all, all)
@@ -78,36 +78,36 @@ func TestWhatFalls(t *testing.T) {
 	check("half beside a doubt on peak", findings(suspect("peak"), invalid("half")), all, two, all)
 	check("peak, and half is a share of it", findings(invalid("peak")), two, two, two)
 	check("peak is in doubt only", findings(suspect("peak"), suspect("half")), all, all, all)
-	check("peak, and half has a rate of its own", func(r *result.Record) {
+	check("peak, and half has a rate of its own", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
 		r.Loads[1].RateOf = ""
 	}, two, all, two)
-	check("peak, and half is a share of another", func(r *result.Record) {
+	check("peak, and half is a share of another", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
 		r.Loads[1].RateOf = "50% of speak"
 	}, two, all, two)
-	check("peak, and it is open", func(r *result.Record) {
+	check("peak, and it is open", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[0].Model = result.Open // the scenario's is that of the first block
+		r.Loads[0].Model = record.Open // the scenario's is that of the first block
 	}, two, all, two)
 	check("the trial", findings(invalid("")), two, two, two)
 	check("a load that the record has not", findings(invalid("ramp")), two, two, two)
-	check("failed", func(r *result.Record) { r.Outcome = result.Failed }, two, two, two)
-	check("INVALID, and no finding says so", func(r *result.Record) {
+	check("failed", func(r *record.Record) { r.Outcome = record.Failed }, two, two, two)
+	check("INVALID, and no finding says so", func(r *record.Record) {
 		*r = judged(*r, suspect("peak"))
-		r.Verdict.Grade = result.Invalid
+		r.Verdict.Grade = record.Invalid
 	}, two, two, two)
-	check("a finding without a grade has the trial's", func(r *result.Record) {
-		r.Verdict = result.Verdict{Grade: result.Invalid,
-			Findings: []result.Finding{{Rule: "errors", Load: "half"}}}
+	check("a finding without a grade has the trial's", func(r *record.Record) {
+		r.Verdict = record.Verdict{Grade: record.Invalid,
+			Findings: []record.Finding{{Rule: "errors", Load: "half"}}}
 	}, all, two, all)
 }
 
 // TestInvalidLoadIsSaid: what is withheld says which load of which block and why, and the trial
 // counts as INVALID.
 func TestInvalidLoadIsSaid(t *testing.T) {
-	capacity := finding(result.Invalid, "half", "capacity", "backlog grows by 80/s", "52/s")
-	check := func(name string, records []result.Record, key, text, note string) {
+	capacity := finding(record.Invalid, "half", "capacity", "backlog grows by 80/s", "52/s")
+	check := func(name string, records []record.Record, key, text, note string) {
 		t.Helper()
 		tab := only(t, sheetOf(records, Options{}))
 		c := find(t, tab, "a", key)
@@ -116,10 +116,10 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 				note)
 		}
 	}
-	one := []result.Record{judged(with(trial("a", 1, 1000), 5000, 1e6), capacity)}
+	one := []record.Record{judged(with(trial("a", 1, 1000), 5000, 1e6), capacity)}
 	const why = "half INVALID: capacity (backlog grows by 80/s > 52/s)"
 	for _, key := range []string{"half/p50", "half/p99", "half/p99.9", "half/achieved"} {
-		check("one trial", one, key, unit.Absent, why)
+		check("one trial", one, key, units.Absent, why)
 	}
 	check("one trial", one, "peak/throughput", "1.00k", "")
 
@@ -131,7 +131,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	check("one of three", some, "peak/throughput", "3.00", "")
 	s := sheetOf(some, Options{})
 	if !slices.Equal(s.Verdicts, []Tally{
-		{result.Valid, 2, ""}, {result.Suspect, 0, ""}, {result.Invalid, 1, "capacity"},
+		{record.Valid, 2, ""}, {record.Suspect, 0, ""}, {record.Invalid, 1, "capacity"},
 	}) {
 		t.Errorf("tallies %+v", s.Verdicts)
 	}
@@ -147,7 +147,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	for i := range all {
 		all[i] = judged(all[i], invalid([]string{"half", "peak", "half"}[i]))
 	}
-	check("all", all, "half/p50", unit.Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
+	check("all", all, "half/p50", units.Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
 		"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)")
 	for i := range all {
 		all[i] = judged(all[i], invalid("peak"))
@@ -177,7 +177,7 @@ func TestLostPeak(t *testing.T) {
 	for _, key := range []string{
 		"peak/throughput", "peak/interval", "peak/ratio", "cost/cpu", "cost/rss", "start/ready",
 	} {
-		if c := find(t, tab, "a", key); c.Text != unit.Absent || notes(tab, c) != why {
+		if c := find(t, tab, "a", key); c.Text != units.Absent || notes(tab, c) != why {
 			t.Errorf("%s is %s: %q", key, c.Text, notes(tab, c))
 		}
 	}
@@ -194,7 +194,7 @@ func TestLostPeak(t *testing.T) {
 // TestOpenOnlyLost: a target that lost the load that ranks does not change what ranks the others,
 // though its other load keeps it in the table.
 func TestOpenOnlyLost(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for _, name := range []string{"a", "b"} {
 		for block := 1; block <= 2; block++ {
 			r := with(with(trial(name, block, 1), 5000, 1e6), 5000, 1e6)
@@ -217,7 +217,7 @@ func TestOpenOnlyLost(t *testing.T) {
 func TestRemark(t *testing.T) {
 	records := three()
 	for i := range records {
-		f := finding(result.Valid, "peak", "unasked", "db is not known: refused", "a counter")
+		f := finding(record.Valid, "peak", "unasked", "db is not known: refused", "a counter")
 		f.Hint, f.Remark = "nobody has seen", true
 		g := f
 		g.Load = "half"
@@ -235,7 +235,7 @@ func TestRemark(t *testing.T) {
 func TestDoubtsOnTheirLoad(t *testing.T) {
 	records := three()
 	records[1] = judged(records[1], suspect("half"))
-	records[2] = judged(records[2], finding(result.Suspect, "", "warm-up",
+	records[2] = judged(records[2], finding(record.Suspect, "", "warm-up",
 		"not steady after 5s", "steady"))
 	study := analyze(records, Options{})
 	tab := only(t, study.Sheet())
@@ -257,7 +257,7 @@ func TestDoubtsOnTheirLoad(t *testing.T) {
 		}
 		return words
 	}
-	const v, s = result.Valid, result.Suspect
+	const v, s = record.Valid, record.Suspect
 	if got := grades("peak", metric.Throughput); !slices.Equal(got, []string{v, v, s}) {
 		t.Errorf("dots of peak %v", got)
 	}
@@ -288,7 +288,7 @@ func TestObserve(t *testing.T) {
 		{"no good answer", "at least 1", "no good answer", "no good answer"},
 		{"", "", "", ""},
 	} {
-		f := result.Finding{Observed: row.observed, Limit: row.limit}
+		f := record.Finding{Observed: row.observed, Limit: row.limit}
 		if got := observe(f, true).text(); got != row.brief {
 			t.Errorf("%q of %q in brief: %q, wanted %q", row.observed, row.limit, got, row.brief)
 		}
@@ -305,7 +305,7 @@ func TestSeveral(t *testing.T) {
 		var all []observed
 		for _, s := range seen {
 			value, limit, _ := strings.Cut(s, " of ")
-			all = append(all, observe(result.Finding{Observed: value, Limit: limit}, true))
+			all = append(all, observe(record.Finding{Observed: value, Limit: limit}, true))
 		}
 		if got := several(all); got != want {
 			t.Errorf("%q: %q, wanted %q", seen, got, want)
@@ -321,9 +321,9 @@ func TestSeveral(t *testing.T) {
 
 // TestTools: the versions that can move a number of a target that is present, each once.
 func TestTools(t *testing.T) {
-	check := func(want string, targets ...result.Target) {
+	check := func(want string, targets ...record.Target) {
 		t.Helper()
-		var records []result.Record
+		var records []record.Record
 		for i, target := range targets {
 			r := trial("x", i+1, 1)
 			r.Target = target
@@ -342,8 +342,8 @@ func TestTools(t *testing.T) {
 			t.Errorf("the head names tools: %q", s.Head)
 		}
 	}
-	target := func(language, runtime string) result.Target {
-		return result.Target{Name: language, Language: language, Runtime: runtime}
+	target := func(language, runtime string) record.Target {
+		return record.Target{Name: language, Language: language, Runtime: runtime}
 	}
 	check("go 1.26.8", target("Go", "native"), target("Go", "native"))
 	check("cargo 1.95.0, java 25.0.3", target("Rust", "native"), target("Java", "jvm"))
@@ -356,8 +356,8 @@ func TestTools(t *testing.T) {
 // TestLoadGrade: what JSON and the page say of one load.
 func TestLoadGrade(t *testing.T) {
 	r := judged(three()[0], suspect("peak"), invalid("half"))
-	if a, b := LoadGrade(&r, "peak"), LoadGrade(&r, "half"); a != result.Suspect ||
-		b != result.Invalid || Grade(&r) != result.Invalid {
+	if a, b := LoadGrade(&r, "peak"), LoadGrade(&r, "half"); a != record.Suspect ||
+		b != record.Invalid || Grade(&r) != record.Invalid {
 		t.Errorf("peak %s, half %s, trial %s", a, b, Grade(&r))
 	}
 	// A share of peak bears what makes peak INVALID, and not its mere doubts.
@@ -365,11 +365,11 @@ func TestLoadGrade(t *testing.T) {
 	if fs := Bearing(&r, "half"); len(fs) != 1 || fs[0].Rule != "errors" {
 		t.Errorf("bearing on half: %+v", fs)
 	}
-	r.Verdict = result.Verdict{}
-	if got := LoadGrade(&r, "half"); got != result.Suspect {
+	r.Verdict = record.Verdict{}
+	if got := LoadGrade(&r, "half"); got != record.Suspect {
 		t.Errorf("unjudged: %s", got)
 	}
-	m := lostMetric(metric.Metric{Name: "x", Unit: unit.Ns}, "why")
+	m := lostMetric(metric.Metric{Name: "x", Unit: units.Ns}, "why")
 	if !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
 		t.Errorf("lost metric %+v", m)
 	}

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Duet is what the duets of two rows say by the ranking metric, for what the paired ratio of the
@@ -56,7 +56,7 @@ func (sc *Scenario) duets(o Options) (out []Duet) {
 }
 
 // partner is the right side of a left one, and its row.
-func (sc *Scenario) partner(left *result.Record) (row *Target, right *result.Record) {
+func (sc *Scenario) partner(left *record.Record) (row *Target, right *record.Record) {
 	if left.Duet == nil || left.Duet.Side != "left" {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (sc *Scenario) partner(left *result.Record) (row *Target, right *result.Rec
 }
 
 // add pairs the windows of a duet. Loads without series, or with unlike ones, say nothing here.
-func (d *Duet) add(a, b *result.Load, onLeft bool) {
+func (d *Duet) add(a, b *record.Load, onLeft bool) {
 	if a == nil || b == nil {
 		return
 	}
@@ -86,8 +86,8 @@ func (d *Duet) add(a, b *result.Load, onLeft bool) {
 
 // windows are the values of a load by which rows are ranked, window by window, higher is better: of
 // a closed load the good answers, of an open one, whose rate is given, the speed of the median.
-func windows(l *result.Load) (out []float64) {
-	if l.Model == result.Closed {
+func windows(l *record.Load) (out []float64) {
+	if l.Model == record.Closed {
 		for _, n := range l.Series.Done {
 			out = append(out, float64(n))
 		}
@@ -103,8 +103,8 @@ func windows(l *result.Load) (out []float64) {
 	return out
 }
 
-func by(l *result.Load) string {
-	if l.Model == result.Closed {
+func by(l *record.Load) string {
+	if l.Model == record.Closed {
 		return l.Name + " answers"
 	}
 	return l.Name + " 1/p50"
@@ -133,7 +133,7 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 	}
 	where := "on cores of their own"
 	if slices.ContainsFunc(sc.Targets, func(t *Target) bool {
-		return slices.ContainsFunc(t.Used, func(r *result.Record) bool {
+		return slices.ContainsFunc(t.Used, func(r *record.Record) bool {
 			return r.Duet != nil && r.Duet.Shared
 		})
 	}) {
@@ -150,7 +150,7 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 func (d *Duet) note() string {
 	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A,
 		len(d.Windows), d.By,
-		unit.Duration(float64(d.WindowNs)))
+		units.Duration(float64(d.WindowNs)))
 	w := d.pooled()
 	if left := w.Left(); !math.IsNaN(left) {
 		text += fmt.Sprintf(": alone the sides vary by %.1f %% and %.1f %% from window to window, "+
@@ -175,11 +175,11 @@ func worth(left float64) string {
 }
 
 // coresIn are the numbers of cores in a limit in force.
-var coresIn = pattern.New(`^(affinity|cpuset) \[?[0-9]+([ ,-][0-9]+)*\]?`)
+var coresIn = lazyregexp.New(`^(affinity|cpuset) \[?[0-9]+([ ,-][0-9]+)*\]?`)
 
 // inForce are a record's limits in force. In a duet the sides swap, so that which cores it were is
 // no difference of method; that there were cores is.
-func inForce(r *result.Record) string {
+func inForce(r *record.Record) string {
 	limits := slices.Clone(r.Limits.InForce)
 	for i := range limits {
 		if r.Duet != nil {
@@ -190,7 +190,7 @@ func inForce(r *result.Record) string {
 }
 
 // manner is how a record's trial ran, as an aspect of method.
-func manner(r *result.Record) string {
+func manner(r *record.Record) string {
 	switch {
 	case r.Duet == nil:
 		return "alone"

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // side is a trial of a duet whose windows saw so many answers.
-func side(target, name string, block int, done ...int64) result.Record {
+func side(target, name string, block int, done ...int64) record.Record {
 	r := trial(target, block, 1000)
-	r.Duet = &result.Duet{Side: name, With: ""}
-	r.Loads[0].Series = result.Series{IntervalNs: 100e6, Done: done}
+	r.Duet = &record.Duet{Side: name, With: ""}
+	r.Loads[0].Series = record.Series{IntervalNs: 100e6, Done: done}
 	core := map[string]int{"left": 1, "right": 3}[name]
 	r.Limits.InForce = []string{fmt.Sprintf("affinity %d", core),
 		fmt.Sprintf("cpuset %d (cgroup v1)", core)}
@@ -22,13 +22,13 @@ func side(target, name string, block int, done ...int64) result.Record {
 }
 
 // duet puts a left and a right trial together.
-func duet(left, right result.Record) []result.Record {
+func duet(left, right record.Record) []record.Record {
 	left.Duet.With, right.Duet.With = right.Trial, left.Trial
-	return []result.Record{left, right}
+	return []record.Record{left, right}
 }
 
 // Row b answers twice as often as row a in every window, and the left side 10 % more.
-func swapped() []result.Record {
+func swapped() []record.Record {
 	return slices.Concat(
 		duet(side("a", "left", 1, 110, 220), side("b", "right", 1, 200, 400)),
 		duet(side("b", "left", 2, 220, 440), side("a", "right", 2, 100, 200)),
@@ -38,7 +38,7 @@ func swapped() []result.Record {
 }
 
 func TestDuetsOfRows(t *testing.T) {
-	check := func(name string, records []result.Record, o Options, a, b string, ratio float64) {
+	check := func(name string, records []record.Record, o Options, a, b string, ratio float64) {
 		t.Helper()
 		s := analyze(records, o)
 		ds := s.Scenarios[0].duets(s.Options)
@@ -67,7 +67,7 @@ func TestDuetsOfRows(t *testing.T) {
 
 // What cannot be a pair says nothing.
 func TestDuetsWithoutAPartner(t *testing.T) {
-	check := func(name string, want int, change func([]result.Record) []result.Record) {
+	check := func(name string, want int, change func([]record.Record) []record.Record) {
 		t.Helper()
 		s := analyze(change(swapped()), Options{})
 		n := 0
@@ -78,14 +78,14 @@ func TestDuetsWithoutAPartner(t *testing.T) {
 			t.Errorf("%s: %d duets, want %d", name, n, want)
 		}
 	}
-	check("whole", 4, func(rs []result.Record) []result.Record { return rs })
-	check("one is missing", 3, func(rs []result.Record) []result.Record { return rs[1:] })
-	check("one is INVALID", 3, func(rs []result.Record) []result.Record {
-		rs[2].Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{
-			{Rule: "answers", Load: "peak", Grade: result.Invalid}}}
+	check("whole", 4, func(rs []record.Record) []record.Record { return rs })
+	check("one is missing", 3, func(rs []record.Record) []record.Record { return rs[1:] })
+	check("one is INVALID", 3, func(rs []record.Record) []record.Record {
+		rs[2].Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+			{Rule: "answers", Load: "peak", Grade: record.Invalid}}}
 		return rs
 	})
-	check("another run's", 0, func(rs []result.Record) []result.Record {
+	check("another run's", 0, func(rs []record.Record) []record.Record {
 		for i := range rs {
 			if rs[i].Duet.Side == "right" {
 				rs[i].Run = "another"
@@ -93,11 +93,11 @@ func TestDuetsWithoutAPartner(t *testing.T) {
 		}
 		return rs
 	})
-	check("one has no series", 3, func(rs []result.Record) []result.Record {
+	check("one has no series", 3, func(rs []record.Record) []record.Record {
 		rs[0].Loads[0].Series.Done = nil
 		return rs
 	})
-	check("single trials", 0, func(rs []result.Record) []result.Record {
+	check("single trials", 0, func(rs []record.Record) []record.Record {
 		for i := range rs {
 			rs[i].Duet = nil
 		}
@@ -106,7 +106,7 @@ func TestDuetsWithoutAPartner(t *testing.T) {
 }
 
 func TestDuetNotes(t *testing.T) {
-	check := func(name string, records []result.Record, has []string, hasNot ...string) {
+	check := func(name string, records []record.Record, has []string, hasNot ...string) {
 		t.Helper()
 		s := analyze(records, Options{})
 		text := strings.Join(only(t, s.Sheet()).Notes, "\n")
@@ -143,7 +143,7 @@ func TestDuetNotes(t *testing.T) {
 
 // Swapped sides are no difference of method; limits that are not in force are.
 func TestLimitsOfSides(t *testing.T) {
-	check := func(differ bool, change func(*result.Record)) {
+	check := func(differ bool, change func(*record.Record)) {
 		t.Helper()
 		rs := swapped()
 		change(&rs[0])
@@ -155,8 +155,8 @@ func TestLimitsOfSides(t *testing.T) {
 			}
 		}
 	}
-	check(false, func(*result.Record) {})
-	check(true, func(r *result.Record) { r.Limits.InForce = r.Limits.InForce[1:] })
-	check(true, func(r *result.Record) { r.Duet.Shared = true })
-	check(true, func(r *result.Record) { r.Duet = nil })
+	check(false, func(*record.Record) {})
+	check(true, func(r *record.Record) { r.Limits.InForce = r.Limits.InForce[1:] })
+	check(true, func(r *record.Record) { r.Duet.Shared = true })
+	check(true, func(r *record.Record) { r.Duet = nil })
 }

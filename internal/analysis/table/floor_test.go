@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
+	"prony.example/record/metric"
 )
 
 // In each block arm b is 1 % above, then 1 % below arm a, turn by turn: the log ratios are

@@ -6,7 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // FuzzDecode wants that no histogram of a record ends the program, or becomes a number that is
@@ -25,7 +25,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("")
 	f.Add("HISTFAAAAAB4nA==")
 	f.Fuzz(func(t *testing.T, text string) {
-		d := result.Dist{Count: 1, P50Ns: 5, HDR: text}
+		d := record.Dist{Count: 1, P50Ns: 5, HDR: text}
 		q := quantile(d, decode(d), 0.5)
 		if math.IsNaN(q) != damaged(d) || math.IsInf(q, 0) { // what is damaged has no number
 			t.Errorf("%g of %q", q, text)

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // Doubt is what can have moved a metric by more than it is uncertain by itself.
@@ -24,9 +24,9 @@ func (m *Metric) Grade() string {
 	case m.Withheld != "":
 		return ""
 	case m.Doubt != nil:
-		return result.Suspect
+		return record.Suspect
 	}
-	return result.Valid
+	return record.Valid
 }
 
 // doubt weighs what the findings of a metric's trials say against its interval, or the resolution
@@ -41,7 +41,7 @@ func (t *Target) doubt(m *Metric) {
 	by := map[string]float64{}
 	var rules, unbounded []string
 	for _, p := range m.Points {
-		at := slices.IndexFunc(t.Trials, func(r *result.Record) bool { return r.Trial == p.Trial })
+		at := slices.IndexFunc(t.Trials, func(r *record.Record) bool { return r.Trial == p.Trial })
 		if at < 0 {
 			continue
 		}
@@ -54,7 +54,7 @@ func (t *Target) doubt(m *Metric) {
 					by[f.Rule] += move.By / float64(len(m.Points))
 				}
 			}
-			if len(f.Moves) == 0 && findingGrade(r, f) == result.Suspect && !m.before(f) {
+			if len(f.Moves) == 0 && findingGrade(r, f) == record.Suspect && !m.before(f) {
 				unbounded = append(unbounded, f.Rule)
 			}
 		}
@@ -80,17 +80,17 @@ func (t *Target) doubt(m *Metric) {
 
 // before tells whether a number was known before what a finding is about: a start has ended, and an
 // artifact was built, before the service was warmed up.
-func (m *Metric) before(f result.Finding) bool {
+func (m *Metric) before(f record.Finding) bool {
 	warmed := []string{metric.SteadyAt, metric.TimeToPeak, metric.WarmupCost}
 	return f.Rule == "warm-up" && m.Load == "" && !slices.Contains(warmed, m.Name)
 }
 
 // bearing is what bears on a load of a record; on what is of the whole trial, the trial's own.
-func (t *Target) bearing(r *result.Record, load string) []result.Finding {
+func (t *Target) bearing(r *record.Record, load string) []record.Finding {
 	if load != "" {
 		return Bearing(r, load)
 	}
-	return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
+	return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
 		return !ofWhole(r, f)
 	})
 }
@@ -105,9 +105,9 @@ func (n *Numbers) count(rows []Row) {
 	for _, row := range rows {
 		for _, c := range row.Cells {
 			switch c.Grade {
-			case result.Valid:
+			case record.Valid:
 				n.Valid++
-			case result.Suspect:
+			case record.Suspect:
 				n.Suspect++
 			}
 		}
@@ -143,5 +143,5 @@ func atMost(by float64) string {
 	if by > 2 {
 		return "more than twice its size"
 	}
-	return unit.Percent(math.Ceil(1000*by) / 1000)
+	return units.Percent(math.Ceil(1000*by) / 1000)
 }

@@ -5,25 +5,25 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
-	"prony/record"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // moved is a finding with a bound on the throughput of peak.
-func moved(rule string, by float64) result.Finding {
-	return result.Finding{Rule: rule, Load: "peak", Grade: result.Valid, Observed: "some",
-		Moves: []result.Move{{Number: metric.Throughput, By: by}}}
+func moved(rule string, by float64) record.Finding {
+	return record.Finding{Rule: rule, Load: "peak", Grade: record.Valid, Observed: "some",
+		Moves: []record.Move{{Number: metric.Throughput, By: by}}}
 }
 
 // TestDoubt: a number is doubted where the mean of its trials' bounds is more than its own interval
 // and the resolution, by those rules without which it would not be.
 func TestDoubt(t *testing.T) {
 	const interval = 0.05 // of 100, 101 and 102, at most
-	check := func(name string, want []string, by float64, findings ...[]result.Finding) {
+	check := func(name string, want []string, by float64, findings ...[]record.Finding) {
 		t.Helper()
 		records := rates("a", 100, 101, 102)
 		for i := range findings {
-			records[i].Verdict = result.Verdict{Grade: result.Valid, Findings: findings[i]}
+			records[i].Verdict = record.Verdict{Grade: record.Valid, Findings: findings[i]}
 		}
 		study := analyze(records, Options{})
 		m, _ := study.Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
@@ -51,7 +51,7 @@ func TestDoubt(t *testing.T) {
 			t.Errorf("%s: footnotes %q", name, said)
 		}
 	}
-	one := func(fs ...result.Finding) []result.Finding { return fs }
+	one := func(fs ...record.Finding) []record.Finding { return fs }
 	drift, steal := moved("drift", 0.09), moved("steal", 0.06)
 	check("nothing", nil, 0)
 	check("one of three", nil, 0, one(drift))
@@ -62,7 +62,7 @@ func TestDoubt(t *testing.T) {
 	check("two together, and one is enough", []string{"drift"}, 0.11,
 		one(drift, moved("steal", 0.02)), one(drift, moved("steal", 0.02)),
 		one(drift, moved("steal", 0.02)))
-	open := result.Finding{Rule: "limits", Grade: result.Suspect, Observed: "not in force: all"}
+	open := record.Finding{Rule: "limits", Grade: record.Suspect, Observed: "not in force: all"}
 	check("what nobody bounds", []string{"limits"}, 0, one(open))
 	other := moved("lag", 0.5)
 	other.Moves[0].Number = "p99"
@@ -70,7 +70,7 @@ func TestDoubt(t *testing.T) {
 	// A suite that asks for no more than 20 % gets it.
 	records := rates("a", 100, 101, 102)
 	for i := range records {
-		records[i].Verdict = result.Verdict{Grade: result.Valid, Resolution: 0.2,
+		records[i].Verdict = record.Verdict{Grade: record.Valid, Resolution: 0.2,
 			Findings: one(drift, steal)}
 	}
 	m, _ := analyze(records, Options{}).Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
@@ -83,18 +83,18 @@ func TestDoubt(t *testing.T) {
 func TestWarmUpDoubtsNoStart(t *testing.T) {
 	records := rates("a", 100, 101, 102)
 	for i := range records {
-		records[i].Start = result.Start{ReadyNs: 30e6 + int64(i)}
-		records[i].Warmup = result.Warmup{SteadyAtNs: 1e9 + int64(i), Steady: true}
-		records[i].Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
-			{Rule: "warm-up", Grade: result.Suspect, Observed: "some"}}}
+		records[i].Start = record.Start{ReadyNs: 30e6 + int64(i)}
+		records[i].Warmup = record.Warmup{SteadyAtNs: 1e9 + int64(i), Steady: true}
+		records[i].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
+			{Rule: "warm-up", Grade: record.Suspect, Observed: "some"}}}
 	}
 	target := analyze(records, Options{}).Scenarios[0].Targets[0]
 	ready, _ := target.Metric("", metric.Ready)
-	if ready.Withheld != "" || ready.Grade() != result.Valid {
+	if ready.Withheld != "" || ready.Grade() != record.Valid {
 		t.Errorf("ready is %s (%s), and was over before the warm-up", ready.Grade(), ready.Withheld)
 	}
 	steady, _ := target.Metric("", metric.SteadyAt)
-	if steady.Withheld != "" || steady.Grade() != result.Suspect {
+	if steady.Withheld != "" || steady.Grade() != record.Suspect {
 		t.Errorf("the steady state is %s (%s)", steady.Grade(), steady.Withheld)
 	}
 }

@@ -9,35 +9,35 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // aspect is a part of the method that must be equal for numbers to be comparable. The idea is
 // benchstat's: when a cell silently averages unlike runs, a footnote names what varies in it.
 type aspect struct {
 	name string
-	of   func(*result.Record) string
+	of   func(*record.Record) string
 }
 
 // aspects are what any two compared trials must share.
 var aspects = []aspect{
-	{"planHash", func(r *result.Record) string { return unit.Hash(r.Provenance.PlanHash) }},
+	{"planHash", func(r *record.Record) string { return units.Hash(r.Provenance.PlanHash) }},
 	{"limits in force", inForce}, {"company", manner},
-	{"limits asked", func(r *result.Record) string {
-		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, unit.Bytes(float64(r.Limits.MemoryBytes)))
+	{"limits asked", func(r *record.Record) string {
+		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, units.Bytes(float64(r.Limits.MemoryBytes)))
 	}},
-	{"machine", func(r *result.Record) string {
+	{"machine", func(r *record.Record) string {
 		p := r.Provenance
 		return fmt.Sprintf("%s, %d cores, governor %s", p.CPUModel, p.Cores, p.Governor)
 	}},
-	{"kernel", func(r *result.Record) string { return r.Provenance.Kernel }},
-	{"prony", func(r *result.Record) string { return r.Provenance.Prony }},
-	{"engine", func(r *result.Record) string {
-		return loadsText(r, func(l *result.Load) string { return l.Generator.Engine })
+	{"kernel", func(r *record.Record) string { return r.Provenance.Kernel }},
+	{"prony", func(r *record.Record) string { return r.Provenance.Prony }},
+	{"engine", func(r *record.Record) string {
+		return loadsText(r, func(l *record.Load) string { return l.Generator.Engine })
 	}},
-	{"load", func(r *result.Record) string {
-		return loadsText(r, func(l *result.Load) string {
+	{"load", func(r *record.Record) string {
+		return loadsText(r, func(l *record.Load) string {
 			if l.Search != nil { // whose steps are as long as their rates ask for
 				return fmt.Sprintf("%s, %s, %d threads", l.Kind(), l.Search.SLO, l.Threads)
 			}
@@ -49,14 +49,14 @@ var aspects = []aspect{
 				float64(l.WindowNs)/1e9)
 		})
 	}},
-	{sweep, func(r *result.Record) string {
+	{sweep, func(r *record.Record) string {
 		var of []string
 		s := r.Target.Swept
 		if s.Connections > 0 {
-			of = append(of, unit.Plural(s.Connections, "connection"))
+			of = append(of, units.Plural(s.Connections, "connection"))
 		}
 		if s.BodyBytes > 0 {
-			of = append(of, "bodies of "+unit.Bytes(float64(s.BodyBytes)))
+			of = append(of, "bodies of "+units.Bytes(float64(s.BodyBytes)))
 		}
 		return strings.Join(of, ", ")
 	}},
@@ -67,17 +67,17 @@ const sweep = "sweep"
 
 // ownAspects are what trials of one target must share, beyond aspects.
 var ownAspects = []aspect{
-	{"artifact", func(r *result.Record) string { return unit.Hash(r.Artifact.SHA256) }},
-	{"service arguments", func(r *result.Record) string {
+	{"artifact", func(r *record.Record) string { return units.Hash(r.Artifact.SHA256) }},
+	{"service arguments", func(r *record.Record) string {
 		return strings.Join(r.Provenance.ServiceArgs, " ")
 	}},
-	{"framework version", func(r *result.Record) string { return r.Target.Version }},
-	{"commit", func(r *result.Record) string { return unit.Hash(r.Provenance.Commit) }},
-	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
+	{"framework version", func(r *record.Record) string { return r.Target.Version }},
+	{"commit", func(r *record.Record) string { return units.Hash(r.Provenance.Commit) }},
+	{ToolsAspect, func(r *record.Record) string { return toolsText(r) }},
 }
 
 // differences says in what a target's own trials vary, a sentence each.
-func differences(trials []*result.Record) []string {
+func differences(trials []*record.Record) []string {
 	var out []string
 	for _, a := range slices.Concat(aspects, ownAspects) {
 		if vs := distinct(trials, a.of); len(vs) > 1 {
@@ -116,7 +116,7 @@ func (sc *Scenario) unlikeTools() (out []string) {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		parts := sc.parted(func(r *result.Record) string {
+		parts := sc.parted(func(r *record.Record) string {
 			if v := versionIn.FindString(r.Provenance.Tools[name]); moves(name, r.Target) {
 				return v
 			}
@@ -138,7 +138,7 @@ type part struct {
 }
 
 // parted are the values of rows that agree with themselves, in order.
-func (sc *Scenario) parted(of func(*result.Record) string) (parts []part) {
+func (sc *Scenario) parted(of func(*record.Record) string) (parts []part) {
 	for _, t := range sc.Targets {
 		vs := distinct(t.Used, of)
 		if len(vs) != 1 {
@@ -157,7 +157,7 @@ func (sc *Scenario) parted(of func(*result.Record) string) (parts []part) {
 func partsText(parts []part) string {
 	var words []string
 	for _, p := range parts {
-		words = append(words, fmt.Sprintf("%s (%s)", p.value, unit.Few(p.rows, 3)))
+		words = append(words, fmt.Sprintf("%s (%s)", p.value, units.Few(p.rows, 3)))
 	}
 	return strings.Join(words, "; ")
 }
@@ -166,8 +166,8 @@ func partsText(parts []part) string {
 const nothing = "none"
 
 // distinct is the different values, in the order of the trials.
-func distinct(trials []*result.Record, of func(*result.Record) string) []string {
-	return Distinct(trials, func(r *result.Record) string { return cmp.Or(of(r), nothing) })
+func distinct(trials []*record.Record, of func(*record.Record) string) []string {
+	return Distinct(trials, func(r *record.Record) string { return cmp.Or(of(r), nothing) })
 }
 
 // said are the different values that are not empty.
@@ -194,7 +194,7 @@ func AddNew[T comparable](to []T, more ...T) []T {
 }
 
 // loadsText joins what each load of a record says, in one word when all say the same.
-func loadsText(r *result.Record, of func(*result.Load) string) string {
+func loadsText(r *record.Record, of func(*record.Load) string) string {
 	var vs []string
 	for i := range r.Loads {
 		vs = append(vs, of(&r.Loads[i]))
@@ -238,9 +238,9 @@ func (d Difference) String() string { return fmt.Sprintf("%s: %s against %s", d.
 
 // MethodOf reads the method from trials of one target under one scenario. Requests are what the
 // scenario sends, as the head of the run has them; nil is unknown.
-func MethodOf(trials []*result.Record, requests []string) Method {
+func MethodOf(trials []*record.Record, requests []string) Method {
 	var m Method
-	add := func(binding bool, name string, of func(*result.Record) string) {
+	add := func(binding bool, name string, of func(*record.Record) string) {
 		m.Aspects = append(m.Aspects, Aspect{name, agreed(trials, of), binding})
 	}
 	for _, a := range methodAspects {
@@ -250,7 +250,7 @@ func MethodOf(trials []*result.Record, requests []string) Method {
 		cmp.Or(strings.Join(requests, ", "), Unknown), true})
 	for _, name := range loadNames(trials) {
 		for _, a := range loadAspects {
-			add(true, name+" "+a.name, func(r *result.Record) string {
+			add(true, name+" "+a.name, func(r *record.Record) string {
 				if l := loadOf(r, name); l != nil {
 					return a.of(l)
 				}
@@ -266,29 +266,29 @@ func MethodOf(trials []*result.Record, requests []string) Method {
 
 // methodAspects bind. Of cores the number counts and not which ones: a duet swaps them.
 var methodAspects = []aspect{
-	{"contract", func(r *result.Record) string { return r.Contract }},
-	{"scenario", func(r *result.Record) string { return r.Scenario }},
-	{"requests in full, timeout and warm-up", func(r *result.Record) string {
+	{"contract", func(r *record.Record) string { return r.Contract }},
+	{"scenario", func(r *record.Record) string { return r.Scenario }},
+	{"requests in full, timeout and warm-up", func(r *record.Record) string {
 		return r.Provenance.SceneHash
 	}},
-	{"what rides along", func(r *result.Record) string {
+	{"what rides along", func(r *record.Record) string {
 		along := slices.Clone(r.Provenance.Rides)
 		for _, a := range r.Provenance.Agents {
-			along = append(along, a.Source+" "+unit.Hash(a.SHA256))
+			along = append(along, a.Source+" "+units.Hash(a.SHA256))
 		}
 		return cmp.Or(strings.Join(along, " "), "nothing")
 	}},
-	{"what is watched", func(r *result.Record) string {
+	{"what is watched", func(r *record.Record) string {
 		return cmp.Or(strings.Join(r.Watched, ", "), "samples alone")
 	}},
-	{"driver", func(r *result.Record) string { return cmp.Or(r.Target.Driver, "prony") }},
-	{"launcher", func(r *result.Record) string {
+	{"driver", func(r *record.Record) string { return cmp.Or(r.Target.Driver, "prony") }},
+	{"launcher", func(r *record.Record) string {
 		if r.Target.At != "" {
 			return "none, it ran already"
 		}
 		return cmp.Or(r.Target.Launcher, "process")
 	}},
-	{"duet", func(r *result.Record) string {
+	{"duet", func(r *record.Record) string {
 		switch {
 		case r.Duet == nil:
 			return "no"
@@ -297,7 +297,7 @@ var methodAspects = []aspect{
 		}
 		return "yes"
 	}},
-	{"limits asked", func(r *result.Record) string {
+	{"limits asked", func(r *record.Record) string {
 		home := ""
 		if n := len(r.Limits.HomeCores); n > 0 {
 			home = fmt.Sprintf(", %d for the home", n)
@@ -306,20 +306,20 @@ var methodAspects = []aspect{
 			home += fmt.Sprintf(", %d for backing processes", n)
 		}
 		return fmt.Sprintf("%g CPUs, %s, %d cores, load on %d%s", r.Limits.CPUs,
-			unit.Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
+			units.Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
 			len(r.Limits.LoadCores), home)
 	}},
-	{"limits in force", func(r *result.Record) string {
+	{"limits in force", func(r *record.Record) string {
 		return cmp.Or(kinds(r.Limits.InForce), "none")
 	}},
-	{"processor", func(r *result.Record) string { return r.Provenance.CPUModel }},
-	{"cores", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
-	{"governor", func(r *result.Record) string { return r.Provenance.Governor }},
-	{"hypervisor", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Hypervisor) }},
-	{"kernel", func(r *result.Record) string {
+	{"processor", func(r *record.Record) string { return r.Provenance.CPUModel }},
+	{"cores", func(r *record.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
+	{"governor", func(r *record.Record) string { return r.Provenance.Governor }},
+	{"hypervisor", func(r *record.Record) string { return fmt.Sprint(r.Provenance.Hypervisor) }},
+	{"kernel", func(r *record.Record) string {
 		return r.Provenance.OS + " " + numbered(r.Provenance.Kernel, 2)
 	}},
-	{"prony", func(r *result.Record) string { return compatible(r.Provenance.Prony) }},
+	{"prony", func(r *record.Record) string { return compatible(r.Provenance.Prony) }},
 }
 
 // ToolsAspect is the name of the one that says what compiled or ran the service.
@@ -327,55 +327,55 @@ const ToolsAspect = "tools"
 
 // toldAspects do not bind: they differ all the time, and mostly do not matter.
 var toldAspects = []aspect{
-	{"kernel's build", func(r *result.Record) string { return r.Provenance.Kernel }},
-	{"prony's build", func(r *result.Record) string { return r.Provenance.Prony }},
-	{"suite's hash", func(r *result.Record) string { return unit.Hash(r.Provenance.SuiteHash) }},
-	{"TLS", func(r *result.Record) string {
-		return strings.Join(said(r.Loads, func(l result.Load) string { return l.TLS }), " | ")
+	{"kernel's build", func(r *record.Record) string { return r.Provenance.Kernel }},
+	{"prony's build", func(r *record.Record) string { return r.Provenance.Prony }},
+	{"suite's hash", func(r *record.Record) string { return units.Hash(r.Provenance.SuiteHash) }},
+	{"TLS", func(r *record.Record) string {
+		return strings.Join(said(r.Loads, func(l record.Load) string { return l.TLS }), " | ")
 	}},
-	{"precedence", func(r *result.Record) string {
-		return strings.Join(said(r.Loads, func(l result.Load) string {
+	{"precedence", func(r *record.Record) string {
+		return strings.Join(said(r.Loads, func(l record.Load) string {
 			return l.Generator.Priority
 		}), " | ")
 	}},
-	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
+	{ToolsAspect, func(r *record.Record) string { return toolsText(r) }},
 }
 
 // loadAspect is a property of one load. A rate that is a share of the target's own peak is named
 // as that share: in requests a second it is a result, as is the rate that a search found.
 type loadAspect struct {
 	name string
-	of   func(*result.Load) string
+	of   func(*record.Load) string
 }
 
 var loadAspects = []loadAspect{
-	{"model", (*result.Load).Kind},
-	{"protocol", func(l *result.Load) string { return cmp.Or(l.Protocol, "HTTP/1.1") }},
-	{"generator", func(l *result.Load) string { return cmp.Or(l.Driver, "prony") }},
-	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
-	{"threads", func(l *result.Load) string {
+	{"model", (*record.Load).Kind},
+	{"protocol", func(l *record.Load) string { return cmp.Or(l.Protocol, "HTTP/1.1") }},
+	{"generator", func(l *record.Load) string { return cmp.Or(l.Driver, "prony") }},
+	{"connections", func(l *record.Load) string { return fmt.Sprint(l.Connections) }},
+	{"threads", func(l *record.Load) string {
 		if n := len(l.Generators); n > 0 {
 			return fmt.Sprintf("%d of %d generators", l.Threads, n)
 		}
 		return fmt.Sprint(l.Threads)
 	}},
-	{"rate", func(l *result.Load) string {
+	{"rate", func(l *record.Load) string {
 		if l.Search != nil {
 			return "the highest that keeps " + l.Search.SLO
 		}
-		if l.Model != result.Open || l.RateOf != "" {
+		if l.Model != record.Open || l.RateOf != "" {
 			return cmp.Or(l.RateOf, "as answers come")
 		}
 		return fmt.Sprintf("%g/s", l.RatePerS)
 	}},
-	{"arrivals", func(l *result.Load) string { return cmp.Or(l.Arrivals, "as answers come") }},
-	{"shape", func(l *result.Load) string { return cmp.Or(l.Shape, "steady") }},
-	{"users", func(l *result.Load) string { return cmp.Or(l.Users, "one a connection") }},
-	{"think", func(l *result.Load) string { return cmp.Or(l.Think, "no pause") }},
-	{"churn", func(l *result.Load) string { return fmt.Sprint(l.Churn) }},
-	{"streams", func(l *result.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
-	{"slow clients", func(l *result.Load) string { return fmt.Sprint(l.Slow.Clients) }},
-	{"window", func(l *result.Load) string {
+	{"arrivals", func(l *record.Load) string { return cmp.Or(l.Arrivals, "as answers come") }},
+	{"shape", func(l *record.Load) string { return cmp.Or(l.Shape, "steady") }},
+	{"users", func(l *record.Load) string { return cmp.Or(l.Users, "one a connection") }},
+	{"think", func(l *record.Load) string { return cmp.Or(l.Think, "no pause") }},
+	{"churn", func(l *record.Load) string { return fmt.Sprint(l.Churn) }},
+	{"streams", func(l *record.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
+	{"slow clients", func(l *record.Load) string { return fmt.Sprint(l.Slow.Clients) }},
+	{"window", func(l *record.Load) string {
 		if l.Requests > 0 { // its end is a result
 			return fmt.Sprintf("%d requests", l.Requests)
 		}
@@ -384,8 +384,8 @@ var loadAspects = []loadAspect{
 		}
 		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
 	}},
-	{"engine", func(l *result.Load) string { return cmp.Or(l.Generator.Engine, Unknown) }},
-	{"pacing", func(l *result.Load) string {
+	{"engine", func(l *record.Load) string { return cmp.Or(l.Generator.Engine, Unknown) }},
+	{"pacing", func(l *record.Load) string {
 		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment
 		return cmp.Or(kind, Unknown)
 	}},
@@ -445,13 +445,13 @@ func (m Method) value(name string) (value string, binding bool) {
 }
 
 // agreed is the one value of all trials, or all values where they vary, or Unknown.
-func agreed(trials []*result.Record, of func(*result.Record) string) string {
-	vs := said(trials, func(r *result.Record) string { return strings.TrimSpace(of(r)) })
+func agreed(trials []*record.Record, of func(*record.Record) string) string {
+	vs := said(trials, func(r *record.Record) string { return strings.TrimSpace(of(r)) })
 	slices.Sort(vs)
 	return cmp.Or(strings.Join(vs, " | "), Unknown)
 }
 
-func loadNames(trials []*result.Record) []string {
+func loadNames(trials []*record.Record) []string {
 	var names []string
 	for _, r := range trials {
 		for i := range r.Loads {
@@ -476,7 +476,7 @@ func kinds(inForce []string) string {
 
 // toolsText lists what compiled or ran the targets of records, with versions: "go 1.26.8, java
 // 25.0.3".
-func toolsText(records ...*result.Record) string {
+func toolsText(records ...*record.Record) string {
 	var words []string
 	for _, r := range records {
 		for name, version := range r.Provenance.Tools {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // Exact is the assumption of a noiseless metric, beside those of package stats.
@@ -67,7 +67,7 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 			add(across(q, offered, confidence))
 		}
 	}
-	if len(offered) > 0 && info.Model != result.Capacity {
+	if len(offered) > 0 && info.Model != record.Capacity {
 		ms, curve := percentiles(info, offered, confidence)
 		t.Metrics = append(t.Metrics, ms...)
 		t.Curves = append(t.Curves, curve)
@@ -77,7 +77,7 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 // has tells whether a metric is one of such a load. What the step that decided a search delivered,
 // and how fast, follows from its rate and the objectives.
 func (l LoadInfo) has(q metric.Metric) bool {
-	if l.Model == result.Capacity {
+	if l.Model == record.Capacity {
 		return q.Model == l.Model || q.Watched ||
 			slices.Contains([]string{metric.CPU, metric.RSS}, q.Name)
 	}
@@ -93,8 +93,8 @@ func lostMetric(q metric.Metric, why string) Metric {
 
 // offer is one load of one trial, with its grade.
 type offer struct {
-	record *result.Record
-	load   *result.Load // nil for metrics of the whole trial
+	record *record.Record
+	load   *record.Load // nil for metrics of the whole trial
 	block  int
 	grade  string
 }
@@ -164,7 +164,7 @@ func (m *Metric) bound(offered []offer, lacking int) {
 		least, why = min(least, s.HeldPerS), s.Reason
 	}
 	m.AtLeast = least
-	m.Withheld = fmt.Sprintf("at least %s/s: in %s the search ended early (%s)", unit.Rate(least),
+	m.Withheld = fmt.Sprintf("at least %s/s: in %s the search ended early (%s)", units.Rate(least),
 		ofTrials(lacking, len(offered)), why)
 	if least <= 0 {
 		m.AtLeast = 0
@@ -181,9 +181,9 @@ func ofTrials(k, n int) string {
 }
 
 // loadInfos lists a scenario's loads in the order in which trials offered them.
-func loadInfos(records []*result.Record) []LoadInfo {
+func loadInfos(records []*record.Record) []LoadInfo {
 	var names []string
-	offered := map[string][]*result.Load{}
+	offered := map[string][]*record.Load{}
 	for _, r := range records {
 		for i := range r.Loads {
 			l := &r.Loads[i]
@@ -203,21 +203,21 @@ func loadInfos(records []*result.Record) []LoadInfo {
 
 // loadTitle describes a load by what its records share: "peak (closed, 64 connections)" or "half
 // (open, Poisson, 50 % of peak)". What they do not share is left out and footnoted as residue.
-func loadTitle(ls []*result.Load) string {
+func loadTitle(ls []*record.Load) string {
 	words := []string{ls[0].Kind()}
 	if ls[0].Search != nil {
-		words = append(words, shared(ls, func(l *result.Load) string {
+		words = append(words, shared(ls, func(l *record.Load) string {
 			if l.Search == nil {
 				return ""
 			}
 			return l.Search.SLO
 		}))
-	} else if ls[0].Model == result.Open {
-		if a := shared(ls, func(l *result.Load) string { return l.Arrivals }); a != "" {
+	} else if ls[0].Model == record.Open {
+		if a := shared(ls, func(l *record.Load) string { return l.Arrivals }); a != "" {
 			a = strings.Replace(a, "poisson", "Poisson", 1) // a name of a person
 			words = append(words, a)
 		}
-		if of := shared(ls, func(l *result.Load) string { return l.RateOf }); of != "" {
+		if of := shared(ls, func(l *record.Load) string { return l.RateOf }); of != "" {
 			words = append(words, share(of))
 		} else if r := shared(ls, rateText); r != "" {
 			words = append(words, r)
@@ -228,12 +228,12 @@ func loadTitle(ls []*result.Load) string {
 	return ls[0].Name + " (" + strings.Join(words, ", ") + ")"
 }
 
-func rateText(l *result.Load) string { return unit.Rate(l.RatePerS) + "/s" }
+func rateText(l *record.Load) string { return units.Rate(l.RatePerS) + "/s" }
 
-func connectionsText(l *result.Load) string {
-	text := unit.Plural(l.Connections, "connection")
+func connectionsText(l *record.Load) string {
+	text := units.Plural(l.Connections, "connection")
 	if l.Streams > 1 {
-		text += " of " + unit.Count(int64(l.Streams)) + " streams"
+		text += " of " + units.Count(int64(l.Streams)) + " streams"
 	}
 	if l.Protocol != "" {
 		text += ", " + l.Protocol
@@ -242,7 +242,7 @@ func connectionsText(l *result.Load) string {
 }
 
 // shared is what all loads agree on, or empty.
-func shared(ls []*result.Load, of func(*result.Load) string) string {
+func shared(ls []*record.Load, of func(*record.Load) string) string {
 	first := of(ls[0])
 	for _, l := range ls[1:] {
 		if of(l) != first {
@@ -271,13 +271,13 @@ func Usual(m Metric, loads []LoadInfo) bool {
 	switch {
 	case of.Lab, of.Asked:
 		return false
-	case m.Model == result.Closed:
-		return !latency || !has(result.Open)
-	case m.Model == result.Capacity:
-		return m.Name == metric.Capacity || !has(result.Closed)
-	case m.Model == result.Open:
+	case m.Model == record.Closed:
+		return !latency || !has(record.Open)
+	case m.Model == record.Capacity:
+		return m.Name == metric.Capacity || !has(record.Closed)
+	case m.Model == record.Open:
 		return latency || m.Name == metric.Achieved ||
-			!has(result.Closed) && m.Name != metric.Throughput
+			!has(record.Closed) && m.Name != metric.Throughput
 	}
 	return true
 }
@@ -286,10 +286,10 @@ func Usual(m Metric, loads []LoadInfo) bool {
 // closed loads, percentiles at open ones, where there are such loads. The others follow from the
 // load: half of a peak is served at half of that peak's rate.
 func Tells(m Metric, loads []LoadInfo) bool {
-	model := result.Open
+	model := record.Open
 	switch of := metric.Named(m.Name, m.Unit); {
 	case of.Peak:
-		model = result.Closed
+		model = record.Closed
 	case of.Model != "":
 		model = of.Model
 	}

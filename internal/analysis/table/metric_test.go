@@ -3,8 +3,8 @@ package table
 import (
 	"testing"
 
-	"prony/record/metric"
-	"prony/record"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // A noiseless metric is exact where all trials say the same, not where its median is one end.
@@ -13,8 +13,8 @@ func TestExact(t *testing.T) {
 		t.Helper()
 		var offered []offer
 		for i, size := range sizes {
-			offered = append(offered, offer{record: &result.Record{
-				Artifact: result.Artifact{SizeBytes: size}}, block: i + 1, grade: result.Valid})
+			offered = append(offered, offer{record: &record.Record{
+				Artifact: record.Artifact{SizeBytes: size}}, block: i + 1, grade: record.Valid})
 		}
 		m := across(metric.Named("artifact_size", "B"), offered, 0.95)
 		if got := m.Summary.Assumption == Exact; got != want {

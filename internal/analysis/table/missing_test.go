@@ -4,19 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Trials that were planned and have no record are said in head, tally and rows, whatever is there
 // of the others; those beside the comparison only in the tally.
 func TestMissing(t *testing.T) {
-	planned := func(id, row, scenario string, block int, role string) result.Planned {
-		return result.Planned{Trial: id, Row: row, Scenario: scenario, Block: block, Role: role}
+	planned := func(id, row, scenario string, block int, role string) record.Planned {
+		return record.Planned{Trial: id, Row: row, Scenario: scenario, Block: block, Role: role}
 	}
-	o := Options{Missing: []result.Planned{planned("b1-02-b", "b", "s", 1, ""),
+	o := Options{Missing: []record.Planned{planned("b1-02-b", "b", "s", 1, ""),
 		planned("b2-03-a", "a", "s", 2, ""), planned("b2-04-b", "b", "s", 2, ""),
-		planned("observed-05-a", "a", "s", 1, result.Observed), {Trial: "b9-09-old"}}}
-	check := func(records []result.Record, head string, rows ...string) {
+		planned("observed-05-a", "a", "s", 1, record.Observed), {Trial: "b9-09-old"}}}
+	check := func(records []record.Record, head string, rows ...string) {
 		t.Helper()
 		sh := sheetOf(records, o)
 		if !strings.Contains(sh.Head, head) {
@@ -33,14 +33,14 @@ func TestMissing(t *testing.T) {
 			}
 		}
 	}
-	a := result.Record{Run: "r", Trial: "b1-01-a", Block: 1, Scenario: "s",
-		Target: result.Target{Name: "a"}, Outcome: result.Measured,
-		Verdict: result.Verdict{Grade: result.Valid}}
+	a := record.Record{Run: "r", Trial: "b1-01-a", Block: 1, Scenario: "s",
+		Target: record.Target{Name: "a"}, Outcome: record.Measured,
+		Verdict: record.Verdict{Grade: record.Valid}}
 	gone := "missing in blocks 1, 2: planned, without a record"
-	check([]result.Record{a}, "2 targets × 2 blocks", "a: ", "b: "+gone)
+	check([]record.Record{a}, "2 targets × 2 blocks", "a: ", "b: "+gone)
 	check(nil, "no records of 2 targets × 2 blocks",
 		"b: "+gone, "a: missing in block 2: planned, without a record")
-	sh := sheetOf([]result.Record{a}, o)
+	sh := sheetOf([]record.Record{a}, o)
 	if notes := sh.Tables[0].Footnotes; len(notes) == 0 ||
 		!strings.HasPrefix(notes[0], "missing in block 2: planned") {
 		t.Errorf("footnotes %q", notes)

@@ -8,11 +8,11 @@ import (
 	"math"
 	"slices"
 
-	"prony/record/metric"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // Floor is what a target against itself (A/A) says of the noise in one metric: whatever differs
@@ -53,20 +53,20 @@ func (sc *Scenario) headline(m Metric) bool {
 	if m.Load == sc.Ranking.Load && (m.Name == sc.Ranking.Metric || m.Name == metric.CPU) {
 		return true
 	}
-	return m.Model == result.Open && (m.Name == "p50" || m.Name == "p99")
+	return m.Model == record.Open && (m.Name == "p50" || m.Name == "p99")
 }
 
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
-	effect := unit.Percent(o.Effect)
+	effect := units.Percent(o.Effect)
 	column := columnOf("floor")
 	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
-		column("target", "target", "", print.Left), column("metric", "metric", "", print.Left),
-		column("ratio", "b over a", unit.One, print.Right),
-		column("blocks", "blocks", unit.One, print.Right),
-		column("sd", "SD of a pair", unit.One, print.Right),
-		column("detects", "resolves", unit.One, print.Right),
-		column("needed", "blocks for "+effect, unit.One, print.Right),
+		column("target", "target", "", format.Left), column("metric", "metric", "", format.Left),
+		column("ratio", "b over a", units.One, format.Right),
+		column("blocks", "blocks", units.One, format.Right),
+		column("sd", "SD of a pair", units.One, format.Right),
+		column("detects", "resolves", units.One, format.Right),
+		column("needed", "blocks for "+effect, units.One, format.Right),
 	}}
 	number := func(text string, x float64) Cell {
 		c := words(text)
@@ -77,7 +77,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 	for _, f := range sc.Floors {
 		r := f.Ratio
 		needed := r.Resolves(o.Effect, 1-o.Confidence, planPower)
-		ratio := Cell{Text: unit.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
+		ratio := Cell{Text: units.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 		switch {
 		case !r.HasInterval():
 			ratio.Refs = notes.refs(noInterval(r.N, r.Warning))
@@ -98,7 +98,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 		}
 		row := Row{Name: f.Target, Cells: []Cell{
 			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
-			number(unit.Percent(r.SDLog), r.SDLog), detects,
+			number(units.Percent(r.SDLog), r.SDLog), detects,
 			number(neededText(needed), float64(needed)),
 		}}
 		t.Rows = append(t.Rows, row)
@@ -106,7 +106,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 	t.Footnotes = notes
 	t.Notes = []string{fmt.Sprintf("Resolves: the smallest difference between two targets that so "+
 		"many blocks find in %.0f %% of runs, at %s confidence, on this machine as it was.",
-		100*planPower, unit.Percent(o.Confidence))}
+		100*planPower, units.Percent(o.Confidence))}
 	return t
 }
 
@@ -141,7 +141,7 @@ func (sc *Scenario) splitNoise() {
 		}
 		var trials [][]float64
 		for _, p := range m.Points {
-			at := slices.IndexFunc(t.Used, func(r *result.Record) bool {
+			at := slices.IndexFunc(t.Used, func(r *record.Record) bool {
 				return r.Trial == p.Trial && t.blocks(r) == p.Block
 			})
 			trials = append(trials, answersPerInterval(loadOf(t.Used[at], m.Load)))
@@ -153,7 +153,7 @@ func (sc *Scenario) splitNoise() {
 }
 
 // answersPerInterval leaves a shorter last interval out.
-func answersPerInterval(l *result.Load) []float64 {
+func answersPerInterval(l *record.Load) []float64 {
 	n := len(l.Series.Done)
 	if l.Series.IntervalNs > 0 {
 		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
@@ -193,7 +193,7 @@ func (sc *Scenario) noiseNote() []string {
 	}
 	share := stats.Median(shares)
 	note := fmt.Sprintf("Of the noise in %s req/s, %s is between trials: ", sc.Ranking.Load,
-		unit.Percent(share))
+		units.Percent(share))
 	switch {
 	case share >= mostlyBetween:
 		note += "longer windows would not help, more blocks would."

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // watchedTrials are trials of one target, bare and with an agent, with all that was watched: two
 // blocks.
-func watchedTrials() []result.Record {
-	var out []result.Record
+func watchedTrials() []record.Record {
+	var out []record.Record
 	for _, v := range []struct {
 		variant string
 		perS    []float64
@@ -26,12 +26,12 @@ func watchedTrials() []result.Record {
 		for i := range rs {
 			l := &rs[i].Loads[0]
 			l.Done, l.WindowNs = 100, 1e9
-			l.GC = &result.GC{AllocatedBytes: v.alloc * 100, HeapAfterBytes: 1 << 20, PauseNs: 5e6}
-			l.Told = &result.Told{Spans: v.spans, WindowNs: 1e9}
+			l.GC = &record.GC{AllocatedBytes: v.alloc * 100, HeapAfterBytes: 1 << 20, PauseNs: 5e6}
+			l.Told = &record.Told{Spans: v.spans, WindowNs: 1e9}
 			rs[i].Start.ReadyNs = 1e9 + v.spans*1e6
-			rs[i].Telemetry = &result.Telemetry{Signals: []result.Signal{
-				{Name: result.Spans, Received: v.spans, Bytes: v.spans * 100}},
-				Voices: []result.Voice{{Service: "x", LostSpans: -1}, {LostSpans: v.spans / 100}}}
+			rs[i].Telemetry = &record.Telemetry{Signals: []record.Signal{
+				{Name: record.Spans, Received: v.spans, Bytes: v.spans * 100}},
+				Voices: []record.Voice{{Service: "x", LostSpans: -1}, {LostSpans: v.spans / 100}}}
 			rs[i].Warmup.Requests = 50
 		}
 		out = append(out, rs...)
@@ -71,8 +71,8 @@ func TestOverhead(t *testing.T) {
 	check("x +agent", metric.GCPaused, "0.5 %") // 5 ms of a second
 	check("x +agent", metric.SpansEach, "3")    // 300 of 100 requests
 	check("x", metric.SpansEach, "0")
-	check("x +agent", "ready", "+30 %")   // 1.3 s after 1 s
-	check("x +agent", "p50", unit.Absent) // the load is closed
+	check("x +agent", "ready", "+30 %")    // 1.3 s after 1 s
+	check("x +agent", "p50", units.Absent) // the load is closed
 	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "peak is closed") {
 		t.Errorf("notes %q", said)
 	}
@@ -130,11 +130,11 @@ func TestTold(t *testing.T) {
 func TestToldOfObservedTrials(t *testing.T) {
 	records := watchedTrials()
 	mute := records[3] // the agent's second
-	mute.Telemetry = &result.Telemetry{Partial: "it is gone"}
+	mute.Telemetry = &record.Telemetry{Partial: "it is gone"}
 	records[3] = mute
 	seen, failed := records[2], records[2]
-	seen.Role, seen.Trial = result.Observed, "observed-1"
-	failed.Role, failed.Failure = result.Observed, &result.Failure{Step: "ready", Error: "no"}
+	seen.Role, seen.Trial = record.Observed, "observed-1"
+	failed.Role, failed.Failure = record.Observed, &record.Failure{Step: "ready", Error: "no"}
 	tab := tableOf(t, sheetOf(append(records, seen, failed), Options{}), ToldKind)
 	if got := find(t, tab, "x +agent", "told/spans"); got.Text != "300" || got.N != 1 {
 		t.Errorf("spans %+v, want those of the one trial that was heard", got)
@@ -155,7 +155,7 @@ func TestToldOfObservedTrials(t *testing.T) {
 func TestTrialsBeside(t *testing.T) {
 	records := rates("a", 100, 100)
 	pilot := trial("a", 1, 1)
-	pilot.Role = result.Pilot
+	pilot.Role = record.Pilot
 	study := analyze(append(records, pilot), Options{})
 	if n := len(study.Scenarios[0].Targets[0].Trials); n != 2 || len(study.Beside) != 1 {
 		t.Errorf("%d trials in the comparison, %d beside", n, len(study.Beside))

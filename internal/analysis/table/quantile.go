@@ -8,10 +8,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // shown are the percentiles that are metrics.
@@ -37,7 +37,7 @@ func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered != "" }
 
 // Percentiles are those of a distribution of a load's answers. What the answers are worth together
 // was found of response times beyond p99, and is taken for all.
-func Percentiles(l *result.Load, d *result.Dist, confidence float64) []Percentile {
+func Percentiles(l *record.Load, d *record.Dist, confidence float64) []Percentile {
 	share, _ := l.Memory.Worth()
 	out := PercentilesOf(d, share, confidence)
 	for i := range out {
@@ -51,7 +51,7 @@ func Percentiles(l *result.Load, d *result.Dist, confidence float64) []Percentil
 
 // PercentilesOf are those of a distribution of which each value is worth so much of an independent
 // one. Ns is there whatever it is worth.
-func PercentilesOf(d *result.Dist, share, confidence float64) []Percentile {
+func PercentilesOf(d *record.Dist, share, confidence float64) []Percentile {
 	h := decode(*d)
 	out := PercentilesIn(h, share, confidence)
 	for i := range out {
@@ -106,19 +106,19 @@ func (p Percentile) Refusal(flag string, windowNs int64) string {
 	if p.Unanswered != "" || p.Needs == 0 {
 		return p.Unanswered
 	}
-	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", unit.Count(p.Needs),
-		unit.Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
+	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", units.Count(p.Needs),
+		units.Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
 }
 
 // unanswered says that a quantile is one of the requests that were never answered. They are slower
 // than all answered ones: where they are more than what lies above the quantile, nobody knows it.
-func unanswered(l *result.Load, q float64) string {
+func unanswered(l *record.Load, q float64) string {
 	all := l.Censored + l.ResponseTime.Count
 	if float64(l.Censored) <= (1-q)*float64(all) {
 		return ""
 	}
 	return fmt.Sprintf("%s of %s requests were never answered, more than lie above "+
-		"this percentile", unit.Count(l.Censored), unit.Count(all))
+		"this percentile", units.Count(l.Censored), units.Count(all))
 }
 
 // grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
@@ -189,7 +189,7 @@ func unread(offered []offer, hists []*hdrhistogram.Histogram) string {
 			ids = append(ids, o.record.Trial)
 		}
 	}
-	return unit.Few(ids, mostMissing)
+	return units.Few(ids, mostMissing)
 }
 
 func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {
@@ -216,7 +216,7 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 
 // decode reads the histogram; nil when there is none, and then the record's own fields stand in, or
 // when it is damaged, and then nothing does: it is the truth that they were taken from.
-func decode(d result.Dist) *hdrhistogram.Histogram {
+func decode(d record.Dist) *hdrhistogram.Histogram {
 	h, err := d.Histogram()
 	if h == nil || err != nil || h.TotalCount() != d.Count {
 		return nil
@@ -225,12 +225,12 @@ func decode(d result.Dist) *hdrhistogram.Histogram {
 }
 
 // damaged tells whether a distribution has a histogram that cannot be read.
-func damaged(d result.Dist) bool { return d.HDR != "" && decode(d) == nil }
+func damaged(d record.Dist) bool { return d.HDR != "" && decode(d) == nil }
 
 // Damaged counts the records that have loads, of which none has a response time that can be read.
-func Damaged(records []*result.Record) (n int) {
+func Damaged(records []*record.Record) (n int) {
 	for _, r := range records {
-		if len(r.Loads) > 0 && !slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+		if len(r.Loads) > 0 && !slices.ContainsFunc(r.Loads, func(l record.Load) bool {
 			return !damaged(l.ResponseTime)
 		}) {
 			n++
@@ -241,7 +241,7 @@ func Damaged(records []*result.Record) (n int) {
 
 // quantile reads one from the histogram, which is the truth, else from the record's fields; NaN
 // when neither has it.
-func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
+func quantile(d record.Dist, h *hdrhistogram.Histogram, q float64) float64 {
 	if d.Count == 0 || h == nil && d.HDR != "" {
 		return math.NaN()
 	}
@@ -277,7 +277,7 @@ func tooFew(q float64, offered []offer, confidence float64) string {
 		return "no response time was recorded"
 	}
 	return fmt.Sprintf("needs n ≥ %s a trial for an interval; had %s%s",
-		unit.Count(needs), unit.Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
+		units.Count(needs), units.Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
 }
 
 // measureLonger is the hint that would give the percentile: the window, in whole seconds, in which
@@ -303,7 +303,7 @@ func wholeSeconds(s float64) string {
 // for records that nobody has judged: the verdict allows for randomness and for what a window's
 // edge cuts off, and takes a load that fell behind out of the numbers by itself.
 func overload(info LoadInfo, offered []offer) string {
-	if info.Model != result.Open {
+	if info.Model != record.Open {
 		return ""
 	}
 	for _, o := range offered {
@@ -316,13 +316,13 @@ func overload(info LoadInfo, offered []offer) string {
 		seconds := float64(l.WindowNs) / 1e9
 		return fmt.Sprintf("offered %s/s, of which %s ended in the window: the backlog grew by "+
 			"%s/s, so latency would tell the length of the test (offer less than the capacity)",
-			unit.Rate(float64(l.Scheduled)/seconds), unit.Percent(ended/float64(l.Scheduled)),
-			unit.Rate(backlogPerS(l, ended, seconds)))
+			units.Rate(float64(l.Scheduled)/seconds), units.Percent(ended/float64(l.Scheduled)),
+			units.Rate(backlogPerS(l, ended, seconds)))
 	}
 	return ""
 }
 
-func backlogPerS(l *result.Load, ended, seconds float64) float64 {
+func backlogPerS(l *record.Load, ended, seconds float64) float64 {
 	if l.BacklogPerS > 0 {
 		return l.BacklogPerS
 	}

@@ -4,16 +4,16 @@ import (
 	"math"
 	"testing"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // TestPercentilesWithoutHistogram: what a foreign tool says is a number, and has no interval.
 func TestPercentilesWithoutHistogram(t *testing.T) {
 	check := func(name string, count, ns int64, want float64, refusal string) {
 		t.Helper()
-		d := result.Dist{Count: count, P99Ns: ns}
-		p := Percentiles(&result.Load{ResponseTime: d, WindowNs: 10e9}, &d, 0.95)[2]
+		d := record.Dist{Count: count, P99Ns: ns}
+		p := Percentiles(&record.Load{ResponseTime: d, WindowNs: 10e9}, &d, 0.95)[2]
 		same := p.Ns == want || math.IsNaN(want) && math.IsNaN(p.Ns)
 		if p.Name != "p99" || !same || p.HasInterval() || p.Refusal("--measure", 10e9) != refusal ||
 			p.Refused() != (refusal != "") {
@@ -31,7 +31,7 @@ func TestPercentilesWithoutHistogram(t *testing.T) {
 func TestEnds(t *testing.T) {
 	check := func(center, lo, hi float64, want string) {
 		t.Helper()
-		if got := unit.Ends(center, lo, hi); got != want {
+		if got := units.Ends(center, lo, hi); got != want {
 			t.Errorf("%v, %v to %v: %s, want %s", center, lo, hi, got, want)
 		}
 	}
@@ -45,13 +45,13 @@ func TestWarmupMetrics(t *testing.T) {
 	check := func(kind string, peak, cost float64, withheld string) {
 		t.Helper()
 		r := trial("a", 1, 1000)
-		r.Warmup = result.Warmup{Kind: kind, PeakAtNs: 3e9, CostNs: 2e9}
-		study := analyze([]result.Record{r}, Options{})
+		r.Warmup = record.Warmup{Kind: kind, PeakAtNs: 3e9, CostNs: 2e9}
+		study := analyze([]record.Record{r}, Options{})
 		for name, want := range map[string]float64{"time_to_peak": peak, "warmup_cost": cost} {
 			m, ok := study.Scenarios[0].Targets[0].Metric("", name)
 			got := m.Summary.Center
 			same := got == want || math.IsNaN(want) && math.IsNaN(got)
-			if !ok || !same || m.Withheld != withheld || m.Unit != unit.Ns {
+			if !ok || !same || m.Withheld != withheld || m.Unit != units.Ns {
 				t.Errorf("%q: %s is %v %s (%s), wanted %v", kind, name, got, m.Unit, m.Withheld,
 					want)
 			}

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // rank puts the targets in tiers by the first closed load's throughput, or, in a run without one,
@@ -54,7 +54,7 @@ func (sc *Scenario) center(t *Target) float64 {
 	if !ok || m.Withheld != "" {
 		return -1
 	}
-	if m.Unit == unit.Ns {
+	if m.Unit == units.Ns {
 		return 1 / m.Summary.Center
 	}
 	return m.Summary.Center
@@ -63,9 +63,9 @@ func (sc *Scenario) center(t *Target) float64 {
 func (sc *Scenario) rankingMetric() (load, name string) {
 	l := sc.anchor()
 	switch {
-	case l.Model == result.Closed || l.Name == "":
+	case l.Model == record.Closed || l.Name == "":
 		return l.Name, metric.Throughput
-	case l.Model == result.Capacity:
+	case l.Model == record.Capacity:
 		return l.Name, metric.Capacity
 	}
 	for _, t := range sc.Targets {
@@ -82,7 +82,7 @@ func (sc *Scenario) rankingMetric() (load, name string) {
 // whole trial stand and fall: the first closed one, else the first search, else the first; without
 // fields when there is none.
 func (sc *Scenario) anchor() LoadInfo {
-	for _, model := range []string{result.Closed, result.Capacity} {
+	for _, model := range []string{record.Closed, record.Capacity} {
 		for _, l := range sc.Loads {
 			if l.Model == model {
 				return l
@@ -99,7 +99,7 @@ func (sc *Scenario) anchor() LoadInfo {
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
 func goodness(m Metric) map[int]float64 {
 	values := ByBlock(m.Points)
-	if m.Unit != unit.Ns {
+	if m.Unit != units.Ns {
 		return values
 	}
 	for block, v := range values {
@@ -137,7 +137,7 @@ func (sc *Scenario) blocksUsed() int {
 }
 
 // loadOf finds a record's load by name.
-func loadOf(r *result.Record, name string) *result.Load {
+func loadOf(r *record.Record, name string) *record.Load {
 	for i := range r.Loads {
 		if r.Loads[i].Name == name {
 			return &r.Loads[i]
@@ -184,24 +184,24 @@ const mixedTwins = "its own"
 // the one that a refers to, and what to call it (empty: by its origin).
 var twins = []struct {
 	called string
-	of     func(a, b result.Target) bool
+	of     func(a, b record.Target) bool
 }{
-	{"itself", func(a, b result.Target) bool {
+	{"itself", func(a, b record.Target) bool {
 		arms := a.Arm == "b" && b.Arm == "a"
 		b.Arm = a.Arm
 		return arms && RowName(a) == RowName(b)
 	}},
-	{"bare", func(a, b result.Target) bool {
+	{"bare", func(a, b record.Target) bool {
 		bare := a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none")
 		b.Variant = a.Variant
 		return bare && RowName(a) == RowName(b)
 	}},
-	{"process", func(a, b result.Target) bool {
+	{"process", func(a, b record.Target) bool {
 		contained := a.Launcher != "" && b.Launcher == ""
 		b.Launcher = a.Launcher
 		return contained && RowName(a) == RowName(b)
 	}},
-	{"", func(a, b result.Target) bool {
+	{"", func(a, b record.Target) bool {
 		other := a.Origin == "" && b.Origin != ""
 		a.Name += "@" + b.Origin
 		return other && RowName(a) == RowName(b)

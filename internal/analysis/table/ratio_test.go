@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/stats"
 )
 
 // A ratio whose interval spans more than a factor of three is no finding, and says so.
@@ -55,6 +55,6 @@ func TestResolution(t *testing.T) {
 	check(2, "200 %")
 	check(2.01, "unknown")
 	check(1.8e15, "unknown")
-	check(math.NaN(), unit.Absent)
-	check(math.Inf(1), unit.Absent)
+	check(math.NaN(), units.Absent)
+	check(math.Inf(1), units.Absent)
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
-	"prony/record"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // searched is a trial whose only load is a search that came to a rate; 0: held at 300/s, and ended.
-func searched(target string, block int, perS float64) result.Record {
+func searched(target string, block int, perS float64) record.Record {
 	r := trial(target, block, 290)
-	r.Loads[0].Name, r.Loads[0].Model = "users", result.Open
+	r.Loads[0].Name, r.Loads[0].Model = "users", record.Open
 	r.Loads[0].Scheduled, r.Loads[0].RatePerS = 2900, 290
-	s := &result.Search{SLO: "p99<50ms", PerS: perS, HeldPerS: 300}
+	s := &record.Search{SLO: "p99<50ms", PerS: perS, HeldPerS: 300}
 	if perS == 0 {
 		s.Reason = "the objectives were never broken up to 300/s"
 	}
@@ -25,7 +25,7 @@ func searched(target string, block int, perS float64) result.Record {
 }
 
 func TestCapacityRanks(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for block := 1; block <= 4; block++ {
 		records = append(records, searched("slow", block, 300+float64(block)),
 			searched("quick", block, 600+float64(block*block)))
@@ -58,7 +58,7 @@ func TestCapacityRanks(t *testing.T) {
 
 // One search that reached its bound makes a bound of them all.
 func TestCapacityAtLeast(t *testing.T) {
-	records := []result.Record{searched("a", 1, 310), searched("a", 2, 0), searched("a", 3, 320)}
+	records := []record.Record{searched("a", 1, 310), searched("a", 2, 0), searched("a", 3, 320)}
 	c := find(t, only(t, sheetOf(records, Options{})), "a", "users/capacity")
 	said := notes(only(t, sheetOf(records, Options{})), c)
 	if c.Text != "at least 300" || c.Grade != "" ||

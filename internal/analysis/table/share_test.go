@@ -6,8 +6,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // TestTargetsShareNoise: of four targets in three blocks every level, ratio and curve uses the
@@ -15,7 +15,7 @@ import (
 func TestTargetsShareNoise(t *testing.T) {
 	four := slices.Concat(rates("a", 100, 104, 99), rates("b", 210, 205, 202),
 		rates("c", 301, 312, 306), rates("d", 402, 410, 391))
-	check := func(records []result.Record, level, ratio string) {
+	check := func(records []record.Record, level, ratio string) {
 		t.Helper()
 		study := analyze(records, Options{Baseline: "a"})
 		target := study.Scenarios[0].Targets[0] // d, the fastest
@@ -35,7 +35,7 @@ func TestTargetsShareNoise(t *testing.T) {
 
 // TestCurveAgrees: the curve of a load has at the median the interval of the table's p50.
 func TestCurveAgrees(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for i, name := range []string{"a", "b", "c"} {
 		for k, r := range rates(name, 100, 104, 99) {
 			ns := int64(1e6 * (i + 1) * (20 + (k*(i+2))%5))

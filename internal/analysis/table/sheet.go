@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Sheet projects the study to printed tables.
@@ -21,7 +21,7 @@ func (s *Study) Sheet() Sheet {
 		Reproduce: s.Options.Reproduce, Report: s.Options.Report,
 	}
 	if sh.Reproduce == "" && len(s.Records) > 0 {
-		sh.Reproduce = shell.Join(s.Records[0].Provenance.Command)
+		sh.Reproduce = cmdlog.Join(s.Records[0].Provenance.Command)
 	}
 	for _, sc := range s.Scenarios {
 		tab := sc.table(s.Options)
@@ -55,7 +55,7 @@ func (s *Study) Sheet() Sheet {
 
 // skip puts the services that could not take part under the last table, once: the reason does not
 // depend on the scenario.
-func (sh *Sheet) skip(skipped []result.Skipped) {
+func (sh *Sheet) skip(skipped []record.Skipped) {
 	if len(skipped) == 0 {
 		return
 	}
@@ -182,7 +182,7 @@ func (r *Row) notes(columns []Column) []string {
 	for i, c := range r.Cells {
 		for _, text := range c.Notes {
 			texts = AddNew(texts, text)
-			if c.Text == unit.Absent && !strings.HasPrefix(text, columns[i].Short+" ") {
+			if c.Text == units.Absent && !strings.HasPrefix(text, columns[i].Short+" ") {
 				missing[text] = append(missing[text], columns[i].Heading)
 			}
 		}
@@ -197,13 +197,13 @@ func (r *Row) notes(columns []Column) []string {
 
 func nameColumns() []Column {
 	return []Column{
-		{Key: "tier", Heading: "tier", Align: print.Center},
-		{Key: "target", Heading: "target", Align: print.Left},
+		{Key: "tier", Heading: "tier", Align: format.Center},
+		{Key: "target", Heading: "target", Align: format.Left},
 	}
 }
 
 func nameCells(t *Target) []Cell {
-	tier, name := words(unit.Absent), words(t.Name)
+	tier, name := words(units.Absent), words(t.Name)
 	if t.Tier > 0 {
 		tier.Text, tier.Value = fmt.Sprint(t.Tier), float64(t.Tier)
 	}
@@ -212,7 +212,7 @@ func nameCells(t *Target) []Cell {
 }
 
 func spanRow(name, text string) Row {
-	return Row{Name: name, Span: text, Cells: []Cell{words(unit.Absent), words(name)}}
+	return Row{Name: name, Span: text, Cells: []Cell{words(units.Absent), words(name)}}
 }
 
 // noteBook numbers footnotes by first use; equal texts share a number.
@@ -288,28 +288,28 @@ func (sc *Scenario) assumptionNote() []string {
 // of their own, because a line that wraps is not read.
 func (s *Study) head() string {
 	targets, blocks := s.Extent()
-	extent := unit.Plural(targets, "target") + " × " + unit.Plural(blocks, "block")
+	extent := units.Plural(targets, "target") + " × " + units.Plural(blocks, "block")
 	if len(s.Records) == 0 {
 		if targets == 0 {
 			return "no records"
 		}
 		return "no records of " + extent
 	}
-	all := func(of func(*result.Record) string) string {
+	all := func(of func(*record.Record) string) string {
 		return strings.Join(said(s.Records, of), " + ")
 	}
-	parts := []string{all(func(r *result.Record) string { return r.Suite })}
-	if c := all(func(r *result.Record) string { return r.Contract }); c != "" {
+	parts := []string{all(func(r *record.Record) string { return r.Suite })}
+	if c := all(func(r *record.Record) string { return r.Contract }); c != "" {
 		parts = append(parts, "contract "+c)
 	}
-	seeds := all(func(r *result.Record) string { return fmt.Sprint(r.Provenance.Seed) })
+	seeds := all(func(r *record.Record) string { return fmt.Sprint(r.Provenance.Seed) })
 	parts = append(parts, extent, "seed "+seeds, hostLine(s.Records[0].Provenance))
 	return strings.Join(parts, " · ")
 }
 
 // hostLine is the machine in a few words: "2 cores, Linux 6.18".
-func hostLine(p result.Provenance) string {
-	words := []string{unit.Plural(p.Cores, "core")}
+func hostLine(p record.Provenance) string {
+	words := []string{units.Plural(p.Cores, "core")}
 	if p.OS != "" || p.Kernel != "" {
 		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
 	}
@@ -323,11 +323,11 @@ func osName(goos string) string {
 	return strings.ToUpper(goos[:1]) + goos[1:]
 }
 
-var versionIn = pattern.New(`\d+(\.\d+)+\S*|\d+`)
+var versionIn = lazyregexp.New(`\d+(\.\d+)+\S*|\d+`)
 
 // moves tells whether another version of a tool could move a target's numbers: a compiler or a
 // runtime could, what only fetches and packs (npm, mvn) could not.
-func moves(tool string, t result.Target) bool {
+func moves(tool string, t record.Target) bool {
 	language, runtime := strings.ToLower(t.Language), strings.ToLower(t.Runtime)
 	switch tool {
 	case language, runtime:

@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"slices"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Study is a run's records grouped and summarised, in base units: what CSV, JSON and the page
 // print, and what a Sheet is projected from.
 type Study struct {
 	Options   Options
-	Records   []*result.Record // of the comparison, in the order of their start
-	Beside    []*result.Record // of trials beside it
+	Records   []*record.Record // of the comparison, in the order of their start
+	Beside    []*record.Record // of trials beside it
 	Scenarios []*Scenario
 	Verdicts  []Tally
 }
@@ -33,7 +33,7 @@ type Scenario struct {
 	Versus string
 	Floors []Floor // of A/A runs, by target
 	// Observed are the trials beside the comparison that explain it.
-	Observed []*result.Record
+	Observed []*record.Record
 }
 
 // LoadInfo is one load of a scenario as all its records agree on it.
@@ -52,11 +52,11 @@ type Ranking struct {
 // Target is one row's material.
 type Target struct {
 	Name    string // with " +variant" when something rides along
-	Info    result.Target
+	Info    record.Target
 	Tier    int // from 1; 0 when there is nothing to rank by
 	Counts  Counts
-	Trials  []*result.Record // all of them
-	Used    []*result.Record // those with a load that numbers are made of
+	Trials  []*record.Record // all of them
+	Used    []*record.Record // those with a load that numbers are made of
 	Metrics []Metric
 	Curves  []Curve
 	Method  []string // how its own trials differ in method, a sentence each
@@ -160,7 +160,7 @@ func (t *Target) Curve(load string) *Curve {
 
 // RowName is how a target is called in tables: its name, what rides along, what it was started in
 // where it was no plain process, and who offered the loads where it was not Prony.
-func RowName(t result.Target) string {
+func RowName(t record.Target) string {
 	name := t.Name
 	if t.Variant != "" && t.Variant != "none" {
 		name += " +" + t.Variant
@@ -178,10 +178,10 @@ func RowName(t result.Target) string {
 }
 
 // Analyze groups and summarises records; their order does not matter.
-func Analyze(records []*result.Record, o Options) Study {
-	s := Study{Options: o.withDefaults(), Records: result.Compared(records),
-		Beside: those(records, func(r *result.Record) bool { return r.Role != "" })}
-	slices.SortStableFunc(s.Records, func(a, b *result.Record) int {
+func Analyze(records []*record.Record, o Options) Study {
+	s := Study{Options: o.withDefaults(), Records: record.Compared(records),
+		Beside: those(records, func(r *record.Record) bool { return r.Role != "" })}
+	slices.SortStableFunc(s.Records, func(a, b *record.Record) int {
 		return cmp.Or(
 			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),
 			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Trial, b.Trial),
@@ -196,11 +196,11 @@ func Analyze(records []*result.Record, o Options) Study {
 }
 
 // blockOf finds the number of a record's block.
-type blockOf func(*result.Record) int
+type blockOf func(*record.Record) int
 
 // numberBlocks gives every block of every run its own number, so that trials are paired within a
 // block of one run and never across runs.
-func numberBlocks(records []*result.Record) blockOf {
+func numberBlocks(records []*record.Record) blockOf {
 	type key struct {
 		run   string
 		block int
@@ -213,7 +213,7 @@ func numberBlocks(records []*result.Record) blockOf {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.block, b.block))
 	})
 	keys = slices.Compact(keys)
-	return func(r *result.Record) int { return slices.Index(keys, key{r.Run, r.Block}) + 1 }
+	return func(r *record.Record) int { return slices.Index(keys, key{r.Run, r.Block}) + 1 }
 }
 
 func (s *Study) scenarioNames() []string {
@@ -231,10 +231,10 @@ func (s *Study) scenarioNames() []string {
 }
 
 func (s *Study) scenario(name string, blocks blockOf) *Scenario {
-	records := those(s.Records, func(r *result.Record) bool { return r.Scenario == name })
+	records := those(s.Records, func(r *record.Record) bool { return r.Scenario == name })
 	sc := &Scenario{Name: name, Loads: loadInfos(records),
-		Observed: those(s.Beside, func(r *result.Record) bool {
-			return r.Scenario == name && r.Role == result.Observed
+		Observed: those(s.Beside, func(r *record.Record) bool {
+			return r.Scenario == name && r.Role == record.Observed
 		})}
 	for _, r := range records {
 		sc.target(r, blocks).add(r)
@@ -254,7 +254,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	return sc
 }
 
-func those(records []*result.Record, are func(*result.Record) bool) (out []*result.Record) {
+func those(records []*record.Record, are func(*record.Record) bool) (out []*record.Record) {
 	for _, r := range records {
 		if are(r) {
 			out = append(out, r)
@@ -264,7 +264,7 @@ func those(records []*result.Record, are func(*result.Record) bool) (out []*resu
 }
 
 // target finds a record's row, or opens it.
-func (sc *Scenario) target(r *result.Record, blocks blockOf) *Target {
+func (sc *Scenario) target(r *record.Record, blocks blockOf) *Target {
 	name := RowName(r.Target)
 	t := sc.Target(name)
 	if t == nil {
@@ -274,14 +274,14 @@ func (sc *Scenario) target(r *result.Record, blocks blockOf) *Target {
 	return t
 }
 
-func (t *Target) add(r *result.Record) {
+func (t *Target) add(r *record.Record) {
 	t.Trials = append(t.Trials, r)
 	switch Grade(r) {
 	case FailedGrade:
 		t.Counts.Failed++
-	case result.Invalid:
+	case record.Invalid:
 		t.Counts.Invalid++
-	case result.Suspect:
+	case record.Suspect:
 		t.Counts.Suspect++
 	default:
 		t.Counts.Valid++

@@ -13,8 +13,8 @@ package table
 import (
 	"cmp"
 
-	"prony/internal/base/format"
-	"prony/record"
+	"prony.example/internal/base/format"
+	"prony.example/record"
 )
 
 // Options say what to compare with and what to put around the numbers.
@@ -25,8 +25,8 @@ type Options struct {
 
 	Columns []string // beside the usual ones: names of Columns()
 
-	Skipped   []result.Skipped // services that could not take part
-	Missing   []result.Planned // trials of the plan that have no record
+	Skipped   []record.Skipped // services that could not take part
+	Missing   []record.Planned // trials of the plan that have no record
 	Notes     []string         // on the run as a whole, a sentence each
 	Damaged   []string         // what of the records was left out, a sentence each
 	Reproduce string           // the command line; empty: that of the first record
@@ -82,7 +82,7 @@ type Column struct {
 	Short   string // the same in a word, for renderers without spanning headings
 	Heading string
 	Unit    string // base unit of Cell.Value: "1/s", "ns", "B", "J", "1"; empty for text
-	Align   print.Align
+	Align   format.Align
 	Weight  int // 0 stays; a narrow terminal leaves out the highest first
 }
 

@@ -10,31 +10,31 @@ import (
 	"testing"
 	"time"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // trial is a record with one closed load, "peak", of so many requests/s, good and VALID.
-func trial(target string, block int, perS float64) result.Record {
-	return result.Record{
+func trial(target string, block int, perS float64) record.Record {
+	return record.Record{
 		Run: "run", Trial: fmt.Sprintf("b%d-%s", block, target), Suite: "s", Scenario: "hello",
 		Time:  time.Unix(int64(block)*1000+int64(len(target)), 0).UTC(),
-		Block: block, Target: result.Target{Name: target, Variant: "none"},
-		Outcome: result.Measured, Verdict: result.Verdict{Grade: result.Valid},
-		Loads: []result.Load{{
-			Name: "peak", Model: result.Closed, Connections: 64, WindowNs: 10e9,
+		Block: block, Target: record.Target{Name: target, Variant: "none"},
+		Outcome: record.Measured, Verdict: record.Verdict{Grade: record.Valid},
+		Loads: []record.Load{{
+			Name: "peak", Model: record.Closed, Connections: 64, WindowNs: 10e9,
 			ThroughputPerS: perS, Done: int64(10 * perS),
 		}},
 	}
 }
 
 // with adds an open load, "half", whose response times are so many samples of the same value.
-func with(r result.Record, samples int64, ns int64) result.Record {
-	r.Loads = append(r.Loads, result.Load{
-		Name: "half", Model: result.Open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
+func with(r record.Record, samples int64, ns int64) record.Record {
+	r.Loads = append(r.Loads, record.Load{
+		Name: "half", Model: record.Open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
 		Scheduled: samples, Done: samples,
-		ResponseTime: result.Dist{
+		ResponseTime: record.Dist{
 			Count: samples, P50Ns: ns, P90Ns: ns, P99Ns: 2 * ns, P999Ns: 3 * ns,
 		},
 	})
@@ -42,22 +42,22 @@ func with(r result.Record, samples int64, ns int64) result.Record {
 }
 
 // analyze is Analyze of records that a test has as values.
-func analyze(records []result.Record, o Options) Study {
-	of := make([]*result.Record, len(records))
+func analyze(records []record.Record, o Options) Study {
+	of := make([]*record.Record, len(records))
 	for i := range records {
 		of[i] = &records[i]
 	}
 	return Analyze(of, o)
 }
 
-func sheetOf(records []result.Record, o Options) Sheet {
+func sheetOf(records []record.Record, o Options) Sheet {
 	study := analyze(records, o)
 	return study.Sheet()
 }
 
 // rate is a trial of a target for each of the rates, a block each.
-func rates(target string, perS ...float64) []result.Record {
-	var rs []result.Record
+func rates(target string, perS ...float64) []record.Record {
+	var rs []record.Record
 	for i, x := range perS {
 		rs = append(rs, trial(target, i+1, x))
 	}
@@ -149,7 +149,7 @@ func TestOrderOfRecordsIsNothing(t *testing.T) {
 // TestTooFewSamples: a percentile without enough requests in a trial is withheld, and the hint is
 // computed from that trial.
 func TestTooFewSamples(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for i, n := range []int64{5000, 2900, 5000} {
 		records = append(records, with(trial("a", i+1, 1000), n, 1e6))
 	}
@@ -161,7 +161,7 @@ func TestTooFewSamples(t *testing.T) {
 	}
 	c := find(t, tab, "a", "half/p99.9")
 	const want = "needs n ≥ 3,838 a trial for an interval; had 2,900 (raise --measure to 13s)"
-	if c.Text != unit.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
+	if c.Text != units.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
 		t.Errorf("p99.9 %+v: %s", c, notes(tab, c))
 	}
 }
@@ -172,15 +172,15 @@ func TestUnanswered(t *testing.T) {
 		t.Helper()
 		r := with(trial("a", 1, 1000), 9990, 1e6)
 		r.Loads[1].Censored = censored
-		tab := only(t, sheetOf([]result.Record{r}, Options{}))
+		tab := only(t, sheetOf([]record.Record{r}, Options{}))
 		if c := find(t, tab, "a", key); c.Text != want {
 			t.Errorf("%d censored: %s is %s (%s)", censored, key, c.Text, notes(tab, c))
 		}
 	}
-	check(9, "half/p99.9", "3.0 ms")     // 9 of 9999 are less than 0.1 %
-	check(11, "half/p99.9", unit.Absent) // 11 of 10001 are more
+	check(9, "half/p99.9", "3.0 ms")      // 9 of 9999 are less than 0.1 %
+	check(11, "half/p99.9", units.Absent) // 11 of 10001 are more
 	check(11, "half/p99", "2.0 ms")
-	check(102, "half/p99", unit.Absent) // 102 of 10092 are more than 1 %
+	check(102, "half/p99", units.Absent) // 102 of 10092 are more than 1 %
 }
 
 // TestOverload: an open load that was not kept up with has no latency. Where somebody has judged
@@ -188,15 +188,15 @@ func TestUnanswered(t *testing.T) {
 func TestOverload(t *testing.T) {
 	r := with(trial("a", 1, 1000), 9000, 1e6)
 	r.Loads[1].Done = 8900 // 98.9 %, VALID
-	judged := only(t, sheetOf([]result.Record{r}, Options{}))
+	judged := only(t, sheetOf([]record.Record{r}, Options{}))
 	if c := find(t, judged, "a", "half/p50"); c.Text != "1.0 ms" {
 		t.Errorf("p50 of a VALID load %+v: %s", c, notes(judged, c))
 	}
-	r.Verdict = result.Verdict{}
+	r.Verdict = record.Verdict{}
 	r.Loads[1].Done = 6300 // 70 %; 2,700 in 9 s stay behind: 300/s
-	tab := only(t, sheetOf([]result.Record{r}, Options{}))
+	tab := only(t, sheetOf([]record.Record{r}, Options{}))
 	c := find(t, tab, "a", "half/p50")
-	if c.Text != unit.Absent ||
+	if c.Text != units.Absent ||
 		!strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
 			"in the window: the backlog grew by 300/s") {
 		t.Errorf("p50 %+v: %s", c, notes(tab, c))
@@ -205,7 +205,7 @@ func TestOverload(t *testing.T) {
 		t.Errorf("achieved %s", got)
 	}
 	r.Loads[1].Errors.Status = 2700 // now all ended, though badly: no backlog
-	tab = only(t, sheetOf([]result.Record{r}, Options{}))
+	tab = only(t, sheetOf([]record.Record{r}, Options{}))
 	if c := find(t, tab, "a", "half/p50"); c.Text != "1.0 ms" {
 		t.Errorf("p50 with errors %+v: %s", c, notes(tab, c))
 	}
@@ -213,16 +213,16 @@ func TestOverload(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 102, 900, 104), rates("b", 50, 50, 51))
-	finding := func(grade string) []result.Finding {
-		return []result.Finding{{Rule: "steal", Grade: grade, Observed: "4 %", Limit: "1 %"}}
+	finding := func(grade string) []record.Finding {
+		return []record.Finding{{Rule: "steal", Grade: grade, Observed: "4 %", Limit: "1 %"}}
 	}
-	records[2].Verdict = result.Verdict{Grade: result.Invalid, Findings: finding(result.Invalid)}
-	records[3].Verdict = result.Verdict{Grade: result.Suspect, Findings: finding(result.Suspect)}
+	records[2].Verdict = record.Verdict{Grade: record.Invalid, Findings: finding(record.Invalid)}
+	records[3].Verdict = record.Verdict{Grade: record.Suspect, Findings: finding(record.Suspect)}
 	for i := 4; i < 7; i++ {
-		records[i].Outcome, records[i].Loads = result.Failed, nil
-		records[i].Failure = &result.Failure{Step: "ready", Error: "refused\nsecond line"}
+		records[i].Outcome, records[i].Loads = record.Failed, nil
+		records[i].Failure = &record.Failure{Step: "ready", Error: "refused\nsecond line"}
 	}
-	s := sheetOf(records, Options{Skipped: []result.Skipped{{Target: "c", Reason: "no compiler"}}})
+	s := sheetOf(records, Options{Skipped: []record.Skipped{{Target: "c", Reason: "no compiler"}}})
 	tab := only(t, s)
 	c := find(t, tab, "a", "peak/throughput")
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
@@ -239,7 +239,7 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("rows without numbers: %+v", tab.Rows[1:])
 	}
 	if want := []Tally{
-		{result.Valid, 2, ""}, {result.Suspect, 1, "steal"}, {result.Invalid, 1, "steal"},
+		{record.Valid, 2, ""}, {record.Suspect, 1, "steal"}, {record.Invalid, 1, "steal"},
 		{FailedGrade, 3, "ready in 3"},
 	}; !reflect.DeepEqual(s.Verdicts, want) {
 		t.Errorf("verdicts %+v", s.Verdicts)
@@ -306,7 +306,7 @@ func TestSweep(t *testing.T) {
 	for i := range records {
 		n := 8 << (i / 2)
 		records[i].Loads[0].Connections = n
-		records[i].Target.Swept = result.Swept{Connections: n, BodyBytes: 1000}
+		records[i].Target.Swept = record.Swept{Connections: n, BodyBytes: 1000}
 	}
 	tab := only(t, sheetOf(records, Options{}))
 	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows sweep the load, as was asked: 8 connections, "+
@@ -316,7 +316,7 @@ func TestSweep(t *testing.T) {
 	if said := strings.Join(tab.Notes, "\n"); strings.Contains(said, "vary") {
 		t.Errorf("a sweep is told as a fault: %s", said)
 	}
-	records[2].Target.Swept, records[3].Target.Swept = result.Swept{}, result.Swept{}
+	records[2].Target.Swept, records[3].Target.Swept = record.Swept{}, record.Swept{}
 	tab = only(t, sheetOf(records, Options{}))
 	if said := strings.Join(tab.Notes, "\n"); !strings.Contains(said, "Rows vary in load") {
 		t.Errorf("unlike loads are not told: %s", said)
@@ -331,7 +331,7 @@ func TestRatio(t *testing.T) {
 		records = append(records, trial("b", i+2, x))
 	}
 	// A second run has its own block 2, with another pair of ratio 2.
-	for _, r := range []result.Record{trial("a", 2, 7), trial("b", 2, 14)} {
+	for _, r := range []record.Record{trial("a", 2, 7), trial("b", 2, 14)} {
 		r.Run = "later"
 		records = append(records, r)
 	}
@@ -358,7 +358,7 @@ func TestRatio(t *testing.T) {
 
 // TestOpenOnly: without a closed load, the lower p99 ranks higher.
 func TestOpenOnly(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for block := 1; block <= 4; block++ {
 		for name, ns := range map[string]int64{"quick": 1e6, "slow": 5e6} {
 			r := with(trial(name, block, 1), 5000, ns+int64(block)*1000)
@@ -400,8 +400,8 @@ func TestScenariosAndVariants(t *testing.T) {
 // TestUnjudged: nothing vouches for a measured record without a grade.
 func TestUnjudged(t *testing.T) {
 	r := trial("a", 1, 100)
-	r.Verdict = result.Verdict{}
-	if got := Grade(&r); got != result.Suspect {
+	r.Verdict = record.Verdict{}
+	if got := Grade(&r); got != record.Suspect {
 		t.Errorf("grade %s", got)
 	}
 }

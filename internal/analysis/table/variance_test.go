@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // waves are the answers of 20 intervals: mean by as much more and less in turn. Stretches of two
@@ -29,22 +29,22 @@ func drift(mean, reach int64) []int64 {
 }
 
 // noisy are trials of a target with these series of answers, a block each.
-func noisy(target string, series ...[]int64) []result.Record {
-	var records []result.Record
+func noisy(target string, series ...[]int64) []record.Record {
+	var records []record.Record
 	for i, done := range series {
 		sum := int64(0)
 		for _, n := range done {
 			sum += n
 		}
 		r := trial(target, i+1, float64(sum)/10)
-		r.Loads[0].Series = result.Series{IntervalNs: 500e6, Done: done}
+		r.Loads[0].Series = record.Series{IntervalNs: 500e6, Done: done}
 		records = append(records, r)
 	}
 	return records
 }
 
 func TestNoise(t *testing.T) {
-	check := func(name string, records []result.Record, lo, hi float64, note string) {
+	check := func(name string, records []record.Record, lo, hi float64, note string) {
 		t.Helper()
 		study := analyze(records, Options{})
 		share := study.Scenarios[0].Targets[0].Variance.Share
@@ -87,7 +87,7 @@ func TestNoise(t *testing.T) {
 	check("a shorter last interval", tail, 0.99, 1, none)
 	for i := range apart {
 		l := &apart[i].Loads[0]
-		l.Model, l.ResponseTime = result.Open, result.Dist{Count: 5000, P50Ns: 1, P90Ns: 2,
+		l.Model, l.ResponseTime = record.Open, record.Dist{Count: 5000, P50Ns: 1, P90Ns: 2,
 			P99Ns: 3}
 	}
 	check("an open load ranks by its p99", apart, nan, nan, "")

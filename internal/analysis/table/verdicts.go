@@ -5,25 +5,25 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
 // has judged is SUSPECT: nothing vouches for it.
-func Grade(r *result.Record) string {
+func Grade(r *record.Record) string {
 	switch {
-	case r.Outcome != result.Measured:
+	case r.Outcome != record.Measured:
 		return FailedGrade
-	case r.Verdict.Grade == result.Valid, r.Verdict.Grade == result.Invalid:
+	case r.Verdict.Grade == record.Valid, r.Verdict.Grade == record.Invalid:
 		return r.Verdict.Grade
 	}
-	return result.Suspect
+	return record.Suspect
 }
 
 // LoadGrade is how one load of a record counts: the worst of the findings that bear on it. A grade
 // of the record that none of its findings explains is that of every load: nobody said of which.
-func LoadGrade(r *result.Record, load string) string {
+func LoadGrade(r *record.Record, load string) string {
 	grade := wholeGrade(r)
 	if grade == FailedGrade {
 		return grade
@@ -37,11 +37,11 @@ func LoadGrade(r *result.Record, load string) string {
 // Bearing is the findings that bear on a load of a record: those on the whole trial, its own, and,
 // where its rate is a share of a closed load, those that make that load INVALID. A share of a
 // number that means nothing is a rate that means nothing.
-func Bearing(r *result.Record, load string) []result.Finding {
+func Bearing(r *record.Record, load string) []record.Finding {
 	base := baseOf(r, load)
-	var out []result.Finding
+	var out []record.Finding
 	for _, f := range r.Verdict.Findings {
-		inherited := base != "" && f.Load == base && findingGrade(r, f) == result.Invalid
+		inherited := base != "" && f.Load == base && findingGrade(r, f) == record.Invalid
 		if f.Load == load || inherited || ofWhole(r, f) {
 			out = append(out, f)
 		}
@@ -50,13 +50,13 @@ func Bearing(r *result.Record, load string) []result.Finding {
 }
 
 // baseOf names the closed load that an open load's rate is a share of; empty when there is none.
-func baseOf(r *result.Record, load string) string {
+func baseOf(r *record.Record, load string) string {
 	l := loadOf(r, load)
-	if l == nil || l.Model != result.Open {
+	if l == nil || l.Model != record.Open {
 		return ""
 	}
 	_, name, _ := strings.Cut(l.RateOf, " of ")
-	if base := loadOf(r, name); base == nil || base.Model != result.Closed {
+	if base := loadOf(r, name); base == nil || base.Model != record.Closed {
 		return ""
 	}
 	return name
@@ -64,18 +64,18 @@ func baseOf(r *result.Record, load string) string {
 
 // ofWhole tells whether a finding is on the whole trial. One that names a load which the record
 // does not have is: it cannot be said what else it spares.
-func ofWhole(r *result.Record, f result.Finding) bool {
+func ofWhole(r *record.Record, f record.Finding) bool {
 	return f.Load == "" || loadOf(r, f.Load) == nil
 }
 
 // wholeGrade is what findings on the whole trial make of a record, or its own grade where no
 // finding explains it.
-func wholeGrade(r *result.Record) string {
+func wholeGrade(r *record.Record) string {
 	own := Grade(r)
 	if own == FailedGrade || unexplained(r) {
 		return own
 	}
-	grade := result.Valid
+	grade := record.Valid
 	for _, f := range r.Verdict.Findings {
 		if ofWhole(r, f) {
 			grade = worse(grade, findingGrade(r, f))
@@ -85,14 +85,14 @@ func wholeGrade(r *result.Record) string {
 }
 
 // unexplained tells whether a record has a grade that none of its findings gives.
-func unexplained(r *result.Record) bool {
+func unexplained(r *record.Record) bool {
 	own := Grade(r)
-	return own != result.Valid && !slices.ContainsFunc(r.Verdict.Findings,
-		func(f result.Finding) bool { return findingGrade(r, f) == own })
+	return own != record.Valid && !slices.ContainsFunc(r.Verdict.Findings,
+		func(f record.Finding) bool { return findingGrade(r, f) == own })
 }
 
 // findingGrade is a finding's own grade, or the record's where it has none.
-func findingGrade(r *result.Record, f result.Finding) string {
+func findingGrade(r *record.Record, f record.Finding) string {
 	if f.Grade == "" {
 		return Grade(r)
 	}
@@ -100,7 +100,7 @@ func findingGrade(r *result.Record, f result.Finding) string {
 }
 
 func worse(a, b string) string {
-	order := []string{result.Valid, result.Suspect, result.Invalid}
+	order := []string{record.Valid, record.Suspect, record.Invalid}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}
@@ -108,25 +108,25 @@ func worse(a, b string) string {
 }
 
 // good tells whether numbers are made of what has this grade.
-func good(grade string) bool { return grade == result.Valid || grade == result.Suspect }
+func good(grade string) bool { return grade == record.Valid || grade == record.Suspect }
 
 // usable tells whether a record has a load that numbers are made of. One that offered no load has
 // at least its start.
-func usable(r *result.Record) bool {
+func usable(r *record.Record) bool {
 	if len(r.Loads) == 0 {
 		return good(wholeGrade(r))
 	}
-	return slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+	return slices.ContainsFunc(r.Loads, func(l record.Load) bool {
 		return good(LoadGrade(r, l.Name))
 	})
 }
 
 // tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
 // only when there are some.
-func tallies(records []*result.Record) []Tally {
+func tallies(records []*record.Record) []Tally {
 	var out []Tally
-	for _, grade := range []string{result.Valid, result.Suspect, result.Invalid, FailedGrade} {
-		of := those(records, func(r *result.Record) bool { return Grade(r) == grade })
+	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade} {
+		of := those(records, func(r *record.Record) bool { return Grade(r) == grade })
 		if grade == FailedGrade && len(of) == 0 {
 			continue
 		}
@@ -137,8 +137,8 @@ func tallies(records []*result.Record) []Tally {
 
 // reasons says in how many trials of a grade each rule did not hold, the most frequent first: "run
 // delay in 5, drift in 4". What was seen, and where, is said in the footnotes of the rows.
-func reasons(grade string, records []*result.Record) string {
-	if grade == result.Valid {
+func reasons(grade string, records []*record.Record) string {
+	if grade == record.Valid {
 		return ""
 	}
 	var rules []string
@@ -161,7 +161,7 @@ func reasons(grade string, records []*result.Record) string {
 }
 
 // broken names the rules that gave a record its grade, each once; of a failed one, the step.
-func broken(grade string, r *result.Record) []string {
+func broken(grade string, r *record.Record) []string {
 	if grade == FailedGrade {
 		step, _ := Failure(r)
 		return []string{step}
@@ -182,7 +182,7 @@ func broken(grade string, r *result.Record) []string {
 const noFinding = "no finding recorded"
 
 // Failure is the step and a one-line account of what went wrong.
-func Failure(r *result.Record) (step, what string) {
+func Failure(r *record.Record) (step, what string) {
 	if r.Failure == nil {
 		return "failed", "the record does not say why"
 	}
@@ -197,13 +197,13 @@ const mostMissing = 6
 // every trial has its line.
 func (s *Study) missing() []Tally {
 	var why []string
-	ids := Distinct(s.Options.Missing, func(p result.Planned) string { return p.Trial })
+	ids := Distinct(s.Options.Missing, func(p record.Planned) string { return p.Trial })
 	if len(ids) > 0 {
-		why = append(why, "planned, without a record: "+unit.Few(ids, mostMissing))
+		why = append(why, "planned, without a record: "+units.Few(ids, mostMissing))
 	}
 	if lost := s.Options.Damaged; len(lost) > 0 {
-		why = append(why, unit.Plural(len(lost), "line")+" of the records left out: "+
-			unit.Few(lost, mostMissing))
+		why = append(why, units.Plural(len(lost), "line")+" of the records left out: "+
+			units.Few(lost, mostMissing))
 	}
 	if len(why) == 0 {
 		return nil

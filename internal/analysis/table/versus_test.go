@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // riding is a target's trials with something along, or bare, of an arm or another checkout.
-func riding(name, variant, arm, origin string, perS ...float64) []result.Record {
+func riding(name, variant, arm, origin string, perS ...float64) []record.Record {
 	rs := rates(name, perS...)
 	for i := range rs {
 		rs[i].Target.Variant, rs[i].Target.Arm, rs[i].Target.Origin = variant, arm, origin
@@ -47,13 +47,13 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 // The closest relative is referred to: the other arm before the bare target, that before another
 // checkout's.
 func TestClosestReference(t *testing.T) {
-	var records []result.Record
+	var records []record.Record
 	for _, variant := range []string{"none", "agent"} {
 		for _, arm := range []string{"a", "b"} {
 			records = append(records, riding("x", variant, arm, "", 100, 100)...)
 		}
 	}
-	check := func(records []result.Record, want map[string]string, note string) {
+	check := func(records []record.Record, want map[string]string, note string) {
 		t.Helper()
 		sc := analyze(records, Options{}).Scenarios[0]
 		for _, target := range sc.Targets {

@@ -5,28 +5,28 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // full is a trial in which everything is known: 100/s for 10 s, 1.5 processors, 7 threads.
-func full(block int) result.Record {
+func full(block int) record.Record {
 	r := trial("a", block, 100)
 	l := &r.Loads[0]
-	l.ResponseTime = result.Dist{Count: 1000, MeanNs: 2.5e6, P50Ns: 2e6, P90Ns: 3e6, P99Ns: 4e6,
+	l.ResponseTime = record.Dist{Count: 1000, MeanNs: 2.5e6, P50Ns: 2e6, P90Ns: 3e6, P99Ns: 4e6,
 		P999Ns: 5e6, MaxNs: 41.8e6}
-	l.Errors = result.Errors{Status: 10}
-	l.Service = result.Usage{WindowNs: 10e9, CPUNs: 15e9, CPUPerRequestNs: 15e6, ThreadsMax: 7,
+	l.Errors = record.Errors{Status: 10}
+	l.Service = record.Usage{WindowNs: 10e9, CPUNs: 15e9, CPUPerRequestNs: 15e6, ThreadsMax: 7,
 		RSSMaxBytes: 12 << 20,
-		Roles:       &result.Roles{CompilerNs: 0.9e9, CollectorNs: 0.45e9}}
-	r.Start = result.Start{ListenNs: 26e6, ReadyNs: 30e6, FirstResponseNs: 31e6}
-	r.Artifact = result.Artifact{SizeBytes: 10 << 20, ImageBytes: 312 << 20}
+		Roles:       &record.Roles{CompilerNs: 0.9e9, CollectorNs: 0.45e9}}
+	r.Start = record.Start{ListenNs: 26e6, ReadyNs: 30e6, FirstResponseNs: 31e6}
+	r.Artifact = record.Artifact{SizeBytes: 10 << 20, ImageBytes: 312 << 20}
 	return r
 }
 
 func TestWantedColumns(t *testing.T) {
-	records := []result.Record{full(1), full(2)}
+	records := []record.Record{full(1), full(2)}
 	tab := only(t, sheetOf(records, Options{Columns: metric.ColumnNames()}))
 	check := func(key, heading, want string) {
 		t.Helper()
@@ -66,29 +66,29 @@ func TestNoMeanOfABacklog(t *testing.T) {
 		r := with(trial("a", 1, 100), 1000, 2e6)
 		r.Loads[1].Done = done
 		r.Loads[1].ResponseTime.MeanNs = 2e6
-		tab := only(t, sheetOf([]result.Record{r}, Options{Columns: []string{"mean"}}))
+		tab := only(t, sheetOf([]record.Record{r}, Options{Columns: []string{"mean"}}))
 		if got := find(t, tab, "a", "half/mean").Text; got != want {
 			t.Errorf("%d of 1,000: %s, want %s", done, got, want)
 		}
 	}
 	check(990, "2.0 ms")
-	check(980, unit.Absent)
+	check(980, units.Absent)
 }
 
 // system is a trial whose gateway used 6 s and whose back used 2 s of 8 s, in 10 s of 800 requests.
-func system(block int) result.Record {
+func system(block int) record.Record {
 	r := trial("clinic", block, 80)
-	r.Loads[0].Service = result.Usage{WindowNs: 10e9, CPUNs: 8e9, CPUPerRequestNs: 10e6,
-		Parts: []result.Part{
+	r.Loads[0].Service = record.Usage{WindowNs: 10e9, CPUNs: 8e9, CPUPerRequestNs: 10e6,
+		Parts: []record.Part{
 			{Name: "back", CPUNs: 2e9, RSSBytes: 100 << 20, Threads: 20},
 			{Name: "gateway", CPUNs: 6e9, RSSBytes: 200 << 20, Threads: 30},
 		}}
-	r.Processes = []result.Started{{Name: "back", ReadyNs: 5e9}, {Name: "gateway", ReadyNs: 7e9}}
+	r.Processes = []record.Started{{Name: "back", ReadyNs: 5e9}, {Name: "gateway", ReadyNs: 7e9}}
 	return r
 }
 
 func TestPartsOfASystem(t *testing.T) {
-	s := sheetOf([]result.Record{system(1), system(2), full(1), full(2)}, Options{})
+	s := sheetOf([]record.Record{system(1), system(2), full(1), full(2)}, Options{})
 	if len(s.Tables) != 2 || s.Tables[1].Title != "Where it goes: each process of a system" {
 		t.Fatalf("tables %+v", s.Tables)
 	}
@@ -109,19 +109,19 @@ func TestPartsOfASystem(t *testing.T) {
 	}
 	idle := system(4)
 	idle.Loads[0].Service.Parts[0].CPUNs = 0
-	cells := sheetOf([]result.Record{idle}, Options{}).Tables[1].Rows
+	cells := sheetOf([]record.Record{idle}, Options{}).Tables[1].Rows
 	if cells[0].Cells[2].Text != "0 %" || cells[1].Cells[2].Text != "100 %" {
 		t.Errorf("beside an idle process: %+v", cells)
 	}
 	idle.Loads[0].Service.CPUNs = 0 // which its parts contradict
-	cells = sheetOf([]result.Record{idle}, Options{}).Tables[1].Rows
-	if cells[0].Cells[4].Text != unit.Absent || cells[1].Cells[4].Text != unit.Absent {
+	cells = sheetOf([]record.Record{idle}, Options{}).Tables[1].Rows
+	if cells[0].Cells[4].Text != units.Absent || cells[1].Cells[4].Text != units.Absent {
 		t.Errorf("of a service without processor time: %+v", cells)
 	}
 	broken := system(3)
 	broken.Loads[0].Service.Parts[0].CPUNs = -1 // it ended
-	tab := sheetOf([]result.Record{broken}, Options{}).Tables[1]
-	if got := tab.Rows[0].Cells[3].Text; got != unit.Absent {
+	tab := sheetOf([]record.Record{broken}, Options{}).Tables[1]
+	if got := tab.Rows[0].Cells[3].Text; got != units.Absent {
 		t.Errorf("CPU of a process that is gone: %s", got)
 	}
 }

@@ -3,7 +3,7 @@ package table
 import (
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 func TestBlocksText(t *testing.T) {
@@ -34,14 +34,14 @@ func TestGrid(t *testing.T) {
 
 // A row names who offered the loads, where that was not Prony.
 func TestRowNames(t *testing.T) {
-	check := func(target result.Target, want string) {
+	check := func(target record.Target, want string) {
 		t.Helper()
 		if got := RowName(target); got != want {
 			t.Errorf("%+v is called %q, want %q", target, got, want)
 		}
 	}
-	check(result.Target{Name: "a", Variant: "none"}, "a")
-	check(result.Target{Name: "a", Variant: "noop"}, "a +noop")
-	check(result.Target{Name: "a", Variant: "none", Driver: "wrk"}, "a by wrk")
-	check(result.Target{Name: "a", Variant: "noop", Driver: "hey"}, "a +noop by hey")
+	check(record.Target{Name: "a", Variant: "none"}, "a")
+	check(record.Target{Name: "a", Variant: "noop"}, "a +noop")
+	check(record.Target{Name: "a", Variant: "none", Driver: "wrk"}, "a by wrk")
+	check(record.Target{Name: "a", Variant: "noop", Driver: "hey"}, "a +noop by hey")
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	rangeNs       = int64(1) << 40 // package load's histograms end here
 )
 
-func answers(_ *result.Record, l *load) *result.Finding {
+func answers(_ *record.Record, l *load) *record.Finding {
 	if l.Done > 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func answers(_ *result.Record, l *load) *result.Finding {
 // sums holds the histogram of response times against the counters. Prony's own are booked together,
 // so that a difference is a defect. Foreign tools invent samples, or keep the first million only;
 // some time what failed and some do not.
-func sums(_ *result.Record, l *load) *result.Finding {
+func sums(_ *record.Record, l *load) *record.Finding {
 	have, want := l.ResponseTime.Count, l.Answered+l.Errors.Timeout
 	if l.Driver != "" {
 		return foreignSums(l.Load)
@@ -49,7 +49,7 @@ func sums(_ *result.Record, l *load) *result.Finding {
 	return invalid(observed, "as many", "this is a defect of Prony: please report it")
 }
 
-func foreignSums(l *result.Load) *result.Finding {
+func foreignSums(l *record.Load) *record.Finding {
 	have := max(l.ResponseTime.Count, l.ServiceTime.Count)
 	least := (1 - sumsMax) * float64(l.Answered)
 	most := (1 + sumsMax) * float64(l.Answered+l.Errors.Total())
@@ -61,7 +61,7 @@ func foreignSums(l *result.Load) *result.Finding {
 }
 
 // order leaves out what a foreign tool does not say.
-func order(_ *result.Record, l *load) *result.Finding {
+func order(_ *record.Record, l *load) *record.Finding {
 	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag,
 		l.OwnLag, l.PunctualTime, l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime,
 		l.Generator.Wakeup) {
@@ -88,14 +88,14 @@ func order(_ *result.Record, l *load) *result.Finding {
 	return nil
 }
 
-func (l *load) routes() (all []result.Dist) {
+func (l *load) routes() (all []record.Dist) {
 	for i := range l.Routes {
 		all = append(all, l.Routes[i].ResponseTime, l.Routes[i].ServiceTime)
 	}
 	return all
 }
 
-func failures(_ *result.Record, l *load) *result.Finding {
+func failures(_ *record.Record, l *load) *record.Finding {
 	n := l.Errors.Total()
 	if n == 0 {
 		return nil
@@ -116,7 +116,7 @@ func failures(_ *result.Record, l *load) *result.Finding {
 	return orCause(observed, "read the service's log", moves)
 }
 
-func censored(_ *result.Record, l *load) *result.Finding {
+func censored(_ *record.Record, l *load) *record.Finding {
 	if l.Censored <= 0 || l.Scheduled == 0 {
 		return nil
 	}
@@ -141,7 +141,7 @@ func censored(_ *result.Record, l *load) *result.Finding {
 // what reaches over its end. A generator that does not say so has edges that make up for each
 // other, but where the rate changes: then they differ by as many as came or went, for as long as
 // one takes.
-func little(_ *result.Record, l *load) *result.Finding {
+func little(_ *record.Record, l *load) *record.Finding {
 	requests := l.ServiceTime.Count + l.ErrorTime.Count
 	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {
 		return nil
@@ -166,7 +166,7 @@ func little(_ *result.Record, l *load) *result.Finding {
 }
 
 // clipped looks for times that a histogram could not hold; a foreign tool's has other ends.
-func clipped(_ *result.Record, l *load) *result.Finding {
+func clipped(_ *record.Record, l *load) *record.Finding {
 	longest := int64(0)
 	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.ErrorTime, l.FlowTime) {
 		longest = max(longest, d.MaxNs)
@@ -189,7 +189,7 @@ const connectionNs = 100e3
 // hundred requests. Each took of the service's time, with TLS's, and all of its own until it was
 // there; and so many requests were the first of one, which wait until they are accepted. A service
 // that keeps none does so to all its clients: its numbers are of a request and its connection.
-func reconnects(r *result.Record, l *load) *result.Finding {
+func reconnects(r *record.Record, l *load) *record.Finding {
 	if l.Done == 0 || float64(l.Reconnects) <= reconnectsMax*float64(l.Done) {
 		return nil
 	}
@@ -205,7 +205,7 @@ func reconnects(r *result.Record, l *load) *result.Finding {
 		taken(l, share, float64(l.Reconnects)/float64(l.Done)))
 }
 
-func slow(_ *result.Record, l *load) *result.Finding {
+func slow(_ *record.Record, l *load) *record.Finding {
 	if l.Slow.Opened >= int64(l.Slow.Clients) {
 		return nil
 	}
@@ -228,7 +228,7 @@ const (
 // makes its connection send less, too. That goes unnoticed where an answer fits into what it may
 // still have under way: 1.22/√p datagrams on average, of which a share p is lost (Mathis et al.).
 // Where it does not, nobody can say how much faster the connection would have been.
-func datagrams(_ *result.Record, l *load) *result.Finding {
+func datagrams(_ *record.Record, l *load) *record.Finding {
 	n := float64(l.Generator.DatagramsLost)
 	if n <= 0 || l.Answered == 0 {
 		return nil
@@ -249,7 +249,7 @@ func datagrams(_ *result.Record, l *load) *result.Finding {
 	times, share := l.times(), n*streams/float64(l.Answered)
 	return bounded(observed, hint, moves(l.Load, took, func(q float64) float64 {
 		by := times.below(q, share)
-		if l.Model == result.Closed {
+		if l.Model == record.Closed {
 			by = max(by, took)
 		}
 		return by

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"prony/record/metric"
-	"prony/record"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 // unasked holds what a database or an upstream counted by itself against the answers: who asks less
 // than a request takes answers from somewhere else, as from a cache of whole answers. Of several
 // counters the worst finding is told.
-func unasked(_ *result.Record, l *load) (worst *result.Finding) {
+func unasked(_ *record.Record, l *load) (worst *record.Finding) {
 	for _, a := range l.Asks {
 		f := asksOf(a, l.Load)
 		if f != nil && (worst == nil || worse(worst.Grade, f.Grade) != worst.Grade) {
@@ -27,7 +27,7 @@ func unasked(_ *result.Record, l *load) (worst *result.Finding) {
 	return worst
 }
 
-func asksOf(a result.Asks, l *result.Load) *result.Finding {
+func asksOf(a record.Asks, l *record.Load) *record.Finding {
 	late := float64(a.LateNs) / float64(max(a.BetweenNs, 1))
 	switch {
 	case a.Error != "":

@@ -7,12 +7,12 @@ import (
 	"os"
 	"testing"
 
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report"
+	"prony.example/record"
 )
 
-const proofPage = "../../docs/proof.md"
+const proofPage = "../../../docs/proof.md"
 
 // fault is a disturbance of a queue whose true times are known, from none to plainly too much.
 type fault struct {
@@ -20,7 +20,7 @@ type fault struct {
 	pauses     []int64 // ns each
 	apart      int64   // ns, on average
 	of         func(pauses) (was, truth station)
-	change     func(*result.Record, station)
+	change     func(*record.Record, station)
 }
 
 var faults = []fault{
@@ -38,7 +38,7 @@ var faults = []fault{
 			was.server = p
 			return was, single
 		},
-		change: func(r *result.Record, was station) {
+		change: func(r *record.Record, was station) {
 			for _, p := range was.server {
 				r.Loads[0].Host.StealShare += float64(p[1]-p[0]) / end
 			}
@@ -57,7 +57,7 @@ func crowd(what string, connections int) fault {
 			truth.connections = 1 << 12
 			return was, truth
 		},
-		change: func(r *result.Record, was station) {
+		change: func(r *record.Record, was station) {
 			closed := healthy().Loads[1]
 			busy := float64(min(was.servers, was.connections))
 			closed.Connections, closed.Service.CPUShare = was.connections, busy/16
@@ -91,7 +91,7 @@ func TestVerdictsClassify(t *testing.T) {
 				}
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d of %d |\n", f.rule, f.what,
-				unit.Duration(float64(d)), unit.Percent(sum/seeds), suspects, seeds)
+				units.Duration(float64(d)), units.Percent(sum/seeds), suspects, seeds)
 		}
 	}
 	have, err := os.ReadFile(proofPage)
@@ -106,7 +106,7 @@ func TestVerdictsClassify(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s has other verdicts: run go test ./internal/verdict -run Classify -update",
+		t.Fatalf("%s has other verdicts: run go test ./internal/analysis/verdict -run Classify -update",
 			proofPage)
 	}
 	if err := os.WriteFile(proofPage, want, 0o644); err != nil {

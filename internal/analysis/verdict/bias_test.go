@@ -10,8 +10,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/record"
 )
 
 // pauses are stretches in which nothing moves, in order: each begins and ends so many ns from the
@@ -116,9 +116,9 @@ func (q station) run(seed uint64) (responses, punctual, lags []int64, waited int
 }
 
 // truth is what answers take. What nothing pauses is run once for each seed.
-func (q station) truth(t *testing.T, seed uint64) result.Dist {
+func (q station) truth(t *testing.T, seed uint64) record.Dist {
 	t.Helper()
-	measure := func() result.Dist {
+	measure := func() record.Dist {
 		responses, _, _, _ := q.run(seed)
 		return distribution(t, responses)
 	}
@@ -132,7 +132,7 @@ func (q station) truth(t *testing.T, seed uint64) result.Dist {
 	return truths[k]
 }
 
-var truths = map[calm]result.Dist{}
+var truths = map[calm]record.Dist{}
 
 type calm struct {
 	servers, connections int
@@ -160,7 +160,7 @@ func (p pauses) work(at, work int64) int64 {
 	}
 }
 
-func distribution(t *testing.T, values []int64) result.Dist {
+func distribution(t *testing.T, values []int64) record.Dist {
 	t.Helper()
 	h := hdrhistogram.New(1, 100*sec, 3)
 	for _, v := range values {
@@ -173,7 +173,7 @@ func distribution(t *testing.T, values []int64) result.Dist {
 		t.Fatal(err)
 	}
 	at := h.ValueAtPercentile
-	return result.Dist{Count: h.TotalCount(), MinNs: h.Min(), MeanNs: h.Mean(), P50Ns: at(50),
+	return record.Dist{Count: h.TotalCount(), MinNs: h.Min(), MeanNs: h.Mean(), P50Ns: at(50),
 		P90Ns: at(90), P99Ns: at(99), P999Ns: at(99.9), MaxNs: h.Max(), HDR: string(text)}
 }
 
@@ -182,7 +182,7 @@ func distribution(t *testing.T, values []int64) result.Dist {
 // and the largest share that p99 moved by. Where plain, the record does not say what was punctual.
 func disturbed(t *testing.T, seeds uint64, rule string, plain bool,
 	of func(*rand.Rand) (was, truth station),
-	change func(*result.Record, station)) (grade string, moved float64) {
+	change func(*record.Record, station)) (grade string, moved float64) {
 	t.Helper()
 	grade = valid
 	for seed := range seeds {
@@ -197,7 +197,7 @@ func disturbed(t *testing.T, seeds uint64, rule string, plain bool,
 // disturbedOnce is disturbed with one seed.
 func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
 	of func(*rand.Rand) (was, truth station),
-	change func(*result.Record, station)) (grade string, moved float64) {
+	change func(*record.Record, station)) (grade string, moved float64) {
 	t.Helper()
 	grade = valid
 	was, clean := of(rand.New(rand.NewPCG(seed, 2)))
@@ -210,11 +210,11 @@ func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
 	if !plain {
 		l.PunctualTime = distribution(t, punctual)
 	}
-	l.Lag = result.Dist{}
+	l.Lag = record.Dist{}
 	l.Scheduled, l.Sent, l.Done, l.Answered = served, served, served, served
 	l.Waited, l.Connections, l.WindowNs = waited, was.connections, end
-	l.Host = result.Host{}
-	l.ServiceTime, l.InFlightMean = result.Dist{}, 0
+	l.Host = record.Host{}
+	l.ServiceTime, l.InFlightMean = record.Dist{}, 0
 	if change != nil {
 		change(rec, was)
 		l = &rec.Loads[0]
@@ -316,7 +316,7 @@ func TestStealIsBounded(t *testing.T) {
 			was = single
 			was.server = pausing(r, d, apart, end)
 			return was, single
-		}, func(r *result.Record, was station) {
+		}, func(r *record.Record, was station) {
 			for _, p := range was.server {
 				r.Loads[0].Host.StealShare += float64(p[1]-p[0]) / end
 			}
@@ -343,7 +343,7 @@ func TestWaitsAreBounded(t *testing.T) {
 			truth = was
 			truth.connections = 1 << 12
 			return was, truth
-		}, func(r *result.Record, was station) {
+		}, func(r *record.Record, was station) {
 			closed := healthy().Loads[1]
 			closed.Connections, closed.Service.CPUShare = connections, used
 			closed.ThroughputPerS = 1000 * float64(min(servers, connections))

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/record/slo"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/record/slo"
+	"prony.example/stats"
 )
 
 const (
@@ -23,27 +23,27 @@ const (
 // bounded is a finding of which is known how far it can move which numbers. Whether that counts is
 // decided when all bounds are known (see weigh), and whether it is told where it is known what is
 // asked for (see worthTelling). Without a move it is nothing.
-func bounded(observed, hint string, moves []result.Move) *result.Finding {
+func bounded(observed, hint string, moves []record.Move) *record.Finding {
 	if len(moves) == 0 {
 		return nil
 	}
-	return &result.Finding{Grade: result.Valid, Observed: observed, Hint: hint, Moves: moves}
+	return &record.Finding{Grade: record.Valid, Observed: observed, Hint: hint, Moves: moves}
 }
 
 // cause is a finding that moves no number by itself: what it does to one, another rule bounds.
-func cause(observed, limit, hint string) *result.Finding {
-	return &result.Finding{Grade: result.Valid, Observed: observed, Limit: limit, Hint: hint}
+func cause(observed, limit, hint string) *record.Finding {
+	return &record.Finding{Grade: record.Valid, Observed: observed, Limit: limit, Hint: hint}
 }
 
 // remark is of the service, and no doubt about what was measured of it.
-func remark(observed, hint string) *result.Finding {
+func remark(observed, hint string) *record.Finding {
 	f := cause(observed, "", hint)
 	f.Remark = true
 	return f
 }
 
 // orCause keeps what is worth telling though it is too little to count.
-func orCause(observed, hint string, moves []result.Move) *result.Finding {
+func orCause(observed, hint string, moves []record.Move) *record.Finding {
 	f := cause(observed, "none", hint)
 	f.Moves = moves
 	return f
@@ -51,11 +51,11 @@ func orCause(observed, hint string, moves []result.Move) *result.Finding {
 
 // worthTelling drops a bound that is small beside what the suite asks for: of a cause the bound
 // alone, else the finding.
-func worthTelling(f *result.Finding, resolves float64) *result.Finding {
+func worthTelling(f *record.Finding, resolves float64) *record.Finding {
 	switch {
 	case f == nil || f.Moves == nil:
 		return f
-	case slices.ContainsFunc(f.Moves, func(m result.Move) bool { return m.By >= least*resolves }):
+	case slices.ContainsFunc(f.Moves, func(m record.Move) bool { return m.By >= least*resolves }):
 		f.Limit = ""
 		return f
 	case f.Limit == "":
@@ -67,14 +67,14 @@ func worthTelling(f *result.Finding, resolves float64) *result.Finding {
 
 // moves are bounds of what a load has for numbers: of the throughput of a closed one, and of the
 // response times. An open load's throughput is what was offered.
-func moves(l *result.Load, throughput float64, time func(q float64) float64) []result.Move {
-	var out []result.Move
+func moves(l *record.Load, throughput float64, time func(q float64) float64) []record.Move {
+	var out []record.Move
 	add := func(number string, by float64) {
 		if by > 0 {
-			out = append(out, result.Move{Number: number, By: math.Ceil(1e4*min(by, most)) / 1e4})
+			out = append(out, record.Move{Number: number, By: math.Ceil(1e4*min(by, most)) / 1e4})
 		}
 	}
-	if l.Model == result.Closed {
+	if l.Model == record.Closed {
 		add(metric.Throughput, throughput)
 	}
 	if l.Search != nil {
@@ -93,7 +93,7 @@ func moves(l *result.Load, throughput float64, time func(q float64) float64) []r
 // heldBy bounds what moves a capacity: what moves the times that the deciding step was held by, for
 // near its capacity a response time grows at least as fast as the rate does, by ρ/(1−ρ) for the
 // queues of docs/capacity.md, which is 1 at half load.
-func heldBy(l *result.Load, time func(q float64) float64) (by float64) {
+func heldBy(l *record.Load, time func(q float64) float64) (by float64) {
 	objectives, err := slo.Parse(l.Search.SLO)
 	for _, o := range objectives {
 		if o.Quantile > 0 {
@@ -111,7 +111,7 @@ func heldBy(l *result.Load, time func(q float64) float64) (by float64) {
 }
 
 // evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
-func evenly(l *result.Load, by float64) []result.Move {
+func evenly(l *record.Load, by float64) []record.Move {
 	return moves(l, by, func(float64) float64 { return by })
 }
 
@@ -119,13 +119,13 @@ func evenly(l *result.Load, by float64) []result.Move {
 // load lost as much throughput. Of an open one's requests those were delayed that came then or
 // while what they left was worked off, at most as long again; without them a percentile would be
 // one of a lower rank. At least so many were delayed, as a share.
-func taken(l *load, share, delayed float64) []result.Move {
+func taken(l *load, share, delayed float64) []record.Move {
 	share = min(share, 0.9)
 	lost := share / (1 - share)
 	times := l.times()
 	return moves(l.Load, lost, func(q float64) float64 {
 		by := times.below(q, max(2*share, delayed))
-		if l.Model == result.Closed {
+		if l.Model == record.Closed {
 			by = max(by, lost)
 		}
 		return by
@@ -133,7 +133,7 @@ func taken(l *load, share, delayed float64) []result.Move {
 }
 
 // onService is a share of the machine's time as one of the service's cores, if all of it was there.
-func onService(r *result.Record, share float64) float64 {
+func onService(r *record.Record, share float64) float64 {
 	if n := len(r.Limits.ServiceCores); n > 0 && r.Provenance.Cores > n {
 		return share * float64(r.Provenance.Cores) / float64(n)
 	}
@@ -142,7 +142,7 @@ func onService(r *result.Record, share float64) float64 {
 
 // room is how much faster the service could be at most with the processor time that it left unused;
 // false where nobody looked.
-func room(l *result.Load) (float64, bool) {
+func room(l *record.Load) (float64, bool) {
 	used := l.Service.CPUShare
 	if used <= 0 {
 		return 0, false
@@ -152,7 +152,7 @@ func room(l *result.Load) (float64, bool) {
 
 // weigh decides which bounds count: a number's findings are SUSPECT, largest first, until what the
 // others can have moved it by is less than what the number is uncertain by itself.
-func weigh(v *result.Verdict, l *load) {
+func weigh(v *record.Verdict, l *load) {
 	for _, number := range numbersOf(l.Load) {
 		type part struct {
 			finding int
@@ -178,18 +178,18 @@ func weigh(v *result.Verdict, l *load) {
 			}
 			sum -= p.by
 			f := &v.Findings[p.finding]
-			f.Grade = worse(f.Grade, result.Suspect)
+			f.Grade = worse(f.Grade, record.Suspect)
 		}
 	}
 }
 
 // numbersOf are those of a load that a table shows.
-func numbersOf(l *result.Load) []string {
+func numbersOf(l *record.Load) []string {
 	names := []string{"p50", "p99", "p99.9"}
 	switch {
 	case l.Search != nil:
 		return []string{metric.Capacity}
-	case l.Model == result.Closed:
+	case l.Model == record.Closed:
 		names = []string{metric.Throughput, "p50", "p99"}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return withheldIn(l, name) })
@@ -197,7 +197,7 @@ func numbersOf(l *result.Load) []string {
 
 // withheldIn tells whether a percentile is not to be quoted of this trial: too few answers, or one
 // that was not answered. That is enough.
-func withheldIn(l *result.Load, name string) bool {
+func withheldIn(l *record.Load, name string) bool {
 	q := metric.Named(name, "").Quantile
 	if q == 0 {
 		return false
@@ -212,7 +212,7 @@ func withheldIn(l *result.Load, name string) bool {
 
 // tolerance is by how much a number of a trial is uncertain anyway, as a share: the resolution, or
 // half the width of a percentile's own interval.
-func tolerance(v *result.Verdict, l *load, number string) float64 {
+func tolerance(v *record.Verdict, l *load, number string) float64 {
 	limit := v.Resolves()
 	q, d := metric.Named(number, "").Quantile, &l.ResponseTime
 	if q == 0 || d.HDR == "" {

@@ -3,13 +3,13 @@ package verdict_test
 import (
 	"fmt"
 
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/record"
 )
 
 // A record of a trial that did not get as far as a measurement is INVALID, and says why.
 func ExampleJudge() {
-	v := verdict.Judge(&result.Record{Outcome: result.Failed, Failure: &result.Failure{
+	v := verdict.Judge(&record.Record{Outcome: record.Failed, Failure: &record.Failure{
 		Step: "ready", Error: "no answer within 4m0s", Hint: "read the service's log",
 	}})
 	fmt.Println(v.Grade)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // later than some lag, a percentile is at least the one below it by twice that share, less twice
 // that lag. That knows nothing of those who waited for a connection behind it: they do not count,
 // and as many again that were held up with them. Of both bounds the smaller one holds.
-func lag(_ *result.Record, l *load) *result.Finding {
+func lag(_ *record.Record, l *load) *record.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func short(ns int64) time.Duration { return time.Duration(ns).Round(time.Microse
 
 // timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
 // that sleeps deeply when nothing runs wakes late before the load, and need not during it.
-func timer(r *result.Record, l *load) *result.Finding {
+func timer(r *record.Record, l *load) *record.Finding {
 	before := l.Generator.Wakeup.P99Ns
 	if before < l.OwnLag.P99Ns/2 || before == 0 ||
 		worthTelling(lag(r, l), r.Verdict.Resolves()) == nil {
@@ -70,9 +70,9 @@ func timer(r *result.Record, l *load) *result.Finding {
 // withinRoom bounds what a faster generator would have found: a service cannot serve more than the
 // processor time allows that it left unused. Where that is not known, or an open load asked for no
 // more, the threshold counts.
-func withinRoom(l *result.Load, observed, limit, hint string) *result.Finding {
+func withinRoom(l *record.Load, observed, limit, hint string) *record.Finding {
 	left, known := room(l)
-	if !known || l.Model == result.Open {
+	if !known || l.Model == record.Open {
 		return suspect(observed, limit, hint)
 	}
 	observed += fmt.Sprintf(", and the service had %s of its processor time left",
@@ -84,7 +84,7 @@ func withinRoom(l *result.Load, observed, limit, hint string) *result.Finding {
 
 // generator leaves out the time that a thread polls because nothing is due yet: it would have been
 // free to work.
-func generator(_ *result.Record, l *load) *result.Finding {
+func generatorBusy(_ *record.Record, l *load) *record.Finding {
 	busy := l.Generator.CPUShare
 	if l.WindowNs > 0 {
 		busy -= float64(l.Generator.SpinNs) / float64(l.WindowNs) / float64(max(l.Threads, 1))
@@ -98,7 +98,7 @@ func generator(_ *result.Record, l *load) *result.Finding {
 
 // runDelay takes from a closed load what the threads waited, but no more than the service could
 // have served. What it did to an open one is its lag.
-func runDelay(_ *result.Record, l *load) *result.Finding {
+func runDelay(_ *record.Record, l *load) *record.Finding {
 	if l.WindowNs <= 0 || l.Threads < 1 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func runDelay(_ *result.Record, l *load) *result.Finding {
 		by = min(by, left)
 	}
 	observed, hint := percent(share)+" of the window", "something else ran on the load's cores"
-	if l.Model == result.Closed {
+	if l.Model == record.Closed {
 		return bounded(observed, hint, evenly(l.Load, by))
 	}
 	if share <= runDelayMax {
@@ -117,7 +117,7 @@ func runDelay(_ *result.Record, l *load) *result.Finding {
 	return cause(observed, percent(runDelayMax), hint) // of what lag sees
 }
 
-func ceiling(_ *result.Record, l *load) *result.Finding {
+func ceiling(_ *record.Record, l *load) *record.Finding {
 	if l.CeilingPerS <= 0 || l.ThroughputPerS <= ceilingMax*l.CeilingPerS {
 		return nil
 	}
@@ -129,9 +129,9 @@ func ceiling(_ *result.Record, l *load) *result.Finding {
 // batch looks for answers that lay in their sockets while the thread took others: the time of each
 // is read when its turn comes. Turns in which nothing came make the average small, so that one
 // large batch counts too, where it is enough to move p99.
-func batch(_ *result.Record, l *load) *result.Finding {
+func batch(_ *record.Record, l *load) *record.Finding {
 	g := &l.Generator
-	if l.Model != result.Open || g.Turns == 0 {
+	if l.Model != record.Open || g.Turns == 0 {
 		return nil
 	}
 	mean := float64(l.Done) / float64(g.Turns)
@@ -151,7 +151,7 @@ func batch(_ *result.Record, l *load) *result.Finding {
 // service, or of the tool, may have hidden requests from it (coordinated omission), and nothing in
 // its output would tell. In the closed model there is nothing to be late for, and throughput is a
 // plain count. Where there is a histogram of wrk's, its invented samples have been taken out.
-func foreign(_ *result.Record, l *load) *result.Finding {
+func foreign(_ *record.Record, l *load) *record.Finding {
 	if l.Driver == "" || !timed(&l.ResponseTime) && !timed(&l.ServiceTime) {
 		return nil
 	}
@@ -160,7 +160,7 @@ func foreign(_ *result.Record, l *load) *result.Finding {
 		return suspect(l.Driver+" adds invented samples to its percentiles", "measured ones only",
 			"it takes the mean latency for the time between requests"+hint)
 	}
-	if l.Model != result.Open || l.OwnLag.Count > 0 {
+	if l.Model != record.Open || l.OwnLag.Count > 0 {
 		return nil
 	}
 	why := "its own lateness is in its times"
@@ -172,7 +172,7 @@ func foreign(_ *result.Record, l *load) *result.Finding {
 
 // timed tells whether there is anything in a distribution; tools print percentiles of they do not
 // say how many.
-func timed(d *result.Dist) bool { return d.Count > 0 || d.P99Ns > 0 }
+func timed(d *record.Dist) bool { return d.Count > 0 || d.P99Ns > 0 }
 
 // How long a load thread may stand still. What a machine does to a thread of its own accord is
 // shorter than the first: a slice of each of some dozen others, a period of a bandwidth limit (100
@@ -187,14 +187,14 @@ const (
 
 // stoodStill bounds what a shorter stop took of a closed window by its length, but for what the
 // thread waited for a processor, which run delay bounds. What it did to an open load is its lag.
-func stoodStill(_ *result.Record, l *load) *result.Finding {
+func stoodStill(_ *record.Record, l *load) *record.Finding {
 	still := time.Duration(l.Generator.StillMaxNs)
 	observed, hint := still.Round(time.Millisecond).String(),
 		"somebody stopped prony or its machine (Ctrl-Z, a paused VM): run it again undisturbed"
 	switch {
 	case still >= stillMost:
 		return invalid(observed, "less than "+stillMost.String(), hint)
-	case still < stillLeast || l.Model != result.Closed || l.WindowNs <= 0:
+	case still < stillLeast || l.Model != record.Closed || l.WindowNs <= 0:
 		return nil
 	}
 	delay := l.Generator.RunDelayNs / int64(max(l.Threads, 1))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 const (
@@ -22,27 +22,27 @@ var ownRules = []string{"stood still", "delivered", "generator", "run delay", "l
 
 // Alone judges one of several generators by its part of the load. Of what is found, that which is
 // not VALID is told.
-func Alone(l *result.Load) []result.Finding {
-	v := result.Verdict{Grade: result.Valid}
+func Alone(l *record.Load) []record.Finding {
+	v := record.Verdict{Grade: record.Valid}
 	rules := slices.DeleteFunc(slices.Concat(boundRules, loadRules, latencyRules),
 		func(r Rule) bool { return !slices.Contains(ownRules, r.Name) })
 	of := loadOf(l)
-	apply(&v, &result.Record{Outcome: result.Measured}, of, rules...)
+	apply(&v, &record.Record{Outcome: record.Measured}, of, rules...)
 	weigh(&v, of)
-	return slices.DeleteFunc(v.Findings, func(f result.Finding) bool {
-		return f.Grade == result.Valid
+	return slices.DeleteFunc(v.Findings, func(f record.Finding) bool {
+		return f.Grade == record.Valid
 	})
 }
 
 // called is a generator in words.
-func called(g *result.Generator) string {
+func called(g *record.Generator) string {
 	return fmt.Sprintf("generator %d (%s)", g.Index, g.Name)
 }
 
 // generators wants each of several to have done its part, and to have been well.
-func generators(_ *result.Record, l *load) *result.Finding {
+func generators(_ *record.Record, l *load) *record.Finding {
 	var lost, ill []string
-	grade, hint := result.Valid, ""
+	grade, hint := record.Valid, ""
 	for i := range l.Generators {
 		g := &l.Generators[i]
 		if g.Fault != "" {
@@ -68,12 +68,12 @@ func generators(_ *result.Record, l *load) *result.Finding {
 }
 
 // some are the first of several texts.
-func some(texts []string) string { return strings.Join(unit.First(texts, namesMax), "; ") }
+func some(texts []string) string { return strings.Join(units.First(texts, namesMax), "; ") }
 
 // clocks bounds by how much parts of one schedule can have been shifted against each other. Each
 // response time is one clock's, so that only the pattern of arrivals is moved: by as much as the
 // rule on gaps permits, nothing.
-func clocks(_ *result.Record, l *load) *result.Finding {
+func clocks(_ *record.Record, l *load) *record.Finding {
 	worst, apart := -1, time.Duration(0)
 	for i := range l.Generators {
 		c := &l.Generators[i].Clock
@@ -86,7 +86,7 @@ func clocks(_ *result.Record, l *load) *result.Finding {
 		return nil
 	}
 	limit := gapFloor
-	if l.Model == result.Open && l.RatePerS > 0 {
+	if l.Model == record.Open && l.RatePerS > 0 {
 		limit = max(limit, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
 	}
 	g := &l.Generators[worst]
@@ -97,7 +97,7 @@ func clocks(_ *result.Record, l *load) *result.Finding {
 	switch {
 	case apart > clockWrong:
 		return invalid(observed, clockWrong.String(), hint)
-	case apart > limit && l.Model == result.Open:
+	case apart > limit && l.Model == record.Open:
 		return suspect(observed, limit.String(), hint)
 	}
 	for i := range l.Generators {

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/record"
 )
 
 // many has a load offered by three generators, of which the second is changed.
-func many(change func(*result.Generator)) func(rec, ld) {
+func many(change func(*record.Generator)) func(rec, ld) {
 	return func(_ rec, l ld) {
-		l.Generators = []result.Generator{{Index: 0, Name: "a/1"}, {Index: 1, Name: "b/2"},
+		l.Generators = []record.Generator{{Index: 0, Name: "a/1"}, {Index: 1, Name: "b/2"},
 			{Index: 2, Name: "c/3"}}
 		for i := range l.Generators {
-			l.Generators[i].Clock = result.Clock{OffsetNs: 7 * sec, ErrorNs: 0.02 * ms,
+			l.Generators[i].Clock = record.Clock{OffsetNs: 7 * sec, ErrorNs: 0.02 * ms,
 				DriftErrorNs: 0.03 * ms, DriftNs: -0.01 * ms}
 		}
 		change(&l.Generators[1])
@@ -24,45 +24,45 @@ func many(change func(*result.Generator)) func(rec, ld) {
 
 // manyRows are of loads from many generators. Half has 1,000/s: a tenth of its mean gap is 0.1 ms.
 var manyRows = []row{
-	{"generators", half, valid, many(func(*result.Generator) {})},
-	{"generators", half, invalid, many(func(g *result.Generator) { g.Fault = "is gone" })},
-	{"generators", peak, invalid, many(func(g *result.Generator) { g.Fault = "is gone" })},
-	{"generators", half, suspect, many(func(g *result.Generator) {
-		g.Findings = []result.Finding{{Rule: "lag", Grade: suspect, Observed: "much", Hint: "rest"}}
+	{"generators", half, valid, many(func(*record.Generator) {})},
+	{"generators", half, invalid, many(func(g *record.Generator) { g.Fault = "is gone" })},
+	{"generators", peak, invalid, many(func(g *record.Generator) { g.Fault = "is gone" })},
+	{"generators", half, suspect, many(func(g *record.Generator) {
+		g.Findings = []record.Finding{{Rule: "lag", Grade: suspect, Observed: "much", Hint: "rest"}}
 	})},
-	{"generators", half, invalid, many(func(g *result.Generator) {
-		g.Findings = []result.Finding{
+	{"generators", half, invalid, many(func(g *record.Generator) {
+		g.Findings = []record.Finding{
 			{Rule: "stood still", Grade: invalid, Observed: "1 s", Hint: "rest"}}
 	})},
 
-	{"clocks", half, valid, many(func(*result.Generator) {})},
-	{"clocks", half, valid, many(func(g *result.Generator) { g.Clock.ErrorNs = 0.1 * ms })},
-	{"clocks", half, suspect, many(func(g *result.Generator) { g.Clock.ErrorNs = 0.1*ms + 1 })},
-	{"clocks", half, suspect, many(func(g *result.Generator) { g.Clock.DriftNs = -0.071 * ms })},
-	{"clocks", half, suspect, many(func(g *result.Generator) { g.Clock.DriftErrorNs = ms })},
-	{"clocks", half, invalid, many(func(g *result.Generator) { g.Clock.DriftNs = 101 * ms })},
-	{"clocks", peak, valid, many(func(g *result.Generator) { g.Clock.ErrorNs = 99 * ms })},
-	{"clocks", peak, invalid, many(func(g *result.Generator) { g.Clock.ErrorNs = 101 * ms })},
-	{"clocks", half, valid, many(func(g *result.Generator) { g.Clock.WallNs = -2 * sec })}, // told
+	{"clocks", half, valid, many(func(*record.Generator) {})},
+	{"clocks", half, valid, many(func(g *record.Generator) { g.Clock.ErrorNs = 0.1 * ms })},
+	{"clocks", half, suspect, many(func(g *record.Generator) { g.Clock.ErrorNs = 0.1*ms + 1 })},
+	{"clocks", half, suspect, many(func(g *record.Generator) { g.Clock.DriftNs = -0.071 * ms })},
+	{"clocks", half, suspect, many(func(g *record.Generator) { g.Clock.DriftErrorNs = ms })},
+	{"clocks", half, invalid, many(func(g *record.Generator) { g.Clock.DriftNs = 101 * ms })},
+	{"clocks", peak, valid, many(func(g *record.Generator) { g.Clock.ErrorNs = 99 * ms })},
+	{"clocks", peak, invalid, many(func(g *record.Generator) { g.Clock.ErrorNs = 101 * ms })},
+	{"clocks", half, valid, many(func(g *record.Generator) { g.Clock.WallNs = -2 * sec })}, // told
 }
 
 // A finding names who is meant, and of many the first.
 func TestGeneratorsAreNamed(t *testing.T) {
-	observed := func(rule string, change func(*result.Load)) string {
+	observed := func(rule string, change func(*record.Load)) string {
 		t.Helper()
 		r := healthy()
-		many(func(*result.Generator) {})(r, &r.Loads[0])
+		many(func(*record.Generator) {})(r, &r.Loads[0])
 		change(&r.Loads[0])
 		v := verdict.Judge(r)
-		i := slices.IndexFunc(v.Findings, func(f result.Finding) bool { return f.Rule == rule })
+		i := slices.IndexFunc(v.Findings, func(f record.Finding) bool { return f.Rule == rule })
 		if i < 0 {
 			t.Fatalf("%s finds nothing", rule)
 		}
 		return v.Findings[i].Observed
 	}
-	all := observed("generators", func(l *result.Load) {
-		l.Generators = append(l.Generators, result.Generator{Index: 3, Name: "d/4"},
-			result.Generator{Index: 4, Name: "e/5"})
+	all := observed("generators", func(l *record.Load) {
+		l.Generators = append(l.Generators, record.Generator{Index: 3, Name: "d/4"},
+			record.Generator{Index: 4, Name: "e/5"})
 		for i := range l.Generators {
 			l.Generators[i].Fault = "is gone"
 		}
@@ -72,12 +72,12 @@ func TestGeneratorsAreNamed(t *testing.T) {
 	if all != want {
 		t.Errorf("%q, want %q", all, want)
 	}
-	if got := observed("clocks", func(l *result.Load) {
+	if got := observed("clocks", func(l *record.Load) {
 		l.Generators[2].Clock.WallNs = sec
 	}); got != "generator 2 (c/3): its wall clock is 1s off" {
 		t.Errorf("%q", got)
 	}
-	if got := observed("clocks", func(l *result.Load) {
+	if got := observed("clocks", func(l *record.Load) {
 		l.Generators[1].Clock.ErrorNs = ms
 	}); !strings.HasPrefix(got, "generator 1 (b/2): its clock is up to 1ms off") {
 		t.Errorf("%q", got)

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/report"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/report"
 )
 
 var update = flag.Bool("update", false, "write the rules into docs/method.md")
 
-const method = "../../docs/method.md"
+const method = "../../../docs/method.md"
 
 // The rules in the documentation are those in the code.
 func TestMethodListsTheRules(t *testing.T) {
@@ -33,7 +33,7 @@ func TestMethodListsTheRules(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not list the rules as they are: run go test ./internal/verdict -update",
+		t.Fatalf("%s does not list the rules as they are: run go test ./internal/analysis/verdict -update",
 			method)
 	}
 	if err := os.WriteFile(method, want, 0o644); err != nil {
@@ -62,7 +62,7 @@ var (
 
 // The thirty checks name rules and tests that exist, and all rules on loads have their place there.
 func TestChecksNameWhatExists(t *testing.T) {
-	page, err := os.ReadFile("../../docs/checks.md")
+	page, err := os.ReadFile("../../../docs/checks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestChecksNameWhatExists(t *testing.T) {
 
 func testExists(t *testing.T, dir, name string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+	files, err := filepath.Glob(filepath.Join("../../..", dir, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // moments is in how many intervals a window is looked at.
 const moments = 40
 
 // objections counts the findings of a rule over the loads of 200 seeds.
-func objections(t *testing.T, rule string, load func(seed uint64, l *result.Load)) (n int) {
+func objections(t *testing.T, rule string, load func(seed uint64, l *record.Load)) (n int) {
 	t.Helper()
 	for seed := range uint64(200) {
 		r := healthy()
@@ -37,14 +37,14 @@ func objections(t *testing.T, rule string, load func(seed uint64, l *result.Load
 func TestSteadyQueueHasCapacity(t *testing.T) {
 	check := func(rate pace.Profile, service, window time.Duration) {
 		t.Helper()
-		invalid := objections(t, "capacity", func(seed uint64, l *result.Load) {
+		invalid := objections(t, "capacity", func(seed uint64, l *record.Load) {
 			mean := rate.Mean(0, int64(window))
 			l.WindowNs, l.RatePerS = int64(window), mean
 			if !rate.IsFlat() {
 				l.Shape = rate.String()
 			}
 			l.InFlightMean = mean * service.Seconds()
-			l.Series = result.Series{IntervalNs: int64(window) / moments,
+			l.Series = record.Series{IntervalNs: int64(window) / moments,
 				Scheduled: make([]int64, moments), P50Ns: every(int64(service))}
 			l.BacklogPerS = steadySlope(t, seed, rate, service, window, l.Series.Scheduled)
 			l.Series.Sent = l.Series.Scheduled
@@ -108,7 +108,7 @@ func steadySlope(t *testing.T, seed uint64, rate pace.Profile, service, window t
 func TestQueuesSettle(t *testing.T) {
 	check := func(load float64, service, window time.Duration, most int) {
 		t.Helper()
-		unsettled := objections(t, "settled", func(seed uint64, l *result.Load) {
+		unsettled := objections(t, "settled", func(seed uint64, l *record.Load) {
 			l.WindowNs = int64(window)
 			l.Series.P50Ns = queue(seed, load, int64(service), int64(window))
 		})
@@ -152,7 +152,7 @@ func TestResolutionIsTheSuites(t *testing.T) {
 		r := healthy()
 		r.Loads[1].Host.StealShare = 0.002
 		r.Verdict.Resolution = resolution
-		if got := slices.ContainsFunc(verdict.Judge(r).Findings, func(f result.Finding) bool {
+		if got := slices.ContainsFunc(verdict.Judge(r).Findings, func(f record.Finding) bool {
 			return f.Rule == "steal" && f.Load == peak
 		}); got != want {
 			t.Errorf("resolution %v: steal is told: %v, want %v", resolution, got, want)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/load/pace"
-	"prony/record"
-	"prony/stats"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 
 // delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
 // wait at the moment at which the window closes, and of few arrivals they are many.
-func delivered(_ *result.Record, l *load) *result.Finding {
-	if l.Model != result.Open || l.Scheduled == 0 {
+func delivered(_ *record.Record, l *load) *record.Finding {
+	if l.Model != record.Open || l.Scheduled == 0 {
 		return nil
 	}
 	unsent := float64(l.Scheduled - l.Sent)
@@ -52,8 +52,8 @@ func delivered(_ *result.Record, l *load) *result.Finding {
 // there is no queue), so that a short window may begin low and end high by a few of those. And
 // where the rate changes, as many more are under way as the higher rate needs: a step in the middle
 // of the window has 3/2 of its height for a slope, and no other rise has more.
-func capacity(_ *result.Record, l *load) *result.Finding {
-	if l.Model != result.Open || l.WindowNs <= 0 {
+func capacity(_ *record.Record, l *load) *record.Finding {
+	if l.Model != record.Open || l.WindowNs <= 0 {
 		return nil
 	}
 	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
@@ -70,7 +70,7 @@ func capacity(_ *result.Record, l *load) *result.Finding {
 // cannot keep up: between most moments of the window the backlog does not grow. The median of the
 // slopes between all pairs (Theil 1950, Sen 1968) does not see what less than 29 % of the moments
 // are part of.
-func paused(l *result.Load, limit float64) bool {
+func paused(l *record.Load, limit float64) bool {
 	s := &l.Series
 	n := min(len(s.Scheduled), len(s.Done))
 	if n < pauseMoments || s.IntervalNs <= 0 {
@@ -95,7 +95,7 @@ func paused(l *result.Load, limit float64) bool {
 // swell is how many more requests are under way at the highest rate of a load whose rate changes
 // than at its lowest, by Little's law. The time is the best interval's median, since a backlog
 // stretches the others.
-func swell(l *result.Load) float64 {
+func swell(l *record.Load) float64 {
 	counts := l.Series.Scheduled
 	if len(counts) == 0 { // users make their own rate
 		counts = l.Series.Sent
@@ -117,7 +117,7 @@ func swell(l *result.Load) float64 {
 }
 
 // steady tells whether the load is to be the same all the time, as far as the record says.
-func steady(l *result.Load) bool {
+func steady(l *record.Load) bool {
 	changing := strings.Contains(l.Users, "..") || strings.Contains(l.Users, ",")
 	return l.Shape == "" && l.Arrivals != "replay" && !changing
 }
@@ -126,8 +126,8 @@ func steady(l *result.Load) bool {
 // times would have been, the percentile is then one of a lower rank. Where they were short, how
 // late the requests left is less. And where it is known what the generator itself held up, what is
 // left is what more connections would have done.
-func waited(r *result.Record, l *load) *result.Finding {
-	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
+func waited(r *record.Record, l *load) *record.Finding {
+	if l.Model != record.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
 	}
 	share := float64(l.Waited) / float64(l.Scheduled)
@@ -154,12 +154,12 @@ func waited(r *result.Record, l *load) *result.Finding {
 // worked off sooner what had come together, by as much of its rate as the arrivals let it: waits
 // end as much earlier, and of those who waited, and as many behind them, as large a share would
 // not have waited at all. 1: nobody can say.
-func withMore(r *result.Record, l *result.Load) float64 {
+func withMore(r *record.Record, l *record.Load) float64 {
 	by := 1.0
 	for i := range r.Loads {
 		c := &r.Loads[i]
 		used := min(c.Service.CPUShare, 1)
-		if c.Model != result.Closed || c.Users != "" || used < allUsed || c.ThroughputPerS <= 0 ||
+		if c.Model != record.Closed || c.Users != "" || used < allUsed || c.ThroughputPerS <= 0 ||
 			c.Connections*max(c.Streams, 1) > l.Connections*max(l.Streams, 1) {
 			continue
 		}
@@ -172,9 +172,9 @@ func withMore(r *result.Record, l *result.Load) float64 {
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.
 // An arrival that waited for a connection may have left in any second after its own.
-func rate(_ *result.Record, l *load) *result.Finding {
+func rate(_ *record.Record, l *load) *record.Finding {
 	s := &l.Series
-	if l.Model != result.Open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
+	if l.Model != record.Open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
 		return nil // a flow is one arrival and many requests
 	}
 	n := min(len(s.Scheduled), len(s.Sent))
@@ -197,7 +197,7 @@ func rate(_ *result.Record, l *load) *result.Finding {
 // arrivals tells another process from one whose gaps are off by the generator's lag: of the latter
 // lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
 // them show a difference that is too small to matter.
-func arrivals(_ *result.Record, l *load) *result.Finding {
+func arrivals(_ *record.Record, l *load) *record.Finding {
 	p := &l.Process
 	hint := "the generator sends in another rhythm than it says: use --pacing precise, or a core " +
 		"of its own"
@@ -232,12 +232,12 @@ func arrivals(_ *result.Record, l *load) *result.Finding {
 // (Kingman 1961), so that an excess adds at most half of itself to what is more than the shortest
 // time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
 // quarter; beyond it queues may be missing altogether.
-func bursts(_ *result.Record, l *load) *result.Finding {
+func bursts(_ *record.Record, l *load) *record.Finding {
 	p := &l.Process
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
 		return nil
 	}
-	var found *result.Finding
+	var found *record.Finding
 	worst := 0.0
 	for _, in := range []struct {
 		width time.Duration

@@ -13,15 +13,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // These loads are offered by a generator that is bad in a known way, to a server that is not: a
@@ -49,9 +49,9 @@ func ticking(a netip.AddrPort, slots int) (load.Engine, error) {
 // ms late. Lag may be 5 % of p99, which is two ticks or so: 0.5 ms. Gaps are 0 or 5 ms and not
 // exponential; in 1 of 5 bins of 1 ms lie 10, in the others none: variance by mean is 8.
 func TestTimerProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	provoke(t, hello, load.Spec{
-		Model: result.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
+		Model: record.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
 		Lead: 50 * time.Millisecond, Engine: ticking,
 	}, "timer VALID", "lag SUSPECT", "arrivals SUSPECT", "bursts SUSPECT")
 }
@@ -59,20 +59,20 @@ func TestTimerProvoked(t *testing.T) {
 // 10 of the constant arrivals leave at each tick: no gap is the 0.5 ms asked for, since all
 // are late.
 func TestArrivalsProvokedByConstantOnes(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	provoke(t, hello, load.Spec{
-		Model: result.Open, Schedule: constant(2000), Connections: 256,
+		Model: record.Open, Schedule: constant(2000), Connections: 256,
 		Window: 600 * time.Millisecond, Engine: ticking,
 	}, "arrivals VALID", "lag SUSPECT")
 }
 
 // Poisson arrivals whose rate changes, from 200/s to 3,000/s, are Poisson arrivals.
 func TestArrivalsOfARamp(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	const window = 600 * time.Millisecond
 	for n := 1; ; n++ {
 		r := offered(t, hello(), load.Spec{
-			Model: result.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
+			Model: record.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
 				Arrivals: pace.Poisson, Rate: ramping(200, 3000, window)},
 		})
 		found := verdict.Judge(r).Findings
@@ -123,9 +123,9 @@ func (l *late) Wait(deadline int64, h load.Handler) error {
 // From 0.85 to 1.15 s nothing leaves: 150 of the first second's 1,000 go in the second one,
 // together with its own. The whole is right.
 func TestRateProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	provoke(t, hello, load.Spec{
-		Model: result.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
+		Model: record.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
 		Engine: sleeping(850*time.Millisecond, 300*time.Millisecond),
 	}, "rate SUSPECT")
 }
@@ -133,9 +133,9 @@ func TestRateProvoked(t *testing.T) {
 // At 1,000/s 60 answers of 60 ms are on their way. All come while the generator sleeps for 80 ms,
 // and it takes them in one turn: a tenth of all.
 func TestBatchProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	provoke(t, after(60*time.Millisecond), load.Spec{
-		Model: result.Open, Schedule: constant(1000), Connections: 256,
+		Model: record.Open, Schedule: constant(1000), Connections: 256,
 		Window: 600 * time.Millisecond, Lead: 100 * time.Millisecond,
 		Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
 	}, "batch SUSPECT")
@@ -167,9 +167,9 @@ func (f *few) Wait(deadline int64, h load.Handler) error {
 
 // Of 50 slow clients 40 get a socket. The load has its own 8 connections.
 func TestSlowClientsProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	s := load.Spec{
-		Model: result.Closed, Connections: 8, Window: 250 * time.Millisecond,
+		Model: record.Closed, Connections: 8, Window: 250 * time.Millisecond,
 		Slow: load.Slow{Clients: 50, Text: "GET"},
 	}
 	server := after(2 * time.Millisecond)
@@ -186,7 +186,7 @@ func TestSlowClientsProvoked(t *testing.T) {
 
 // Another thread that never rests shares the load's core: whoever of the two runs, the other waits.
 func TestRunDelayProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestRunDelayProvoked(t *testing.T) {
 	}
 	// 16 connections that are answered at once leave the load no time to rest either.
 	r := offered(t, hello(), load.Spec{
-		Model: result.Closed, Connections: 16, Window: 500 * time.Millisecond, Cores: []int{core},
+		Model: record.Closed, Connections: 16, Window: 500 * time.Millisecond, Cores: []int{core},
 	})
 	if r.Loads[0].Generator.RunDelayNs == 0 {
 		t.Skip("the kernel does not say how long threads wait for a processor")
@@ -227,14 +227,14 @@ func TestRunDelayProvoked(t *testing.T) {
 // it, of which 44 find no connection, and more while those are worked off: without them p99 would
 // be a fraction of what it is. Whether that counts depends on whether so few pauses make a p99.
 func TestWaitedProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
-	server := func() exact.Plan {
-		return exact.Stall(300*time.Millisecond, 60*time.Millisecond, exact.Fixed(0))
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
+	server := func() truth.Plan {
+		return truth.Stall(300*time.Millisecond, 60*time.Millisecond, truth.Fixed(0))
 	}
 	f := provoke(t, server, load.Spec{
-		Model: result.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
+		Model: record.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
 	}, "waited VALID")
-	if !slices.ContainsFunc(f[0].Moves, func(m result.Move) bool {
+	if !slices.ContainsFunc(f[0].Moves, func(m record.Move) bool {
 		return m.Number == "p99" && m.By > 0.5
 	}) {
 		t.Errorf("bounds are %+v, want most of p99", f[0].Moves)
@@ -246,12 +246,12 @@ func TestWaitedProvoked(t *testing.T) {
 // window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth
 // 100.
 func TestSamplesProvokedByCompany(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
-	server := func() exact.Plan {
-		return exact.Stall(400*time.Millisecond, 50*time.Millisecond, exact.Fixed(0))
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
+	server := func() truth.Plan {
+		return truth.Stall(400*time.Millisecond, 50*time.Millisecond, truth.Fixed(0))
 	}
 	provoke(t, server, load.Spec{
-		Model: result.Open, Schedule: constant(1000), Connections: 128, Window: time.Second,
+		Model: record.Open, Schedule: constant(1000), Connections: 128, Window: time.Second,
 	}, "samples VALID")
 }
 
@@ -259,13 +259,13 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 // and then 6 are under way, which is no backlog. The change comes 50 ms before the middle, so that
 // fast answers come in the first half and slow ones in the second.
 func TestSettledProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
-	server := func() exact.Plan {
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
+	server := func() truth.Plan {
 		return change(950*time.Millisecond, after(20*time.Millisecond)(),
 			after(60*time.Millisecond)())
 	}
 	provoke(t, server, load.Spec{
-		Model: result.Open, Schedule: constant(100), Connections: 64, Window: 2 * time.Second,
+		Model: record.Open, Schedule: constant(100), Connections: 64, Window: 2 * time.Second,
 	}, "settled SUSPECT")
 }
 
@@ -273,10 +273,10 @@ func TestSettledProvoked(t *testing.T) {
 // connections for all of the 390 that are under way in the end, and at most 2,500/s × 1 ms of them
 // are explained by the rate.
 func TestCapacityProvokedByARamp(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	const window = 600 * time.Millisecond
-	r := offered(t, exact.Cap(1, time.Second/1200), load.Spec{
-		Name: "ramp", Model: result.Open, Connections: 1024, Window: window,
+	r := offered(t, truth.Cap(1, time.Second/1200), load.Spec{
+		Name: "ramp", Model: record.Open, Connections: 1024, Window: window,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: ramping(500, 3000, window)},
 	})
 	v := verdict.Judge(r)
@@ -288,13 +288,13 @@ func TestCapacityProvokedByARamp(t *testing.T) {
 // A generator that stands still for 0.6 s of a window of 1.5 s, as one that was stopped with Ctrl-Z
 // does: of 8 connections that are answered after 5 ms, 1,600/s become some 960/s.
 func TestStoodStillProvoked(t *testing.T) {
-	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
+	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	check := func(s load.Spec) {
 		t.Helper()
 		s.Connections, s.Window = 256, 1500*time.Millisecond
 		s.Engine = sleeping(500*time.Millisecond, 600*time.Millisecond)
 		for range attempts {
-			v := verdict.Judge(offered(t, exact.Fixed(5*time.Millisecond), s))
+			v := verdict.Judge(offered(t, truth.Fixed(5*time.Millisecond), s))
 			i := slices.IndexFunc(v.Findings, func(f finding) bool { return f.Grade == invalid })
 			if i >= 0 && v.Findings[i].Rule == "stood still" {
 				return // the cause comes first; the backlog that it left may be named behind it
@@ -303,24 +303,24 @@ func TestStoodStillProvoked(t *testing.T) {
 		}
 		t.Errorf("in %d attempts a %s load never stood still", attempts, s.Model)
 	}
-	check(load.Spec{Model: result.Closed})
-	check(load.Spec{Model: result.Open, Schedule: constant(500)})
+	check(load.Spec{Model: record.Closed})
+	check(load.Spec{Model: record.Open, Schedule: constant(500)})
 }
 
 // A service whose socket has room for a datagram or two loses some of those that 16 connections
 // send at once, which are sent again when they are missed; one with room for them loses none.
 func TestDatagramsProvoked(t *testing.T) {
-	tests.Once(t, "datagrams that find no room", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "datagrams that find no room", testsets.Needs{})
+	testsets.Cores(t)
 	check := func(room int, want string) {
 		t.Helper()
-		var found []result.Finding
+		var found []record.Finding
 		for range attempts {
-			found = verdict.Judge(&result.Record{
-				Outcome: result.Measured, Warmup: result.Warmup{Steady: true},
-				Loads: []result.Load{datagrams(t, room)},
+			found = verdict.Judge(&record.Record{
+				Outcome: record.Measured, Warmup: record.Warmup{Steady: true},
+				Loads: []record.Load{datagrams(t, room)},
 			}).Findings
-			i := slices.IndexFunc(found, func(f result.Finding) bool {
+			i := slices.IndexFunc(found, func(f record.Finding) bool {
 				return f.Rule == "datagrams"
 			})
 			if i < 0 && want == "" || i >= 0 && found[i].Grade == want {
@@ -334,11 +334,11 @@ func TestDatagramsProvoked(t *testing.T) {
 }
 
 // datagrams offers HTTP/3 to a server that has room for so many bytes.
-func datagrams(t *testing.T, room int) result.Load {
+func datagrams(t *testing.T, room int) record.Load {
 	t.Helper()
-	l, err := exact.Listen("h3", "udp", "127.0.0.1:0")
+	l, err := truth.Listen("h3", "udp", "127.0.0.1:0")
 	if err == nil {
-		l, err = exact.Cramp(l, room)
+		l, err = truth.Cramp(l, room)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -346,11 +346,11 @@ func datagrams(t *testing.T, room int) result.Load {
 	at := netip.MustParseAddrPort(l.Addr().String())
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- exact.Speak(ctx, "h3", l, exact.Fixed(0), nil) }()
-	s := load.Spec{Name: "it", Model: result.Closed, Connections: 16, Window: time.Second,
+	go func() { done <- truth.Speak(ctx, "h3", l, truth.Fixed(0), nil) }()
+	s := load.Spec{Name: "it", Model: record.Closed, Connections: 16, Window: time.Second,
 		Lead: 100 * time.Millisecond, Address: at, Host: "localhost"}
 	s.Timeout, s.Drain = 20*time.Second, 2*time.Second
-	by := driver.Prony{Stack: &stack.Config{Protocol: stack.H3, Network: "udp",
+	by := generator.Prony{Stack: &nethttp.Config{Protocol: nethttp.H3, Network: "udp",
 		Address: at.String(), Host: "localhost", Path: "/", Insecure: true}}
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 		{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}

@@ -5,12 +5,12 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // load is one of a record's; its histograms are read once, when a rule first asks for them.
 type load struct {
-	*result.Load
+	*record.Load
 	times, punctual, lags, late func() ranks // lags are the generator's own
 }
 
@@ -20,8 +20,8 @@ func (l *load) heldUpKnown() bool {
 	return l.PunctualTime.Count > 0 && l.PunctualTime.Count == l.ResponseTime.Count
 }
 
-func loadOf(l *result.Load) *load {
-	once := func(d *result.Dist) func() ranks {
+func loadOf(l *record.Load) *load {
+	once := func(d *record.Dist) func() ranks {
 		return sync.OnceValue(func() ranks { return ranksOf(d) })
 	}
 	return &load{l, once(&l.ResponseTime), once(&l.PunctualTime), once(&l.OwnLag), once(&l.Lag)}
@@ -29,11 +29,11 @@ func loadOf(l *result.Load) *load {
 
 // ranks reads values by their rank: from the histogram, else from what the record has.
 type ranks struct {
-	d *result.Dist
+	d *record.Dist
 	h *hdrhistogram.Histogram
 }
 
-func ranksOf(d *result.Dist) ranks {
+func ranksOf(d *record.Dist) ranks {
 	r := ranks{d: d}
 	if h, err := d.Histogram(); h != nil && err == nil && h.TotalCount() > 0 {
 		r.h = h

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // The kernel puts an acknowledgement off for 40 ms (TCP_DELACK_MIN), and for a tick more, of which
@@ -18,7 +18,7 @@ const (
 // delayed finds answers whose end waits for the kernel's timer: a service that sends an answer by
 // two writes has the second held back until the first is acknowledged (Nagle's algorithm, RFC 896),
 // and a client that has nothing to say puts that off (RFC 1122, section 4.2.3.2).
-func delayed(_ *result.Record, l *load) *result.Finding {
+func delayed(_ *record.Record, l *load) *record.Finding {
 	if l.Protocol == "HTTP/3" || l.FirstByte.Count == 0 {
 		return nil
 	}
@@ -40,10 +40,10 @@ const (
 
 // unused finds services that a closed load does not fill: what it gets is then bound by what they
 // wait for, a database, a lock or a timer, or by their threads, and more connections may get more.
-func unused(r *result.Record, l *load) *result.Finding {
+func unused(r *record.Record, l *load) *record.Finding {
 	used, others := l.Service.CPUShare, l.Host.OtherCPUShare+l.Host.StealShare
 	switch {
-	case l.Model != result.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
+	case l.Model != record.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
 		return nil
 	case l.Driver != "": // whose own limits are not known
 		return nil
@@ -51,7 +51,7 @@ func unused(r *result.Record, l *load) *result.Finding {
 		return nil
 	case r.Duet != nil || len(r.Limits.ServiceCores) == 0 || cores(r, l) != nil:
 		return nil // the rest may be another's
-	case generator(r, l) != nil || ceiling(r, l) != nil || delayed(r, l) != nil:
+	case generatorBusy(r, l) != nil || ceiling(r, l) != nil || delayed(r, l) != nil:
 		return nil // and so it is known what it waits for
 	}
 	return remark(fmt.Sprintf("the service used %s of its processor time", percent(used)),

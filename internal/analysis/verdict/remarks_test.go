@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // remarked are the rules that remark on a record's service, which make no number worth less.
-func remarked(t *testing.T, r *result.Record) (rules []string) {
+func remarked(t *testing.T, r *record.Record) (rules []string) {
 	t.Helper()
 	for _, f := range verdict.Judge(r).Findings {
 		if f.Remark {
@@ -44,7 +44,7 @@ func TestRemarks(t *testing.T) {
 	check("", pieces(51*ms+1, 0))
 	check("", pieces(44*ms, 10*ms+1)) // no timer is so bad
 	check("", func(l ld) {            // what a foreign tool does not tell
-		l.ServiceTime, l.FirstByte = flat(10000, 44*ms), result.Dist{}
+		l.ServiceTime, l.FirstByte = flat(10000, 44*ms), record.Dist{}
 	})
 	check("", func(l ld) { // which has no such timer
 		pieces(44*ms, 0)(l)
@@ -64,7 +64,7 @@ func TestRemarks(t *testing.T) {
 	check("peak unused", using(0.499, nothing))
 	check("", using(-1, nothing)) // nobody looked
 	check("", using(0.1, func(l ld) { l.Connections = 31 }))
-	check("", using(0.1, func(l ld) { l.Model = result.Open }))
+	check("", using(0.1, func(l ld) { l.Model = record.Open }))
 	check("", using(0.1, func(l ld) { l.Users = "700" }))
 	check("", using(0.1, func(l ld) { l.Think = "constant 1s" }))
 	check("", using(0.1, func(l ld) { l.Host.OtherCPUShare = 0.11 }))
@@ -73,7 +73,7 @@ func TestRemarks(t *testing.T) {
 	check("", using(0.1, func(l ld) { l.CeilingPerS = 1000 }))
 	check("peak delayed ack", using(0.1, pieces(44*ms, 0))) // which is why
 	check("", using(0.1, func(l ld) { l.Driver = "wrk" }))
-	shares := func(with string, change func(*result.Record)) {
+	shares := func(with string, change func(*record.Record)) {
 		t.Helper()
 		r := healthy()
 		using(0.45, nothing)(&r.Loads[1])
@@ -82,9 +82,9 @@ func TestRemarks(t *testing.T) {
 			t.Errorf("%q of one who may share its cores with %s", got, with)
 		}
 	}
-	shares("another", func(r *result.Record) { r.Duet = &result.Duet{} })
-	shares("the load", func(r *result.Record) { r.Limits.ServiceCores = []int{0} })
-	shares("anybody", func(r *result.Record) { r.Limits.ServiceCores = nil })
+	shares("another", func(r *record.Record) { r.Duet = &record.Duet{} })
+	shares("the load", func(r *record.Record) { r.Limits.ServiceCores = []int{0} })
+	shares("anybody", func(r *record.Record) { r.Limits.ServiceCores = nil })
 }
 
 // pieces are answers that take 64 ms and have their first byte so much earlier.
@@ -99,10 +99,10 @@ func pieces(gap, spread int64) func(ld) {
 // The kernel's own timer, met by a server that writes head and body by themselves; TCP_NODELAY,
 // which Go sets, does without.
 func TestDelayedAckProvoked(t *testing.T) {
-	tests.Once(t, "what a service gives rise to", tests.Needs{})
+	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
 	check := func(nodelay bool, want string) {
 		t.Helper()
-		tests.Cores(t)
+		testsets.Cores(t)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestDelayedAckProvoked(t *testing.T) {
 		defer l.Close()
 		go inTwo(l, nodelay)
 		r := offeredTo(t, netip.MustParseAddrPort(l.Addr().String()), load.Spec{Name: peak,
-			Model: result.Closed, Connections: 8, Lead: time.Second, Window: time.Second})
+			Model: record.Closed, Connections: 8, Lead: time.Second, Window: time.Second})
 		got, of := strings.Join(remarked(t, r), ", "), r.Loads[0]
 		if got != want || of.Done == 0 {
 			t.Errorf("TCP_NODELAY %v: remarks %q, want %q; %d answers, first byte %v, all %v",

@@ -1,12 +1,12 @@
 package verdict_test
 
-import "prony/record"
+import "prony.example/record"
 
 // renewed closes n of a hundred connections to ten cores, each for so long.
 func renewed(n int64, tlsNs float64, connectNs int64) func(rec, ld) {
 	return func(r rec, l ld) {
 		l.Reconnects, l.TLSTime.MeanNs, r.Limits.CPUs = n, tlsNs, 10
-		l.Connections, l.ConnectTime = 100, result.Dist{}
+		l.Connections, l.ConnectTime = 100, record.Dist{}
 		if connectNs > 0 {
 			l.ConnectTime = flat(n, connectNs)
 		}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 var arrivalRows = []row{
@@ -13,10 +13,10 @@ var arrivalRows = []row{
 	{"lag", half, valid, stuck(50)},
 	{"lag", half, suspect, stuck(150)},
 	// 2 % of 1,000 gaps; of 100 twice 1.957.
-	{"arrivals", half, valid, process(10000, result.Process{AndersonDarling: 20})},
-	{"arrivals", half, suspect, process(10000, result.Process{AndersonDarling: 20.1})},
-	{"arrivals", half, valid, process(100, result.Process{AndersonDarling: 3.914})},
-	{"arrivals", half, suspect, process(100, result.Process{AndersonDarling: 3.915})},
+	{"arrivals", half, valid, process(10000, record.Process{AndersonDarling: 20})},
+	{"arrivals", half, suspect, process(10000, record.Process{AndersonDarling: 20.1})},
+	{"arrivals", half, valid, process(100, record.Process{AndersonDarling: 3.914})},
+	{"arrivals", half, suspect, process(100, record.Process{AndersonDarling: 3.915})},
 	// Of 1,000/s the gap is 1 ms, a tenth of it 0.1 ms; of 100/s it is 1 ms.
 	{"arrivals", half, valid, spaced(1000, 0.1*ms)},
 	{"arrivals", half, suspect, spaced(1000, 0.1*ms+1)},
@@ -27,40 +27,40 @@ var arrivalRows = []row{
 	{"arrivals", half, suspect, spaced(1e5, 0.1*ms+1)},
 	// A trace has the gaps that it has, and the steps of a flow are no arrivals.
 	{"arrivals", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.Process = "replay", result.Process{AndersonDarling: 99, GapDeviationNs: sec}
+		l.Arrivals, l.Process = "replay", record.Process{AndersonDarling: 99, GapDeviationNs: sec}
 	}},
 	{"arrivals", half, valid, func(_ rec, l ld) {
-		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{AndersonDarling: 99}
+		l.FlowTime, l.Process = flat(5000, 6*ms), record.Process{AndersonDarling: 99}
 	}},
 
 	// Of times of 1 and 2 ms the half that is more than the least counts by half of the excess:
 	// 12 % make 3 %. 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 4·√(2/9,999) = 5.7 % are chance.
-	{"bursts", half, valid, process(10000, result.Process{Dispersion1ms: 1.119})},
-	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 1.123})},
+	{"bursts", half, valid, process(10000, record.Process{Dispersion1ms: 1.119})},
+	{"bursts", half, suspect, process(10000, record.Process{Dispersion1ms: 1.123})},
 	// In 1,000 of 10 ms: 4·√(2/999) = 0.1790.
-	{"bursts", half, valid, process(10000, result.Process{Dispersion10ms: 1.178})},
-	{"bursts", half, suspect, process(10000, result.Process{Dispersion10ms: 1.180})},
+	{"bursts", half, valid, process(10000, record.Process{Dispersion10ms: 1.178})},
+	{"bursts", half, suspect, process(10000, record.Process{Dispersion10ms: 1.180})},
 	// In 100 of 100 ms: 4·√(2/99) = 0.5685.
-	{"bursts", half, valid, process(10000, result.Process{Dispersion100ms: 1.568})},
-	{"bursts", half, suspect, process(10000, result.Process{Dispersion100ms: 1.570})},
+	{"bursts", half, valid, process(10000, record.Process{Dispersion100ms: 1.568})},
+	{"bursts", half, suspect, process(10000, record.Process{Dispersion100ms: 1.570})},
 	// Too even by less than chance, by 8 % and by more than a quarter.
-	{"bursts", half, valid, process(10000, result.Process{Dispersion1ms: 0.95})},
-	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 0.92})},
-	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 0.01})},
+	{"bursts", half, valid, process(10000, record.Process{Dispersion1ms: 0.95})},
+	{"bursts", half, suspect, process(10000, record.Process{Dispersion1ms: 0.92})},
+	{"bursts", half, suspect, process(10000, record.Process{Dispersion1ms: 0.01})},
 	// Equal gaps are none where they were asked for, and a trace may have some.
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.Process = "constant", result.Process{Samples: 10000}
+		l.Arrivals, l.Process = "constant", record.Process{Samples: 10000}
 	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.Process = "replay", result.Process{Samples: 10000, Dispersion1ms: 9}
+		l.Arrivals, l.Process = "replay", record.Process{Samples: 10000, Dispersion1ms: 9}
 	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{Samples: 10000, Dispersion1ms: 9}
+		l.FlowTime, l.Process = flat(5000, 6*ms), record.Process{Samples: 10000, Dispersion1ms: 9}
 	}},
 }
 
 // process is of so many arrivals, the fastest of which took half as long as the others.
-func process(samples int64, p result.Process) func(rec, ld) {
+func process(samples int64, p record.Process) func(rec, ld) {
 	return func(r rec, l ld) {
 		l.ResponseTime = flat(10000, ms)
 		slowest(9900, 2*ms, func(l ld) {
@@ -79,7 +79,7 @@ func process(samples int64, p result.Process) func(rec, ld) {
 func spaced(rate float64, offNs int64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Arrivals, l.RatePerS = "constant", rate
-		l.Process = result.Process{Samples: 10000, GapDeviationNs: offNs}
+		l.Process = record.Process{Samples: 10000, GapDeviationNs: offNs}
 	}
 }
 
@@ -154,9 +154,9 @@ var foreignRows = []row{
 	{"foreign", half, suspect, by("wrk2 4.0.0", nil)},
 	{"foreign", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
 	{"foreign", half, valid, by("hey 0.1.4", untimed)},
-	{"foreign", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = result.Dist{} })},
+	{"foreign", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = record.Dist{} })},
 	{"foreign", half, suspect, by("vegeta 12", func(l ld) { // percentiles only
-		l.ResponseTime, l.ServiceTime = result.Dist{}, result.Dist{P99Ns: 2 * ms}
+		l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{P99Ns: 2 * ms}
 	})},
 	{"foreign", peak, valid, by("hey 0.1.4", nil)},
 	{"foreign", peak, suspect, by("wrk 4.1.0", nil)},
@@ -174,36 +174,36 @@ var foreignRows = []row{
 	{"sums", peak, valid, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9801, 100 })},
 	{"sums", peak, suspect, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9800, 100 })},
 	{"sums", peak, valid, by("hey 0.1.4", func(l ld) {
-		l.ResponseTime, l.ServiceTime = result.Dist{P99Ns: 70 * ms}, result.Dist{}
+		l.ResponseTime, l.ServiceTime = record.Dist{P99Ns: 70 * ms}, record.Dist{}
 	})},
 	{"sums", half, suspect, by("k6 1.3.0", func(l ld) { // of service times, where it has no others
-		l.ResponseTime, l.ServiceTime.Count = result.Dist{}, 5000
+		l.ResponseTime, l.ServiceTime.Count = record.Dist{}, 5000
 	})},
 
 	{"range", peak, valid, by("JMeter 5.6", func(l ld) { l.ResponseTime.MaxNs = 1 << 41 })},
 
 	// A tool says some of it, and that must be in order.
 	{"order", peak, valid, by("ab 2.3", func(l ld) {
-		l.ResponseTime = result.Dist{Count: 10000, MinNs: 2, P50Ns: 3, P99Ns: 4}
+		l.ResponseTime = record.Dist{Count: 10000, MinNs: 2, P50Ns: 3, P99Ns: 4}
 	})},
 	{"order", peak, valid, by("ab 2.3", func(l ld) {
-		l.ResponseTime = result.Dist{Count: 10000, MeanNs: 3, P50Ns: 3, P99Ns: 4}
+		l.ResponseTime = record.Dist{Count: 10000, MeanNs: 3, P50Ns: 3, P99Ns: 4}
 	})},
 	{"order", peak, invalid, by("ab 2.3", func(l ld) {
-		l.ResponseTime = result.Dist{Count: 10000, P50Ns: 5, P99Ns: 4}
+		l.ResponseTime = record.Dist{Count: 10000, P50Ns: 5, P99Ns: 4}
 	})},
 	{"order", peak, invalid, by("ab 2.3", func(l ld) {
-		l.ResponseTime = result.Dist{Count: 10000, MeanNs: 9, P50Ns: 3, MaxNs: 8}
+		l.ResponseTime = record.Dist{Count: 10000, MeanNs: 9, P50Ns: 3, MaxNs: 8}
 	})},
 }
 
 // untimed is a load that a tool counted only.
-func untimed(l ld) { l.ResponseTime, l.ServiceTime = result.Dist{}, result.Dist{} }
+func untimed(l ld) { l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{} }
 
 // by lets a foreign tool have offered the load, which knows no more than it counts and times.
 func by(driver string, change func(ld)) func(rec, ld) {
 	return func(_ rec, l ld) {
-		*l = result.Load{
+		*l = record.Load{
 			Name: l.Name, Driver: driver, Model: l.Model, Connections: 64, RatePerS: l.RatePerS,
 			WindowNs: l.WindowNs, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
 			ResponseTime: l.ResponseTime, ServiceTime: l.ServiceTime,

@@ -7,8 +7,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
-	"prony/stats"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // In the rows, r is the record and l its load, the open one (half) or the closed one (peak). Both
@@ -17,8 +17,8 @@ var rows = slices.Concat(trialRows, openRows, generatorRows, littleRows, orderRo
 	connectionRows, driftRows, machineRows, arrivalRows, sampleRows, foreignRows, manyRows, askRows)
 
 type (
-	rec = *result.Record
-	ld  = *result.Load
+	rec = *record.Record
+	ld  = *record.Load
 )
 
 var trialRows = []row{
@@ -66,7 +66,7 @@ var trialRows = []row{
 	}},
 	{"warm-up", trial, suspect, func(r rec, _ ld) { // V8's workers do not tell what they did
 		r.Warmup.Steady, r.Target.Runtime = false, "node"
-		r.Loads[1].Service.Roles = &result.Roles{EitherNs: 1}
+		r.Loads[1].Service.Roles = &record.Roles{EitherNs: 1}
 	}},
 	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.Kind = stats.Slowed }}, // before it
 	{"warm-up", peak, suspect, func(r rec, l ld) { // what came before has no intervals to tell
@@ -74,12 +74,12 @@ var trialRows = []row{
 		l.Series.Done[39] += 110
 	}},
 
-	{"quiet", trial, valid, func(r rec, _ ld) { r.Before = result.Before{} }}, // nobody looked
+	{"quiet", trial, valid, func(r rec, _ ld) { r.Before = record.Before{} }}, // nobody looked
 	{"quiet", trial, valid, func(r rec, _ ld) {
-		r.Before = result.Before{WindowNs: sec, Quiet: true}
+		r.Before = record.Before{WindowNs: sec, Quiet: true}
 	}},
 	{"quiet", trial, valid, func(r rec, _ ld) {
-		r.Before = result.Before{WindowNs: sec, WaitedNs: 10 * sec, Why: "others used 30 %"}
+		r.Before = record.Before{WindowNs: sec, WaitedNs: 10 * sec, Why: "others used 30 %"}
 	}},
 
 	{"limits", trial, valid, func(r rec, _ ld) { r.Limits.InForce = []string{"affinity 1"} }},
@@ -92,22 +92,22 @@ var trialRows = []row{
 	{"cores", trial, valid, cores(nil, []int{0})}, // not known
 	{"cores", trial, valid, cores([]int{0}, nil)},
 
-	{"pod", trial, valid, func(r rec, _ ld) { r.Pod = &result.Pod{Cores: []int{1}} }},
+	{"pod", trial, valid, func(r rec, _ ld) { r.Pod = &record.Pod{Cores: []int{1}} }},
 	{"pod", trial, suspect, func(r rec, _ ld) {
-		r.Pod = &result.Pod{Shared: []string{"pod b may run on cores 0,1"}}
+		r.Pod = &record.Pod{Shared: []string{"pod b may run on cores 0,1"}}
 	}},
 	{"reader", trial, valid, reader(0, 99e6)}, // of 10 s
 	{"reader", trial, suspect, reader(0, 101e6)},
 	{"reader", trial, suspect, reader(1, 0)},
 	{"cluster", trial, valid, func(r rec, _ ld) {
-		r.Pod = &result.Pod{Away: []result.Away{{Ns: 30 * sec}}}
+		r.Pod = &record.Pod{Away: []record.Away{{Ns: 30 * sec}}}
 	}},
 }
 
 // reader is one of whose readings so many were lost, and the latest came so late.
 func reader(lost int, lateNs int64) func(rec, ld) {
 	return func(r rec, _ ld) {
-		r.Pod = &result.Pod{Reader: &result.Reader{LateMaxNs: lateNs,
+		r.Pod = &record.Pod{Reader: &record.Reader{LateMaxNs: lateNs,
 			Lost: make([]string, lost)}}
 		for i := range r.Loads {
 			r.Loads[i].WindowNs = 10 * sec
@@ -122,7 +122,7 @@ func compilers(runNs, waitNs, usedNs int64) func(rec, ld) {
 		r.Target.Runtime = "jvm"
 		for i := range r.Loads {
 			u := &r.Loads[i].Service
-			u.Roles = &result.Roles{CompilerNs: runNs, CompilerWaitNs: waitNs}
+			u.Roles = &record.Roles{CompilerNs: runNs, CompilerWaitNs: waitNs}
 			u.CPUNs = usedNs
 		}
 	}
@@ -228,7 +228,7 @@ func slowest(n int64, ns int64, change func(ld)) func(rec, ld) {
 			panic(err)
 		}
 		at := h.ValueAtPercentile
-		l.ResponseTime = result.Dist{Count: 10000, MinNs: h.Min(), MeanNs: h.Mean(), P50Ns: at(50),
+		l.ResponseTime = record.Dist{Count: 10000, MinNs: h.Min(), MeanNs: h.Mean(), P50Ns: at(50),
 			P90Ns: at(90), P99Ns: at(99), P999Ns: at(99.9), MaxNs: h.Max(), HDR: string(text)}
 		change(l)
 	}
@@ -378,13 +378,13 @@ var littleRows = []row{
 	{"little", half, valid, func(_ rec, l ld) { l.ServiceTime.Count = 99 }},
 	{"little", half, invalid, func(_ rec, l ld) { l.ServiceTime.Count = 100 }},
 	// 10 failed requests of 1 s may have held a connection for 10 s or for less: 2 to 3 under way.
-	{"little", half, valid, wrong(3, 10, result.Errors{Read: 10})},
-	{"little", half, valid, wrong(2, 10, result.Errors{Read: 10})},
+	{"little", half, valid, wrong(3, 10, record.Errors{Read: 10})},
+	{"little", half, valid, wrong(2, 10, record.Errors{Read: 10})},
 	{"little", half, suspect, // 0.2/3.2 = 6.25 %
-		wrong(3.2, 10, result.Errors{Read: 10})},
+		wrong(3.2, 10, record.Errors{Read: 10})},
 	// Timeouts stand in both distributions and count once: 2, whatever their own mean.
 	{"little", half, invalid, // 1/3 = 33 %
-		wrong(3, 10, result.Errors{Timeout: 10})},
+		wrong(3, 10, record.Errors{Timeout: 10})},
 	// A censored request may have held a connection all the time: 2 to 4. 0.3/4.3 = 7 %.
 	{"little", half, valid, func(_ rec, l ld) { l.Censored, l.InFlightMean = 2, 4 }},
 	{"little", half, suspect, func(_ rec, l ld) { l.Censored, l.InFlightMean = 2, 4.3 }},
@@ -431,7 +431,7 @@ func underWay(n float64) func(rec, ld) {
 }
 
 // wrong makes n of the requests failed ones of 1 s.
-func wrong(inFlight float64, n int64, e result.Errors) func(rec, ld) {
+func wrong(inFlight float64, n int64, e record.Errors) func(rec, ld) {
 	return func(r rec, l ld) {
 		mistakes(e)(r, l)
 		l.InFlightMean, l.ErrorTime = inFlight, flat(n, sec)
@@ -439,48 +439,48 @@ func wrong(inFlight float64, n int64, e result.Errors) func(rec, ld) {
 }
 
 var orderRows = slices.Concat(
-	ordered(func(l ld) *result.Dist { return &l.ResponseTime }),
-	ordered(func(l ld) *result.Dist { return &l.ServiceTime }),
-	ordered(func(l ld) *result.Dist { return &l.FirstByte }),
-	ordered(func(l ld) *result.Dist { return &l.Lag }),
-	ordered(func(l ld) *result.Dist { return &l.OwnLag }),
-	ordered(func(l ld) *result.Dist { return &l.ErrorTime }),
-	ordered(func(l ld) *result.Dist { return &l.ConnectTime }),
-	ordered(func(l ld) *result.Dist { return &l.TLSTime }),
-	ordered(func(l ld) *result.Dist { return &l.FlowTime }),
-	ordered(func(l ld) *result.Dist { return &l.Generator.Wakeup }),
-	ordered(func(l ld) *result.Dist {
-		l.Routes = make([]result.Route, 2)
+	ordered(func(l ld) *record.Dist { return &l.ResponseTime }),
+	ordered(func(l ld) *record.Dist { return &l.ServiceTime }),
+	ordered(func(l ld) *record.Dist { return &l.FirstByte }),
+	ordered(func(l ld) *record.Dist { return &l.Lag }),
+	ordered(func(l ld) *record.Dist { return &l.OwnLag }),
+	ordered(func(l ld) *record.Dist { return &l.ErrorTime }),
+	ordered(func(l ld) *record.Dist { return &l.ConnectTime }),
+	ordered(func(l ld) *record.Dist { return &l.TLSTime }),
+	ordered(func(l ld) *record.Dist { return &l.FlowTime }),
+	ordered(func(l ld) *record.Dist { return &l.Generator.Wakeup }),
+	ordered(func(l ld) *record.Dist {
+		l.Routes = make([]record.Route, 2)
 		return &l.Routes[1].ServiceTime
 	}),
 	[]row{{"order", half, valid, // empty distributions are all zero
-		func(_ rec, l ld) { l.OwnLag, l.ErrorTime = result.Dist{}, result.Dist{} }}})
+		func(_ rec, l ld) { l.OwnLag, l.ErrorTime = record.Dist{}, record.Dist{} }}})
 
 // ordered bends one distribution of the open load in every way. Its values are small, or the lag
 // would be found too large; Little's law is not applied.
-func ordered(of func(ld) *result.Dist) []row {
-	bend := func(want string, with func(*result.Dist)) row {
+func ordered(of func(ld) *record.Dist) []row {
+	bend := func(want string, with func(*record.Dist)) row {
 		return row{"order", half, want, func(_ rec, l ld) {
-			l.InFlightMean, l.Host, l.OwnLag = 0, result.Host{}, result.Dist{}
+			l.InFlightMean, l.Host, l.OwnLag = 0, record.Host{}, record.Dist{}
 			d := of(l)
-			*d = result.Dist{Count: 10000, MinNs: 1, MeanNs: 3, P50Ns: 2, P90Ns: 3, P99Ns: 4,
+			*d = record.Dist{Count: 10000, MinNs: 1, MeanNs: 3, P50Ns: 2, P90Ns: 3, P99Ns: 4,
 				P999Ns: 5, MaxNs: 6}
 			with(d)
 		}}
 	}
 	return []row{
-		bend(valid, func(*result.Dist) {}),
-		bend(valid, func(d *result.Dist) { *d = flat(10000, 1) }), // equal is in order
-		bend(invalid, func(d *result.Dist) { d.MinNs = 0 }),       // nothing takes no time
-		bend(invalid, func(d *result.Dist) { d.MinNs, d.MeanNs = 3, 4 }),
-		bend(invalid, func(d *result.Dist) { d.P50Ns = 4 }),
-		bend(invalid, func(d *result.Dist) { d.P90Ns = 5 }),
-		bend(invalid, func(d *result.Dist) { d.P99Ns = 6 }),
-		bend(invalid, func(d *result.Dist) { d.P999Ns = 7 }),
-		bend(invalid, func(d *result.Dist) { d.MaxNs = 4 }),
-		bend(invalid, func(d *result.Dist) { d.MeanNs = 0.5 }),
-		bend(invalid, func(d *result.Dist) { d.MeanNs = 6.5 }),
-		bend(invalid, func(d *result.Dist) { d.MeanNs = math.NaN() }),
+		bend(valid, func(*record.Dist) {}),
+		bend(valid, func(d *record.Dist) { *d = flat(10000, 1) }), // equal is in order
+		bend(invalid, func(d *record.Dist) { d.MinNs = 0 }),       // nothing takes no time
+		bend(invalid, func(d *record.Dist) { d.MinNs, d.MeanNs = 3, 4 }),
+		bend(invalid, func(d *record.Dist) { d.P50Ns = 4 }),
+		bend(invalid, func(d *record.Dist) { d.P90Ns = 5 }),
+		bend(invalid, func(d *record.Dist) { d.P99Ns = 6 }),
+		bend(invalid, func(d *record.Dist) { d.P999Ns = 7 }),
+		bend(invalid, func(d *record.Dist) { d.MaxNs = 4 }),
+		bend(invalid, func(d *record.Dist) { d.MeanNs = 0.5 }),
+		bend(invalid, func(d *record.Dist) { d.MeanNs = 6.5 }),
+		bend(invalid, func(d *record.Dist) { d.MeanNs = math.NaN() }),
 	}
 }
 
@@ -489,18 +489,18 @@ var answerRows = []row{
 	{"answers", peak, invalid, func(_ rec, l ld) { l.Done = 0 }},
 
 	// Each class counts. 10 of 10,010 are 0.0999 %, 11 of 10,011 are 0.1099 %.
-	{"errors", half, valid, mistakes(result.Errors{Example: "words only"})},
-	{"errors", half, valid, mistakes(result.Errors{Status: 5, Body: 5})},
-	{"errors", half, invalid, mistakes(result.Errors{Connect: 11})},
-	{"errors", half, invalid, mistakes(result.Errors{Write: 11})},
-	{"errors", half, invalid, mistakes(result.Errors{Read: 11})},
-	{"errors", half, invalid, mistakes(result.Errors{Timeout: 11})},
-	{"errors", half, invalid, mistakes(result.Errors{Parse: 11})},
-	{"errors", half, invalid, mistakes(result.Errors{Status: 11})},
-	{"errors", half, invalid, mistakes(result.Errors{Status: 5, Body: 6})},
+	{"errors", half, valid, mistakes(record.Errors{Example: "words only"})},
+	{"errors", half, valid, mistakes(record.Errors{Status: 5, Body: 5})},
+	{"errors", half, invalid, mistakes(record.Errors{Connect: 11})},
+	{"errors", half, invalid, mistakes(record.Errors{Write: 11})},
+	{"errors", half, invalid, mistakes(record.Errors{Read: 11})},
+	{"errors", half, invalid, mistakes(record.Errors{Timeout: 11})},
+	{"errors", half, invalid, mistakes(record.Errors{Parse: 11})},
+	{"errors", half, invalid, mistakes(record.Errors{Status: 11})},
+	{"errors", half, invalid, mistakes(record.Errors{Status: 5, Body: 6})},
 	// Ten ranks are what p99.9 of 15 slow ones of 10,000 hangs on.
 	{"errors", half, suspect, slowest(15, 40*ms, func(l ld) {
-		l.Errors.Status, l.Host = 10, result.Host{}
+		l.Errors.Status, l.Host = 10, record.Host{}
 	})},
 
 	// 100 of 10,000 are 1 %, which is all that is beyond p99.
@@ -512,7 +512,7 @@ var answerRows = []row{
 	{"sums", half, valid, func(_ rec, l ld) { l.Answered, l.ResponseTime.Count = 9000, 9000 }},
 	{"sums", half, invalid, func(_ rec, l ld) { l.Answered = 9999 }},
 	{"sums", peak, invalid, func(_ rec, l ld) { l.ResponseTime.Count = 9999 }},
-	{"sums", peak, valid, mistakes(result.Errors{Timeout: 3})},
+	{"sums", peak, valid, mistakes(record.Errors{Timeout: 3})},
 	{"sums", peak, invalid, func(_ rec, l ld) { l.Errors.Timeout = 3 }}, // dropped: survivorship
 	{"sums", half, invalid, func(_ rec, l ld) { l.Censored = -1 }},
 
@@ -521,15 +521,15 @@ var answerRows = []row{
 	{"range", half, suspect, func(_ rec, l ld) { l.ErrorTime = flat(1, 1<<41) }},
 
 	{"slow clients", peak, valid, func(_ rec, l ld) {
-		l.Slow = result.Slow{Clients: 50, Opened: 50, Dropped: 50} // that is the service's doing
+		l.Slow = record.Slow{Clients: 50, Opened: 50, Dropped: 50} // that is the service's doing
 	}},
 	{"slow clients", peak, suspect, func(_ rec, l ld) {
-		l.Slow = result.Slow{Clients: 50, Opened: 49}
+		l.Slow = record.Slow{Clients: 50, Opened: 49}
 	}},
 }
 
 // mistakes are among the requests; timeouts among the response times too.
-func mistakes(e result.Errors) func(rec, ld) {
+func mistakes(e record.Errors) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Errors = e
 		l.ResponseTime.Count += e.Timeout

@@ -64,7 +64,7 @@ var boundRules = []Rule{
 var loadRules = []Rule{
 	{"generator", "each load thread is busy for less than 80 % of the window, polling aside; of " +
 		"a closed load, the processor time that the service left unused bounds what it missed",
-		ifMoved, "FrameworkBenchmarks #5207; Hyperfoil's watchdog", generator},
+		ifMoved, "FrameworkBenchmarks #5207; Hyperfoil's watchdog", generatorBusy},
 	{"run delay", "load threads wait for no processor; of a closed load the share of the window " +
 		"is the bound, and what the service left unused another; of an open one lag is", ifMoved,
 		"Linux, Documentation/scheduler/sched-stats.rst", runDelay},

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/record"
 )
 
 const (
@@ -16,9 +16,9 @@ const (
 )
 
 const (
-	valid   = result.Valid
-	suspect = result.Suspect
-	invalid = result.Invalid
+	valid   = record.Valid
+	suspect = record.Suspect
+	invalid = record.Invalid
 )
 
 // The two loads of a healthy record.
@@ -29,8 +29,8 @@ const (
 )
 
 // flat is a distribution of n equal durations.
-func flat(n, ns int64) result.Dist {
-	return result.Dist{Count: n, MinNs: ns, MeanNs: float64(ns), P50Ns: ns, P90Ns: ns, P99Ns: ns,
+func flat(n, ns int64) record.Dist {
+	return record.Dist{Count: n, MinNs: ns, MeanNs: float64(ns), P50Ns: ns, P90Ns: ns, P99Ns: ns,
 		P999Ns: ns, MaxNs: ns}
 }
 
@@ -40,32 +40,32 @@ func every(n int64) []int64 { return slices.Repeat([]int64{n}, 40) }
 // healthy is a record without a flaw: 10 s each of 1,000 requests a second. Open they take 2 ms, so
 // that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms. There are 40
 // intervals of 250 ms.
-func healthy() *result.Record {
-	offer := func(name, model string, connections int, timeNs int64) result.Load {
+func healthy() *record.Record {
+	offer := func(name, model string, connections int, timeNs int64) record.Load {
 		d := flat(10000, timeNs)
-		return result.Load{
+		return record.Load{
 			Name: name, Model: model, Connections: connections, Threads: 1, WindowNs: 10 * sec,
 			Scheduled: 10000, Sent: 10000, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
 			InFlightMean: float64(timeNs) / ms, CeilingPerS: 2000,
 			ResponseTime: d, ServiceTime: d, FirstByte: d, ConnectTime: flat(64, ms/10),
-			Memory:    result.Memory{Samples: 10000, Lag1: 0.3, Effective: 0.5},
-			Series:    result.Series{IntervalNs: 250 * ms, Done: every(250)},
-			Generator: result.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
-			Service:   result.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
-			Host:      result.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
+			Memory:    record.Memory{Samples: 10000, Lag1: 0.3, Effective: 0.5},
+			Series:    record.Series{IntervalNs: 250 * ms, Done: every(250)},
+			Generator: record.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
+			Service:   record.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
+			Host:      record.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
 		}
 	}
-	r := &result.Record{
-		Outcome: result.Measured, Warmup: result.Warmup{Steady: true},
-		Limits: result.Limits{ServiceCores: []int{1}, LoadCores: []int{0}},
-		Loads: []result.Load{
+	r := &record.Record{
+		Outcome: record.Measured, Warmup: record.Warmup{Steady: true},
+		Limits: record.Limits{ServiceCores: []int{1}, LoadCores: []int{0}},
+		Loads: []record.Load{
 			offer(half, "open", 64, 2*ms), offer(peak, "closed", 64, 64*ms),
 		},
 	}
 	l := &r.Loads[0]
 	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/500), flat(10000, ms/500)
 	l.Arrivals = "poisson"
-	l.Process = result.Process{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
+	l.Process = record.Process{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
 		Dispersion10ms: 0.98, Dispersion100ms: 1.1}
 	l.Series.Scheduled, l.Series.Sent = every(250), every(250)
 	l.Series.P50Ns = every(2 * ms)
@@ -78,7 +78,7 @@ type row struct {
 	rule   string
 	load   string // the changed one: half, peak, or trial for the record itself
 	want   string // VALID: the rule does not object
-	change func(*result.Record, *result.Load)
+	change func(*record.Record, *record.Load)
 }
 
 // aside are the rules that may object beside another: Little's law allows for failed and censored
@@ -93,10 +93,10 @@ var aside = map[string][]string{
 func check(t *testing.T, i int, w row) {
 	t.Helper()
 	r := healthy()
-	l := map[string]*result.Load{half: &r.Loads[0], peak: &r.Loads[1]}[w.load]
+	l := map[string]*record.Load{half: &r.Loads[0], peak: &r.Loads[1]}[w.load]
 	w.change(r, l)
 	v := verdict.Judge(r)
-	got := result.Finding{Grade: valid}
+	got := record.Finding{Grade: valid}
 	others := 0
 	for _, f := range v.Findings {
 		switch {
@@ -184,10 +184,10 @@ func TestUnknownIsNoFinding(t *testing.T) {
 	}
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		l.Service, l.Host = result.Usage{}, result.Host{}
-		l.Generator, l.CeilingPerS = result.Gen{}, 0
+		l.Service, l.Host = record.Usage{}, record.Host{}
+		l.Generator, l.CeilingPerS = record.Gen{}, 0
 	}
-	r.Limits = result.Limits{}
+	r.Limits = record.Limits{}
 	if v := verdict.Judge(r); v.Grade != valid || len(v.Findings) > 0 {
 		t.Errorf("a record that was not probed is %+v", v)
 	}
@@ -207,26 +207,26 @@ func unknown(v reflect.Value) {
 
 // A failed trial has one finding, which repeats its failure, however bad the rest looks.
 func TestFailed(t *testing.T) {
-	check := func(f *result.Failure, want result.Finding) {
+	check := func(f *record.Failure, want record.Finding) {
 		t.Helper()
 		r := healthy()
-		r.Outcome, r.Failure = result.Failed, f
+		r.Outcome, r.Failure = record.Failed, f
 		r.Warmup.Steady = false
 		r.Loads[0].Done = 0
 		v := verdict.Judge(r)
-		if v.Grade != invalid || !reflect.DeepEqual(v.Findings, []result.Finding{want}) {
+		if v.Grade != invalid || !reflect.DeepEqual(v.Findings, []record.Finding{want}) {
 			t.Errorf("verdict is %+v\nwant INVALID with %+v", v, want)
 		}
 	}
-	want := result.Finding{Rule: "failed", Grade: invalid, Limit: "the trial ends well"}
+	want := record.Finding{Rule: "failed", Grade: invalid, Limit: "the trial ends well"}
 	want.Observed, want.Hint = "ready: connection refused", "see the log"
-	check(&result.Failure{Step: "ready", Error: "connection refused", Hint: "see the log"}, want)
+	check(&record.Failure{Step: "ready", Error: "connection refused", Hint: "see the log"}, want)
 	want.Observed, want.Hint = "the record does not say why", "read the service's log"
 	check(nil, want)
 }
 
 func TestGradeIsTheWorst(t *testing.T) {
-	check := func(change func(*result.Record), grade string, rules ...string) {
+	check := func(change func(*record.Record), grade string, rules ...string) {
 		t.Helper()
 		r := healthy()
 		change(r)
@@ -239,24 +239,24 @@ func TestGradeIsTheWorst(t *testing.T) {
 			t.Errorf("%s for %q, want %s for %q", v.Grade, got, grade, rules)
 		}
 	}
-	check(func(r *result.Record) {
+	check(func(r *record.Record) {
 		r.Warmup.Steady = false
 		r.Loads[1].Host.StealShare = 0.05
 	}, suspect, "/warm-up", "peak/steal")
 	// The worst comes first, in the middle, last.
-	check(func(r *result.Record) {
+	check(func(r *record.Record) {
 		r.Loads[0].Done = 0
 		r.Loads[1].Host.StealShare = 0.05
 	}, invalid, "half/answers", "peak/steal")
-	check(func(r *result.Record) {
+	check(func(r *record.Record) {
 		r.Warmup.Steady = false
 		r.Loads[0].Host.StealShare = 0.2
 		r.Loads[1].Host.StealShare = 0.05
 	}, invalid, "/warm-up", "half/steal", "peak/steal")
-	check(func(r *result.Record) {
+	check(func(r *record.Record) {
 		r.Warmup.Steady = false
 		r.Loads[1].Done = 0
 	}, invalid, "/warm-up", "peak/answers")
 	// A trial may be about the start alone.
-	check(func(r *result.Record) { r.Loads = nil }, valid)
+	check(func(r *record.Record) { r.Loads = nil }, valid)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // samples counts answers by what they are worth together: answers that are slow in company say less
 // about the tail than as many that are slow alone. A percentile with too few is withheld, which is
 // all there is to say: it is no doubt about anything else.
-func samples(_ *result.Record, l *load) *result.Finding {
+func samples(_ *record.Record, l *load) *record.Finding {
 	n := l.ResponseTime.Count
 	if n < p99Needs && (n > 0 || l.Driver == "") {
 		return cause(fmt.Sprintf("%d answers", n), fmt.Sprint(p99Needs), "raise measure")
@@ -39,11 +39,11 @@ func samples(_ *result.Record, l *load) *result.Finding {
 // most their sum in a steady state, and three standard deviations are let pass. A shorter last
 // interval is left out. The window's mean is off by half the difference of its halves where one of
 // them is what was asked for.
-func drift(_ *result.Record, l *load) *result.Finding {
+func drift(_ *record.Record, l *load) *record.Finding {
 	done := whole(l.Load)
 	n := len(done)
 	half := n / 2
-	if l.Model != result.Closed || !steady(l.Load) || half < driftHalf {
+	if l.Model != record.Closed || !steady(l.Load) || half < driftHalf {
 		return nil
 	}
 	var first, second float64
@@ -66,7 +66,7 @@ func drift(_ *result.Record, l *load) *result.Finding {
 }
 
 // whole are the answers of the intervals that are as long as the others.
-func whole(l *result.Load) []int64 {
+func whole(l *record.Load) []int64 {
 	n := len(l.Series.Done)
 	if l.Series.IntervalNs > 0 {
 		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
@@ -80,10 +80,10 @@ const unsettled = "not in a steady state: raise warmup.max and measure"
 // queue's own ups and downs make the halves differ too, so that two things are asked for: a
 // difference worth speaking of, and that nearly all pairs of intervals agree on it. The window's
 // times are off by half the difference, as with drift.
-func settled(_ *result.Record, l *load) *result.Finding {
+func settled(_ *record.Record, l *load) *record.Finding {
 	p50 := l.Series.P50Ns
 	half := len(p50) / 2
-	if l.Model != result.Open || !steady(l.Load) || half < settledHalf {
+	if l.Model != record.Open || !steady(l.Load) || half < settledHalf {
 		return nil
 	}
 	first, second := slices.Clone(p50[:half]), slices.Clone(p50[len(p50)-half:])

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/internal/base/runtimes"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/runtimes"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
-func failed(r *result.Record, _ *load) *result.Finding {
-	if r.Outcome == result.Measured {
+func failed(r *record.Record, _ *load) *record.Finding {
+	if r.Outcome == record.Measured {
 		return nil
 	}
 	f := invalid("the record does not say why", "the trial ends well", "read the service's log")
@@ -31,7 +31,7 @@ func failed(r *result.Record, _ *load) *result.Finding {
 // matters most: the window is off by the time that it took from the service, and by what the
 // window's end differs from its mean. So it is where a compiler fell silent and began again, though
 // nobody can hear it. Where it never was silent, or always had something to do, nobody can say.
-func warmup(r *result.Record, _ *load) *result.Finding {
+func warmup(r *record.Record, _ *load) *record.Finding {
 	f := unsteady(r.Warmup)
 	if !runtimes.Of(r.Target.Runtime).Compiles {
 		return named(f)
@@ -60,16 +60,16 @@ func warmup(r *result.Record, _ *load) *result.Finding {
 }
 
 // named is a finding that is no doubt.
-func named(f *result.Finding) *result.Finding {
+func named(f *record.Finding) *record.Finding {
 	if f != nil {
-		f.Grade = result.Valid
+		f.Grade = record.Valid
 	}
 	return f
 }
 
 // ending is the first load whose end can be held against its mean, with what they differ by; where
 // there is none, the first load; nil: there is none at all.
-func ending(r *result.Record) (l *result.Load, by float64, ok bool) {
+func ending(r *record.Record) (l *record.Load, by float64, ok bool) {
 	for i := range r.Loads {
 		if by, ok := atEnd(&r.Loads[i]); ok {
 			return &r.Loads[i], by, true
@@ -91,7 +91,7 @@ type compilation struct {
 
 // compiled looks at the compilers of a load's window. What they had of the service's time is the
 // least that it gets faster by when they are done.
-func compiled(l *result.Load) (c compilation) {
+func compiled(l *record.Load) (c compilation) {
 	if l == nil || l.Service.Roles == nil || l.Service.Roles.CompilerNs == 0 ||
 		l.Service.CPUNs <= 0 {
 		return c
@@ -111,10 +111,10 @@ func share(ns, ofNs int64) string { return percent(float64(ns) / float64(max(ofN
 
 // atEnd is by which share the last quarter of a closed window differs from the whole; false where
 // it has too few intervals, or none that should be alike.
-func atEnd(l *result.Load) (share float64, ok bool) {
+func atEnd(l *record.Load) (share float64, ok bool) {
 	done := whole(l)
 	quarter := len(done) / 4
-	if l.Model != result.Closed || !steady(l) || quarter < driftHalf/2 || l.Done == 0 {
+	if l.Model != record.Closed || !steady(l) || quarter < driftHalf/2 || l.Done == 0 {
 		return 0, false
 	}
 	sum, last := 0.0, 0.0
@@ -128,7 +128,7 @@ func atEnd(l *result.Load) (share float64, ok bool) {
 	return math.Abs(last/float64(quarter)-mean) / mean, mean > 0
 }
 
-func unsteady(w result.Warmup) *result.Finding {
+func unsteady(w record.Warmup) *record.Finding {
 	seconds := func(ns int64) time.Duration {
 		return time.Duration(ns).Round(100 * time.Millisecond)
 	}
@@ -148,7 +148,7 @@ func unsteady(w result.Warmup) *result.Finding {
 
 // quiet is silent where nobody looked. What the machine did before it may not do in the window, and
 // what it does there has rules of its own.
-func quiet(r *result.Record, _ *load) *result.Finding {
+func quiet(r *record.Record, _ *load) *record.Finding {
 	if r.Before.WindowNs == 0 || r.Before.Quiet {
 		return nil
 	}
@@ -157,7 +157,7 @@ func quiet(r *result.Record, _ *load) *result.Finding {
 		"a quiet host", "end what else runs; see prony doctor")
 }
 
-func limits(r *result.Record, _ *load) *result.Finding {
+func limits(r *record.Record, _ *load) *record.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil
 	}
@@ -167,7 +167,7 @@ func limits(r *result.Record, _ *load) *result.Finding {
 
 // chatty says what is not there for whoever looks for it, and that a service which writes that much
 // is not what anybody has in production.
-func chatty(r *result.Record, _ *load) *result.Finding {
+func chatty(r *record.Record, _ *load) *record.Finding {
 	if r.LogDroppedBytes == 0 {
 		return nil
 	}
@@ -175,7 +175,7 @@ func chatty(r *result.Record, _ *load) *result.Finding {
 		"all of it", "have it log less, as in production")
 }
 
-func cores(r *result.Record, _ *load) *result.Finding {
+func cores(r *record.Record, _ *load) *record.Finding {
 	for _, c := range r.Limits.ServiceCores {
 		if slices.Contains(r.Limits.LoadCores, c) {
 			return suspect(fmt.Sprintf("both on core %d", c), "disjoint cores",
@@ -186,7 +186,7 @@ func cores(r *result.Record, _ *load) *result.Finding {
 }
 
 // podCores wants what a static CPU manager gives. The load's cores are another rule's.
-func podCores(r *result.Record, _ *load) *result.Finding {
+func podCores(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || len(r.Pod.Shared) == 0 {
 		return nil
 	}
@@ -199,7 +199,7 @@ func podCores(r *result.Record, _ *load) *result.Finding {
 const readerLate = 0.01
 
 // readings are those of a reader on another node.
-func readings(r *result.Record, _ *load) *result.Finding {
+func readings(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || r.Pod.Reader == nil {
 		return nil
 	}
@@ -211,15 +211,15 @@ func readings(r *result.Record, _ *load) *result.Finding {
 	late := float64(r.Pod.Reader.LateMaxNs)
 	for _, l := range r.Loads {
 		if most := readerLate * float64(l.WindowNs); late > most {
-			return suspect(fmt.Sprintf("a reading came %s late", unit.Duration(late)),
-				fmt.Sprintf("%s, 1 %% of load %s", unit.Duration(most), l.Name), hint)
+			return suspect(fmt.Sprintf("a reading came %s late", units.Duration(late)),
+				fmt.Sprintf("%s, 1 %% of load %s", units.Duration(most), l.Name), hint)
 		}
 	}
 	return nil
 }
 
 // clusterAway moves no number: nothing is asked of a cluster while a load is offered.
-func clusterAway(r *result.Record, _ *load) *result.Finding {
+func clusterAway(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || len(r.Pod.Away) == 0 {
 		return nil
 	}
@@ -227,6 +227,6 @@ func clusterAway(r *result.Record, _ *load) *result.Finding {
 	for _, a := range r.Pod.Away {
 		sum += a.Ns
 	}
-	return cause(fmt.Sprintf("its API did not answer for %s", unit.Duration(float64(sum))),
+	return cause(fmt.Sprintf("its API did not answer for %s", units.Duration(float64(sum))),
 		"none", "what was measured does not depend on it")
 }

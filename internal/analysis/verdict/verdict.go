@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Rule is one condition that a measurement must meet.
@@ -17,16 +17,16 @@ type Rule struct {
 	Meets  string // the condition, in words
 	Else   string // what a record becomes that does not meet it
 	Source string // who found that it matters
-	check  func(*result.Record, *load) *result.Finding
+	check  func(*record.Record, *load) *record.Finding
 }
 
 // Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
-func Judge(r *result.Record) result.Verdict {
-	v := result.Verdict{Grade: result.Valid, Resolution: r.Verdict.Resolution}
+func Judge(r *record.Record) record.Verdict {
+	v := record.Verdict{Grade: record.Valid, Resolution: r.Verdict.Resolution}
 	apply(&v, r, nil, ended)
 	if len(v.Findings) > 0 {
-		v.Grade = result.Invalid
+		v.Grade = record.Invalid
 		return v
 	}
 	apply(&v, r, nil, trialRules...)
@@ -46,7 +46,7 @@ func Judge(r *result.Record) result.Verdict {
 }
 
 // apply adds what rules find of a record, or of a load of it.
-func apply(v *result.Verdict, r *result.Record, l *load, rules ...Rule) {
+func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 	for _, rule := range rules {
 		f := worthTelling(rule.check(r, l), v.Resolves())
 		if f == nil {
@@ -63,13 +63,13 @@ func apply(v *result.Verdict, r *result.Record, l *load, rules ...Rule) {
 // Withheld returns the finding for which a load has no latency that may be printed, or nil. Above
 // capacity, to name the usual one, response times say how long the test was; the finding says how
 // fast the backlog grew, which is what there is to print instead.
-func Withheld(v result.Verdict, load string) *result.Finding {
+func Withheld(v record.Verdict, load string) *record.Finding {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		bound := f.Rule == ended.Name || slices.ContainsFunc(boundRules, func(r Rule) bool {
 			return r.Name == f.Rule
 		})
-		if bound && f.Grade == result.Invalid && (f.Load == load || f.Load == "") {
+		if bound && f.Grade == record.Invalid && (f.Load == load || f.Load == "") {
 			return f
 		}
 	}
@@ -77,22 +77,22 @@ func Withheld(v result.Verdict, load string) *result.Finding {
 }
 
 func worse(a, b string) string {
-	order := map[string]int{result.Valid: 0, result.Suspect: 1, result.Invalid: 2}
+	order := map[string]int{record.Valid: 0, record.Suspect: 1, record.Invalid: 2}
 	if order[b] > order[a] {
 		return b
 	}
 	return a
 }
 
-func suspect(observed, limit, hint string) *result.Finding {
-	return &result.Finding{Grade: result.Suspect, Observed: observed, Limit: limit, Hint: hint}
+func suspect(observed, limit, hint string) *record.Finding {
+	return &record.Finding{Grade: record.Suspect, Observed: observed, Limit: limit, Hint: hint}
 }
 
-func invalid(observed, limit, hint string) *result.Finding {
-	return &result.Finding{Grade: result.Invalid, Observed: observed, Limit: limit, Hint: hint}
+func invalid(observed, limit, hint string) *record.Finding {
+	return &record.Finding{Grade: record.Invalid, Observed: observed, Limit: limit, Hint: hint}
 }
 
-func percent(x float64) string { return unit.PercentTo(x, 1) }
+func percent(x float64) string { return units.PercentTo(x, 1) }
 
 // beside is a share with as many digits as it takes to tell it from its limit.
 func beside(x, limit float64) string { return apart(100*x, 100*limit, 1) + " %" }
@@ -135,8 +135,8 @@ var follows = map[string][]string{
 
 // Chain is a finding with what it follows from in the same verdict, the cause first. One on the
 // whole trial may be the cause of any of its loads.
-func Chain(v result.Verdict, f result.Finding) []result.Finding {
-	chain := []result.Finding{f}
+func Chain(v record.Verdict, f record.Finding) []record.Finding {
+	chain := []record.Finding{f}
 	for {
 		last := chain[0]
 		before := slices.IndexFunc(follows[last.Rule], func(rule string) bool {
@@ -150,11 +150,11 @@ func Chain(v result.Verdict, f result.Finding) []result.Finding {
 }
 
 // find looks for a rule's finding on a load or on the whole trial that a chain does not have yet.
-func find(v result.Verdict, rule, load string, chain []result.Finding) *result.Finding {
+func find(v record.Verdict, rule, load string, chain []record.Finding) *record.Finding {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if f.Rule == rule && (f.Load == load || f.Load == "") &&
-			!slices.ContainsFunc(chain, func(c result.Finding) bool { return c.Rule == rule }) {
+			!slices.ContainsFunc(chain, func(c record.Finding) bool { return c.Rule == rule }) {
 			return f
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/record"
 )
 
 // Withheld names the finding for which a load has no latency. Rules about latency say nothing then:
@@ -39,7 +39,7 @@ func TestWithheld(t *testing.T) {
 	check("no answers", "answers", half, func(_ rec, l ld) { l.Done = 0 })
 	check("a defect", "order", half, func(_ rec, l ld) { l.ResponseTime.P50Ns = 1 })
 	check("another defect", "sums", half, func(_ rec, l ld) { l.Answered-- })
-	check("failed", "failed", "", func(r rec, _ ld) { r.Outcome = result.Failed })
+	check("failed", "failed", "", func(r rec, _ ld) { r.Outcome = record.Failed })
 	// Errors and lag are bad enough, but the times are those of the requests.
 	check("invalid for errors", "", "", func(_ rec, l ld) { l.Errors.Status = 5000 })
 	check("suspect", "", "", func(_ rec, l ld) { l.OwnLag = flat(10000, sec) })

@@ -1,4 +1,4 @@
-package compiler
+package buildflags
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 
 // make bench and make build compile the same, or a first run compiles twice, and as lavishly.
 func TestFlagsAreThoseOfTheMakefile(t *testing.T) {
-	text, err := os.ReadFile("../../Makefile")
+	text, err := os.ReadFile("../../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}

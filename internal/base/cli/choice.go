@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/base/format"
+	"prony.example/internal/base/format"
 )
 
 // Choice is the value of a flag that takes one of a few words.
@@ -113,9 +113,9 @@ func FlagError(c *cobra.Command, err error) error {
 
 // Output declares the two flags of a verb that writes one of several formats, to a file or to
 // standard output.
-func Output(c *cobra.Command, format, file *string, formats ...string) {
-	*format = formats[0]
-	declare(c, &Choice{format, formats, print.FormatOf}, "format", "", formats)
+func Output(c *cobra.Command, formatName, file *string, formats ...string) {
+	*formatName = formats[0]
+	declare(c, &Choice{formatName, formats, format.FormatOf}, "format", "", formats)
 	c.Flags().StringVarP(file, "output", "o", "",
 		"file to write, in the format of its suffix (default: standard output)")
 }
@@ -141,16 +141,16 @@ func NotEmpty(fs *pflag.FlagSet) error {
 // format that the verb lacks is refused: a page that is no page would be found out only later, by
 // another program.
 func FollowSuffix(fs *pflag.FlagSet) error {
-	format, out := fs.Lookup("format"), fs.Lookup("output")
-	if format == nil || out == nil || format.Changed {
+	formatName, out := fs.Lookup("format"), fs.Lookup("output")
+	if formatName == nil || out == nil || formatName.Changed {
 		return nil
 	}
 	suffix := strings.ToLower(filepath.Ext(out.Value.String()))
-	wanted := print.FormatOf(suffix)
+	wanted := format.FormatOf(suffix)
 	if wanted == "" {
 		return nil
 	}
-	if err := format.Value.Set(wanted); err != nil {
+	if err := formatName.Value.Set(wanted); err != nil {
 		return Usagef("--output %s: there is no format for %s here; %w, and --format says which "+
 			"is meant", out.Value, suffix, err)
 	}

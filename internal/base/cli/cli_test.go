@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 func TestCode(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package shell writes what the program does outside of itself (commands, cgroup writes,
+// Package cmdlog writes what the program does outside of itself (commands, cgroup writes,
 // containers) as lines that a person can paste into a shell, and shows them to whoever asked with
 // -x:
 //
@@ -8,7 +8,7 @@
 // program, since the actions are spread over packages that share nothing else. Non-goals: it runs
 // nothing, and it shows no password of a URL and no value of a variable whose name says that it is
 // a secret.
-package shell
+package cmdlog
 
 import (
 	"fmt"

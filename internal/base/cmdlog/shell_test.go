@@ -1,4 +1,4 @@
-package shell
+package cmdlog
 
 import (
 	"os/exec"

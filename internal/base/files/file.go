@@ -1,4 +1,4 @@
-// Package file reads files within a bound and writes them whole. What somebody names as an input
+// Package files reads files within a bound and writes them whole. What somebody names as an input
 // may be endless, a pipe or a device; what is written may meet a full disk. So whatever the program
 // reads at once, it reads here, and so it writes whatever somebody will want to have whole: beside
 // its place, and renamed when all of it is on the disk.
@@ -6,7 +6,7 @@
 // Beside that it walks trees for digests of them, and shows the ends of logs.
 //
 // Non-goals: it knows no format, and journals and logs, which grow, are their owners'.
-package file
+package files
 
 import (
 	"bufio"

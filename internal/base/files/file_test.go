@@ -1,4 +1,4 @@
-package file_test
+package files_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 func put(t *testing.T, text string) string {
@@ -32,15 +32,15 @@ func TestRead(t *testing.T) {
 			}
 			return got
 		}
-		read, err := file.Read(name, 10)
+		read, err := files.Read(name, 10)
 		if got := say(string(read), err); got != bytes {
 			t.Errorf("%s: Read gives %q, want %q", what, got, bytes)
 		}
-		plain, err := file.Text(name, 10)
+		plain, err := files.Text(name, 10)
 		if got := say(string(plain), err); got != text {
 			t.Errorf("%s: Text gives %q, want %q", what, got, text)
 		}
-		again, err := file.Kept(name, 10)
+		again, err := files.Kept(name, 10)
 		if got := say(string(again), err); got != kept {
 			t.Errorf("%s: Kept gives %q, want %q", what, got, kept)
 		}
@@ -82,7 +82,7 @@ func TestPipe(t *testing.T) {
 			}
 		}
 	}()
-	got, err := file.Text(fmt.Sprintf("/proc/self/fd/%d", r.Fd()), file.Settings)
+	got, err := files.Text(fmt.Sprintf("/proc/self/fd/%d", r.Fd()), files.Settings)
 	if want := "ab" + strings.Repeat("c", 4096); string(got) != want || err != nil {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -93,7 +93,7 @@ func TestWrite(t *testing.T) {
 	broken := errors.New("broken")
 	check := func(what, name string, fail error, want string) {
 		t.Helper()
-		err := file.Write(name, func(w io.Writer) error {
+		err := files.Write(name, func(w io.Writer) error {
 			_, err := io.WriteString(w, "new")
 			return errors.Join(err, fail)
 		})
@@ -126,10 +126,10 @@ func TestWrite(t *testing.T) {
 	if info, err = os.Stat(name); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
-	if err := file.Put("/dev/null", []byte("x")); err != nil {
+	if err := files.Put("/dev/null", []byte("x")); err != nil {
 		t.Error(err)
 	}
-	if err := file.Put("/dev/full", []byte("x")); !errors.Is(err, syscall.ENOSPC) {
+	if err := files.Put("/dev/full", []byte("x")); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 }

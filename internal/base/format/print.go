@@ -1,8 +1,8 @@
-// Package print sets text: words in lines, cells in columns, marks of footnotes, in Markdown, and
+// Package format sets text: words in lines, cells in columns, marks of footnotes, in Markdown, and
 // documents of JSON and CSV for programs.
 //
 // Non-goals: it knows no value (package unit prints those) and no table's meaning (package table).
-package print
+package format
 
 import (
 	"encoding/csv"

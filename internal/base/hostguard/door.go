@@ -1,4 +1,4 @@
-// Package door says whom an HTTP port that this program opens answers. A port on 127.0.0.1 is open
+// Package hostguard says whom an HTTP port that this program opens answers. A port on 127.0.0.1 is open
 // to every page in a browser on this machine: a page may send there what a form can send, and one
 // whose name is made to mean 127.0.0.1 (DNS rebinding) may read the answers, too. So a request
 // must call the port by an address or by a name that is nobody else's to give, and one that a
@@ -12,7 +12,7 @@
 //
 // Non-goals: it does not ask who is there. Programs of this machine may send what they like; what
 // only the lab may say takes a token of the port's own.
-package door
+package hostguard
 
 import (
 	"net"

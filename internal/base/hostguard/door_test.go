@@ -1,4 +1,4 @@
-package door
+package hostguard
 
 import (
 	"net/http"

@@ -1,13 +1,13 @@
-package pattern_test
+package lazyregexp_test
 
 import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
-var hour = pattern.New(`(\d+):(\d\d)`)
+var hour = lazyregexp.New(`(\d+):(\d\d)`)
 
 func TestPattern(t *testing.T) {
 	const text = "at 9:30, or 10:00"
@@ -24,5 +24,5 @@ func TestWrongPattern(t *testing.T) {
 			t.Error("a wrong expression was taken")
 		}
 	}()
-	pattern.New("(")
+	lazyregexp.New("(")
 }

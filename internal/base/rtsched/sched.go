@@ -1,6 +1,6 @@
-// Package sched has a thread go before others on its processor (sched(7)). A load thread that takes
+// Package rtsched has a thread go before others on its processor (sched(7)). A load thread that takes
 // turns with whatever else runs is late by their turns, which are milliseconds long.
-package sched
+package rtsched
 
 // Levels of precedence, lowest first. Each is above all ordinary threads of the machine, whatever
 // their nice value.

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package sched
+package rtsched
 
 import (
 	"runtime"

@@ -1,6 +1,6 @@
 //go:build !linux || portable
 
-package sched
+package rtsched
 
 // Ahead is for Linux.
 func Ahead(int) (back func(), ok bool) { return nil, false }

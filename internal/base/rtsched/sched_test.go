@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package sched
+package rtsched
 
 import (
 	"runtime"
@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/observe/host"
 )
 
 // alone does something on a thread that ends with it.
@@ -71,7 +71,7 @@ func TestAhead(t *testing.T) {
 // milliseconds; by itself the kernel would only after most of a second (sched(7)).
 func TestBreath(t *testing.T) {
 	permitted(t)
-	tests.Cores(t)
+	testsets.Cores(t)
 	cores, err := host.Cores()
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@ package runtimes_test
 import (
 	"testing"
 
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/runtimes"
 )
 
 func TestOf(t *testing.T) {

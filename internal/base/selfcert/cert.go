@@ -1,6 +1,6 @@
-// Package cert makes certificates that are their own authority: of servers that live for one run,
+// Package selfcert makes certificates that are their own authority: of servers that live for one run,
 // whose clients are told whom to trust.
-package cert
+package selfcert
 
 import (
 	"crypto/ecdsa"
@@ -14,7 +14,7 @@ import (
 	"net"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // New is one for servers of these names and IP addresses, with its secret key (P-256). It is valid

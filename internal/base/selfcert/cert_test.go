@@ -1,11 +1,11 @@
-package cert
+package selfcert
 
 import (
 	"crypto/x509"
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // Who trusts it takes its servers by each of its names, for its time, and nobody else's.

@@ -1,8 +1,8 @@
-// Package unit prints numbers as people read them: with the digits that matter, in the unit that
+// Package units prints numbers as people read them: with the digits that matter, in the unit that
 // suits the value. Inside the program values are in base units, and only what prints scales them.
 //
 // Non-goals: it reads no number, and sets none in columns (package print does).
-package unit
+package units
 
 import (
 	"fmt"

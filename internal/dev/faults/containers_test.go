@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // contained measures one image; window is longer than it takes to strike.
@@ -93,7 +93,7 @@ func (s *scene) loaded(p *start) (name string) {
 
 // What happens to a container is in the record of its trial, and nothing of it is left.
 func TestContainers(t *testing.T) {
-	tests.Once(t, "containers that end, vanish or stop while they are measured", programFiles)
+	testsets.Once(t, "containers that end, vanish or stop while they are measured", programFiles)
 	s := newScene(t)
 	args := s.arguments(strings.Replace(contained, "IMAGE", s.image(), 1))
 	for _, f := range containerFaults {
@@ -117,7 +117,7 @@ func TestContainers(t *testing.T) {
 			if left := of.containers(p.cmd.Process.Pid); len(left) > 0 {
 				t.Errorf("containers are left: %v", left)
 			}
-			_, records, bad, err := result.Read(of.path("OUT"))
+			_, records, bad, err := record.Read(of.path("OUT"))
 			if err != nil || len(bad) > 0 || len(records) != 1 {
 				t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, e.stderr)
 			}
@@ -126,7 +126,7 @@ func TestContainers(t *testing.T) {
 			if r.Failure != nil {
 				said = r.Failure.Error
 			}
-			if r.Verdict.Grade != result.Invalid || !strings.Contains(said, f.says) {
+			if r.Verdict.Grade != record.Invalid || !strings.Contains(said, f.says) {
 				t.Errorf("%s is %s, by %s, want %q", r.Trial, r.Verdict.Grade, said, f.says)
 			}
 		})
@@ -135,7 +135,7 @@ func TestContainers(t *testing.T) {
 
 // The container that a killed lab leaves is removed by the next one.
 func TestContainerOfAKilledLab(t *testing.T) {
-	tests.Once(t, "a lab that is killed while a container is up", programFiles)
+	testsets.Once(t, "a lab that is killed while a container is up", programFiles)
 	s := newScene(t)
 	args := s.arguments(strings.Replace(contained, "IMAGE", s.image(), 1))
 	p := s.begin("", args...)

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/files"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/dev/testsets"
 )
 
 // programFiles are what the program under test is made of, and what its inputs come from.
-var programFiles = tests.Needs{Files: []string{"cmd", "internal", "go.mod", "go.sum",
+var programFiles = testsets.Needs{Files: []string{"cmd", "internal", "go.mod", "go.sum",
 	"services/go-nethttp/service.yaml"}}
 
 // Every verb that the program has is in the table, with something to ask or the reason for none.
@@ -52,7 +52,7 @@ func TestEveryVerbIsAsked(t *testing.T) {
 
 // What is read may be anything, on a small machine, too.
 func TestInputs(t *testing.T) {
-	tests.Once(t, "every verb with every bad input", programFiles)
+	testsets.Once(t, "every verb with every bad input", programFiles)
 	for _, v := range verbs {
 		for _, l := range v.reads {
 			for _, in := range inputs {
@@ -85,7 +85,7 @@ func TestInputs(t *testing.T) {
 
 // What is written is whole or not there, and what was there before stays.
 func TestFullDisk(t *testing.T) {
-	tests.Once(t, "every verb that writes, on a full disk", programFiles)
+	testsets.Once(t, "every verb that writes, on a full disk", programFiles)
 	const old = "before\n<!-- prony:begin x -->\n<!-- prony:end x -->\nafter\n"
 	for _, v := range verbs {
 		for _, l := range v.writes {
@@ -111,7 +111,7 @@ func TestFullDisk(t *testing.T) {
 
 // What goes to a full standard output fails, as does every verb's help.
 func TestFullOutput(t *testing.T) {
-	tests.Once(t, "every verb that prints, into a full disk", programFiles)
+	testsets.Once(t, "every verb that prints, into a full disk", programFiles)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestFullOutput(t *testing.T) {
 
 // A load that may open too few files says how many those are.
 func TestFewFiles(t *testing.T) {
-	tests.Once(t, "loads within a limit on open files", programFiles)
+	testsets.Once(t, "loads within a limit on open files", programFiles)
 	for _, row := range []struct{ limit, url string }{{"10", "URL"}, {"12", "TLS"}} {
 		t.Run(row.url, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +158,7 @@ func TestFewFiles(t *testing.T) {
 
 // A line that makes no sense is refused as one, before anything happens.
 func TestWrongLines(t *testing.T) {
-	tests.Once(t, "command lines that make no sense", programFiles)
+	testsets.Once(t, "command lines that make no sense", programFiles)
 	check := func(name string, args func(*scene) []string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +188,7 @@ var strange = map[string]string{
 
 // Nor does a strange argument do harm.
 func TestStrangeArguments(t *testing.T) {
-	tests.Once(t, "every verb with strange arguments", programFiles)
+	testsets.Once(t, "every verb with strange arguments", programFiles)
 	for _, v := range verbs {
 		if v.name == "man" || v.name == "" || strings.HasPrefix(v.name, "completion") {
 			continue // any name is one of a folder; the others take none
@@ -208,7 +208,7 @@ func TestStrangeArguments(t *testing.T) {
 
 // Whoever waits for an input that does not come ends when it is told to.
 func TestSignals(t *testing.T) {
-	tests.Once(t, "every verb that reads, ended by signals", programFiles)
+	testsets.Once(t, "every verb that reads, ended by signals", programFiles)
 	for _, v := range verbs {
 		for _, l := range v.reads {
 			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -251,7 +251,7 @@ func TestSignals(t *testing.T) {
 // What another tool has written of each request is held once while it is read, up to its bound,
 // from a file or from a pipe.
 func TestLargeOutputs(t *testing.T) {
-	tests.Once(t, "large outputs of other tools on a small machine", programFiles)
+	testsets.Once(t, "large outputs of other tools on a small machine", programFiles)
 	const jtl = "timeStamp,elapsed,label,responseCode,success,bytes,allThreads,Latency,Connect\n"
 	const jtlRow = "1700000000000,12,GET /a/path/of/some/length,200,true,300,1,12,0\n"
 	const hey = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read," +
@@ -264,7 +264,7 @@ func TestLargeOutputs(t *testing.T) {
 		t.Run(of.verb, func(t *testing.T) {
 			s := newScene(t)
 			s.put("HEAD", of.head)
-			rows := (file.Results - len(of.head)) / len(of.row)
+			rows := (files.Results - len(of.head)) / len(of.row)
 			if err := holds(of.row, rows)(s.path("ROWS"), nil); err != nil {
 				t.Fatal(err)
 			}

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/observe/profile"
+	"prony.example/record"
 )
 
-const repository = "../.."
+const repository = "../../.."
 
 // programs are the real ones, each built once, as make build does.
 var programs struct {
@@ -55,7 +55,7 @@ func program(t *testing.T, name string) string {
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}
-	tests.Build(t, file, "prony/cmd/"+name)
+	testsets.Build(t, file, "prony.example/cmd/"+name)
 	return file
 }
 
@@ -68,7 +68,7 @@ type scene struct {
 
 // server answers every request at once; all scenes share it.
 var server = sync.OnceValues(func() (string, error) {
-	addr, _, err := exact.Start(exact.Fixed(0)) // it ends with the tests
+	addr, _, err := truth.Start(truth.Fixed(0)) // it ends with the tests
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ loads:
 func (s *scene) run() {
 	s.t.Helper()
 	dir := s.path("RUN")
-	out, err := result.Create(dir, result.Run{ID: "one", Suite: "x", Question: "Is it read?",
+	out, err := record.Create(dir, record.Run{ID: "one", Suite: "x", Question: "Is it read?",
 		File: "suites/canonical.yaml", Baseline: "a/b", Blocks: 3,
 		Command: []string{"prony", "run"}})
 	if err != nil {
@@ -163,12 +163,12 @@ func (s *scene) run() {
 	defer out.Close()
 	for block := 1; block <= 3; block++ {
 		for i, name := range []string{"a/b", "c/d"} {
-			r := &result.Record{Trial: fmt.Sprintf("b%d-0%d-%c", block, i+1, name[0]),
+			r := &record.Record{Trial: fmt.Sprintf("b%d-0%d-%c", block, i+1, name[0]),
 				Block: block, Order: i, Scenario: "hello",
-				Verdict: result.Verdict{Grade: result.Valid}}
+				Verdict: record.Verdict{Grade: record.Valid}}
 			r.Target.Name = name
-			r.Profiles = []result.Profile{{Kind: profile.CPU, File: "profiles/one.cpu.pb.gz"}}
-			r.Loads = []result.Load{{Name: "peak", Model: result.Closed, Connections: 1,
+			r.Profiles = []record.Profile{{Kind: profile.CPU, File: "profiles/one.cpu.pb.gz"}}
+			r.Loads = []record.Load{{Name: "peak", Model: record.Closed, Connections: 1,
 				WindowNs: 1e9, Scheduled: 1000, Sent: 1000, Done: 1000, Answered: 1000,
 				ThroughputPerS: 1000, InFlightMean: 1}}
 			if err := out.Append(r); err != nil {
@@ -257,7 +257,7 @@ func (s *scene) furnish(text string) {
 		}
 	}
 	if strings.Contains(text, "FOREIGN") {
-		data, err := os.ReadFile(filepath.Join(repository, "internal/driver/testdata/hey.txt"))
+		data, err := os.ReadFile(filepath.Join(repository, "internal/generator/testdata/hey.txt"))
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -11,32 +11,32 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/launch/cgroup"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // A run is followed from another process while it goes: what is planned, each step, the load under
 // way, each record that is on the disk, and how it ended. Who stops it says why, and every report
 // repeats it. What goes on with it goes on counting.
 func TestFollowed(t *testing.T) {
-	tests.Once(t, "a run that is followed and stopped from elsewhere", programFiles)
+	testsets.Once(t, "a run that is followed and stopped from elsewhere", programFiles)
 	s := newScene(t)
 	s.furnish("go-two")
 	p := s.begin("", s.arguments("--root ROOT run --targets go-two --blocks 3 --measure 2s "+
 		"--warmup 300ms --out OUT")...)
 	p.run(t)
-	var seen []result.Progress
+	var seen []record.Progress
 	at := func(kind string) int {
-		return slices.IndexFunc(seen, func(p result.Progress) bool { return p.Kind == kind })
+		return slices.IndexFunc(seen, func(p record.Progress) bool { return p.Kind == kind })
 	}
-	fast := func(p result.Progress) bool {
-		return p.Kind == result.Pulses && p.Step != "warmup" && p.PerS > 100 && p.P99Ns > 0
+	fast := func(p record.Progress) bool {
+		return p.Kind == record.Pulses && p.Step != "warmup" && p.PerS > 100 && p.P99Ns > 0
 	}
 	for end := time.Now().Add(2 * within); ; time.Sleep(50 * time.Millisecond) {
 		now, err := progressOf(s.path("OUT"), int64(len(seen)))
-		if seen = append(seen, now...); at(result.TrialEnds) >= 0 &&
-			slices.ContainsFunc(seen[at(result.TrialEnds):], fast) {
+		if seen = append(seen, now...); at(record.TrialEnds) >= 0 &&
+			slices.ContainsFunc(seen[at(record.TrialEnds):], fast) {
 			break
 		}
 		if time.Now().After(end) {
@@ -45,49 +45,49 @@ func TestFollowed(t *testing.T) {
 	}
 	pid := p.cmd.Process.Pid
 	ordered(t, seen, pid)
-	if d := seen[at(result.TrialEnds)]; d.Ended != 1 || d.Total != 3 || d.Grade == "" ||
+	if d := seen[at(record.TrialEnds)]; d.Ended != 1 || d.Total != 3 || d.Grade == "" ||
 		!strings.Contains(d.Text, "go-two") {
 		t.Errorf("a trial ends as %+v", d)
 	}
-	s.put("OUT/"+result.StopFile, "enough\x1b of\nit")
+	s.put("OUT/"+record.StopFile, "enough\x1b of\nit")
 	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	e := p.wait(t)
 	e.check(t)
 	all, err := progressOf(s.path("OUT"), 0)
-	if last := all[len(all)-1]; err != nil || last.Kind != result.Ends ||
-		last.Outcome != result.Stopped || last.Text != "stopped: enough of it" {
+	if last := all[len(all)-1]; err != nil || last.Kind != record.Ends ||
+		last.Outcome != record.Stopped || last.Text != "stopped: enough of it" {
 		t.Errorf("it ends with %+v, %v", last, err)
 	}
-	head, _, _, err := result.Read(s.path("OUT"))
+	head, _, _, err := record.Read(s.path("OUT"))
 	if err != nil || len(head.Notes) != 1 || head.Notes[0] != "stopped: enough of it" {
 		t.Errorf("its head notes %q, %v", head.Notes, err)
 	}
 	if !strings.Contains(e.stdout, "stopped: enough of it") {
 		t.Errorf("its report says %s", e.stdout)
 	}
-	s.put("OUT/"+result.StopFile, "too late")
+	s.put("OUT/"+record.StopFile, "too late")
 	again := s.begin("", s.arguments("--root ROOT run --resume OUT")...)
 	again.bound = 2 * within
 	again.run(t)
 	if e := again.wait(t); e.code != 4 { // the trial that was interrupted stays so
 		t.Errorf("it goes on to exit %d: %s", e.code, e.stderr)
 	}
-	if _, err := os.Stat(s.path("OUT/" + result.StopFile)); err == nil {
+	if _, err := os.Stat(s.path("OUT/" + record.StopFile)); err == nil {
 		t.Error("a reason to end a run that had ended waits for the next one")
 	}
 	all, err = progressOf(s.path("OUT"), 0)
-	if last := all[len(all)-1]; err != nil || last.Outcome != result.Done ||
+	if last := all[len(all)-1]; err != nil || last.Outcome != record.Done ||
 		last.Seq != int64(len(all)) {
 		t.Errorf("it goes on to %+v in %d lines, %v", last, len(all), err)
 	}
 }
 
 // ordered wants the lines of a run of three trials to be told one after another, and not too often.
-func ordered(t *testing.T, seen []result.Progress, pid int) {
+func ordered(t *testing.T, seen []record.Progress, pid int) {
 	t.Helper()
-	if b := seen[0]; b.Kind != result.Begins || b.PID != pid || b.Born != kernel.Born(pid) ||
+	if b := seen[0]; b.Kind != record.Begins || b.PID != pid || b.Born != cgroup.Born(pid) ||
 		len(b.Planned) != 3 || b.MostNs < b.LeastNs || b.LeastNs < int64(6*time.Second) {
 		t.Errorf("it begins with %+v", b)
 	}
@@ -96,7 +96,7 @@ func ordered(t *testing.T, seen []result.Progress, pid int) {
 		if p.Seq != int64(i)+1 || i > 0 && p.Time.Before(seen[i-1].Time) {
 			t.Errorf("line %d is %+v", i+1, p)
 		}
-		if p.Kind == result.Pulses {
+		if p.Kind == record.Pulses {
 			pulses++
 		}
 	}
@@ -107,13 +107,13 @@ func ordered(t *testing.T, seen []result.Progress, pid int) {
 }
 
 // progressOf are the whole lines of a run's progress after one.
-func progressOf(dir string, after int64) (out []result.Progress, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, result.ProgressFile))
+func progressOf(dir string, after int64) (out []record.Progress, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, record.ProgressFile))
 	if err != nil {
 		return nil, err
 	}
 	for line := range bytes.Lines(b) {
-		var p result.Progress
+		var p record.Progress
 		if json.Unmarshal(line, &p) == nil && p.Kind != "" && p.Seq > after {
 			out = append(out, p)
 		}

@@ -20,8 +20,8 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // senders pack
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"prony/internal/telemetry"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/telemetry"
 )
 
 // What the home of telemetry is held to.
@@ -145,7 +145,7 @@ var overGRPC = map[string]string{
 // Whatever is sent, and by however many, the home stays within its memory, goes on answering, and
 // ends when it is told to.
 func TestHomeIsNotBurst(t *testing.T) {
-	tests.Once(t, "bombs for the home of telemetry", programFiles)
+	testsets.Once(t, "bombs for the home of telemetry", programFiles)
 	for _, x := range explosives() {
 		t.Run(x.name+"/HTTP", func(t *testing.T) {
 			small := packed(t, x.body)

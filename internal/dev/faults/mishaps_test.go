@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // settled is how long services are under load before something happens to them: longer than a
@@ -82,7 +82,7 @@ func (s *scene) served(p *start, names []string) {
 
 // What happens to services in their window is in the record of each, and nothing of them is left.
 func TestMishaps(t *testing.T) {
-	tests.Once(t, "services that end or hang while they are measured", programFiles)
+	testsets.Once(t, "services that end or hang while they are measured", programFiles)
 	for _, m := range mishaps {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,14 +97,14 @@ func TestMishaps(t *testing.T) {
 			e.check(t)
 			e.refused(t, m.code)
 			s.tidy(p.cmd.Process.Pid)
-			_, records, bad, err := result.Read(s.path("OUT"))
+			_, records, bad, err := record.Read(s.path("OUT"))
 			if err != nil || len(bad) > 0 || len(records) != len(m.says) {
 				t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 			}
 			for _, r := range records {
 				want := m.says[slices.Index(m.named, r.Target.Name)]
 				if r.Failure == nil || !strings.Contains(r.Failure.Error, want) ||
-					r.Verdict.Grade != result.Invalid {
+					r.Verdict.Grade != record.Invalid {
 					t.Errorf("%s is %s, by %+v, want %q", r.Trial, r.Verdict.Grade, r.Failure, want)
 				}
 			}
@@ -114,7 +114,7 @@ func TestMishaps(t *testing.T) {
 
 // What a killed lab leaves of a duet, the next one ends, both sides of it.
 func TestKilledDuet(t *testing.T) {
-	tests.Once(t, "a lab that is killed in a duet", programFiles)
+	testsets.Once(t, "a lab that is killed in a duet", programFiles)
 	s := newScene(t)
 	s.furnish(duets)
 	p := s.begin("", s.arguments(duets)...)
@@ -153,7 +153,7 @@ func (s *scene) git(args ...string) string {
 // A revision or another checkout that cannot be had, or does not build, is a sentence with the last
 // that its build said, and the repository stays what it was.
 func TestRevisions(t *testing.T) {
-	tests.Once(t, "revisions and checkouts that do not build", programFiles)
+	testsets.Once(t, "revisions and checkouts that do not build", programFiles)
 	for _, row := range []struct {
 		args string
 		code int

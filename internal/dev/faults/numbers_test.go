@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // notFinite are the words of a number that is none, but where they are the page's own code.
@@ -19,7 +19,7 @@ var notFinite = regexp.MustCompile(
 // A record with a number that nobody can have measured breaks no reader of records: it is told as
 // damaged, or shown.
 func TestAbsurdNumbers(t *testing.T) {
-	tests.Once(t, "records with numbers that cannot be", programFiles)
+	testsets.Once(t, "records with numbers that cannot be", programFiles)
 	readers := []string{"report RUN", "report RUN --format json", "report RUN --format csv",
 		"report RUN -o OUT.html", "report RUN -o OUT.parquet", "audit RUN", "gate RUN RUN --unlike",
 		"audit RUN --json", "trend RUN/..", "trend RUN/.. --format json",

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // call is one of strace's lines: a system call that is done, with the file of its first argument.
@@ -24,7 +24,7 @@ var descriptor = regexp.MustCompile(`^\d+<([^>]*)>`)
 // What takes another file's place is on the disk before it does, its folder after that, and a
 // record before the program ends: the order of the system calls says so.
 func TestSyncs(t *testing.T) {
-	tests.Once(t, "the order of writes and syncs", programFiles)
+	testsets.Once(t, "the order of writes and syncs", programFiles)
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("no strace here tells which system calls there were")
@@ -32,7 +32,7 @@ func TestSyncs(t *testing.T) {
 	for _, row := range []struct{ args, file string }{
 		{"report RUN -o OUT.html", "OUT.html"},
 		{"report RUN --section x --update OUT.md", "OUT.md"},
-		{"load URL -n 10 -c 1 --save=OUT", result.TrialsFile},
+		{"load URL -n 10 -c 1 --save=OUT", record.TrialsFile},
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			s := newScene(t)
@@ -101,8 +101,8 @@ func inOrder(t *testing.T, s *scene, calls, file string) {
 // When the power fails, what a run has told of is there: the disk as it is at that moment, which a
 // file stands for that a file system is mounted from, has the records of all trials that are told.
 func TestPowerLoss(t *testing.T) {
-	tests.Once(t, "a run, and its disk at each trial's end", programFiles)
-	tests.Cores(t)
+	testsets.Once(t, "a run, and its disk at each trial's end", programFiles)
+	testsets.Cores(t)
 	s := newScene(t)
 	s.put("prony.yaml", "targets: {app: {command: '"+program(t, "prony")+
 		" truth fixed --port {port}'}}\nrequests: [{request: GET /}]\n")
@@ -127,7 +127,7 @@ func TestPowerLoss(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		_, records, bad, err := result.Read(filepath.Join(s.mounted(copied, false), "run"))
+		_, records, bad, err := record.Read(filepath.Join(s.mounted(copied, false), "run"))
 		if err != nil || len(bad) > 0 || len(records) < told {
 			t.Errorf("%d trials were told of; the disk has %d records, bad %v, error %v\n%s", told,
 				len(records), bad, err, s.said())

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/cli"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // The JVM's target is one that starts another program in its place: what rides along sees a JVM.
@@ -78,8 +78,8 @@ func (s *scene) jvm() {
 // said of it, and is nobody else's fault.
 func TestRides(t *testing.T) {
 	needs := programFiles
-	needs.Facts = append(needs.Facts, tests.Version("javac", "-version"))
-	tests.Once(t, "agents that are missing, damaged or end their service", needs)
+	needs.Facts = append(needs.Facts, testsets.Version("javac", "-version"))
+	testsets.Once(t, "agents that are missing, damaged or end their service", needs)
 	if _, err := exec.LookPath("javac"); err != nil {
 		t.Skip("no JDK here makes an agent")
 	}
@@ -114,7 +114,7 @@ func TestRides(t *testing.T) {
 			e.check(t)
 			e.refused(t, cli.Invalid)
 			s.tidy(p.cmd.Process.Pid)
-			_, records, bad, err := result.Read(s.path("OUT"))
+			_, records, bad, err := record.Read(s.path("OUT"))
 			if err != nil || len(bad) > 0 || len(records) != 3 {
 				t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 			}

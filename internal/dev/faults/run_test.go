@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/base/cli"
-	"prony/internal/launch/process"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/launch/process"
 )
 
 // What holds for every line.

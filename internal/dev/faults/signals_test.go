@@ -14,15 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // Whatever is under way ends in order, in each of the ways in which somebody ends it: with the code
 // that is documented and with what was measured, and nothing is left running or lying about. A
 // terminal that is closed reads no more, and neither does "| tee" after Ctrl-C.
 func TestSignalsAtWork(t *testing.T) {
-	tests.Once(t, "every verb that works for long, ended by signals", programFiles)
+	testsets.Once(t, "every verb that works for long, ended by signals", programFiles)
 	for _, v := range verbs {
 		for _, w := range v.works {
 			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -151,7 +151,7 @@ func (s *scene) tidy(pid int) {
 // saved wants the one trial that was under way, and a report of it.
 func (s *scene) saved(dir string) {
 	s.t.Helper()
-	_, records, bad, err := result.Read(s.path(dir))
+	_, records, bad, err := record.Read(s.path(dir))
 	if err != nil || len(bad) > 0 || len(records) != 1 || records[0].Failure == nil ||
 		records[0].Failure.Error != "interrupted" {
 		s.t.Errorf("records %v, bad %v, error %v", records, bad, err)

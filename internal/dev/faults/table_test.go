@@ -210,7 +210,7 @@ var verbs = []verb{
 		prints: []string{"--root ROOT run --targets go-two --quick"}},
 	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"},
 		silent: "on a busy machine it ends otherwise, and its help is asked"},
-	{name: "serve", none: "internal/shelf reads damaged runs",
+	{name: "serve", none: "internal/report/runs reads damaged runs",
 		wrong: []string{"--root ROOT serve --listen x", "--root ROOT serve a b",
 			"--root ROOT serve --listen localhost:0", "--root ROOT serve --listen ''"},
 		silent: "it prints a line and serves until it is ended"},

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/trial/lab"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
 )
 
 func TestCount(t *testing.T) {
@@ -38,11 +38,11 @@ func TestCount(t *testing.T) {
 
 // What the suite of make bench names is in the catalog, in its order, each once and bare.
 func TestWhatTheSuiteNamesIsBuilt(t *testing.T) {
-	targets, err := wanted("../../" + canonical)
+	targets, err := wanted("../../../" + canonical)
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := service.Catalog("../..")
+	catalog, err := service.Catalog("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestWhatTheSuiteNamesIsBuilt(t *testing.T) {
 
 // How long it takes is said by make, before there is anything to say it.
 func TestMakeSaysHowLong(t *testing.T) {
-	text, err := os.ReadFile("../../" + canonical)
+	text, err := os.ReadFile("../../../" + canonical)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestMakeSaysHowLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := service.Catalog("../..")
+	catalog, err := service.Catalog("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestMakeSaysHowLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	makefile, err := os.ReadFile("../../Makefile")
+	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}

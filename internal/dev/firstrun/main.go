@@ -3,7 +3,7 @@
 // there within seconds of an empty build cache, and what it compiles prony needs too. What is going
 // to happen, make has said before it was compiled.
 //
-//	go run ./internal/first [FLAG OF PRONY RUN...]
+//	go run ./internal/dev/firstrun [FLAG OF PRONY RUN...]
 //
 // It ends well when there is a table. That some of its numbers are INVALID, which a neighbour's
 // load does, is in the table; a script that must know asks prony run, whose status 4 says so.
@@ -28,9 +28,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/base/buildflags"
-	"prony/internal/service"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/buildflags"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/service"
 )
 
 const (
@@ -56,7 +56,7 @@ func main() {
 
 // first builds and runs in a checkout.
 func first(ctx context.Context, root string, args []string, stdout, stderr io.Writer) error {
-	say := shell.Lines(stderr)
+	say := cmdlog.Lines(stderr)
 	targets, err := wanted(filepath.Join(root, canonical))
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func run(ctx context.Context, root string, args []string, stdout, stderr io.Writ
 	cmd := exec.CommandContext(ctx, filepath.Join(root, program), words...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = root, stdout, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == invalid {
@@ -160,8 +160,8 @@ func compile(ctx context.Context, root string, say func(string)) error {
 	if err != nil {
 		return fmt.Errorf("build prony: go list: %w; it takes Go 1.26 or newer", err)
 	}
-	cmd := goTool(ctx, root, compiler.Build("-v", "-o", program, "./cmd/prony")...)
-	cmd.Env = append(cmd.Env, compiler.Lavish)
+	cmd := goTool(ctx, root, buildflags.Build("-v", "-o", program, "./cmd/prony")...)
+	cmd.Env = append(cmd.Env, buildflags.Lavish)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build prony: %w", err)

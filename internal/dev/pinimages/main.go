@@ -1,7 +1,7 @@
 // Command pin renews the digests that base images are pinned by in Dockerfiles: FROM NAME:TAG, with
 // or without a digest, becomes FROM NAME:TAG@sha256:… of what the tag means in its registry now.
 //
-//	go run ./internal/pin [DOCKERFILE...]
+//	go run ./internal/dev/pinimages [DOCKERFILE...]
 //
 // Without files it is those of services/ and deploy/. Registries are asked by Docker's buildx, with
 // the logins that it has; nothing is pulled. When one cannot be asked, no file is changed.
@@ -20,9 +20,9 @@ import (
 	"regexp"
 	"strings"
 
-	"prony/internal/base/files"
-	"prony/internal/service"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/service"
 )
 
 // from is an instruction up to the image that it names.
@@ -37,23 +37,23 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, files []string, out io.Writer) error {
-	if len(files) == 0 {
+func run(ctx context.Context, fileList []string, out io.Writer) error {
+	if len(fileList) == 0 {
 		for _, pattern := range []string{"services/*/Dockerfile*", "deploy/*/Dockerfile*"} {
 			found, err := filepath.Glob(pattern)
 			if err != nil {
 				return err
 			}
-			files = append(files, found...)
+			fileList = append(fileList, found...)
 		}
 	}
-	if len(files) == 0 {
+	if len(fileList) == 0 {
 		return errors.New("there is no Dockerfile: name them, or call it at the root of a checkout")
 	}
 	known := map[string]string{}
-	texts := make([]string, len(files))
-	for i, name := range files {
-		text, err := file.Kept(name, file.Settings)
+	texts := make([]string, len(fileList))
+	for i, name := range fileList {
+		text, err := files.Kept(name, files.Settings)
 		if err == nil {
 			texts[i], err = pinned(ctx, string(text), known)
 		}
@@ -64,11 +64,11 @@ func run(ctx context.Context, files []string, out io.Writer) error {
 			texts[i] = ""
 		}
 	}
-	for i, name := range files {
+	for i, name := range fileList {
 		if texts[i] == "" {
 			continue
 		}
-		if err := file.Put(name, []byte(texts[i])); err != nil {
+		if err := files.Put(name, []byte(texts[i])); err != nil {
 			return err
 		}
 		fmt.Fprintln(out, name)
@@ -97,7 +97,7 @@ func pinned(ctx context.Context, text string, known map[string]string) (_ string
 func ask(ctx context.Context, name string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", "buildx", "imagetools", "inspect", "--format",
 		"{{json .Manifest}}", name) // of {{.Manifest.Digest}} it makes a page
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	answer, err := cmd.Output()

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 var dockerfile = `# FROM nothing:1
@@ -89,7 +89,7 @@ func TestPin(t *testing.T) {
 
 // Docker's own buildx asks a registry, here one of a single manifest, and the pin is its digest.
 func TestRealRegistry(t *testing.T) {
-	tests.Once(t, "pins of a real registry's answers", tests.Needs{})
+	testsets.Once(t, "pins of a real registry's answers", testsets.Needs{})
 	if exec.Command("docker", "buildx", "version").Run() != nil {
 		t.Skip("needs docker buildx")
 	}

@@ -10,7 +10,7 @@ import (
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // billSuffix ends the name of the bill of materials beside a program.
@@ -23,7 +23,7 @@ func bill(program string) error {
 	if err != nil {
 		return err
 	}
-	sum, err := file.Digest(program)
+	sum, err := files.Digest(program)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func bill(program string) error {
 	out.Metadata = &cdx.Metadata{Component: &main}
 	out.Components = &parts
 	out.Dependencies = &[]cdx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
-	return file.Write(program+billSuffix, func(w io.Writer) error {
+	return files.Write(program+billSuffix, func(w io.Writer) error {
 		return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).
 			EncodeVersion(out, cdx.SpecVersion1_6)
 	})
@@ -66,7 +66,7 @@ func (r release) checksums() error {
 		if err != nil || f.IsDir() {
 			return err
 		}
-		sum, err := file.Digest(path)
+		sum, err := files.Digest(path)
 		if err != nil {
 			return err
 		}
@@ -77,5 +77,5 @@ func (r release) checksums() error {
 	if err != nil {
 		return err
 	}
-	return file.Put(filepath.Join(r.dir, sumsName), []byte(lines.String()))
+	return files.Put(filepath.Join(r.dir, sumsName), []byte(lines.String()))
 }

@@ -2,7 +2,7 @@
 // system, what they were made of, manual and completion, Debian packages, images, and the checksums
 // of all.
 //
-//	go run ./internal/release [-o dist] [-for linux/amd64,linux/arm64]
+//	go run ./internal/dev/release [-o dist] [-for linux/amd64,linux/arm64]
 //
 // What the machine lacks for a part, Debian's packager or Docker's engine, leaves that part out
 // with a line; the rest is made.
@@ -26,9 +26,9 @@ import (
 	"strings"
 	"syscall"
 
-	"prony/internal/base/buildflags"
-	"prony/internal/base/files"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/buildflags"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
 )
 
 // systems are those that a release is made for: where all verbs work, on both processors, and where
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	r := release{Context: ctx, say: shell.Lines(stderr)}
+	r := release{Context: ctx, say: cmdlog.Lines(stderr)}
 	var err error
 	if r.root, err = filepath.Abs(*root); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (r release) programs(system string) error {
 		r.say("build " + filepath.Base(path))
 		// The commit is asked for, whatever the environment's own flags are.
 		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
-			compiler.Lavish}, "go",
-			compiler.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)
+			buildflags.Lavish}, "go",
+			buildflags.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (r release) share() error {
 		if err != nil {
 			return err
 		}
-		if err := file.Put(filepath.Join(share, "prony."+name), text); err != nil {
+		if err := files.Put(filepath.Join(share, "prony."+name), text); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (r release) share() error {
 func (r release) command(env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(r, name, args...)
 	cmd.Dir, cmd.Env = r.root, append(os.Environ(), env...)
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // control is what a Debian package says of itself. The programs are static, so it depends on none.
@@ -35,11 +35,11 @@ func (r release) debian(arch string) error {
 		return err
 	}
 	defer os.RemoveAll(tree)
-	files, err := r.installed(arch)
+	fileList, err := r.installed(arch)
 	if err != nil {
 		return err
 	}
-	sizeBytes, err := place(tree, files)
+	sizeBytes, err := place(tree, fileList)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (r release) debian(arch string) error {
 		return err
 	}
 	text := fmt.Sprintf(control, version, arch, sizeBytes>>10)
-	err = file.Put(filepath.Join(tree, "DEBIAN", "control"), []byte(text))
+	err = files.Put(filepath.Join(tree, "DEBIAN", "control"), []byte(text))
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (r release) installed(arch string) (map[string]string, error) {
 }
 
 // place copies files below a folder, those of a folder bin as programs, and gives their size.
-func place(folder string, files map[string]string) (sizeBytes int64, err error) {
-	for to, from := range files {
+func place(folder string, fileList map[string]string) (sizeBytes int64, err error) {
+	for to, from := range fileList {
 		text, err := os.ReadFile(from)
 		if err != nil {
 			return 0, err
@@ -103,7 +103,7 @@ func place(folder string, files map[string]string) (sizeBytes int64, err error) 
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return 0, err
 		}
-		if err := errors.Join(file.Put(to, text), os.Chmod(to, mode)); err != nil {
+		if err := errors.Join(files.Put(to, text), os.Chmod(to, mode)); err != nil {
 			return 0, err
 		}
 	}
@@ -159,7 +159,7 @@ func (r release) image(arch string) error {
 	}
 	texts := map[string][]byte{"certificates": trusted, "Dockerfile": []byte(recipe)}
 	for name, text := range texts {
-		if err := file.Put(filepath.Join(dir, name), text); err != nil {
+		if err := files.Put(filepath.Join(dir, name), text); err != nil {
 			return err
 		}
 	}

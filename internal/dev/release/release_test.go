@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/files"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/base/files"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
 )
 
 // must runs a command, with the machine's own programs on the path, and returns what it said.
@@ -34,7 +34,7 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests.Once(t, "the release", tests.Needs{Files: []string{"cmd", "internal", "go.mod",
+	testsets.Once(t, "the release", testsets.Needs{Files: []string{"cmd", "internal", "go.mod",
 		"go.sum"}})
 	dir, system := filepath.Join(t.TempDir(), "dist"), "linux/"+runtime.GOARCH
 	var said bytes.Buffer
@@ -97,7 +97,7 @@ func checkBill(t *testing.T, program string) {
 	if err := json.Unmarshal(text, &bill); err != nil || bill.BOMFormat != "CycloneDX" {
 		t.Fatalf("%q, %v", bill.BOMFormat, err)
 	}
-	sum, err := file.Digest(program)
+	sum, err := files.Digest(program)
 	if err != nil || len(bill.Metadata.Component.Hashes) != 1 ||
 		bill.Metadata.Component.Hashes[0].Content != sum {
 		t.Errorf("it is of %+v, the program has %s: %v", bill.Metadata, sum, err)

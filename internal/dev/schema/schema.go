@@ -19,7 +19,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // Document is one that prony writes.
@@ -29,7 +29,7 @@ type Document struct {
 	Of    any // a value of the type that is written
 	// Version is that of the form, as the document says; 0: it says none.
 	Version int
-	// Printed is written by internal/print, which has no null for lists and one for a number that
+	// Printed is written by internal/base/format, which has no null for lists and one for a number that
 	// is none; otherwise by encoding/json.
 	Printed bool
 }
@@ -60,7 +60,7 @@ func Publish(t *testing.T, update bool, d Document) {
 	}
 	name := published(d.Name)
 	if update {
-		if err := file.Put(name, want.Bytes()); err != nil {
+		if err := files.Put(name, want.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 	}

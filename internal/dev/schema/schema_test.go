@@ -22,13 +22,13 @@ type sample struct {
 	Left   int `json:"-"`
 }
 
-// What may be null depends on who writes: a list of encoding/json's, a number of internal/print's.
+// What may be null depends on who writes: a list of encoding/json's, a number of internal/base/format's.
 func TestStructure(t *testing.T) {
 	_ = sample{}.hidden
 	check := func(printed bool, want string) {
 		t.Helper()
 		m := maker{Document: Document{Printed: printed}, t: t, definitions: object{},
-			words: map[string]map[string]string{"internal/tests/schema": {
+			words: map[string]map[string]string{"internal/dev/schema": {
 				"sample.Number": "of something"}}}
 		got, err := json.Marshal(m.structure(reflect.TypeFor[sample]())["properties"])
 		if err != nil || string(got) != want {

@@ -1,4 +1,4 @@
-package tests
+package testsets
 
 import (
 	"context"
@@ -278,11 +278,11 @@ func TestPackageUnderTest(t *testing.T) {
 		t.Error("a folder without a package has tests")
 	}
 	of, err := self()
-	if err != nil || of.pkg != "prony/internal/dev/testsets" {
+	if err != nil || of.pkg != "prony.example/internal/dev/testsets" {
 		t.Fatal(of, err)
 	}
-	for _, want := range []string{"internal/tests/sum.go", "internal/tests/once_test.go",
-		"internal/cache/cache.go", "go.sum"} {
+	for _, want := range []string{"internal/dev/testsets/sum.go", "internal/dev/testsets/once_test.go",
+		"internal/base/cache/cache.go", "go.sum"} {
 		if !slices.Contains(of.files, want) {
 			t.Errorf("%s is not among %q", want, of.files)
 		}

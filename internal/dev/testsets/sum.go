@@ -1,4 +1,4 @@
-package tests
+package testsets
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
 )
 
 // program is what a test's program is made of: the package under test with its tests and their
@@ -136,7 +136,7 @@ func hashBelow(h hash.Hash, root, name string) error {
 		return nil
 	}
 	say(h, name)
-	_, tree, err := file.Hash(top, func(string) bool { return false }, true)
+	_, tree, err := files.Hash(top, func(string) bool { return false }, true)
 	if err != nil {
 		return err
 	}

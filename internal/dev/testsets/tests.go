@@ -1,12 +1,12 @@
-// Package tests has what tests say of themselves. There are two sets: what `make test` runs, in
+// Package testsets has what tests say of themselves. There are two sets: what `make test` runs, in
 // minutes, and what `make test-all` adds, every service, agent, profiler, image and system. A test
 // of the second set says so in its first line, by Whole, or by Once, which also remembers that it
 // has passed. A test of either set that measures, or that a busy neighbour would break, takes the
 // cores for itself among such tests, by Cores. What a test starts another program on, which go test
 // cannot see, it names by Reads, so that a kept result is of these very files.
 //
-// It is for tests alone. How the sets are run is internal/tests/run's to know.
-package tests
+// It is for tests alone. How the sets are run is internal/dev/testsets/run's to know.
+package testsets
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/clock"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
 )
 
 // What the environment says: which set, that what has passed runs again, and the commit that what

@@ -1,4 +1,4 @@
-package tests
+package testsets
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/buildflags"
+	"prony.example/internal/base/buildflags"
+	"prony.example/internal/base/cache"
 )
 
 // Versity is a server of S3's protocol over files.
@@ -61,8 +61,8 @@ func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 // Build builds a program of this module into the file, as make does.
 func Build(t testing.TB, file, pkg string) {
 	t.Helper()
-	build := exec.Command("go", compiler.Build("-o", file, pkg)...)
-	build.Env = append(os.Environ(), compiler.Lavish)
+	build := exec.Command("go", buildflags.Build("-o", file, pkg)...)
+	build.Env = append(os.Environ(), buildflags.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v: %s", pkg, err, out)
 	}
@@ -93,7 +93,7 @@ func Tool(t testing.TB, of string) (program string) {
 	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", of)
 	build.Dir = t.TempDir() // of no module
 	build.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "CGO_ENABLED=0",
-		compiler.Lavish)
+		buildflags.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {
 		last := strings.Split(strings.TrimSpace(string(out)), "\n")
 		t.Skipf("%s cannot be had: %v: %s", of, err, last[len(last)-1])

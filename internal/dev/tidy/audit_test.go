@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // audits ask those who keep lists of known vulnerabilities, by kind of what is asked about: what is
@@ -34,7 +34,7 @@ var unasked = regexp.MustCompile(`fetching vulnerabilities|endpoint returned an 
 // Nothing that is linked or installed is known to be broken. What a list says tomorrow is another
 // thing than what it says today, so that nothing is remembered.
 func TestAudits(t *testing.T) {
-	tests.Whole(t, "lists of known vulnerabilities")
+	testsets.Whole(t, "lists of known vulnerabilities")
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)

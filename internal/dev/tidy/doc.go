@@ -5,7 +5,7 @@
 //
 // Run all with
 //
-//	go test ./internal/tidy
+//	go test ./internal/dev/tidy
 //
 // and one with, for example, -run Tidy/imports. The tables that say what is allowed stand at the
 // top of their files: layers, neighbours and rules in layers_test.go, bans in bans_test.go.

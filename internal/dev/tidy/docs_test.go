@@ -195,14 +195,14 @@ func headings(text string) []string {
 }
 
 func TestMap(t *testing.T) {
-	const text = "# Map\n\nSee `internal/load` and `prony/internal/pace`, `cmd/prony/main.go`.\n" +
+	const text = "# Map\n\nSee `load` and `prony.example/load/pace`, `cmd/prony/main.go`.\n" +
 		"Not code: internal/gone. Not ours: `github.com/x/internal/gone`, `/services/gone`.\n" +
 		"```\ninternal/load/   the generator, uring/ below it\nservices/<name>/\n```\n"
 	whole := func(text string) tree {
 		return tree{
 			"ARCHITECTURE.md": text, "CONTRIBUTING.md": "", "README.md": "", "STYLE.md": "",
-			"cmd/prony/main.go": goFile(), "internal/load/a.go": goFile(),
-			"internal/load/uring/a.go": goFile(), "internal/pace/a.go": goFile(),
+			"cmd/prony/main.go": goFile(), "load/a.go": goFile(),
+			"load/engine/uring/a.go": goFile(), "load/pace/a.go": goFile(),
 		}
 	}
 	for _, row := range []struct {
@@ -215,10 +215,10 @@ func TestMap(t *testing.T) {
 			"ARCHITECTURE.md:9: names docs/gone.md", "ARCHITECTURE.md:9: names docs/off.md"}},
 		{text + "```\nservices/gone/  x\n```", []string{"ARCHITECTURE.md:10: names services/gone"}},
 		{text + "the loop, a.go:12", []string{"ARCHITECTURE.md:9: names a line by its number"}},
-		{strings.ReplaceAll(text, "prony/load/pace", "x"),
-			[]string{"ARCHITECTURE.md: does not name internal/pace"}},
+		{strings.ReplaceAll(text, "prony.example/load/pace", "x"),
+			[]string{"ARCHITECTURE.md: does not name load/pace"}},
 		{strings.ReplaceAll(text, "uring/", ""),
-			[]string{"ARCHITECTURE.md: does not name internal/load/uring"}},
+			[]string{"ARCHITECTURE.md: does not name load/engine/uring"}},
 	} {
 		red(t, findMap, whole(row.text), row.want...)
 	}

@@ -17,11 +17,11 @@ var (
 
 // unfuzzed are packages whose readers need no fuzzing of their own, and why.
 var unfuzzed = map[string]string{
-	"cmd/prony":                "what docker compose prints is JSON to a library",
-	"internal/load/enginetest": "its peers read what engines under test send",
-	"internal/config":          "suites, scenarios, manifests, agents are read by it, and fuzzed",
-	"internal/tests/run":       "it reads what go test prints",
-	"internal/truth/exact":     "it is a server for tests",
+	"cmd/prony":                 "what docker compose prints is JSON to a library",
+	"load/engine/enginetest":    "its peers read what engines under test send",
+	"internal/base/strictyaml":  "suites, scenarios, manifests, agents are read by it, and fuzzed",
+	"internal/dev/testsets/run": "it reads what go test prints",
+	"internal/generator/truth":  "it is a server for tests",
 }
 
 // findUnfuzzed wants a fuzz target beside every reader: a file or a peer may say anything.

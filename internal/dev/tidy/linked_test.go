@@ -38,16 +38,16 @@ var mayLink = []struct{ modules, why string }{
 
 // mayNotLink are modules that would be needed again as soon as somebody forgets why they are not.
 var mayNotLink = []struct{ modules, why string }{
-	{"github.com/prometheus/prometheus", "a database is the home's: cmd/prony-home"},
+	{"github.com/prometheus/prometheus", "a database is the home's: home/cmd/prony-home"},
 	{"go.opentelemetry.io/collector/... github.com/open-telemetry/...",
-		"OTLP is taken in by the home: cmd/prony-home; what was kept has formats of its own"},
+		"OTLP is taken in by the home: home/cmd/prony-home; what was kept has formats of its own"},
 	{"go.opentelemetry.io/otel/sdk/... go.opentelemetry.io/otel/exporters/...",
 		"what is pushed is protobuf messages of go.opentelemetry.io/proto/otlp"},
-	{"github.com/parquet-go/...", "what writes Parquet is the home's: internal/flat/parquet"},
-	{"github.com/minio/...", "what speaks to buckets is the home's: internal/bucket"},
+	{"github.com/parquet-go/...", "what writes Parquet is the home's: home/parquet"},
+	{"github.com/minio/...", "what speaks to buckets is the home's: home/bucket"},
 	{"github.com/moby/moby/client go.opentelemetry.io/otel",
 		"Docker's own client traces itself: internal/launch/docker speaks the API"},
-	{"github.com/chromedp/...", "of Node's inspector two answers are read: internal/profile/node"},
+	{"github.com/chromedp/...", "of Node's inspector two answers are read: internal/observe/profile/node"},
 	{"github.com/prometheus/client_golang", "pages are written by github.com/prometheus/common"},
 }
 
@@ -64,7 +64,7 @@ func findLinked(lines []string, most int) (problems []string) {
 		}
 	}
 	for _, m := range modules {
-		why := "argue it in docs/decisions and in mayLink in internal/tidy/linked_test.go"
+		why := "argue it in docs/decisions and in mayLink in internal/dev/tidy/linked_test.go"
 		for _, may := range mayLink {
 			if matches(may.modules, m) {
 				why = ""

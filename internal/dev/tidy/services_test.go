@@ -46,7 +46,7 @@ func findServices(t tree) []problem {
 	return problems
 }
 
-// lists are where each service of the catalog is named, and what names it there; internal/deploy
+// lists are where each service of the catalog is named, and what names it there; home/deploytest
 // looks closer at those of Compose, where that is there to be asked.
 var lists = []struct{ files, after, name string }{
 	{"docs/fairness.md", "\n## Deviations\n", "\n| %s | "},

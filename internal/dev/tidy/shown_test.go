@@ -18,8 +18,8 @@ func findShown(t tree) []problem {
 	var problems []problem
 	for _, s := range t.sources() {
 		if s.test || !s.module || s.generated || unseen[s.name] != "" ||
-			matches("internal/tidy/... internal/launch/launchtest internal/profile/profiletest "+
-				"internal/load/enginetest internal/tests/... cmd/prony", s.dir) {
+			matches("internal/dev/tidy/... internal/launch/launchtest internal/observe/profile/profiletest "+
+				"load/engine/enginetest internal/dev/testsets/... cmd/prony", s.dir) {
 			continue
 		}
 		called := calls(s.file)
@@ -56,5 +56,5 @@ func TestShown(t *testing.T) {
 		"a.go: starts a command that -x does not show")
 	red(t, findShown, tree{"a.go": text + "x := exec.Command(`x`); shell.Command(x) }\n"})
 	red(t, findShown, tree{"a_test.go": text + "exec.Command(`x`).Run() }\n"})
-	red(t, findShown, tree{"internal/tidy/a.go": text + "exec.Command(`x`).Run() }\n"})
+	red(t, findShown, tree{"internal/dev/tidy/a.go": text + "exec.Command(`x`).Run() }\n"})
 }

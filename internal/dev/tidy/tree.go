@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"prony.example/internal/base/buildflags"
 )
 
 // Module is the path of the module whose root Root looks for.
-const Module = "prony"
+const Module = buildflags.Module
 
 // unlisted are the folders that hold what tools made, for when git cannot say.
 var unlisted = []string{".git", ".prony", "node_modules", "results", "target", "__pycache__"}

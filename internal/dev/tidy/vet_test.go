@@ -6,21 +6,21 @@ import (
 	"slices"
 	"testing"
 
-	"prony/internal/base/buildflags"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/buildflags"
+	"prony.example/internal/dev/testsets"
 )
 
 // Go's own vet has nothing to object to. It looks into all that is linked, which takes longer than
 // most tests: make test leaves it to the other set.
 func TestVet(t *testing.T) {
-	tests.Once(t, "vet", tests.Needs{Files: []string{"cmd", "internal", "bench", "contract",
+	testsets.Once(t, "vet", testsets.Needs{Files: []string{"cmd", "internal", "bench", "contract",
 		"go.mod", "go.sum"}})
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"vet"}, compiler.Flags, []string{"./..."})...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), compiler.Lavish)
+	cmd := exec.Command("go", slices.Concat([]string{"vet"}, buildflags.Flags, []string{"./..."})...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), buildflags.Lavish)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -24,11 +24,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/record/slo"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // Step is one load to be offered.
@@ -43,12 +43,12 @@ type Step struct {
 
 // Load is the step as a load, like another but for what the step says.
 func (s Step) Load(like load.Spec) load.Spec {
-	like.Seed, like.Lead, like.Window, like.Model = s.Seed, s.Lead, s.Window, result.Closed
+	like.Seed, like.Lead, like.Window, like.Model = s.Seed, s.Lead, s.Window, record.Closed
 	if s.Connections > 0 {
 		like.Connections = s.Connections
 	}
 	if s.RatePerS > 0 {
-		like.Model = result.Open
+		like.Model = record.Open
 		like.Schedule = pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(s.RatePerS)}
 	}
 	return like
@@ -94,7 +94,7 @@ type Tried struct {
 
 // Options are what all searches and sweeps want to know.
 type Options struct {
-	Offer func(context.Context, Step) (*result.Load, error)
+	Offer func(context.Context, Step) (*record.Load, error)
 	SLO   []slo.Objective
 	Seed  uint64
 
@@ -166,7 +166,7 @@ func (s *session) elapsed() time.Duration { return time.Duration(s.Now() - s.beg
 
 // offer makes a step with a seed of its own, so that no two steps meet the same arrivals, and notes
 // what came of it.
-func (s *session) offer(ctx context.Context, step Step) (*Tried, *result.Load, error) {
+func (s *session) offer(ctx context.Context, step Step) (*Tried, *record.Load, error) {
 	step.Seed = pace.Mix(s.Seed, uint64(len(s.tried)))
 	if step.Phase != Quiet {
 		step.Lead = time.Duration(float64(s.Lead) * float64(step.Window) / float64(s.Window))

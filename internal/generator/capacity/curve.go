@@ -10,7 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 // Shares of the capacity at which a curve has its points.

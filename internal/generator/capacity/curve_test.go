@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 func TestCurve(t *testing.T) {
@@ -20,7 +20,7 @@ func TestCurve(t *testing.T) {
 			t.Errorf("a curve was to keep something: %s", step.Line())
 		}
 	}
-	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+	o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 		l, err := s.offer(ctx, step)
 		if step.RatePerS == 90 {
 			l.Host.OtherCPUShare = 0.5

@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
-	"prony/record"
-	"prony/record/slo"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // Limits of a step's judgement.
@@ -28,18 +28,18 @@ const (
 // A service holds that keeps up with what was offered and keeps every objective, under a generator
 // that was on time. What the verdict calls INVALID is the service's fault where the service lets
 // the backlog grow, and the instrument's fault otherwise.
-func judge(l *result.Load, objectives []slo.Objective) Tried {
+func judge(l *record.Load, objectives []slo.Objective) Tried {
 	t := Tried{
 		ThroughputPerS: l.ThroughputPerS, Objectives: slo.CheckAll(objectives, l),
 		CPUPerRequest: l.Generator.CPUPerRequestNs, BacklogPerS: l.BacklogPerS,
 	}
-	v := verdict.Judge(&result.Record{
-		Outcome: result.Measured, Loads: []result.Load{*l}, Warmup: result.Warmup{Steady: true},
+	v := verdict.Judge(&record.Record{
+		Outcome: record.Measured, Loads: []record.Load{*l}, Warmup: record.Warmup{Steady: true},
 	})
 	service, instrument := blame(l, objectives, v.Findings)
 	for _, f := range v.Findings {
 		t.named = append(t.named, f.Rule)
-		if f.Grade == result.Suspect {
+		if f.Grade == record.Suspect {
 			t.Suspect = append(t.Suspect, f.Rule)
 		}
 	}
@@ -73,7 +73,7 @@ func judge(l *result.Load, objectives []slo.Objective) Tried {
 }
 
 // blame tells what was wrong with the load beside the objectives, and with whom.
-func blame(l *result.Load, objectives []slo.Objective, findings []result.Finding) (service,
+func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding) (service,
 	instrument string) {
 	promisesErrors := false
 	for _, o := range objectives {
@@ -84,7 +84,7 @@ func blame(l *result.Load, objectives []slo.Objective, findings []result.Finding
 	for _, f := range findings {
 		text := f.Rule + ": " + f.Observed
 		switch {
-		case f.Grade != result.Invalid:
+		case f.Grade != record.Invalid:
 		case f.Rule == "delivered" && float64(l.Waited) > waitedMax*float64(l.Scheduled),
 			f.Rule == "answers", f.Rule == "capacity", f.Rule == "censored",
 			f.Rule == "errors" && !promisesErrors:
@@ -108,8 +108,8 @@ func blame(l *result.Load, objectives []slo.Objective, findings []result.Finding
 
 // short says by how much the answers fell short of what was offered. Some requests are under way
 // at both ends of the window, so that small numbers differ by chance.
-func short(l *result.Load, promisesErrors bool) string {
-	if l.Model != result.Open || l.Scheduled == 0 {
+func short(l *record.Load, promisesErrors bool) string {
+	if l.Model != record.Open || l.Scheduled == 0 {
 		return ""
 	}
 	good := l.Done
@@ -126,8 +126,8 @@ func short(l *result.Load, promisesErrors bool) string {
 
 // own says by how much the generator was late. What matters is not its lag beside this answer's
 // time, as in the verdict, but beside the time promised: that is what is decided here.
-func own(l *result.Load, objectives []slo.Objective) string {
-	if l.Model != result.Open || l.OwnLag.Count == 0 {
+func own(l *record.Load, objectives []slo.Objective) string {
+	if l.Model != record.Open || l.OwnLag.Count == 0 {
 		return ""
 	}
 	promised := math.Inf(1)
@@ -148,7 +148,7 @@ func own(l *result.Load, objectives []slo.Objective) string {
 }
 
 // busy tells whether the generator had no time left: then what is slow may be itself.
-func busy(findings []result.Finding) string {
+func busy(findings []record.Finding) string {
 	for _, f := range findings {
 		if f.Rule == "generator" {
 			return f.Rule + ": " + f.Observed

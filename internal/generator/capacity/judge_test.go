@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/record/slo"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // fine2s is a load of 2 s at 1000/s that nothing is wrong with: 10 requests under way, p99 46 ms.
-func fine2s() *result.Load {
+func fine2s() *record.Load {
 	d := exponential(2000, 10e6)
-	return &result.Load{
+	return &record.Load{
 		Model: "open", RatePerS: 1000, WindowNs: 2e9, DrainNs: 5e9, Threads: 1, Connections: 64,
 		Scheduled: 2000, Sent: 2000, Done: 2000, Answered: 2000, ThroughputPerS: 1000,
 		InFlightMean: 10, ResponseTime: d, ServiceTime: d, OwnLag: exponential(2000, 1e3),
@@ -19,10 +19,10 @@ func fine2s() *result.Load {
 }
 
 // judged checks the judgement on that load after a change.
-type judged func(objectives, word, why string, change func(*result.Load))
+type judged func(objectives, word, why string, change func(*record.Load))
 
 func checkJudge(t *testing.T) judged {
-	return func(objectives, word, why string, change func(*result.Load)) {
+	return func(objectives, word, why string, change func(*record.Load)) {
 		t.Helper()
 		l := fine2s()
 		if change != nil {
@@ -41,8 +41,8 @@ func checkJudge(t *testing.T) judged {
 
 func TestJudgeService(t *testing.T) {
 	check := checkJudge(t)
-	fails := func(n int64) func(*result.Load) {
-		return func(l *result.Load) {
+	fails := func(n int64) func(*record.Load) {
+		return func(l *record.Load) {
 			l.Errors.Status, l.Done, l.Answered = n, l.Done-n, l.Answered-n
 			l.ResponseTime.Count -= n
 		}
@@ -50,7 +50,7 @@ func TestJudgeService(t *testing.T) {
 	check("p99<50ms", Held, "", nil)
 	check("p99<40ms", Broken, "p99<40ms: 46.1ms", nil)
 	check("p99<50ms,p50<1ms", Broken, "p50<1ms: 6.93ms", nil)
-	check("p99.9<50ms", Broken, "p99.9<50ms", func(l *result.Load) {
+	check("p99.9<50ms", Broken, "p99.9<50ms", func(l *record.Load) {
 		l.ResponseTime = exponential(2000, 10e6)
 		l.ResponseTime.HDR = histogram(2000, 10e6)
 	})
@@ -58,19 +58,19 @@ func TestJudgeService(t *testing.T) {
 	check("p99<40ms,p99.9<1s", Broken, "p99<40ms", nil) // known to be broken is enough
 
 	// Missing answers: 1 % of 2000 is 20, and 5 + 3 sqrt(10) = 14.5.
-	check("p99<50ms", Held, "", func(l *result.Load) { l.Done -= 20 })
-	check("p99<50ms", Broken, "answered 99.0 % of what was offered", func(l *result.Load) {
+	check("p99<50ms", Held, "", func(l *record.Load) { l.Done -= 20 })
+	check("p99<50ms", Broken, "answered 99.0 % of what was offered", func(l *record.Load) {
 		l.Done -= 21
 	})
 	// With 100 under way, 5 + 3 sqrt(100) = 35 are nothing.
-	check("p99<500ms", Held, "", func(l *result.Load) {
+	check("p99<500ms", Held, "", func(l *record.Load) {
 		l.InFlightMean, l.ResponseTime = 100, exponential(2000, 100e6)
 		l.ServiceTime = l.ResponseTime
 		l.Done -= 35
 	})
 	// The backlog may grow by 1 % of the rate, and by 14.5 in 2 s.
-	check("p99<50ms", Held, "", func(l *result.Load) { l.BacklogPerS = 10 })
-	check("p99<50ms", Broken, "capacity: backlog", func(l *result.Load) { l.BacklogPerS = 11 })
+	check("p99<50ms", Held, "", func(l *record.Load) { l.BacklogPerS = 10 })
+	check("p99<50ms", Broken, "capacity: backlog", func(l *record.Load) { l.BacklogPerS = 11 })
 
 	// Errors: above 0.1 % they break a service that has promised nothing about them.
 	check("p99<50ms", Held, "", fails(2))
@@ -79,7 +79,7 @@ func TestJudgeService(t *testing.T) {
 	check("p99<50ms,errors<1%", Broken, "errors<1%: 1.05% (21 of 2000)", fails(21))
 	check("p99<50ms,errors<5%", Held, "", fails(50)) // failed, but not left waiting
 	check("p99<50ms,route x errors<5%", Broken, "answered 97.5 %", fails(50))
-	check("p99<50ms", Broken, "censored", func(l *result.Load) {
+	check("p99<50ms", Broken, "censored", func(l *record.Load) {
 		l.Answered, l.Censored = 1970, 30
 		l.ResponseTime.Count = 1970
 	})
@@ -88,31 +88,31 @@ func TestJudgeService(t *testing.T) {
 func TestJudgeInstrument(t *testing.T) {
 	check := checkJudge(t)
 	// Unsent arrivals: the service's fault where all connections were busy.
-	check("p99<50ms", Invalid, "delivered", func(l *result.Load) { l.Sent = 1900 })
-	check("p99<50ms", Broken, "delivered", func(l *result.Load) { l.Sent, l.Waited = 1900, 200 })
+	check("p99<50ms", Invalid, "delivered", func(l *record.Load) { l.Sent = 1900 })
+	check("p99<50ms", Broken, "delivered", func(l *record.Load) { l.Sent, l.Waited = 1900, 200 })
 
 	// The generator was late: 50 µs, or 5 % of 50 ms = 2.5 ms, are of no concern.
-	late := func(p99Ns float64) func(*result.Load) {
-		return func(l *result.Load) { l.OwnLag = exponential(2000, p99Ns/4.606) }
+	late := func(p99Ns float64) func(*record.Load) {
+		return func(l *record.Load) { l.OwnLag = exponential(2000, p99Ns/4.606) }
 	}
 	check("p99<50ms", Held, "", late(2.4e6))
 	check("p99<50ms", Invalid, "lag: the generator was late, p99 2.6ms (limit 2.5ms)", late(2.6e6))
 	check("p99<40ms", Invalid, "lag", late(2.6e6))  // broken, but by whom?
 	check("errors<1%", Invalid, "lag", late(2.6e6)) // no time promised: 5 % of p99, 2.3 ms
 	check("p99<50ms,max<100us", Invalid, "lag", late(60e3))
-	check("p99<50ms", Invalid, "steal", func(l *result.Load) { l.Host.StealShare = 0.2 })
-	check("p99<50ms", Held, "", func(l *result.Load) { l.Host.StealShare = 0.05 })
-	check("p99<50ms", Held, "", func(l *result.Load) { l.Generator.CPUShare = 0.95 })
-	check("p99<40ms", Invalid, "generator: ", func(l *result.Load) { l.Generator.CPUShare = 0.95 })
+	check("p99<50ms", Invalid, "steal", func(l *record.Load) { l.Host.StealShare = 0.2 })
+	check("p99<50ms", Held, "", func(l *record.Load) { l.Host.StealShare = 0.05 })
+	check("p99<50ms", Held, "", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
+	check("p99<40ms", Invalid, "generator: ", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
 
 	// Little's law: a defect of the books, unless the service was too slow anyway.
-	check("p99<50ms", Invalid, "little", func(l *result.Load) { l.InFlightMean = 50 })
-	check("p99<50ms", Broken, "capacity", func(l *result.Load) {
+	check("p99<50ms", Invalid, "little", func(l *record.Load) { l.InFlightMean = 50 })
+	check("p99<50ms", Broken, "capacity", func(l *record.Load) {
 		l.InFlightMean, l.BacklogPerS = 50, 100
 	})
-	check("errors<1%", Held, "", func(l *result.Load) { l.Model = result.Closed })
-	check("p99<50ms", Broken, "answers: no good answer", func(l *result.Load) {
-		*l = result.Load{Model: "closed", WindowNs: 2e9, Threads: 1}
+	check("errors<1%", Held, "", func(l *record.Load) { l.Model = record.Closed })
+	check("p99<50ms", Broken, "answers: no good answer", func(l *record.Load) {
+		*l = record.Load{Model: "closed", WindowNs: 2e9, Threads: 1}
 	})
 }
 

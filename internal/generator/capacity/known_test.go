@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // A search that ends early says what it knows, and no more: of steps that held, those above one
@@ -62,7 +62,7 @@ func TestEarlyEnds(t *testing.T) {
 	s = newServer(1, 1000, 0)
 	o = s.options("p99<50ms", 1)
 	offer, held := o.Offer, 0
-	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+	o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 		if step.Phase == Bracket {
 			if held++; held > 1 {
 				return nil, context.Canceled

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // queue is an M/M/1 queue event by event: every step begins with it empty, each answer waits for
@@ -24,7 +24,7 @@ func newQueue(seed uint64, perS float64) *queue {
 	return &queue{server: s}
 }
 
-func (q *queue) offer(ctx context.Context, step Step) (*result.Load, error) {
+func (q *queue) offer(ctx context.Context, step Step) (*record.Load, error) {
 	if step.RatePerS == 0 {
 		return q.server.offer(ctx, step)
 	}
@@ -49,17 +49,17 @@ func (q *queue) offer(ctx context.Context, step Step) (*result.Load, error) {
 	slices.Sort(times)
 	n := len(times)
 	rank := func(share float64) int64 { return times[min(int(share*float64(n)), n-1)] }
-	l := &result.Load{
+	l := &record.Load{
 		Model: "open", RatePerS: step.RatePerS, WindowNs: int64(step.Window), DrainNs: 5e9,
 		Threads: 1, Connections: 64, OwnLag: exponential(1000, 1e3),
 		Scheduled: int64(n), Sent: int64(n), Answered: int64(n), Done: done,
 		ThroughputPerS: float64(done) / step.Window.Seconds(),
 		InFlightMean:   sum / step.Window.Seconds(),
-		ResponseTime: result.Dist{
+		ResponseTime: record.Dist{
 			Count: int64(n), MinNs: times[0], MeanNs: sum / float64(n) * 1e9, P50Ns: rank(0.5),
 			P90Ns: rank(0.9), P99Ns: rank(0.99), P999Ns: rank(0.999), MaxNs: times[n-1],
 		},
-		Memory: result.Memory{Samples: int64(n), Effective: q.worth},
+		Memory: record.Memory{Samples: int64(n), Effective: q.worth},
 	}
 	l.ServiceTime = l.ResponseTime
 	return l, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/record/slo"
+	"prony.example/record/slo"
 )
 
 // Of the search.

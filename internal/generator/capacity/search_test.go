@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
-	"prony/record/slo"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 const limit = 50 * time.Millisecond // of the objective p99<50ms
@@ -165,7 +165,7 @@ func TestFindReasons(t *testing.T) {
 		}
 	}
 	endless := func(s *server, o *Options) {
-		o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 			s.perS = 1000
 			if step.RatePerS > 0 {
 				s.perS = 100 * step.RatePerS // whatever is offered
@@ -193,7 +193,7 @@ func TestFindReasons(t *testing.T) {
 		func(s *server, o *Options) { s.lateFrom, o.CeilingPerS = 700, 2000 })
 	check("p99<50ms", "the generator itself is the limit at ", func(s *server, o *Options) {
 		o.Budget = time.Hour // about the boundary it is late with all but one step in five
-		o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 			s.lateFrom = 0
 			if step.Phase != Bracket && len(s.steps)%5 != 0 {
 				s.lateFrom = 1
@@ -216,7 +216,7 @@ func TestFindLooksAgainAtTheLowest(t *testing.T) {
 	s := newServer(1, 1000, 0.001)
 	o, low := s.options("p99<4900us", 1), 0
 	o.Budget = 4 * time.Minute // with steps down to 24.8/s
-	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+	o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 		s.accident = 0
 		if step.Phase == Bracket && step.RatePerS < 25 {
 			if low++; low == 1 {
@@ -253,7 +253,7 @@ func TestFindRefuses(t *testing.T) {
 	})
 	check("offer step 4 (bracket): refused", func(o *Options) {
 		offer := o.Offer
-		o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 			if step.Phase == Bracket {
 				return nil, errors.New("refused")
 			}
@@ -261,8 +261,8 @@ func TestFindRefuses(t *testing.T) {
 		}
 	})
 	check("no good answer in 2s: status 500", func(o *Options) {
-		o.Offer = func(context.Context, Step) (*result.Load, error) {
-			return &result.Load{Errors: result.Errors{Status: 9, Example: "status 500"}}, nil
+		o.Offer = func(context.Context, Step) (*record.Load, error) {
+			return &record.Load{Errors: record.Errors{Status: 9, Example: "status 500"}}, nil
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
-	"prony/record/slo"
+	"prony.example/record"
+	"prony.example/record/slo"
 )
 
 // server is an M/M/1 queue by its formulas: response time is exponential with a mean of
@@ -53,7 +53,7 @@ func (s *server) options(text string, seed uint64) Options {
 	}
 }
 
-func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
+func (s *server) offer(_ context.Context, step Step) (*record.Load, error) {
 	s.steps = append(s.steps, step)
 	s.nowNs += int64(step.Lead + step.Window)
 	mu, rate := s.perS, step.RatePerS
@@ -63,7 +63,7 @@ func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
 	if s.sick {
 		mu *= 1 - s.sticky
 	}
-	l := &result.Load{
+	l := &record.Load{
 		Model: "open", RatePerS: rate, WindowNs: int64(step.Window), DrainNs: 5e9, Threads: 1,
 		Connections: 64, OwnLag: exponential(1000, 1e3),
 	}
@@ -76,7 +76,7 @@ func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
 	w := step.Window.Seconds()
 	switch {
 	case rate == 0: // closed: the queue is busy all the time
-		l.Model = result.Closed
+		l.Model = record.Closed
 		l.Connections = max(step.Connections, 1)
 		if step.Connections == 0 {
 			l.Connections = 64
@@ -99,7 +99,7 @@ func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
 }
 
 // answer books n requests with exponential response times of this mean in seconds.
-func (s *server) answer(l *result.Load, n, mean float64) {
+func (s *server) answer(l *record.Load, n, mean float64) {
 	k := int64(n)
 	l.Scheduled, l.Sent, l.Done, l.Answered = k, k, k, k
 	l.ThroughputPerS = n / (float64(l.WindowNs) / 1e9)
@@ -113,9 +113,9 @@ func (s *server) answer(l *result.Load, n, mean float64) {
 }
 
 // exponential has no histogram: a search decodes one for each step, which is not what is tested.
-func exponential(n int64, meanNs float64) result.Dist {
+func exponential(n int64, meanNs float64) record.Dist {
 	at := func(q float64) int64 { return int64(-math.Log(1-q) * meanNs) }
-	return result.Dist{
+	return record.Dist{
 		Count: n, MinNs: 1, MeanNs: meanNs, P50Ns: at(0.5), P90Ns: at(0.9), P99Ns: at(0.99),
 		P999Ns: at(0.999), MaxNs: at(0.9999),
 	}

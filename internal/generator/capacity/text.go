@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/format"
-	"prony/record/slo"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record/slo"
 )
 
 // What the plots look like.
@@ -20,7 +20,7 @@ const (
 
 // Line says what came of a step, on one line.
 func (t Tried) Line() string {
-	what := unit.Rate(t.RatePerS) + "/s"
+	what := units.Rate(t.RatePerS) + "/s"
 	if t.RatePerS == 0 {
 		what = "closed"
 		if t.Connections > 0 {
@@ -30,9 +30,9 @@ func (t Tried) Line() string {
 	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, what, t.Word)
 	switch {
 	case t.Phase == Warmup:
-		out += "  " + unit.Rate(t.ThroughputPerS) + "/s"
+		out += "  " + units.Rate(t.ThroughputPerS) + "/s"
 	case t.P99Ns > 0:
-		out += "  p99 " + unit.Duration(float64(t.P99Ns))
+		out += "  p99 " + units.Duration(float64(t.P99Ns))
 	}
 	if t.Why != "" {
 		out += "  " + t.Why
@@ -42,30 +42,30 @@ func (t Tried) Line() string {
 
 // Text prints a search's result for people.
 func (f *Found) Text(w io.Writer) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	window := time.Duration(f.WindowNs).Round(100 * time.Millisecond)
 	if f.Found {
-		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", unit.FineRate(f.PerS),
-			unit.FineRate(f.LoPerS), unit.FineRate(f.HiPerS), 100*f.Confidence)
+		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", units.FineRate(f.PerS),
+			units.FineRate(f.LoPerS), units.FineRate(f.HiPerS), 100*f.Confidence)
 		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
-		p.Line("            in 95 %% of them up to %s/s", unit.FineRate(f.SurePerS))
+		p.Line("            in 95 %% of them up to %s/s", units.FineRate(f.SurePerS))
 	} else {
 		what := "not found"
 		if f.AtLeastPerS > 0 {
-			what = "at least " + unit.FineRate(f.AtLeastPerS) + "/s"
+			what = "at least " + units.FineRate(f.AtLeastPerS) + "/s"
 		}
 		p.Line("capacity    %s: %s", what, f.Reason)
 		if f.AtLeastPerS > 0 && f.BrokePerS > 0 {
 			p.Line("            a step held there, and one broke at %s/s",
-				unit.FineRate(f.BrokePerS))
+				units.FineRate(f.BrokePerS))
 		} else if f.AtLeastPerS > 0 {
 			p.Line("            a step held there, and none broke")
 		}
 		p.Line("            objectives %s, windows of %v", f.SLO, window)
 	}
-	p.Line("peak        %s/s, closed", unit.Rate(f.PeakPerS))
+	p.Line("peak        %s/s, closed", units.Rate(f.PeakPerS))
 	if f.CeilingPerS > 0 {
-		p.Line("ceiling     %s/s, the generator against a null server", unit.Rate(f.CeilingPerS))
+		p.Line("ceiling     %s/s, the generator against a null server", units.Rate(f.CeilingPerS))
 	}
 	f.hysteresis(p)
 	p.Line("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
@@ -80,13 +80,13 @@ func (f *Found) Text(w io.Writer) error {
 	return p.To(w)
 }
 
-func (f *Found) hysteresis(p *print.Page) {
+func (f *Found) hysteresis(p *format.Page) {
 	switch h := f.Hysteresis; {
 	case !h.Checked:
 		p.Line("hysteresis  not checked: too few steps from below and from above")
 	case h.Differs:
 		p.Line("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
-			unit.FineRate(h.BelowPerS), unit.FineRate(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
+			units.FineRate(h.BelowPerS), units.FineRate(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
 	default:
 		p.Line("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
 			100*h.Shift, 100*h.Lo, 100*h.Hi)
@@ -128,7 +128,7 @@ func doubts(steps []Tried) []string {
 }
 
 // boundary plots how many steps held, by rate.
-func boundary(p *print.Page, steps []Tried) {
+func boundary(p *format.Page, steps []Tried) {
 	steps = about(steps)
 	if len(steps) == 0 {
 		return
@@ -152,7 +152,7 @@ func boundary(p *print.Page, steps []Tried) {
 			continue
 		}
 		from, to := lo+(hi-lo)*float64(i)/boundBins, lo+(hi-lo)*float64(i+1)/boundBins
-		p.Line("%7s – %7s  %-9s %s", unit.FineRate(from), unit.FineRate(to),
+		p.Line("%7s – %7s  %-9s %s", units.FineRate(from), units.FineRate(to),
 			fmt.Sprintf("%d of %d", held[i], all[i]), bar(float64(held[i])/float64(all[i])))
 	}
 }
@@ -170,7 +170,7 @@ func bar(share float64) string {
 // CurveText prints the latency-load curve, with a plot: full bars reach to p50, shaded ones to p99,
 // on a logarithmic scale.
 func CurveText(w io.Writer, points []Point) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	p.Line("%5s %9s %10s %10s %10s %10s %8s  p50 █ and p99 ░, logarithmic", "share", "rate/s",
 		"p50", "p90", "p99", "p99.9", "CPU µs")
 	lo, hi := math.Inf(1), 0.0
@@ -195,22 +195,22 @@ func CurveText(w io.Writer, points []Point) error {
 		cells := map[string]string{}
 		ns := map[string]int64{}
 		for _, q := range point.Quantiles {
-			cells[q.Name], ns[q.Name] = unit.Absent, q.Ns
+			cells[q.Name], ns[q.Name] = units.Absent, q.Ns
 			if q.Ns > 0 {
-				cells[q.Name] = unit.Duration(float64(q.Ns))
+				cells[q.Name] = units.Duration(float64(q.Ns))
 			} else if point.N > 0 {
 				lacking[q.Name] = q.Needs
 			}
 		}
 		full := at(ns["p50"])
 		p.Line("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
-			unit.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
+			units.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
 			point.CPUPerRequest/1e3, strings.Repeat("█", full),
 			strings.Repeat("░", max(at(ns["p99"])-full, 0)))
 	}
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {
-			p.Line("%s %s: needs n ≥ %s", unit.Absent, q.name, unit.Count(need))
+			p.Line("%s %s: needs n ≥ %s", units.Absent, q.name, units.Count(need))
 		}
 	}
 	for _, point := range points {
@@ -227,25 +227,25 @@ func CurveText(w io.Writer, points []Point) error {
 
 // SweepText prints a sweep of connections or rates.
 func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	most := 0.0
 	for _, t := range rows {
 		most = max(most, t.ThroughputPerS)
 	}
 	p.Line("%9s %11s %10s %10s %8s  %-7s", "offered", "answered/s", "p50", "p99", "CPU µs", "")
 	for _, t := range rows {
-		offered, p50, p99 := unit.Rate(t.RatePerS)+"/s", unit.Absent, unit.Absent
+		offered, p50, p99 := units.Rate(t.RatePerS)+"/s", units.Absent, units.Absent
 		if t.RatePerS == 0 {
 			offered = fmt.Sprintf("%d conn", t.Connections)
 		}
 		if t.P99Ns > 0 {
-			p50, p99 = unit.Duration(float64(t.P50Ns)), unit.Duration(float64(t.P99Ns))
+			p50, p99 = units.Duration(float64(t.P50Ns)), units.Duration(float64(t.P99Ns))
 		}
-		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s", offered, unit.Rate(t.ThroughputPerS), p50, p99,
+		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s", offered, units.Rate(t.ThroughputPerS), p50, p99,
 			t.CPUPerRequest/1e3, t.Word, bar(t.ThroughputPerS/max(most, 1e-9)))
 	}
 	if n := len(rows); n > 0 && rows[n-1].Word != Held && rows[n-1].RatePerS > 0 {
-		p.Line("ended at %s/s: %s", unit.Rate(rows[n-1].RatePerS), rows[n-1].Why)
+		p.Line("ended at %s/s: %s", units.Rate(rows[n-1].RatePerS), rows[n-1].Why)
 	}
 	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
 		p.Line("closed: latency follows from connections and throughput (Little's law)")

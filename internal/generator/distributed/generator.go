@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // Generator is one of those that offer a load together.

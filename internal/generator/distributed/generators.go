@@ -1,4 +1,4 @@
-// Package generators lets several of them offer one load: processes of this machine or of others,
+// Package distributed lets several of them offer one load: processes of this machine or of others,
 // each a part of one seeded schedule. A lab gathers them and has the result.
 //
 //	lab                                              generator i of n
@@ -21,7 +21,7 @@
 //
 // Non-goals: it starts no process and knows no cluster; who has the key may generate. No generator
 // takes another's part: a load with a hole is no load.
-package generators
+package distributed
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ import (
 	"fmt"
 	"time"
 
-	"prony/internal/base/selfcert"
+	"prony.example/internal/base/selfcert"
 )
 
 // Key is what a generator must have to be one: it is told by the environment or on a pipe, never on
@@ -91,7 +91,7 @@ func certify() (id Identity, err error) {
 		return id, err
 	}
 	// Whoever dials compares the hash and not the date: its clock may be off.
-	id.certificate, err = cert.New(365*24*time.Hour, name)
+	id.certificate, err = selfcert.New(365*24*time.Hour, name)
 	if err != nil {
 		return Identity{}, err
 	}

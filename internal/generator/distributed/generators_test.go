@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // alone is the load as one process offers it.
@@ -33,7 +33,7 @@ func equalBins(t *testing.T, what string, got, want *load.Result) {
 	t.Helper()
 	for _, row := range []struct {
 		name      string
-		got, want result.Dist
+		got, want record.Dist
 	}{{"response", got.ResponseTime, want.ResponseTime},
 		{"service", got.ServiceTime, want.ServiceTime}, {"lag", got.Lag, want.Lag}} {
 		if row.got.HDR != row.want.HDR || row.got.Count == 0 {
@@ -81,7 +81,7 @@ func TestTogether(t *testing.T) {
 				last.Due != last.Sent || last.Sent <= one.Scheduled {
 				t.Errorf("%d snapshots, the last %+v with %d answers", snapshots, last, answers)
 			}
-			if v := judged(res); v.Grade == result.Invalid {
+			if v := judged(res); v.Grade == record.Invalid {
 				t.Errorf("%d generators: %+v", n, v)
 			}
 			if len(res.Generators) != n {
@@ -116,7 +116,7 @@ func TestClocks(t *testing.T) {
 		})
 		return res
 	}
-	res := check(func(int64) (int64, int64) { return second, second }, result.Valid,
+	res := check(func(int64) (int64, int64) { return second, second }, record.Valid,
 		"generator 1 (g1): its wall clock is 1s off")
 	c := res.Generators[1].Clock
 	if c.OffsetNs != second || c.DriftNs != 0 || c.WallNs != second {
@@ -135,8 +135,8 @@ func TestClocks(t *testing.T) {
 			return 0, 0
 		}
 	}
-	check(step(second), result.Invalid, "generator 1 (g1): its clock is up to 1s off")
-	check(step(-5e6), result.Suspect, "generator 1 (g1): its clock is up to 5ms off")
+	check(step(second), record.Invalid, "generator 1 (g1): its clock is up to 1s off")
+	check(step(-5e6), record.Suspect, "generator 1 (g1): its clock is up to 5ms off")
 }
 
 // change makes a load another one than was ordered.
@@ -175,7 +175,7 @@ func TestFaults(t *testing.T) {
 			}
 			v := judged(res)
 			grade, observed := finding(v, "generators")
-			if v.Grade != result.Invalid || grade != result.Invalid ||
+			if v.Grade != record.Invalid || grade != record.Invalid ||
 				!strings.HasPrefix(observed, "generator 1 (g1) ") ||
 				!strings.Contains(observed, words) {
 				t.Errorf("%s: %s %s %q, want %q", name, v.Grade, grade, observed, words)

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // In these tests labs and generators are in a bubble, where waiting takes no time, and find each
@@ -103,7 +103,7 @@ func (s *stage) offer(o Order) (*load.Result, error) {
 
 // scored is a load of two seconds, of whose requests each is a sample by its number.
 func scored(perS float64) Order {
-	s := load.Spec{Name: "load", Model: result.Open, Connections: 64, Seed: 3,
+	s := load.Spec{Name: "load", Model: record.Open, Connections: 64, Seed: 3,
 		Lead: 200 * time.Millisecond, Window: 2 * time.Second, Drain: time.Second,
 		Timeout: time.Second, Every: time.Second,
 		Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perS)},
@@ -185,13 +185,13 @@ func (e *echo) Wait(deadline int64, h load.Handler) error {
 	return nil
 }
 
-func judged(res *load.Result) result.Verdict {
-	return verdict.Judge(&result.Record{Outcome: result.Measured, Loads: []result.Load{res.Load},
-		Warmup: result.Warmup{Steady: true}})
+func judged(res *load.Result) record.Verdict {
+	return verdict.Judge(&record.Record{Outcome: record.Measured, Loads: []record.Load{res.Load},
+		Warmup: record.Warmup{Steady: true}})
 }
 
 // finding is what a rule found, in words.
-func finding(v result.Verdict, rule string) (grade, observed string) {
+func finding(v record.Verdict, rule string) (grade, observed string) {
 	for _, f := range v.Findings {
 		if f.Rule == rule {
 			return f.Grade, f.Observed

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/extract"
-	"prony/load/engine/nethttp"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/extract"
 )
 
 // A load that cannot begin has no result, but a reason with a name.
@@ -47,7 +47,7 @@ func TestCannotBegin(t *testing.T) {
 		o.Spec.Cores = make([]int, 4)
 	})
 	check("8 connections of 8 streams are not divided", func(o *Order, _ []*Generator) {
-		o.By.Stack = &stack.Config{Streams: 8}
+		o.By.Stack = &nethttp.Config{Streams: 8}
 	})
 	check("is no text in UTF-8", func(o *Order, _ []*Generator) {
 		o.Spec.Scenario.Requests[0].Path = "/\xff"

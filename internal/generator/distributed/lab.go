@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // numberMost bounds a load's generators.

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"bufio"
@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // tape is what a generator tells of its part, to be told again: a thousand of them are little,
@@ -138,7 +138,7 @@ func remains(t *testing.T, o Order, n int) (due int64) {
 }
 
 // checkFates wants those who were lost or late to be named, nobody else, and the others' numbers.
-func checkFates(t *testing.T, o Order, n int, res *result.Load) {
+func checkFates(t *testing.T, o Order, n int, res *record.Load) {
 	t.Helper()
 	want := map[fate]string{isLost: "is gone ", isLate: "began 1s late"}
 	for i, g := range res.Generators {
@@ -151,7 +151,7 @@ func checkFates(t *testing.T, o Order, n int, res *result.Load) {
 			due)
 	}
 	grade, observed := finding(judged(&load.Result{Load: *res}), "generators")
-	if grade != result.Invalid || !strings.Contains(observed, "generator 7 (g7) is gone") {
+	if grade != record.Invalid || !strings.Contains(observed, "generator 7 (g7) is gone") {
 		t.Errorf("%s: %s", grade, observed)
 	}
 }
@@ -208,7 +208,7 @@ func TestThousand(t *testing.T) {
 		play(t, o, n, strings.Fields(at))
 		return
 	}
-	tests.Once(t, "a lab of a thousand generators", tests.Needs{})
+	testsets.Once(t, "a lab of a thousand generators", testsets.Needs{})
 	var labs [2]*Lab
 	at, keys := "", ""
 	for i := range labs {
@@ -229,7 +229,7 @@ func TestThousand(t *testing.T) {
 	}
 	defer players.Process.Kill() //nolint:errcheck // it has ended, or the test has failed
 	<-labs[0].come               // until then the tapes are made
-	tests.Cores(t)
+	testsets.Cores(t)
 	all := offered(t, "all well", labs[0], o)
 	some := offered(t, "some lost or late", labs[1], o)
 	if err := players.Wait(); err != nil {

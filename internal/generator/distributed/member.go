@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"cmp"
@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/record"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // member is a generator as the lab sees it. What is in it belongs to one goroutine, and to the
 // offering's lock where it is added up.
 type member struct {
 	*line
-	of     result.Generator
+	of     record.Generator
 	engine load.EngineInfo
 	told   load.Told
 	next   int  // interval of the window

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // How long before the beginning all are told of it: the message must be there, and one by one they
@@ -178,7 +178,7 @@ const wordEach = 100 * time.Millisecond
 // hashes are those of the generators' parts of the schedule.
 func (p *offering) hashes(n int) func(int) string {
 	s := &p.spec
-	if s.Model != result.Open {
+	if s.Model != record.Open {
 		return func(int) string { return "" }
 	}
 	all := sync.OnceValue(func() []string {

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"encoding/json"
@@ -10,17 +10,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/extract"
-	"prony/load/engine/nethttp"
-	"prony/load/pace"
+	"prony.example/internal/generator"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/extract"
+	"prony.example/load/pace"
 )
 
 // Order is a load and the generator that each is to be.
 type Order struct {
 	Spec load.Spec
-	By   driver.Prony
+	By   generator.Prony
 }
 
 // orderForm is an order as it is sent. What is in the environment stays there: ${NAME} is filled in
@@ -140,7 +140,7 @@ func (f *orderForm) order() (o Order, err error) {
 	}
 	o.By.Engine = f.Engine
 	if c := f.Stack; c != nil {
-		o.By.Stack = &stack.Config{Protocol: c.Protocol, Network: c.Network, Address: c.Address,
+		o.By.Stack = &nethttp.Config{Protocol: c.Protocol, Network: c.Network, Address: c.Address,
 			Host: c.Host, Path: c.Path, Streams: c.Streams, Insecure: c.Insecure, CA: c.CA}
 	}
 	o.Spec.Scenario, err = f.Scene.scenario()

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"prony/internal/generator"
-	"prony/load"
-	"prony/load/extract"
-	"prony/load/engine/nethttp"
+	"prony.example/internal/generator"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/extract"
 )
 
 // An order is what it was when it is heard.
@@ -29,7 +29,7 @@ func TestOrders(t *testing.T) {
 		Path: "/x", Headers: []load.Header{{Name: "A", Value: "b"}}, Body: "\xff\x00", Weight: 2,
 		Checks:  []extract.Check{is, extract.Exists(find, false)},
 		Extract: []extract.Capture{{Var: "token", From: extract.Body()}}})
-	o.By = driver.Prony{Stack: &stack.Config{Protocol: stack.H2C, Network: "tcp", Address: "a:1",
+	o.By = generator.Prony{Stack: &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "a:1",
 		Host: "a", Path: "/p", Streams: 3, Insecure: true, CA: "x"}}
 	if err := o.check(); err != nil {
 		t.Fatal(err)

@@ -1,11 +1,11 @@
-package generators
+package distributed
 
 import (
 	"context"
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // How a lab finds that it was itself that stood still: stopped, frozen with its machine, or without

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"net"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // A generator is silent for as long as somebody was there to hear it: what a lab misses while it

@@ -1,4 +1,4 @@
-package generators
+package distributed
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // A message is four bytes of length, most significant first, of what follows: its kind, then JSON,

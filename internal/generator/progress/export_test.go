@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"compress/gzip"
@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // exporting is a view that shows nothing and exports the first eight snapshots: 8 × 1,250 requests.

@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"prony/load"
-	"prony/internal/base/format"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/load"
 )
 
 // The styles are of the sixteen colours that the user's own theme defines, and of faint and bold.
@@ -82,7 +82,7 @@ func (s *state) head(width int) []string {
 	bar := max(width-ansi.StringWidth(text)-2, 8)
 	full := int(math.Round(share * float64(bar)))
 	return []string{
-		bold.Render(print.Visible(s.Target)),
+		bold.Render(format.Visible(s.Target)),
 		faint.Render(what),
 		ink.Render(strings.Repeat("━", full)) + faint.Render(strings.Repeat("─", bar-full)) + "  " +
 			text,
@@ -103,7 +103,7 @@ func (s *state) progressText() string {
 	}
 	over, all := seconds(s.elapsed-s.Lead), seconds(s.Window)
 	if s.Requests > 0 {
-		over, all = unit.Count(s.counted()), unit.Count(s.Requests)+" requests"
+		over, all = units.Count(s.counted()), units.Count(s.Requests)+" requests"
 	}
 	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(left))
 }
@@ -135,7 +135,7 @@ func (s *state) numbers(width int) []string {
 	rate("answered", s.meanDone, func(p point) int64 { return p.done })
 	_, whole, most := summarise(s.all)
 	time := func(name string, whole int64, of func(point) int64) {
-		row(name, unit.KnownDuration(of(s.now)), unit.KnownDuration(whole),
+		row(name, units.KnownDuration(of(s.now)), units.KnownDuration(whole),
 			func(p point) float64 { return float64(of(p)) })
 	}
 	for i, q := range percentiles {
@@ -147,9 +147,9 @@ func (s *state) numbers(width int) []string {
 
 func rateOf(perS float64) string {
 	if perS == 0 {
-		return unit.Absent
+		return units.Absent
 	}
-	return unit.Rate(perS) + "/s"
+	return units.Rate(perS) + "/s"
 }
 
 // bars is the histogram of the window's response times in so many rows at most. Its bars are
@@ -157,7 +157,7 @@ func rateOf(perS float64) string {
 func (s *state) bars(width, rows int) []string {
 	window := s.window()
 	title := fmt.Sprintf("response times of %s answers, bars logarithmic",
-		unit.Count(window.count))
+		units.Count(window.count))
 	lines := []string{faint.Render(title)}
 	bins := binsOf(&window, rows)
 	most := int64(0)
@@ -165,7 +165,7 @@ func (s *state) bars(width, rows int) []string {
 		most = max(most, b.count)
 	}
 	for _, b := range bins {
-		count := unit.Count(b.count)
+		count := units.Count(b.count)
 		room := max(width-label-value-len(gap), 1)
 		long := 0
 		if b.count > 0 {
@@ -208,7 +208,7 @@ func binsOf(t *tally, rows int) []bin {
 		b := bin{name: "more"}
 		last := min(g*step, len(edgesNs))
 		if last < len(edgesNs) {
-			b.name = "≤ " + unit.Duration(float64(edgesNs[last]))
+			b.name = "≤ " + units.Duration(float64(edgesNs[last]))
 		}
 		for i := max((g-1)*step+1, 0); i <= last; i++ {
 			b.count += t.classic[i]
@@ -232,18 +232,18 @@ func (s *state) foot() []string {
 		var kinds []string
 		for i, n := range byClass {
 			if n > 0 {
-				kinds = append(kinds, load.ClassNames[i]+" "+unit.Count(n))
+				kinds = append(kinds, load.ClassNames[i]+" "+units.Count(n))
 			}
 		}
 		errors = alarm.Render(cell("errors", label) + strings.Join(kinds, " · "))
 	}
-	state := fmt.Sprintf("%s%s in flight", cell("state", label), unit.Count(s.totals.InFlight))
+	state := fmt.Sprintf("%s%s in flight", cell("state", label), units.Count(s.totals.InFlight))
 	if s.Open {
-		state += fmt.Sprintf(" · backlog %s · lag p99 %s", unit.Count(s.backlog()),
-			unit.KnownDuration(s.now.lagP99Ns))
+		state += fmt.Sprintf(" · backlog %s · lag p99 %s", units.Count(s.backlog()),
+			units.KnownDuration(s.now.lagP99Ns))
 	}
 	if s.failures > 0 {
-		state += fmt.Sprintf(" · %s pushes failed", unit.Count(s.failures))
+		state += fmt.Sprintf(" · %s pushes failed", units.Count(s.failures))
 	}
 	help := "q ends the load and keeps its result so far"
 	if s.ending {
@@ -252,9 +252,9 @@ func (s *state) foot() []string {
 	return []string{errors, state, faint.Render(help)}
 }
 
-func cell(text string, width int) string { return print.Pad(text, width, print.Left) }
+func cell(text string, width int) string { return format.Pad(text, width, format.Left) }
 
-func right(text string, width int) string { return print.Pad(text, width, print.Right) }
+func right(text string, width int) string { return format.Pad(text, width, format.Right) }
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 

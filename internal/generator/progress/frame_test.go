@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"flag"
@@ -13,7 +13,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/charmbracelet/x/ansi"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 var update = flag.Bool("update", false, "bless what is printed as testdata")

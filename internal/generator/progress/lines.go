@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"prony/load"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/load"
 )
 
 // lines writes a line for each point. Where the reader is slow, points are left out, never queued.
@@ -40,21 +40,21 @@ func (*lines) close() error { return nil }
 // line is the last point in words.
 func line(s *state) string {
 	p := s.now
-	rate := unit.Rate(p.perS(p.done)) + "/s"
+	rate := units.Rate(p.perS(p.done)) + "/s"
 	if s.Open {
-		rate += " of " + unit.Rate(p.perS(p.due)) + "/s"
+		rate += " of " + units.Rate(p.perS(p.due)) + "/s"
 	}
 	_, failed := s.failed()
 	fields := []string{
 		fmt.Sprintf("%7.1f s", s.elapsed.Seconds()), cell(rate, 20),
-		"p50 " + cell(unit.KnownDuration(p.quantileNs[0]), 8),
-		"p99 " + cell(unit.KnownDuration(p.quantileNs[2]), 8),
-		"errors " + unit.Count(failed),
+		"p50 " + cell(units.KnownDuration(p.quantileNs[0]), 8),
+		"p99 " + cell(units.KnownDuration(p.quantileNs[2]), 8),
+		"errors " + units.Count(failed),
 	}
 	if s.Open {
-		fields = append(fields, "backlog "+unit.Count(s.backlog()))
+		fields = append(fields, "backlog "+units.Count(s.backlog()))
 	} else {
-		fields = append(fields, "in flight "+unit.Count(s.totals.InFlight))
+		fields = append(fields, "in flight "+units.Count(s.totals.InFlight))
 	}
 	if phase := s.phase(); phase != measuring {
 		fields = append(fields, "("+phase+")")

@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // told is a reader of lines.

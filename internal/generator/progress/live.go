@@ -1,4 +1,4 @@
-// Package live shows a load while it is offered: on a terminal as a page that is redrawn, elsewhere
+// Package progress shows a load while it is offered: on a terminal as a page that is redrawn, elsewhere
 // as a line a second for people or for programs, and to monitoring as a Prometheus page and as
 // pushes by OTLP.
 //
@@ -12,7 +12,7 @@
 //
 // Non-goals: no number of a result comes from here, and nothing is judged; package summary has the
 // last word.
-package live
+package progress
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // Kind is a way to show a load.

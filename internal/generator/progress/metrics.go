@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"prony/internal/base/clock"
-	"prony/internal/base/hostguard"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/hostguard"
+	"prony.example/load"
 )
 
 // measures is what monitoring gets. Counters count since the beginning of the lead-in, for they may
@@ -130,7 +130,7 @@ func serveMetrics(address string, measure func() measures) (*metricsPage, error)
 	mux.Handle("/{$}", http.RedirectHandler("/metrics", http.StatusFound))
 	p := &metricsPage{
 		listener: l, ended: make(chan struct{}),
-		server: &http.Server{Handler: door.Guard(mux), ErrorLog: silent,
+		server: &http.Server{Handler: hostguard.Guard(mux), ErrorLog: silent,
 			ReadHeaderTimeout: patience},
 	}
 	go func() {

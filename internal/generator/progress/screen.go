@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"golang.org/x/term"
 
-	"prony/internal/base/format"
+	"prony.example/internal/base/format"
 )
 
 // screen is the page on a terminal. It has a screen of its own, which leaves what was on the
@@ -21,7 +21,7 @@ type screen struct {
 // move its cursor, or another program's turn; or no keys can be read, without which the terminal's
 // answers to questions would end up in the shell.
 func newScreen(v *View) *screen {
-	out, ok := print.Raw(v.cfg.Out).(*os.File)
+	out, ok := format.Raw(v.cfg.Out).(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !foreground(out) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"math"
@@ -6,9 +6,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/stats"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/stats"
 )
 
 // The range and the digits of the load's own histograms, so that none of its values is lost.

@@ -1,4 +1,4 @@
-package live
+package progress
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // at is a snapshot that many milliseconds into the load, with n requests done of as many sent.

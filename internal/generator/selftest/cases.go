@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 const (
@@ -41,17 +41,17 @@ func Cases() []Case {
 // open is a load of arrivals on a schedule.
 func open(arrivals string, perS float64, connections int, window time.Duration) load.Spec {
 	return load.Spec{
-		Model: result.Open, Schedule: pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)},
+		Model: record.Open, Schedule: pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)},
 		Connections: connections, Seed: seed, Window: window, Drain: sec, Timeout: 5 * sec,
-		Scenario: asking(exact.Body),
+		Scenario: asking(truth.Body),
 	}
 }
 
 // closed is a load of connections that always ask.
 func closed(connections int, window time.Duration) load.Spec {
 	return load.Spec{
-		Model: result.Closed, Connections: connections, Seed: seed, Window: window, Drain: sec,
-		Timeout: 5 * sec, Scenario: asking(exact.Body),
+		Model: record.Closed, Connections: connections, Seed: seed, Window: window, Drain: sec,
+		Timeout: 5 * sec, Scenario: asking(truth.Body),
 	}
 }
 
@@ -73,7 +73,7 @@ func lead(s load.Spec, d time.Duration) load.Spec {
 func stall() Case {
 	const freeze, window, perS = sec, 4 * sec, 400.0
 	return Case{
-		Name: "stall", Kind: "stall", Params: exact.Params{After: 1500 * ms, Stall: freeze},
+		Name: "stall", Kind: "stall", Params: truth.Params{After: 1500 * ms, Stall: freeze},
 		Spec: lead(open(pace.Constant, perS, 64, window), 500*ms), slack: freeze / 800,
 		Known: "a freeze of s = 1 s in T = 4 s at R = 400/s, with 64 connections",
 		lines: func(_ *Case, m *measured) []Line {
@@ -98,7 +98,7 @@ func square(d time.Duration) float64 { return float64(d) * float64(d) }
 func pause() Case {
 	const freeze, period, window, perS = 400 * ms, sec, 4 * sec, 300.0
 	return Case{
-		Name: "pause", Kind: "pause", Params: exact.Params{Stall: freeze, Every: period},
+		Name: "pause", Kind: "pause", Params: truth.Params{Stall: freeze, Every: period},
 		Spec: lead(open(pace.Constant, perS, 64, window), 200*ms), slack: freeze / 500,
 		Known: "a freeze of d = 400 ms in every P = 1 s, T = 4 s at R = 300/s",
 		lines: func(_ *Case, m *measured) []Line {
@@ -121,7 +121,7 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 	draw func(int64) time.Duration, textbook float64) Case {
 	perS := rho / service.Seconds()
 	c := Case{
-		Name: name, Kind: kind, Params: exact.Params{Service: service, Seed: seed},
+		Name: name, Kind: kind, Params: truth.Params{Service: service, Seed: seed},
 		Spec:  lead(open(pace.Poisson, perS, 256, window), 500*ms),
 		slack: time.Duration(close2 / 2 * textbook),
 		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley's recursion over the run's own arrivals; the "+
@@ -155,7 +155,7 @@ func md1() Case {
 // mm1 has the mean s/(1−ρ).
 func mm1() Case {
 	const service, rho = 10 * ms, 0.6
-	return queue("M/M/1", "mm1", service, rho, 7500*ms, exact.Exponential(service, seed),
+	return queue("M/M/1", "mm1", service, rho, 7500*ms, truth.Exponential(service, seed),
 		float64(service)/(1-rho))
 }
 
@@ -163,7 +163,7 @@ func mm1() Case {
 func capacity() Case {
 	const service, connections, window = 2 * ms, 8, 2 * sec
 	return Case{
-		Name: "capacity", Kind: "md1", Params: exact.Params{Service: service},
+		Name: "capacity", Kind: "md1", Params: truth.Params{Service: service},
 		Spec: lead(closed(connections, window), 200*ms), slack: 100 * time.Microsecond,
 		Known: "one server, d = 2 ms, N = 8 connections that always ask",
 		lines: func(_ *Case, m *measured) []Line {
@@ -183,7 +183,7 @@ func overload() Case {
 	spec := lead(open(pace.Constant, perS, 64, window), 500*ms)
 	spec.Drain = 100 * ms
 	return Case{
-		Name: "overload", Kind: "md1", Params: exact.Params{Service: service},
+		Name: "overload", Kind: "md1", Params: truth.Params{Service: service},
 		Spec: spec, slack: 100 * time.Microsecond,
 		Known: "one server, d = 2 ms, offered R = 750/s",
 		lines: func(_ *Case, m *measured) []Line {
@@ -199,7 +199,7 @@ func overload() Case {
 func fixed() Case {
 	const service, connections, window = 25 * ms, 10, 3 * sec
 	return Case{
-		Name: "fixed service time", Kind: "fixed", Params: exact.Params{Service: service},
+		Name: "fixed service time", Kind: "fixed", Params: truth.Params{Service: service},
 		Spec: lead(closed(connections, window), 200*ms), slack: service / 100,
 		Known: "d = 25 ms, any number at once, N = 10 connections that always ask",
 		lines: func(_ *Case, m *measured) []Line {
@@ -216,7 +216,7 @@ func fixed() Case {
 func limited() Case {
 	const service, atOnce, connections, window = 10 * ms, 4, 16, 2 * sec
 	return Case{
-		Name: "concurrency cap", Kind: "cap", Params: exact.Params{Service: service, N: atOnce},
+		Name: "concurrency cap", Kind: "cap", Params: truth.Params{Service: service, N: atOnce},
 		Spec: lead(closed(connections, window), 200*ms), slack: service / 100,
 		Known: "d = 10 ms, n = 4 at once, C = 16 connections that always ask",
 		lines: func(_ *Case, m *measured) []Line {
@@ -232,7 +232,7 @@ func limited() Case {
 // warmup compares the series interval by interval and shows the one that is furthest off.
 func warmup() Case {
 	const perS, window = 400.0, 3 * sec
-	p := exact.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
+	p := truth.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
 	return Case{
 		Name: "slow warm-up", Kind: "warmup", Params: p,
 		Spec: open(pace.Constant, perS, 128, window), slack: 200 * time.Microsecond,
@@ -278,7 +278,7 @@ func share(m *measured, n int64) float64 { return float64(max(m.server.Requests/
 func wrong() Case {
 	const n = 10_000
 	return Case{
-		Name: "wrong bodies", Kind: "wrong", Params: exact.Params{N: n}, Spec: closed(16, 2*sec),
+		Name: "wrong bodies", Kind: "wrong", Params: truth.Params{N: n}, Spec: closed(16, 2*sec),
 		Known: "one body in n = 10,000 has a wrong letter",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{tally(m),
@@ -294,7 +294,7 @@ func wrong() Case {
 func reset() Case {
 	const n, connections = 100, 8
 	return Case{
-		Name: "resets", Kind: "reset", Params: exact.Params{N: n}, Spec: closed(connections, sec),
+		Name: "resets", Kind: "reset", Params: truth.Params{N: n}, Spec: closed(connections, sec),
 		Known: "one answer in n = 100 is a TCP reset",
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
@@ -313,7 +313,7 @@ func silent() Case {
 	spec := open(pace.Constant, perS, 64, window)
 	spec.Timeout, spec.Drain = timeout, timeout+200*ms
 	return Case{
-		Name: "timeouts", Kind: "silent", Params: exact.Params{N: n}, Spec: spec,
+		Name: "timeouts", Kind: "silent", Params: truth.Params{N: n}, Spec: spec,
 		slack: 200 * time.Microsecond,
 		Known: "one answer in n = 50 never comes; timeout t = 1 s",
 		lines: func(_ *Case, m *measured) []Line {
@@ -335,7 +335,7 @@ func hang() Case {
 	spec := open(pace.Constant, perS, 64, window)
 	spec.Drain = 200 * ms
 	return Case{
-		Name: "hang", Kind: "hang", Params: exact.Params{After: sec - gap/2}, Spec: spec,
+		Name: "hang", Kind: "hang", Params: truth.Params{After: sec - gap/2}, Spec: spec,
 		Known: "after 1 s nothing is answered any more; R = 300/s, T = 2 s",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{
@@ -350,7 +350,7 @@ func hang() Case {
 func shed() Case {
 	const service, atOnce, perS, window = 40 * ms, 4, 100.0, 6 * sec
 	return Case{
-		Name: "load shedding", Kind: "shed", Params: exact.Params{Service: service, N: atOnce},
+		Name: "load shedding", Kind: "shed", Params: truth.Params{Service: service, N: atOnce},
 		Spec: open(pace.Poisson, perS, 64, window), slack: service / 100,
 		Known: fmt.Sprintf("d = 40 ms, n = 4 at once, the others get 503; R = 100/s: by the "+
 			"run's own arrivals; of all such runs' %.1f %% are refused",
@@ -372,7 +372,7 @@ func shed() Case {
 func keepalive() Case {
 	const n, connections = 100, 8
 	return Case{
-		Name: "keep-alive limit", Kind: "keepalive", Params: exact.Params{N: n},
+		Name: "keep-alive limit", Kind: "keepalive", Params: truth.Params{N: n},
 		Spec: closed(connections, sec), Known: "each connection is closed after n = 100 answers",
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
@@ -390,7 +390,7 @@ func drip() Case {
 	spec := open(pace.Constant, 50, 16, 2*sec)
 	spec.Scenario = asking(strings.Repeat(".", n))
 	return Case{
-		Name: "drip", Kind: "drip", Params: exact.Params{Service: first, Every: step, N: n},
+		Name: "drip", Kind: "drip", Params: truth.Params{Service: first, Every: step, N: n},
 		Spec: spec, slack: first / 100,
 		Known: "the first byte after a = 40 ms, nine more of the body 5 ms apart",
 		lines: func(_ *Case, m *measured) []Line {
@@ -426,7 +426,7 @@ func ownLag() Case {
 func spin() Case {
 	const burn, perS, window = 10 * ms, 50.0, 2 * sec
 	return Case{
-		Name: "processor time", Kind: "spin", Params: exact.Params{Service: burn},
+		Name: "processor time", Kind: "spin", Params: truth.Params{Service: burn},
 		Spec: open(pace.Constant, perS, 16, window), useCPU: true,
 		Known: "each request burns 10 ms of the server's processor time",
 		lines: func(_ *Case, m *measured) []Line {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // arrivals are the offsets from the start of a load, in ns, up to the end of its window.
@@ -58,7 +58,7 @@ func distribution(ns []int64) *hdrhistogram.Histogram {
 
 // countAbove counts the times in a distribution that are longer than d; -1 when it has none to
 // count.
-func countAbove(dist *result.Dist, d time.Duration) int64 {
+func countAbove(dist *record.Dist, d time.Duration) int64 {
 	h, err := dist.Histogram()
 	if h == nil || err != nil {
 		return -1
@@ -98,7 +98,7 @@ func erlangB(n int, a float64) float64 {
 
 // medians are those of the answers of each interval of a series, 0 where there are fewer than ten,
 // for a service time that falls in a straight line.
-func medians(due []int64, p exact.Params, intervalNs, windowNs int64) []int64 {
+func medians(due []int64, p truth.Params, intervalNs, windowNs int64) []int64 {
 	if intervalNs <= 0 {
 		return nil
 	}

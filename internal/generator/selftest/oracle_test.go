@@ -8,10 +8,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/load/pace"
-	"prony/record"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // Response times by hand, in ms. Service times 4, 1, 5, 2.
@@ -55,7 +55,7 @@ func TestLindleyComesToTheTextbook(t *testing.T) {
 	}
 	// 1 + 0.7/(2·0.3) and 1/0.4 services.
 	check("M/D/1", 0.7, func(int64) time.Duration { return 8 * ms }, 1+0.7/0.6)
-	check("M/M/1", 0.6, exact.Exponential(8*ms, seed), 2.5)
+	check("M/M/1", 0.6, truth.Exponential(8*ms, seed), 2.5)
 }
 
 func TestArrivals(t *testing.T) {
@@ -97,7 +97,7 @@ func TestErlangB(t *testing.T) {
 // 100 ms fall to 20 ms in 2 s, 0.04 ms each ms. What comes at t is answered at t + 100 − 0.04·t: in
 // [1000, 1100) ms when it came from 937.5 (taking 62.5 ms) to 1041.7 (58.3 ms); the middle is 60.4.
 func TestMedians(t *testing.T) {
-	p := exact.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
+	p := truth.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
 	var due []int64
 	for i := range int64(3000) {
 		due = append(due, i*1e6)
@@ -125,10 +125,10 @@ func TestCountAbove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := countAbove(&result.Dist{HDR: string(b)}, 50*ms); n != 3 {
+	if n := countAbove(&record.Dist{HDR: string(b)}, 50*ms); n != 3 {
 		t.Errorf("%d above 50 ms, want 3", n)
 	}
-	if n := countAbove(&result.Dist{}, ms); n != -1 {
+	if n := countAbove(&record.Dist{}, ms); n != -1 {
 		t.Errorf("nothing has %d above 1 ms, want -1", n)
 	}
 }
@@ -157,7 +157,7 @@ func TestLine(t *testing.T) {
 func TestSpecsAreWhole(t *testing.T) {
 	for _, c := range Cases() {
 		s := c.Spec
-		kind, ok := exact.Find(c.Kind)
+		kind, ok := truth.Find(c.Kind)
 		if !ok {
 			t.Errorf("%s: there is no kind %q", c.Name, c.Kind)
 			continue
@@ -168,7 +168,7 @@ func TestSpecsAreWhole(t *testing.T) {
 		if s.Window <= 0 || s.Timeout <= 0 || s.Drain <= 0 || s.Connections < 1 || c.Known == "" {
 			t.Errorf("%s: %+v", c.Name, s)
 		}
-		if _, err := s.Schedule.Process(s.Seed); s.Model == result.Open && err != nil {
+		if _, err := s.Schedule.Process(s.Seed); s.Model == record.Open && err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
@@ -177,9 +177,9 @@ func TestSpecsAreWhole(t *testing.T) {
 // A load that is too small to meet a single bad answer proves nothing, and does not pass.
 func TestTooFewRequestsProveNothing(t *testing.T) {
 	for _, c := range []Case{wrong(), reset(), silent(), keepalive()} {
-		m := &measured{Result: &load.Result{}, server: exact.Report{Requests: 49}}
+		m := &measured{Result: &load.Result{}, server: truth.Report{Requests: 49}}
 		m.Answered = 49
-		m.ResponseTime = result.Dist{Count: 49, MeanNs: 20e6, P99Ns: 1e9}
+		m.ResponseTime = record.Dist{Count: 49, MeanNs: 20e6, P99Ns: 1e9}
 		if o := c.judge(m); o.State != Wrong {
 			t.Errorf("%s: %s with 49 good answers", c.Name, o.State)
 		}

@@ -1,5 +1,5 @@
 // Package selftest is the proof that a generator reads what is there: it offers loads to servers
-// whose answers are known by arithmetic (internal/truth/exact) and holds each number that comes
+// whose answers are known by arithmetic (internal/generator/truth) and holds each number that comes
 // back against the one that must.
 //
 //	Case ─► start its server ─► Offer its load ─► Lines: known, measured, limit ─► Outcome
@@ -23,16 +23,16 @@ import (
 	"net/netip"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
 )
 
 // Offer offers a load, as trial.Driver does.
 type Offer func(ctx context.Context, s load.Spec) (*load.Result, error)
 
 // Start starts a server of a kind. It has heard no request yet: their numbers count.
-type Start func(ctx context.Context, kind string, p exact.Params) (Server, error)
+type Start func(ctx context.Context, kind string, p truth.Params) (Server, error)
 
 // Server is a running truth server.
 type Server interface {
@@ -40,14 +40,14 @@ type Server interface {
 	// CPU is the processor time that the server has used so far.
 	CPU() (time.Duration, error)
 	// Stop ends the server and returns what it says of itself.
-	Stop() (exact.Report, error)
+	Stop() (truth.Report, error)
 }
 
 // Case is one experiment with a known end.
 type Case struct {
 	Name   string
 	Kind   string // of the server
-	Params exact.Params
+	Params truth.Params
 	Spec   load.Spec // what is offered, but for the address
 	Known  string    // what must come out, in words and formulas
 
@@ -60,7 +60,7 @@ type Case struct {
 // measured is what a case came to.
 type measured struct {
 	*load.Result
-	server exact.Report
+	server truth.Report
 	cpu    time.Duration // that the server used during the load
 }
 

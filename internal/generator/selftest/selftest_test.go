@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/generator/selftest"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/selftest"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 func quiet(string) {}
@@ -69,54 +69,54 @@ var lies = []struct {
 	world world
 	fails []string
 }{
-	{"it counts from the sending", world{cpu: 1, forgets: func(l *result.Load) {
-		l.ResponseTime, l.Lag = l.ServiceTime, result.Dist{}
+	{"it counts from the sending", world{cpu: 1, forgets: func(l *record.Load) {
+		l.ResponseTime, l.Lag = l.ServiceTime, record.Dist{}
 	}}, []string{"stall", "pause", "own lag"}},
 
-	{"it leaves timeouts out of the latency", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it leaves timeouts out of the latency", world{cpu: 1, forgets: func(l *record.Load) {
 		if l.Errors.Timeout > 0 {
 			l.ResponseTime = dist([]int64{2e5, 2e5})
 		}
 	}}, []string{"timeouts"}},
 
-	{"it forgets timeouts altogether", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it forgets timeouts altogether", world{cpu: 1, forgets: func(l *record.Load) {
 		l.Errors.Timeout = 0
 	}}, []string{"timeouts"}},
 
-	{"it counts errors as answers", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it counts errors as answers", world{cpu: 1, forgets: func(l *record.Load) {
 		l.Answered += l.Errors.Total()
-		l.Errors = result.Errors{}
+		l.Errors = record.Errors{}
 	}}, []string{"wrong bodies", "resets", "timeouts", "load shedding"}},
 
-	{"it does not look at bodies", world{cpu: 1, drops: func(o *outcome, _ *exact.Reply) {
+	{"it does not look at bodies", world{cpu: 1, drops: func(o *outcome, _ *truth.Reply) {
 		if o.fail == "body" {
 			o.fail = ""
 		}
 	}}, []string{"wrong bodies"}},
 
-	{"it does not look at status codes", world{cpu: 1, drops: func(o *outcome, _ *exact.Reply) {
+	{"it does not look at status codes", world{cpu: 1, drops: func(o *outcome, _ *truth.Reply) {
 		if o.fail == "status" {
 			o.fail = ""
 		}
 	}}, []string{"load shedding"}},
 
-	{"it misses one wrong body", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it misses one wrong body", world{cpu: 1, forgets: func(l *record.Load) {
 		if l.Errors.Body > 0 {
 			l.Errors.Body--
 			l.Answered++
 		}
 	}}, []string{"wrong bodies"}},
 
-	{"it is silent on what it did not hear of", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it is silent on what it did not hear of", world{cpu: 1, forgets: func(l *record.Load) {
 		l.Censored = 0
 	}}, []string{"hang"}},
 
-	{"it does not tell reconnects", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it does not tell reconnects", world{cpu: 1, forgets: func(l *record.Load) {
 		l.Reconnects = 0
 	}}, []string{"resets", "keep-alive limit"}},
 
-	{"its clock runs fast by 4 %", world{cpu: 1, forgets: func(l *result.Load) {
-		for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
+	{"its clock runs fast by 4 %", world{cpu: 1, forgets: func(l *record.Load) {
+		for _, d := range []*record.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
 			scaled(d, 1.04)
 		}
 		for i := range l.Series.P50Ns {
@@ -125,8 +125,8 @@ var lies = []struct {
 	}}, []string{"stall", "pause", "M/D/1", "M/M/1", "capacity", "fixed service time",
 		"concurrency cap", "slow warm-up", "timeouts", "load shedding", "drip"}},
 
-	{"its clock runs slow by 4 %", world{cpu: 1, forgets: func(l *result.Load) {
-		for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
+	{"its clock runs slow by 4 %", world{cpu: 1, forgets: func(l *record.Load) {
+		for _, d := range []*record.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
 			scaled(d, 0.96)
 		}
 		for i := range l.Series.P50Ns {
@@ -135,49 +135,49 @@ var lies = []struct {
 	}}, []string{"stall", "pause", "M/D/1", "M/M/1", "capacity", "fixed service time",
 		"concurrency cap", "slow warm-up", "timeouts", "load shedding", "drip"}},
 
-	{"it tells the mean as every percentile", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it tells the mean as every percentile", world{cpu: 1, forgets: func(l *record.Load) {
 		r := &l.ResponseTime
 		r.P50Ns, r.P90Ns, r.P99Ns = int64(r.MeanNs), int64(r.MeanNs), int64(r.MeanNs)
 	}}, []string{"stall", "pause", "M/D/1", "M/M/1", "timeouts"}},
 
-	{"it tells 5 % more than it did", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it tells 5 % more than it did", world{cpu: 1, forgets: func(l *record.Load) {
 		l.ThroughputPerS *= 1.05
 	}}, []string{"capacity", "overload", "fixed service time", "concurrency cap"}},
 
-	{"it sees no backlog", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it sees no backlog", world{cpu: 1, forgets: func(l *record.Load) {
 		l.BacklogPerS = 0
 	}}, []string{"overload"}},
 
-	{"it does not send what it cannot", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it does not send what it cannot", world{cpu: 1, forgets: func(l *record.Load) {
 		l.Scheduled = l.Answered + l.Errors.Total()
 		l.Censored = 0
 	}}, []string{"overload", "hang"}},
 
-	{"it takes the whole answer for its first byte", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it takes the whole answer for its first byte", world{cpu: 1, forgets: func(l *record.Load) {
 		l.FirstByte = l.ServiceTime
 	}}, []string{"drip"}},
 
-	{"it takes the first byte for the whole answer", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it takes the first byte for the whole answer", world{cpu: 1, forgets: func(l *record.Load) {
 		l.ServiceTime = l.FirstByte
 	}}, []string{"drip"}},
 
-	{"it has no lag", world{cpu: 1, forgets: func(l *result.Load) {
-		l.Lag = result.Dist{}
+	{"it has no lag", world{cpu: 1, forgets: func(l *record.Load) {
+		l.Lag = record.Dist{}
 	}}, []string{"stall", "own lag"}},
 
-	{"it draws one median for all of a run", world{cpu: 1, forgets: func(l *result.Load) {
+	{"it draws one median for all of a run", world{cpu: 1, forgets: func(l *record.Load) {
 		for i := range l.Series.P50Ns {
 			l.Series.P50Ns[i] = l.ResponseTime.P50Ns
 		}
 	}}, []string{"slow warm-up"}},
 
-	{"it keeps no series", world{cpu: 1, forgets: func(l *result.Load) {
-		l.Series = result.Series{}
+	{"it keeps no series", world{cpu: 1, forgets: func(l *record.Load) {
+		l.Series = record.Series{}
 	}}, []string{"slow warm-up"}},
 
 	{"it sees half of the server's processor time", world{cpu: 0.5}, []string{"processor time"}},
 
-	{"it measures nothing", world{forgets: func(l *result.Load) { *l = result.Load{} }},
+	{"it measures nothing", world{forgets: func(l *record.Load) { *l = record.Load{} }},
 		every()},
 }
 
@@ -230,12 +230,12 @@ func named(t *testing.T, name string) []selftest.Case {
 // A number that is off while the machine disturbed the measurement is taken again, once. A second
 // time that is like the first proves nothing, and is no pass.
 func TestDisturbedIsTriedAgain(t *testing.T) {
-	check := func(name string, bad func(try int, l *result.Load, w *world), state string,
+	check := func(name string, bad func(try int, l *record.Load, w *world), state string,
 		attempts int, disturbed string) {
 		t.Helper()
 		w := &world{cpu: 1}
 		try := 0
-		w.forgets = func(l *result.Load) { try++; bad(try, l, w) }
+		w.forgets = func(l *record.Load) { try++; bad(try, l, w) }
 		var said []string
 		out, err := selftest.Run(context.Background(), named(t, "M/D/1"), w.offer, w.start,
 			func(s string) { said = append(said, s) })
@@ -253,33 +253,33 @@ func TestDisturbedIsTriedAgain(t *testing.T) {
 			t.Errorf("%s: said %q", name, said)
 		}
 	}
-	off := func(l *result.Load) { scaled(&l.ResponseTime, 1.1) }
-	lag := func(l *result.Load) { l.OwnLag = dist([]int64{9e6, 9e6, 9e6}) }
-	check("good", func(int, *result.Load, *world) {}, selftest.OK, 1, "")
-	check("off, quiet", func(_ int, l *result.Load, _ *world) { off(l) }, selftest.Wrong, 1, "")
-	check("off once", func(try int, l *result.Load, _ *world) {
+	off := func(l *record.Load) { scaled(&l.ResponseTime, 1.1) }
+	lag := func(l *record.Load) { l.OwnLag = dist([]int64{9e6, 9e6, 9e6}) }
+	check("good", func(int, *record.Load, *world) {}, selftest.OK, 1, "")
+	check("off, quiet", func(_ int, l *record.Load, _ *world) { off(l) }, selftest.Wrong, 1, "")
+	check("off once", func(try int, l *record.Load, _ *world) {
 		if try == 1 {
 			off(l)
 			lag(l)
 		}
 	}, selftest.OK, 2, "")
-	check("off twice", func(_ int, l *result.Load, _ *world) { off(l); lag(l) },
+	check("off twice", func(_ int, l *record.Load, _ *world) { off(l); lag(l) },
 		selftest.Disturbed, 2, "own lag was 9")
-	check("disturbed, then off", func(try int, l *result.Load, _ *world) {
+	check("disturbed, then off", func(try int, l *record.Load, _ *world) {
 		off(l)
 		if try == 1 {
 			lag(l)
 		}
 	}, selftest.Wrong, 2, "")
-	check("good all the same", func(_ int, l *result.Load, _ *world) { lag(l) },
+	check("good all the same", func(_ int, l *record.Load, _ *world) { lag(l) },
 		selftest.OK, 1, "own lag was 9")
-	check("the server was late", func(_ int, l *result.Load, w *world) { off(l); w.late = 3e5 },
+	check("the server was late", func(_ int, l *record.Load, w *world) { off(l); w.late = 3e5 },
 		selftest.Disturbed, 2, "the server answered 300µs late")
-	check("the server had to wait", func(_ int, l *result.Load, w *world) { off(l); w.waits = 3e5 },
+	check("the server had to wait", func(_ int, l *record.Load, w *world) { off(l); w.waits = 3e5 },
 		selftest.Disturbed, 2, "server and generator waited 300µs a request")
-	check("it had not", func(_ int, l *result.Load, w *world) { off(l); w.waits = 2e5 },
+	check("it had not", func(_ int, l *record.Load, w *world) { off(l); w.waits = 2e5 },
 		selftest.Wrong, 1, "")
-	check("the generator had to wait", func(_ int, l *result.Load, _ *world) {
+	check("the generator had to wait", func(_ int, l *record.Load, _ *world) {
 		off(l)
 		l.Generator.RunDelayNs = 2 * l.Answered * 3e5 // more requests than in the window: lead-in
 	}, selftest.Disturbed, 2, "a request for a processor")
@@ -289,7 +289,7 @@ func TestDisturbedIsTriedAgain(t *testing.T) {
 func TestRunDelayDisturbs(t *testing.T) {
 	check := func(share float64, want string) {
 		t.Helper()
-		w := &world{cpu: 1, forgets: func(l *result.Load) {
+		w := &world{cpu: 1, forgets: func(l *record.Load) {
 			l.Censored += 10
 			l.Generator.RunDelayNs = int64(share * float64(l.WindowNs))
 		}}
@@ -318,7 +318,7 @@ func TestErrorsEndIt(t *testing.T) {
 	if err == nil || err.Error() != want || len(out) != 1 || w.stopped != 2 {
 		t.Errorf("%d outcomes, %d stopped, %v; want 1, 2, %s", len(out), w.stopped, err, want)
 	}
-	start := func(context.Context, string, exact.Params) (selftest.Server, error) {
+	start := func(context.Context, string, truth.Params) (selftest.Server, error) {
 		return nil, errors.New("no such program")
 	}
 	if out, err := selftest.Run(context.Background(), cases, w.offer, start, quiet); err == nil ||

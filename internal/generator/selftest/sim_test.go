@@ -11,10 +11,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/generator/selftest"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/selftest"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // wire is how long a request or an answer is under way: about what a virtual machine takes.
@@ -26,7 +26,7 @@ const stepNs = 100e6
 // world is a truth server and a perfect generator in simulated time: the server is its Plan, asked
 // in the order in which the requests come.
 type world struct {
-	plan     exact.Plan
+	plan     truth.Plan
 	requests int64
 	freeAt   int64 // when the server's one thread will have burnt what it has to
 	burnt    time.Duration
@@ -35,12 +35,12 @@ type world struct {
 	waits    int64   // and of its waiting for a processor, ns a request
 	stopped  int
 
-	forgets func(*result.Load)           // what the generator does not tell
-	drops   func(*outcome, *exact.Reply) // what it makes of a single request
+	forgets func(*record.Load)           // what the generator does not tell
+	drops   func(*outcome, *truth.Reply) // what it makes of a single request
 }
 
-func (w *world) start(_ context.Context, kind string, p exact.Params) (selftest.Server, error) {
-	k, ok := exact.Find(kind)
+func (w *world) start(_ context.Context, kind string, p truth.Params) (selftest.Server, error) {
+	k, ok := truth.Find(kind)
 	if !ok {
 		return nil, fmt.Errorf("there is no kind %q", kind)
 	}
@@ -56,9 +56,9 @@ func (w *world) CPU() (time.Duration, error) {
 	return before + time.Duration(w.cpu*float64(w.burnt)), nil
 }
 
-func (w *world) Stop() (exact.Report, error) {
+func (w *world) Stop() (truth.Report, error) {
 	w.stopped++
-	return exact.Report{Requests: w.requests, LateMeanNs: w.late,
+	return truth.Report{Requests: w.requests, LateMeanNs: w.late,
 		RunDelayNs: w.waits * w.requests}, nil
 }
 
@@ -74,15 +74,15 @@ type outcome struct {
 func (w *world) ask(s *load.Spec, due, sent, n int64) outcome {
 	w.requests++
 	now := max(sent+int64(wire), w.freeAt)
-	r := w.plan(now, exact.Request{N: w.requests, OnConn: n + 1})
+	r := w.plan(now, truth.Request{N: w.requests, OnConn: n + 1})
 	if r.Burn > 0 {
 		w.burnt += r.Burn
 		r.At += int64(r.Burn)
 		w.freeAt = r.At
 	}
 	o := outcome{due: due, sent: sent}
-	o.end = exact.Never
-	if r.At != exact.Never {
+	o.end = truth.Never
+	if r.At != truth.Never {
 		o.first = r.At + int64(wire)
 		o.end = o.first
 		if r.Step > 0 {
@@ -93,14 +93,14 @@ func (w *world) ask(s *load.Spec, due, sent, n int64) outcome {
 	switch {
 	case o.end-sent >= int64(s.Timeout):
 		o.fail, o.end, o.renews = "timeout", sent+int64(s.Timeout), true
-	case r.Then == exact.Reset:
+	case r.Then == truth.Reset:
 		o.fail = "read"
 	case !bytes.HasPrefix(r.Text, []byte("HTTP/1.1 200 ")):
 		o.fail = "status"
 	case !bytes.HasSuffix(r.Text, good):
 		o.fail = "body"
 	}
-	o.renews = o.renews || r.Then != exact.Keep
+	o.renews = o.renews || r.Then != truth.Keep
 	o.free = o.end
 	if w.drops != nil {
 		w.drops(&o, &r)
@@ -113,7 +113,7 @@ func (w *world) ask(s *load.Spec, due, sent, n int64) outcome {
 var honest = map[string]told{}
 
 type told struct {
-	load     result.Load
+	load     record.Load
 	requests int64
 	burnt    time.Duration
 }
@@ -137,10 +137,10 @@ func (w *world) offer(_ context.Context, s load.Spec) (*load.Result, error) {
 	return &load.Result{Load: l}, nil
 }
 
-func (w *world) simulate(s load.Spec) result.Load {
+func (w *world) simulate(s load.Spec) record.Load {
 	b := &book{spec: &s, openAt: int64(s.Lead), closeAt: int64(s.Lead + s.Window)}
 	b.endAt = b.closeAt + int64(s.Drain)
-	if s.Model == result.Open {
+	if s.Model == record.Open {
 		w.offerOpen(&s, b)
 	} else {
 		w.offerClosed(&s, b)
@@ -208,12 +208,12 @@ func (w *world) offerClosed(s *load.Spec, b *book) {
 	}
 }
 
-// book counts as internal/load does: a request by when it was due, an answer by when it came.
+// book counts as load does: a request by when it was due, an answer by when it came.
 type book struct {
 	spec                   *load.Spec
 	openAt, closeAt, endAt int64
 
-	load                          result.Load
+	load                          record.Load
 	response, service, first, lag []int64
 	due, done, failed             map[int64]int64
 	times                         map[int64][]int64
@@ -286,7 +286,7 @@ func (b *book) fail(o outcome, counts bool) {
 	}
 }
 
-func (b *book) result() result.Load {
+func (b *book) result() record.Load {
 	l := b.load
 	l.Model, l.WindowNs = b.spec.Model, int64(b.spec.Window)
 	l.Connections, l.Threads = b.spec.Connections, 1
@@ -302,7 +302,7 @@ func (b *book) result() result.Load {
 		l.Series.P50Ns = append(l.Series.P50Ns, dist(b.times[i]).P50Ns)
 		l.BacklogPerS += float64(b.due[i]-b.done[i]-b.failed[i]) / seconds
 	}
-	if l.Model == result.Open {
+	if l.Model == record.Open {
 		l.Lag = dist(b.lag)
 		// None of the waiting is the generator's own.
 		l.OwnLag = dist(make([]int64, len(b.lag)))
@@ -310,9 +310,9 @@ func (b *book) result() result.Load {
 	return l
 }
 
-func dist(ns []int64) result.Dist {
+func dist(ns []int64) record.Dist {
 	if len(ns) == 0 {
-		return result.Dist{}
+		return record.Dist{}
 	}
 	h := hdrhistogram.New(1, 1<<40, 3)
 	for _, x := range ns {
@@ -324,7 +324,7 @@ func dist(ns []int64) result.Dist {
 	if err != nil {
 		panic(err)
 	}
-	return result.Dist{
+	return record.Dist{
 		Count: int64(len(ns)), MinNs: slices.Min(ns), MaxNs: h.Max(), MeanNs: h.Mean(),
 		P50Ns: h.ValueAtQuantile(50), P90Ns: h.ValueAtQuantile(90),
 		P99Ns: h.ValueAtQuantile(99), P999Ns: h.ValueAtQuantile(99.9), HDR: string(b),
@@ -332,10 +332,10 @@ func dist(ns []int64) result.Dist {
 }
 
 // scaled stretches a distribution, as a generator with a wrong clock would.
-func scaled(d *result.Dist, by float64) {
+func scaled(d *record.Dist, by float64) {
 	h, err := hdrhistogram.Decode([]byte(d.HDR))
 	if err != nil {
-		*d = result.Dist{}
+		*d = record.Dist{}
 		return
 	}
 	var ns []int64

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record/metric"
-	"prony/load/pace"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/generator/truth"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/generator/truth"
+	"prony.example/load/pace"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // anyway is a limit for what a fault is meant to move.
@@ -42,14 +42,14 @@ func neighbour(busy time.Duration) Case {
 	const service, rho, every = 2 * ms, 0.5, 200 * ms
 	return Case{
 		Name: fmt.Sprintf("neighbour %v", busy), Kind: "mm1",
-		Params: exact.Params{Service: service, Seed: seed},
+		Params: truth.Params{Service: service, Seed: seed},
 		Spec:   lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms),
 		slack:  service / 10, beside: func() func() { return spinning(busy, every) },
 		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley; somebody takes the generator's core for %v "+
 			"of every %v", service, rho, busy, every),
 		lines: func(c *Case, m *measured) []Line {
 			due := arrivals(&c.Spec)
-			want := distribution(lindley(due, exact.Exponential(service, seed))[before(due,
+			want := distribution(lindley(due, truth.Exponential(service, seed))[before(due,
 				c.Spec.Lead):])
 			return doubted(m, "p99", want.ValueAtQuantile(99), busy > 0)
 		},
@@ -62,7 +62,7 @@ func crowd(connections int) Case {
 	const service, perS = 10 * ms, 500.0
 	return Case{
 		Name: fmt.Sprintf("%d connections", connections), Kind: "fixed",
-		Params: exact.Params{Service: service},
+		Params: truth.Params{Service: service},
 		Spec:   lead(open(pace.Poisson, perS, connections, 4*sec), 500*ms),
 		slack:  service / 50,
 		Known: fmt.Sprintf("d = %v, R = %g/s, N = %d connections: d, if there were enough", service,
@@ -78,7 +78,7 @@ func settling(cold time.Duration) Case {
 	const service, connections, window = 20 * ms, 16, 4 * sec
 	return Case{
 		Name: fmt.Sprintf("from %v", cold), Kind: "warmup",
-		Params: exact.Params{Cold: cold, Service: service, After: window},
+		Params: truth.Params{Cold: cold, Service: service, After: window},
 		Spec:   closed(connections, window), slack: service / 50,
 		Known: fmt.Sprintf("A = %v falls to B = %v in %v, N = %d: N/B in the end", cold, service,
 			window, connections),
@@ -91,8 +91,8 @@ func settling(cold time.Duration) Case {
 
 // doubted holds the verdict on one number against what the number would have been.
 func doubted(m *measured, number string, known int64, fault bool) []Line {
-	rec := &result.Record{Outcome: result.Measured, Loads: []result.Load{m.Load},
-		Warmup: result.Warmup{Steady: true}}
+	rec := &record.Record{Outcome: record.Measured, Loads: []record.Load{m.Load},
+		Warmup: record.Warmup{Steady: true}}
 	has := 0.0
 	if doubts(verdict.Judge(rec), number) {
 		has = 1
@@ -103,7 +103,7 @@ func doubted(m *measured, number string, known int64, fault bool) []Line {
 // held says what a number moved by, and whether that it was doubted, or not, is right.
 func held(m *measured, number string, known int64, fault bool, has float64) []Line {
 	l := &m.Load
-	of, got, within := PerS, l.ThroughputPerS, result.Resolution
+	of, got, within := PerS, l.ThroughputPerS, record.Resolution
 	if number != metric.Throughput {
 		of, got = Ns, float64(l.ResponseTime.P99Ns)
 		within = max(within, uncertain(l, 0.99))
@@ -121,13 +121,13 @@ func held(m *measured, number string, known int64, fault bool, has float64) []Li
 }
 
 // doubts says whether a verdict is in doubt about a number of its load.
-func doubts(v result.Verdict, number string) bool {
+func doubts(v record.Verdict, number string) bool {
 	for _, f := range v.Findings {
 		about := len(f.Moves) == 0
 		for _, m := range f.Moves {
 			about = about || m.Number == number
 		}
-		if about && f.Grade != result.Valid {
+		if about && f.Grade != record.Valid {
 			return true
 		}
 	}
@@ -135,7 +135,7 @@ func doubts(v result.Verdict, number string) bool {
 }
 
 // uncertain is half the interval of a percentile that so many answers leave, as a share of it.
-func uncertain(l *result.Load, q float64) float64 {
+func uncertain(l *record.Load, q float64) float64 {
 	share, _ := l.Memory.Worth()
 	lo, hi, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, 0.95)
 	h, err := l.ResponseTime.Histogram()

@@ -6,9 +6,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/record/metric"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 // answersOf is a load of so many answers, all of which took as long.
@@ -22,8 +22,8 @@ func answersOf(t *testing.T, took time.Duration) *measured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &measured{Result: &load.Result{Load: result.Load{Model: result.Open}}}
-	m.Load.ResponseTime = result.Dist{Count: 4000, P99Ns: int64(took), HDR: string(text)}
+	m := &measured{Result: &load.Result{Load: record.Load{Model: record.Open}}}
+	m.Load.ResponseTime = record.Dist{Count: 4000, P99Ns: int64(took), HDR: string(text)}
 	return m
 }
 
@@ -58,18 +58,18 @@ func TestDoubted(t *testing.T) {
 
 // A doubt about another number is none, and one that nobody can bound is one about all.
 func TestDoubts(t *testing.T) {
-	check := func(want bool, grade string, moves ...result.Move) {
+	check := func(want bool, grade string, moves ...record.Move) {
 		t.Helper()
-		v := result.Verdict{Findings: []result.Finding{{Grade: grade, Moves: moves}}}
+		v := record.Verdict{Findings: []record.Finding{{Grade: grade, Moves: moves}}}
 		if got := doubts(v, "p99"); got != want {
 			t.Errorf("%s %v: %v", grade, moves, got)
 		}
 	}
-	check(false, result.Valid, result.Move{Number: "p99", By: 1})
-	check(true, result.Suspect, result.Move{Number: "p99", By: 1})
-	check(false, result.Suspect, result.Move{Number: metric.Throughput, By: 1})
-	check(true, result.Suspect)
-	check(true, result.Invalid)
+	check(false, record.Valid, record.Move{Number: "p99", By: 1})
+	check(true, record.Suspect, record.Move{Number: "p99", By: 1})
+	check(false, record.Suspect, record.Move{Number: metric.Throughput, By: 1})
+	check(true, record.Suspect)
+	check(true, record.Invalid)
 }
 
 // A minute, as promised; each fault from none on, under a name of its own.

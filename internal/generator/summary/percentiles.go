@@ -5,11 +5,11 @@ import (
 	"math"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // confidence of all intervals here.
@@ -61,7 +61,7 @@ func percentiles(r Report) []Percentile {
 				q.Withheld = above.Rule + ": " + above.Observed + "; " + above.Hint
 			}
 			if q.Withheld == "" {
-				q.Ns, q.LoNs, q.HiNs = print.Finite(p.Ns), print.Finite(p.Lo), print.Finite(p.Hi)
+				q.Ns, q.LoNs, q.HiNs = format.Finite(p.Ns), format.Finite(p.Lo), format.Finite(p.Hi)
 			}
 			out = append(out, q)
 		}
@@ -73,15 +73,15 @@ func percentiles(r Report) []Percentile {
 // intervals; the generator's own lateness is a warning light, for which a number does.
 type column struct {
 	name     string
-	dist     *result.Dist
+	dist     *record.Dist
 	interval bool
 }
 
 // latency prints the distributions side by side. Where a request is due when its connection is
 // free, response and service time are one, and there is no lag.
-func (p *page) latency(l *result.Load) {
+func (p *page) latency(l *record.Load) {
 	columns := []column{{"service", &l.ServiceTime, true}}
-	if l.Model == result.Open || l.Lag.Count > 0 {
+	if l.Model == record.Open || l.Lag.Count > 0 {
 		columns = []column{{"response", &l.ResponseTime, true}, {"service", &l.ServiceTime, true},
 			{"lag", &l.Lag, false}}
 	}
@@ -108,13 +108,13 @@ func (p *page) latency(l *result.Load) {
 	for _, text := range asks.texts(columns) {
 		p.row("", "%s", text)
 	}
-	if l.Model == result.Closed {
+	if l.Model == record.Closed {
 		p.row("", "a closed load waits for the server: this is no user's waiting time")
 	}
 }
 
 // percentiles of what is no answer's have nothing to do with what answers are worth.
-func (c column) percentiles(l *result.Load) []table.Percentile {
+func (c column) percentiles(l *record.Load) []table.Percentile {
 	if !c.interval {
 		return table.PercentilesOf(c.dist, 1, confidence)
 	}
@@ -122,7 +122,7 @@ func (c column) percentiles(l *result.Load) []table.Percentile {
 }
 
 // lines are a column from its heading to its count, all equally wide, numbers under numbers.
-func (c column) lines(l *result.Load, asks *refusals) []string {
+func (c column) lines(l *record.Load, asks *refusals) []string {
 	cells := []cell{{number: c.name}}
 	for _, q := range c.percentiles(l) {
 		x := cellOf(q)
@@ -133,12 +133,12 @@ func (c column) lines(l *result.Load, asks *refusals) []string {
 		}
 		cells = append(cells, x)
 	}
-	most, mean := unit.Absent, unit.Absent
+	most, mean := units.Absent, units.Absent
 	if c.dist.Count > 0 {
-		most, mean = unit.KnownDuration(c.dist.MaxNs), unit.KnownDuration(c.dist.MeanNs)
+		most, mean = units.KnownDuration(c.dist.MaxNs), units.KnownDuration(c.dist.MeanNs)
 	}
 	return beside(append(cells, cell{number: most}, cell{number: mean},
-		cell{number: unit.Count(c.dist.Count)}))
+		cell{number: units.Count(c.dist.Count)}))
 }
 
 // cell is a percentile and its interval in words; a dash where it is refused.
@@ -147,11 +147,11 @@ type cell struct{ number, interval string }
 func cellOf(q table.Percentile) cell {
 	switch {
 	case q.Refused() || math.IsNaN(q.Ns):
-		return cell{unit.Absent, ""}
+		return cell{units.Absent, ""}
 	case !q.HasInterval():
-		return cell{unit.KnownDuration(q.Ns), ""}
+		return cell{units.KnownDuration(q.Ns), ""}
 	}
-	return cell{unit.KnownDuration(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)}
+	return cell{units.KnownDuration(q.Ns), units.Ends(q.Ns, q.Lo, q.Hi)}
 }
 
 // beside sets numbers flush right and what follows them flush left, all to one width.
@@ -160,7 +160,7 @@ func beside(cells []cell) []string {
 	for _, c := range cells {
 		numbers, ends = append(numbers, c.number), append(ends, c.interval)
 	}
-	out, tails := print.PadAll(numbers, print.Right), print.PadAll(ends, print.Left)
+	out, tails := format.PadAll(numbers, format.Right), format.PadAll(ends, format.Left)
 	for i := range out {
 		if tails[i] != "" {
 			out[i] += " " + tails[i]
@@ -173,12 +173,12 @@ func beside(cells []cell) []string {
 const nameWidth = 12
 
 func (p *page) grid(rows [][]string) {
-	rows[0][0] = print.Pad(rows[0][0], nameWidth, print.Left)
-	p.WriteString(print.Grid("  ", rows, print.Left, print.Right))
+	rows[0][0] = format.Pad(rows[0][0], nameWidth, format.Left)
+	p.WriteString(format.Grid("  ", rows, format.Left, format.Right))
 }
 
 // worth says what the intervals are of, where there is one.
-func (p *page) worth(l *result.Load, columns []column) {
+func (p *page) worth(l *record.Load, columns []column) {
 	some := false
 	for _, c := range columns {
 		for _, q := range c.percentiles(l) {
@@ -194,8 +194,8 @@ func (p *page) worth(l *result.Load, columns []column) {
 		text += "; they assume that answers are independent"
 	case share < 1:
 		n := l.ResponseTime.Count
-		text += fmt.Sprintf("; its %s answers are worth %s independent ones", unit.Count(n),
-			unit.Count(int64(share*float64(n))))
+		text += fmt.Sprintf("; its %s answers are worth %s independent ones", units.Count(n),
+			units.Count(int64(share*float64(n))))
 	}
 	p.row("", "%s", text)
 }
@@ -250,7 +250,7 @@ func (r refusals) texts(columns []column) []string {
 
 // dist prints a distribution in a line, if there is one: its middle, and the furthest percentile
 // that it has the answers for.
-func (p *page) dist(name string, d *result.Dist, share float64) {
+func (p *page) dist(name string, d *record.Dist, share float64) {
 	if d.Count == 0 {
 		return
 	}
@@ -267,28 +267,28 @@ func (p *page) dist(name string, d *result.Dist, share float64) {
 		c := cellOf(q)
 		words = append(words, strings.TrimSpace(q.Name+" "+c.number+" "+c.interval))
 	}
-	words = append(words, "max "+unit.KnownDuration(d.MaxNs))
-	p.row(name, "%s of %s", strings.Join(words, ", "), unit.Count(d.Count))
+	words = append(words, "max "+units.KnownDuration(d.MaxNs))
+	p.row(name, "%s of %s", strings.Join(words, ", "), units.Count(d.Count))
 }
 
 // routes prints a row for each kind of request or step of a flow.
-func (p *page) routes(l *result.Load, withheld bool) {
+func (p *page) routes(l *record.Load, withheld bool) {
 	grid := [][]string{{"route", "sent", "answered", "failed", "p50", "p99", "max"}}
 	p50, p99 := []cell{{number: "p50"}}, []cell{{number: "p99"}}
 	for i := range l.Routes {
 		r := &l.Routes[i]
-		middle, tail, most := cell{number: unit.Absent}, cell{number: unit.Absent}, unit.Absent
+		middle, tail, most := cell{number: units.Absent}, cell{number: units.Absent}, units.Absent
 		if !withheld {
 			qs := table.Percentiles(l, &r.ResponseTime, confidence)
 			middle, tail = cellOf(qs[0]), cellOf(qs[2])
 			if qs[2].Needs > 0 {
-				tail.interval = fmt.Sprintf("(needs n ≥ %s)", unit.Count(qs[2].Needs))
+				tail.interval = fmt.Sprintf("(needs n ≥ %s)", units.Count(qs[2].Needs))
 			}
-			most = unit.KnownDuration(r.ResponseTime.MaxNs)
+			most = units.KnownDuration(r.ResponseTime.MaxNs)
 		}
 		p50, p99 = append(p50, middle), append(p99, tail)
-		grid = append(grid, []string{r.Name, unit.Count(r.Sent), unit.Count(r.Answered),
-			unit.Count(r.Failed), "", "", most})
+		grid = append(grid, []string{r.Name, units.Count(r.Sent), units.Count(r.Answered),
+			units.Count(r.Failed), "", "", most})
 	}
 	middles, tails := beside(p50), beside(p99)
 	for i, row := range grid {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // counting holds each of 1 to n microseconds once, so that ranks and values are the same number.
-func counting(t *testing.T, n int64) result.Dist {
+func counting(t *testing.T, n int64) record.Dist {
 	t.Helper()
 	h := hdrhistogram.New(1, n*1000, 4) // four digits: no two of the values are one
 	for us := range n {
@@ -24,7 +24,7 @@ func counting(t *testing.T, n int64) result.Dist {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Dist{Count: n, MaxNs: n * 1000, MeanNs: 1, P50Ns: n * 500, P90Ns: n * 900,
+	return record.Dist{Count: n, MaxNs: n * 1000, MeanNs: 1, P50Ns: n * 500, P90Ns: n * 900,
 		P99Ns: n * 990, P999Ns: n * 999, HDR: string(b)}
 }
 

@@ -3,7 +3,7 @@ package summary
 import (
 	"testing"
 
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
 )
 
 func TestSchema(t *testing.T) {

@@ -23,18 +23,18 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/files"
-	"prony/load"
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 // Report is a load that has ended, and what is known about it.
 type Report struct {
 	Target  string // the URL
-	Load    *result.Load
-	Verdict result.Verdict
+	Load    *record.Load
+	Verdict record.Verdict
 	Command []string // that repeats it
 
 	// Ran is how much of the window was offered where it was ended by hand, which the load's own
@@ -44,10 +44,10 @@ type Report struct {
 
 // CutShort adds to a verdict that only a part of the window was offered: whoever ended it may have
 // seen how it went, and a threshold that held so far says nothing of the window that was asked for.
-func CutShort(v result.Verdict, load string, ran, window time.Duration) result.Verdict {
-	v.Grade = result.Invalid
-	v.Findings = append([]result.Finding{{
-		Rule: "whole", Load: load, Grade: result.Invalid,
+func CutShort(v record.Verdict, load string, ran, window time.Duration) record.Verdict {
+	v.Grade = record.Invalid
+	v.Findings = append([]record.Finding{{
+		Rule: "whole", Load: load, Grade: record.Invalid,
 		Observed: fmt.Sprintf("ended after %v of the window", ran.Round(time.Millisecond)),
 		Limit:    window.String(), Hint: "let it run to its end",
 	}}, v.Findings...)
@@ -64,14 +64,14 @@ func JSON(w io.Writer, r Report) error {
 }
 
 type document struct {
-	Load        *result.Load   `json:"load"`
-	Verdict     result.Verdict `json:"verdict"`
+	Load        *record.Load   `json:"load"`
+	Verdict     record.Verdict `json:"verdict"`
 	Percentiles []Percentile   `json:"percentiles"`
 }
 
 // CSV writes a row for each interval of the window: docs/formats/load-csv.md. The histograms are
 // those of the intervals, for the ends of the percentiles; without them these columns are empty.
-func CSV(w io.Writer, l *result.Load, intervals []load.Interval) error {
+func CSV(w io.Writer, l *record.Load, intervals []load.Interval) error {
 	s := &l.Series
 	rows := [][]string{{"offset_ns", "length_ns", "scheduled", "sent", "done", "failed",
 		"p50_ns", "p99_ns", "max_ns", "p50_lo_ns", "p50_hi_ns", "p99_lo_ns", "p99_hi_ns"}}
@@ -87,12 +87,12 @@ func CSV(w io.Writer, l *result.Load, intervals []load.Interval) error {
 		}
 		rows = append(rows, append(row, endsAt(l, intervals, offset)...))
 	}
-	return print.CSV(w, rows)
+	return format.CSV(w, rows)
 }
 
 // endsAt are the ends of p50 and p99 of the interval that begins there; nothing where its answers
 // do not suffice.
-func endsAt(l *result.Load, intervals []load.Interval, offsetNs int64) []string {
+func endsAt(l *record.Load, intervals []load.Interval, offsetNs int64) []string {
 	ends := make([]string, 4)
 	for _, iv := range intervals {
 		if int64(iv.Offset) != offsetNs || iv.Response == nil {
@@ -152,14 +152,14 @@ func SaveHLog(dir, trial, name string, intervals []load.Interval) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return file.Write(filepath.Join(dir, trial+"."+name+".hlog"), func(w io.Writer) error {
+	return files.Write(filepath.Join(dir, trial+"."+name+".hlog"), func(w io.Writer) error {
 		return HLog(w, HLogTitle(trial), intervals)
 	})
 }
 
 // Spectrum writes the percentile spectrum of the response times as wrk2 and HdrHistogram's other
 // tools do, in milliseconds, for their plotter.
-func Spectrum(w io.Writer, l *result.Load) error {
+func Spectrum(w io.Writer, l *record.Load) error {
 	h, err := l.ResponseTime.Histogram()
 	if err == nil && h == nil {
 		err = errors.New("it has no histogram")
@@ -172,7 +172,7 @@ func Spectrum(w io.Writer, l *result.Load) error {
 }
 
 // page is what a load's text is gathered on.
-type page struct{ print.Page }
+type page struct{ format.Page }
 
 // row is a line with a name before it.
 func (p *page) row(name, format string, args ...any) {

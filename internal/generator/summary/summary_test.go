@@ -19,9 +19,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/load"
-	"prony/record"
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
+	"prony.example/load"
+	"prony.example/record"
 )
 
 var update = flag.Bool("update", false, "bless what is printed as testdata")
@@ -55,16 +55,16 @@ func hist(n int64, lo int64) *hdrhistogram.Histogram {
 	return h
 }
 
-func dist(n, lo int64) result.Dist {
+func dist(n, lo int64) record.Dist {
 	if n == 0 {
-		return result.Dist{}
+		return record.Dist{}
 	}
 	h := hist(n, lo)
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		panic("a test's histogram has no code: " + err.Error())
 	}
-	return result.Dist{
+	return record.Dist{
 		Count: n, MinNs: h.Min(), MeanNs: h.Mean(), MaxNs: h.Max(), P50Ns: h.ValueAtQuantile(50),
 		P90Ns: h.ValueAtQuantile(90), P99Ns: h.ValueAtQuantile(99),
 		P999Ns: h.ValueAtQuantile(99.9), HDR: string(b),
@@ -72,24 +72,24 @@ func dist(n, lo int64) result.Dist {
 }
 
 // open is a load at 5,000/s for 2 s: 10,000 requests, two of which fail.
-func open() *result.Load {
-	return &result.Load{
-		Name: "load", Model: result.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
+func open() *record.Load {
+	return &record.Load{
+		Name: "load", Model: record.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
 		RatePerS: 5000, Seed: 1, TraceHash: "bf66f99f16deb680", WindowNs: 2e9, LeadNs: 5e8,
 		DrainNs: 5e9, Scheduled: 10_000, Sent: 9_999, Done: 9_990, Answered: 9_998,
 		BytesIn: 3_000_000, BytesOut: 800_000, ThroughputPerS: 4995,
-		Errors: result.Errors{Timeout: 1, Status: 1, Example: "GET /hello: status 503, want 200"},
+		Errors: record.Errors{Timeout: 1, Status: 1, Example: "GET /hello: status 503, want 200"},
 		Waited: 12, InFlightMean: 5.69, Reconnects: 1,
 		ResponseTime: dist(9_999, 200e3), ServiceTime: dist(9_999, 190e3),
 		FirstByte: dist(9_999, 180e3), Lag: dist(10_000, 4e3), OwnLag: dist(10_000, 3e3),
 		ConnectTime: dist(65, 40e3),
-		Series: result.Series{
+		Series: record.Series{
 			IntervalNs: 500e6, Scheduled: []int64{2500, 2490, 2510, 2500},
 			Sent: []int64{2500, 2490, 2510, 2499}, Done: []int64{2498, 0, 4990, 2502},
 			Failed: []int64{0, 0, 2, 0}, P50Ns: []int64{1e6, 0, 5e8, 1e6},
 			P99Ns: []int64{2e6, 0, 9e8, 2e6}, MaxNs: []int64{3e6, 0, 1e9, 3e6},
 		},
-		Generator: result.Gen{
+		Generator: record.Gen{
 			Engine: "epoll", EngineReason: "io_uring is not permitted here",
 			Pacing: "frugal: timerfd, absolute", CPUNs: 37e6, CPUPerRequestNs: 3700,
 			CPUShare: 0.0185, Priority: "other nice 0",
@@ -97,17 +97,17 @@ func open() *result.Load {
 	}
 }
 
-func closed() *result.Load {
+func closed() *record.Load {
 	l := open()
-	l.Model, l.Arrivals, l.RatePerS, l.TraceHash, l.Waited = result.Closed, "", 0, "", 0
-	l.ResponseTime, l.Lag, l.OwnLag = l.ServiceTime, result.Dist{}, result.Dist{}
-	l.Errors, l.Sent, l.Answered, l.Reconnects = result.Errors{}, 10_000, 10_000, 0
+	l.Model, l.Arrivals, l.RatePerS, l.TraceHash, l.Waited = record.Closed, "", 0, "", 0
+	l.ResponseTime, l.Lag, l.OwnLag = l.ServiceTime, record.Dist{}, record.Dist{}
+	l.Errors, l.Sent, l.Answered, l.Reconnects = record.Errors{}, 10_000, 10_000, 0
 	return l
 }
 
 // of is the report of a load, with these findings, the worst of which comes first.
-func of(l *result.Load, findings ...result.Finding) Report {
-	v := result.Verdict{Grade: result.Valid, Findings: findings}
+func of(l *record.Load, findings ...record.Finding) Report {
+	v := record.Verdict{Grade: record.Valid, Findings: findings}
 	if len(findings) > 0 {
 		v.Grade = findings[0].Grade
 	}
@@ -118,10 +118,10 @@ func of(l *result.Load, findings ...result.Finding) Report {
 }
 
 var (
-	wrong = result.Finding{Rule: "errors", Load: "load", Grade: result.Suspect,
+	wrong = record.Finding{Rule: "errors", Load: "load", Grade: record.Suspect,
 		Observed: "2 of 10000 went wrong (GET /hello: status 503, want 200)", Limit: "none",
 		Hint: "read the service's log"}
-	tooMuch = result.Finding{Rule: "capacity", Load: "load", Grade: result.Invalid,
+	tooMuch = record.Finding{Rule: "capacity", Load: "load", Grade: record.Invalid,
 		Observed: "backlog grows by 812.3/s", Limit: "50.0/s",
 		Hint: "above capacity, latency says only how long the test was: lower the rate"}
 )
@@ -143,9 +143,9 @@ func textOf(t *testing.T, r Report, o Options) string {
 func TestText(t *testing.T) {
 	golden(t, "open.txt", textOf(t, of(open(), wrong), Options{}))
 	golden(t, "closed.txt", textOf(t, of(closed()), Options{}))
-	golden(t, "remark.txt", textOf(t, of(closed(), result.Finding{Rule: "delayed ack", Load: "load",
-		Grade: result.Valid, Observed: "half of them late", Hint: "write once", Remark: true},
-		result.Finding{Rule: "timer", Grade: result.Valid}), Options{}))
+	golden(t, "remark.txt", textOf(t, of(closed(), record.Finding{Rule: "delayed ack", Load: "load",
+		Grade: record.Valid, Observed: "half of them late", Hint: "write once", Remark: true},
+		record.Finding{Rule: "timer", Grade: record.Valid}), Options{}))
 	golden(t, "spectrum.txt", textOf(t, of(closed()), Options{Spectrum: true}))
 
 	users := closed()
@@ -155,30 +155,30 @@ func TestText(t *testing.T) {
 
 	few := open()
 	few.ResponseTime, few.ServiceTime, few.Lag = dist(380, 200e3), dist(381, 190e3), dist(7, 4e3)
-	few.FirstByte, few.ConnectTime = dist(30, 1e3), result.Dist{}
+	few.FirstByte, few.ConnectTime = dist(30, 1e3), record.Dist{}
 	golden(t, "few.txt", textOf(t, of(few, wrong), Options{}))
 
 	none := open()
 	none.ResponseTime, none.ServiceTime, none.FirstByte = dist(0, 0), dist(0, 0), dist(0, 0)
 	none.Done, none.Answered, none.ThroughputPerS = 0, 0, 0
-	none.Errors = result.Errors{Connect: 3, Read: 10_000, Example: "GET /: reset by peer"}
+	none.Errors = record.Errors{Connect: 3, Read: 10_000, Example: "GET /: reset by peer"}
 	golden(t, "none.txt", textOf(t, of(none, wrong), Options{Spectrum: true}))
 
 	cut := of(open())
 	cut.Ran = 1234567 * time.Microsecond
 	cut.Load.WindowNs, cut.Load.Censored = int64(cut.Ran), 3
-	cut.Verdict = CutShort(result.Verdict{Grade: result.Valid}, "load", cut.Ran, 2*time.Second)
+	cut.Verdict = CutShort(record.Verdict{Grade: record.Valid}, "load", cut.Ran, 2*time.Second)
 	golden(t, "cut.txt", textOf(t, cut, Options{}))
 }
 
 // everything is a flow over TLS with slow clients beside it, in a shape.
-func everything() *result.Load {
+func everything() *record.Load {
 	l := open()
 	l.Protocol, l.Shape, l.RateOf = "HTTP/2 over TLS", "ramp 0..10k/s in 2 s", "50% of peak"
 	l.Churn, l.Streams = 100, 8
 	l.FlowTime, l.TLSTime = dist(3_333, 900e3), dist(65, 800e3)
-	l.Slow = result.Slow{Clients: 10_000, Opened: 9_990, Dropped: 5, FirstNs: 4.2e9}
-	l.Routes = []result.Route{
+	l.Slow = record.Slow{Clients: 10_000, Opened: 9_990, Dropped: 5, FirstNs: 4.2e9}
+	l.Routes = []record.Route{
 		{Name: "create owner", Sent: 3334, Answered: 3334, ResponseTime: dist(3334, 200e3)},
 		{Name: "update owner", Sent: 3333, Answered: 3331, Failed: 2,
 			ResponseTime: dist(300, 200e3)},
@@ -196,12 +196,12 @@ func TestTextOfEverything(t *testing.T) {
 func TestTextOfGenerators(t *testing.T) {
 	l := open()
 	for i := range 10 {
-		l.Generators = append(l.Generators, result.Generator{Index: i, Name: fmt.Sprint("host/", i),
-			Sent: 1000, LagMaxNs: 40e3, CPUShare: 0.2, Clock: result.Clock{WallNs: int64(i) * 5e8,
+		l.Generators = append(l.Generators, record.Generator{Index: i, Name: fmt.Sprint("host/", i),
+			Sent: 1000, LagMaxNs: 40e3, CPUShare: 0.2, Clock: record.Clock{WallNs: int64(i) * 5e8,
 				OffsetNs: 7e9, ErrorNs: 20e3, DriftNs: -30e3, DriftErrorNs: 5e3}})
 	}
 	l.Generators[9].Fault = "is gone 3.2 s after the beginning"
-	l.Generators[7].Findings = []result.Finding{{Rule: "lag", Grade: result.Suspect}}
+	l.Generators[7].Findings = []record.Finding{{Rule: "lag", Grade: record.Suspect}}
 	golden(t, "generators.txt", textOf(t, of(l), Options{}))
 }
 
@@ -230,37 +230,37 @@ func TestLatencyIsWithheldAboveCapacity(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	check := func(l result.Load, want string) {
+	check := func(l record.Load, want string) {
 		t.Helper()
 		if got := Model(&l); got != want {
 			t.Errorf("%+v is %q, want %q", l, got, want)
 		}
 	}
-	check(result.Load{Model: result.Closed, Connections: 1}, "closed, 1 connection")
-	check(result.Load{Model: result.Closed, Connections: 1000, Users: "0..1000 in 30 s",
+	check(record.Load{Model: record.Closed, Connections: 1}, "closed, 1 connection")
+	check(record.Load{Model: record.Closed, Connections: 1000, Users: "0..1000 in 30 s",
 		Think: "exponential 1 s"}, "closed, users 0..1000 in 30 s, think exponential 1 s, "+
 		"1,000 connections")
-	check(result.Load{Model: result.Open, Arrivals: "replay", RatePerS: 0.5, Connections: 2,
+	check(record.Load{Model: record.Open, Arrivals: "replay", RatePerS: 0.5, Connections: 2,
 		Churn: 1}, "open, replay at 0.50/s, 2 connections renewed every 1 answer")
-	check(result.Load{Driver: "wrk 4.1.0", Model: result.Closed, Connections: 8},
+	check(record.Load{Driver: "wrk 4.1.0", Model: record.Closed, Connections: 8},
 		"wrk 4.1.0, closed, 8 connections")
 }
 
 func TestCutShort(t *testing.T) {
-	check := func(grade string, also ...result.Finding) {
+	check := func(grade string, also ...record.Finding) {
 		t.Helper()
-		before := result.Verdict{Grade: grade, Findings: also}
+		before := record.Verdict{Grade: grade, Findings: also}
 		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second)
-		findings := append([]result.Finding{{Rule: "whole", Load: "load", Grade: result.Invalid,
+		findings := append([]record.Finding{{Rule: "whole", Load: "load", Grade: record.Invalid,
 			Observed: "ended after 1.5s of the window", Limit: "10s",
 			Hint: "let it run to its end"}}, also...)
-		if v.Grade != result.Invalid || !reflect.DeepEqual(v.Findings, findings) {
+		if v.Grade != record.Invalid || !reflect.DeepEqual(v.Findings, findings) {
 			t.Errorf("%s became %+v, want INVALID with %+v", grade, v, findings)
 		}
 	}
-	check(result.Valid)
-	check(result.Suspect, wrong)
-	check(result.Invalid, wrong, tooMuch)
+	check(record.Valid)
+	check(record.Suspect, wrong)
+	check(record.Invalid, wrong, tooMuch)
 }
 
 func TestJSON(t *testing.T) {
@@ -271,8 +271,8 @@ func TestJSON(t *testing.T) {
 	}
 	schema.Valid(t, "load", b.Bytes())
 	var got struct {
-		Load        result.Load
-		Verdict     result.Verdict
+		Load        record.Load
+		Verdict     record.Verdict
 		Percentiles []Percentile
 	}
 	d := json.NewDecoder(&b)
@@ -286,7 +286,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	check := func(name string, l *result.Load, want string, intervals ...load.Interval) {
+	check := func(name string, l *record.Load, want string, intervals ...load.Interval) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			if err := CSV(&b, l, intervals); err != nil {
@@ -321,7 +321,7 @@ func TestCSV(t *testing.T) {
 500000000,500000000,,2490,0,0,,,,,,,
 1000000000,300000000,,2510,4990,2,500000000,900000000,1000000000,,,,
 `)
-	check("nothing", &result.Load{}, "")
+	check("nothing", &record.Load{}, "")
 }
 
 // What is in the log comes back from the library's own reader, and twice the same.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/internal/base/units"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Options of Text.
@@ -27,7 +27,7 @@ func Text(w io.Writer, r Report, o Options) error {
 		p.Line("%s", r.Target)
 	}
 	p.Line("%s", what(l))
-	p.Line("%s, %s, for %v after %v of lead-in", unit.Plural(int64(l.Threads), "thread"),
+	p.Line("%s, %s, for %v after %v of lead-in", units.Plural(int64(l.Threads), "thread"),
 		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
 		time.Duration(l.LeadNs))
 	if r.Ran > 0 {
@@ -57,7 +57,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.verdict(r.Verdict)
 	if len(r.Command) > 0 {
 		p.Line("")
-		p.row("reproduce", "%s", shell.Join(r.Command))
+		p.row("reproduce", "%s", cmdlog.Join(r.Command))
 	}
 	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
 		p.Line("\n  Response time in ms, percentile spectrum:")
@@ -69,9 +69,9 @@ func Text(w io.Writer, r Report, o Options) error {
 }
 
 // Model says in words what was asked for: it needs the fields of a load that are known before it.
-func Model(l *result.Load) string { return what(l) + ", " + connections(l) }
+func Model(l *record.Load) string { return what(l) + ", " + connections(l) }
 
-func what(l *result.Load) string {
+func what(l *record.Load) string {
 	var parts []string
 	if l.Driver != "" {
 		parts = append(parts, l.Driver)
@@ -80,7 +80,7 @@ func what(l *result.Load) string {
 		parts = append(parts, l.Protocol)
 	}
 	parts = append(parts, l.Model)
-	if l.Model == result.Open {
+	if l.Model == record.Open {
 		parts = append(parts, arrivals(l))
 	}
 	if l.Users != "" {
@@ -92,19 +92,19 @@ func what(l *result.Load) string {
 	return strings.Join(parts, ", ")
 }
 
-func connections(l *result.Load) string {
-	text := unit.Plural(int64(l.Connections), "connection")
+func connections(l *record.Load) string {
+	text := units.Plural(int64(l.Connections), "connection")
 	if l.Streams > 1 {
 		text += fmt.Sprintf(" of %d streams", l.Streams)
 	}
 	if l.Churn > 0 {
-		text += " renewed every " + unit.Plural(l.Churn, "answer")
+		text += " renewed every " + units.Plural(l.Churn, "answer")
 	}
 	return text
 }
 
-func arrivals(l *result.Load) string {
-	text := l.Arrivals + " at " + unit.Rate(l.RatePerS) + "/s"
+func arrivals(l *record.Load) string {
+	text := l.Arrivals + " at " + units.Rate(l.RatePerS) + "/s"
 	if l.Shape != "" {
 		text += " on average, " + l.Shape
 	}
@@ -115,30 +115,30 @@ func arrivals(l *result.Load) string {
 }
 
 // counts prints what was offered and what came of it.
-func (p *page) counts(l *result.Load) {
+func (p *page) counts(l *record.Load) {
 	if l.WindowNs > 0 {
-		rate := unit.Rate(l.ThroughputPerS) + " requests/s"
-		if l.Model == result.Open {
-			rate += " of " + unit.Rate(l.RatePerS) + "/s offered"
+		rate := units.Rate(l.ThroughputPerS) + " requests/s"
+		if l.Model == record.Open {
+			rate += " of " + units.Rate(l.RatePerS) + "/s offered"
 		}
 		p.row("throughput", "%s", rate)
 		s := float64(l.WindowNs) / 1e9
-		p.row("transfer", "%s/s in, %s/s out", unit.Bytes(float64(l.BytesIn)/s),
-			unit.Bytes(float64(l.BytesOut)/s))
+		p.row("transfer", "%s/s in, %s/s out", units.Bytes(float64(l.BytesIn)/s),
+			units.Bytes(float64(l.BytesOut)/s))
 	}
 	due := ""
-	if l.Model == result.Open {
-		due = unit.Count(l.Scheduled) + " due, "
+	if l.Model == record.Open {
+		due = units.Count(l.Scheduled) + " due, "
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
-		unit.Count(l.Sent), unit.Count(l.Answered),
-		unit.Count(l.Errors.Requests()), unit.Count(l.Censored))
+		units.Count(l.Sent), units.Count(l.Answered),
+		units.Count(l.Errors.Requests()), units.Count(l.Censored))
 	if l.Waited > 0 {
-		p.row("", "%s of them found every connection busy", unit.Count(l.Waited))
+		p.row("", "%s of them found every connection busy", units.Count(l.Waited))
 	}
 }
 
-func (p *page) failures(l *result.Load) {
+func (p *page) failures(l *record.Load) {
 	e := &l.Errors
 	if e.Total() == 0 {
 		return
@@ -152,7 +152,7 @@ func (p *page) failures(l *result.Load) {
 		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
 	} {
 		if c.n > 0 {
-			kinds = append(kinds, c.name+" "+unit.Count(c.n))
+			kinds = append(kinds, c.name+" "+units.Count(c.n))
 		}
 	}
 	p.row("errors", "%s", strings.Join(kinds, ", "))
@@ -162,24 +162,24 @@ func (p *page) failures(l *result.Load) {
 }
 
 // conditions are what the load went through and what it cost.
-func (p *page) conditions(l *result.Load) {
+func (p *page) conditions(l *record.Load) {
 	p.dist("connect", &l.ConnectTime, 1)
 	p.dist("TLS", &l.TLSTime, 1)
 	if l.TLSResumed > 0 {
-		p.row("", "%s of %s handshakes resumed a session", unit.Count(l.TLSResumed),
-			unit.Count(l.TLSTime.Count))
+		p.row("", "%s of %s handshakes resumed a session", units.Count(l.TLSResumed),
+			units.Count(l.TLSTime.Count))
 	}
 	if l.TLS != "" {
 		p.row("", "%s", l.TLS)
 	}
 	if l.Reconnects > 0 {
-		p.row("reconnects", "%s", unit.Count(l.Reconnects))
+		p.row("reconnects", "%s", units.Count(l.Reconnects))
 	}
 	if s := &l.Slow; s.Clients > 0 {
 		text := fmt.Sprintf("%s asked for, %s opened, %s dropped by the server",
-			unit.Count(int64(s.Clients)), unit.Count(s.Opened), unit.Count(s.Dropped))
+			units.Count(int64(s.Clients)), units.Count(s.Opened), units.Count(s.Dropped))
 		if s.Dropped > 0 {
-			text += fmt.Sprintf(", the first after %s", unit.Duration(float64(s.FirstNs)))
+			text += fmt.Sprintf(", the first after %s", units.Duration(float64(s.FirstNs)))
 		}
 		p.row("slow clients", "%s", text)
 	}
@@ -195,17 +195,17 @@ func (p *page) conditions(l *result.Load) {
 		text += " (" + g.EngineReason + ")"
 	}
 	p.row("generator", "%s", text)
-	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", unit.Duration(g.CPUPerRequestNs),
-		unit.Percent(g.CPUShare))
+	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", units.Duration(g.CPUPerRequestNs),
+		units.Percent(g.CPUShare))
 	if g.MemoryBytes > 0 {
-		text += ", " + unit.Bytes(float64(g.MemoryBytes))
+		text += ", " + units.Bytes(float64(g.MemoryBytes))
 	}
 	p.row("", "%s", text)
 	p.row("", "pacing %s", g.Pacing)
 	p.generators(l)
 }
 
-func (p *page) verdict(v result.Verdict) {
+func (p *page) verdict(v record.Verdict) {
 	p.Line("")
 	p.Line("%s", v.Grade)
 	var noted []string
@@ -214,7 +214,7 @@ func (p *page) verdict(v result.Verdict) {
 			p.Line("  %s: %s\n    %s", f.Rule, f.Observed, f.Hint)
 			continue
 		}
-		if f.Grade == result.Valid {
+		if f.Grade == record.Valid {
 			noted = append(noted, f.Rule)
 			continue
 		}
@@ -232,7 +232,7 @@ const generatorsShown = 8
 const wallTold = 10 * time.Millisecond
 
 // generators are who offered the load, those with a fault first.
-func (p *page) generators(l *result.Load) {
+func (p *page) generators(l *record.Load) {
 	all := slices.Clone(l.Generators)
 	if len(all) == 0 {
 		return
@@ -243,18 +243,18 @@ func (p *page) generators(l *result.Load) {
 		within = max(within, c.ErrorNs, max(c.DriftNs, -c.DriftNs)+c.DriftErrorNs)
 	}
 	p.row("generators", "%d, their clocks known within %s", len(all),
-		unit.Duration(float64(within)))
-	slices.SortStableFunc(all, func(a, b result.Generator) int {
+		units.Duration(float64(within)))
+	slices.SortStableFunc(all, func(a, b record.Generator) int {
 		return cmp.Compare(ailing(&b), ailing(&a))
 	})
 	for i := range all[:min(len(all), generatorsShown)] {
 		g := &all[i]
-		text := fmt.Sprintf("%d  %s: %s sent", g.Index, g.Name, unit.Count(g.Sent))
+		text := fmt.Sprintf("%d  %s: %s sent", g.Index, g.Name, units.Count(g.Sent))
 		if g.Fault != "" {
 			text += ", " + g.Fault
 		} else {
-			text += fmt.Sprintf(", lag up to %s, %s of CPU", unit.Duration(float64(g.LagMaxNs)),
-				unit.Percent(g.CPUShare))
+			text += fmt.Sprintf(", lag up to %s, %s of CPU", units.Duration(float64(g.LagMaxNs)),
+				units.Percent(g.CPUShare))
 		}
 		// Monotonic clocks begin anywhere; where they are is of nobody's interest.
 		if off := time.Duration(g.Clock.WallNs); off.Abs() > wallTold {
@@ -268,7 +268,7 @@ func (p *page) generators(l *result.Load) {
 }
 
 // ailing is how much is wrong.
-func ailing(g *result.Generator) int {
+func ailing(g *record.Generator) int {
 	switch {
 	case g.Fault != "":
 		return 2

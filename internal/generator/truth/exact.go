@@ -1,4 +1,4 @@
-// Package exact holds servers that are arithmetic: the moment at which a request is answered is a
+// Package truth holds servers that are arithmetic: the moment at which a request is answered is a
 // pure function of the moments at which it and those before it came. Whoever measures such a server
 // can be held against a formula, and so can anybody's load generator.
 //
@@ -12,7 +12,7 @@
 //
 // Non-goals: speed of the others, and HTTP at large: a request is whatever ends in an empty line,
 // with a body when Content-Length says so.
-package exact
+package truth
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package exact_test
+package truth_test
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/load/pace"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load/pace"
 )
 
 const ms = time.Millisecond
@@ -23,7 +23,7 @@ const ms = time.Millisecond
 func at(ms ...float64) (ns []int64) {
 	for _, x := range ms {
 		if math.IsInf(x, 1) {
-			ns = append(ns, exact.Never)
+			ns = append(ns, truth.Never)
 		} else {
 			ns = append(ns, 7e9+int64(math.Round(x*1e6)))
 		}
@@ -33,11 +33,11 @@ func at(ms ...float64) (ns []int64) {
 
 // Moments are in milliseconds after the first request's; they are the whole truth about a plan.
 func TestMoments(t *testing.T) {
-	check := func(name string, p exact.Plan, came, answered []float64) {
+	check := func(name string, p truth.Plan, came, answered []float64) {
 		t.Helper()
 		var got []int64
 		for i, now := range at(came...) {
-			got = append(got, p(now, exact.Request{N: int64(i + 1), OnConn: int64(i + 1)}).At)
+			got = append(got, p(now, truth.Request{N: int64(i + 1), OnConn: int64(i + 1)}).At)
 		}
 		if want := at(answered...); !slices.Equal(got, want) {
 			t.Errorf("%s: answered at %d, want %d", name, got, want)
@@ -47,37 +47,37 @@ func TestMoments(t *testing.T) {
 	draws := func(list ...int64) func(int64) time.Duration {
 		return func(n int64) time.Duration { return time.Duration(list[n-1]) * ms }
 	}
-	fixed := exact.Fixed
+	fixed := truth.Fixed
 	check("fixed", fixed(5*ms), []float64{0, 1, 1}, []float64{5, 6, 6})
 	// 0+2; the second waits until 2, the third for nobody.
-	check("queue", exact.Queue(draws(2, 2, 2)), []float64{0, 1, 5}, []float64{2, 4, 7})
+	check("queue", truth.Queue(draws(2, 2, 2)), []float64{0, 1, 5}, []float64{2, 4, 7})
 	// Each has the draw of its own number.
-	check("queue of draws", exact.Queue(draws(3, 0, 4)), []float64{0, 0, 1}, []float64{3, 3, 7})
+	check("queue of draws", truth.Queue(draws(3, 0, 4)), []float64{0, 0, 1}, []float64{3, 3, 7})
 	// Two run at once; the third takes over from the first, the fourth from the second.
-	check("cap", exact.Cap(2, 10*ms), []float64{0, 1, 2, 3, 30}, []float64{10, 11, 20, 21, 40})
-	check("cap of one", exact.Cap(1, 10*ms), []float64{0, 1, 40}, []float64{10, 20, 50})
-	check("stall", exact.Stall(10*ms, 5*ms, fixed(0)), []float64{0, 9.9, 10, 14, 14.9, 15, 25},
+	check("cap", truth.Cap(2, 10*ms), []float64{0, 1, 2, 3, 30}, []float64{10, 11, 20, 21, 40})
+	check("cap of one", truth.Cap(1, 10*ms), []float64{0, 1, 40}, []float64{10, 20, 50})
+	check("stall", truth.Stall(10*ms, 5*ms, fixed(0)), []float64{0, 9.9, 10, 14, 14.9, 15, 25},
 		[]float64{0, 9.9, 15, 15, 15, 15, 25})
 	// Due in the freeze at 11: leaves at its end. Came in the freeze: taken up at its end.
-	check("stall of a slow server", exact.Stall(10*ms, 5*ms, fixed(3*ms)),
+	check("stall of a slow server", truth.Stall(10*ms, 5*ms, fixed(3*ms)),
 		[]float64{0, 6, 8, 12, 16}, []float64{3, 9, 15, 18, 19})
 	// Frozen from 7 to 10 and from 17 to 20.
-	check("pause", exact.Pause(10*ms, 3*ms, fixed(0)), []float64{0, 6.9, 7, 9, 10, 16.9, 17},
+	check("pause", truth.Pause(10*ms, 3*ms, fixed(0)), []float64{0, 6.9, 7, 9, 10, 16.9, 17},
 		[]float64{0, 6.9, 10, 10, 10, 16.9, 20})
-	check("pause of a slow server", exact.Pause(10*ms, 3*ms, fixed(ms)),
+	check("pause of a slow server", truth.Pause(10*ms, 3*ms, fixed(ms)),
 		[]float64{0, 6.5, 9, 16, 16.5}, []float64{1, 10, 11, 20, 20})
 	// 100 − t until 80, then 20.
-	check("warm-up", exact.WarmUp(100*ms, 20*ms, 80*ms), []float64{0, 40, 80, 200},
+	check("warm-up", truth.WarmUp(100*ms, 20*ms, 80*ms), []float64{0, 40, 80, 200},
 		[]float64{100, 100, 100, 220})
-	check("silent", exact.Every(3, exact.Silent, fixed(ms)), []float64{0, 0, 0, 0, 0, 0},
+	check("silent", truth.Every(3, truth.Silent, fixed(ms)), []float64{0, 0, 0, 0, 0, 0},
 		[]float64{1, 1, never, 1, 1, never})
-	check("hang", exact.Hang(10*ms, fixed(ms)), []float64{0, 9.9, 10, 20},
+	check("hang", truth.Hang(10*ms, fixed(ms)), []float64{0, 9.9, 10, 20},
 		[]float64{1, 10.9, never, never})
 	// Two are served; the third and the fifth are refused at once; who ends makes room.
-	check("shed", exact.Shed(2, 10*ms), []float64{0, 1, 2, 10, 10.5, 11},
+	check("shed", truth.Shed(2, 10*ms), []float64{0, 1, 2, 10, 10.5, 11},
 		[]float64{10, 11, 2, 20, 10.5, 21})
-	check("drip", exact.Drip(20*ms, 10, 5*ms), []float64{0, 3}, []float64{20, 23})
-	check("burn", exact.Burn(ms), []float64{0, 3}, []float64{0, 3})
+	check("drip", truth.Drip(20*ms, 10, 5*ms), []float64{0, 3}, []float64{20, 23})
+	check("burn", truth.Burn(ms), []float64{0, 3}, []float64{0, 3})
 }
 
 // text reads an answer as net/http does.
@@ -96,45 +96,45 @@ func text(t *testing.T, b []byte) (status int, body string, last bool) {
 }
 
 func TestAnswers(t *testing.T) {
-	check := func(name string, p exact.Plan, n int64, status int, body string, last bool,
-		then exact.End) {
+	check := func(name string, p truth.Plan, n int64, status int, body string, last bool,
+		then truth.End) {
 		t.Helper()
-		var r exact.Reply
+		var r truth.Reply
 		for k := range n {
-			r = p(0, exact.Request{N: k + 1, OnConn: k + 1})
+			r = p(0, truth.Request{N: k + 1, OnConn: k + 1})
 		}
 		if gotStatus, got, close := text(t, r.Text); gotStatus != status || got != body ||
 			close != last || r.Then != then {
 			t.Errorf("%s: %d %q, last %v, then %d", name, gotStatus, got, close, r.Then)
 		}
 	}
-	fixed := exact.Fixed(0)
-	check("good", fixed, 1, 200, "ok", false, exact.Keep)
-	check("before the wrong one", exact.Every(3, exact.Wrong, fixed), 2, 200, "ok", false,
-		exact.Keep)
-	check("wrong", exact.Every(3, exact.Wrong, fixed), 3, 200, "no", false, exact.Keep)
-	check("wrong again", exact.Every(3, exact.Wrong, fixed), 6, 200, "no", false, exact.Keep)
-	check("shed", exact.Shed(2, ms), 3, 503, "no", false, exact.Keep)
-	check("renewed", exact.Renew(2, fixed), 2, 200, "ok", true, exact.Close)
-	check("not yet renewed", exact.Renew(2, fixed), 1, 200, "ok", false, exact.Keep)
-	check("drip", exact.Drip(0, 5, ms), 1, 200, ".....", false, exact.Keep)
+	fixed := truth.Fixed(0)
+	check("good", fixed, 1, 200, "ok", false, truth.Keep)
+	check("before the wrong one", truth.Every(3, truth.Wrong, fixed), 2, 200, "ok", false,
+		truth.Keep)
+	check("wrong", truth.Every(3, truth.Wrong, fixed), 3, 200, "no", false, truth.Keep)
+	check("wrong again", truth.Every(3, truth.Wrong, fixed), 6, 200, "no", false, truth.Keep)
+	check("shed", truth.Shed(2, ms), 3, 503, "no", false, truth.Keep)
+	check("renewed", truth.Renew(2, fixed), 2, 200, "ok", true, truth.Close)
+	check("not yet renewed", truth.Renew(2, fixed), 1, 200, "ok", false, truth.Keep)
+	check("drip", truth.Drip(0, 5, ms), 1, 200, ".....", false, truth.Keep)
 
-	r := exact.Every(1, exact.Gone, fixed)(0, exact.Request{N: 1})
-	if len(r.Text) > 0 || r.Then != exact.Reset {
+	r := truth.Every(1, truth.Gone, fixed)(0, truth.Request{N: 1})
+	if len(r.Text) > 0 || r.Then != truth.Reset {
 		t.Errorf("gone: %q, then %d", r.Text, r.Then)
 	}
-	r = exact.Drip(0, 5, ms)(0, exact.Request{N: 1})
+	r = truth.Drip(0, 5, ms)(0, truth.Request{N: 1})
 	if rest := string(r.Text[r.First:]); rest != "...." || r.Step != ms {
 		t.Errorf("of the drip %q leave one by one, %v apart", rest, r.Step)
 	}
-	if r := exact.Burn(ms)(0, exact.Request{N: 1}); r.Burn != ms {
+	if r := truth.Burn(ms)(0, truth.Request{N: 1}); r.Burn != ms {
 		t.Errorf("burns %v", r.Burn)
 	}
 }
 
 // responses are the times of n Poisson arrivals at a rate of 1/ns·rho at a plan; refused ones are
 // counted apart.
-func responses(t *testing.T, p exact.Plan, perS float64, n int) (ns []float64, refused int) {
+func responses(t *testing.T, p truth.Plan, perS float64, n int) (ns []float64, refused int) {
 	t.Helper()
 	arrivals, err := pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perS)}.Process(11)
 	if err != nil {
@@ -142,7 +142,7 @@ func responses(t *testing.T, p exact.Plan, perS float64, n int) (ns []float64, r
 	}
 	for k := range n {
 		now := arrivals.Next()
-		r := p(now, exact.Request{N: int64(k + 1)})
+		r := p(now, truth.Request{N: int64(k + 1)})
 		if bytes.HasPrefix(r.Text, []byte("HTTP/1.1 503")) {
 			refused++
 			continue
@@ -169,20 +169,20 @@ func TestFormulas(t *testing.T) {
 	}
 	const s = float64(2 * ms)
 	// M/D/1 at ρ = 0.7: s + 0.7·s/(2·0.3) = 2.1667·s (Pollaczek and Khinchine).
-	ns, _ := responses(t, exact.Queue(func(int64) time.Duration { return 2 * ms }), 350, n)
+	ns, _ := responses(t, truth.Queue(func(int64) time.Duration { return 2 * ms }), 350, n)
 	check("M/D/1 mean", mean(ns), s*(1+0.7/0.6), 0.01)
 	// M/M/1 at ρ = 0.6: exponential with mean s/0.4, so p50 = ln 2 and p99 = ln 100 of that.
-	ns, _ = responses(t, exact.Queue(exact.Exponential(2*ms, 3)), 300, n)
+	ns, _ = responses(t, truth.Queue(truth.Exponential(2*ms, 3)), 300, n)
 	slices.Sort(ns)
 	check("M/M/1 mean", mean(ns), s/0.4, 0.01)
 	check("M/M/1 p50", ns[n/2], math.Ln2*s/0.4, 0.01)
 	check("M/M/1 p99", ns[n/100*99], math.Log(100)*s/0.4, 0.02)
 	// 300/s · 10 ms keep 3 of 4 servers busy. M/D/4 has no short formula; its wait is near half of
 	// M/M/4's, which is C/(4−3)·10 ms with Erlang's C(4, 3) = 0.5094, 5.094 ms.
-	ns, _ = responses(t, exact.Cap(4, 10*ms), 300, n)
+	ns, _ = responses(t, truth.Cap(4, 10*ms), 300, n)
 	check("M/D/4 wait", mean(ns)-float64(10*ms), 0.5094/2*float64(10*ms), 0.08)
 	// B(4, 4) = (256/24)/(1 + 4 + 8 + 64/6 + 256/24) = 0.31068.
-	_, refused := responses(t, exact.Shed(4, 20*ms), 200, n)
+	_, refused := responses(t, truth.Shed(4, 20*ms), 200, n)
 	check("Erlang B", float64(refused)/n, 0.31068, 0.005)
 }
 
@@ -191,7 +191,7 @@ func TestFormulas(t *testing.T) {
 // those are exceeded once in a thousand.
 func TestExponential(t *testing.T) {
 	const n = 100_000
-	draw := exact.Exponential(ms, 5)
+	draw := truth.Exponential(ms, 5)
 	product := 0.0
 	for k := range int64(n) {
 		d := float64(draw(k)) / float64(ms)
@@ -200,10 +200,10 @@ func TestExponential(t *testing.T) {
 	if limit := 3.29 / math.Sqrt(n); math.Abs(product) > limit {
 		t.Errorf("service times and gaps correlate by %g, limit %g", product, limit)
 	}
-	if a, b := draw(7), exact.Exponential(ms, 5)(7); a != b {
+	if a, b := draw(7), truth.Exponential(ms, 5)(7); a != b {
 		t.Errorf("draw 7 is %v, then %v", a, b)
 	}
-	if a, b := draw(7), exact.Exponential(ms, 6)(7); a == b {
+	if a, b := draw(7), truth.Exponential(ms, 6)(7); a == b {
 		t.Errorf("two seeds draw %v", a)
 	}
 }
@@ -213,11 +213,11 @@ var flagName = regexp.MustCompile(`--(\w+)`)
 // Each kind works as it is, is found by its name, and speaks of its own parameters only.
 func TestKinds(t *testing.T) {
 	names := map[string]bool{}
-	for _, k := range exact.Kinds() {
+	for _, k := range truth.Kinds() {
 		if p, err := k.Plan(k.Zero); err != nil || p == nil {
 			t.Errorf("%s as it is: %v", k.Name, err)
 		}
-		if found, ok := exact.Find(k.Name); !ok || found.Name != k.Name || names[k.Name] {
+		if found, ok := truth.Find(k.Name); !ok || found.Name != k.Name || names[k.Name] {
 			t.Errorf("%s is not found, or twice", k.Name)
 		}
 		names[k.Name] = true
@@ -239,29 +239,29 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := exact.Find("none"); ok {
+	if _, ok := truth.Find("none"); ok {
 		t.Error("a kind is found that there is not")
 	}
 }
 
 func TestBadParameters(t *testing.T) {
-	check := func(kind string, change func(*exact.Params), want string) {
+	check := func(kind string, change func(*truth.Params), want string) {
 		t.Helper()
-		k, _ := exact.Find(kind)
+		k, _ := truth.Find(kind)
 		p := k.Zero
 		change(&p)
 		if _, err := k.Plan(p); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
-	check("fixed", func(p *exact.Params) { p.Service = -1 }, "fixed: service is out of range; it m")
-	check("mm1", func(p *exact.Params) { p.Service = 0 }, "out of range; it must be more than 0")
-	check("cap", func(p *exact.Params) { p.N = 0 }, "n is out of range; it is from 1 to 65536")
-	check("cap", func(p *exact.Params) { p.N = 1 << 40 }, "n is out of range")
-	check("wrong", func(p *exact.Params) { p.N = 0 }, "n is out of range; it must be more than 0")
-	check("drip", func(p *exact.Params) { p.N = 1 << 30 }, "it is from 1 to 1048576")
-	check("warmup", func(p *exact.Params) { p.After = 0 }, "after is out of range")
-	check("pause", func(p *exact.Params) { p.Stall = p.Every }, "never ends")
-	check("pause", func(p *exact.Params) { p.Every = 0 }, "every is out of range")
-	check("stall", func(p *exact.Params) { p.Stall = -ms }, "it must not be negative")
+	check("fixed", func(p *truth.Params) { p.Service = -1 }, "fixed: service is out of range; it m")
+	check("mm1", func(p *truth.Params) { p.Service = 0 }, "out of range; it must be more than 0")
+	check("cap", func(p *truth.Params) { p.N = 0 }, "n is out of range; it is from 1 to 65536")
+	check("cap", func(p *truth.Params) { p.N = 1 << 40 }, "n is out of range")
+	check("wrong", func(p *truth.Params) { p.N = 0 }, "n is out of range; it must be more than 0")
+	check("drip", func(p *truth.Params) { p.N = 1 << 30 }, "it is from 1 to 1048576")
+	check("warmup", func(p *truth.Params) { p.After = 0 }, "after is out of range")
+	check("pause", func(p *truth.Params) { p.Stall = p.Every }, "never ends")
+	check("pause", func(p *truth.Params) { p.Every = 0 }, "every is out of range")
+	check("stall", func(p *truth.Params) { p.Stall = -ms }, "it must not be negative")
 }

@@ -1,11 +1,11 @@
-package exact
+package truth
 
 import (
 	"fmt"
 	"slices"
 	"time"
 
-	"prony/load/pace"
+	"prony.example/load/pace"
 )
 
 // Params are what the kinds can be told. Which of them a kind hears, its Needs say.

@@ -1,4 +1,4 @@
-package exact_test
+package truth_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
 )
 
 const nothing = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -23,7 +23,7 @@ func null(t *testing.T) *server {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- exact.Null(ctx, l.(*net.TCPListener), []byte(nothing)) }()
+	go func() { done <- truth.Null(ctx, l.(*net.TCPListener), []byte(nothing)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -1,4 +1,4 @@
-package exact
+package truth
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // spin is how long before a moment the thread stops sleeping and polls: more than a timer is late

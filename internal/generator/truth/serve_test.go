@@ -1,4 +1,4 @@
-package exact_test
+package truth_test
 
 import (
 	"bufio"
@@ -18,35 +18,35 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/dev/testsets"
-	"prony/internal/generator/truth"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/generator/truth"
 )
 
 // server is a plan that is being served.
 type server struct {
 	t    *testing.T
 	addr string
-	stop func() exact.Report
+	stop func() truth.Report
 }
 
-func serve(t *testing.T, p exact.Plan) *server {
+func serve(t *testing.T, p truth.Plan) *server {
 	t.Helper()
-	tests.Cores(t)
+	testsets.Cores(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var report exact.Report
+	var report truth.Report
 	done := make(chan error)
 	go func() {
-		r, err := exact.Serve(ctx, l.(*net.TCPListener), p)
+		r, err := truth.Serve(ctx, l.(*net.TCPListener), p)
 		report = r
 		done <- err
 		close(done)
 	}()
-	stop := func() exact.Report {
+	stop := func() truth.Report {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -112,7 +112,7 @@ func (c *client) ended(want error) {
 
 // However a request is cut, it is answered once.
 func TestRequestsAreTakenApart(t *testing.T) {
-	s := serve(t, exact.Fixed(0))
+	s := serve(t, truth.Fixed(0))
 	check := func(name string, answers int, pieces ...string) {
 		t.Helper()
 		c := s.dial()
@@ -148,11 +148,11 @@ func TestRequestsAreTakenApart(t *testing.T) {
 
 // What a plan is told of a request, by a server that runs beside its client.
 func TestPlanKnowsRequest(t *testing.T) {
-	tests.Cores(t)
+	testsets.Cores(t)
 	var seen []string
-	addr, stop, err := exact.Start(func(now int64, r exact.Request) exact.Reply {
+	addr, stop, err := truth.Start(func(now int64, r truth.Request) truth.Reply {
 		seen = append(seen, fmt.Sprintf("%d %d %s %s %s", r.N, r.OnConn, r.Method, r.Path, r.Body))
-		return exact.Reply{At: now + int64(ms), Text: exact.Answer("200 OK", "A: b\r\n", "made")}
+		return truth.Reply{At: now + int64(ms), Text: truth.Answer("200 OK", "A: b\r\n", "made")}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestPlanKnowsRequest(t *testing.T) {
 }
 
 func TestConnectionsEndAsAsked(t *testing.T) {
-	s := serve(t, exact.Every(3, exact.Gone, exact.Fixed(0)))
+	s := serve(t, truth.Every(3, truth.Gone, truth.Fixed(0)))
 	c := s.dial()
 	c.send("GET / HTTP/1.0\r\n\r\n")
 	c.want("ok")
@@ -203,7 +203,7 @@ func TestConnectionsEndAsAsked(t *testing.T) {
 	c.send(request) // the third
 	c.ended(syscall.ECONNRESET)
 
-	s = serve(t, exact.Renew(2, exact.Fixed(0)))
+	s = serve(t, truth.Renew(2, truth.Fixed(0)))
 	c = s.dial()
 	c.send(request)
 	c.want("ok")
@@ -211,7 +211,7 @@ func TestConnectionsEndAsAsked(t *testing.T) {
 	c.want("ok")
 	c.ended(nil)
 
-	s = serve(t, exact.Fixed(0))
+	s = serve(t, truth.Fixed(0))
 	for _, bad := range []string{"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
 		"POST / HTTP/1.1\r\nContent-Length: 16777216\r\n\r\n"} {
 		c = s.dial()
@@ -228,7 +228,7 @@ func TestConnectionsEndAsAsked(t *testing.T) {
 // An answer never leaves before its moment. How long after is the machine's matter, and in the
 // report.
 func TestNothingIsEarly(t *testing.T) {
-	s := serve(t, exact.Fixed(10*ms))
+	s := serve(t, truth.Fixed(10*ms))
 	c := s.dial()
 	for range 5 {
 		began := clock.Mono()
@@ -262,7 +262,7 @@ func TestNothingIsEarly(t *testing.T) {
 // Six at once at a queue of 5 ms: the last leaves after 30 ms. Pipelined on one connection, answers
 // keep the order of their requests, whatever their moments.
 func TestOrder(t *testing.T) {
-	s := serve(t, exact.Queue(func(int64) time.Duration { return 5 * ms }))
+	s := serve(t, truth.Queue(func(int64) time.Duration { return 5 * ms }))
 	c := s.dial()
 	began := clock.Mono()
 	c.send(strings.Repeat(request, 6))
@@ -275,10 +275,10 @@ func TestOrder(t *testing.T) {
 
 	// The first is due after 20 ms, the second after 1 ms.
 	n := 0
-	s = serve(t, func(now int64, r exact.Request) exact.Reply {
+	s = serve(t, func(now int64, r truth.Request) truth.Reply {
 		n++
 		text := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d", r.N)
-		return exact.Reply{At: now + []int64{20e6, 1e6}[r.N-1], Text: []byte(text)}
+		return truth.Reply{At: now + []int64{20e6, 1e6}[r.N-1], Text: []byte(text)}
 	})
 	c = s.dial()
 	c.send(request + request)
@@ -288,7 +288,7 @@ func TestOrder(t *testing.T) {
 
 // The bytes of a drip come one by one, never before their moments.
 func TestDrip(t *testing.T) {
-	s := serve(t, exact.Drip(10*ms, 4, 10*ms))
+	s := serve(t, truth.Drip(10*ms, 4, 10*ms))
 	c := s.dial()
 	began := clock.Mono()
 	c.send(request + request)
@@ -322,7 +322,7 @@ func TestDrip(t *testing.T) {
 
 // What a request burns is processor time, not time on the clock.
 func TestBurn(t *testing.T) {
-	s := serve(t, exact.Burn(20*ms))
+	s := serve(t, truth.Burn(20*ms))
 	c := s.dial()
 	before := processTime(t)
 	for range 3 {
@@ -345,7 +345,7 @@ func processTime(t *testing.T) time.Duration {
 
 // A client that goes away, or takes no answers, hurts nobody else.
 func TestSurvivesClients(t *testing.T) {
-	s := serve(t, exact.Fixed(5*ms))
+	s := serve(t, truth.Fixed(5*ms))
 	steady := s.dial()
 	for range 10 {
 		gone := s.dial()
@@ -380,7 +380,7 @@ func TestServeLeavesNothing(t *testing.T) {
 		return len(list)
 	}
 	once := func() {
-		s := serve(t, exact.Every(2, exact.Silent, exact.Fixed(time.Hour)))
+		s := serve(t, truth.Every(2, truth.Silent, truth.Fixed(time.Hour)))
 		for range 20 {
 			c := s.dial()
 			c.send(request)
@@ -390,7 +390,7 @@ func TestServeLeavesNothing(t *testing.T) {
 	}
 	once() // whatever is opened once for good
 	before, processors := open(), runtime.GOMAXPROCS(0)
-	first, second := serve(t, exact.Fixed(0)), serve(t, exact.Fixed(0))
+	first, second := serve(t, truth.Fixed(0)), serve(t, truth.Fixed(0))
 	first.stop()
 	second.stop()
 	if n := runtime.GOMAXPROCS(0); n != processors {
@@ -405,7 +405,7 @@ func TestServeLeavesNothing(t *testing.T) {
 // An answer that is due when its client has gone does not go to the next one, whose connection has
 // the same descriptor.
 func TestAnswersDieWithTheirConnection(t *testing.T) {
-	s := serve(t, exact.Fixed(40*ms))
+	s := serve(t, truth.Fixed(40*ms))
 	a := s.dial()
 	a.send(request)
 	time.Sleep(5 * ms)

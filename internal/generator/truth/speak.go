@@ -1,4 +1,4 @@
-package exact
+package truth
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
-	"prony/internal/base/selfcert"
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/selfcert"
 )
 
 // Spoken are the protocols that Speak knows, by the names that suites have for them.
@@ -75,13 +75,13 @@ func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, made fu
 		protocol == "h3"
 	var conf *tls.Config
 	if secure {
-		c, err := cert.New(24*time.Hour, "localhost", "example.com", "127.0.0.1")
+		c, err := selfcert.New(24*time.Hour, "localhost", "example.com", "127.0.0.1")
 		if err != nil {
 			return fmt.Errorf("serve truth: make a certificate: %w", err)
 		}
 		conf = &tls.Config{Certificates: []tls.Certificate{c}}
 		if made != nil {
-			made(cert.PEM(c))
+			made(selfcert.PEM(c))
 		}
 	}
 	var serve func() error

@@ -11,9 +11,9 @@ import (
 	"net/netip"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/host"
 )
 
 // Launcher has one service.

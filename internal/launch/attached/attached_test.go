@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // A service of HTTP/3 alone has nobody who accepts a connection.

@@ -1,4 +1,4 @@
-package kernel
+package cgroup
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // Evidence is what the control groups of a container tell in the moment in which the main process

@@ -1,4 +1,4 @@
-package kernel
+package cgroup
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/runtimes"
 )
 
 const (

@@ -1,4 +1,4 @@
-package kernel
+package cgroup
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // controllersV1 are those that hold a limit or a counter that the lab reads.

@@ -1,7 +1,7 @@
-// Package kernel reads what the kernel and the disk tell of a started target, whoever started it:
+// Package cgroup reads what the kernel and the disk tell of a started target, whoever started it:
 // its control groups and what they enforce, what the memory's limit has killed, its birth, its last
 // words. What it changes is what a launcher asks for: limits in groups, and whose turn comes first.
-package kernel
+package cgroup
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
 )
 
 // Stat gives the fields of /proc/PID/stat from the third on (proc(5)); the second may hold
@@ -125,7 +125,7 @@ func Value(dir, file string) string {
 
 // Write writes a value into a file of a group, and shows it to who looks on.
 func Write(dir, file string, value any) error {
-	shell.Write(filepath.Join(dir, file), fmt.Sprint(value))
+	cmdlog.Write(filepath.Join(dir, file), fmt.Sprint(value))
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
 }
 

@@ -1,4 +1,4 @@
-package kernel
+package cgroup
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // folder makes a folder with files, given as name and content in turn.

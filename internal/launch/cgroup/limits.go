@@ -1,4 +1,4 @@
-package kernel
+package cgroup
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // CPUPeriodUs is the period of a processor quota. The kernel's default: shorter ones throttle in

@@ -20,7 +20,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
 )
 
 // Versions of the engine's API: all that is asked is in the least, and the types are those of the
@@ -319,7 +319,7 @@ func usable(of info) error {
 // not there is removed already; one that somebody else removes is waited for.
 func removeContainer(ctx context.Context, engine *api, id string) error {
 	gone := engine.wait(ctx, id, container.WaitConditionRemoved)
-	shell.Run("docker", "rm", "--force", "--volumes", id)
+	cmdlog.Run("docker", "rm", "--force", "--volumes", id)
 	err := engine.remove(ctx, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}})
 	if refused(err, http.StatusConflict) {
 		end := <-gone
@@ -336,7 +336,7 @@ func removeContainer(ctx context.Context, engine *api, id string) error {
 
 // remove removes a network, or a volume of a Compose file, which no container has any more.
 func remove(ctx context.Context, engine *api, kind, name string) error {
-	shell.Run("docker", kind, "rm", name)
+	cmdlog.Run("docker", kind, "rm", name)
 	if err := engine.remove(ctx, "/"+kind+"s/"+name, nil); err != nil {
 		return fmt.Errorf("remove %s %s: %w", kind, name, explained(err))
 	}

@@ -18,11 +18,11 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/base/clock"
-	"prony/internal/base/files"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // Labels that Compose gives to what it makes.
@@ -126,7 +126,7 @@ func (p *stack) adapted() ([]byte, error) {
 			delete(part, "build")
 			part["restart"], part["pull_policy"] = "no", "never"
 			if len(p.Spec.Cores) > 0 {
-				part["cpuset"] = kernel.CoreList(p.Spec.Cores)
+				part["cpuset"] = cgroup.CoreList(p.Spec.Cores)
 			}
 			if p.pod != nil {
 				part["cgroup_parent"] = p.pod.parent()
@@ -158,7 +158,7 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 	cmd.Stdin = bytes.NewReader(p.model)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	err := cmd.Run()
 	if err == nil {
 		return out.String(), nil
@@ -188,7 +188,7 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 		running := got.State != nil && got.State.Running
 		if front && !running {
 			return fmt.Errorf("service %s ended at once: %s", p.Spec.Compose.Service,
-				kernel.ExitWords(int64(got.State.ExitCode)))
+				cgroup.ExitWords(int64(got.State.ExitCode)))
 		}
 		if front {
 			p.all = slices.Insert(p.all, 0, got)
@@ -233,20 +233,20 @@ func (p *stack) place() error {
 	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Main()) + "/cgroup")
 	if err == nil {
-		p.groups = kernel.Groups(kernel.OwnMounts(), kernel.Paths(string(text)), p.l.version)
+		p.groups = cgroup.Groups(cgroup.OwnMounts(), cgroup.Paths(string(text)), p.l.version)
 	}
 	if p.pod != nil {
 		p.groups = p.pod.groups
 	}
-	p.InForce, _ = kernel.Limits(p.groups, p.Main(), p.Spec)
-	p.Missing = kernel.Unenforced(p.Spec, p.InForce, p.noPod)
+	p.InForce, _ = cgroup.Limits(p.groups, p.Main(), p.Spec)
+	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, p.noPod)
 	return nil
 }
 
 // heed waits for the end of one container; the first is the stack's.
 func (p *stack) heed(c container.InspectResponse) {
 	got := <-p.l.engine.wait(context.Background(), c.ID, container.WaitConditionNotRunning)
-	how := kernel.ExitWords(got.StatusCode)
+	how := cgroup.ExitWords(got.StatusCode)
 	if got.err != nil {
 		how = fmt.Sprintf("not known: %v", explained(got.err))
 	}
@@ -262,7 +262,7 @@ func (p *stack) Container() string { return strings.TrimPrefix(p.all[0].Name, "/
 // PIDs lists the processes of all containers.
 func (p *stack) PIDs() (out []int) {
 	if p.pod != nil && len(p.groups) > 0 {
-		return kernel.PIDs(p.groups[0].Dir)
+		return cgroup.PIDs(p.groups[0].Dir)
 	}
 	for _, c := range p.all {
 		if lives(c.State.Pid) {
@@ -281,7 +281,7 @@ func (p *stack) Groups() []launch.Group {
 }
 
 // Favour implements launch.Favourer.
-func (p *stack) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+func (p *stack) Favour(on bool) (int, error) { return cgroup.Favour(p.PIDs(), on) }
 
 // Log asks Compose for what all containers wrote so far.
 func (p *stack) Log(n int) []string {
@@ -296,7 +296,7 @@ func (p *stack) Log(n int) []string {
 			return []string{err.Error()}
 		}
 	}
-	return file.Tail(p.Spec.LogFile, n)
+	return files.Tail(p.Spec.LogFile, n)
 }
 
 // Stop keeps the log, and takes all down, volumes, too.

@@ -14,8 +14,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch/cgroup"
 )
 
 const (
@@ -71,8 +71,8 @@ func (p *proc) create(ctx context.Context) error {
 		labels[labelGroup] = p.pod.name
 	}
 	c, h := p.config(labels), p.hostConfig()
-	if shell.Watched() {
-		shell.Say(line(p.name, c, h))
+	if cmdlog.Watched() {
+		cmdlog.Say(line(p.name, c, h))
 	}
 	p.made = true // it may be, whatever comes back
 	var got container.CreateResponse
@@ -135,14 +135,14 @@ func (p *proc) network() string {
 
 // limit sets limits, or leaves them to the group that holds the whole system.
 func (p *proc) limit(h *container.HostConfig) {
-	h.CpusetCpus = kernel.CoreList(p.Spec.Cores)
+	h.CpusetCpus = cgroup.CoreList(p.Spec.Cores)
 	if p.pod != nil {
 		h.CgroupParent = p.pod.parent()
 		return
 	}
 	if p.Spec.NeedsQuota() {
-		h.CPUPeriod = kernel.CPUPeriodUs
-		h.CPUQuota = kernel.QuotaUs(p.Spec.CPUs)
+		h.CPUPeriod = cgroup.CPUPeriodUs
+		h.CPUQuota = cgroup.QuotaUs(p.Spec.CPUs)
 	}
 	if own := p.Spec.Alone(); own > 0 {
 		// The same for memory and for memory with swap is no swap.
@@ -187,13 +187,13 @@ func line(name string, c *container.Config, h *container.HostConfig) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
 		flag("label", name+"="+c.Labels[name])
 	}
-	text := shell.Join(words)
+	text := cmdlog.Join(words)
 	if h.ReadonlyRootfs {
 		text += " --read-only"
 	}
 	text += " --no-healthcheck"
 	for _, pair := range c.Env {
-		text += " --env " + shell.Variable(pair)
+		text += " --env " + cmdlog.Variable(pair)
 	}
-	return text + " " + shell.Join(append([]string{c.Image}, c.Cmd...))
+	return text + " " + cmdlog.Join(append([]string{c.Image}, c.Cmd...))
 }

@@ -27,9 +27,9 @@ import (
 
 	"github.com/moby/moby/api/types/network"
 
-	"prony/internal/launch"
-	"prony/internal/launch/guard"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/guard"
 )
 
 // Names of the launchers, as records and flags have them.
@@ -139,7 +139,7 @@ func (l *Launcher) makeNetwork(ctx context.Context) error {
 	ctx, cancel := unhurried(ctx)
 	defer cancel()
 	l.network = nextName()
-	shell.Run("docker", "network", "create", "--internal", l.network)
+	cmdlog.Run("docker", "network", "create", "--internal", l.network)
 	err := l.engine.call(ctx, http.MethodPost, "/networks/create", nil, network.CreateRequest{
 		Name: l.network, Driver: "bridge", Internal: true, Labels: l.self.labels()}, nil)
 	if err != nil {

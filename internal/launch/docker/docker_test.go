@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/launch"
-	"prony/internal/launch/launchtest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/launchtest"
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ var engineVersion = sync.OnceValues(func() ([]byte, error) { return docker(nil, 
 // engine leaves a test out where there is no engine, or no command to look at it with.
 func engine(t testing.TB) {
 	t.Helper()
-	tests.Whole(t, "containers")
+	testsets.Whole(t, "containers")
 	path, elsewhere := socketOf("", os.Getenv("DOCKER_HOST"))
 	_, absent := connect(context.Background(), path)
 	_, missing := exec.LookPath("docker")
@@ -60,7 +60,7 @@ func engine(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests.Once(t, "containers", tests.Needs{Facts: []string{fmt.Sprintf("engine %s", v)}})
+	testsets.Once(t, "containers", testsets.Needs{Facts: []string{fmt.Sprintf("engine %s", v)}})
 }
 
 // imageOf has the engine hold an image of a program that acts.

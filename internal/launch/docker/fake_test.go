@@ -23,7 +23,7 @@ import (
 	"github.com/moby/moby/api/types/system"
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // fakeEngine answers as an engine does that works, but for what a test makes fail.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/launch/guard"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/guard"
 )
 
 // Labels of what a lab makes. They tell whose it is, so that nobody removes another's.
@@ -30,7 +30,7 @@ type lab struct {
 }
 
 func thisLab() (lab, error) {
-	own, err := kernel.Own()
+	own, err := cgroup.Own()
 	return lab{ID: fmt.Sprintf("%s-%d", own.Process, count.Add(1)), Boot: own.Boot,
 		Namespace: own.Namespace}, err
 }
@@ -56,7 +56,7 @@ func (l lab) outlived(labels map[string]string) bool {
 	}
 	id := labels[labelLab]
 	last := strings.LastIndexByte(id, '-') // before the count
-	return last > 0 && kernel.Gone(id[:last])
+	return last > 0 && cgroup.Gone(id[:last])
 }
 
 // named is a network or a volume, in a list of the engine's.

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/launch/launchtest"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/launchtest"
 )
 
 // labEnv makes this binary a lab of its own, to be killed: its value is the image and a folder.
@@ -75,7 +75,7 @@ func TestKilledLab(t *testing.T) {
 	}
 	s.Kill(t)
 	eventually(t, "removal", func() bool { return len(left(t, s.owns)) == 0 && s.groupGone() })
-	eventually(t, "the guard's end", func() bool { return kernel.Born(s.Guard) == "" })
+	eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
 	b, err := os.ReadFile(filepath.Join(s.Dir, "docker-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
 		!strings.Contains(text, "lab "+s.ID+" is gone: removed [\"container prony-") {
@@ -141,7 +141,7 @@ func TestOutlived(t *testing.T) {
 		}
 	}
 	with := func(id string) lab { return lab{ID: id, Boot: self.Boot, Namespace: self.Namespace} }
-	born := kernel.Born(os.Getpid())
+	born := cgroup.Born(os.Getpid())
 	check("itself", self, false)
 	check("another launcher of this lab", with(fmt.Sprintf("%d-%s-99", os.Getpid(), born)), false)
 	check("an earlier one of its number", with(fmt.Sprintf("%d-%s0-1", os.Getpid(), born)), true)

@@ -17,9 +17,9 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/observe/probe"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/probe"
 )
 
 // start launches a spec of which it fills in what every one has.

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // pod is a control group that holds all containers of a system, so that one limit holds them
@@ -33,7 +33,7 @@ func (p *pod) parent() string { return "/" + p.name }
 // podGroups are the directories that a group of this name below the root has in the trees of one
 // version. All or none: where a tree is not mounted from its root, as in a container, the engine's
 // root is not the one that is seen here.
-func podGroups(mounts []kernel.Mount, name string, version int) (out []launch.Group) {
+func podGroups(mounts []cgroup.Mount, name string, version int) (out []launch.Group) {
 	for _, m := range mounts {
 		if m.Version != version {
 			continue
@@ -71,7 +71,7 @@ func (p *pod) make(s launch.Spec) error {
 	made := map[string]bool{} // controllers that are mounted together share one folder
 	for _, g := range p.groups {
 		if !made[g.Dir] {
-			shell.Run("mkdir", g.Dir)
+			cmdlog.Run("mkdir", g.Dir)
 			if err := os.Mkdir(g.Dir, 0o755); err != nil {
 				return err
 			}
@@ -87,23 +87,23 @@ func (p *pod) make(s launch.Spec) error {
 // limit sets those of a spec in a group, and leaves nothing to be swapped out instead.
 func limit(g launch.Group, s launch.Spec) error {
 	if g.Version == 2 {
-		kernel.Delegate(filepath.Dir(g.Dir))
+		cgroup.Delegate(filepath.Dir(g.Dir))
 	}
 	noSwap, value := "memory.swap.max", int64(0)
 	if g.Version == 1 && g.Controller == "memory" {
 		// Kernels before 5.11 count a child's memory only where they are told to.
 		if _, err := os.Stat(filepath.Join(g.Dir, "memory.use_hierarchy")); err == nil {
-			if err := kernel.Write(g.Dir, "memory.use_hierarchy", 1); err != nil {
+			if err := cgroup.Write(g.Dir, "memory.use_hierarchy", 1); err != nil {
 				return err
 			}
 		}
 		noSwap, value = "memory.memsw.limit_in_bytes", s.MemoryBytes
 	}
 	var errs []error
-	for _, of := range kernel.Settings(g, s) {
-		errs = append(errs, kernel.Write(g.Dir, of.File, of.Value))
+	for _, of := range cgroup.Settings(g, s) {
+		errs = append(errs, cgroup.Write(g.Dir, of.File, of.Value))
 		if of.Limit == "memory" {
-			errs = append(errs, ifThere(kernel.Write(g.Dir, noSwap, value)))
+			errs = append(errs, ifThere(cgroup.Write(g.Dir, noSwap, value)))
 		}
 	}
 	return errors.Join(errs...)
@@ -125,9 +125,9 @@ func removePod(name string) error {
 		return nil // no lab gives such a name, whatever the label says
 	}
 	var errs []error
-	for _, m := range kernel.OwnMounts() {
+	for _, m := range cgroup.OwnMounts() {
 		if m.Root == "/" {
-			errs = append(errs, kernel.Remove(filepath.Join(m.Dir, name)))
+			errs = append(errs, cgroup.Remove(filepath.Join(m.Dir, name)))
 		}
 	}
 	return errors.Join(errs...)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 func member(args ...string) launch.Spec {
@@ -93,7 +93,7 @@ func TestNoNeighbour(t *testing.T) {
 func TestPodGroups(t *testing.T) {
 	check := func(name, mounts string, version int, want string) {
 		t.Helper()
-		if got := fmt.Sprint(podGroups(kernel.Mounts(mounts), "x", version)); got != want {
+		if got := fmt.Sprint(podGroups(cgroup.Mounts(mounts), "x", version)); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

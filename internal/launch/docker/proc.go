@@ -16,10 +16,10 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // proc is a container. It implements launch.Process.
@@ -41,7 +41,7 @@ type proc struct {
 	noPod  string         // why its system has no group
 
 	leave    context.CancelFunc // ends what listens to the engine
-	evidence *kernel.Evidence
+	evidence *cgroup.Evidence
 }
 
 // Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
@@ -76,7 +76,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 // podFor is a group for a system, or why there can be none.
 func (l *Launcher) podFor() (*pod, string) {
 	name := fmt.Sprintf("%s%d-%d", podPrefix, os.Getpid(), count.Add(1))
-	p := &pod{name: name, groups: podGroups(kernel.OwnMounts(), name, l.version)}
+	p := &pod{name: name, groups: podGroups(cgroup.OwnMounts(), name, l.version)}
 	if why := p.allowed(l.driver); why != "" {
 		return nil, why
 	}
@@ -140,7 +140,7 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 		}
 	}
 	if p.pid > 0 {
-		p.evidence = kernel.WatchEnd(p.pid, p.readMemory)
+		p.evidence = cgroup.WatchEnd(p.pid, p.readMemory)
 	}
 	p.noteLimits()
 	return nil
@@ -180,7 +180,7 @@ func (p *proc) recognise() error {
 		return fmt.Errorf("container %s runs as root: %q in its image is root's; give the image "+
 			"another USER", p.name, p.user)
 	}
-	p.groups = kernel.Groups(kernel.OwnMounts(), kernel.Paths(string(text)), p.l.version)
+	p.groups = cgroup.Groups(cgroup.OwnMounts(), cgroup.Paths(string(text)), p.l.version)
 	return nil
 }
 
@@ -197,8 +197,8 @@ func (p *proc) noteLimits() {
 		groups = p.pod.groups
 	}
 	// Where the process has ended meanwhile, nothing is known of its affinity.
-	p.InForce, _ = kernel.Limits(groups, p.pid, p.Spec)
-	p.Missing = kernel.Unenforced(p.Spec, p.InForce, why)
+	p.InForce, _ = cgroup.Limits(groups, p.pid, p.Spec)
+	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, why)
 	s := p.Spec
 	if p.noPod != "" {
 		if s.NeedsQuota() {
@@ -210,7 +210,7 @@ func (p *proc) noteLimits() {
 				"container has its share of it: %s", s.MemoryBytes, p.noPod))
 		}
 	}
-	if s.MemoryBytes > 0 && !kernel.SwapLimited(groups) && kernel.HasSwap() {
+	if s.MemoryBytes > 0 && !cgroup.SwapLimited(groups) && cgroup.HasSwap() {
 		p.Missing = append(p.Missing, "no swap: the kernel does not count it")
 	}
 }
@@ -221,7 +221,7 @@ const exiting = 0x4
 
 // lives says whether a process is there and not about to end.
 func lives(pid int) bool {
-	stat := kernel.Stat(pid)
+	stat := cgroup.Stat(pid)
 	if len(stat) < 7 || stat[0] == "Z" {
 		return false
 	}
@@ -260,7 +260,7 @@ func (p *proc) PIDs() []int {
 		groups = p.pod.groups
 	}
 	if len(groups) > 0 {
-		return kernel.PIDs(groups[0].Dir)
+		return cgroup.PIDs(groups[0].Dir)
 	}
 	if p.pid > 0 && !p.Ended() && lives(p.pid) {
 		return []int{p.pid}
@@ -269,7 +269,7 @@ func (p *proc) PIDs() []int {
 }
 
 // Favour implements launch.Favourer.
-func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+func (p *proc) Favour(on bool) (int, error) { return cgroup.Favour(p.PIDs(), on) }
 
 // Groups are the container's, or those of its system. A system that no group holds together has
 // none: each container's own would leave out the others.
@@ -305,10 +305,10 @@ func (p *proc) attach(ctx context.Context) error {
 
 // readMemory reads the container's own group, and the limit and the peak from that of its system if
 // this has them.
-func (p *proc) readMemory() kernel.Memory {
-	m := kernel.ReadMemory(p.groups)
+func (p *proc) readMemory() cgroup.Memory {
+	m := cgroup.ReadMemory(p.groups)
 	if p.pod != nil {
-		whole := kernel.ReadMemory(p.pod.groups)
+		whole := cgroup.ReadMemory(p.pod.groups)
 		m.Kills = max(m.Kills, whole.Kills) // version 1 counts where the process was, 2 above, too
 		m.LimitBytes, m.PeakBytes = whole.LimitBytes, whole.PeakBytes
 	}
@@ -318,7 +318,7 @@ func (p *proc) readMemory() kernel.Memory {
 // heed waits for the end of the container.
 func (p *proc) heed(end <-chan ended) {
 	got := <-end
-	how := kernel.ExitWords(got.StatusCode)
+	how := cgroup.ExitWords(got.StatusCode)
 	if got.Error != nil && got.Error.Message != "" {
 		how += " (" + got.Error.Message + ")"
 	}
@@ -332,8 +332,8 @@ func (p *proc) heed(end <-chan ended) {
 }
 
 // memory is what killed the container, if the memory's limit did.
-func (p *proc) memory() kernel.Memory {
-	var m kernel.Memory
+func (p *proc) memory() cgroup.Memory {
+	var m cgroup.Memory
 	if p.evidence != nil {
 		m = p.evidence.Memory() // the process has ended
 	}
@@ -391,7 +391,7 @@ func (p *proc) Stop(grace time.Duration) error {
 // send sends a signal. What is wrong with the engine the removal tells; a container that has just
 // ended takes no signal.
 func (p *proc) send(ctx context.Context, signal string) {
-	shell.Run("docker", "kill", "--signal", signal, p.id)
+	cmdlog.Run("docker", "kill", "--signal", signal, p.id)
 	_ = p.l.engine.post(ctx, "/containers/"+p.id+"/kill", url.Values{"signal": {signal}})
 }
 

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
 )
 
 // Launcher implements launch.Launcher. The zero value has nothing to launch: give it Services.

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // A killed lab may have asked for something that has yet to be made, and who is asked may be away

@@ -9,16 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // coresOf are the cores of one control group; none: it does not say.
 func coresOf(dir string) []int {
 	for _, name := range []string{"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"} {
-		if cores := kernel.ParseCores(kernel.Value(dir, name)); len(cores) > 0 {
+		if cores := cgroup.ParseCores(cgroup.Value(dir, name)); len(cores) > 0 {
 			return cores
 		}
 	}
@@ -27,7 +27,7 @@ func coresOf(dir string) []int {
 
 // granted are the cores that the kubelet gave a container.
 func granted(groups []launch.Group) []int {
-	if dir, _ := kernel.Find(groups, "cpuset"); dir != "" {
+	if dir, _ := cgroup.Find(groups, "cpuset"); dir != "" {
 		return coresOf(dir)
 	}
 	return nil
@@ -53,7 +53,7 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
 			"CPUs, as all pods have", len(cores), cpus)}
 	}
-	own, _ := kernel.Find(groups, "cpuset")
+	own, _ := cgroup.Find(groups, "cpuset")
 	seen := 0
 	_ = filepath.WalkDir(top(own), func(path string, e fs.DirEntry, err error) error {
 		switch seen++; {
@@ -64,13 +64,13 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 		case path == own:
 			return fs.SkipDir
 		}
-		pids := strings.Fields(kernel.Value(path, "cgroup.procs"))
+		pids := strings.Fields(cgroup.Value(path, "cgroup.procs"))
 		theirs := coresOf(path)
 		if len(pids) > 0 && !pauses(pids) && slices.ContainsFunc(theirs, func(c int) bool {
 			return slices.Contains(cores, c)
 		}) {
 			out = append(out, fmt.Sprintf("%s may run on cores %s", podOfGroup(path),
-				kernel.CoreList(theirs)))
+				cgroup.CoreList(theirs)))
 		}
 		return nil
 	})
@@ -91,7 +91,7 @@ func top(dir string) string {
 // pauses says whether all that a group has is what holds a pod's network, and sleeps for good.
 func pauses(pids []string) bool {
 	return !slices.ContainsFunc(pids, func(pid string) bool {
-		return kernel.Value("/proc/"+pid, "comm") != "pause"
+		return cgroup.Value("/proc/"+pid, "comm") != "pause"
 	})
 }
 
@@ -120,9 +120,9 @@ func (p *proc) told(ctx context.Context) pod {
 }
 
 // Pod implements launch.Podded.
-func (p *proc) Pod(ctx context.Context) result.Pod {
+func (p *proc) Pod(ctx context.Context) record.Pod {
 	seen := p.told(ctx)
-	out := result.Pod{Namespace: p.l.cluster.Namespace, Name: said(seen.Metadata.Name),
+	out := record.Pod{Namespace: p.l.cluster.Namespace, Name: said(seen.Metadata.Name),
 		Node: said(seen.Spec.NodeName), Server: p.l.server,
 		Kubelet: said(p.l.node.Status.NodeInfo.KubeletVersion),
 		Runtime: said(p.l.node.Status.NodeInfo.ContainerRuntimeVersion),

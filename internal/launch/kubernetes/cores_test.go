@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // tree makes control groups, given as path, cores and processes of each.

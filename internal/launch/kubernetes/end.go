@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch/cgroup"
 )
 
 const (
@@ -36,7 +36,7 @@ func (p *proc) mainEnded() bool {
 
 // heed waits for the end of the container and says how it ended.
 func (p *proc) heed() {
-	var memory kernel.Memory
+	var memory cgroup.Memory
 	bound := endBound
 	if p.end != nil {
 		select {

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/observe/probe"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/probe"
+	"prony.example/record"
 )
 
 // How long a reader is waited for.
@@ -200,7 +200,7 @@ type far struct {
 	pod   pod    // that it is
 	uid   string // of the pod that it reads; its questions are about that one
 	boot  string // of its kernel
-	clock result.Clock
+	clock record.Clock
 }
 
 var _ site = (*far)(nil)
@@ -215,7 +215,7 @@ func (f *far) of(uid string) *far {
 // meet hears who is there and how its clocks are set.
 func (f *far) meet(ctx context.Context) error {
 	now, err := f.exchange(ctx)
-	f.clock = result.Clock{OffsetNs: now.MonoNs, WallNs: now.WallNs, ErrorNs: now.ErrorNs}
+	f.clock = record.Clock{OffsetNs: now.MonoNs, WallNs: now.WallNs, ErrorNs: now.ErrorNs}
 	return err
 }
 
@@ -294,8 +294,8 @@ func (f *far) facts(of sighting, asked limits) (out facts) {
 	return out
 }
 
-func (f *far) ending(pid int, groups []launch.Group) *kernel.Evidence {
-	return kernel.HearEnd(func() (m kernel.Memory, err error) {
+func (f *far) ending(pid int, groups []launch.Group) *cgroup.Evidence {
+	return cgroup.HearEnd(func() (m cgroup.Memory, err error) {
 		q := question{Do: "ending", UID: f.uid, At: sighting{PID: pid}, Groups: groups}
 		err = f.ask(f.ctx, q, &m)
 		return m, err
@@ -429,7 +429,7 @@ func (s *Sampling) Roles() (now probe.Roles) {
 }
 
 // Stop is probe.Sampler's. Its cost is all that the reader's process has used meanwhile.
-func (s *Sampling) Stop() (probe.Series, result.Cost) {
+func (s *Sampling) Stop() (probe.Series, record.Cost) {
 	var end stopped
 	err := s.f.quick(question{Do: "stop"}, &end)
 	return newest(s, &s.series, end.Series, err), end.Cost

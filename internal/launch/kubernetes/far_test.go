@@ -19,12 +19,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/probe"
+	"prony.example/record"
 )
 
 // fakeUID is a pod's of the groups that a test makes.
@@ -35,7 +35,7 @@ const fakeUID = "0f0f0f0f-1111-2222-3333-444455556666"
 func contained(t *testing.T, args ...string) (dir string, cmd *exec.Cmd) {
 	t.Helper()
 	var made []string
-	for _, m := range kernel.OwnMounts() {
+	for _, m := range cgroup.OwnMounts() {
 		pod := filepath.Join(m.Dir, fmt.Sprintf("prony-test-%d", os.Getpid()), "pod"+fakeUID)
 		own := filepath.Join(pod, "c0ffee")
 		if err := os.MkdirAll(own, 0o755); err != nil {
@@ -50,7 +50,7 @@ func contained(t *testing.T, args ...string) (dir string, cmd *exec.Cmd) {
 		})
 		for _, d := range []string{filepath.Dir(pod), pod, own} {
 			for _, name := range []string{"cpuset.cpus", "cpuset.mems"} { // of version 1: empty
-				if all := kernel.Value(m.Dir, name); all != "" {
+				if all := cgroup.Value(m.Dir, name); all != "" {
 					_ = os.WriteFile(filepath.Join(d, name), []byte(all), 0o644)
 				}
 			}
@@ -111,8 +111,8 @@ func child(t *testing.T) (*far, func() int) {
 
 // A reader says of a container what this program reads itself: on one machine both are the same.
 func TestReaderReads(t *testing.T) {
-	tests.Once(t, "a reader beside a busy container", tests.Needs{})
-	tests.Cores(t)
+	testsets.Once(t, "a reader beside a busy container", testsets.Needs{})
+	testsets.Cores(t)
 	dir, cmd := contained(t, "sh", "-c", "while :; do :; done")
 	f, _ := child(t)
 	if off := f.clock; max(off.WallNs, -off.WallNs) > off.ErrorNs+1e5 || off.ErrorNs > 5e6 {
@@ -196,7 +196,7 @@ func sameUse(t *testing.T, p *proc) {
 	}
 	near.Stop()
 	r := p.site.(interface {
-		record(*Sampling) *result.Reader
+		record(*Sampling) *record.Reader
 	}).record(far)
 	if len(r.Lost) > 0 || r.LateMaxNs > int64(markBound) { // on a busy machine
 		t.Errorf("the record says %+v", r)
@@ -287,7 +287,7 @@ echo '{"id":'$n',"is":{"atNs":5,"mark":{"TNs":100,"Source":"x"}}}'; done`
 		return told(exec.CommandContext(ctx, "sh", "-c", script))
 	}
 	stands := func(context.Context) error { return nil }
-	f := &far{line: newLine(open, stands), clock: result.Clock{OffsetNs: 5}}
+	f := &far{line: newLine(open, stands), clock: record.Clock{OffsetNs: 5}}
 	t.Cleanup(f.close)
 	eventually(t, "the stream", func() bool { return f.lost() == nil })
 	for _, row := range []struct {

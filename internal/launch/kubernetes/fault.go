@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/launch/cgroup"
 )
 
 // grants is where the rights are that a lab needs.
@@ -18,15 +18,15 @@ const grants = "deploy/kubernetes/rbac.yaml"
 
 // What kubectl and the API say when something is wrong. Both are asked in English only.
 var (
-	denied = pattern.New(`cannot ([a-z]+) resource "([a-z/]+)" in API group`)
-	absent = pattern.New(`namespaces? "([^"]{1,63})" not found`)
-	away   = pattern.New(`(?i)connection refused|was refused|no such host|i/o timeout|` +
+	denied = lazyregexp.New(`cannot ([a-z]+) resource "([a-z/]+)" in API group`)
+	absent = lazyregexp.New(`namespaces? "([^"]{1,63})" not found`)
+	away   = lazyregexp.New(`(?i)connection refused|was refused|no such host|i/o timeout|` +
 		`unable to connect to the server|connection reset|unexpected EOF|no route to host|` +
 		`Client\.Timeout|TLS handshake timeout|etcdserver|apiserver not ready|` +
 		`the server is currently unable|http2: client connection lost|deadline exceeded`)
-	unknown = pattern.New(`(?i)unauthorized|provide credentials|must be logged in|` +
+	unknown = lazyregexp.New(`(?i)unauthorized|provide credentials|must be logged in|` +
 		`getting credentials|certificate has expired|unknown authority`)
-	unset = pattern.New(`(?i)current-context is not set|context was not found|` +
+	unset = lazyregexp.New(`(?i)current-context is not set|context was not found|` +
 		`context ".*" does not exist|no configuration has been provided|localhost:8080`)
 )
 
@@ -158,7 +158,7 @@ func (p *pod) ended() (how string, outOfMemory, ok bool) {
 		return "", false, false
 	}
 	if t != nil {
-		how = kernel.ExitWords(t.ExitCode)
+		how = cgroup.ExitWords(t.ExitCode)
 		outOfMemory = t.Reason == "OOMKilled"
 	}
 	for _, why := range p.reasons() {

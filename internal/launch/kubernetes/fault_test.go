@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // space makes a namespace of a test's own.
@@ -334,7 +334,7 @@ func TestAPIAway(t *testing.T) {
 		t.Errorf("a lab without a server: %v", err)
 	}
 	c, err := net.Dial("tcp", p.Addr().String())
-	if err != nil || p.Ended() || kernel.Born(p.Main()) == "" {
+	if err != nil || p.Ended() || cgroup.Born(p.Main()) == "" {
 		t.Fatalf("the pod does not go on: %v, %q", err, p.Exit())
 	}
 	c.Close()

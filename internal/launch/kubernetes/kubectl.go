@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
 )
 
 // Bounds on what kubectl is waited for. They are far above what it takes, so that only a cluster
@@ -92,7 +92,7 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 	}
 	out, talk := &kept{bound: maxSaid}, &kept{bound: maxTalk}
 	cmd.Stdout, cmd.Stderr = out, talk
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	runtime.LockOSThread() // the signal of command is for the end of the thread that started it
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
@@ -132,8 +132,8 @@ func (c *cluster) view(ctx context.Context, path string) (string, error) {
 // create makes an object and gives what has become of it. Who looks on is shown it, but for the
 // values of secrets.
 func (c *cluster) create(ctx context.Context, o, shown object, more ...string) ([]byte, error) {
-	if shell.Watched() {
-		shell.Say("echo " + shell.Quote(string(text(shown))) + " | \\")
+	if cmdlog.Watched() {
+		cmdlog.Say("echo " + cmdlog.Quote(string(text(shown))) + " | \\")
 	}
 	return c.ask(ctx, text(o), append([]string{"create", "--filename=-"}, more...)...)
 }
@@ -198,7 +198,7 @@ func begin(cmd *exec.Cmd) (*stream, error) {
 	}
 	s := &stream{Reader: read, cmd: cmd, talk: &kept{bound: maxTalk}, over: make(chan struct{})}
 	cmd.Stderr = s.talk
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("start kubectl: %w", err)
 	}

@@ -30,9 +30,9 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/launch"
-	"prony/internal/launch/guard"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/guard"
 )
 
 // Names of the launchers, as records and flags have them.
@@ -282,7 +282,7 @@ func (l *Launcher) bring(ctx context.Context, image string) error {
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], image)...)
 	talk := &kept{bound: maxTalk}
 	cmd.Stdout, cmd.Stderr = talk, talk
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("bring image %s to the node by %s (PRONY_KUBERNETES_LOAD): %w: %s", image,
 			words[0], err, said(talk.String()))

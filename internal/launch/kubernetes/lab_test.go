@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/launch/launchtest"
-	"prony/internal/observe/probe"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/launchtest"
+	"prony.example/internal/observe/probe"
 )
 
 // labEnv makes this binary a lab of its own, to be killed: its value is a namespace, an image and a
@@ -81,10 +81,10 @@ func TestKilledLab(t *testing.T) {
 	})
 	s.Kill(t)
 	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
-	eventually(t, "the guard's end", func() bool { return kernel.Born(s.Guard) == "" })
+	eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
 	for _, pid := range append(streams, s.main) {
-		if kernel.Born(pid) != "" {
-			t.Errorf("process %d is left: %q", pid, kernel.Stat(pid))
+		if cgroup.Born(pid) != "" {
+			t.Errorf("process %d is left: %q", pid, cgroup.Stat(pid))
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(s.Dir, "kubernetes-guard.log"))
@@ -105,9 +105,9 @@ func children(parent int) (out []int) {
 		if err != nil {
 			continue
 		}
-		stat := kernel.Stat(pid)
+		stat := cgroup.Stat(pid)
 		if len(stat) > 1 && stat[1] == strconv.Itoa(parent) &&
-			kernel.Value("/proc/"+e.Name(), "comm") == "kubectl" {
+			cgroup.Value("/proc/"+e.Name(), "comm") == "kubectl" {
 			out = append(out, pid)
 		}
 	}
@@ -133,7 +133,7 @@ func TestTwoLabs(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Errorf("closed with %v", err)
 	}
-	if names := left(t); len(names) != 3 || kernel.Born(s.main) == "" {
+	if names := left(t); len(names) != 3 || cgroup.Born(s.main) == "" {
 		t.Errorf("the other lab has %q, want all three and its process", names)
 	}
 	s.Kill(t)
@@ -218,7 +218,7 @@ func TestIsSampled(t *testing.T) {
 		!strings.Contains(got.Image, "sha256:") {
 		t.Errorf("its pod is %+v, want one with a core of its own", got)
 	}
-	if before, ok := kernel.Age(p.Main()); !ok || clock.Mono()-p.Began() > before {
+	if before, ok := cgroup.Age(p.Main()); !ok || clock.Mono()-p.Began() > before {
 		t.Errorf("it began %d ns ago, and its process %d", clock.Mono()-p.Began(), before)
 	}
 	if err := p.Stop(0); err != nil {

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/launchtest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/launchtest"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ var home struct {
 // to bring an image to it: ctr, which containerd's own packages have.
 func needsCluster(t testing.TB) {
 	t.Helper()
-	tests.Whole(t, "pods of a Kubernetes cluster")
+	testsets.Whole(t, "pods of a Kubernetes cluster")
 	home.Do(func() {
 		if out, err := exec.Command("kubectl", "version", "--request-timeout=5s").
 			CombinedOutput(); err != nil {
@@ -79,7 +79,7 @@ func needsCluster(t testing.TB) {
 	if home.lacks != "" {
 		t.Skip(home.lacks)
 	}
-	tests.Once(t, "pods", tests.Needs{Facts: []string{tests.Version("kubectl", "version")}})
+	testsets.Once(t, "pods", testsets.Needs{Facts: []string{testsets.Version("kubectl", "version")}})
 }
 
 func launcher(t testing.TB, o Options) *Launcher {

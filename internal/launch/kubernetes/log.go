@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/record"
 )
 
 const (
@@ -29,7 +29,7 @@ type logCopy struct {
 	ctx  context.Context
 
 	mu   sync.Mutex
-	away []result.Away
+	away []record.Away
 }
 
 func (p *proc) copyLog() (*logCopy, error) {
@@ -110,17 +110,17 @@ func (c *logCopy) missing(now bool) {
 	at := clock.Wall().UnixNano()
 	switch {
 	case now && !open:
-		c.away = append(c.away, result.Away{AtNs: at})
+		c.away = append(c.away, record.Away{AtNs: at})
 	case !now && open:
 		c.away[n-1].Ns = max(1, at-c.away[n-1].AtNs)
 	}
 }
 
 // absences are those so far; one that goes on is as long as it is.
-func (c *logCopy) absences() []result.Away {
+func (c *logCopy) absences() []record.Away {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := append([]result.Away(nil), c.away...)
+	out := append([]record.Away(nil), c.away...)
 	if n := len(out); n > 0 && out[n-1].Ns == 0 {
 		out[n-1].Ns = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
 	}

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // object is what Kubernetes reads, as JSON: keys come out sorted, so that a manifest is always the
@@ -44,7 +44,7 @@ type lab struct {
 var count atomic.Int64
 
 func thisLab() (lab, error) {
-	own, err := kernel.Own()
+	own, err := cgroup.Own()
 	if err != nil {
 		return lab{}, err
 	}
@@ -69,7 +69,7 @@ func (l lab) outlived(j job) bool {
 	if notes[noteBoot] != l.Boot || notes[noteNamespace] != l.Namespace {
 		return false
 	}
-	return kernel.Gone(notes[noteProcess])
+	return cgroup.Gone(notes[noteProcess])
 }
 
 // anybody is who a pod runs as: the user of this program's own images. Nobody here has looked into

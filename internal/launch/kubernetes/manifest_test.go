@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 var update = flag.Bool("update", false, "bless what is written now")

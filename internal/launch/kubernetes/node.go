@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // site reads what the kernel of a pod's node keeps of it: here, or by a reader there.
@@ -25,7 +25,7 @@ type site interface {
 	// facts reads once what is in force for a container of these limits.
 	facts(of sighting, asked limits) facts
 	// ending waits for the end of a process.
-	ending(pid int, groups []launch.Group) *kernel.Evidence
+	ending(pid int, groups []launch.Group) *cgroup.Evidence
 	// gone is closed when nothing will be read any more; nil: that is always possible.
 	gone() <-chan struct{}
 	pids(groups []launch.Group) []int
@@ -78,7 +78,7 @@ func (here) watch(uid string) sight { return watchNode(uid) }
 
 func (here) facts(of sighting, asked limits) (f facts) {
 	f.AgeNs = -1
-	if age, ok := kernel.Age(of.PID); ok {
+	if age, ok := cgroup.Age(of.PID); ok {
 		f.AgeNs = age
 	}
 	if of.PID == 0 {
@@ -94,26 +94,26 @@ func (here) facts(of sighting, asked limits) (f facts) {
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
 		s.Cores = f.Cores
 	}
-	f.InForce, _ = kernel.Limits(f.Groups, of.PID, s)
-	f.Swaps = kernel.HasSwap() && !kernel.SwapLimited(f.Groups)
+	f.InForce, _ = cgroup.Limits(f.Groups, of.PID, s)
+	f.Swaps = cgroup.HasSwap() && !cgroup.SwapLimited(f.Groups)
 	return f
 }
 
-func (here) ending(pid int, groups []launch.Group) *kernel.Evidence {
-	return kernel.WatchEnd(pid, func() kernel.Memory { return kernel.ReadMemory(groups) })
+func (here) ending(pid int, groups []launch.Group) *cgroup.Evidence {
+	return cgroup.WatchEnd(pid, func() cgroup.Memory { return cgroup.ReadMemory(groups) })
 }
 
 func (here) gone() <-chan struct{} { return nil }
 
 func (here) pids(groups []launch.Group) []int {
 	if len(groups) > 0 {
-		return kernel.PIDs(groups[0].Dir)
+		return cgroup.PIDs(groups[0].Dir)
 	}
 	return nil
 }
 
 func (h here) favour(groups []launch.Group, on bool) (int, error) {
-	return kernel.Favour(h.pids(groups), on)
+	return cgroup.Favour(h.pids(groups), on)
 }
 
 func (here) cores(groups []launch.Group) []int { return granted(groups) }
@@ -170,7 +170,7 @@ func groupOf(root, uid string) (dir string) {
 // trees are where pods' groups may be, one of each version.
 func trees() (roots []string) {
 	version := 0
-	for _, m := range kernel.OwnMounts() {
+	for _, m := range cgroup.OwnMounts() {
 		if v2 := m.Version == 2; v2 || slices.Contains(m.Controllers, "memory") {
 			if m.Version != version {
 				roots = append(roots, m.Dir)
@@ -247,8 +247,8 @@ func (e *eye) look(dir string) {
 	if e.began[dir] != 0 {
 		return
 	}
-	for _, pid := range kernel.PIDs(dir) {
-		name := kernel.Value(fmt.Sprintf("/proc/%d", pid), "comm")
+	for _, pid := range cgroup.PIDs(dir) {
+		name := cgroup.Value(fmt.Sprintf("/proc/%d", pid), "comm")
 		if name != "" && !slices.ContainsFunc(runtimes, func(r string) bool {
 			return strings.HasPrefix(name, r)
 		}) {
@@ -301,7 +301,7 @@ func mainOf(dir string) int {
 	if dir == "" {
 		return 0
 	}
-	pids := kernel.PIDs(dir)
+	pids := cgroup.PIDs(dir)
 	if at := slices.IndexFunc(pids, isFirst); at >= 0 {
 		return pids[at]
 	}
@@ -316,7 +316,7 @@ func mainOf(dir string) int {
 // loopback's.
 func addressOf(pid int) netip.Addr {
 	var last string
-	for line := range strings.Lines(kernel.Value(fmt.Sprintf("/proc/%d/net", pid), "fib_trie")) {
+	for line := range strings.Lines(cgroup.Value(fmt.Sprintf("/proc/%d/net", pid), "fib_trie")) {
 		text := strings.TrimSpace(line)
 		if rest, ok := strings.CutPrefix(text, "|-- "); ok {
 			last = rest
@@ -332,7 +332,7 @@ func addressOf(pid int) netip.Addr {
 
 // isFirst says whether a process is the first of its PID namespace (NSpid of /proc/PID/status).
 func isFirst(pid int) bool {
-	for line := range strings.Lines(kernel.Value(fmt.Sprintf("/proc/%d", pid), "status")) {
+	for line := range strings.Lines(cgroup.Value(fmt.Sprintf("/proc/%d", pid), "status")) {
 		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
 			f := strings.Fields(rest)
 			return len(f) > 1 && f[len(f)-1] == strconv.Itoa(1)
@@ -346,7 +346,7 @@ func isFirst(pid int) bool {
 // process, /proc/PID/cgroup, is not asked: to whom is in a control group namespace it says another
 // path.
 func groupsOf(dir string) []launch.Group {
-	mounts, paths := kernel.OwnMounts(), map[string]string{}
+	mounts, paths := cgroup.OwnMounts(), map[string]string{}
 	for i, m := range mounts {
 		mounts[i].Root = "/"
 		if rel, err := filepath.Rel(m.Dir, dir); err == nil && filepath.IsLocal(rel) {
@@ -355,11 +355,11 @@ func groupsOf(dir string) []launch.Group {
 			}
 		}
 	}
-	one := kernel.Groups(mounts, paths, 1)
+	one := cgroup.Groups(mounts, paths, 1)
 	if slices.ContainsFunc(one, func(g launch.Group) bool { return g.Controller == "cpuacct" }) {
 		return one
 	}
-	return kernel.Groups(mounts, paths, 2)
+	return cgroup.Groups(mounts, paths, 2)
 }
 
 // allControllers are the names that mounts have theirs by: version 2 has one, without a name.

@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // Bounds of a launch.
@@ -48,7 +48,7 @@ type proc struct {
 	sight    sight     // nil: its pod is not known yet
 	sampling *Sampling // by a reader; nil: none
 	log      *logCopy
-	end      *kernel.Evidence // of its main process; nil: it had ended when it was met
+	end      *cgroup.Evidence // of its main process; nil: it had ended when it was met
 	heard    atomic.Bool      // the cluster has said that it ended
 }
 
@@ -116,7 +116,7 @@ func (p *proc) create(ctx context.Context, o, shown object) error {
 func hushed(s launch.Spec) launch.Spec {
 	s.Env = slices.Clone(s.Env)
 	for i, pair := range s.Env {
-		if name, _, _ := strings.Cut(pair, "="); shell.Secret(name) {
+		if name, _, _ := strings.Cut(pair, "="); cmdlog.Secret(name) {
 			s.Env[i] = name + "=..."
 		}
 	}
@@ -368,7 +368,7 @@ func (p *proc) noteLimits(f facts) {
 		s.Cores = f.Cores
 	}
 	p.InForce = f.InForce
-	p.Missing = kernel.Unenforced(s, p.InForce, why)
+	p.Missing = cgroup.Unenforced(s, p.InForce, why)
 	if s.MemoryBytes > 0 && f.Swaps {
 		p.Missing = append(p.Missing, "no swap: the node lets pods swap")
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // Bounds on what the cluster says.
@@ -135,7 +135,7 @@ func said(text string) string {
 
 // hexID is what a runtime calls a container, behind the name of the runtime. It becomes part of a
 // path, and so must be nothing else.
-var hexID = pattern.New(`^[a-z0-9.-]+://([0-9a-f]{12,64})$`)
+var hexID = lazyregexp.New(`^[a-z0-9.-]+://([0-9a-f]{12,64})$`)
 
 // status is that of the pod's one container; the zero one: its node has not said any.
 func (p *pod) status() (s containerStatus) {
@@ -162,11 +162,11 @@ func (p *pod) containerID() string {
 func (p *pod) image() string { return said(p.status().ImageID) }
 
 // uidForm is that of an object's UID (RFC 4122), which becomes part of a path as well.
-var uidForm = pattern.New(`^[0-9a-f-]{8,64}$`)
+var uidForm = lazyregexp.New(`^[0-9a-f-]{8,64}$`)
 
 // nameForm is that of an object's name (RFC 1123), which becomes a word of kubectl's line and must
 // not be one of its flags.
-var nameForm = pattern.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+var nameForm = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // isOf says whether a pod is that of a job: anybody in the namespace can give another its labels.
 func (p *pod) isOf(job string) bool {

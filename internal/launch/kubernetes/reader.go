@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/record"
 )
 
 // inPod has a pod's limits and use read by a reader on its node, whoever could read them here.
@@ -182,8 +182,8 @@ func (p *proc) reached(ctx context.Context) error {
 }
 
 // record is what a record says of the reader.
-func (f *far) record(s *Sampling) *result.Reader {
-	out := &result.Reader{Pod: said(f.pod.Metadata.Name), Image: f.pod.image(), Clock: f.clock}
+func (f *far) record(s *Sampling) *record.Reader {
+	out := &record.Reader{Pod: said(f.pod.Metadata.Name), Image: f.pod.image(), Clock: f.clock}
 	ctx, cancel := context.WithTimeout(f.ctx, askBound)
 	defer cancel()
 	if s != nil && f.lost() == nil {

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/launch/launchtest"
-	"prony/internal/observe/probe"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/launchtest"
+	"prony.example/internal/observe/probe"
 )
 
 // readers is an image of prony for the readers of this process's tests.
@@ -31,7 +31,7 @@ func farLauncher(t testing.TB, o Options) *Launcher {
 	t.Helper()
 	needsCluster(t)
 	readers.Do(func() {
-		program, err := launchtest.Build("prony/cmd/prony")
+		program, err := launchtest.Build("prony.example/cmd/prony")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func farLauncher(t testing.TB, o Options) *Launcher {
 // What a reader in a pod reads of another is what this machine, which is the node, reads itself.
 func TestReaderInPod(t *testing.T) {
 	l := farLauncher(t, Options{})
-	tests.Cores(t)
+	testsets.Cores(t)
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, Cores: []int{0}, CPUs: 1,
 		MemoryBytes: 64 << 20})
 	says(t, p, "ready")
@@ -84,14 +84,14 @@ func TestReaderInPod(t *testing.T) {
 		t.Errorf("limits are %q without %q on %v, want %q on %v; process %d, want %d", inForce,
 			missing, got.Cores, want.InForce, want.Cores, p.at.PID, at.PID)
 	}
-	age, ok := kernel.Age(at.PID)
+	age, ok := cgroup.Age(at.PID)
 	since := clock.Mono() - p.Began()
 	if !ok || since > age+int64(50*time.Millisecond) || since < age/2 {
 		t.Errorf("it began %d ns ago, and its process %d", since, age)
 	}
 	sameUse(t, p)
-	if err := p.Stop(0); err != nil || kernel.Born(at.PID) != "" {
-		t.Errorf("stopped with %v; %q", err, kernel.Stat(at.PID))
+	if err := p.Stop(0); err != nil || cgroup.Born(at.PID) != "" {
+		t.Errorf("stopped with %v; %q", err, cgroup.Stat(at.PID))
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)

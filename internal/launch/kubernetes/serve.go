@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/observe/probe"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/probe"
+	"prony.example/record"
 )
 
 // What a lab asks of a reader, and what that answers: a line of JSON each, in any order, told apart
@@ -73,7 +73,7 @@ type reading struct {
 // stopped is what a sampler says last.
 type stopped struct {
 	Series probe.Series `json:"series"`
-	Cost   result.Cost  `json:"cost"`
+	Cost   record.Cost  `json:"cost"`
 }
 
 // reader answers a lab's questions from this machine's kernel.
@@ -91,7 +91,7 @@ type podRead struct {
 	first sighting
 	seen  chan struct{} // closed when first is there
 
-	end     *kernel.Evidence
+	end     *cgroup.Evidence
 	sampler *probe.Sampler
 	cpuNs   int64 // of this process when the sampler began
 	sinceNs int64
@@ -100,7 +100,7 @@ type podRead struct {
 
 // read is the whole life of a process that is a reader.
 func read(from io.Reader, to io.Writer) error {
-	own, err := kernel.Own()
+	own, err := cgroup.Own()
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (r *reader) pod(uid string) *podRead {
 }
 
 // ended waits for the end of a pod's main process.
-func (r *reader) ended(p *podRead, q question) kernel.Memory {
+func (r *reader) ended(p *podRead, q question) cgroup.Memory {
 	p.sight.close()
 	r.mu.Lock()
 	if p.end == nil {

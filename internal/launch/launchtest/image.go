@@ -16,12 +16,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"prony/internal/base/buildflags"
+	"prony.example/internal/base/buildflags"
 )
 
 // program is what images hold, built once.
 var program = sync.OnceValues(func() ([]byte, error) {
-	return Build("prony/internal/launch/launchtest/testdata/act")
+	return Build("prony.example/internal/launch/launchtest/testdata/act")
 })
 
 // Build builds a program of this module statically, so that it needs no base image.
@@ -32,8 +32,8 @@ func Build(pkg string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "program")
-	build := exec.Command("go", compiler.Build("-o", file, pkg)...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", compiler.Lavish)
+	build := exec.Command("go", buildflags.Build("-o", file, pkg)...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", buildflags.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build %s: %w: %s", pkg, err, out)
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
 )
 
 // Target is what the suite launches.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 func freePort(t *testing.T) int {

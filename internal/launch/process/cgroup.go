@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // hierarchy is a mounted cgroup tree and the groups in it that new groups go below.
@@ -25,7 +25,7 @@ type hierarchy struct {
 
 // hierarchies are those of the mounts that hold a limit or a counter, for a process whose groups
 // have these paths (cgroups(7)).
-func hierarchies(mounts []kernel.Mount, own map[string]string) (out []hierarchy) {
+func hierarchies(mounts []cgroup.Mount, own map[string]string) (out []hierarchy) {
 	for _, m := range mounts {
 		if len(m.Controllers) == 0 {
 			continue
@@ -85,13 +85,13 @@ func (g *groups) cause(trees []hierarchy) string {
 
 func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 	dir := filepath.Join(h.parents[0], name)
-	shell.Run("mkdir", dir)
+	cmdlog.Run("mkdir", dir)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return
 	}
 	for _, c := range h.controllers {
 		of := launch.Group{Version: 1, Controller: c, Dir: dir}
-		limits := kernel.Settings(of, s)
+		limits := cgroup.Settings(of, s)
 		if refused := set(of, limits); c != "cpuset" {
 			g.refused = append(g.refused, refused...)
 		} else if len(refused) > 0 { // then nothing may join it
@@ -106,22 +106,22 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 
 func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 	for _, parent := range h.parents {
-		kernel.Delegate(parent)
+		cgroup.Delegate(parent)
 		dir := filepath.Join(parent, name)
-		shell.Run("mkdir", dir)
+		cmdlog.Run("mkdir", dir)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}
-		have := strings.Fields(kernel.Value(dir, "cgroup.controllers"))
+		have := strings.Fields(cgroup.Value(dir, "cgroup.controllers"))
 		if !slices.Contains(have, "cpu") && !slices.Contains(have, "memory") {
 			os.Remove(dir)
 			continue
 		}
 		of := launch.Group{Version: 2, Dir: dir}
 		g.list = append(g.list, of)
-		limits := kernel.Settings(of, s)
+		limits := cgroup.Settings(of, s)
 		if !slices.Contains(have, "cpuset") {
-			limits = slices.DeleteFunc(limits, func(s kernel.Setting) bool {
+			limits = slices.DeleteFunc(limits, func(s cgroup.Setting) bool {
 				return s.Limit == "cpuset"
 			})
 		}
@@ -132,9 +132,9 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 
 // set writes limits, and says why some were not. Whether the kernel took the others is read back
 // where limits are told.
-func set(of launch.Group, limits []kernel.Setting) (refused []string) {
+func set(of launch.Group, limits []cgroup.Setting) (refused []string) {
 	for _, s := range limits {
-		if err := kernel.Write(of.Dir, s.File, s.Value); err != nil {
+		if err := cgroup.Write(of.Dir, s.File, s.Value); err != nil {
 			refused = append(refused, fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, of.Version, err))
 		}
 	}
@@ -155,11 +155,11 @@ func (g *groups) dirs() (out []string) {
 func endGroup(dir string) error {
 	deadline := time.After(killBound)
 	for {
-		pids := kernel.PIDs(dir)
+		pids := cgroup.PIDs(dir)
 		if len(pids) == 0 {
-			err := kernel.Remove(dir)
+			err := cgroup.Remove(dir)
 			if err == nil {
-				shell.Run("rmdir", dir)
+				cmdlog.Run("rmdir", dir)
 			}
 			return err
 		}
@@ -197,10 +197,10 @@ func (p *proc) strays() []int {
 	all := groupMembers(p.cmd.Process.Pid)
 	within := make([][]int, len(p.groups.list))
 	for i, g := range p.groups.list {
-		within[i] = kernel.PIDs(g.Dir)
+		within[i] = cgroup.PIDs(g.Dir)
 	}
 	return slices.DeleteFunc(all, func(pid int) bool {
-		f := kernel.Stat(pid)
+		f := cgroup.Stat(pid)
 		return len(f) == 0 || f[0] == "Z" || !slices.ContainsFunc(within, func(pids []int) bool {
 			return !slices.Contains(pids, pid)
 		})

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch/cgroup"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch/cgroup"
 )
 
 // Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
@@ -153,7 +153,7 @@ func (j *Journal) readNote() (n note) {
 }
 
 // bootID names this run of the kernel; empty where it does not say.
-func bootID() string { return kernel.Value("/proc/sys/kernel/random", "boot_id") }
+func bootID() string { return cgroup.Value("/proc/sys/kernel/random", "boot_id") }
 
 // reap ends the processes of a note whose lab is gone. After another boot there are none.
 func reap(n note) (reaped []string, err error) {
@@ -172,7 +172,7 @@ func reap(n note) (reaped []string, err error) {
 				!isGroup(dir) {
 				continue
 			}
-			if pids := kernel.PIDs(dir); len(pids) > 0 {
+			if pids := cgroup.PIDs(dir); len(pids) > 0 {
 				reaped = append(reaped, fmt.Sprintf("processes %v", pids))
 			}
 			errs = append(errs, endGroup(dir))
@@ -214,7 +214,7 @@ func isOurs(r record) bool {
 	if r.PID <= 1 || r.Born == "" {
 		return false
 	}
-	if born := kernel.Born(r.PID); born != "" {
+	if born := cgroup.Born(r.PID); born != "" {
 		return born == r.Born
 	}
 	return r.Log != "" && slices.ContainsFunc(groupMembers(r.PID), func(pid int) bool {
@@ -259,7 +259,7 @@ func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 	if real, err := filepath.EvalSymlinks(log); err == nil {
 		log = real
 	}
-	err = j.add(name, record{PID: pid, Born: kernel.Born(pid), Log: log})
+	err = j.add(name, record{PID: pid, Born: cgroup.Born(pid), Log: log})
 	return func() error { return j.remove(name) }, err
 }
 
@@ -339,7 +339,7 @@ func (j *Journal) Alone(folder string) error {
 		return closed
 	}
 	return errors.Join(&Busy{who, fmt.Sprintf("wait for it, or say %s if that one does not measure",
-		shell.Variable(Beside+"=1"))}, closed)
+		cmdlog.Variable(Beside+"=1"))}, closed)
 }
 
 // holder names who has a file's lock, as the kernel tells everybody (proc(5), /proc/locks).

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch/cgroup"
 )
 
 // A journal's folder has a name that others can guess, and what it notes is killed: one that is not
@@ -101,7 +101,7 @@ func asleep(t *testing.T, log string, leaderEnds bool) (pgid int, born string) {
 	}
 	pgid = cmd.Process.Pid
 	t.Cleanup(func() { _ = syscall.Kill(-pgid, syscall.SIGKILL) }) // if it is still there
-	born = kernel.Born(pgid)
+	born = cgroup.Born(pgid)
 	for len(groupMembers(pgid)) < 2 {
 	}
 	if leaderEnds {

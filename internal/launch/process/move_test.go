@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
 )
 
 // A shell that forks without end is moved to more cores and back; what the kernel says of each of
@@ -39,7 +39,7 @@ func TestMove(t *testing.T) {
 			seen++
 			_, rest, _ := strings.Cut(string(b), "Cpus_allowed_list:")
 			got, _, _ := strings.Cut(rest, "\n")
-			want := kernel.CoreList(cores)
+			want := cgroup.CoreList(cores)
 			// The kernel writes neighbours as a range.
 			if got = strings.TrimSpace(got); strings.ReplaceAll(got, "-", ",") != want {
 				t.Errorf("process %d may run on %s, want %s", pid, got, want)
@@ -47,7 +47,7 @@ func TestMove(t *testing.T) {
 		}
 		inForce, missing := p.Limits()
 		// One processor is what one core holds it to, and two do not.
-		if seen == 0 || !slices.Contains(inForce, "affinity "+kernel.CoreList(cores)) ||
+		if seen == 0 || !slices.Contains(inForce, "affinity "+cgroup.CoreList(cores)) ||
 			len(missing) != len(cores)-1 {
 			t.Errorf("%d processes seen; in force %v, missing %v", seen, inForce, missing)
 		}

@@ -24,12 +24,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/launch/process/entry"
-	"prony/internal/base/privilege"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/privilege"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/process/entry"
 )
 
 // Launcher starts plain processes.
@@ -85,7 +85,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
 	}
 	pid := p.cmd.Process.Pid
-	started := record{PID: pid, Born: kernel.Born(pid), Log: p.log, Groups: p.ownDirs()}
+	started := record{PID: pid, Born: cgroup.Born(pid), Log: p.log, Groups: p.ownDirs()}
 	if err := l.Journal.add(p.name, started); err != nil {
 		return nil, errors.Join(err, p.Stop(0))
 	}
@@ -127,7 +127,7 @@ func ownHierarchies() []hierarchy {
 	if err != nil {
 		return nil
 	}
-	return hierarchies(kernel.OwnMounts(), kernel.Paths(string(own)))
+	return hierarchies(cgroup.OwnMounts(), cgroup.Paths(string(own)))
 }
 
 // start runs this very program again, which becomes the target (see package entry).
@@ -140,10 +140,10 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.Spec.Cores,
 		Path: path, Args: p.Spec.Args,
 	}
-	as := rights.Service(p.Spec.Dir, append(rights.Runs(p.Spec.Dir, path, p.Spec.Args),
+	as := privilege.Service(p.Spec.Dir, append(privilege.Runs(p.Spec.Dir, path, p.Spec.Args),
 		filepath.Dir(p.Spec.LogFile))...)
 	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.Spec.Env)
-	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
+	if cgroup.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.Spec.Alone()
 	}
 	out, err := p.OpenLog()
@@ -170,7 +170,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.ExtraFiles = []*os.File{w}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Say(line(e, p.Spec.Dir))
+	cmdlog.Say(line(e, p.Spec.Dir))
 	started := make(chan error)
 	go p.keep(started)
 	err = <-started
@@ -197,7 +197,7 @@ func (p *proc) keep(started chan<- error) {
 		how = err.Error()
 	}
 	// The groups are there until the process is stopped.
-	p.End(kernel.ReadMemory(p.groups.list).Exit(how, p.Stopping.Load()))
+	p.End(cgroup.ReadMemory(p.groups.list).Exit(how, p.Stopping.Load()))
 }
 
 // hear reads the moment of the exec, or why there was none.
@@ -240,16 +240,16 @@ func lastLine(s string) string {
 // noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
 func (p *proc) noteLimits() {
 	pid, refused := p.cmd.Process.Pid, slices.Clone(p.groups.refused)
-	inForce, err := kernel.Limits(p.groups.list, pid, p.Spec)
+	inForce, err := cgroup.Limits(p.groups.list, pid, p.Spec)
 	if err != nil {
 		refused = append(refused, err.Error())
 	}
 	own := p.Spec.Alone()
-	if data := kernel.DataLimit(pid); own > 0 && data == own {
+	if data := cgroup.DataLimit(pid); own > 0 && data == own {
 		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data))
 	}
 	p.InForce = inForce
-	p.Missing = kernel.Unenforced(p.Spec, inForce, strings.Join(refused, "; "))
+	p.Missing = cgroup.Unenforced(p.Spec, inForce, strings.Join(refused, "; "))
 }
 
 func (p *proc) Main() int              { return p.cmd.Process.Pid }
@@ -259,7 +259,7 @@ func (p *proc) Groups() []launch.Group { return p.groups.list }
 // own processes by their group only.
 func (p *proc) PIDs() []int {
 	if len(p.groups.list) > 0 && !p.guest {
-		return kernel.PIDs(p.groups.list[0].Dir)
+		return cgroup.PIDs(p.groups.list[0].Dir)
 	}
 	return groupMembers(p.cmd.Process.Pid)
 }
@@ -278,7 +278,7 @@ func groupMembers(pgid int) []int {
 		if err != nil {
 			continue
 		}
-		f := kernel.Stat(pid)
+		f := cgroup.Stat(pid)
 		if len(f) < 3 || f[0] == "Z" {
 			continue
 		}
@@ -304,7 +304,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
-			shell.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))
+			cmdlog.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))
 			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
 			p.Wait(grace)
 		}
@@ -319,7 +319,7 @@ func (p *proc) noteWorkers() {
 		p.workers = map[int]string{}
 	}
 	for _, pid := range groupMembers(p.cmd.Process.Pid) {
-		p.workers[pid] = kernel.Born(pid)
+		p.workers[pid] = cgroup.Born(pid)
 	}
 }
 
@@ -345,7 +345,7 @@ func (p *proc) killProcessGroup() error {
 	pgid := p.cmd.Process.Pid
 	p.noteWorkers()
 	for pid, born := range p.workers {
-		if kernel.Born(pid) == born {
+		if cgroup.Born(pid) == born {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
@@ -377,7 +377,7 @@ func become(e entry.Entry) string {
 	}
 	others := "--clear-groups"
 	if len(e.Others) > 0 {
-		others = "--groups=" + kernel.CoreList(e.Others) // numbers with commas between them
+		others = "--groups=" + cgroup.CoreList(e.Others) // numbers with commas between them
 	}
 	return fmt.Sprintf("--reuid=%d --regid=%d %s", e.User, e.Group, others)
 }
@@ -387,24 +387,24 @@ func become(e entry.Entry) string {
 func line(e entry.Entry, dir string) string {
 	var parts []string
 	for _, group := range e.Groups {
-		parts = append(parts, "echo 0 >", shell.Quote(group+"/cgroup.procs"), "&&")
+		parts = append(parts, "echo 0 >", cmdlog.Quote(group+"/cgroup.procs"), "&&")
 	}
 	parts = append(parts, "exec env -i")
 	for _, pair := range e.Env {
-		parts = append(parts, shell.Variable(pair))
+		parts = append(parts, cmdlog.Variable(pair))
 	}
 	parts = append(parts, "setpriv --no-new-privs")
 	if os.Geteuid() == 0 {
 		parts = append(parts, strings.TrimSpace("--bounding-set=-all --inh-caps=-all "+become(e)))
 	}
 	if len(e.Cores) > 0 {
-		parts = append(parts, "taskset -c", kernel.CoreList(e.Cores))
+		parts = append(parts, "taskset -c", cgroup.CoreList(e.Cores))
 	}
 	if e.Data > 0 {
 		parts = append(parts, fmt.Sprintf("prlimit --data=%d", e.Data))
 	}
 	args := append([]string{e.Path}, e.Args[1:]...)
-	return shell.In(dir, append(parts, shell.Join(args))...)
+	return cmdlog.In(dir, append(parts, cmdlog.Join(args))...)
 }
 
 var _ launch.Mover = (*proc)(nil)
@@ -417,15 +417,15 @@ const movePasses = 100
 // where a thread has asked for one, as this launcher has for all of them, the kernel keeps it
 // within what was asked for, however wide the group (sched_setaffinity(2), cpuset(7)).
 func (p *proc) Move(cores []int) error {
-	list := kernel.CoreList(cores)
+	list := cgroup.CoreList(cores)
 	p.Spec.Cores = cores
-	dir, _ := kernel.Find(p.groups.list, "cpuset")
-	if dir != "" && kernel.Value(dir, "cpuset.cpus") != "" {
-		if err := kernel.Write(dir, "cpuset.cpus", list); err != nil {
+	dir, _ := cgroup.Find(p.groups.list, "cpuset")
+	if dir != "" && cgroup.Value(dir, "cpuset.cpus") != "" {
+		if err := cgroup.Write(dir, "cpuset.cpus", list); err != nil {
 			return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
 		}
 	}
-	shell.Run("taskset", "-a", "-c", "-p", list, strconv.Itoa(p.Main()))
+	cmdlog.Run("taskset", "-a", "-c", "-p", list, strconv.Itoa(p.Main()))
 	for range movePasses {
 		moved, err := p.allow(cores)
 		if err != nil {
@@ -441,7 +441,7 @@ func (p *proc) Move(cores []int) error {
 }
 
 // Favour implements launch.Favourer.
-func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+func (p *proc) Favour(on bool) (int, error) { return cgroup.Favour(p.PIDs(), on) }
 
 // allow gives all threads the cores as their affinity, and says how many had another as the kernel
 // tells it.
@@ -453,7 +453,7 @@ func (p *proc) allow(cores []int) (moved int, err error) {
 	elsewhere := func(_, tid int) bool { // and has not ended
 		return unix.SchedGetaffinity(tid, &have) == nil && have != want
 	}
-	for _, tid := range kernel.Tasks(p.PIDs(), elsewhere) {
+	for _, tid := range cgroup.Tasks(p.PIDs(), elsewhere) {
 		if err := unix.SchedSetaffinity(tid, &want); err == nil {
 			moved++
 		} else if !errors.Is(err, unix.ESRCH) {

@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/launch/cgroup"
-	"prony/internal/launch/launchtest"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/launchtest"
 )
 
 func TestMain(m *testing.M) {
@@ -99,7 +99,7 @@ func TestLimitsAreInForce(t *testing.T) {
 				t.Errorf("missing is %q, want %s", missing, left)
 			}
 			for _, g := range p.Groups() {
-				if pids := kernel.PIDs(g.Dir); len(pids) == 0 {
+				if pids := cgroup.PIDs(g.Dir); len(pids) == 0 {
 					t.Errorf("group %s is empty", g.Dir)
 				}
 			}
@@ -132,7 +132,7 @@ func lab(dir string) {
 	// The target first: numbers begin again where they end, and the child's may be the lower one.
 	own := strconv.Itoa(os.Getpid())
 	pids := p.PIDs()
-	at := slices.IndexFunc(pids, func(pid int) bool { return kernel.Stat(pid)[1] == own })
+	at := slices.IndexFunc(pids, func(pid int) bool { return cgroup.Stat(pid)[1] == own })
 	pids[0], pids[at] = pids[at], pids[0]
 	fmt.Println("pids", pids)
 	time.Sleep(time.Hour)
@@ -195,7 +195,7 @@ func numbers(s string) (out []int) {
 }
 
 func running(pid int) bool {
-	f := kernel.Stat(pid)
+	f := cgroup.Stat(pid)
 	return unix.Kill(pid, 0) == nil && len(f) > 0 && f[0] != "Z"
 }
 
@@ -223,7 +223,7 @@ func TestHierarchies(t *testing.T) {
 	check := func(name, mounts, own, want string) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, h := range hierarchies(kernel.Mounts(mounts), kernel.Paths(own)) {
+			for _, h := range hierarchies(cgroup.Mounts(mounts), cgroup.Paths(own)) {
 				got = append(got, fmt.Sprint(h.version, h.controllers, h.parents))
 			}
 			if s := strings.Join(got, " "); s != want {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
 )
 
 // open is a folder that every user gets to.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/launch"
 )
 
 // What -x shows, pasted into a shell, is what was launched: the same groups, cores, limits,
@@ -20,8 +20,8 @@ func TestTheLineShownDoesTheSame(t *testing.T) {
 	for name, noGroup := range map[string]bool{"groups": false, "no groups": true} {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
-			shell.Show(func(line string) { lines = append(lines, line) })
-			defer shell.Show(nil)
+			cmdlog.Show(func(line string) { lines = append(lines, line) })
+			defer cmdlog.Show(nil)
 			t.Setenv("API_KEY", "hush")
 			dir := t.TempDir()
 			const tell = "cat /proc/self/cgroup; grep Cpus_allowed_list /proc/self/status; " +

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/launch"
+	"prony.example/internal/launch"
 )
 
 // A service that is moved to another control group, as one that moves itself is, is under no limit

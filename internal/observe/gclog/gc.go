@@ -1,4 +1,4 @@
-// Package gc reads what HotSpot's collectors log about themselves: which pauses a process made,
+// Package gclog reads what HotSpot's collectors log about themselves: which pauses a process made,
 // why, and how much its heap held before and after.
 //
 //	LogOption ─► JVM ─► file ─► Read ─► Log ─► Window: result.GC of a load's window
@@ -12,14 +12,14 @@
 // (os::javaTimeNanos in os_posix.cpp): a moment m of clock.Mono is m + clock.Kernel() here.
 //
 // Non-goals: other virtual machines (OpenJ9, Graal's native images), and the phases of a pause.
-package gc
+package gclog
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // LogOption makes a HotSpot of 17 or newer log all that Read wants and little else, with {file} in
@@ -81,8 +81,8 @@ func (l Log) During(fromNs, toNs int64) []Event {
 
 // Window sums up [fromNs, toNs). Pauses count with the part that lies in it, a collection where its
 // first pause begins (ZGC: where it ends).
-func (l Log) Window(fromNs, toNs int64) result.GC {
-	g := result.GC{Collector: l.Collector}
+func (l Log) Window(fromNs, toNs int64) record.GC {
+	g := record.GC{Collector: l.Collector}
 	for _, e := range l.Events {
 		if part := min(e.EndNs(), toNs) - max(e.StartNs, fromNs); e.GC && part > 0 {
 			g.PauseNs += part
@@ -149,8 +149,8 @@ func (l Log) allocated(fromNs, toNs int64) int64 {
 
 // Sum is the same window of several JVMs of one trial. Heaps add up; the longest pause is that of
 // any; one unknown allocation makes the sum unknown.
-func Sum(windows []result.GC) result.GC {
-	var sum result.GC
+func Sum(windows []record.GC) record.GC {
+	var sum record.GC
 	var collectors []string
 	for _, w := range windows {
 		collectors = append(collectors, w.Collector)

@@ -1,4 +1,4 @@
-package gc
+package gclog
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // java finds a JDK: the one of JAVA_HOME or, newest first, those where
@@ -35,11 +35,11 @@ func java(t *testing.T) string {
 // A program that knows what it allocated, and beans that know what the JVM paused, against the log:
 // this is also what shows that the log's times are those of System.nanoTime, because the window is.
 func TestAgainstTheJVMsOwnCounts(t *testing.T) {
-	tests.Whole(t, "what a JVM counts itself") // before it is asked who it is
+	testsets.Whole(t, "what a JVM counts itself") // before it is asked who it is
 	java, classes := java(t), t.TempDir()
-	tests.Once(t, "what a JVM counts itself", tests.Needs{Facts: []string{
-		tests.Version(java, "--version")}})
-	tests.Reads(t, "testdata/Allocate.java")
+	testsets.Once(t, "what a JVM counts itself", testsets.Needs{Facts: []string{
+		testsets.Version(java, "--version")}})
+	testsets.Reads(t, "testdata/Allocate.java")
 	javac := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(java), "javac"), "-d",
 		classes, "testdata/Allocate.java")
 	if out, err := javac.CombinedOutput(); err != nil {

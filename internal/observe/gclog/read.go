@@ -1,4 +1,4 @@
-package gc
+package gclog
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 const (
@@ -22,16 +22,16 @@ const (
 )
 
 var (
-	decorated = pattern.New(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
-	twice     = pattern.New(`\[\d+ns\]\[`)
-	numbered  = pattern.New(`^GC\((\d+)\) (.*)$`)
-	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\))? ` +
+	decorated = lazyregexp.New(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
+	twice     = lazyregexp.New(`\[\d+ns\]\[`)
+	numbered  = lazyregexp.New(`^GC\((\d+)\) (.*)$`)
+	paused    = lazyregexp.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\))? ` +
 		`(\d+\.\d+)ms$`)
-	cleaned = pattern.New(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
+	cleaned = lazyregexp.New(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
 		`(\d+\.\d+)ms$`)
-	zended    = pattern.New(`^(?:Minor|Major|Garbage) Collection \(.*\) .*->(\d+M)\(\d+%\)`)
-	safepoint = pattern.New(`^Safepoint "([^"]+)",.* Total: +(\d+) ns`)
-	using     = pattern.New(`^Using (?:The )?(\w+)( Garbage Collector)?`)
+	zended    = lazyregexp.New(`^(?:Minor|Major|Garbage) Collection \(.*\) .*->(\d+M)\(\d+%\)`)
+	safepoint = lazyregexp.New(`^Safepoint "([^"]+)",.* Total: +(\d+) ns`)
+	using     = lazyregexp.New(`^Using (?:The )?(\w+)( Garbage Collector)?`)
 )
 
 // Read reads one process's log. Lines that no JVM writes in one piece (torn, interleaved with
@@ -305,8 +305,8 @@ func ReadTrial(dir, trial string) (logs []Log, err error) {
 }
 
 var (
-	zRow  = pattern.New(`^(?:[Yy]: )? *(Used|Allocated): +(.*)$`)
-	zCell = pattern.New(`(\d+[KMG]) \(\d+%\)|-`)
+	zRow  = lazyregexp.New(`^(?:[Yy]: )? *(Used|Allocated): +(.*)$`)
+	zCell = lazyregexp.New(`(\d+[KMG]) \(\d+%\)|-`)
 )
 
 const zColumns = 4 // mark start, mark end, relocate start, relocate end; two more for extremes

@@ -1,4 +1,4 @@
-package gc
+package gclog
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 func read(t *testing.T, name string) Log {
@@ -37,39 +37,39 @@ const (
 func TestRead(t *testing.T) {
 	tests := []struct {
 		file  string
-		want  result.GC
+		want  record.GC
 		first Event // that a collector wanted
 		all   int   // pauses, of others too
 	}{
-		{"g1.log", result.GC{Collector: "G1",
+		{"g1.log", record.GC{Collector: "G1",
 			// Collections 0, 1, 2, 3 and 5; 4 is a concurrent mark, which has not paused yet.
 			Collections: 5,
 			// 15987829 + 33388025 + 6089919 + 8097057 + 3614889
 			PauseNs: 67177719, PauseMaxNs: 33388025, HeapAfterBytes: 13 * mib},
 			// 35514984073894 - 15987829 = 35514968086065
 			Event{35514968086065, 15987829, true, "Young (Normal)", "G1 Evacuation Pause"}, 5},
-		{"g1-17.log", result.GC{Collector: "G1", Collections: 2,
+		{"g1-17.log", record.GC{Collector: "G1", Collections: 2,
 			// 11753373 + 5386577
 			PauseNs: 17139950, PauseMaxNs: 11753373, HeapAfterBytes: 9 * mib},
 			// 35428749991129 - 11753373 = 35428738237756
 			Event{35428738237756, 11753373, true, "Young (Normal)", "G1 Evacuation Pause"}, 2},
-		{"serial.log", result.GC{Collector: "Serial", Collections: 4,
+		{"serial.log", record.GC{Collector: "Serial", Collections: 4,
 			// 31444837 + 16605412 + 16710969 + 11896610
 			PauseNs: 76657828, PauseMaxNs: 31444837, HeapAfterBytes: 42 * mib},
 			// 35518717616898 - 31444837 = 35518686172061
 			Event{35518686172061, 31444837, true, "Full", "System.gc()"}, 4},
-		{"parallel.log", result.GC{Collector: "Parallel", Collections: 4,
+		{"parallel.log", record.GC{Collector: "Parallel", Collections: 4,
 			// 49952370 + 24204119 + 15972761 + 12975535
 			PauseNs: 103104785, PauseMaxNs: 49952370, HeapAfterBytes: 48 * mib},
 			// 35520954044846 - 49952370 = 35520904092476
 			Event{35520904092476, 49952370, true, "Full", "System.gc()"}, 4},
-		{"shenandoah.log", result.GC{Collector: "Shenandoah", Collections: 3,
+		{"shenandoah.log", record.GC{Collector: "Shenandoah", Collections: 3,
 			// 119172 + 4211763 + 16190 + 47930 + 125084 + 2721944 + 39123 + 879563; the safepoint
 			// CleanClassLoaderDataMetaspaces, 129231, is none of the collector's
 			PauseNs: 8160769, PauseMaxNs: 4211763, HeapAfterBytes: 71 * mib},
 			// 35526412266135 - 119172 = 35526412146963
 			Event{35526412146963, 119172, true, "Init Mark (unload classes)", ""}, 9},
-		{"zgc.log", result.GC{Collector: "ZGC", Collections: 4, PauseNs: zPauses,
+		{"zgc.log", record.GC{Collector: "ZGC", Collections: 4, PauseNs: zPauses,
 			PauseMaxNs: 2531666, HeapAfterBytes: 58 * mib},
 			// 35522748302147 - 135052 = 35522748167095
 			Event{35522748167095, 135052, true, "ZMarkStartYoungAndOld", ""}, 26},

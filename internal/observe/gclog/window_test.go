@@ -1,10 +1,10 @@
-package gc
+package gclog
 
 import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // synthetic is a log of times in milliseconds: pauses from 100 to 110, 200 to 220 and 300 to 305.
@@ -28,35 +28,35 @@ func TestWindow(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to int64 // ms
-		want     result.GC
+		want     record.GC
 	}{
-		{"before all", 0, 100, result.GC{AllocatedBytes: none}},
-		{"one", 90, 190, result.GC{Collections: 1, PauseNs: 10 * ms, PauseMaxNs: 10 * ms,
+		{"before all", 0, 100, record.GC{AllocatedBytes: none}},
+		{"one", 90, 190, record.GC{Collections: 1, PauseNs: 10 * ms, PauseMaxNs: 10 * ms,
 			HeapAfterBytes: 5 * mib, AllocatedBytes: none}},
 		// Of the pause from 200 to 220 the part from 200 to 205; its heap is known at 220 only, and
 		// what the one before it left still holds.
-		{"ends in a pause", 150, 205, result.GC{Collections: 1, PauseNs: 5 * ms,
+		{"ends in a pause", 150, 205, record.GC{Collections: 1, PauseNs: 5 * ms,
 			PauseMaxNs: 5 * ms, HeapAfterBytes: 5 * mib, AllocatedBytes: none}},
 		// The part from 215 to 220; it is counted where it begins.
-		{"begins in a pause", 215, 240, result.GC{PauseNs: 5 * ms, PauseMaxNs: 5 * ms,
+		{"begins in a pause", 215, 240, record.GC{PauseNs: 5 * ms, PauseMaxNs: 5 * ms,
 			HeapAfterBytes: 6 * mib, AllocatedBytes: none}},
-		{"of another part of the JVM", 230, 290, result.GC{HeapAfterBytes: 6 * mib,
+		{"of another part of the JVM", 230, 290, record.GC{HeapAfterBytes: 6 * mib,
 			AllocatedBytes: none}},
 		// From 110 to 200 it grew by 30-5 = 25, from 220 to 300 by 50-6 = 44; the pauses between
 		// are known to have allocated nothing: 69 in 110 to 305, which is the whole window.
-		{"from end to end", 110, 306, result.GC{Collections: 2, PauseNs: 25 * ms,
+		{"from end to end", 110, 306, record.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib, AllocatedBytes: 69 * mib * 196 / 195}},
 		// The stretch from 110 to 200 counts from 155 on, a half: 12.5 + 44 = 56.5 in 155 to 305.
-		{"cuts a stretch", 155, 306, result.GC{Collections: 2, PauseNs: 25 * ms,
+		{"cuts a stretch", 155, 306, record.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib,
 			AllocatedBytes: 113 * mib / 2 * 151 / 150}},
 		// 195 of 300 are known: 69 speak for 69*300/195 in all.
-		{"speaks for the rest", 110, 410, result.GC{Collections: 2, PauseNs: 25 * ms,
+		{"speaks for the rest", 110, 410, record.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib, AllocatedBytes: 69 * mib * 300 / 195}},
 		// 195 of 400 are less than half.
-		{"too little to speak for it", 110, 510, result.GC{Collections: 2, PauseNs: 25 * ms,
+		{"too little to speak for it", 110, 510, record.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib, AllocatedBytes: none}},
-		{"after all", 400, 500, result.GC{HeapAfterBytes: 8 * mib, AllocatedBytes: none}},
+		{"after all", 400, 500, record.GC{HeapAfterBytes: 8 * mib, AllocatedBytes: none}},
 	}
 	l := synthetic(t)
 	for _, tt := range tests {
@@ -71,7 +71,7 @@ func TestWindow(t *testing.T) {
 }
 
 func TestAWindowOfAnEmptyLog(t *testing.T) {
-	if got, want := (Log{}).Window(0, 100), (result.GC{AllocatedBytes: -1}); got != want {
+	if got, want := (Log{}).Window(0, 100), (record.GC{AllocatedBytes: -1}); got != want {
 		t.Errorf("%+v", got)
 	}
 }
@@ -102,20 +102,20 @@ func TestDuring(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	a := result.GC{Collector: "ZGC", Collections: 2, PauseNs: 10, PauseMaxNs: 6, HeapAfterBytes: 3,
+	a := record.GC{Collector: "ZGC", Collections: 2, PauseNs: 10, PauseMaxNs: 6, HeapAfterBytes: 3,
 		AllocatedBytes: 100}
-	b := result.GC{Collector: "G1", Collections: 1, PauseNs: 5, PauseMaxNs: 5, HeapAfterBytes: 4,
+	b := record.GC{Collector: "G1", Collections: 1, PauseNs: 5, PauseMaxNs: 5, HeapAfterBytes: 4,
 		AllocatedBytes: 50}
-	c := result.GC{Collector: "G1", AllocatedBytes: -1}
+	c := record.GC{Collector: "G1", AllocatedBytes: -1}
 	for _, tt := range []struct {
-		of   []result.GC
-		want result.GC
+		of   []record.GC
+		want record.GC
 	}{
-		{nil, result.GC{}},
-		{[]result.GC{a}, a},
-		{[]result.GC{a, b}, result.GC{Collector: "G1, ZGC", Collections: 3, PauseNs: 15,
+		{nil, record.GC{}},
+		{[]record.GC{a}, a},
+		{[]record.GC{a, b}, record.GC{Collector: "G1, ZGC", Collections: 3, PauseNs: 15,
 			PauseMaxNs: 6, HeapAfterBytes: 7, AllocatedBytes: 150}},
-		{[]result.GC{c, a}, result.GC{Collector: "G1, ZGC", Collections: 2, PauseNs: 10,
+		{[]record.GC{c, a}, record.GC{Collector: "G1, ZGC", Collections: 2, PauseNs: 10,
 			PauseMaxNs: 6, HeapAfterBytes: 3, AllocatedBytes: -1}},
 	} {
 		if got := Sum(tt.of); got != tt.want {

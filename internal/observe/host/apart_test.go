@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"prony/internal/observe/host"
+	"prony.example/internal/observe/host"
 )
 
 // machine is one of so many processors, in nodes of equal size, siblings half a node apart in

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Layout divides processors between the service and the load with everything else of the lab.
@@ -45,7 +45,7 @@ func Divide(cores []int, cpus float64) (Layout, error) {
 }
 
 // Describe fills in what a record says of the machine.
-func Describe(p *result.Provenance) {
+func Describe(p *record.Provenance) {
 	p.OS, p.Kernel = system()
 	p.Arch = runtime.GOARCH
 	cpuinfo := read("/proc/cpuinfo")

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"prony/internal/observe/host"
-	"prony/record"
+	"prony.example/internal/observe/host"
+	"prony.example/record"
 )
 
 func TestDivide(t *testing.T) {
@@ -31,7 +31,7 @@ func TestDivide(t *testing.T) {
 }
 
 func TestDescribeKnowsThisMachine(t *testing.T) {
-	var p result.Provenance
+	var p record.Provenance
 	host.Describe(&p)
 	if p.Kernel == "" || p.Cores < 1 || p.MemoryBytes < 1<<20 || p.CPUModel == "" {
 		t.Errorf("described as %+v", p)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/observe/host"
+	"prony.example/internal/observe/host"
 )
 
 func layout(service, load []int, shared bool) host.Layout {

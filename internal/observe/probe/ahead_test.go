@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/host"
-	"prony/internal/base/rtsched"
+	"prony.example/internal/base/rtsched"
+	"prony.example/internal/observe/host"
 )
 
 // Samples are of the moments that are written beside them on cores that a load fills, too: their
@@ -18,7 +18,7 @@ func TestSamplesGoFirst(t *testing.T) {
 	may := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		back, ok := sched.Ahead(sched.Load)
+		back, ok := rtsched.Ahead(rtsched.Load)
 		if ok {
 			back()
 		}
@@ -30,7 +30,7 @@ func TestSamplesGoFirst(t *testing.T) {
 	before := func() (n int) {
 		err := host.EachThread("self", func(tid int) error {
 			a, err := unix.SchedGetAttr(tid, 0)
-			if err == nil && a.Policy == unix.SCHED_FIFO && a.Priority > sched.Load {
+			if err == nil && a.Policy == unix.SCHED_FIFO && a.Priority > rtsched.Load {
 				n++
 			}
 			return err

@@ -1,6 +1,6 @@
 package probe
 
-import "prony/record"
+import "prony.example/record"
 
 // Between is what the service consumed and what the host did from mark a to mark b, which are of
 // one sampler, a before b (else it panics). samples gives the maxima; requests are those answered
@@ -13,7 +13,7 @@ import "prony/record"
 // difference, of those begun in between all they have. What threads did that ended in between is
 // lost, since /proc forgets them, so the sums are lower bounds; Covered says how tight. (The
 // kernel's taskstats keeps them, but wants CAP_NET_ADMIN.)
-func Between(a, b Mark, samples Series, requests int64, cores float64) (result.Usage, result.Host) {
+func Between(a, b Mark, samples Series, requests int64, cores float64) (record.Usage, record.Host) {
 	if b.TNs <= a.TNs || a.Source != b.Source {
 		panic("probe: Between wants two marks of one sampler, the earlier one first")
 	}
@@ -22,7 +22,7 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	}
 	window := b.TNs - a.TNs
 	threads := difference(a.Threads, b.Threads)
-	u := result.Usage{
+	u := record.Usage{
 		Source:            b.Source,
 		WindowNs:          window,
 		CPUNs:             delta(a.CPUNs, b.CPUNs),
@@ -49,7 +49,7 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	}
 	u.Roles = a.Roles.between(b.Roles)
 	for i, p := range b.Parts {
-		u.Parts = append(u.Parts, result.Part{Name: p.Name, RSSBytes: p.RSSBytes,
+		u.Parts = append(u.Parts, record.Part{Name: p.Name, RSSBytes: p.RSSBytes,
 			Threads: p.Threads, CPUNs: delta(a.Parts[i].CPUNs, p.CPUNs)})
 	}
 	for i, tNs := range samples.TNs {
@@ -70,15 +70,15 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 }
 
 // lost is what is known where one of two marks is lost.
-func lost(source string, window int64) (result.Usage, result.Host) {
-	return result.Usage{Source: source, WindowNs: window,
+func lost(source string, window int64) (record.Usage, record.Host) {
+	return record.Usage{Source: source, WindowNs: window,
 			CPUNs: unknown, CPUShare: unknown, CPUPerRequestNs: unknown,
 			UserNs: unknown, SystemNs: unknown, RSSMaxBytes: unknown, RSSEndBytes: unknown,
 			ThreadsMax: unknown, SwitchesVoluntary: unknown, SwitchesForced: unknown,
 			SwitchesPerRequest: unknown, RunDelayNs: unknown, ThrottledNs: unknown,
 			ThrottledPeriods: unknown, PageFaultsMajor: unknown, NetworkBytes: unknown,
 			NetworkBytesPerRequest: unknown},
-		result.Host{StealShare: unknown, OtherCPUShare: unknown, PressureCPU: unknown,
+		record.Host{StealShare: unknown, OtherCPUShare: unknown, PressureCPU: unknown,
 			PressureMemory: unknown, PressureIO: unknown}
 }
 
@@ -86,10 +86,10 @@ func lost(source string, window int64) (result.Usage, result.Host) {
 // add up. The rest of busy after the trial's own work may come out below zero, since busy moves in
 // ticks and work does not: that is 0. Where the kernel accounts interrupts apart
 // (CONFIG_IRQ_TIME_ACCOUNTING), those that the trial's packets caused count as others' work.
-func hostBetween(a, b Mark, serviceNs int64) result.Host {
+func hostBetween(a, b Mark, serviceNs int64) record.Host {
 	window := float64(b.TNs - a.TNs)
 	pressed := func(aUs, bUs int64) float64 { return share(scaled(delta(aUs, bUs), 1000), window) }
-	h := result.Host{
+	h := record.Host{
 		PressureCPU:    pressed(a.Pressure.CPUUs, b.Pressure.CPUUs),
 		PressureMemory: pressed(a.Pressure.MemoryUs, b.Pressure.MemoryUs),
 		PressureIO:     pressed(a.Pressure.IOUs, b.Pressure.IOUs),

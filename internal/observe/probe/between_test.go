@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // edges are two marks 2 s apart, of which rows change what they are about.
@@ -34,8 +34,8 @@ func edges() (a, b Mark) {
 	return a, b
 }
 
-func edgesBetween() (result.Usage, result.Host) {
-	return result.Usage{
+func edgesBetween() (record.Usage, record.Host) {
+	return record.Usage{
 			Source: "cgroup v1", WindowNs: 2e9,
 			CPUNs: 1e9, UserNs: 0.5e9, SystemNs: 0.4e9,
 			CPUPerRequestNs: 1e6,        // 1 s / 1000 requests
@@ -52,7 +52,7 @@ func edgesBetween() (result.Usage, result.Host) {
 
 			SwitchesVoluntary: 50 + 40, SwitchesPerRequest: 0.1, // (90 + 10) / 1000
 			ThrottledPeriods: 4, NetworkBytesPerRequest: 40,
-		}, result.Host{
+		}, record.Host{
 			StealShare:    0.02, // 8 of 400 ticks
 			OtherCPUShare: 0.1,  // 1.9 s busy - 1 s service - 0.5 s lab, of 4 s
 			PressureCPU:   0.1,  // 200 ms of 2 s
@@ -72,7 +72,7 @@ func edgesSeries() Series {
 func TestBetween(t *testing.T) {
 	const requests, cores = 1000, 2
 	check := func(name string, change func(a, b *Mark, s *Series),
-		expect func(*result.Usage, *result.Host)) {
+		expect func(*record.Usage, *record.Host)) {
 		t.Helper()
 		a, b := edges()
 		samples := edgesSeries()
@@ -91,39 +91,39 @@ func TestBetween(t *testing.T) {
 	}
 	check("as it is", nil, nil)
 	check("trial above busy", func(a, b *Mark, _ *Series) { b.LabNs += 2e9 },
-		func(_ *result.Usage, h *result.Host) { h.OtherCPUShare = 0 }) // 1.9 - 1 - 2.5 < 0
+		func(_ *record.Usage, h *record.Host) { h.OtherCPUShare = 0 }) // 1.9 - 1 - 2.5 < 0
 	check("merged rows", func(_, _ *Mark, s *Series) { s.Every = 2 },
-		func(u *result.Usage, _ *result.Host) {
+		func(u *record.Usage, _ *record.Host) {
 			u.ThreadsMax = 12 // the row to 1.5 s begins at 0.9 s, before a; the next one counts
 		})
 	check("no samples", func(_, _ *Mark, s *Series) { *s = Series{} },
-		func(u *result.Usage, _ *result.Host) { u.RSSMaxBytes, u.ThreadsMax = 120<<20, 12 })
+		func(u *record.Usage, _ *record.Host) { u.RSSMaxBytes, u.ThreadsMax = 120<<20, 12 })
 	check("PSS not asked for", func(_, b *Mark, _ *Series) { b.PSSBytes = unknown },
-		func(u *result.Usage, _ *result.Host) { u.PSSEndBytes = 0 })
+		func(u *record.Usage, _ *record.Host) { u.PSSEndBytes = 0 })
 	check("counters stepped back", func(_, b *Mark, _ *Series) { b.CPUNs, b.NetBytes = 4e9, 0 },
-		func(u *result.Usage, h *result.Host) {
+		func(u *record.Usage, h *record.Host) {
 			u.CPUNs, u.CPUShare, u.CPUPerRequestNs = 0, 0, 0
 			u.NetworkBytes, u.NetworkBytesPerRequest = 0, 0
 			h.OtherCPUShare = 0.35 // (1.9 - 0 - 0.5) / 4
 		})
 	check("reused thread number", func(_, b *Mark, _ *Series) {
 		b.Threads = []Thread{{7, 7, 150, 25, 4.6e9, 60e6}, {7, 8, 40, 5, 0.4e9, 2e6}}
-	}, func(*result.Usage, *result.Host) {}) // 40 < 1000: the new 8 counts whole, as the 9 did
+	}, func(*record.Usage, *record.Host) {}) // 40 < 1000: the new 8 counts whole, as the 9 did
 	check("no schedstat", func(a, b *Mark, _ *Series) {
 		a.Threads, b.Threads = []Thread{{7, 7, 100, 20, 0, 0}}, []Thread{{7, 7, 190, 30, 0, 0}}
-	}, func(u *result.Usage, _ *result.Host) { u.RunDelayNs = unknown })
+	}, func(u *record.Usage, _ *record.Host) { u.RunDelayNs = unknown })
 	check("shorter than a tick", func(a, b *Mark, _ *Series) { b.Host = a.Host },
-		func(_ *result.Usage, h *result.Host) { h.StealShare, h.OtherCPUShare = unknown, unknown })
+		func(_ *record.Usage, h *record.Host) { h.StealShare, h.OtherCPUShare = unknown, unknown })
 	check("another machine's", func(a, b *Mark, s *Series) {
 		a.Processes, b.Processes, *s = 0, 0, Series{} // what the host's network carries is others'
-	}, func(u *result.Usage, _ *result.Host) {
+	}, func(u *record.Usage, _ *record.Host) {
 		u.RSSMaxBytes, u.ThreadsMax, u.NetworkBytes, u.NetworkBytesPerRequest = -1, -1, -1, -1
 	})
 	check("service gone", func(_, b *Mark, _ *Series) {
 		b.CPUNs, b.UserNs, b.SystemNs, b.Threads, b.ThreadCount = unknown, unknown, unknown, nil, 0
 		b.RSSBytes, b.MajorFaults = unknown, unknown
 		b.ThrottledNs, b.ThrottledPeriods = unknown, unknown
-	}, func(u *result.Usage, h *result.Host) {
+	}, func(u *record.Usage, h *record.Host) {
 		u.CPUNs, u.UserNs, u.SystemNs, u.CPUShare, u.CPUPerRequestNs = -1, -1, -1, -1, -1
 		u.RSSEndBytes, u.PageFaultsMajor, u.ThrottledNs, u.ThrottledPeriods = -1, -1, -1, -1
 		u.SwitchesVoluntary, u.SwitchesForced, u.SwitchesPerRequest, u.RunDelayNs = -1, -1, -1, -1

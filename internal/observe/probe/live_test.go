@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // burnNs is what the child uses; grain is the kernel's tick, by which its sources may differ.
@@ -115,7 +115,7 @@ type burner struct {
 
 func startBurner(t *testing.T) *burner {
 	t.Helper()
-	tests.Cores(t)
+	testsets.Cores(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	in, toChild, err := os.Pipe()

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"prony/internal/base/rtsched"
+	"prony.example/internal/base/rtsched"
 )
 
 // Mark is one complete reading. Counters run since boot, since the start of the cgroup or of each
@@ -78,7 +78,7 @@ func (s *Sampler) reading(pss bool) Mark {
 	}
 	var m Mark
 	// The CPU clock is the thread's, so the goroutine has to stay on it.
-	sched.Locked(sched.Probe, func() {
+	rtsched.Locked(rtsched.Probe, func() {
 		began := s.mark.cpu.thread()
 		m = s.mark.read(s.now())
 		if pss {

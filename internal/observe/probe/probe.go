@@ -9,7 +9,7 @@
 // Everything may vanish at any time: processes come and go, the service may crash, hosts lack PSI
 // or cgroups. What cannot be read is -1, in marks and in what Between makes of them, never 0.
 //
-// Non-goals: it starts and limits nothing (internal/launch does), judges nothing (internal/verdict
+// Non-goals: it starts and limits nothing (internal/launch does), judges nothing (internal/analysis/verdict
 // does), and writes no file.
 package probe
 
@@ -23,9 +23,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/internal/base/rtsched"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/rtsched"
+	"prony.example/record"
 )
 
 const (
@@ -106,7 +106,7 @@ type Sampler struct {
 	mark    marker
 	markNs  int64 // CPU time that marks took
 	stopped bool
-	cost    result.Cost
+	cost    record.Cost
 }
 
 // Start opens everything, takes a first sample and goes on sampling until Stop. Errors: a cgroup
@@ -186,7 +186,7 @@ func (s *Sampler) run(cores []int, ready chan<- error) {
 	}
 	// Where it may: a sample is of one moment, on a busy core, too. A process's first thread
 	// outlives its goroutine, and must not stay ahead.
-	if back, ok := sched.Ahead(sched.Probe); ok {
+	if back, ok := rtsched.Ahead(rtsched.Probe); ok {
 		defer back()
 	}
 	began := s.watch.cpu.thread()
@@ -266,7 +266,7 @@ func (s *Sampler) Roles() Roles { return s.roles.last() }
 
 // Stop takes a last sample, ends the thread and closes all files. Its Cost is the CPU time of the
 // sampling thread and of all marks, over the sampler's life. Calling it again gives the same.
-func (s *Sampler) Stop() (Series, result.Cost) {
+func (s *Sampler) Stop() (Series, record.Cost) {
 	s.marking.Lock()
 	defer s.marking.Unlock()
 	if !s.stopped {

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/record"
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/runtimes"
+	"prony.example/record"
 )
 
 // Roles are counters of what the threads of a service did whose names say what they are for, since
@@ -165,11 +165,11 @@ func (r *roles) close() {
 }
 
 // between is what was used from a to b, nil where nothing is known.
-func (a Roles) between(b Roles) *result.Roles {
+func (a Roles) between(b Roles) *record.Roles {
 	if !b.Named {
 		return nil
 	}
-	return &result.Roles{
+	return &record.Roles{
 		CompilerNs:     delta(a.CompilerNs, b.CompilerNs),
 		CompilerWaitNs: delta(a.CompilerWaitNs, b.CompilerWaitNs),
 		CollectorNs:    delta(a.CollectorNs, b.CollectorNs),

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/record"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/record"
 )
 
 // crowd is a /proc of one process, 7, whose threads a test makes and ends.
@@ -100,7 +100,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("%d threads, %d named and %d processes are left", len(r.all), len(r.named),
 			len(r.tasks.rows))
 	}
-	want := result.Roles{CompilerNs: 1100, CompilerWaitNs: 10, CollectorNs: 1}
+	want := record.Roles{CompilerNs: 1100, CompilerWaitNs: 10, CollectorNs: 1}
 	if got := first.between(r.last()); got == nil || *got != want {
 		t.Errorf("between: %+v, want %+v", got, want)
 	}
@@ -175,7 +175,7 @@ func TestLiveRolesOfJVM(t *testing.T) {
 	if err != nil {
 		t.Skip("java is not installed")
 	}
-	tests.Cores(t)
+	testsets.Cores(t)
 	dir := t.TempDir()
 	source := filepath.Join(dir, "Idle.java")
 	if err := os.WriteFile(source, []byte(`public class Idle {

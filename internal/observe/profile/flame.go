@@ -11,7 +11,7 @@ import (
 	"math"
 	"strings"
 
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
 )
 
 // page is a flame graph as a page of its own: nothing is fetched, and it works from a disk.
@@ -124,9 +124,9 @@ func color(f *Frame) string {
 func Amount(v float64, of string) string {
 	switch of {
 	case Nanoseconds:
-		return unit.Duration(v)
+		return units.Duration(v)
 	case Bytes:
-		return unit.Bytes(v)
+		return units.Bytes(v)
 	}
 	return fmt.Sprintf("%.4g", v)
 }

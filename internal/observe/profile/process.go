@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"prony/internal/observe/host"
+	"prony.example/internal/observe/host"
 )
 
 // Handles says whether a process handles a signal. One that does not would be ended by it.

@@ -4,9 +4,9 @@
 //
 //	Subject ── Choose ─► Collector ── Start ─► Session ── Stop ─► pprof ─► Top · Flame · Changes
 //
-// The collectors are in the folders below, one for each way to ask: internal/profile/jvm,
-// internal/profile/gopprof, internal/profile/node, internal/profile/pyspy, and for anything else
-// internal/profile/kernel.
+// The collectors are in the folders below, one for each way to ask: internal/observe/profile/jvm,
+// internal/observe/profile/gopprof, internal/observe/profile/node, internal/observe/profile/pyspy, and for anything else
+// internal/observe/profile/kernel.
 //
 // Non-goals: a profile explains a number, it never is one. What profiling costs is measured as the
 // cost of any other variant is: by trials with it and without.
@@ -21,7 +21,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/runtimes"
+	"prony.example/internal/base/runtimes"
 )
 
 // Kinds of profiles.

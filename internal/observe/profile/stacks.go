@@ -12,7 +12,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // lineBytes bounds a line of folded stacks: async-profiler's deepest stack is 2048 frames.
@@ -222,8 +222,8 @@ func unknown(l *pprof.Location) string {
 // hidden and numbered are the parts of names that differ from one start of a JVM to the next, so
 // that the same function would be two: addresses and counters of hidden and of generated classes.
 var (
-	hidden   = pattern.New(`[./+]0x[0-9a-f]+`)
-	numbered = pattern.New(`(\$\$Lambda|LambdaForm\$D?MH|GeneratedMethodAccessor|` +
+	hidden   = lazyregexp.New(`[./+]0x[0-9a-f]+`)
+	numbered = lazyregexp.New(`(\$\$Lambda|LambdaForm\$D?MH|GeneratedMethodAccessor|` +
 		`GeneratedConstructorAccessor|GeneratedSerializationConstructorAccessor|\$Proxy)` +
 		`[$./]?[0-9]+`)
 )

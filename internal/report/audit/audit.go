@@ -18,8 +18,8 @@ import (
 	"cmp"
 	"slices"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Severity says how sure a finding is.
@@ -46,8 +46,8 @@ type Row struct {
 	Notes  []string // what the reader of a tool's output had to leave out
 	// Counted are failures that the tool has in its rate.
 	Counted float64
-	own     *result.Load // as Prony recorded it; nil: another tool did
-	verdict result.Verdict
+	own     *record.Load // as Prony recorded it; nil: another tool did
+	verdict record.Verdict
 	facts   []Fact // of its method, beside its values
 }
 
@@ -267,14 +267,14 @@ func (r *Row) Method() []Fact {
 	for _, q := range asked {
 		f := Fact{string(q), "", true}
 		if v, ok := r.get(q); ok && kinds[q] == aTime {
-			f.Value = unit.Duration(v.V)
+			f.Value = units.Duration(v.V)
 		} else if ok {
-			f.Value = unit.Raw(v.V)
+			f.Value = units.Raw(v.V)
 		}
 		out = append(out, f)
 	}
 	if d, ok := durationOf(r); ok {
-		out = append(out, Fact{"lasted", unit.Duration(d), false})
+		out = append(out, Fact{"lasted", units.Duration(d), false})
 	}
 	return append(out, r.facts...)
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
-	"prony/record"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/record"
 )
 
 // command is a command line of a load generator, as far as it is found and its flags are plain.
@@ -38,10 +38,10 @@ var asks = map[string]map[string]Quantity{
 const closed = "wrk hey oha ab bombardier h2load autocannon"
 
 var (
-	commandHead = pattern.New(
+	commandHead = lazyregexp.New(
 		"(?:^|[\\s$>`/])(wrk2?|hey|oha|ab|bombardier|h2load|k6 run|vegeta attack|autocannon)" +
 			`\s+-?-?\S`)
-	goesOn = pattern.New(`\\\s*(#.*)?$`)
+	goesOn = lazyregexp.New(`\\\s*(#.*)?$`)
 )
 
 // commandAt reads a command that begins in a line; more are the lines after it.
@@ -105,9 +105,9 @@ func (c *command) model() string {
 	_, rated := c.values[Offered]
 	switch {
 	case c.tool == "wrk2" || c.tool == "vegeta" || rated:
-		return result.Open
+		return record.Open
 	case strings.Contains(" "+closed+" ", " "+c.tool+" "):
-		return result.Closed
+		return record.Closed
 	}
 	return ""
 }

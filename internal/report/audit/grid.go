@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
-	"prony/internal/base/format"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/units"
 )
 
 // grid is a table as it is printed: heads, then rows of cells.
@@ -37,17 +37,17 @@ func (r gridRow) cell(i int) string {
 
 // A column of ratios to one of the rows: "vs java-http", with 97.3% or 1.02x in its cells.
 var (
-	against   = pattern.New(`(?i)^(vs\.?|versus|relative to|compared (to|with)) .+`)
-	ratioCell = pattern.New(`^[\d.,]+\s*[%x×]$`)
+	against   = lazyregexp.New(`(?i)^(vs\.?|versus|relative to|compared (to|with)) .+`)
+	ratioCell = lazyregexp.New(`^[\d.,]+\s*[%x×]$`)
 )
 
 // keyHead names what must be equal for rows to be compared.
-var keyHead = pattern.New(
+var keyHead = lazyregexp.New(
 	`(?i)^(scenario|test|endpoint|benchmark|route|url|path|workload|payload|protocol|profile|` +
 		`case)s?$`)
 
 var (
-	failuresBeside = pattern.New(`\(\+?\s*([\d.,]+)\s*(?:failures|errors|failed)/s(?:ec)?\)`)
+	failuresBeside = lazyregexp.New(`\(\+?\s*([\d.,]+)\s*(?:failures|errors|failed)/s(?:ec)?\)`)
 	measured       = []Quantity{Rate, Mean, P50, P90, P95, P99, P999, Max, IterationRate, ByteRate}
 )
 
@@ -208,7 +208,7 @@ type Unread struct {
 }
 
 // nothing is what stands where there is no value, and says so.
-var nothing = pattern.New(
+var nothing = lazyregexp.New(
 	`(?i)^([-–—/?.*]*|n/?a|none|null|nil|nan|tb[ad]|not tested|skipped)$`)
 
 // shifted says why nobody knows which cell of a row belongs to which head; empty: it is known.
@@ -224,7 +224,7 @@ func (g *grid) shifted(r gridRow) string {
 		// A quoted cell may have lines of its own, but does not take the place of others.
 		if hidden := strings.Count(strings.TrimSpace(r.cells[n-1]), "\n"); hidden > 0 {
 			return fmt.Sprintf("a quote is not closed, and hides what follows, %s",
-				unit.Plural(hidden, "line"))
+				units.Plural(hidden, "line"))
 		}
 	}
 	return ""
@@ -251,7 +251,7 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 	}
 	why := "no value of " + strings.Join(wanted, ", ")
 	if bad != nil {
-		why = "no number, or one without a unit: " + unit.Few(bad, 2)
+		why = "no number, or one without a unit: " + units.Few(bad, 2)
 	}
 	if line > 0 { // a table that lies on its side: its columns are the rows
 		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)
@@ -278,11 +278,11 @@ func none(unread []Unread) error {
 		lines = append(lines, fmt.Sprintf("line %d: %s", u.Line, u.Why))
 	}
 	return fmt.Errorf("it has heads of results and no line that could be read\n  %s",
-		strings.Join(unit.First(lines, unreadShown), "\n  "))
+		strings.Join(units.First(lines, unreadShown), "\n  "))
 }
 
 // writeUnread tells what was left out before anything is said of the rest.
-func (r *Result) writeUnread(p *print.Page) {
+func (r *Result) writeUnread(p *format.Page) {
 	values := 0
 	for _, u := range r.Unread {
 		if u.Partial {
@@ -291,10 +291,10 @@ func (r *Result) writeUnread(p *print.Page) {
 	}
 	var parts []string
 	if lines := len(r.Unread) - values; lines > 0 {
-		parts = append(parts, unit.Plural(lines, "line"))
+		parts = append(parts, units.Plural(lines, "line"))
 	}
 	if values > 0 {
-		parts = append(parts, "values in "+unit.Plural(values, "other line"))
+		parts = append(parts, "values in "+units.Plural(values, "other line"))
 	}
 	if parts == nil {
 		return
@@ -305,7 +305,7 @@ func (r *Result) writeUnread(p *print.Page) {
 			p.Line("    and %d more", len(r.Unread)-i)
 			break
 		}
-		p.Line("%s", print.Wrap(fmt.Sprintf("    %s:%d: ", r.File, u.Line), u.Why, wide, 6))
+		p.Line("%s", format.Wrap(fmt.Sprintf("    %s:%d: ", r.File, u.Line), u.Why, wide, 6))
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // head is what a column is of.
@@ -68,11 +68,11 @@ var byHead = func() map[string]Quantity {
 }()
 
 var (
-	unitAtEnd = pattern.New(`^(.*?)\s*[\[(,]\s*([^\[\](),]*)[\])]?\s*$`)
-	unitTail  = pattern.New(`^(.+)[_ ](ns|us|µs|ms|sec|secs|s|mb|kb|mib|kib|bytes)$`)
+	unitAtEnd = lazyregexp.New(`^(.*?)\s*[\[(,]\s*([^\[\](),]*)[\])]?\s*$`)
+	unitTail  = lazyregexp.New(`^(.+)[_ ](ns|us|µs|ms|sec|secs|s|mb|kb|mib|kib|bytes)$`)
 	quantiles = map[string]Quantity{"50": P50, "75": P75, "90": P90, "95": P95, "99": P99,
 		"99.9": P999, "999": P999, "99.99": P9999, "9999": P9999}
-	quantileWord = pattern.New(`^p?\(?(\d{2}(?:\.\d+)?|999|9999)\)?(?:th|%|pct|%ile)?$`)
+	quantileWord = lazyregexp.New(`^p?\(?(\d{2}(?:\.\d+)?|999|9999)\)?(?:th|%|pct|%ile)?$`)
 )
 
 // latencyWords may stand beside a statistic of latency and change nothing.
@@ -94,7 +94,7 @@ func headOf(text string) (head, bool) {
 	if h, ok := latencyHead(low, ""); ok {
 		return h, ok
 	}
-	for _, form := range []*pattern.Pattern{unitAtEnd, unitTail} {
+	for _, form := range []*lazyregexp.Pattern{unitAtEnd, unitTail} {
 		m := form.FindStringSubmatch(low)
 		if m == nil {
 			continue
@@ -135,7 +135,7 @@ func unitIn(low string, q Quantity) string {
 // latencyHead understands "p99", "latency avg", "99th percentile", "max response time". A mean, a
 // least and a largest value say of what: they need a word of latency or a unit of time.
 func latencyHead(low, unit string) (head, bool) {
-	q, ofLatency := Quantity(""), units[aTime][unit] > 0
+	q, ofLatency := Quantity(""), unitFactors[aTime][unit] > 0
 	for _, w := range strings.Fields(strings.NewReplacer("_", " ", ":", " ").Replace(low)) {
 		m := quantileWord.FindStringSubmatch(w)
 		switch {

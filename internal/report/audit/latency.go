@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 var percentiles = []struct {
@@ -118,10 +118,10 @@ func checkMean(r *Row, v []Value) (hit, bool) {
 	switch s := m.span(); {
 	case s.hi < lo*(1-oddShare):
 		h.arithmetic = fmt.Sprintf("the percentiles alone add up to a mean of %s, and it says %s",
-			unit.Duration(lo), said(m))
+			units.Duration(lo), said(m))
 	case s.lo > hi*(1+oddShare):
 		h.arithmetic = fmt.Sprintf("percentiles and max allow a mean of %s at most, and it says %s",
-			unit.Duration(hi), said(m))
+			units.Duration(hi), said(m))
 	default:
 		h = heavyTail(r, m)
 	}
@@ -141,7 +141,7 @@ func heavyTail(r *Row, m Value) hit {
 	least := (m.span().lo - p.q*p.span().hi) / (1 - p.q)
 	return hit{severity: Note, line: m.Line,
 		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
-			"least", said(m), p.of, said(p.Value), percent(1-p.q), unit.Duration(least)),
+			"least", said(m), p.of, said(p.Value), percent(1-p.q), units.Duration(least)),
 		means: "a few very slow requests make the mean; it describes nobody's request",
 		do:    "quote percentiles, and look for the cause of the slow ones"}
 }
@@ -167,8 +167,8 @@ func checkDeviation(r *Row, v []Value) (hit, bool) {
 	reach := s.span().hi * math.Sqrt(max(most[1].span().hi-1, 0))
 	if over := most[0].span().lo - m.span().hi; over > reach*(1+cannotShare) {
 		h.arithmetic = fmt.Sprintf("max %s is %s above the mean; with a deviation of %s and %s "+
-			"requests it can be %s at most", said(most[0]), unit.Duration(over), said(s),
-			most[1].Text, unit.Duration(reach))
+			"requests it can be %s at most", said(most[0]), units.Duration(over), said(s),
+			most[1].Text, units.Duration(reach))
 		return h, true
 	}
 	return hit{}, true
@@ -215,7 +215,7 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 			said(high.Value), retransmission(most.V)),
 		means: "a stall, a timeout or a lost packet",
 		do:    "look at latency over time; one number cannot tell a stall from a single request"}
-	if r.Model == result.Open {
+	if r.Model == record.Open {
 		return h, true
 	}
 	h.means += "; if it stalled all connections of a closed load, the requests that would have " +
@@ -223,12 +223,12 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 	took, ok := r.get(Duration)
 	if rate, known := r.get(Rate); known {
 		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(most),
-			rate.Text, said(most), unit.Whole(rate.V*most.V/second))
+			rate.Text, said(most), units.Whole(rate.V*most.V/second))
 	}
 	if share := most.V / took.V; ok && share > 1-high.q {
 		h.severity = Doubt
 		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
-			"to %s", percent(share), said(took), high.of, unit.Duration(most.V-(1-high.q)*took.V))
+			"to %s", percent(share), said(took), high.of, units.Duration(most.V-(1-high.q)*took.V))
 		h.do = "repeat it with an open load (prony load --rate) below its capacity"
 	}
 	return h, true
@@ -282,8 +282,8 @@ func checkOverload(r *Row, v []Value) (hit, bool) {
 	if ok {
 		behind := took.V * (1 - share)
 		h.arithmetic += fmt.Sprintf("; after %s it is %s × (1 − %.3g) = %s behind, %s on average",
-			unit.Duration(took.V), unit.Duration(took.V), share, unit.Duration(behind),
-			unit.Duration(behind/2))
+			units.Duration(took.V), units.Duration(took.V), share, units.Duration(behind),
+			units.Duration(behind/2))
 	}
 	if latency {
 		h.severity = Doubt

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 var (
-	fenceMark = pattern.New("^\\s*(```+|~~~+)\\s*(\\S*)")
-	ruleLine  = pattern.New(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
-	heading   = pattern.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
-	runStart  = pattern.New(`(?m)^(Running \d|Summary:)`)
+	fenceMark = lazyregexp.New("^\\s*(```+|~~~+)\\s*(\\S*)")
+	ruleLine  = lazyregexp.New(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
+	heading   = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
+	runStart  = lazyregexp.New(`(?m)^(Running \d|Summary:)`)
 )
 
 // connectionsIn finds what a heading says for the whole table below it.
-var connectionsIn = pattern.New(`(?i)(\d[\d,]*) (?:concurrent )?(?:connections|clients)\b`)
+var connectionsIn = lazyregexp.New(`(?i)(\d[\d,]*) (?:concurrent )?(?:connections|clients)\b`)
 
 // scanner walks a Markdown text and keeps what a table below may be explained by.
 type scanner struct {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // node is a value of a JSON text that knows its line.
@@ -182,9 +182,9 @@ func object(n *node, cols *Columns) *Row {
 	}
 	r.Tool, r.Model = word("tool"), word("model")
 	if r.Model == "" && strings.Contains(" "+closed+" ", " "+r.Tool+" ") {
-		r.Model = result.Closed
+		r.Model = record.Closed
 		if _, ok := r.Values[Offered]; ok {
-			r.Model = result.Open
+			r.Model = record.Open
 		}
 	}
 	return r
@@ -228,6 +228,6 @@ func (r *Row) failed(n *node) {
 		}
 	}
 	if line > 0 {
-		r.Values[Errors] = Value{V: sum, Text: unit.Whole(sum), Line: line}
+		r.Values[Errors] = Value{V: sum, Text: units.Whole(sum), Line: line}
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
+	"prony.example/record"
 )
 
 // Kinds are what Read understands, in words.
@@ -21,7 +21,7 @@ func Kinds() []string {
 		"prony load --json, and the report as JSON; java-http's results JSON",
 		"Markdown with tables, JSON or the output of a tool in it",
 		"CSV or TSV with a line of heads",
-	}, driver.Formats()...)
+	}, generator.Formats()...)
 }
 
 // Open reads a file or a run's folder. The error of what is no result names what is known.
@@ -33,10 +33,10 @@ func Open(name string, cols *Columns) (*Document, error) {
 	if info.IsDir() {
 		return openRun(name)
 	}
-	if filepath.Base(name) == result.TrialsFile {
+	if filepath.Base(name) == record.TrialsFile {
 		return openRun(filepath.Dir(name))
 	}
-	text, err := file.String(name, file.Results)
+	text, err := files.String(name, files.Results)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
@@ -149,8 +149,8 @@ func readOwn(name, text string, cols *Columns) *Document {
 		return nil
 	}
 	var load struct {
-		Load    *result.Load   `json:"load"`
-		Verdict result.Verdict `json:"verdict"`
+		Load    *record.Load   `json:"load"`
+		Verdict record.Verdict `json:"verdict"`
 	}
 	if json.Unmarshal([]byte(text), &load) == nil && load.Load != nil && load.Load.WindowNs > 0 {
 		t := &Table{Title: "load", Line: 1, Rows: []*Row{ownRow(load.Load, load.Verdict, 1)}}
@@ -164,11 +164,11 @@ func readOwn(name, text string, cols *Columns) *Document {
 
 // ownRow is a load of Prony's own. With think time the connections are no measure of what is under
 // way, and a slow client's connection never is.
-func ownRow(l *result.Load, v result.Verdict, line int) *Row {
+func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
 		Values: map[Quantity]Value{}, own: l, verdict: v}
 	r.take(l, line, false)
-	r.Values[Requests] = Value{V: float64(l.Done), Text: unit.Whole(float64(l.Done)), Line: line}
+	r.Values[Requests] = Value{V: float64(l.Done), Text: units.Whole(float64(l.Done)), Line: line}
 	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {
 		delete(r.Values, Connections)
 	}
@@ -177,12 +177,12 @@ func ownRow(l *result.Load, v result.Verdict, line int) *Row {
 
 // openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
 func openRun(dir string) (*Document, error) {
-	_, all, bad, err := result.Read(dir)
+	_, all, bad, err := record.Read(dir)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	records := result.Compared(all)
-	d := &Document{File: filepath.Join(dir, result.TrialsFile), Kind: "a run of Prony"}
+	records := record.Compared(all)
+	d := &Document{File: filepath.Join(dir, record.TrialsFile), Kind: "a run of Prony"}
 	byLoad := map[string]*Table{}
 	for i, rec := range records {
 		for j := range rec.Loads {
@@ -209,12 +209,12 @@ func openRun(dir string) (*Document, error) {
 }
 
 // ofLoad keeps the findings about one load, or about the whole trial.
-func ofLoad(v result.Verdict, load string) result.Verdict {
-	out := result.Verdict{Grade: result.Valid}
+func ofLoad(v record.Verdict, load string) record.Verdict {
+	out := record.Verdict{Grade: record.Valid}
 	for _, f := range v.Findings {
 		if f.Load == "" || f.Load == load {
 			out.Findings = append(out.Findings, f)
-			if f.Grade == result.Invalid || out.Grade == result.Valid {
+			if f.Grade == record.Invalid || out.Grade == record.Valid {
 				out.Grade = f.Grade
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 func TestParseValue(t *testing.T) {
@@ -207,7 +207,7 @@ func TestHeadingsAndRatios(t *testing.T) {
 
 // What tools really printed holds together: an alarm here is a false one.
 func TestNoAlarmOnWhatToolsPrint(t *testing.T) {
-	files, err := filepath.Glob("../driver/testdata/*")
+	files, err := filepath.Glob("../../generator/testdata/*")
 	if err != nil || len(files) < 15 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -261,20 +261,20 @@ func TestReadTellsWhatItCannot(t *testing.T) {
 }
 
 // ownLoad is 1000 answers in a second by 10 connections, 9 ms each.
-func ownLoad() result.Load {
-	return result.Load{Name: "peak", Model: "closed", Connections: 10, WindowNs: 1e9, Done: 1000,
-		ThroughputPerS: 1000, ResponseTime: result.Dist{Count: 1000, MinNs: 5e6, MeanNs: 9e6,
+func ownLoad() record.Load {
+	return record.Load{Name: "peak", Model: "closed", Connections: 10, WindowNs: 1e9, Done: 1000,
+		ThroughputPerS: 1000, ResponseTime: record.Dist{Count: 1000, MinNs: 5e6, MeanNs: 9e6,
 			P50Ns: 9e6, P90Ns: 10e6, P99Ns: 12e6, P999Ns: 13e6, MaxNs: 14e6}}
 }
 
 func TestOwnRun(t *testing.T) {
-	check := func(want string, change func(*result.Record)) {
+	check := func(want string, change func(*record.Record)) {
 		t.Helper()
-		r := &result.Record{Trial: "b1-01-a", Scenario: "s", Outcome: result.Measured,
-			Loads: []result.Load{ownLoad()}, Verdict: result.Verdict{Grade: result.Valid}}
+		r := &record.Record{Trial: "b1-01-a", Scenario: "s", Outcome: record.Measured,
+			Loads: []record.Load{ownLoad()}, Verdict: record.Verdict{Grade: record.Valid}}
 		change(r)
 		dir := filepath.Join(t.TempDir(), "run")
-		w, err := result.Create(dir, result.Run{ID: "x"})
+		w, err := record.Create(dir, record.Run{ID: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,21 +290,21 @@ func TestOwnRun(t *testing.T) {
 		}
 	}
 	// p99.9 of 1000 needs 3838
-	check("0 contradictions, 1 doubt, 0 notes", func(*result.Record) {})
-	check("CONTRADICTION: little", func(r *result.Record) { r.Loads[0].ResponseTime.MeanNs = 11e6 })
-	check("CONTRADICTION: count", func(r *result.Record) { r.Loads[0].ThroughputPerS = 2000 })
-	check("CONTRADICTION: histogram", func(r *result.Record) { r.Loads[0].ResponseTime.HDR = "x" })
-	check("1 doubt", func(r *result.Record) {
+	check("0 contradictions, 1 doubt, 0 notes", func(*record.Record) {})
+	check("CONTRADICTION: little", func(r *record.Record) { r.Loads[0].ResponseTime.MeanNs = 11e6 })
+	check("CONTRADICTION: count", func(r *record.Record) { r.Loads[0].ThroughputPerS = 2000 })
+	check("CONTRADICTION: histogram", func(r *record.Record) { r.Loads[0].ResponseTime.HDR = "x" })
+	check("1 doubt", func(r *record.Record) {
 		r.Loads[0].Think, r.Loads[0].Connections = "1s", 1000 // they think
 	})
-	check("DOUBT: little", func(r *result.Record) { r.Loads[0].Connections = 1000 })
-	check("DOUBT: verdict", func(r *result.Record) {
-		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{
-			{Rule: "lag", Load: "peak", Grade: result.Invalid}}}
+	check("DOUBT: little", func(r *record.Record) { r.Loads[0].Connections = 1000 })
+	check("DOUBT: verdict", func(r *record.Record) {
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+			{Rule: "lag", Load: "peak", Grade: record.Invalid}}}
 	})
-	check("0 contradictions, 1 doubt, 0 notes", func(r *result.Record) {
-		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{
-			{Rule: "lag", Load: "another", Grade: result.Invalid}}}
+	check("0 contradictions, 1 doubt, 0 notes", func(r *record.Record) {
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+			{Rule: "lag", Load: "another", Grade: record.Invalid}}}
 	})
 }
 
@@ -389,7 +389,7 @@ func TestEachRuleHasASource(t *testing.T) {
 			t.Errorf("%s looks at %d kinds of things", r.name, n)
 		}
 	}
-	page, err := os.ReadFile("../../docs/audit.md")
+	page, err := os.ReadFile("../../../docs/audit.md")
 	if err != nil {
 		t.Fatal(err)
 	}

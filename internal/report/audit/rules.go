@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"prony/record"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // rules are all checks, in the order in which a reader would make them.
@@ -152,7 +152,7 @@ func checkCount(r *Row, v []Value) (hit, bool) {
 	n := v[0].V * v[1].V / second
 	return hit{severity: severity, line: v[2].Line,
 		arithmetic: fmt.Sprintf("%s × %s = %s requests, and it says %s: %s", v[0].Text, v[1].Text,
-			unit.Whole(n), v[2].Text, times(n, v[2].V)),
+			units.Whole(n), v[2].Text, times(n, v[2].V)),
 		means: "rate, time and number of requests are not of the same run, or one of them is " +
 			"mistyped",
 		do: "take none of the three before the raw output is seen"}, true
@@ -169,7 +169,7 @@ func impliedRequests(r *Row) (span, string, bool) {
 	}
 	return v[0].span().times(v[1].span()).by(1 / second),
 		fmt.Sprintf("%s × %s = %s requests", v[0].Text, v[1].Text,
-			unit.Whole(v[0].V*v[1].V/second)), true
+			units.Whole(v[0].V*v[1].V/second)), true
 }
 
 func checkAskedRequests(r *Row, v []Value) (hit, bool) {
@@ -197,7 +197,7 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 	}
 	return hit{severity: severity, line: line,
 		arithmetic: fmt.Sprintf("%s, and the command (line %d) asks for %s: %s", words, asked.Line,
-			unit.Whole(asked.V), times(middle, asked.V)),
+			units.Whole(asked.V), times(middle, asked.V)),
 		means: means,
 		do: "run the printed command, or ask for the real one; nobody can repeat it as it " +
 			"stands",
@@ -212,12 +212,12 @@ func checkAskedDuration(r *Row, v []Value) (hit, bool) {
 	} else if n, ok := r.all(Requests, Rate); ok {
 		took = n[0].span().per(n[1].span()).by(second)
 		words = fmt.Sprintf("%s / %s = %s", n[0].Text, n[1].Text,
-			unit.Duration(n[0].V/n[1].V*second))
+			units.Duration(n[0].V/n[1].V*second))
 	} else {
 		return hit{}, false
 	}
 	h := hit{arithmetic: fmt.Sprintf("%s, and %s was asked for (line %d)", words,
-		unit.Duration(asked.V), asked.Line)}
+		units.Duration(asked.V), asked.Line)}
 	switch {
 	case took.hi < asked.V*0.9:
 		h.severity = Contradiction
@@ -243,7 +243,7 @@ func checkIterations(r *Row, v []Value) (hit, bool) {
 	if severity, odd := graded(v[0].span(), implied); odd {
 		return hit{severity: severity, line: v[0].Line,
 			arithmetic: fmt.Sprintf("%s × %s = %s iterations, and it says %s", v[1].Text, v[2].Text,
-				unit.Whole(v[1].V*v[2].V/second), v[0].Text),
+				units.Whole(v[1].V*v[2].V/second), v[0].Text),
 			means: "iterations, their rate and the time are not of the same run",
 			do:    "take none of the three before the raw output is seen"}, true
 	}
@@ -257,7 +257,7 @@ func checkIterations(r *Row, v []Value) (hit, bool) {
 	}
 	return hit{severity: Contradiction, line: u[1].Line,
 		arithmetic: fmt.Sprintf("%s × %s = %s users at once, and there were %s at most",
-			v[1].Text, u[1].Text, unit.Whole(v[1].V*u[1].V/second), u[0].Text),
+			v[1].Text, u[1].Text, units.Whole(v[1].V*u[1].V/second), u[0].Text),
 		means: "users cannot be in more iterations than one each",
 		do:    "ask which of the three is of another run"}, true
 }
@@ -268,7 +268,7 @@ func meanOf(r *Row) (s span, words string, stated bool) {
 		return m.span(), m.Text, true
 	}
 	if lo, _ := meanBounds(r); lo > 0 {
-		return span{lo, math.Inf(1)}, "a mean of at least " + unit.Duration(lo) +
+		return span{lo, math.Inf(1)}, "a mean of at least " + units.Duration(lo) +
 			" by the percentiles", false
 	}
 	return span{}, "", false
@@ -279,7 +279,7 @@ const idleShare = 0.2
 
 func checkLittle(r *Row, v []Value) (hit, bool) {
 	mean, words, stated := meanOf(r)
-	if words == "" || r.Model == result.Open {
+	if words == "" || r.Model == record.Open {
 		return hit{}, false
 	}
 	n, places := v[1].V, v[1].Text+" connections"
@@ -306,7 +306,7 @@ func checkLittle(r *Row, v []Value) (hit, bool) {
 			means: "a connection carries one request at a time, so rate, latency and connections " +
 				"are not of the same run",
 			do: "ask which of the three is of another run; pipelining would explain it"}
-		if r.Model != result.Closed {
+		if r.Model != record.Closed {
 			h.severity = Doubt
 			h.means = "in a closed load this cannot be: the latency holds time outside of the " +
 				"connections, or it is an open load, or pipelined"

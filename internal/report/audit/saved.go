@@ -3,22 +3,22 @@ package audit
 import (
 	"strings"
 
-	"prony/internal/generator"
-	"prony/internal/base/lazyregexp"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
+	"prony.example/record"
 )
 
 // mark is where a tool prints a value that driver.Import leaves out, or gives without its digits.
 type mark struct {
 	quantity Quantity
-	at       *pattern.Pattern
+	at       *lazyregexp.Pattern
 	unit     string
 }
 
 func marksOf(pairs ...string) (out []mark) {
 	for i := 0; i+2 < len(pairs); i += 3 {
-		out = append(out, mark{Quantity(pairs[i]), pattern.New(pairs[i+1]), pairs[i+2]})
+		out = append(out, mark{Quantity(pairs[i]), lazyregexp.New(pairs[i+1]), pairs[i+2]})
 	}
 	return out
 }
@@ -103,7 +103,7 @@ var printed = map[string][]mark{
 }
 
 // sizes of wrk and h2load are powers of 1024, whatever they call them.
-var binarySize = pattern.New(`([KMGT])B`)
+var binarySize = lazyregexp.New(`([KMGT])B`)
 
 // printedMost is the size of what tools print for people, in bytes, hours of progress included.
 // What is larger has a row for each request, and none of these words: to look for them in all of
@@ -112,7 +112,7 @@ const printedMost = 16 << 20
 
 // readSaved reads what a tool printed; nil when it is no tool's. Its first line is number line.
 func readSaved(name, text string, line int) *Row {
-	l, notes, err := driver.Import(name, text)
+	l, notes, err := generator.Import(name, text)
 	if err != nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ const imprecision = 0.002
 
 // take fills in what a load says, whose rate and time a tool's reader may have made from other
 // values.
-func (r *Row) take(l *result.Load, line int, made bool) {
+func (r *Row) take(l *record.Load, line int, made bool) {
 	d := &l.ResponseTime
 	if d.Count == 0 {
 		d = &l.ServiceTime
@@ -186,11 +186,11 @@ func (r *Row) take(l *result.Load, line int, made bool) {
 		}
 	}
 	ended := float64(l.Done + l.Errors.Total())
-	set(Requests, ended, unit.Whole(ended), false)
-	set(Duration, float64(l.WindowNs), unit.Duration(float64(l.WindowNs)), made)
+	set(Requests, ended, units.Whole(ended), false)
+	set(Duration, float64(l.WindowNs), units.Duration(float64(l.WindowNs)), made)
 	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), made)
-	set(Connections, float64(l.Connections), unit.Whole(float64(l.Connections)), false)
-	set(Streams, float64(l.Streams), unit.Whole(float64(l.Streams)), false)
+	set(Connections, float64(l.Connections), units.Whole(float64(l.Connections)), false)
+	set(Streams, float64(l.Streams), units.Whole(float64(l.Streams)), false)
 	offered := l.RatePerS
 	if l.Driver == "" && l.Scheduled > 0 && l.WindowNs > 0 && offered > 0 {
 		// What was really due in the window: Poisson arrivals are not as many as asked for.
@@ -198,10 +198,10 @@ func (r *Row) take(l *result.Load, line int, made bool) {
 	}
 	set(Offered, offered, rateText(offered), false)
 	failed := float64(l.Errors.Total())
-	r.Values[Errors] = Value{V: failed, Text: unit.Whole(failed), Line: line}
+	r.Values[Errors] = Value{V: failed, Text: units.Whole(failed), Line: line}
 	for q, ns := range map[Quantity]float64{Mean: d.MeanNs, Min: float64(d.MinNs),
 		P50: float64(d.P50Ns), P90: float64(d.P90Ns), P99: float64(d.P99Ns),
 		P999: float64(d.P999Ns), Max: float64(d.MaxNs)} {
-		set(q, ns, unit.Duration(ns), false)
+		set(q, ns, units.Duration(ns), false)
 	}
 }

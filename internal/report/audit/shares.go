@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // failures is the share of requests that failed, and how it comes.
@@ -64,7 +64,7 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 	v, ok := r.all(Rate, Requests)
 	if ok && r.Counted > 0 && !v[0].made && v[1].V > 0 {
 		h.arithmetic += fmt.Sprintf("; %s counts %s of them in its %s, of which %s/s are good",
-			r.Tool, unit.Whole(r.Counted), v[0].Text, unit.Whole(v[0].V*(1-r.Counted/v[1].V)))
+			r.Tool, units.Whole(r.Counted), v[0].Text, units.Whole(v[0].V*(1-r.Counted/v[1].V)))
 	}
 	return h, true
 }
@@ -101,7 +101,7 @@ func miscounted(r *Row) (hit, bool) {
 		if sum := e.V + g.V; math.Abs(sum-n.V) > e.Slack+g.Slack+n.Slack+n.V*1e-3 {
 			h.line = g.Line
 			h.arithmetic = fmt.Sprintf("%s good + %s failed = %s, and there were %s requests",
-				g.Text, e.Text, unit.Whole(sum), n.Text)
+				g.Text, e.Text, units.Whole(sum), n.Text)
 			return h, true
 		}
 	}
@@ -186,7 +186,7 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 			if stated {
 				limit = cores.V
 			}
-			if _, rated := r.get(Rate); rated && r.Model != result.Open && v.V < idleCPU*limit {
+			if _, rated := r.get(Rate); rated && r.Model != record.Open && v.V < idleCPU*limit {
 				idle = append(idle, r.Name+" "+v.Text)
 				line = v.Line
 			}
@@ -244,15 +244,15 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 		}
 		h := hit{severity: Note, line: t.Line,
 			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, and the table has %s to "+
-				"%s/s, %s to %s of it", most.line, unit.Whole(offered.V), unit.Whole(lo),
-				unit.Whole(hi), percent(lo/offered.V), percent(hi/offered.V)),
+				"%s/s, %s to %s of it", most.line, units.Whole(offered.V), units.Whole(lo),
+				units.Whole(hi), percent(lo/offered.V), percent(hi/offered.V)),
 			means: "if that command made the table, every row is far above capacity: its rates " +
 				"are rates at saturation, and any latency of those runs says how long they were",
 			do: "name the command beside the table; take no latency from such runs"}
 		if took.V > 0 {
 			h.arithmetic += fmt.Sprintf("; after %s the fastest is %s × (1 − %.2g) = %s behind",
-				unit.Duration(took.V), unit.Duration(took.V), hi/offered.V,
-				unit.Duration(took.V*(1-hi/offered.V)))
+				units.Duration(took.V), units.Duration(took.V), hi/offered.V,
+				units.Duration(took.V*(1-hi/offered.V)))
 		}
 		hits = append(hits, h)
 	}
@@ -266,7 +266,7 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 	}
 	checked := false
 	l := r.own
-	for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime} {
+	for _, d := range []*record.Dist{&l.ResponseTime, &l.ServiceTime} {
 		if d.HDR == "" {
 			continue
 		}
@@ -281,7 +281,7 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 				d.Count)
 		case math.Abs(float64(h.ValueAtQuantile(99)-d.P99Ns)) > 0.01*float64(d.P99Ns)+1e3:
 			sum = fmt.Sprintf("the histogram's p99 is %s, and p99Ns says %s",
-				unit.Duration(float64(h.ValueAtQuantile(99))), unit.Duration(float64(d.P99Ns)))
+				units.Duration(float64(h.ValueAtQuantile(99))), units.Duration(float64(d.P99Ns)))
 		}
 		if sum != "" {
 			return hit{severity: Contradiction, arithmetic: sum,
@@ -297,18 +297,18 @@ func checkVerdict(r *Row, _ []Value) (hit, bool) {
 	if r.own == nil || r.verdict.Grade == "" {
 		return hit{}, false
 	}
-	if r.verdict.Grade == result.Valid {
+	if r.verdict.Grade == record.Valid {
 		return hit{}, true
 	}
 	var words []string
 	for _, f := range r.verdict.Findings {
-		if f.Grade != result.Valid {
+		if f.Grade != record.Valid {
 			words = append(words, fmt.Sprintf("%s: %s, %s", f.Rule, f.Observed, f.Against()))
 		}
 	}
 	h := hit{severity: Note, arithmetic: r.verdict.Grade + ": " + strings.Join(words, "; "),
 		means: "the lab itself doubts this measurement", do: "quote it with its verdict"}
-	if r.verdict.Grade == result.Invalid {
+	if r.verdict.Grade == record.Invalid {
 		h.severity = Doubt
 		h.means = "the lab itself calls this no measurement"
 		h.do = "do not quote it"

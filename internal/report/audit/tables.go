@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/lazyregexp"
-	"prony/internal/base/units"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/units"
 )
 
 // alike puts those of one key together, in the order in which the keys come.
@@ -62,7 +62,7 @@ func checkThink(t *Table) (hits []hit, checked bool) {
 		hits = append(hits, hit{severity: Doubt, row: r.Name, line: v[0].Line,
 			arithmetic: fmt.Sprintf("no iteration took less than %s and requests as little as %s: "+
 				"about %s of the mean iteration of %s is waiting, %s", said(v[1]), said(fastest),
-				unit.Duration(think), said(v[0]), percent(think/v[0].V)),
+				units.Duration(think), said(v[0]), percent(think/v[0].V)),
 			means: "users seem to wait on purpose most of the time, so that the rate is users / " +
 				"(think time + latency) and no capacity",
 			do: "take capacity from a load without think time, or from a search (prony capacity)"})
@@ -166,7 +166,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 		least, most = min(least, ns), max(most, ns)
 		if ns < shortest {
 			at = cmp.Or(at, r)
-			short = append(short, strings.TrimSpace(r.Name+" "+unit.Duration(ns)))
+			short = append(short, strings.TrimSpace(r.Name+" "+units.Duration(ns)))
 		}
 	}
 	if at == nil {
@@ -175,7 +175,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 	sum := strings.Join(short, ", ")
 	if most > 3*least {
 		sum += fmt.Sprintf("; the longest run took %.2g times as long, %s", most/least,
-			unit.Duration(most))
+			units.Duration(most))
 	}
 	return []hit{{severity: Doubt, line: at.Line, arithmetic: "measured for " + sum,
 		means: "so short a run may be mostly warm-up, if none came before it, and runs of unlike " +
@@ -183,7 +183,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 		do: "ask whether it was warmed up; load each for the same time, 30 s or more"}}, true
 }
 
-var bestOf = pattern.New(
+var bestOf = lazyregexp.New(
 	`(?i)\b(best|fastest|highest|max(?:imum)?)\s+(?:out )?of\s+(?:the )?` +
 		`(\d+|two|three|four|five|ten)\b[^.\n)]*`)
 
@@ -256,7 +256,7 @@ func checkRanks(t *Table) (hits []hit, checked bool) {
 		}
 		const shown = 3
 		sum := fmt.Sprintf("%d of %d neighbours are less than 10 %% apart: %s", len(pairs),
-			len(rows)-1, strings.Join(unit.First(pairs, shown), "; "))
+			len(rows)-1, strings.Join(units.First(pairs, shown), "; "))
 		hits = append(hits, hit{severity: Doubt, line: rows[0].Values[Rate].Line, arithmetic: sum,
 			means: "runs of one and the same service are known to differ by as much, so these " +
 				"may change places the next time",
@@ -397,7 +397,7 @@ func checkRelative(t *Table) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-var totals = pattern.New(`(?i)^(total|totals|sum|all|overall|aggregated)$`)
+var totals = lazyregexp.New(`(?i)^(total|totals|sum|all|overall|aggregated)$`)
 
 func checkSums(t *Table) (hits []hit, checked bool) {
 	i := slices.IndexFunc(t.Rows, func(r *Row) bool { return totals.MatchString(r.Name) })
@@ -427,7 +427,7 @@ func checkSums(t *Table) (hits []hit, checked bool) {
 		}
 		hits = append(hits, hit{severity: Contradiction, row: total.Name, line: stated.Line,
 			arithmetic: fmt.Sprintf("the rows add up to %s %s, and it says %s",
-				unit.Whole(middle), q, stated.Text),
+				units.Whole(middle), q, stated.Text),
 			means: "rows are missing, counted twice, or of another run",
 			do:    "ask for the missing rows"})
 	}

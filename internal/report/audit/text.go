@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"prony/internal/base/format"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
 )
 
 // few prints a number of requests under way, which need not be whole.
@@ -17,7 +17,7 @@ func few(n float64) string {
 	if n < 10 {
 		return strconv.FormatFloat(n, 'g', 2, 64)
 	}
-	return unit.Whole(n)
+	return units.Whole(n)
 }
 
 func rateText(perS float64) string { return strconv.FormatFloat(perS, 'g', 6, 64) + "/s" }
@@ -40,7 +40,7 @@ func said(v Value) string {
 		!strings.Contains(v.Text, " us") && !strings.Contains(v.Text, " ns") {
 		return v.Text
 	}
-	return unit.Duration(v.V)
+	return units.Duration(v.V)
 }
 
 // wide is where text is broken.
@@ -48,9 +48,9 @@ const wide = 96
 
 // Write prints a result for people.
 func (r *Result) Write(w io.Writer) error {
-	p := &print.Page{}
-	p.Line("%s: %s, %s in %s", r.File, r.Kind, unit.Plural(r.Rows, "result"),
-		unit.Plural(r.Tables, "table"))
+	p := &format.Page{}
+	p.Line("%s: %s, %s in %s", r.File, r.Kind, units.Plural(r.Rows, "result"),
+		units.Plural(r.Tables, "table"))
 	r.writeUnread(p)
 	for _, n := range r.Notes {
 		p.Line("  left out: %s", n)
@@ -69,21 +69,21 @@ func (r *Result) Write(w io.Writer) error {
 }
 
 // fill breaks a text into lines after its head.
-func fill(p *print.Page, head, text string) { p.Line("%s", print.Wrap(head, text, wide, 4)) }
+func fill(p *format.Page, head, text string) { p.Line("%s", format.Wrap(head, text, wide, 4)) }
 
 func (r *Result) summary() string {
 	var parts []string
 	for _, s := range severities {
-		parts = append(parts, unit.Plural(r.Count(s), string(s)))
+		parts = append(parts, units.Plural(r.Count(s), string(s)))
 	}
 	return fmt.Sprintf("%s; checked %d of %d rules on %s", strings.Join(parts, ", "), r.Checked,
-		r.Rules, unit.Plural(r.Rows, "result"))
+		r.Rules, units.Plural(r.Rows, "result"))
 }
 
 // casesMax bounds what is printed of one finding; JSON has them all.
 const casesMax = 8
 
-func (f *Finding) write(p *print.Page, r *Result) {
+func (f *Finding) write(p *format.Page, r *Result) {
 	p.Line("\n%s: %s", strings.ToUpper(string(f.Severity)), f.Rule)
 	for i, c := range f.Cases {
 		if i == casesMax {

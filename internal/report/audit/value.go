@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"prony/internal/base/lazyregexp"
+	"prony.example/internal/base/lazyregexp"
 )
 
 // Quantity is what a value is of; the names are those of --column and of the documentation.
@@ -117,7 +117,7 @@ func (s span) meets(o span, share float64) bool {
 // second is a second in the unit of times.
 const second = float64(time.Second)
 
-var units = map[kind]map[string]float64{
+var unitFactors = map[kind]map[string]float64{
 	aTime: {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "msec": 1e6, "s": second,
 		"sec": second, "secs": second, "second": second, "seconds": second, "m": 60 * second,
 		"min": 60 * second, "minutes": 60 * second, "h": 3600 * second,
@@ -132,17 +132,17 @@ var units = map[kind]map[string]float64{
 }
 
 // perSecond are what may follow the number of a rate.
-var perSecond = pattern.New(
+var perSecond = lazyregexp.New(
 	`(?i)\s*(reqs?|requests?|ops|queries|failures|errors|iters|it)?\s*` +
 		`(/\s*(s|sec|second)|rps|qps|tps|/min)?\.?$`)
 
 var (
-	numberHead = pattern.New(
+	numberHead = lazyregexp.New(
 		`^([~≈]?)\s*\+?(\d(?:[\d.,'’_\x{00a0}\x{202f} ]*\d)?)(e[+-]?\d+)?\s*(.*)$`)
 	marks = strings.NewReplacer("*", "", "`", "", "__", "", "~~", "", "&nbsp;", " ", "<br>",
 		" ")
-	brackets  = pattern.New(`\s*[\[(][^\])]*[\])]\s*$`)
-	clockTime = pattern.New(`^(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)$`)
+	brackets  = lazyregexp.New(`\s*[\[(][^\])]*[\])]\s*$`)
+	clockTime = lazyregexp.New(`^(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)$`)
 )
 
 // plain takes Markdown's marks, footnotes and medals off a cell.
@@ -234,7 +234,7 @@ func scaleOf(k kind, said, unit string) (float64, bool) {
 			said, unit = strings.TrimSuffix(said, end), strings.TrimSuffix(unit, end)
 		}
 	case aCount:
-		if f := strings.Fields(said); len(f) > 0 && units[aCount][strings.ToLower(f[0])] == 0 {
+		if f := strings.Fields(said); len(f) > 0 && unitFactors[aCount][strings.ToLower(f[0])] == 0 {
 			said = "" // "100 connections"
 		} else if len(f) > 1 {
 			said = f[0]
@@ -248,7 +248,7 @@ func scaleOf(k kind, said, unit string) (float64, bool) {
 	if said == "" && (k == aShare || k == aRate || k == aCount) {
 		return 1, true
 	}
-	scale, ok := units[k][strings.ToLower(said)]
+	scale, ok := unitFactors[k][strings.ToLower(said)]
 	return scale, ok
 }
 

@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/server/app"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/server/app"
+	"prony.example/record"
 )
 
 // asked is one comparison that both programs make.
@@ -109,7 +109,7 @@ func inBrowser(t *testing.T, node string, all []asked) (out []answered) {
 	for _, k := range all {
 		side := func(s Side) string { return strings.TrimSuffix(s.Head.ID+":"+s.Target, ":") }
 		var one, line bytes.Buffer
-		err := print.JSON(&one, struct {
+		err := format.JSON(&one, struct {
 			A     Numbers        `json:"a"`
 			B     Numbers        `json:"b"`
 			Sides map[string]any `json:"sides"`
@@ -124,13 +124,13 @@ func inBrowser(t *testing.T, node string, all []asked) (out []answered) {
 		lines.Write(append(line.Bytes(), '\n'))
 	}
 	files := map[string][]byte{"answers.cjs": []byte(answers), "cases": lines.Bytes(),
-		web.Comparison: web.File(web.Comparison)}
+		app.Comparison: app.File(app.Comparison)}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), node, "answers.cjs", web.Comparison, "cases")
+	cmd := exec.CommandContext(t.Context(), node, "answers.cjs", app.Comparison, "cases")
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -256,7 +256,7 @@ func madeUp(rng *rand.Rand, id string, names []string, noise float64) Side {
 		}
 	}
 	s := runOf(id, noon, rs)
-	slices.SortFunc(s.Records, func(x, y *result.Record) int {
+	slices.SortFunc(s.Records, func(x, y *record.Record) int {
 		return strings.Compare(x.Trial, y.Trial)
 	})
 	if rng.IntN(2) == 0 {
@@ -265,13 +265,13 @@ func madeUp(rng *rand.Rand, id string, names []string, noise float64) Side {
 	for _, r := range s.Records {
 		switch rng.IntN(14) {
 		case 0:
-			r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{{
-				Rule: "capacity", Load: "half", Grade: result.Invalid, Observed: "a tenth",
+			r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
+				Rule: "capacity", Load: "half", Grade: record.Invalid, Observed: "a tenth",
 				Limit: "1 %"}}}
 		case 1:
-			r.Outcome, r.Loads = result.Failed, nil
-			r.Failure = &result.Failure{Step: "ready", Error: "no answer\nat all"}
-			r.Verdict.Grade = result.Invalid
+			r.Outcome, r.Loads = record.Failed, nil
+			r.Failure = &record.Failure{Step: "ready", Error: "no answer\nat all"}
+			r.Verdict.Grade = record.Invalid
 		case 2:
 			r.Loads[0].Service.CPUPerRequestNs = 0
 		}

@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // slower is 5 % slower on average: by 6 % in odd blocks and by 4 % in even ones.
@@ -115,7 +115,7 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 
 // One artifact in two modes, or with other arguments, is two subjects.
 func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
-	check := func(want bool, change func(*result.Record)) {
+	check := func(want bool, change func(*record.Record)) {
 		t.Helper()
 		a, b := runOf("a", noon, rows{"x": drifting}), runOf("b", noon, rows{"x": drifting})
 		for i := range b.Records {
@@ -127,9 +127,9 @@ func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
 			t.Errorf("warnings %q", c.Warnings)
 		}
 	}
-	check(true, func(*result.Record) {})
-	check(false, func(r *result.Record) { r.Provenance.ServiceArgs = []string{"app", "-fast"} })
-	check(false, func(r *result.Record) { r.Target.Mode = "virtual" })
+	check(true, func(*record.Record) {})
+	check(false, func(r *record.Record) { r.Provenance.ServiceArgs = []string{"app", "-fast"} })
+	check(false, func(r *record.Record) { r.Target.Mode = "virtual" })
 }
 
 // Both runs hold the same control. In the second the machine is slower by 20 % and the target by
@@ -174,7 +174,7 @@ func rebuilt(s Side, target, hash string) Side {
 }
 
 func TestUnlikeRunsAreRefused(t *testing.T) {
-	check := func(want string, change func(*result.Record)) {
+	check := func(want string, change func(*record.Record)) {
 		t.Run(want, func(t *testing.T) {
 			a, b := runOf("a", noon, rows{"x": drifting}), runOf("b", noon, rows{"x": drifting})
 			for _, r := range b.Records {
@@ -198,44 +198,44 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				d := unlike.Differences[0]
-				has(t, name, out.String(), d.Aspect, print.Markdown(d.A), print.Markdown(d.B))
+				has(t, name, out.String(), d.Aspect, format.Markdown(d.A), format.Markdown(d.B))
 			}
 		})
 	}
-	check("contract: hello against http", func(r *result.Record) { r.Contract = "http" })
-	check("driver: prony against wrk", func(r *result.Record) { r.Target.Driver = "wrk" })
-	check("duet: no against yes", func(r *result.Record) { r.Duet = &result.Duet{} })
+	check("contract: hello against http", func(r *record.Record) { r.Contract = "http" })
+	check("driver: prony against wrk", func(r *record.Record) { r.Target.Driver = "wrk" })
+	check("duet: no against yes", func(r *record.Record) { r.Duet = &record.Duet{} })
 	check("limits asked: 1 CPUs, 1.0 GiB, 1 cores, load on 1 against 2 CPUs, 1.0 GiB, 1 cores, "+
-		"load on 1", func(r *result.Record) { r.Limits.CPUs = 2 })
+		"load on 1", func(r *record.Record) { r.Limits.CPUs = 2 })
 	check("limits in force: cpuset (cgroup v1) against none",
-		func(r *result.Record) { r.Limits.InForce = nil })
-	check("processor: EPYC against Xeon", func(r *result.Record) { r.Provenance.CPUModel = "Xeon" })
-	check("cores: 2 against 4", func(r *result.Record) { r.Provenance.Cores = 4 })
+		func(r *record.Record) { r.Limits.InForce = nil })
+	check("processor: EPYC against Xeon", func(r *record.Record) { r.Provenance.CPUModel = "Xeon" })
+	check("cores: 2 against 4", func(r *record.Record) { r.Provenance.Cores = 4 })
 	check("governor: none against powersave",
-		func(r *result.Record) { r.Provenance.Governor = "powersave" })
+		func(r *record.Record) { r.Provenance.Governor = "powersave" })
 	check("hypervisor: false against true",
-		func(r *result.Record) { r.Provenance.Hypervisor = true })
+		func(r *record.Record) { r.Provenance.Hypervisor = true })
 	check("kernel: Linux 6.18 against Linux 6.19",
-		func(r *result.Record) { r.Provenance.Kernel = "6.19.0" })
-	check("prony: v0.4 against v0.5", func(r *result.Record) { r.Provenance.Prony = "v0.5.0" })
+		func(r *record.Record) { r.Provenance.Kernel = "6.19.0" })
+	check("prony: v0.4 against v0.5", func(r *record.Record) { r.Provenance.Prony = "v0.5.0" })
 	check("peak connections: 64 against 128",
-		func(r *result.Record) { r.Loads[0].Connections = 128 })
-	check("peak threads: 1 against 2", func(r *result.Record) { r.Loads[0].Threads = 2 })
-	check("peak window: 10 s against 2 s", func(r *result.Record) { r.Loads[0].WindowNs = 2e9 })
+		func(r *record.Record) { r.Loads[0].Connections = 128 })
+	check("peak threads: 1 against 2", func(r *record.Record) { r.Loads[0].Threads = 2 })
+	check("peak window: 10 s against 2 s", func(r *record.Record) { r.Loads[0].WindowNs = 2e9 })
 	check("peak engine: epoll against uring",
-		func(r *result.Record) { r.Loads[0].Generator.Engine = "uring" })
+		func(r *record.Record) { r.Loads[0].Generator.Engine = "uring" })
 	check("peak generator: prony against wrk 4",
-		func(r *result.Record) { r.Loads[0].Driver = "wrk 4" })
+		func(r *record.Record) { r.Loads[0].Driver = "wrk 4" })
 	check("half arrivals: poisson against constant",
-		func(r *result.Record) { r.Loads[1].Arrivals = "constant" })
+		func(r *record.Record) { r.Loads[1].Arrivals = "constant" })
 	check("half rate: 50% of peak against 70% of peak",
-		func(r *result.Record) { r.Loads[1].RateOf = "70% of peak" })
+		func(r *record.Record) { r.Loads[1].RateOf = "70% of peak" })
 	check("half rate: 50% of peak against 100/s",
-		func(r *result.Record) { r.Loads[1].RateOf, r.Loads[1].RatePerS = "", 100 })
+		func(r *record.Record) { r.Loads[1].RateOf, r.Loads[1].RatePerS = "", 100 })
 	check("half pacing: precise against frugal",
-		func(r *result.Record) { r.Loads[1].Generator.Pacing = "frugal: select" })
+		func(r *record.Record) { r.Loads[1].Generator.Pacing = "frugal: select" })
 	check("half model: open against not offered",
-		func(r *result.Record) { r.Loads = r.Loads[:1] })
+		func(r *record.Record) { r.Loads = r.Loads[:1] })
 }
 
 // printers are all forms of a comparison; JSON and CSV escape in ways of their own.
@@ -263,7 +263,7 @@ func TestRequestsBindWhereTheyAreKnown(t *testing.T) {
 
 // What changes from run to run, or is what is compared, forbids nothing.
 func TestWhatIsNoPartOfTheMethod(t *testing.T) {
-	check := func(told int, change func(*result.Record)) {
+	check := func(told int, change func(*record.Record)) {
 		t.Helper()
 		a, b := runOf("a", noon, rows{"x": drifting}), runOf("b", noon, rows{"x": drifting})
 		for _, r := range b.Records {
@@ -274,28 +274,28 @@ func TestWhatIsNoPartOfTheMethod(t *testing.T) {
 			t.Errorf("told is %v, want %d", c.Told, told)
 		}
 	}
-	check(0, func(r *result.Record) { r.Provenance.Seed, r.Provenance.PlanHash = 7, "x" })
-	check(0, func(r *result.Record) { r.Provenance.Commit, r.Provenance.Dirty = "beef", true })
-	check(0, func(r *result.Record) { r.Artifact.SHA256, r.Target.Version = "x", "2" })
-	check(0, func(r *result.Record) { r.Limits.ServiceCores = []int{0} })
-	check(0, func(r *result.Record) { r.Limits.InForce = []string{"cpuset 0 (cgroup v1)"} })
-	check(0, func(r *result.Record) { r.Loads[1].Generator.Pacing = "precise: until 90µs before" })
-	check(0, func(r *result.Record) { r.Loads[1].RatePerS *= 2 }) // a result
-	check(1, func(r *result.Record) { r.Provenance.Kernel = "6.18.45" })
-	check(1, func(r *result.Record) { r.Provenance.Prony = "v0.4.2" })
-	check(1, func(r *result.Record) { r.Provenance.SuiteHash = "x" })
+	check(0, func(r *record.Record) { r.Provenance.Seed, r.Provenance.PlanHash = 7, "x" })
+	check(0, func(r *record.Record) { r.Provenance.Commit, r.Provenance.Dirty = "beef", true })
+	check(0, func(r *record.Record) { r.Artifact.SHA256, r.Target.Version = "x", "2" })
+	check(0, func(r *record.Record) { r.Limits.ServiceCores = []int{0} })
+	check(0, func(r *record.Record) { r.Limits.InForce = []string{"cpuset 0 (cgroup v1)"} })
+	check(0, func(r *record.Record) { r.Loads[1].Generator.Pacing = "precise: until 90µs before" })
+	check(0, func(r *record.Record) { r.Loads[1].RatePerS *= 2 }) // a result
+	check(1, func(r *record.Record) { r.Provenance.Kernel = "6.18.45" })
+	check(1, func(r *record.Record) { r.Provenance.Prony = "v0.4.2" })
+	check(1, func(r *record.Record) { r.Provenance.SuiteHash = "x" })
 }
 
 func TestInvalidTrialsAreLeftOutAloud(t *testing.T) {
 	s := runOf("r", noon, rows{"new": slower, "old": drifting})
 	for _, r := range s.Records {
 		if r.Block == 3 && r.Target.Name == "new" {
-			r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{{
-				Rule: "errors", Grade: result.Invalid, Observed: "2 %", Limit: "0.1 %"}}}
+			r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
+				Rule: "errors", Grade: record.Invalid, Observed: "2 %", Limit: "0.1 %"}}}
 		}
 		if r.Block == 5 && r.Target.Name == "old" {
-			r.Outcome, r.Loads = result.Failed, nil
-			r.Failure = &result.Failure{Step: "ready", Error: "no answer\nin 30 s"}
+			r.Outcome, r.Loads = record.Failed, nil
+			r.Failure = &record.Failure{Step: "ready", Error: "no answer\nin 30 s"}
 		}
 	}
 	c := compare(t, at(s, "old"), at(s, "new"), Options{})

@@ -1,4 +1,4 @@
-// Package comparison compares two runs, or two targets of one run, metric by metric, and decides
+// Package compare compares two runs, or two targets of one run, metric by metric, and decides
 // whether the second is a regression.
 //
 // It goes in two steps, both pure: Compare makes a Comparison of two Sides, which are the records
@@ -12,7 +12,7 @@
 // Non-goals: it reads no files, judges no trial (verdicts come in records, and what is INVALID is
 // excluded as in package table), and has no statistics of its own beyond Holm's correction: levels
 // are package table's, ratios package stats'.
-package comparison
+package compare
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/record/metric"
-	"prony/stats"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // Comparison is everything that is said about B against A, in base units.

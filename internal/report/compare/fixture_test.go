@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -19,7 +19,7 @@ type rows map[string][]float64
 // at 10,000/s p50 is 1 ms, p90 2 ms, p99 4 ms.
 func runOf(id string, at time.Time, rs rows) Side {
 	s := Side{Dir: "results/" + id, Reproduce: "prony run " + id,
-		Head: result.Run{ID: id, Suite: "canonical",
+		Head: record.Run{ID: id, Suite: "canonical",
 			Requests: map[string][]string{"read": {"GET /hello"}}}}
 	for name, perS := range rs {
 		for i, rate := range perS {
@@ -31,34 +31,34 @@ func runOf(id string, at time.Time, rs rows) Side {
 	return s
 }
 
-func trialOf(run, name string, block int, rate float64) *result.Record {
+func trialOf(run, name string, block int, rate float64) *record.Record {
 	p50 := int64(1e13 / rate / 1e3)
-	rt := result.Dist{Count: 100_000, P50Ns: p50, P90Ns: 2 * p50, P99Ns: 4 * p50, P999Ns: 8 * p50}
+	rt := record.Dist{Count: 100_000, P50Ns: p50, P90Ns: 2 * p50, P99Ns: 4 * p50, P999Ns: 8 * p50}
 	target, origin, _ := strings.Cut(name, "@")
-	r := &result.Record{
+	r := &record.Record{
 		Version: 1, Run: run, Suite: "canonical", Trial: fmt.Sprintf("b%d-%s", block, name),
-		Block: block, Scenario: "read", Contract: "hello", Outcome: result.Measured,
-		Target:   result.Target{Name: name, Service: target, Variant: "none", Origin: origin},
-		Artifact: result.Artifact{SHA256: "of " + name, SizeBytes: 1 << 20},
-		Start:    result.Start{ListenNs: 1e6, ReadyNs: 2e6, FirstResponseNs: 3e6},
-		Limits: result.Limits{CPUs: 1, MemoryBytes: 1 << 30, ServiceCores: []int{1},
+		Block: block, Scenario: "read", Contract: "hello", Outcome: record.Measured,
+		Target:   record.Target{Name: name, Service: target, Variant: "none", Origin: origin},
+		Artifact: record.Artifact{SHA256: "of " + name, SizeBytes: 1 << 20},
+		Start:    record.Start{ListenNs: 1e6, ReadyNs: 2e6, FirstResponseNs: 3e6},
+		Limits: record.Limits{CPUs: 1, MemoryBytes: 1 << 30, ServiceCores: []int{1},
 			LoadCores: []int{0}, InForce: []string{"cpuset 1 (cgroup v1)"}},
-		Provenance: result.Provenance{Prony: "v0.4.1", Commit: "c0ffee", OS: "Linux",
+		Provenance: record.Provenance{Prony: "v0.4.1", Commit: "c0ffee", OS: "Linux",
 			Kernel: "6.18.44-a", CPUModel: "EPYC", Cores: 2, Governor: "none"},
-		Verdict: result.Verdict{Grade: result.Valid},
+		Verdict: record.Verdict{Grade: record.Valid},
 	}
-	r.Warmup = result.Warmup{Steady: true, SteadyAtNs: 4e9}
+	r.Warmup = record.Warmup{Steady: true, SteadyAtNs: 4e9}
 	n := int64(rate * 10)
-	r.Loads = []result.Load{
-		{Name: "peak", Model: result.Closed, Connections: 64, Threads: 1, WindowNs: 10e9,
+	r.Loads = []record.Load{
+		{Name: "peak", Model: record.Closed, Connections: 64, Threads: 1, WindowNs: 10e9,
 			Scheduled: n,
 			Sent:      n, Done: n, Answered: n, ThroughputPerS: rate, ResponseTime: rt},
-		{Name: "half", Model: result.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
+		{Name: "half", Model: record.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
 			RatePerS: rate / 2, RateOf: "50% of peak", WindowNs: 10e9, Scheduled: n / 2,
 			Sent: n / 2, Done: n / 2, Answered: n / 2, ThroughputPerS: rate / 2, ResponseTime: rt},
 	}
 	for i := range r.Loads {
-		r.Loads[i].Generator = result.Gen{Engine: "epoll", Pacing: "precise: until 65µs before"}
+		r.Loads[i].Generator = record.Gen{Engine: "epoll", Pacing: "precise: until 65µs before"}
 		r.Loads[i].Service.CPUPerRequestNs = 1e9 / rate
 		r.Loads[i].Service.RSSMaxBytes = 50 << 20
 	}

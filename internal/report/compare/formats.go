@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"cmp"
@@ -9,60 +9,60 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/stats"
-	"prony/internal/base/units"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/stats"
 )
 
 // Forms are those of a comparison; its page is package report's.
-var Forms = print.Forms[Comparison]{
+var Forms = format.Forms[Comparison]{
 	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
 	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
 }
 
 // GateForms are those of a gate, likewise.
-var GateForms = print.Forms[Gate]{
+var GateForms = format.Forms[Gate]{
 	{Format: "text", Write: GateText}, {Format: "markdown", Write: GateMarkdown},
 	{Format: "csv", Write: GateCSV}, {Format: "json", Write: GateJSON},
 }
 
 // Markdown prints a comparison for a pull request or a job's summary.
 func Markdown(w io.Writer, c Comparison) error {
-	p := &print.Page{}
-	p.Line("**%s**", print.Markdown(c.Title))
+	p := &format.Page{}
+	p.Line("**%s**", format.Markdown(c.Title))
 	c.banner(p)
 	for _, pair := range c.Pairs {
-		p.Line("\n%s\n", print.Markdown(pair.heading()))
-		p.Line("- A: %s\n- B: %s\n", print.Markdown(pair.A.line()), print.Markdown(pair.B.line()))
+		p.Line("\n%s\n", format.Markdown(pair.heading()))
+		p.Line("- A: %s\n- B: %s\n", format.Markdown(pair.A.line()), format.Markdown(pair.B.line()))
 		p.WriteString(pipes(headings, cellsOf(pair)))
 		for _, note := range notes(pair) {
-			p.Line("\n%s", print.Markdown(note))
+			p.Line("\n%s", format.Markdown(note))
 		}
 	}
 	for _, note := range c.closing() {
-		p.Line("\n%s", print.Markdown(note))
+		p.Line("\n%s", format.Markdown(note))
 	}
 	return p.To(w)
 }
 
 // banner prints what must not be missed, in Markdown.
-func (c Comparison) banner(p *print.Page) {
+func (c Comparison) banner(p *format.Page) {
 	if banner := c.Banner(); banner != "" {
-		p.Line("\n> **%s**", print.Markdown(banner))
+		p.Line("\n> **%s**", format.Markdown(banner))
 		for _, d := range c.Unlike {
-			p.Line("> - %s", print.Markdown(d.String()))
+			p.Line("> - %s", format.Markdown(d.String()))
 		}
 	}
 	for _, warning := range c.Warnings {
-		p.Line("\n> %s", print.Markdown(warning))
+		p.Line("\n> %s", format.Markdown(warning))
 	}
 }
 
 // pipes is a Markdown table, its first and last columns to the left.
 func pipes(headings []string, rows [][]string) string {
-	aligns := slices.Repeat([]print.Align{print.Right}, len(headings))
-	aligns[0], aligns[len(aligns)-1] = print.Left, print.Left
-	return print.Pipes(headings, rows, aligns...)
+	aligns := slices.Repeat([]format.Align{format.Right}, len(headings))
+	aligns[0], aligns[len(aligns)-1] = format.Left, format.Left
+	return format.Pipes(headings, rows, aligns...)
 }
 
 var csvHeader = []string{
@@ -79,7 +79,7 @@ func CSV(w io.Writer, c Comparison) error {
 	for p, r := range c.each() {
 		rows = append(rows, c.csvRow(p, r))
 	}
-	return print.CSV(w, rows)
+	return format.CSV(w, rows)
 }
 
 func (c Comparison) csvRow(p *Pair, r *Row) []string {
@@ -89,22 +89,22 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 		v Value
 	}{{p.A, r.A}, {p.B, r.B}} {
 		row = append(row, s.x.Run, s.x.Target, strconv.Itoa(len(s.v.Points)),
-			unit.Raw(s.v.Summary.Center), unit.Raw(s.v.Summary.Lo), unit.Raw(s.v.Summary.Hi))
+			units.Raw(s.v.Summary.Center), units.Raw(s.v.Summary.Lo), units.Raw(s.v.Summary.Hi))
 	}
 	lo, hi, p1 := math.NaN(), math.NaN(), math.NaN()
 	if r.HasRatio() {
 		lo, hi, p1 = r.Ratio.Lo, r.Ratio.Hi, r.Ratio.P
 	}
 	withheld := strings.Trim(r.A.Withheld+"; "+r.B.Withheld, "; ")
-	return append(row, unit.Raw(1+r.Change()), unit.Raw(lo), unit.Raw(hi), unit.Raw(c.Confidence),
-		unit.Raw(p1), unit.Raw(r.PHolm), strconv.Itoa(c.Tests), r.Outcome, unit.Raw(r.Detectable),
+	return append(row, units.Raw(1+r.Change()), units.Raw(lo), units.Raw(hi), units.Raw(c.Confidence),
+		units.Raw(p1), units.Raw(r.PHolm), strconv.Itoa(c.Tests), r.Outcome, units.Raw(r.Detectable),
 		strconv.FormatBool(c.Paired), c.Control, differences(c.Unlike), withheld)
 }
 
 const jsonVersion = 1
 
 // JSON prints a comparison for programs; docs/formats/compare-json.md describes it.
-func JSON(w io.Writer, c Comparison) error { return print.JSON(w, document{jsonVersion, c}) }
+func JSON(w io.Writer, c Comparison) error { return format.JSON(w, document{jsonVersion, c}) }
 
 // document is a comparison with the version of its form.
 type document struct {
@@ -141,27 +141,27 @@ func (g Gate) Sentence() string {
 		}
 	}
 	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome),
-		strings.Join(unit.First(why, 3), "; "))
+		strings.Join(units.First(why, 3), "; "))
 }
 
 // GateText prints a gate for a log.
 func GateText(w io.Writer, g Gate) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	c := g.Comparison
 	p.Line("%s", c.Title)
 	c.warned(p, "")
 	p.Line("")
-	p.WriteString(print.Grid("  ", append([][]string{gateHeadings}, g.cells()...), print.Left))
+	p.WriteString(format.Grid("  ", append([][]string{gateHeadings}, g.cells()...), format.Left))
 	p.Line("\n%s", sentence("", g.Sentence()))
 	return p.To(w)
 }
 
 // GateMarkdown prints a gate for the summary of a job.
 func GateMarkdown(w io.Writer, g Gate) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	c := g.Comparison
 	sign := cmp.Or(map[string]string{stats.Pass: "✅", stats.Fail: "❌"}[g.Outcome], "⚠️")
-	p.Line("%s **%s**\n\n%s\n", sign, print.Markdown(c.Title), print.Markdown(g.Sentence()))
+	p.Line("%s **%s**\n\n%s\n", sign, format.Markdown(c.Title), format.Markdown(g.Sentence()))
 	p.WriteString(pipes(gateHeadings, g.cells()))
 	c.banner(p)
 	for _, r := range c.Reproduce {
@@ -202,7 +202,7 @@ func GateJSON(w io.Writer, g Gate) error {
 		out.Checks = append(out.Checks, gateCheck{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
 			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
 	}
-	return print.JSON(w, out)
+	return format.JSON(w, out)
 }
 
 // gateHeader is what GateCSV has beside the columns of a comparison.
@@ -220,10 +220,10 @@ func GateCSV(w io.Writer, g Gate) error {
 		if n := blocks(k.More); n > 0 {
 			more = strconv.Itoa(n)
 		}
-		rows = append(rows, append(g.Comparison.csvRow(k.Pair, k.Row), unit.Raw(1+most),
+		rows = append(rows, append(g.Comparison.csvRow(k.Pair, k.Row), units.Raw(1+most),
 			k.Outcome, more, k.Why))
 	}
-	return print.CSV(w, rows)
+	return format.CSV(w, rows)
 }
 
 // blocks is a number of further blocks, or 0 where none is known that would do.

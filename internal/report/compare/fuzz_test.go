@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import "testing"
 

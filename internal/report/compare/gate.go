@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // Limit is how much worse a metric may get.
@@ -196,9 +196,9 @@ func (g *Gate) add(p *Pair, l Limit) {
 // ranking is the row that tables rank by: throughput of the first closed load, else a
 // capacity, else p99 of the first open one.
 func ranking(p *Pair) []*Row {
-	for _, want := range []Row{{Model: result.Closed, Metric: metric.Throughput},
-		{Model: result.Capacity, Metric: metric.Capacity},
-		{Model: result.Open, Metric: "p99"}} {
+	for _, want := range []Row{{Model: record.Closed, Metric: metric.Throughput},
+		{Model: record.Capacity, Metric: metric.Capacity},
+		{Model: record.Open, Metric: "p99"}} {
 		for i := range p.Rows {
 			if r := &p.Rows[i]; r.Model == want.Model && r.Metric == want.Metric {
 				return []*Row{r}
@@ -306,9 +306,9 @@ func upright(r stats.Ratio, better string) stats.Ratio {
 // allowed is a limit with the sign of a change for the worse.
 func allowed(most float64, better string) string {
 	if better == Higher {
-		return unit.Change(1 - most)
+		return units.Change(1 - most)
 	}
-	return unit.Change(1 + most)
+	return units.Change(1 + most)
 }
 
 // more says what would decide.

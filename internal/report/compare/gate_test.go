@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/stats"
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 func TestParseLimits(t *testing.T) {
@@ -183,7 +183,7 @@ func TestGateRefusesWhatIsUnfit(t *testing.T) {
 		for _, r := range s.Records {
 			for _, b := range blocks {
 				if r.Target.Name == "new" && r.Block == b {
-					r.Verdict.Grade = result.Invalid
+					r.Verdict.Grade = record.Invalid
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"cmp"
@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 const (
@@ -150,7 +150,7 @@ func artifacts(s *side, name string) string {
 			continue
 		}
 		for _, r := range t.Trials {
-			if h := unit.Hash(r.Artifact.SHA256); h != "" {
+			if h := units.Hash(r.Artifact.SHA256); h != "" {
 				hashes = table.AddNew(hashes, h)
 			}
 		}
@@ -254,7 +254,7 @@ func (c *Comparison) warnControl(a, b *side) {
 // warnRates tells of open loads that were offered each side's own share of its own peak.
 func (c *Comparison) warnRates(p pairing) {
 	for _, l := range measured(p.a)[0].Loads {
-		if l.Model != result.Open || l.RateOf == "" ||
+		if l.Model != record.Open || l.RateOf == "" ||
 			!c.some(func(r *Row) bool { return r.Load == l.Name }) {
 			continue
 		}
@@ -268,7 +268,7 @@ func (c *Comparison) warnRates(p pairing) {
 		}
 		c.say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
 			"equal strain, not at an equal rate.", l.Name, who,
-			strings.Replace(l.RateOf, "%", " %", 1), unit.Rate(x), unit.Rate(y))
+			strings.Replace(l.RateOf, "%", " %", 1), units.Rate(x), units.Rate(y))
 	}
 }
 

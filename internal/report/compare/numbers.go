@@ -1,12 +1,12 @@
-package comparison
+package compare
 
 import (
 	"time"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // Numbers is what one run brings to any comparison: its levels, how each was measured, and what the
@@ -94,7 +94,7 @@ func (s *side) numbers(sc *table.Scenario) ScenarioNumbers {
 			Reference: t.Reference, Told: t.Method, Method: s.method(sc.Name, t).Aspects}
 		row.Ran = row.Subject.ran
 		for _, l := range measured(t)[0].Loads {
-			if l.Model == result.Open && l.RateOf != "" {
+			if l.Model == record.Open && l.RateOf != "" {
 				row.Shares = append(row.Shares, ShareNumbers{l.Name, l.RateOf, rates(t, l.Name)})
 			}
 		}

@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"cmp"
@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/report/audit"
-	"prony/record/metric"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report/audit"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // results are those of a published document that are of one thing under one scenario: one, or its
@@ -137,8 +137,8 @@ func (c *Comparison) pairUp(a, b *audit.Document, as, bs []*results, nameA, name
 	}
 	if len(pairs) == 0 {
 		return nil, fmt.Errorf("compare %s with %s: no row is in both; A has %s; B has %s; name "+
-			"one of each, such as %s:%s", a.File, b.File, unit.Few(namesOf(as), few),
-			unit.Few(namesOf(bs), few), a.File, as[0].name)
+			"one of each, such as %s:%s", a.File, b.File, units.Few(namesOf(as), few),
+			units.Few(namesOf(bs), few), a.File, as[0].name)
 	}
 	return pairs, nil
 }
@@ -178,11 +178,11 @@ var publishes = []struct {
 	name string
 	unit string
 }{
-	{audit.Rate, metric.Throughput, unit.PerS}, {audit.ErrorShare, "error_share", unit.One},
-	{audit.Mean, "mean", unit.Ns}, {audit.P50, "p50", unit.Ns}, {audit.P75, "p75", unit.Ns},
-	{audit.P90, "p90", unit.Ns}, {audit.P95, "p95", unit.Ns}, {audit.P99, "p99", unit.Ns},
-	{audit.P999, "p99.9", unit.Ns}, {audit.P9999, "p99.99", unit.Ns}, {audit.Max, "max", unit.Ns},
-	{audit.CPU, "cpu_used", unit.One}, {audit.Memory, "memory", unit.Octet},
+	{audit.Rate, metric.Throughput, units.PerS}, {audit.ErrorShare, "error_share", units.One},
+	{audit.Mean, "mean", units.Ns}, {audit.P50, "p50", units.Ns}, {audit.P75, "p75", units.Ns},
+	{audit.P90, "p90", units.Ns}, {audit.P95, "p95", units.Ns}, {audit.P99, "p99", units.Ns},
+	{audit.P999, "p99.9", units.Ns}, {audit.P9999, "p99.99", units.Ns}, {audit.Max, "max", units.Ns},
+	{audit.CPU, "cpu_used", units.One}, {audit.Memory, "memory", units.Octet},
 }
 
 // points are the figures of a quantity; a share of errors is made of their number where it must.
@@ -250,7 +250,7 @@ func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side 
 	found := audit.Audit(d)
 	if n := found.Count(audit.Contradiction); n > 0 {
 		c.say("%s contradicts itself in %s: see prony audit %s before you quote it.", d.File,
-			unit.Plural(n, "place"), d.File)
+			units.Plural(n, "place"), d.File)
 	}
 	for _, p := range pairs {
 		for _, r := range p[side].rows {
@@ -259,7 +259,7 @@ func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side 
 			}
 			if n := r.Counted; n > 0 {
 				c.say("%s (%s): its rate counts %s, too.", p[side].name, d.File,
-					unit.Plural(int(n), "failure"))
+					units.Plural(int(n), "failure"))
 			}
 		}
 	}

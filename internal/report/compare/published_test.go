@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/report/audit"
-	"prony/internal/base/files"
+	"prony.example/internal/base/files"
+	"prony.example/internal/report/audit"
 )
 
 // entry is one result in the format of java-http's load tests.
@@ -108,7 +108,7 @@ func TestPublishedUnlike(t *testing.T) {
 	check(javaHTTP(t, "b.json", "M4", fmt.Sprintf(entry, "self", "fusionauth", 100, 1e5, 0)),
 		"tool: wrk against fusionauth")
 	check(javaHTTP(t, "b.json", "i9", javaResult("self", 1e5)), "system cpuModel: M4 against i9")
-	wrk := opened(t, "../driver/testdata/wrk-latency.txt")
+	wrk := opened(t, "../../generator/testdata/wrk-latency.txt")
 	check(wrk, "connections: 100 against 10")
 	wantAll(t, publishedText(t, a, wrk, "", "", Options{Unlike: true}),
 		"system cpuModel: M4 against unknown")
@@ -116,7 +116,7 @@ func TestPublishedUnlike(t *testing.T) {
 
 func opened(t *testing.T, name string) *audit.Document {
 	t.Helper()
-	text, err := file.String(name, file.Results)
+	text, err := files.String(name, files.Results)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestPublishedFormats(t *testing.T) {
 		"k6-text.txt": "its rate counts 27 failures", "k6-summary.json": "mean response time",
 		"vegeta.json": "throughput", "h2load.txt": "mean response time", "jmeter.jtl": "p99",
 	} {
-		name = "../driver/testdata/" + name
+		name = "../../generator/testdata/" + name
 		one, other := opened(t, name), opened(t, name)
 		wantAll(t, publishedText(t, one, other, "", "", Options{}), want,
 			"no verdict: single runs")

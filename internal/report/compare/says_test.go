@@ -1,10 +1,10 @@
-package comparison
+package compare
 
 import (
 	"math"
 	"testing"
 
-	"prony/stats"
+	"prony.example/stats"
 )
 
 // What nothing could be told of says how much would have been, as far as that means anything.

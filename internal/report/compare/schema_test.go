@@ -1,10 +1,10 @@
-package comparison
+package compare
 
 import (
 	"flag"
 	"testing"
 
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
 )
 
 var update = flag.Bool("update", false, "write the schemas in docs/formats")

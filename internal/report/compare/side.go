@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"cmp"
@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"prony/record"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Side is what a caller wants compared: the records of a run, and which of its rows.
 type Side struct {
 	Dir       string // the run's folder, as the caller named it; one run has one name
-	Head      result.Run
-	Records   []*result.Record
+	Head      record.Run
+	Records   []*record.Record
 	Target    string // a row's name; empty: each that the other side has too
 	Reproduce string // the command that makes the run again
 }
@@ -68,7 +68,7 @@ func (s *side) method(scenario string, t *table.Target) table.Method {
 }
 
 // measured are the trials that numbers are made of, or all when there is none.
-func measured(t *table.Target) []*result.Record {
+func measured(t *table.Target) []*record.Record {
 	if len(t.Used) > 0 {
 		return t.Used
 	}
@@ -172,7 +172,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	r := measured(t)[0]
 	p := r.Provenance
 	x.Time, x.Prony = r.Time.UTC().Format(time.RFC3339), p.Prony
-	x.Commit, x.Artifact = p.Commit, unit.Hash(r.Artifact.SHA256)
+	x.Commit, x.Artifact = p.Commit, units.Hash(r.Artifact.SHA256)
 	x.ran = fmt.Sprintf("%q", []any{p.ServiceArgs, p.Rides, r.Target.Mode, r.Target.Variant,
 		r.Target.Launcher, r.Target.Runtime})
 	if p.Dirty {
@@ -189,17 +189,17 @@ func excluded(t *table.Target) (out []string) {
 		case table.FailedGrade:
 			_, why := table.Failure(r)
 			out = append(out, fmt.Sprintf("%s failed: %s", r.Trial, why))
-		case result.Invalid:
+		case record.Invalid:
 			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.Trial, reasons(r)))
 		}
 	}
 	return out
 }
 
-func reasons(r *result.Record) string {
+func reasons(r *record.Record) string {
 	var out []string
 	for _, f := range r.Verdict.Findings {
-		if f.Grade == result.Invalid {
+		if f.Grade == record.Invalid {
 			where := f.Rule
 			if f.Load != "" {
 				where = f.Load + ": " + where

@@ -1,4 +1,4 @@
-package comparison
+package compare
 
 import (
 	"cmp"
@@ -7,10 +7,10 @@ import (
 	"math"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/stats"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
+	"prony.example/stats"
 )
 
 // headings of the table that text and Markdown print; cellsOf makes its rows.
@@ -18,7 +18,7 @@ var headings = []string{"", "A", "B", "B to A", "p", "B is"}
 
 // Text prints a comparison for a terminal.
 func Text(w io.Writer, c Comparison) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	p.Line("%s", c.Title)
 	c.warned(p, "\n")
 	for _, pair := range c.Pairs {
@@ -28,7 +28,7 @@ func Text(w io.Writer, c Comparison) error {
 		}
 		p.Line("A  %s\nB  %s\n", pair.A.line(), pair.B.line())
 		rows := append([][]string{headings}, cellsOf(pair)...)
-		p.WriteString(print.Grid("  ", rows, print.Left))
+		p.WriteString(format.Grid("  ", rows, format.Left))
 		for _, note := range notes(pair) {
 			p.Line("%s", sentence("  ", note))
 		}
@@ -41,7 +41,7 @@ func Text(w io.Writer, c Comparison) error {
 }
 
 // warned prints what must not be missed.
-func (c Comparison) warned(p *print.Page, before string) {
+func (c Comparison) warned(p *format.Page, before string) {
 	if banner := c.Banner(); banner != "" {
 		p.Line("%s!! %s", before, banner)
 		for _, d := range c.Unlike {
@@ -83,12 +83,12 @@ func (x Subject) line() string {
 	words := []string{x.Target, "run " + x.Run}
 	if x.Commit != "" {
 		commit, modified, _ := strings.Cut(x.Commit, " ")
-		words = append(words, strings.TrimSpace("commit "+unit.Hash(commit)+" "+modified))
+		words = append(words, strings.TrimSpace("commit "+units.Hash(commit)+" "+modified))
 	}
 	if x.Artifact != "" {
 		words = append(words, "artifact "+x.Artifact)
 	}
-	return strings.Join(append(words, unit.Plural(x.Blocks, "block"), x.counts()), " · ")
+	return strings.Join(append(words, units.Plural(x.Blocks, "block"), x.counts()), " · ")
 }
 
 func (x Subject) counts() string {
@@ -108,7 +108,7 @@ func (x Subject) counts() string {
 func cellsOf(p Pair) (out [][]string) {
 	for _, r := range p.Rows {
 		out = append(out, []string{
-			r.Name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), unit.P(r.PHolm),
+			r.Name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), units.P(r.PHolm),
 			r.Says(),
 		})
 	}
@@ -138,7 +138,7 @@ func (r Row) Says() string {
 	case r.Detectable > blind:
 		return r.Word + " (too noisy)"
 	}
-	return fmt.Sprintf("%s (sees %s)", r.Word, unit.Percent(r.Detectable))
+	return fmt.Sprintf("%s (sees %s)", r.Word, units.Percent(r.Detectable))
 }
 
 // Level is what a ratio is of, else the centre, with the larger arm of its interval.
@@ -148,9 +148,9 @@ func Level(v Value, base string) string {
 		s.Center, s.Lo, s.Hi = v.Mean, min(s.Lo, v.Mean), max(s.Hi, v.Mean)
 	}
 	if v.Withheld != "" || math.IsNaN(s.Center) {
-		return unit.Absent
+		return units.Absent
 	}
-	text := unit.Quantity(s.Center, base)
+	text := units.Quantity(s.Center, base)
 	if !s.HasInterval() || s.Lo == s.Hi || s.Center == 0 {
 		return text
 	}
@@ -158,15 +158,15 @@ func Level(v Value, base string) string {
 		return text + " ±unknown"
 	}
 	arm := max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
-	return text + " ±" + unit.Percent(arm)
+	return text + " ±" + units.Percent(arm)
 }
 
 // changeText is B to A as a difference, with its interval.
 func changeText(r Row) string {
 	if r.Outcome == Silent && (r.A.Withheld != "" || r.B.Withheld != "") {
-		return unit.Absent
+		return units.Absent
 	}
-	text := unit.Change(1 + r.Change())
+	text := units.Change(1 + r.Change())
 	if r.HasRatio() {
 		text += fmt.Sprintf(" (%s)", Interval(*r.Ratio))
 	}
@@ -179,7 +179,7 @@ func Interval(r stats.Ratio) string {
 	if table.Wide(r.Lo, r.Hi) {
 		return "unknown"
 	}
-	return unit.Change(r.Lo) + " to " + unit.Change(r.Hi)
+	return units.Change(r.Lo) + " to " + units.Change(r.Hi)
 }
 
 // sentence is wrapped after its head; a command to be copied stays whole.
@@ -187,7 +187,7 @@ func sentence(head, text string) string {
 	if strings.HasPrefix(text, "reproduce ") || strings.HasPrefix(text, "method ") {
 		return text
 	}
-	return print.Wrap(head, text, print.Width, 2)
+	return format.Wrap(head, text, format.Width, 2)
 }
 
 // notes say why numbers are missing, each reason once, and what the control did.
@@ -208,7 +208,7 @@ func notes(p Pair) (out []string) {
 	for _, r := range p.Rows {
 		if r.Control != nil && r.Control.HasInterval() {
 			out = append(out, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
-				unit.Change(r.Control.Center), Interval(*r.Control)))
+				units.Change(r.Control.Center), Interval(*r.Control)))
 		}
 	}
 	return out
@@ -249,7 +249,7 @@ func (c Comparison) closing() (out []string) {
 		how += ", noise as all targets of a run show it"
 	}
 	how = fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
-		"(%s).", unit.Percent(c.Confidence), how)
+		"(%s).", units.Percent(c.Confidence), how)
 	if c.Tests > 1 {
 		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
 			"more.", c.Tests)

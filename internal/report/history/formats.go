@@ -1,4 +1,4 @@
-package trend
+package history
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/format"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/internal/base/units"
 )
 
 // sparks are the heights of a sparkline, and wide is how many of the latest runs it shows.
@@ -57,18 +57,18 @@ func (s *Series) head() string {
 func (s *Series) says() string {
 	switch n := len(s.Points); {
 	case n < Least:
-		return unit.Plural(n, "run") // a note says once what is lacking
+		return units.Plural(n, "run") // a note says once what is lacking
 	case len(s.Changes) == 0:
 		return "no change"
 	}
-	return unit.Plural(len(s.Changes), "change")
+	return units.Plural(len(s.Changes), "change")
 }
 
 // tell is one change in a sentence.
 func (s *Series) tell(c Change) string {
 	before, after := s.Points[c.At-1], s.Points[c.At]
-	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, unit.Change(c.Ratio()),
-		unit.Quantity(c.Before, s.Unit), unit.Quantity(c.After, s.Unit), unit.P(c.P),
+	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, units.Change(c.Ratio()),
+		units.Quantity(c.Before, s.Unit), units.Quantity(c.After, s.Unit), units.P(c.P),
 		before.name(), after.name())
 }
 
@@ -76,18 +76,18 @@ func (p Point) name() string {
 	if p.Commit == "" || p.Commit == table.Unknown {
 		return p.Run
 	}
-	return fmt.Sprintf("%s (%s)", p.Run, unit.Hash(p.Commit))
+	return fmt.Sprintf("%s (%s)", p.Run, units.Hash(p.Commit))
 }
 
 // Forms are those of a trend.
-var Forms = print.Forms[Trend]{
+var Forms = format.Forms[Trend]{
 	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
 	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
 }
 
 // Text prints a trend for a terminal.
 func Text(w io.Writer, t Trend) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	p.Line("%s", t.head())
 	for i := 0; i < len(t.Series) && t.Runs > 1; {
 		head, group := t.Series[i].head(), i
@@ -98,7 +98,7 @@ func Text(w io.Writer, t Trend) error {
 		for k := group; k < i; k++ {
 			rows = append(rows, t.Series[k].cells()...)
 		}
-		p.WriteString(print.Grid("", rows, print.Left))
+		p.WriteString(format.Grid("", rows, format.Left))
 	}
 	if t.Runs == 1 {
 		p.Line("\n%s", young)
@@ -114,13 +114,13 @@ const young = "A history begins with a second run; what this one measured its re
 
 func (t Trend) head() string {
 	return fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+
-		"cases", unit.Plural(t.Runs, "run"), len(t.Series), unit.Percent(t.Alpha))
+		"cases", units.Plural(t.Runs, "run"), len(t.Series), units.Percent(t.Alpha))
 }
 
 // cells are a series' line and one for each change.
 func (s *Series) cells() [][]string {
 	last := s.Points[len(s.Points)-1]
-	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), unit.Quantity(last.Value, s.Unit),
+	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), units.Quantity(last.Value, s.Unit),
 		s.says()}}
 	for _, c := range s.Changes {
 		rows = append(rows, []string{"    " + s.tell(c)})
@@ -130,14 +130,14 @@ func (s *Series) cells() [][]string {
 
 // Markdown prints a trend for a job's summary: changes first, and only then the series.
 func Markdown(w io.Writer, t Trend) error {
-	p := &print.Page{}
+	p := &format.Page{}
 	p.Line("%s.\n", t.head())
 	var rows, changes [][]string
 	for i := range t.Series {
 		s := &t.Series[i]
 		last := s.Points[len(s.Points)-1]
 		rows = append(rows, []string{s.head(), s.name(), Sparkline(s.values()),
-			unit.Quantity(last.Value, s.Unit), s.says()})
+			units.Quantity(last.Value, s.Unit), s.says()})
 		for _, c := range s.Changes {
 			changes = append(changes, []string{s.Target, s.name(), s.tell(c)})
 		}
@@ -145,14 +145,14 @@ func Markdown(w io.Writer, t Trend) error {
 	if t.Runs == 1 {
 		p.Line("%s", young)
 	} else {
-		p.WriteString(print.Pipes([]string{"target", "metric", "history", "latest", ""}, rows,
-			print.Left, print.Left, print.Left, print.Right, print.Left))
+		p.WriteString(format.Pipes([]string{"target", "metric", "history", "latest", ""}, rows,
+			format.Left, format.Left, format.Left, format.Right, format.Left))
 	}
 	for _, c := range changes {
-		p.Line("\n- %s", print.Markdown(strings.Join(c, ", ")))
+		p.Line("\n- %s", format.Markdown(strings.Join(c, ", ")))
 	}
 	for _, note := range t.Notes {
-		p.Line("\n%s", print.Markdown(note))
+		p.Line("\n%s", format.Markdown(note))
 	}
 	return p.To(w)
 }
@@ -171,23 +171,23 @@ func CSV(w io.Writer, t Trend) error {
 		for k, p := range s.Points {
 			row := []string{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
 				p.Run, p.Commit, p.Time.UTC().Format(time.RFC3339), strconv.Itoa(p.N),
-				unit.Raw(p.Value), unit.Raw(p.Lo), unit.Raw(p.Hi), "", "", "", ""}
+				units.Raw(p.Value), units.Raw(p.Lo), units.Raw(p.Hi), "", "", "", ""}
 			for _, c := range s.Changes {
 				if c.At == k {
-					copy(row[len(row)-4:], []string{c.Word, unit.Raw(c.Before), unit.Raw(c.After),
-						unit.Raw(c.P)})
+					copy(row[len(row)-4:], []string{c.Word, units.Raw(c.Before), units.Raw(c.After),
+						units.Raw(c.P)})
 				}
 			}
 			rows = append(rows, row)
 		}
 	}
-	return print.CSV(w, rows)
+	return format.CSV(w, rows)
 }
 
 const jsonVersion = 1
 
 // JSON prints a trend for programs; docs/formats/trend-json.md describes it.
-func JSON(w io.Writer, t Trend) error { return print.JSON(w, document{jsonVersion, t}) }
+func JSON(w io.Writer, t Trend) error { return format.JSON(w, document{jsonVersion, t}) }
 
 // document is a trend with the version of its form.
 type document struct {

@@ -1,4 +1,4 @@
-package trend
+package history
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"io"
 	"strconv"
 
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
 )
 
 // part is a Series with what its documents do not say.

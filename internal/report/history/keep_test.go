@@ -1,4 +1,4 @@
-package trend
+package history
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
 )
 
 // What is kept joins to the history that it came from: changes, values without intervals, and in

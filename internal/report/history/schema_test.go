@@ -1,10 +1,10 @@
-package trend
+package history
 
 import (
 	"flag"
 	"testing"
 
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
 )
 
 var update = flag.Bool("update", false, "write the schema in docs/formats")

@@ -1,4 +1,4 @@
-// Package trend finds where the history of many runs changes: for every scenario, target and metric
+// Package history finds where the history of many runs changes: for every scenario, target and metric
 // the values of the runs in the order of time, and the points where their level changes.
 //
 // Find makes a Trend of runs, which is pure; Text, Markdown, CSV and JSON print it. Runs that were
@@ -7,7 +7,7 @@
 //
 // Non-goals: it reads no files, compares no two runs (that is package comparison), and has no
 // statistics of its own: levels are package table's, change points package stats'.
-package trend
+package history
 
 import (
 	"cmp"
@@ -15,16 +15,16 @@ import (
 	"slices"
 	"time"
 
-	"prony/record/metric"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // Run is one run's head and records.
 type Run struct {
-	Head    result.Run
-	Records []*result.Record
+	Head    record.Run
+	Records []*record.Record
 }
 
 // Options say what to look at.
@@ -172,7 +172,7 @@ func Of(r Run, study table.Study, o Options) (out []Series) {
 	return out
 }
 
-func pointOf(r Run, first *result.Record, m table.Metric) Point {
+func pointOf(r Run, first *record.Record, m table.Metric) Point {
 	s := m.Summary
 	return Point{
 		Run: r.Head.ID, Commit: first.Provenance.Commit,

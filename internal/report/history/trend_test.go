@@ -1,4 +1,4 @@
-package trend
+package history
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
-	"prony/internal/dev/schema"
+	"prony.example/internal/dev/schema"
+	"prony.example/record"
 )
 
 var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -20,17 +20,17 @@ var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 func history(perS ...float64) (runs []Run) {
 	for day, rate := range perS {
 		id := fmt.Sprintf("day-%02d", day)
-		r := &result.Record{
+		r := &record.Record{
 			Version: 1, Run: id, Trial: "b1-01-x", Block: 1, Scenario: "read", Contract: "hello",
-			Time: start.AddDate(0, 0, day), Outcome: result.Measured,
-			Target:     result.Target{Name: "x", Variant: "none"},
-			Provenance: result.Provenance{Commit: fmt.Sprintf("commit%08d", day), Cores: 2},
-			Verdict:    result.Verdict{Grade: result.Valid},
-			Loads: []result.Load{{Name: "peak", Model: "closed", Connections: 64,
+			Time: start.AddDate(0, 0, day), Outcome: record.Measured,
+			Target:     record.Target{Name: "x", Variant: "none"},
+			Provenance: record.Provenance{Commit: fmt.Sprintf("commit%08d", day), Cores: 2},
+			Verdict:    record.Verdict{Grade: record.Valid},
+			Loads: []record.Load{{Name: "peak", Model: "closed", Connections: 64,
 				ThroughputPerS: rate, WindowNs: 1e9}},
 		}
-		runs = append(runs, Run{Head: result.Run{ID: id},
-			Records: []*result.Record{r}})
+		runs = append(runs, Run{Head: record.Run{ID: id},
+			Records: []*record.Record{r}})
 	}
 	return runs
 }
@@ -182,7 +182,7 @@ func TestWhichRegressionsFail(t *testing.T) {
 // INVALID trials are no part of a history, nor are rows of another checkout.
 func TestWhatIsLeftOut(t *testing.T) {
 	runs := history(steps(1000, 1000)...)
-	runs[3].Records[0].Verdict.Grade = result.Invalid
+	runs[3].Records[0].Verdict.Grade = record.Invalid
 	runs[4].Records[0].Target.Origin = "base"
 	trend := Find(runs, throughput)
 	if len(trend.Series) != 1 || len(trend.Series[0].Points) != 8 {

@@ -1,9 +1,9 @@
-// Package flat has tables as prony hands them to a program that stores them in a format of its own:
+// Package rows has tables as prony hands them to a program that stores them in a format of its own:
 // a line of JSON that says what the columns are, then an array a row.
 //
-// Non-goals: what the tables say (internal/report), and how they are stored (internal/flat/parquet,
+// Non-goals: what the tables say (internal/report), and how they are stored (home/parquet,
 // which prony itself does not link).
-package flat
+package rows
 
 import (
 	"encoding/json"

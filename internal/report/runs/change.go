@@ -1,4 +1,4 @@
-package shelf
+package runs
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"prony/internal/base/files"
-	"prony/record"
+	"prony.example/internal/base/files"
+	"prony.example/record"
 )
 
 // Bounds of labels.
@@ -67,7 +67,7 @@ func (s *Shelf) Label(id string, labels map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("label run %s: %w", id, err)
 	}
-	return lay("label", dir, result.LabelsFile, append(b, '\n'))
+	return lay("label", dir, record.LabelsFile, append(b, '\n'))
 }
 
 // lay writes a file of a run's folder; a link in its place is not written through.
@@ -76,7 +76,7 @@ func lay(verb, dir, name string, data []byte) error {
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
 		return fmt.Errorf("%s run %s: its %s is no regular file; remove it", verb, id, name)
 	}
-	if err := file.Put(path, data); err != nil {
+	if err := files.Put(path, data); err != nil {
 		return fmt.Errorf("%s run %s: %w", verb, id, err)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (s *Shelf) Reason(id, why string) error {
 	if err != nil {
 		return err
 	}
-	return lay("stop", dir, result.StopFile, []byte(why+"\n"))
+	return lay("stop", dir, record.StopFile, []byte(why+"\n"))
 }
 
 // Remove takes a run away, with all that is in its folder. It is renamed first, so that it is there

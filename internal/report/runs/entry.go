@@ -1,4 +1,4 @@
-package shelf
+package runs
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
+	"prony.example/record"
 )
 
 // States of a run.
@@ -128,9 +128,9 @@ func (r *Run) trials(study table.Study) (t Trials) {
 		switch table.Grade(rec) {
 		case table.FailedGrade:
 			t.Failed++
-		case result.Invalid:
+		case record.Invalid:
 			t.Invalid++
-		case result.Suspect:
+		case record.Suspect:
 			t.Suspect++
 		default:
 			t.Valid++
@@ -154,8 +154,8 @@ func ranking(sc *table.Scenario) Ranking {
 			out.Unit = m.Unit
 			if m.Withheld == "" {
 				s := m.Summary
-				row.Center, row.Low = print.Finite(s.Center), print.Finite(s.Lo)
-				row.High, row.Doubted = print.Finite(s.Hi), m.Doubt != nil
+				row.Center, row.Low = format.Finite(s.Center), format.Finite(s.Lo)
+				row.High, row.Doubted = format.Finite(s.Hi), m.Doubt != nil
 			}
 		}
 		out.Rows = append(out.Rows, row)

@@ -1,11 +1,11 @@
-package shelf
+package runs
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Whatever somebody has written into a run's folder, it is read, and what is kept is what was good.
@@ -15,7 +15,7 @@ func FuzzProgress(f *testing.F) {
 	f.Add(strings.Repeat("x", 3*maxTail)+"\n{", `{"`+strings.Repeat("x", 99)+`":""}`)
 	f.Fuzz(func(t *testing.T, lines, labels string) {
 		dir := t.TempDir()
-		put(t, lines, dir, result.ProgressFile)
+		put(t, lines, dir, record.ProgressFile)
 		put(t, labels, dir, "labels.json")
 		if p := readProgress(dir); p.stamp.Size != int64(len(lines)) {
 			t.Errorf("of %d bytes, %d were seen", len(lines), p.stamp.Size)

@@ -1,4 +1,4 @@
-package shelf
+package runs
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // Hundreds of runs are read once. What a second shelf knows of them comes from the cache, which is
@@ -43,7 +43,7 @@ func TestHundreds(t *testing.T) {
 	}
 	// What was read is not read again: nothing else can tell that the records are gone.
 	id := first.Entries[5].ID
-	name := filepath.Join(dir, id, result.TrialsFile)
+	name := filepath.Join(dir, id, record.TrialsFile)
 	info, err := os.Stat(name)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestHundreds(t *testing.T) {
 func TestCacheOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")
-	name := filepath.Join(dir, result.Kept, cacheFile)
+	name := filepath.Join(dir, record.Kept, cacheFile)
 	list(t, open(t, dir, Options{Program: "one"}))
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestNowhere(t *testing.T) {
 		t.Error("a file was opened as a folder of runs")
 	}
 	run(t, dir, monday, "small")
-	put(t, "in the way", dir, result.Kept)
+	put(t, "in the way", dir, record.Kept)
 	if x := list(t, open(t, dir, Options{Program: "one"})); len(x.Entries) != 1 {
 		t.Errorf("without a cache: %v", x)
 	}

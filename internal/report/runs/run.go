@@ -1,4 +1,4 @@
-package shelf
+package runs
 
 import (
 	"encoding/json"
@@ -11,27 +11,27 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/files"
-	"prony/record"
-	"prony/internal/base/cmdlog"
-	"prony/internal/analysis/table"
-	"prony/internal/base/units"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/units"
+	"prony.example/record"
 )
 
 // Run is a run's folder as it is read: head, records, and what of them was left out.
 type Run struct {
 	Dir     string
-	Head    result.Run // with the labels that hold now
-	Records []*result.Record
-	Bad     []*result.BadRecord
+	Head    record.Run // with the labels that hold now
+	Records []*record.Record
+	Bad     []*record.BadRecord
 	// Missing are the trials of the plan that have no record and were to have one.
-	Missing []result.Planned
+	Missing []record.Planned
 }
 
 // Read reads a run's folder. Lines that are no records come back in Bad; the error is for a folder
 // that cannot be read at all.
 func Read(dir string) (*Run, error) {
-	head, records, bad, err := result.Read(dir)
+	head, records, bad, err := record.Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,9 @@ func Read(dir string) (*Run, error) {
 		head.Labels = now
 	}
 	r := &Run{Dir: dir, Head: head, Records: records, Bad: bad, Missing: head.Missing(records)}
-	if s, err := result.ReadSchedule(dir); err != nil || s != nil {
+	if s, err := record.ReadSchedule(dir); err != nil || s != nil {
 		// Which blocks follow the first one was decided while it ran.
-		r.Missing = slices.DeleteFunc(r.Missing, func(p result.Planned) bool {
+		r.Missing = slices.DeleteFunc(r.Missing, func(p record.Planned) bool {
 			return p.Block > 1
 		})
 	}
@@ -56,7 +56,7 @@ func (r *Run) Options() table.Options {
 	for _, again := range head.Resumed {
 		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
 			"what is compared within the block that was ended there is further apart in time.",
-			again.Time.UTC().Format("2006-01-02 15:04 UTC"), unit.Plural(again.Trials, "trial")))
+			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial")))
 	}
 	for _, b := range r.Bad {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
@@ -87,14 +87,14 @@ func (r *Run) Endpoints() map[string]string {
 }
 
 // Samples reads what the probe saw, for the page's plots. What is missing is not plotted.
-func (r *Run) Samples() (out []result.Samples) {
-	files, err := filepath.Glob(filepath.Join(escape(r.Dir), "series", "*.json"))
+func (r *Run) Samples() (out []record.Samples) {
+	fileList, err := filepath.Glob(filepath.Join(escape(r.Dir), "series", "*.json"))
 	if err != nil {
 		return nil
 	}
-	for _, name := range files {
-		data, err := file.Read(name, file.Page)
-		var s result.Samples
+	for _, name := range fileList {
+		data, err := files.Read(name, files.Page)
+		var s record.Samples
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
 			continue
 		}
@@ -110,9 +110,9 @@ func escape(dir string) string {
 
 // Reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt
 // out.
-func Reproduce(head result.Run) string {
+func Reproduce(head record.Run) string {
 	if head.File == "" { // all of it is on the command line
-		return shell.Join(head.Command)
+		return cmdlog.Join(head.Command)
 	}
 	args := []string{"prony", "run", head.File}
 	skip := false
@@ -132,12 +132,12 @@ func Reproduce(head result.Run) string {
 	if head.ForNs > 0 {
 		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
 	}
-	return fmt.Sprintf("%s --seed %d %s", shell.Join(shell.Hushed(args)), head.Seed, length)
+	return fmt.Sprintf("%s --seed %d %s", cmdlog.Join(cmdlog.Hushed(args)), head.Seed, length)
 }
 
 // readLabels reads the labels that were put on a run after it had begun; nil: none were.
 func readLabels(dir string) (map[string]string, error) {
-	b, err := file.Text(filepath.Join(dir, result.LabelsFile), maxLabels)
+	b, err := files.Text(filepath.Join(dir, record.LabelsFile), maxLabels)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func readLabels(dir string) (map[string]string, error) {
 	}
 	labels := map[string]string{}
 	if err := json.Unmarshal(b, &labels); err != nil {
-		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, result.LabelsFile), err)
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, record.LabelsFile), err)
 	}
 	return labels, CheckLabels(labels)
 }

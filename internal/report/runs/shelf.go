@@ -1,4 +1,4 @@
-// Package shelf is the runs below a folder as an index: which there are, what each is about, how
+// Package runs is the runs below a folder as an index: which there are, what each is about, how
 // its trials ended and how its targets rank. It reads the records of a run once and keeps what it
 // says of them until they change, so that a thousand runs are listed in a moment.
 //
@@ -9,7 +9,7 @@
 // from outside, links are not followed, and what is no run of prony's is left alone.
 //
 // Non-goals: it has no statistics of its own, compares nothing and knows no server.
-package shelf
+package runs
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"prony/internal/base/files"
-	"prony/record"
+	"prony.example/internal/base/files"
+	"prony.example/record"
 )
 
 // Shelf is the runs below a folder. Several goroutines may use it.
@@ -117,7 +117,7 @@ func Open(dir string, o Options) (*Shelf, error) {
 	}
 	s := &Shelf{dir: dir, options: o, known: map[string]item{}}
 	var c cached
-	b, err := file.Read(filepath.Join(dir, result.Kept, cacheFile), maxCache)
+	b, err := files.Read(filepath.Join(dir, record.Kept, cacheFile), maxCache)
 	if err == nil && json.Unmarshal(b, &c) == nil && c.Version == cacheVersion &&
 		c.Program == o.Program && c.Items != nil {
 		s.known = c.Items // one that is damaged is made again
@@ -141,7 +141,7 @@ var ErrNone = errors.New("there is no such run")
 // Path is a run's folder. It is made of the identifier alone, and neither it nor the run's head is
 // a link.
 func (s *Shelf) Path(id string) (string, error) {
-	return s.find(id, result.RunFile)
+	return s.find(id, record.RunFile)
 }
 
 // find is a folder with one of some files.
@@ -178,7 +178,7 @@ func (s *Shelf) Read(id string) (*Run, error) {
 
 // plain refuses a run whose records are no file of its own.
 func plain(dir string) error {
-	for _, name := range []string{result.RunFile, result.TrialsFile} {
+	for _, name := range []string{record.RunFile, record.TrialsFile} {
 		if !isRegular(filepath.Join(dir, name)) {
 			return fmt.Errorf("read run %s: its %s is missing, or no regular file",
 				filepath.Base(dir), name)
@@ -259,7 +259,7 @@ func (s *Shelf) lookAll(ctx context.Context, ids []string) []item {
 }
 
 // stamped are the files that an entry is made of, in the order of an item's stamps.
-var stamped = [3]string{result.RunFile, result.TrialsFile, result.LabelsFile}
+var stamped = [3]string{record.RunFile, record.TrialsFile, record.LabelsFile}
 
 // look gives what is known of a run, and reads it where that is of other bytes.
 func (s *Shelf) look(id, dir string) item {
@@ -271,7 +271,7 @@ func (s *Shelf) look(id, dir string) item {
 		it = item{Stamps: now, progress: it.progress}
 		it.Entry, it.Problem = entryOf(dir)
 	}
-	if info, err := os.Lstat(filepath.Join(dir, result.ProgressFile)); err != nil {
+	if info, err := os.Lstat(filepath.Join(dir, record.ProgressFile)); err != nil {
 		it.progress = progress{}
 	} else if StampOf(info) != it.progress.stamp {
 		it.progress = readProgress(dir)
@@ -331,7 +331,7 @@ func (s *Shelf) Lab(id string) (*Lab, error) {
 // Folder is that of a run, which may not have its head yet: services are built before it is
 // written.
 func (s *Shelf) Folder(id string) (string, error) {
-	return s.find(id, result.RunFile, result.ProgressFile)
+	return s.find(id, record.RunFile, record.ProgressFile)
 }
 
 // coming is what is known of a run whose services are being built; ok: it is one.
@@ -344,7 +344,7 @@ func (s *Shelf) coming(id string) (e Entry, ok bool) {
 	if !s.atWork(p) {
 		return e, false
 	}
-	r := Run{Dir: dir, Head: result.Run{Suite: p.begun.Suite, Planned: p.begun.Planned},
+	r := Run{Dir: dir, Head: record.Run{Suite: p.begun.Suite, Planned: p.begun.Planned},
 		Missing: p.begun.Planned}
 	e = r.Entry()
 	e.Time, e.State = p.begun.Time.UTC().Truncate(time.Second), Running
@@ -375,11 +375,11 @@ func (s *Shelf) keep() {
 	if err != nil {
 		return
 	}
-	kept := filepath.Join(s.dir, result.Kept)
-	if err := result.Keep(kept); err != nil || !isFolder(kept) {
+	kept := filepath.Join(s.dir, record.Kept)
+	if err := record.Keep(kept); err != nil || !isFolder(kept) {
 		return
 	}
-	if file.Put(filepath.Join(kept, cacheFile), b) == nil {
+	if files.Put(filepath.Join(kept, cacheFile), b) == nil {
 		s.changed = false
 	}
 }
@@ -468,7 +468,7 @@ type Lab struct {
 // progress is what a run's progress says of its state.
 type progress struct {
 	stamp Stamp
-	begun result.Progress
+	begun record.Progress
 	ended bool
 }
 
@@ -481,7 +481,7 @@ const maxTail = 8 << 10
 // readProgress reads of a run's progress what tells its state. The end of the file says whether the
 // run has ended, as nearly all have; only of others all of it is read, for who runs them.
 func readProgress(dir string) (p progress) {
-	f, err := OpenIn(dir, result.ProgressFile)
+	f, err := OpenIn(dir, record.ProgressFile)
 	if err != nil {
 		return p
 	}
@@ -497,9 +497,9 @@ func readProgress(dir string) (p progress) {
 		p.read(tail[at+1 : n])
 	}
 	if !p.ended {
-		_, _ = result.ReadLines(f.Name(), f, func(line []byte) error {
-			if bytes.Contains(line, []byte(result.Begins)) ||
-				bytes.Contains(line, []byte(result.Ends)) {
+		_, _ = record.ReadLines(f.Name(), f, func(line []byte) error {
+			if bytes.Contains(line, []byte(record.Begins)) ||
+				bytes.Contains(line, []byte(record.Ends)) {
 				p.read(line)
 			}
 			return nil // a line that is torn, or no event, tells nothing
@@ -510,14 +510,14 @@ func readProgress(dir string) (p progress) {
 
 // read takes in an event. A run that was gone on with begins again in the same file.
 func (p *progress) read(line []byte) {
-	var e result.Progress
+	var e record.Progress
 	if json.Unmarshal(line, &e) != nil {
 		return
 	}
 	switch e.Kind {
-	case result.Begins:
+	case record.Begins:
 		p.begun, p.ended = e, false
-	case result.Ends:
+	case record.Ends:
 		p.ended = true
 	}
 }

@@ -1,4 +1,4 @@
-package shelf
+package runs
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // put writes a file, with the folders above it.
@@ -29,7 +29,7 @@ func put(t *testing.T, text string, path ...string) {
 }
 
 // real is a run of the lab, of two targets in two blocks, two loads each: head and records.
-func real(t *testing.T) (head result.Run, records []byte) {
+func real(t *testing.T) (head record.Run, records []byte) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/run/run.json")
 	if err == nil {
@@ -54,9 +54,9 @@ func run(t *testing.T, dir, id, suite string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, string(b), dir, id, result.RunFile)
+	put(t, string(b), dir, id, record.RunFile)
 	records = bytes.ReplaceAll(records, []byte(`"run":"`+old+`"`), []byte(`"run":"`+id+`"`))
-	put(t, string(records), dir, id, result.TrialsFile)
+	put(t, string(records), dir, id, record.TrialsFile)
 }
 
 func open(t *testing.T, dir string, o Options) *Shelf {
@@ -106,7 +106,7 @@ func TestEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(records)), "\n")
-	var last result.Record
+	var last record.Record
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil ||
 		!e.Ended.Equal(last.Time.Add(time.Duration(last.DurationNs))) {
 		t.Errorf("it ended %v, its last record is of %v, for %d ns: %v", e.Ended, last.Time,
@@ -152,16 +152,16 @@ func TestDamaged(t *testing.T) {
 	}
 	put(t, "notes", dir, "notes.txt")            // foreign: left alone
 	put(t, "x", dir, "elsewhere", "readme.md")   //
-	put(t, "{}", dir, ".hidden", result.RunFile) //
-	put(t, "{", dir, "torn", result.RunFile)     // told
-	put(t, "", dir, "torn", result.TrialsFile)   //
-	put(t, string(text), dir, "headonly", result.RunFile)
-	put(t, `{"version":99}`, dir, "newer", result.RunFile)
-	put(t, "", dir, "newer", result.TrialsFile)
-	put(t, string(text), dir, "begun", result.RunFile) // a run that has no trial yet
-	put(t, "", dir, "begun", result.TrialsFile)
-	put(t, string(text), dir, "half", result.RunFile) // its last record is torn
-	put(t, string(records[:len(records)*9/10]), dir, "half", result.TrialsFile)
+	put(t, "{}", dir, ".hidden", record.RunFile) //
+	put(t, "{", dir, "torn", record.RunFile)     // told
+	put(t, "", dir, "torn", record.TrialsFile)   //
+	put(t, string(text), dir, "headonly", record.RunFile)
+	put(t, `{"version":99}`, dir, "newer", record.RunFile)
+	put(t, "", dir, "newer", record.TrialsFile)
+	put(t, string(text), dir, "begun", record.RunFile) // a run that has no trial yet
+	put(t, "", dir, "begun", record.TrialsFile)
+	put(t, string(text), dir, "half", record.RunFile) // its last record is torn
+	put(t, string(records[:len(records)*9/10]), dir, "half", record.TrialsFile)
 	x := list(t, open(t, dir, Options{}))
 	if got, want := ids(x), []string{"begun", "half", monday, tuesday}; !same(got, want) {
 		t.Errorf("runs %q, want %q", got, want)
@@ -206,9 +206,9 @@ func TestIdentifiersAlone(t *testing.T) {
 	for from, to := range map[string]string{
 		"linked":                           filepath.Join(above, "outside"),
 		"inner":                            monday,
-		"files/" + result.TrialsFile:       filepath.Join(above, "outside", result.TrialsFile),
-		"head/" + result.RunFile:           filepath.Join(above, "outside", result.RunFile),
-		monday + "/" + result.ProgressFile: filepath.Join(above, "outside", result.RunFile),
+		"files/" + record.TrialsFile:       filepath.Join(above, "outside", record.TrialsFile),
+		"head/" + record.RunFile:           filepath.Join(above, "outside", record.RunFile),
+		monday + "/" + record.ProgressFile: filepath.Join(above, "outside", record.RunFile),
 		monday + "/" + "labels.json.x":     "/",
 	} {
 		name := filepath.Join(dir, from)
@@ -220,12 +220,12 @@ func TestIdentifiersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	head, err := os.ReadFile(filepath.Join(above, "outside", result.RunFile))
+	head, err := os.ReadFile(filepath.Join(above, "outside", record.RunFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, string(head), dir, "files", result.RunFile)
-	put(t, "", dir, "head", result.TrialsFile)
+	put(t, string(head), dir, "files", record.RunFile)
+	put(t, "", dir, "head", record.TrialsFile)
 	s := open(t, dir, Options{})
 	x := list(t, s)
 	if got := ids(x); !slices.Equal(got, []string{monday}) {
@@ -253,7 +253,7 @@ func TestLabels(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")
 	s := open(t, dir, Options{})
-	before, err := os.ReadFile(filepath.Join(dir, monday, result.RunFile))
+	before, err := os.ReadFile(filepath.Join(dir, monday, record.RunFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestLabels(t *testing.T) {
 	if got := list(t, s).Entries[0].Labels; got == nil || len(got) != 0 {
 		t.Errorf("labels %v", got)
 	}
-	after, err := os.ReadFile(filepath.Join(dir, monday, result.RunFile))
+	after, err := os.ReadFile(filepath.Join(dir, monday, record.RunFile))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the head was changed: %v", err)
 	}
@@ -303,7 +303,7 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lab = `{"seq":1,"kind":"begin","pid":17,"born":"5"}` + "\n"
-	put(t, lab, dir, tuesday, result.ProgressFile)
+	put(t, lab, dir, tuesday, record.ProgressFile)
 	s := open(t, dir, Options{Born: func(pid int) string { return fmt.Sprint(pid - 12) }})
 	if err := errors.Join(s.Remove(monday)); err != nil {
 		t.Error(err)
@@ -332,7 +332,7 @@ func TestState(t *testing.T) {
 	}})
 	check := func(want, lines string) {
 		t.Helper()
-		put(t, lines, dir, monday, result.ProgressFile)
+		put(t, lines, dir, monday, record.ProgressFile)
 		e, err := s.Entry(monday)
 		if err != nil || e.State != want {
 			t.Errorf("%.90s: %s, %v; want %s", lines, e.State, err, want)
@@ -399,7 +399,7 @@ func TestMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := r.machine().Key
-	check := func(equal bool, change func(p *result.Provenance)) {
+	check := func(equal bool, change func(p *record.Provenance)) {
 		t.Helper()
 		p := &r.Records[0].Provenance
 		for _, rec := range r.Records {
@@ -411,11 +411,11 @@ func TestMachine(t *testing.T) {
 			t.Errorf("%+v: the same machine: %v", *p, !equal)
 		}
 	}
-	check(true, func(p *result.Provenance) { p.Commit = "another" })
-	check(true, func(p *result.Provenance) { p.Kernel += "-17" })
-	check(false, func(p *result.Provenance) { p.Kernel = "2.4.1" })
-	check(false, func(p *result.Provenance) { p.Cores += 2 })
-	check(false, func(p *result.Provenance) { p.CPUModel += " II" })
+	check(true, func(p *record.Provenance) { p.Commit = "another" })
+	check(true, func(p *record.Provenance) { p.Kernel += "-17" })
+	check(false, func(p *record.Provenance) { p.Kernel = "2.4.1" })
+	check(false, func(p *record.Provenance) { p.Cores += 2 })
+	check(false, func(p *record.Provenance) { p.CPUModel += " II" })
 	r.Records[1].Provenance.Cores += 2
 	if r.machine().Key == was {
 		t.Error("records of two machines are one machine's")

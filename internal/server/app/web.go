@@ -1,10 +1,10 @@
-// Package web is the web app: the pages of prony serve and of prony site, built from web/app by
+// Package app is the web app: the pages of prony serve and of prony site, built from web/app by
 // `npm run build` and committed, so that a checkout without Node has them; a test builds it again
 // and compares.
 //
 // It has no state and knows no run: a server serves its files, a site has copies of them beside its
 // data, and the app asks whichever it finds (docs/decisions/0034-app.md).
-package web
+package app
 
 import (
 	"embed"

@@ -19,10 +19,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"prony/internal/report/compare"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 	// patience bounds the whole test; a browser that hangs must not hang the suite.
 	patience = 2 * time.Minute
 	// axe is where `npm ci` in web/ puts the accessibility engine; without it that part is skipped.
-	axe = "../../web/node_modules/axe-core/axe.min.js"
+	axe = "../../../web/node_modules/axe-core/axe.min.js"
 )
 
 func browser(t *testing.T) context.Context {
@@ -186,9 +186,9 @@ func (b *tab) fits(name string) {
 
 // TestSiteInBrowser opens a site from the disk, as a reader would.
 func TestSiteInBrowser(t *testing.T) {
-	tests.Once(t, "a site in a browser", tests.Needs{Files: []string{"internal/web/app"}})
+	testsets.Once(t, "a site in a browser", testsets.Needs{Files: []string{"internal/server/app/app"}})
 	ctx := browser(t)
-	s := runs(t, 50)
+	s := makeRuns(t, 50)
 	run(t, s.Dir(), 60, 0.8)
 	to := t.TempDir()
 	write(t, s, to)
@@ -288,15 +288,15 @@ func byKeys(t *testing.T, ctx context.Context, url string) {
 }
 
 // compared holds what the page shows to what prony compare computes.
-func compared(t *testing.T, ctx context.Context, url string, s *shelf.Shelf, from, to string) {
-	side := func(id string) comparison.Side {
+func compared(t *testing.T, ctx context.Context, url string, s *runs.Shelf, from, to string) {
+	side := func(id string) compare.Side {
 		r, err := s.Read(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return comparison.Side{Dir: id, Head: r.Head, Records: result.Compared(r.Records)}
+		return compare.Side{Dir: id, Head: r.Head, Records: record.Compared(r.Records)}
 	}
-	want, err := comparison.Compare(side(from), side(to), comparison.Options{})
+	want, err := compare.Compare(side(from), side(to), compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/files"
-	"prony/internal/report/runs"
-	"prony/internal/base/units"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/units"
+	"prony.example/internal/report/runs"
 )
 
 // fed is how many of the newest runs the feed has.
@@ -42,7 +42,7 @@ type guid struct {
 	Text      string `xml:",chardata"`
 }
 
-func writeFeed(name string, entries []shelf.Entry, base string) error {
+func writeFeed(name string, entries []runs.Entry, base string) error {
 	if base != "" {
 		base = strings.TrimSuffix(base, "/") + "/"
 	}
@@ -57,7 +57,7 @@ func writeFeed(name string, entries []shelf.Entry, base string) error {
 	}
 	text, err := xml.MarshalIndent(feed{Version: "2.0", Channel: c}, "", " ")
 	if err == nil {
-		err = file.Put(name, []byte(xml.Header+string(text)+"\n"))
+		err = files.Put(name, []byte(xml.Header+string(text)+"\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("write feed: %w", err)
@@ -66,15 +66,15 @@ func writeFeed(name string, entries []shelf.Entry, base string) error {
 }
 
 // verdicts are those of a run's numbers, as its report has them, and of trials that are in none.
-func verdicts(e shelf.Entry) string {
+func verdicts(e runs.Entry) string {
 	var out []string
 	for _, x := range []struct {
 		n    int
 		text string
 	}{
-		{e.Numbers.Valid, unit.Plural(e.Numbers.Valid, "number") + " VALID"},
+		{e.Numbers.Valid, units.Plural(e.Numbers.Valid, "number") + " VALID"},
 		{e.Numbers.Suspect, fmt.Sprint(e.Numbers.Suspect, " SUSPECT")},
-		{e.Trials.Invalid, unit.Plural(e.Trials.Invalid, "trial") + " INVALID"},
+		{e.Trials.Invalid, units.Plural(e.Trials.Invalid, "trial") + " INVALID"},
 		{e.Trials.Failed, fmt.Sprint(e.Trials.Failed, " failed")},
 		{e.Trials.Missing, fmt.Sprint(e.Trials.Missing, " missing")},
 	} {
@@ -83,7 +83,7 @@ func verdicts(e shelf.Entry) string {
 		}
 	}
 	if len(out) == 0 {
-		return unit.Plural(0, "number")
+		return units.Plural(0, "number")
 	}
 	return strings.Join(out, ", ")
 }

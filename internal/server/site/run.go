@@ -10,19 +10,19 @@ import (
 	"os"
 	"path/filepath"
 
-	"prony/internal/report/compare"
-	"prony/internal/base/files"
-	"prony/internal/report"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/analysis/table"
-	"prony/internal/report/history"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/files"
+	"prony.example/internal/report"
+	"prony.example/internal/report/compare"
+	"prony.example/internal/report/history"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
 // page is what has come of a run.
 type page struct {
 	fresh  bool // it was made now
-	series []trend.Series
+	series []history.Series
 	lost   error // it cannot be read, and is left out
 }
 
@@ -30,19 +30,19 @@ type page struct {
 const markFile = "made.json"
 
 type mark struct {
-	Program string                 `json:"program"`
-	Sources map[string]shelf.Stamp `json:"sources"`
+	Program string                `json:"program"`
+	Sources map[string]runs.Stamp `json:"sources"`
 }
 
 // raw are the files of a run that are copied for readers to download, each bounded as it is read.
-var raw = []string{result.RunFile, result.TrialsFile}
+var raw = []string{record.RunFile, record.TrialsFile}
 
 // sources are what a run's page is made of, beside its records.
-var sources = append([]string{result.LabelsFile, "series", "profiles"}, raw...)
+var sources = append([]string{record.LabelsFile, "series", "profiles"}, raw...)
 
 // writeRun writes a run's files, unless they are those of the same bytes, which are not read then.
 // The error is for what cannot be written; a run that cannot be read is lost.
-func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
+func writeRun(s *runs.Shelf, id, to string, o Options) (page, error) {
 	dir, err := s.Path(id)
 	if err != nil {
 		return page{lost: err}, nil
@@ -51,7 +51,7 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 	if err != nil {
 		return page{}, fmt.Errorf("write site: %w", err)
 	}
-	before, err := file.Read(filepath.Join(to, markFile), file.Page)
+	before, err := files.Read(filepath.Join(to, markFile), files.Page)
 	if err == nil && bytes.Equal(before, now) {
 		if series, err := kept(filepath.Join(to, seriesFile)); err == nil {
 			return page{series: series}, nil
@@ -62,8 +62,8 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 		return page{lost: err}, nil
 	}
 	study := run.Study(run.Options())
-	p := page{fresh: true, series: trend.Of(trend.Run{Head: run.Head,
-		Records: result.Compared(run.Records)}, study, trend.Options{})}
+	p := page{fresh: true, series: history.Of(history.Run{Head: run.Head,
+		Records: record.Compared(run.Records)}, study, history.Options{})}
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return p, fmt.Errorf("write site: %w", err)
 	}
@@ -80,7 +80,7 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 		}
 	}
 	var series bytes.Buffer
-	if err := trend.Keep(&series, p.series); err != nil {
+	if err := history.Keep(&series, p.series); err != nil {
 		return p, fmt.Errorf("write site: %w", err)
 	}
 	if err := put(filepath.Join(to, seriesFile), series.Bytes()); err != nil {
@@ -92,26 +92,26 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 // seriesFile is what histories need of a run, for the next time that the site is written.
 const seriesFile = "series.json"
 
-func kept(name string) ([]trend.Series, error) {
-	b, err := file.Read(name, file.Page)
+func kept(name string) ([]history.Series, error) {
+	b, err := files.Read(name, files.Page)
 	if err != nil {
 		return nil, err
 	}
-	return trend.Kept(bytes.NewReader(b))
+	return history.Kept(bytes.NewReader(b))
 }
 
 func marked(dir, program string) mark {
-	m := mark{Program: program, Sources: map[string]shelf.Stamp{}}
+	m := mark{Program: program, Sources: map[string]runs.Stamp{}}
 	for _, name := range sources {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			m.Sources[name] = shelf.StampOf(info)
+			m.Sources[name] = runs.StampOf(info)
 		}
 	}
 	return m
 }
 
 // reports writes what is made of a run's records.
-func reports(run *shelf.Run, study table.Study, id, to string) error {
+func reports(run *runs.Run, study table.Study, id, to string) error {
 	var html, doc bytes.Buffer
 	err := report.HTML(&html, study, report.OfRun(run, study))
 	if err == nil {
@@ -126,16 +126,16 @@ func reports(run *shelf.Run, study table.Study, id, to string) error {
 	if err := put(filepath.Join(to, "report.json"), doc.Bytes()); err != nil {
 		return err
 	}
-	side := comparison.Side{Dir: id, Head: run.Head, Records: result.Compared(run.Records),
-		Reproduce: shelf.Reproduce(run.Head)}
+	side := compare.Side{Dir: id, Head: run.Head, Records: record.Compared(run.Records),
+		Reproduce: runs.Reproduce(run.Head)}
 	side.Head.ID = id // by which the site calls it, whatever its head says
 	name := runsDir + "/" + id + "/numbers"
-	return give(filepath.Join(to, "..", ".."), name, comparison.NumbersOf(side, study))
+	return give(filepath.Join(to, "..", ".."), name, compare.NumbersOf(side, study))
 }
 
 // replicate copies a file; what is there already is replaced, and not written through.
 func replicate(from, to string) error {
-	in, err := file.Open(from)
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}

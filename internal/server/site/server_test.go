@@ -15,7 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"prony/internal/server/app"
+	"prony.example/internal/server/app"
 )
 
 // lab stands in for prony serve: it answers what the API's description says, and keeps what it was
@@ -76,7 +76,7 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Unlock()
 	h := w.Header()
-	h.Set("Content-Security-Policy", web.Policy)
+	h.Set("Content-Security-Policy", app.Policy)
 	if text, ok := said[asked]; ok {
 		h.Set("Content-Type", "application/json")
 		fmt.Fprint(w, text)
@@ -100,7 +100,7 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if name == "" {
 			name = "index.html"
 		}
-		b, err := web.Page(name)
+		b, err := app.Page(name)
 		if err != nil {
 			w.WriteHeader(http.StatusNotFound)
 		}

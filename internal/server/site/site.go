@@ -1,4 +1,4 @@
-// Package site writes the runs below a folder as static files: the web app (internal/web), an
+// Package site writes the runs below a folder as static files: the web app (internal/server/app), an
 // index, histories, and for each run its report, what any comparison needs of it and its raw
 // records. Any server of files serves it, and it opens from a disk: since a page from a file may
 // not fetch, each document is a script too, which hands it over (docs/site.md lists the files).
@@ -30,11 +30,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"prony/internal/base/files"
-	"prony/internal/base/format"
-	"prony/internal/report/runs"
-	"prony/internal/report/history"
-	"prony/internal/server/app"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
+	"prony.example/internal/report/history"
+	"prony.example/internal/report/runs"
+	"prony.example/internal/server/app"
 )
 
 // Options say what a site cannot know.
@@ -47,9 +47,9 @@ type Options struct {
 
 // Made is what has been written.
 type Made struct {
-	Runs  int             // on the site
-	Fresh int             // of them, made now
-	Left  []shelf.LeftOut // what looks like a run and cannot be shown
+	Runs  int            // on the site
+	Fresh int            // of them, made now
+	Left  []runs.LeftOut // what looks like a run and cannot be shown
 }
 
 // Parts of the index: the first page is there at once, the others are read when they are asked for.
@@ -66,11 +66,11 @@ const (
 
 // index is data/index.js.
 type index struct {
-	Version int           `json:"version"`
-	Total   int           `json:"total"`
-	Parts   int           `json:"parts"` // files data/runs-1.js and so on
-	Runs    []shelf.Entry `json:"runs"`  // the newest
-	Groups  []group       `json:"groups"`
+	Version int          `json:"version"`
+	Total   int          `json:"total"`
+	Parts   int          `json:"parts"` // files data/runs-1.js and so on
+	Runs    []runs.Entry `json:"runs"`  // the newest
+	Groups  []group      `json:"groups"`
 }
 
 const indexVersion = 1
@@ -81,12 +81,12 @@ type group struct {
 	Suite   string `json:"suite"`
 	Machine string `json:"machine"` // in words
 
-	runs [][]trend.Series
+	runs [][]history.Series
 }
 
 // Write writes the site of a shelf into a folder, which is made. It refuses one that holds
 // something else, and the shelf's own.
-func Write(ctx context.Context, s *shelf.Shelf, to string, o Options) (Made, error) {
+func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, error) {
 	if err := ours(s, to); err != nil {
 		return Made{}, err
 	}
@@ -104,10 +104,10 @@ func Write(ctx context.Context, s *shelf.Shelf, to string, o Options) (Made, err
 		}
 	}
 	// What tells a site from other folders comes first: one that was interrupted is gone on with.
-	for name, data := range map[string][]byte{"index.html": web.Index(web.Site),
-		web.Script: web.File(web.Script), web.Style: web.File(web.Style),
-		web.Comparison: web.File(web.Comparison)} {
-		if err := file.Put(filepath.Join(to, name), data); err != nil {
+	for name, data := range map[string][]byte{"index.html": app.Index(app.Site),
+		app.Script: app.File(app.Script), app.Style: app.File(app.Style),
+		app.Comparison: app.File(app.Comparison)} {
+		if err := files.Put(filepath.Join(to, name), data); err != nil {
 			return made, fmt.Errorf("write site: %w", err)
 		}
 	}
@@ -115,12 +115,12 @@ func Write(ctx context.Context, s *shelf.Shelf, to string, o Options) (Made, err
 	if err != nil {
 		return made, err
 	}
-	var entries []shelf.Entry
-	var series [][]trend.Series
+	var entries []runs.Entry
+	var series [][]history.Series
 	for i, p := range pages {
 		if p.lost != nil {
 			id := list.Entries[i].ID
-			made.Left = append(made.Left, shelf.LeftOut{ID: id, Why: p.lost.Error()})
+			made.Left = append(made.Left, runs.LeftOut{ID: id, Why: p.lost.Error()})
 			continue
 		}
 		entries, series = append(entries, list.Entries[i]), append(series, p.series)
@@ -140,7 +140,7 @@ func Write(ctx context.Context, s *shelf.Shelf, to string, o Options) (Made, err
 
 // ours refuses folders that something else is in: what is written there would be mixed up with it,
 // and what is swept from there would be lost.
-func ours(s *shelf.Shelf, to string) error {
+func ours(s *runs.Shelf, to string) error {
 	dir, err := filepath.Abs(to)
 	if err != nil {
 		return fmt.Errorf("write site: %w", err)
@@ -155,7 +155,7 @@ func ours(s *shelf.Shelf, to string) error {
 	if err != nil {
 		return fmt.Errorf("write site: %w", err)
 	}
-	page, err := file.Read(filepath.Join(dir, "index.html"), file.Page)
+	page, err := files.Read(filepath.Join(dir, "index.html"), files.Page)
 	if err != nil || !bytes.Contains(page, []byte(`name="prony-source" content="site"`)) {
 		return fmt.Errorf("write site: %s is not empty, and no site of prony's; name a folder "+
 			"that is new, or empty", to)
@@ -164,7 +164,7 @@ func ours(s *shelf.Shelf, to string) error {
 }
 
 // writeRuns writes the runs side by side; what comes of each is in the order of the entries.
-func writeRuns(ctx context.Context, s *shelf.Shelf, entries []shelf.Entry, to string,
+func writeRuns(ctx context.Context, s *runs.Shelf, entries []runs.Entry, to string,
 	o Options) ([]page, error) {
 	pages := make([]page, len(entries))
 	failed := make([]error, len(entries))
@@ -183,7 +183,7 @@ func writeRuns(ctx context.Context, s *shelf.Shelf, entries []shelf.Entry, to st
 }
 
 // writeData writes the index in parts, and a history for each suite and machine.
-func writeData(to string, entries []shelf.Entry, series [][]trend.Series) error {
+func writeData(to string, entries []runs.Entry, series [][]history.Series) error {
 	x := index{Version: indexVersion, Total: len(entries)}
 	x.Runs = entries[:min(firstRuns, len(entries))]
 	for part := range slices.Chunk(entries[len(x.Runs):], partRuns) {
@@ -201,7 +201,7 @@ func writeData(to string, entries []shelf.Entry, series [][]trend.Series) error 
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Key, b.Key))
 	})
 	for _, g := range x.Groups {
-		t := trend.Join(g.runs, trend.Options{})
+		t := history.Join(g.runs, history.Options{})
 		if err := give(to, dataDir+"/trend-"+g.Key, t); err != nil {
 			return err
 		}
@@ -210,16 +210,16 @@ func writeData(to string, entries []shelf.Entry, series [][]trend.Series) error 
 		return err
 	}
 	// The whole index is for other programs.
-	return file.Write(filepath.Join(to, dataDir, "index.json"), func(w io.Writer) error {
-		return print.JSON(w, struct {
-			Version int           `json:"version"`
-			Runs    []shelf.Entry `json:"runs"`
+	return files.Write(filepath.Join(to, dataDir, "index.json"), func(w io.Writer) error {
+		return format.JSON(w, struct {
+			Version int          `json:"version"`
+			Runs    []runs.Entry `json:"runs"`
 		}{indexVersion, entries})
 	})
 }
 
 // add puts a run into its group.
-func (x *index) add(e shelf.Entry, series []trend.Series) {
+func (x *index) add(e runs.Entry, series []history.Series) {
 	sum := sha256.Sum256([]byte(e.Suite + "\n" + e.Machine.Key))
 	key := hex.EncodeToString(sum[:])[:12]
 	i := slices.IndexFunc(x.Groups, func(g group) bool { return g.Key == key })
@@ -245,7 +245,7 @@ func give(to, name string, document any) error {
 // compact is a document without spaces, as print.JSON writes it.
 func compact(document any) ([]byte, error) {
 	var b, out bytes.Buffer
-	if err := print.JSON(&b, document); err != nil {
+	if err := format.JSON(&b, document); err != nil {
 		return nil, err
 	}
 	if err := json.Compact(&out, b.Bytes()); err != nil {
@@ -265,14 +265,14 @@ func put(name string, data []byte) error {
 
 // sweep removes the folders of runs that are on the shelf no more. Only what a site wrote is
 // touched: a folder with a mark of its own.
-func sweep(to string, entries []shelf.Entry) error {
+func sweep(to string, entries []runs.Entry) error {
 	there, err := os.ReadDir(filepath.Join(to, runsDir))
 	if err != nil {
 		return fmt.Errorf("write site: %w", err)
 	}
 	for _, d := range there {
 		dir := filepath.Join(to, runsDir, d.Name())
-		known := slices.ContainsFunc(entries, func(e shelf.Entry) bool { return e.ID == d.Name() })
+		known := slices.ContainsFunc(entries, func(e runs.Entry) bool { return e.ID == d.Name() })
 		if _, err := os.Lstat(filepath.Join(dir, markFile)); known || err != nil {
 			continue
 		}

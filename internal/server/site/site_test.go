@@ -13,20 +13,20 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/format"
-	"prony/record"
-	"prony/internal/report/runs"
-	"prony/internal/report/history"
+	"prony.example/internal/base/format"
+	"prony.example/internal/report/history"
+	"prony.example/internal/report/runs"
+	"prony.example/record"
 )
 
-// runs makes so many runs of a real one, a day apart, and a shelf of them.
-func runs(t *testing.T, many int) *shelf.Shelf {
+// makeRuns makes so many runs of a real one, a day apart, and a shelf of them.
+func makeRuns(t *testing.T, many int) *runs.Shelf {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range many {
 		run(t, dir, i, 1)
 	}
-	s, err := shelf.Open(dir, shelf.Options{})
+	s, err := runs.Open(dir, runs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +36,10 @@ func runs(t *testing.T, many int) *shelf.Shelf {
 // run makes the i-th run, with rates that are so many times those of the real one.
 func run(t *testing.T, dir string, i int, times float64) (id string) {
 	t.Helper()
-	const source = "../shelf/testdata/run"
+	const source = "../../report/runs/testdata/run"
 	at := time.Date(2026, 11, 1, 3, 40, 11, 0, time.UTC).AddDate(0, 0, i)
 	id = at.Format("2006-01-02T15-04-05Z")
-	head, records, bad, err := result.Read(source)
+	head, records, bad, err := record.Read(source)
 	if err != nil || len(bad) > 0 {
 		t.Fatal(err, bad)
 	}
@@ -67,8 +67,8 @@ func run(t *testing.T, dir string, i int, times float64) (id string) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	save(t, filepath.Join(folder, result.RunFile), text)
-	save(t, filepath.Join(folder, result.TrialsFile), lines.Bytes())
+	save(t, filepath.Join(folder, record.RunFile), text)
+	save(t, filepath.Join(folder, record.TrialsFile), lines.Bytes())
 	return id
 }
 
@@ -79,7 +79,7 @@ func save(t *testing.T, name string, data []byte) {
 	}
 }
 
-func write(t *testing.T, s *shelf.Shelf, to string) Made {
+func write(t *testing.T, s *runs.Shelf, to string) Made {
 	t.Helper()
 	made, err := Write(t.Context(), s, to, Options{Program: "test",
 		URL: "https://example.org/bench"})
@@ -107,7 +107,7 @@ func document(t *testing.T, to, name string, into any) {
 
 // TestSite: what a page finds beside it is what the shelf, trend and report have.
 func TestSite(t *testing.T) {
-	s := runs(t, 60)
+	s := makeRuns(t, 60)
 	to := filepath.Join(t.TempDir(), "public")
 	if made := write(t, s, to); made.Runs != 60 || made.Fresh != 60 || len(made.Left) != 0 {
 		t.Fatalf("it made %+v", made)
@@ -120,7 +120,7 @@ func TestSite(t *testing.T) {
 	document(t, to, "data/index", &x)
 	all := slices.Clone(x.Runs)
 	for i := range x.Parts {
-		var part []shelf.Entry
+		var part []runs.Entry
 		document(t, to, fmt.Sprintf("data/runs-%d", i+1), &part)
 		all = append(all, part...)
 	}
@@ -166,18 +166,18 @@ func TestSite(t *testing.T) {
 	}
 }
 
-func checkTrend(t *testing.T, s *shelf.Shelf, list shelf.Index, to, key string) {
+func checkTrend(t *testing.T, s *runs.Shelf, list runs.Index, to, key string) {
 	t.Helper()
-	var all []trend.Run
+	var all []history.Run
 	for _, e := range list.Entries {
 		r, err := s.Read(e.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, trend.Run{Head: r.Head, Records: result.Compared(r.Records)})
+		all = append(all, history.Run{Head: r.Head, Records: record.Compared(r.Records)})
 	}
 	var b bytes.Buffer
-	if err := print.JSON(&b, trend.Find(all, trend.Options{})); err != nil {
+	if err := format.JSON(&b, history.Find(all, history.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	var want, got any
@@ -201,7 +201,7 @@ func read(t *testing.T, name string) []byte {
 
 // TestAgain: only what has changed is made again, and what is gone goes.
 func TestAgain(t *testing.T) {
-	s := runs(t, 4)
+	s := makeRuns(t, 4)
 	to := filepath.Join(t.TempDir(), "public")
 	write(t, s, to)
 	histories, err := filepath.Glob(filepath.Join(to, "data", "trend-*.js"))
@@ -219,11 +219,11 @@ func TestAgain(t *testing.T) {
 	if made := write(t, s, to); made.Fresh != 1 {
 		t.Errorf("one run has changed, and it made %+v", made)
 	}
-	got, err := os.ReadFile(filepath.Join(to, "runs", changed, result.TrialsFile))
+	got, err := os.ReadFile(filepath.Join(to, "runs", changed, record.TrialsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join(s.Dir(), changed, result.TrialsFile))
+	want, err := os.ReadFile(filepath.Join(s.Dir(), changed, record.TrialsFile))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the records beside the page are not those of the run: %v", err)
 	}
@@ -243,10 +243,10 @@ func TestAgain(t *testing.T) {
 	if _, err := os.Stat(kept); err != nil {
 		t.Error("a folder that is none of the site's was removed")
 	}
-	if err := os.Remove(filepath.Join(s.Dir(), run(t, s.Dir(), 9, 1), result.RunFile)); err != nil {
+	if err := os.Remove(filepath.Join(s.Dir(), run(t, s.Dir(), 9, 1), record.RunFile)); err != nil {
 		t.Fatal(err)
 	}
-	save(t, filepath.Join(s.Dir(), run(t, s.Dir(), 8, 1), result.RunFile), []byte("{"))
+	save(t, filepath.Join(s.Dir(), run(t, s.Dir(), 8, 1), record.RunFile), []byte("{"))
 	if made := write(t, s, to); made.Runs != 3 || len(made.Left) != 1 {
 		t.Errorf("one head is damaged, and it made %+v", made)
 	}
@@ -254,7 +254,7 @@ func TestAgain(t *testing.T) {
 
 // TestOnlyWhatIsItsOwn: nothing is written over, or swept from, what a site has not made.
 func TestOnlyWhatIsItsOwn(t *testing.T) {
-	s := runs(t, 1)
+	s := makeRuns(t, 1)
 	other := t.TempDir()
 	save(t, filepath.Join(other, "index.html"), []byte("<p>mine"))
 	for _, to := range []string{other, s.Dir(), filepath.Join(other, "index.html")} {

@@ -1,4 +1,4 @@
-// Package asks reads how often somebody was asked: a database by its own statistics, an upstream by
+// Package counters reads how often somebody was asked: a database by its own statistics, an upstream by
 // the page of metrics that it serves. Held against a service's answers, it unmasks one that answers
 // without asking.
 //
@@ -7,7 +7,7 @@
 //
 // Non-goals: nothing is counted here, the service itself is not asked (it would tell what it
 // likes), and nothing is judged (package verdict does).
-package asks
+package counters
 
 import (
 	"context"

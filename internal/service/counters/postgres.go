@@ -1,4 +1,4 @@
-package asks
+package counters
 
 import (
 	"cmp"

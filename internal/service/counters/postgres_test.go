@@ -1,4 +1,4 @@
-package asks
+package counters
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // nobody may run a PostgreSQL, which refuses to be root's.
@@ -131,7 +131,7 @@ func counted(t *testing.T, p Place, at *url.URL, asks int) float64 {
 // A real PostgreSQL is read in each way that it may want a password, and counts every ask; what the
 // reading adds is its own.
 func TestPostgres(t *testing.T) {
-	tests.Once(t, "counters of a real PostgreSQL", tests.Needs{})
+	testsets.Once(t, "counters of a real PostgreSQL", testsets.Needs{})
 	const asks = 500
 	for _, way := range []string{"scram-sha-256", "password"} {
 		at := server(t, way, "-c", "shared_preload_libraries=pg_stat_statements")

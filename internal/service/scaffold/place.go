@@ -17,8 +17,8 @@ type place struct {
 // named is a service's name in the regular expressions of places.
 const named = `([a-z]+-[a-z0-9]+)`
 
-// places are what a new service touches beside its own folder. The tests of internal/tidy,
-// internal/deploy and cmd/prony ask for each.
+// places are what a new service touches beside its own folder. The tests of internal/dev/tidy,
+// home/deploytest and cmd/prony ask for each.
 var places = []place{
 	{"services/pom.xml", regexp.MustCompile(`(?m)^ +<module>` + named + `</module>\n`)},
 	{"docs/fairness.md", regexp.MustCompile(`(?m)^\| ` + named + `(?:/[^ |]+)? \|.*\n`)},

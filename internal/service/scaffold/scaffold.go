@@ -21,7 +21,7 @@ import (
 	"strings"
 	"text/template"
 
-	"prony/internal/service"
+	"prony.example/internal/service"
 )
 
 // patterns are the simplest service of each language: of one build, with the fewest lines.

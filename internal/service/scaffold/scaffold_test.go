@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/service"
+	"prony.example/internal/service"
 )
 
-const checkout = "../.."
+const checkout = "../../.."
 
 // copied is the part of the checkout that a layout of name reads.
 func copied(t *testing.T, name string) string {

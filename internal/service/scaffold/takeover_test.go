@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // What CONTRIBUTING.md tells of additions is done here, to a copy of the repository: with every
@@ -55,10 +55,10 @@ var additions = []addition{
 	{
 		section: "Add a verdict rule",
 		steps: []step{
-			{file: "internal/verdict/rules.go", change: put("var loadRules = []Rule{\n",
+			{file: "internal/analysis/verdict/rules.go", change: put("var loadRules = []Rule{\n",
 				"var loadRules = []Rule{\n\t{\"brand\", \"it has fewer than 99 threads\", "+
 					"\"SUSPECT\", \"nobody\", brand},\n")},
-			{file: "internal/verdict/answers.go", change: end(`
+			{file: "internal/analysis/verdict/answers.go", change: end(`
 func brand(_ *result.Record, l *load) *result.Finding {
 	if l.Threads < 99 {
 		return nil
@@ -66,20 +66,20 @@ func brand(_ *result.Record, l *load) *result.Finding {
 	return suspect(fmt.Sprint(l.Threads), "98", "use fewer threads")
 }
 `)},
-			{file: "internal/verdict/rows_test.go", change: put("var trialRows = []row{\n",
+			{file: "internal/analysis/verdict/rows_test.go", change: put("var trialRows = []row{\n",
 				"var trialRows = []row{\n"+
 					"\t{\"brand\", peak, valid, func(_ rec, l ld) { l.Threads = 98 }},\n"+
 					"\t{\"brand\", peak, suspect, func(_ rec, l ld) { l.Threads = 99 }},\n")},
 			{file: "docs/checks.md", change: put("**unasked** |", "**unasked**, **brand** |")},
-			{file: "docs/method.md", update: check{"./internal/verdict", "Lists"}},
+			{file: "docs/method.md", update: check{"./internal/analysis/verdict", "Lists"}},
 		},
-		checks: []check{{"./internal/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},
-		asked:  []string{"internal/verdict/rows_test.go", "docs/checks.md", "docs/method.md"},
+		checks: []check{{"./internal/analysis/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},
+		asked:  []string{"internal/analysis/verdict/rows_test.go", "docs/checks.md", "docs/method.md"},
 	},
 	{
 		section: "Add a load shape",
 		steps: []step{
-			{file: "internal/pace/pace.go", change: func(t *testing.T, text string) string {
+			{file: "load/pace/pace.go", change: func(t *testing.T, text string) string {
 				text = put("	Replay   = \"replay\"\n",
 					"	Replay   = \"replay\"\n	Paired   = \"paired\"\n")(t, text)
 				text = put("s.Arrivals != Constant && s.Arrivals != Poisson {",
@@ -98,7 +98,7 @@ func (p *paired) Next() int64 {
 }
 `
 			}},
-			{file: "internal/pace/pace_test.go", change: end(`
+			{file: "load/pace/pace_test.go", change: end(`
 func TestPaired(t *testing.T) {
 	p, err := Schedule{Arrivals: Paired, Rate: Flat(1000)}.Process(1)
 	if err != nil {
@@ -117,26 +117,26 @@ func TestPaired(t *testing.T) {
 				"{Poisson, Constant, Replay, Paired}")},
 			{file: "docs/formats/suite.md", update: check{"./internal/suite", "Published"}},
 		},
-		checks: []check{{"./internal/pace", "Paired"}, {"./internal/suite", "Published|Schema"}},
-		asked:  []string{"internal/pace/pace.go", "docs/formats/suite.md"},
+		checks: []check{{"./load/pace", "Paired"}, {"./internal/suite", "Published|Schema"}},
+		asked:  []string{"load/pace/pace.go", "docs/formats/suite.md"},
 	},
 	{
 		section: "Add a column",
 		steps: []step{
-			{file: "internal/metric/list.go", change: put("	{Name: \"max\", Unit: unit.Ns,",
+			{file: "record/metric/list.go", change: put("	{Name: \"max\", Unit: unit.Ns,",
 				`	{Name: "window", Unit: unit.Ns, Asked: true,
 		Label: "window", Better: "shorter", Worse: "longer",
 		Load:    func(l *result.Load) float64 { return Positive(float64(l.WindowNs)) },
 		Missing: "it has no window", Column: &Column{"window", "window", OfLoad, 6, nil},
 		Doc: "how long it was"},
 	{Name: "max", Unit: unit.Ns,`)},
-			{file: "docs/formats/report-csv.md", update: check{"./internal/metric", "Documen"}},
+			{file: "docs/formats/report-csv.md", update: check{"./record/metric", "Documen"}},
 			{file: "docs/formats/suite.md", update: check{"./internal/suite", "Published"}},
 			{file: "internal/report/testdata/long.csv", update: check{"./internal/report",
 				"TestCSV|TestJSON"}},
 		},
-		checks: []check{{"./internal/metric", "."}, {"./internal/suite", "Published"},
-			{"./internal/table", "Column"}, {"./internal/report", "TestCSV|TestJSON"}},
+		checks: []check{{"./record/metric", "."}, {"./internal/suite", "Published"},
+			{"./internal/analysis/table", "Column"}, {"./internal/report", "TestCSV|TestJSON"}},
 		asked: []string{"docs/formats/report-csv.md", "docs/formats/suite.md",
 			"internal/report/testdata/long.csv"},
 	},
@@ -152,7 +152,7 @@ import (
 	"fmt"
 	"io"
 
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
 )
 
 // TOML writes how many scenarios there are.
@@ -167,7 +167,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/analysis/table"
+	"prony.example/internal/analysis/table"
 )
 
 func TestTOML(t *testing.T) {
@@ -177,9 +177,9 @@ func TestTOML(t *testing.T) {
 	}
 }
 `)},
-			{file: "internal/print/format.go", change: put("	{\"parquet\",",
+			{file: "internal/base/format/format.go", change: put("	{\"parquet\",",
 				"	{\"toml\", []string{\"toml\"}},\n	{\"parquet\",")},
-			{file: "internal/print/print_test.go", change: put(
+			{file: "internal/base/format/print_test.go", change: put(
 				"	same(t, FormatOf(\"xml\"), \"\")\n",
 				"	same(t, FormatOf(\"xml\"), \"\")\n	same(t, Ending(\"toml\"), \"toml\")\n")},
 			{file: "cmd/prony/report.go", change: put("	{Format: \"parquet\", Write:",
@@ -187,9 +187,9 @@ func TestTOML(t *testing.T) {
 					"		return report.TOML(w, p.study)\n	}},\n"+
 					"	{Format: \"parquet\", Write:")},
 		},
-		checks: []check{{"./internal/report", "TOML"}, {"./internal/print", "Formats"},
-			{"./internal/tidy", "TestTidy/(formats|links|imports|map)"}, {"./cmd/prony", vet}},
-		asked: []string{"ARCHITECTURE.md", "internal/print/format.go", "internal/report/toml.go"},
+		checks: []check{{"./internal/report", "TOML"}, {"./internal/base/format", "Formats"},
+			{"./internal/dev/tidy", "TestTidy/(formats|links|imports|map)"}, {"./cmd/prony", vet}},
+		asked: []string{"ARCHITECTURE.md", "internal/base/format/format.go", "internal/report/toml.go"},
 	},
 }
 
@@ -291,7 +291,7 @@ func names(text, file string) bool {
 }
 
 func TestAdditions(t *testing.T) {
-	tests.Once(t, "additions to copies of the repository", tests.Needs{
+	testsets.Once(t, "additions to copies of the repository", testsets.Needs{
 		Files: []string{"internal", "docs", "cmd", "suites", "CONTRIBUTING.md", "ARCHITECTURE.md"}})
 	for _, a := range additions {
 		t.Run(a.section, func(t *testing.T) {
@@ -327,8 +327,8 @@ func TestAdditions(t *testing.T) {
 // A service, as the verb lays it out, is all that is asked for; and each line that it adds to a
 // list is asked for.
 func TestAddedService(t *testing.T) {
-	tests.Once(t, "a service added to a copy of the repository", tests.Needs{
-		Files: []string{"services", "docs", "deploy", "internal/tidy", "CONTRIBUTING.md"}})
+	testsets.Once(t, "a service added to a copy of the repository", testsets.Needs{
+		Files: []string{"services", "docs", "deploy", "internal/dev/tidy", "CONTRIBUTING.md"}})
 	root, text := repository(t), section(t, "Add a service")
 	l, err := Plan(root, "java-brandnew", "java-jdk")
 	if err != nil {
@@ -338,8 +338,8 @@ func TestAddedService(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := addition{checks: []check{
-		{"./internal/tidy", "TestTidy/(services|listed|modules|versions|links|places)"},
-		{"./internal/deploy", "TestCatalog"}}}
+		{"./internal/dev/tidy", "TestTidy/(services|listed|modules|versions|links|places)"},
+		{"./home/deploytest", "TestCatalog"}}}
 	if said, ok := a.passes(root); !ok {
 		t.Fatalf("as it is laid out:\n%s", said)
 	}

@@ -1,4 +1,4 @@
-package own
+package adhoc
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"prony/load/engine/nethttp"
-	"prony/load/template"
-	"prony/internal/suite"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/internal/suite"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/template"
 )
 
 const (
@@ -46,7 +46,7 @@ func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]
 	for i, r := range requests {
 		var errs []error
 		fill := func(in string) string {
-			s, err := text.Render(in, nil, &text.Values{}, environment)
+			s, err := template.Render(in, nil, &template.Values{}, environment)
 			errs = append(errs, err)
 			return s
 		}
@@ -86,10 +86,10 @@ func same(answers []Answer, where given) (string, bool) {
 // Ask asks a service a few times for what it will be asked under load, and gives for each request
 // the answers in order; the requests are filled, and sent by the same fields as under load, since a
 // service may quote them. by says what is spoken; nil: HTTP/1.1 over TCP.
-func Ask(ctx context.Context, by *stack.Config, base string, requests []suite.Request) (
+func Ask(ctx context.Context, by *nethttp.Config, base string, requests []suite.Request) (
 	[][]Answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	to := stack.Config{Protocol: stack.H1, Network: "tcp", Address: base, Host: base}
+	to := nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: base, Host: base}
 	if by != nil {
 		to = *by
 	}
@@ -102,7 +102,7 @@ func Ask(ctx context.Context, by *stack.Config, base string, requests []suite.Re
 		return conn, err
 	}
 	client := http.Client{Timeout: askBound, CheckRedirect: stay,
-		Transport: stack.Transport{Config: to}}
+		Transport: nethttp.Transport{Config: to}}
 	out := make([][]Answer, len(requests))
 	for range askTimes {
 		for i, r := range requests {
@@ -220,14 +220,14 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
 		}
 		r.Checks = r.Checks[:min(len(r.Checks), maxFields)]
 		return Held{r, fmt.Sprintf("by what stays the same, %s; what varies: %s",
-			unit.Plural(len(r.Checks), "field"), vary(fields, all))}, nil
+			units.Plural(len(r.Checks), "field"), vary(fields, all))}, nil
 	}
 	size := int64(len(first.Body))
 	if size > maxBody || slices.ContainsFunc(all, func(a Answer) bool {
 		return int64(len(a.Body)) != size
 	}) {
 		return Held{r, "by its status alone: bodies vary, or are longer than " +
-			unit.Bytes(maxBody)}, nil
+			units.Bytes(maxBody)}, nil
 	}
 	r.Expect.Size = &size
 	return Held{r, fmt.Sprintf("by status and length, %d bytes: %s", size, why)}, nil
@@ -241,7 +241,7 @@ func tells(r suite.Request, answers []Answer, environment func(string) (string, 
 		texts = append(texts, string(value))
 	}
 	for _, in := range texts {
-		t, err := text.Parse(in, nil)
+		t, err := template.Parse(in, nil)
 		if err != nil {
 			continue // it was not asked, either
 		}
@@ -267,7 +267,7 @@ func keeps(r suite.Request, names []string, by [][]Answer) error {
 					a.Status, r.Expect.Status, excerpt(a.Body, 0))
 			}
 			if want := r.Expect.Body; want != nil {
-				if body, err := text.Parse(*want, nil); err == nil {
+				if body, err := template.Parse(*want, nil); err == nil {
 					body = body.At(a.Host, a.Port)
 					wanted, fixed := body.Fixed()
 					like := body.Pattern()

@@ -1,4 +1,4 @@
-package own
+package adhoc
 
 import (
 	"encoding/json"

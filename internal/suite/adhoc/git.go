@@ -1,4 +1,4 @@
-package own
+package adhoc
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
 )
 
 // Clone puts a source's revision below kept, in a folder of its own, and has the source start
@@ -69,7 +69,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	out, err := cmd.Output()
 	if err != nil {
 		err = fmt.Errorf("git %s: %w", args[0], err)

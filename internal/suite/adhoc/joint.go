@@ -1,11 +1,11 @@
-package own
+package adhoc
 
 import (
 	"fmt"
 	"strings"
 
-	"prony/load/template"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/load/template"
 )
 
 // quoted is an answer, or a field of one, which may quote what the lab gave for it.
@@ -17,16 +17,16 @@ type quoted struct {
 // value is what the lab gave of that kind.
 func (q *quoted) value(kind string) string {
 	switch kind {
-	case text.LabHost:
+	case template.LabHost:
 		return q.host
-	case text.LabPort:
+	case template.LabPort:
 		return q.port
 	}
 	return q.source
 }
 
 // labKinds are looked for in this order: a host may end in the port.
-var labKinds = []string{text.LabHost, text.LabSource, text.LabPort}
+var labKinds = []string{template.LabHost, template.LabSource, template.LabPort}
 
 // given counts what the lab gave by where it stands in an answer.
 type given map[string]int
@@ -41,11 +41,11 @@ func joint(of []quoted, where given) (string, bool) {
 			literal.WriteByte(b)
 			return
 		}
-		fmt.Fprintf(&out, "%s{lab %s}", text.Escape(literal.String()), kind)
+		fmt.Fprintf(&out, "%s{lab %s}", template.Escape(literal.String()), kind)
 		literal.Reset()
 		where[kind]++
 	})
-	return out.String() + text.Escape(literal.String()), one
+	return out.String() + template.Escape(literal.String()), one
 }
 
 // walk reads them side by side, as long as they are one: each next is a byte that all have, or a
@@ -123,9 +123,9 @@ func (g given) String() string {
 	var out []string
 	for _, kind := range labKinds {
 		if n := g[kind]; n > 0 {
-			says := map[string]string{text.LabHost: "the address it is asked at",
-				text.LabPort: "its port", text.LabSource: "the port the asker comes from"}[kind]
-			out = append(out, fmt.Sprintf("%s (%s)", says, unit.Plural(n, "place")))
+			says := map[string]string{template.LabHost: "the address it is asked at",
+				template.LabPort: "its port", template.LabSource: "the port the asker comes from"}[kind]
+			out = append(out, fmt.Sprintf("%s (%s)", says, units.Plural(n, "place")))
 		}
 	}
 	return strings.Join(out, ", ")

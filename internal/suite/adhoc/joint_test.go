@@ -1,11 +1,11 @@
-package own
+package adhoc
 
 import (
 	"strings"
 	"testing"
 
-	"prony/load/template"
-	"prony/internal/suite"
+	"prony.example/internal/suite"
+	"prony.example/load/template"
 )
 
 // echoes are answers of services a and b, asked twice each: {h}, {p} and {s} in a body are what the
@@ -101,7 +101,7 @@ func FuzzJoint(f *testing.F) {
 		if !ok {
 			return
 		}
-		wants, err := text.Parse(said, nil)
+		wants, err := template.Parse(said, nil)
 		if err != nil {
 			t.Fatalf("%q is no text: %v", said, err)
 		}

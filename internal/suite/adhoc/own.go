@@ -1,12 +1,12 @@
-// Package own makes targets of services that no catalog has: a user's own, named on a command line
+// Package adhoc makes targets of services that no catalog has: a user's own, named on a command line
 // by the command that starts them or by a revision of a repository. What comes out are the same
 // services and the same suite that a checkout would have had, so that a run of them is any other
 // run:
 //
-//	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/lab
+//	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/trial/lab
 //
 // Non-goals: nothing is started, built or measured here.
-package own
+package adhoc
 
 import (
 	"cmp"
@@ -26,14 +26,14 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/service/counters"
-	"prony/internal/base/cli"
-	"prony/internal/base/yaml"
-	"prony/internal/observe/host"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/service/counters"
+	"prony.example/internal/suite"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // Source is where a target comes from.
@@ -52,7 +52,7 @@ type Source struct {
 	Env      map[string]string
 	Wants    []service.Want
 	Before   []service.Process // started before the command, in order
-	Counters map[string]asks.Place
+	Counters map[string]counters.Place
 	// File is where it is described; empty: on the command line.
 	File string
 	// Built names what it is built as, for sources that share a build; empty: as it is called.
@@ -60,7 +60,7 @@ type Source struct {
 	// Connections are those of its loads and its warm-up; 0: the suite's.
 	Connections int
 	// Body is the size of requests' bodies; 0: as the suite has them.
-	Body config.Size
+	Body strictyaml.Size
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
@@ -103,7 +103,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
-			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
+			Only:    func(name string) bool { return name != ".git" && name != record.Kept }}
 		target := service.Target{Name: names[i], Connections: from.Connections,
 			Body: from.Body, Counters: from.Counters}
 		if len(from.Before) > 0 {
@@ -180,7 +180,7 @@ func Protocol(sources []Source, asked string) (string, error) {
 		}
 	}
 	switch {
-	case len(secure) == 0 || stack.Secure(stack.Schemes[asked]):
+	case len(secure) == 0 || nethttp.Secure(nethttp.Schemes[asked]):
 		return asked, nil
 	case asked != "":
 		return "", fmt.Errorf("%s: the protocol %s has no TLS; say https, h2, grpcs or wss, or "+

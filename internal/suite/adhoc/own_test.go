@@ -1,4 +1,4 @@
-package own
+package adhoc
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/load/template"
-	"prony/internal/suite"
+	"prony.example/internal/suite"
+	"prony.example/load/template"
 )
 
 // TestWords holds the splitting against a real shell.
@@ -160,7 +160,7 @@ func TestHold(t *testing.T) {
 		return held[0]
 	}
 	same := check("", "", []string{"x {key}", "x {key}"}, []string{"x {key}", "x {key}"})
-	if body := same.Request.Expect.Body; body == nil || *body != text.Escape("x {key}") {
+	if body := same.Request.Expect.Body; body == nil || *body != template.Escape("x {key}") {
 		t.Errorf("the body is held as %v: what looks like a placeholder must be none", body)
 	}
 	check("", `a answers "x", b "y"; services that do not do the same`, []string{"x"},

@@ -1,4 +1,4 @@
-package own
+package adhoc
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"prony/internal/suite"
+	"prony.example/internal/suite"
 )
 
 // Options are how targets are measured. What is zero is the suites' default.

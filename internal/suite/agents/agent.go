@@ -1,4 +1,4 @@
-// Package agent knows what may ride along with a service and watch it from inside: agents of the
+// Package agents knows what may ride along with a service and watch it from inside: agents of the
 // JVM, instrumentations of Node and Python, a service's own instrumented build. agents.yaml
 // (docs/formats/agents.md) declares each once, with the levels at which it can work, so that a
 // suite or a flag only names one.
@@ -9,7 +9,7 @@
 // Non-goals: nothing is started here and nothing that an agent sends is received. Which registry a
 // package comes from is the business of the tools that fetch it, mvn, npm and pip, and of how their
 // user has set them up.
-package agent
+package agents
 
 import (
 	"fmt"
@@ -18,9 +18,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
-	"prony/internal/suite"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
 )
 
 // Catalog is what agents.yaml declares.
@@ -140,15 +140,15 @@ func (c *Catalog) Pick(name string) (Agent, error) {
 
 func absent(name string, known []string) error {
 	return fmt.Errorf("find agent %q: there is none; %s", name,
-		config.Meant(name, known, "there are "+strings.Join(known, ", ")))
+		strictyaml.Meant(name, known, "there are "+strings.Join(known, ", ")))
 }
 
 // Words stand in an agent's variables for what the lab decides when a process is started.
 var Words = slices.Concat(suite.AgentWords, suite.RideWords)
 
 var (
-	word     = pattern.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
-	variable = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	word     = lazyregexp.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+	variable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
 // Own puts what is the same for every process on this machine: for ${NAME} what lookup

@@ -1,4 +1,4 @@
-package agent
+package agents
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"runtime"
 	"strings"
 
-	"prony/internal/base/cache"
-	"prony/internal/base/files"
-	"prony/record"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/files"
+	"prony.example/record"
 )
 
 // Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
@@ -48,8 +48,8 @@ type Fetched struct {
 }
 
 // Record is what goes into the records of a run.
-func (f Fetched) Record(name string) result.Agent {
-	return result.Agent{Name: name, Source: f.Source, Version: f.Version, SHA256: f.SHA256}
+func (f Fetched) Record(name string) record.Agent {
+	return record.Agent{Name: name, Source: f.Source, Version: f.Version, SHA256: f.SHA256}
 }
 
 // ErrMissing is the error of Fetch for an agent that lacks a tool or a variable here: who has many
@@ -151,7 +151,7 @@ func (f *Fetcher) local(a Agent, out *Fetched) error {
 	}
 	// Only the name: where a file lies on one machine is no part of a record.
 	out.Path, out.Source = path, "path:"+filepath.Base(path)
-	out.SHA256, err = file.Digest(path)
+	out.SHA256, err = files.Digest(path)
 	out.Version = manifestVersion(path)
 	return err
 }
@@ -223,7 +223,7 @@ func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *F
 	if err != nil {
 		return err
 	}
-	if err := file.Put(filepath.Join(folder, markFile), append(data, '\n')); err != nil {
+	if err := files.Put(filepath.Join(folder, markFile), append(data, '\n')); err != nil {
 		return err
 	}
 	out.finish(a, folder, sum)
@@ -241,7 +241,7 @@ const bytecode = "__pycache__"
 // count by where they point.
 func sumTree(root string) (string, error) {
 	skip := func(name string) bool { return path.Base(name) == bytecode }
-	_, h, err := file.Hash(root, skip, false)
+	_, h, err := files.Hash(root, skip, false)
 	if err != nil {
 		return "", err
 	}

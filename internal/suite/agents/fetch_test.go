@@ -1,4 +1,4 @@
-package agent
+package agents
 
 import (
 	"archive/zip"
@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"prony/internal/base/cache"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/cache"
+	"prony.example/internal/dev/testsets"
 )
 
 // bench is a fetcher whose tools are functions of the test.
@@ -336,8 +336,8 @@ func TestAToolThatFails(t *testing.T) {
 
 // What agents.yaml declares can be had, wherever its tool is: a second time without it.
 func TestEveryAgentIsFetched(t *testing.T) {
-	tests.Once(t, "every agent, fetched", tests.Needs{Files: []string{"agents.yaml", "agents"}})
-	data, err := os.ReadFile("../../agents.yaml")
+	testsets.Once(t, "every agent, fetched", testsets.Needs{Files: []string{"agents.yaml", "agents"}})
+	data, err := os.ReadFile("../../../agents.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestEveryAgentIsFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package agent
+package agents
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 
 // FuzzRead wants that no file ends the program.
 func FuzzRead(f *testing.F) {
-	b, err := os.ReadFile("../../agents.yaml")
+	b, err := os.ReadFile("../../../agents.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}

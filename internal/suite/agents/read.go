@@ -1,4 +1,4 @@
-package agent
+package agents
 
 import (
 	"fmt"
@@ -7,24 +7,24 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
-	"prony/internal/base/lazyregexp"
-	"prony/internal/base/runtimes"
-	"prony/internal/suite"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/base/runtimes"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
 )
 
 var (
-	agentName   = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	envName     = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	coordinates = pattern.New(`^[\w.-]+:[\w.-]+:[\w.+-]+(:[\w.-]+)?$`)
-	digest      = pattern.New(`^[0-9a-f]{64}$`)
-	pagePath    = pattern.New(`^/[!-~]*$`)
+	agentName   = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	envName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	coordinates = lazyregexp.New(`^[\w.-]+:[\w.-]+:[\w.+-]+(:[\w.-]+)?$`)
+	digest      = lazyregexp.New(`^[0-9a-f]{64}$`)
+	pagePath    = lazyregexp.New(`^/[!-~]*$`)
 )
 
 // Read reads agents.yaml. All its problems are joined into the error, each with file and line.
 func Read(file string, data []byte) (*Catalog, error) {
 	c := &Catalog{}
-	places, err := config.Read(file, data, c)
+	places, err := strictyaml.Read(file, data, c)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Read(file string, data []byte) (*Catalog, error) {
 }
 
 // checker is a file under check.
-type checker struct{ *config.Check }
+type checker struct{ *strictyaml.Check }
 
 func (k *checker) named(at, what, name string, seen map[string]bool) {
 	switch {
@@ -69,7 +69,7 @@ func (k *checker) agent(at string, a Agent) {
 	}
 	for i, r := range a.Runtimes {
 		if !slices.Contains(runtimes.Names, r) {
-			hint := config.Meant(r, runtimes.Names, "one of "+strings.Join(runtimes.Names, ", "))
+			hint := strictyaml.Meant(r, runtimes.Names, "one of "+strings.Join(runtimes.Names, ", "))
 			k.Wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), hint, "unknown runtime %q", r)
 		}
 	}
@@ -167,7 +167,7 @@ func (k *checker) env(at string, env map[string]string) {
 				continue
 			}
 			hint := "one of " + strings.Join(Words, ", ")
-			if near := config.Nearest(match[1], Words); near != "" {
+			if near := strictyaml.Nearest(match[1], Words); near != "" {
 				hint = fmt.Sprintf("did you mean {%s}?", near)
 			}
 			k.Wrong(where, hint, "{%s} has no value here", match[1])

@@ -1,4 +1,4 @@
-package agent_test
+package agents_test
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/suite/agents"
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite/agents"
 )
 
 // whole is a file without a mistake, in which rows replace a line.
@@ -30,7 +30,7 @@ const whole = `agents:
 `
 
 func TestMistakesAreTold(t *testing.T) {
-	if _, err := agent.Read("a.yaml", []byte(whole)); err != nil {
+	if _, err := agents.Read("a.yaml", []byte(whole)); err != nil {
 		t.Fatal(err)
 	}
 	check := func(old, with string, want ...string) {
@@ -39,7 +39,7 @@ func TestMistakesAreTold(t *testing.T) {
 		if text == whole {
 			t.Fatalf("%q is not in the file", old)
 		}
-		_, err := agent.Read("a.yaml", []byte(text))
+		_, err := agents.Read("a.yaml", []byte(text))
 		got := "no error"
 		if err != nil {
 			got = err.Error()
@@ -90,7 +90,7 @@ func TestMistakesAreTold(t *testing.T) {
 }
 
 func TestAgentsAreFound(t *testing.T) {
-	c, err := agent.Read("a.yaml", []byte(whole))
+	c, err := agents.Read("a.yaml", []byte(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +119,9 @@ func TestAgentsAreFound(t *testing.T) {
 // A level's variables are over the agent's; what the user's environment and the machine say is put
 // in at once, the rest when a process is started.
 func TestVariants(t *testing.T) {
-	a := agent.Agent{Name: "a", Runtimes: []string{"jvm"}, Languages: []string{"Java"},
+	a := agents.Agent{Name: "a", Runtimes: []string{"jvm"}, Languages: []string{"Java"},
 		Env: map[string]string{"LIB": "{agent}/{platform}/x.so", "RATE": "1", "TO": "${TO}"}}
-	r := a.Variant(agent.Level{Name: "low", Env: map[string]string{"RATE": "0.1", "J": `{"a": 1}`}})
+	r := a.Variant(agents.Level{Name: "low", Env: map[string]string{"RATE": "0.1", "J": `{"a": 1}`}})
 	if r.Name != "a/low" || a.Env["RATE"] != "1" {
 		t.Errorf("the ride is %q, and the agent's rate became %q", r.Name, a.Env["RATE"])
 	}
@@ -131,7 +131,7 @@ func TestVariants(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"LIB": "{agent}/" + agent.Platform() + "/x.so", "RATE": "0.1", "J": `{"a": 1}`,
+		"LIB": "{agent}/" + agents.Platform() + "/x.so", "RATE": "0.1", "J": `{"a": 1}`,
 		"TO": "home:{agent}",
 	} {
 		if env[name] != want {
@@ -168,7 +168,7 @@ func TestThePageTellsAll(t *testing.T) {
 			told = append(told, last)
 		}
 	}
-	keys := config.Keys(&agent.Catalog{})[1:] // the first is the list of all
+	keys := strictyaml.Keys(&agents.Catalog{})[1:] // the first is the list of all
 	slices.Sort(told)
 	slices.Sort(keys)
 	if !slices.Equal(told, keys) {
@@ -178,7 +178,7 @@ func TestThePageTellsAll(t *testing.T) {
 	for i := range words {
 		words[i] = strings.Trim(words[i], "{}")
 	}
-	want := append(slices.Clone(agent.Words), "$"+"{NAME")
+	want := append(slices.Clone(agents.Words), "$"+"{NAME")
 	slices.Sort(words)
 	slices.Sort(want)
 	if !slices.Equal(words, want) {
@@ -237,7 +237,7 @@ func TestLockFilesNameNoHost(t *testing.T) {
 // A file without agents says what it wants, whether the key is there or not.
 func TestReadNone(t *testing.T) {
 	for _, text := range []string{"agents: []\n", "{}\n"} {
-		_, err := agent.Read("a.yaml", []byte(text))
+		_, err := agents.Read("a.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), "it names no agent") ||
 			!strings.Contains(err.Error(), "list one, with name, about and runtimes, or remove") {
 			t.Errorf("%q: it says %v", text, err)

@@ -1,4 +1,4 @@
-package agent_test
+package agents_test
 
 import (
 	"context"
@@ -14,18 +14,18 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/suite/agents"
-	"prony/internal/launch/process"
-	"prony/internal/service"
-	"prony/internal/trial/processes"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/service"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/trial/processes"
 )
 
 func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const checkout = "../.."
+const checkout = "../../.."
 
 // riders are the targets that agents are tried with, by runtime: the first at the telling levels,
 // or at every one where allLevels is set in the environment, the others at the highest.
@@ -56,12 +56,12 @@ const (
 // Every agent that can be had here, at every level, leaves the answers of a real service as they
 // are to the byte, and sends what its level says.
 func TestAgentsRide(t *testing.T) {
-	tests.Whole(t, "real services with every agent")
+	testsets.Whole(t, "real services with every agent")
 	catalog := declared(t)
 	w := newWorkshop(t)
 	for _, a := range catalog.Agents {
 		fetched, err := w.fetcher.Fetch(t.Context(), a)
-		if errors.Is(err, agent.ErrMissing) {
+		if errors.Is(err, agents.ErrMissing) {
 			t.Logf("skipped %v", err)
 			continue
 		} else if err != nil {
@@ -92,7 +92,7 @@ func TestAgentsRide(t *testing.T) {
 type workshop struct {
 	tools    *service.Tools
 	builder  *service.Builder
-	fetcher  *agent.Fetcher
+	fetcher  *agents.Fetcher
 	services []*service.Service
 }
 
@@ -107,7 +107,7 @@ func newWorkshop(t *testing.T) *workshop {
 	}
 	tools := service.FindTools(t.Context())
 	return &workshop{tools: tools, builder: &service.Builder{Root: root, Tools: tools},
-		fetcher: agent.New(root, func(string) {}), services: services}
+		fetcher: agents.New(root, func(string) {}), services: services}
 }
 
 func (w *workshop) find(name string) (*service.Service, service.Target) {
@@ -123,8 +123,8 @@ func (w *workshop) find(name string) (*service.Service, service.Target) {
 
 // trip is one target that runs with an agent.
 type trip struct {
-	ride    agent.Ride
-	fetched agent.Fetched
+	ride    agents.Ride
+	fetched agents.Fetched
 	name    string // of the target
 	heard   *sink
 	page    int    // port of the agent's page
@@ -133,7 +133,7 @@ type trip struct {
 }
 
 // ride starts a target with an agent and looks at what it answers and sends.
-func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string) {
+func (w *workshop) ride(t *testing.T, r agents.Ride, f agents.Fetched, name string) {
 	s, target := w.find(name)
 	if s == nil {
 		t.Fatalf("there is no target %s", name)
@@ -141,7 +141,7 @@ func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string
 	if missing := w.tools.Missing(s, target); len(missing) > 0 {
 		t.Skipf("%s: %s", name, strings.Join(missing, "; "))
 	}
-	tests.Once(t, "real services with every agent", tests.Needs{
+	testsets.Once(t, "real services with every agent", testsets.Needs{
 		Files: []string{"agents.yaml", "agents", "services/" + s.Name},
 		Facts: []string{fmt.Sprint(w.tools.Versions(), f)},
 	})
@@ -191,7 +191,7 @@ func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string
 // start launches the target as a trial would, but for delays: what is sent in batches is sent
 // sooner, so that nobody waits long here.
 func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, target service.Target,
-	built *service.Built) *system.System {
+	built *service.Built) *processes.System {
 	t.Helper()
 	env, err := x.ride.Own(os.LookupEnv)
 	if err != nil {
@@ -206,7 +206,7 @@ func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, targe
 	if slices.Contains(single, x.name) {
 		cores = 1
 	}
-	p, err := system.Starter{Launcher: &process.Launcher{}, Port: free}.Start(ctx, system.Order{
+	p, err := processes.Starter{Launcher: &process.Launcher{}, Port: free}.Start(ctx, processes.Order{
 		Name: "agent", Service: s, Target: target, Built: built, LogFile: x.log,
 		Values: service.Values{CPUs: cores, MemoryBytes: 1 << 30, Env: env, Append: s.Brief(target),
 			MetricsPorts: []int{x.page},
@@ -353,13 +353,13 @@ func port(t *testing.T) int {
 }
 
 // declared is the checkout's agents.yaml.
-func declared(t *testing.T) *agent.Catalog {
+func declared(t *testing.T) *agents.Catalog {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(checkout, "agents.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := agent.Read("agents.yaml", data)
+	c, err := agents.Read("agents.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package agent
+package agents
 
 import (
 	"archive/zip"
@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/files"
-	"prony/internal/service"
+	"prony.example/internal/base/files"
+	"prony.example/internal/service"
 )
 
 // mavenCopy is the goal that brings one artifact, of a fixed version of its plugin: that which a
@@ -232,7 +232,7 @@ func dropScripts(bin string) error {
 // check holds Maven's file against its known digest, and unpacks it where that is wanted.
 func (a Agent) check(content string) error {
 	jar := filepath.Join(content, a.fileName())
-	sum, err := file.Digest(jar)
+	sum, err := files.Digest(jar)
 	if err != nil {
 		return fmt.Errorf("read what was fetched: %w", err)
 	}
@@ -265,7 +265,7 @@ func execute(ctx context.Context, o order) (err error) {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program),
 			cmp.Or(context.Cause(ctx), err), o.log,
-			strings.Join(file.Tail(o.log, tailLines), "\n  "))
+			strings.Join(files.Tail(o.log, tailLines), "\n  "))
 	}
 	return nil
 }

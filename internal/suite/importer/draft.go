@@ -1,4 +1,4 @@
-// Package draft makes a first prony.yaml out of what a project has already: an OpenAPI document, a
+// Package importer makes a first prony.yaml out of what a project has already: an OpenAPI document, a
 // HAR, curl lines, a Postman collection, an access log, or nothing but a URL.
 //
 //	file ─► kind, by content ─► requests ─► without secrets ─► merged, weighed, checked ─► YAML
@@ -9,7 +9,7 @@
 //
 // Non-goals: it sends nothing, knows no format's every corner, and makes up no values: an operation
 // with a required parameter that has no example is put into the file as a comment.
-package draft
+package importer
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Kinds of what a draft is made from.
@@ -384,7 +384,7 @@ func (d *Draft) bound() {
 
 // problem is what is wrong, without the place in a file that nobody has seen, and without the line.
 func problem(err error) string {
-	if e, is := errors.AsType[*config.Error](err); is {
+	if e, is := errors.AsType[*strictyaml.Error](err); is {
 		return e.Problem
 	}
 	return "it is no request"

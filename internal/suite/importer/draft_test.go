@@ -1,4 +1,4 @@
-package draft
+package importer
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/base/yaml"
-	"prony/load/pace"
-	"prony/internal/suite"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/suite"
+	"prony.example/load/pace"
 )
 
 var update = flag.Bool("update", false, "write the goldens")
@@ -37,7 +37,7 @@ func asSuite(t *testing.T, text, trace string) *suite.Suite {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	var keys map[string]any
-	if err := config.Decode("prony.yaml", []byte(text), &keys); err != nil {
+	if err := strictyaml.Decode("prony.yaml", []byte(text), &keys); err != nil {
 		t.Fatal(err)
 	}
 	for key := range keys {

@@ -1,4 +1,4 @@
-package draft
+package importer
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/load/pace"
+	"prony.example/load/pace"
 )
 
 const (

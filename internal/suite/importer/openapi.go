@@ -1,4 +1,4 @@
-package draft
+package importer
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 const (
@@ -35,7 +35,7 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 		if err := json.Unmarshal(data, &o.root); err != nil {
 			return broken(err)
 		}
-	} else if err := config.Decode(name, data, &o.root); err != nil {
+	} else if err := strictyaml.Decode(name, data, &o.root); err != nil {
 		return errors.New(problem(err) + "; save it again, or as JSON")
 	}
 	version := fmt.Sprint(o.root["openapi"])

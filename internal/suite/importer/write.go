@@ -1,4 +1,4 @@
-package draft
+package importer
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strings"
 
-	"prony/load/template"
-	"prony/internal/suite"
+	"prony.example/internal/suite"
+	"prony.example/load/template"
 )
 
 // File is where a draft goes and what it says beside the requests.
@@ -58,7 +58,7 @@ var mediaType = regexp.MustCompile(
 // text is a text of a suite that stands for s: holes are filled, and nothing else in it means
 // anything.
 func (d *Draft) text(s string) string {
-	s = around(d.everywhere.Replace(s), text.Escape)
+	s = around(d.everywhere.Replace(s), template.Escape)
 	return holeRe.ReplaceAllStringFunc(s, func(hole string) string {
 		inside := strings.Trim(hole, "\x00")
 		if strings.HasPrefix(inside, "{") {

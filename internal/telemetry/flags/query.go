@@ -1,4 +1,4 @@
-package verb
+package flags
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 const queryAbout = `Query asks the metrics that services told during a run with --telemetry, in

@@ -1,4 +1,4 @@
-package verb
+package flags
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/strictyaml"
 )
 
 const telemetryAbout = `Telemetry is what a service tells about itself: traces, metrics, logs.
@@ -59,7 +59,7 @@ type Serve struct {
 	GRPC, HTTP, Zipkin, Query string
 	Forward                   string // another OTLP endpoint; empty: none
 	ForwardOnly               bool   // keep nothing here but counts
-	Memory                    config.Size
+	Memory                    strictyaml.Size
 	Expose                    bool // doors may be open to others
 	UntilEnd                  bool // it ends with its standard input, as a child of a run
 }
@@ -144,7 +144,7 @@ func listenOn(s Serve, host string, given func(flag string) bool) (Serve, error)
 }
 
 func (s Serve) check() error {
-	const least = config.Size(128 << 20)
+	const least = strictyaml.Size(128 << 20)
 	switch {
 	case s.Dir == "":
 		return fmt.Errorf("serve telemetry: name a folder to keep things in with --dir")

@@ -1,4 +1,4 @@
-package verb
+package flags
 
 import (
 	"context"
@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/yaml"
+	"prony.example/internal/base/strictyaml"
 )
 
 // Addresses that others can reach are opened for those only who say so.
 func TestCheckServe(t *testing.T) {
-	const most = config.Size(512 << 20)
+	const most = strictyaml.Size(512 << 20)
 	for _, row := range []struct {
 		name   string
 		change func(*Serve)
-		memory config.Size
+		memory strictyaml.Size
 		expose bool
 		want   string
 	}{

@@ -1,4 +1,4 @@
-package verb
+package flags
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/base/cli"
+	"prony.example/internal/base/cli"
 )
 
 const storeAbout = `Store keeps runs in a bucket of S3's protocol: Amazon's, or your own server's.

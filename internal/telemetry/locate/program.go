@@ -1,4 +1,4 @@
-// Package program finds prony-home, which takes telemetry in, answers queries and writes Parquet:
+// Package locate finds prony-home, which takes telemetry in, answers queries and writes Parquet:
 // beside the program that asks, on the PATH, or, in a checkout, by building it as a service is
 // built, with the same progress, lock and cache.
 //
@@ -6,7 +6,7 @@
 // what another user could have put there is not run.
 //
 // Non-goals: starting it, which telemetry.Launch does, or whoever hands over to it.
-package program
+package locate
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/base/buildflags"
-	"prony/internal/service"
-	"prony/internal/base/cmdlog"
-	"prony/internal/telemetry"
+	"prony.example/internal/base/buildflags"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/service"
+	"prony.example/internal/telemetry"
 )
 
 // Finder says where to look.
@@ -132,7 +132,7 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "version")
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	out, err := cmd.Output()
 	if err == nil {
 		err = json.Unmarshal(out, &v)
@@ -162,8 +162,8 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
 		// As prony is built by make, so that what both link is compiled once.
 		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(
-			[]string{"env", compiler.Lavish, "go"},
-			compiler.Build("-buildvcs=false", "-o", made, "./cmd/"+telemetry.HomeName))}},
+			[]string{"env", buildflags.Lavish, "go"},
+			buildflags.Build("-buildvcs=false", "-o", made, "./cmd/"+telemetry.HomeName))}},
 	})
 	if err != nil {
 		return "", err

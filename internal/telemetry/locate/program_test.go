@@ -1,4 +1,4 @@
-package program
+package locate
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/telemetry"
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/telemetry"
 )
 
 // place puts a program that says its version, and no more, into a folder.
@@ -135,8 +135,8 @@ func TestTrust(t *testing.T) {
 
 // A checkout's is built once; what its copy is made of is what the program is made of.
 func TestBuild(t *testing.T) {
-	tests.Once(t, "the home of telemetry", tests.Needs{Files: []string{"cmd/prony-home",
-		"internal/telemetry", "internal/flat", "go.mod", "go.sum"}})
+	testsets.Once(t, "the home of telemetry", testsets.Needs{Files: []string{"home/cmd/prony-home",
+		"internal/telemetry", "internal/report/rows", "go.mod", "go.sum"}})
 	root, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package program
+package locate
 
 import (
 	"go/parser"

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/traces"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/traces"
 )
 
 // FuzzRead wants that no file of records, and nothing that a service writes, ends the program or
 // brings more of a line than is shown.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"trial":"a","severity":"ERROR","ns":1,"body":"x"}` + "\n{\n"))
-	f.Add([]byte(strings.Repeat("x", spans.MaxValueBytes+1) + "\r\n\x00\xff"))
+	f.Add([]byte(strings.Repeat("x", traces.MaxValueBytes+1) + "\r\n\x00\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
 		for _, name := range []string{telemetry.LogsFile, "t.log"} {
@@ -30,7 +30,7 @@ func FuzzRead(f *testing.F) {
 			t.Error(err)
 		}
 		for _, l := range lines {
-			if len(l.Text) > spans.MaxValueBytes+len("…") {
+			if len(l.Text) > traces.MaxValueBytes+len("…") {
 				t.Errorf("%d bytes of a line", len(l.Text))
 			}
 		}

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/record"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/traces"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/record"
 )
 
 // Classes of kept records. One may be of several.
@@ -37,19 +37,19 @@ const Warn = 4
 
 // Record is a kept log record, a line of logs.ndjson.
 type Record struct {
-	Trial      string           `json:"trial"`
-	Target     string           `json:"target"`
-	Window     string           `json:"window,omitempty"` // that it was written in
-	Classes    []string         `json:"classes"`
-	Ns         int64            `json:"ns"` // Unix time
-	Service    string           `json:"service"`
-	Severity   string           `json:"severity"` // one of Severities
-	Logger     string           `json:"logger,omitempty"`
-	Body       string           `json:"body"`
-	TraceID    string           `json:"traceId,omitempty"`
-	SpanID     string           `json:"spanId,omitempty"`
-	Attributes spans.Attributes `json:"attributes,omitempty"`
-	Cut        int64            `json:"cut,omitempty"` // attributes that are not here
+	Trial      string            `json:"trial"`
+	Target     string            `json:"target"`
+	Window     string            `json:"window,omitempty"` // that it was written in
+	Classes    []string          `json:"classes"`
+	Ns         int64             `json:"ns"` // Unix time
+	Service    string            `json:"service"`
+	Severity   string            `json:"severity"` // one of Severities
+	Logger     string            `json:"logger,omitempty"`
+	Body       string            `json:"body"`
+	TraceID    string            `json:"traceId,omitempty"`
+	SpanID     string            `json:"spanId,omitempty"`
+	Attributes traces.Attributes `json:"attributes,omitempty"`
+	Cut        int64             `json:"cut,omitempty"` // attributes that are not here
 }
 
 // Level is the index of a severity by its word, in whatever case, in Severities; -1: there is none.
@@ -99,8 +99,8 @@ func (f *Filter) matches(r *Record) bool {
 // Read returns the kept records of a telemetry folder that the filter holds for, by time. Lines
 // that are no records, as a crash leaves them, come back in bad. The error is fs.ErrNotExist where
 // nothing was kept.
-func Read(dir string, f Filter) (records []*Record, bad []*result.BadRecord, err error) {
-	bad, err = spans.ReadLines(filepath.Join(dir, telemetry.LogsFile), func(r *Record) error {
+func Read(dir string, f Filter) (records []*Record, bad []*record.BadRecord, err error) {
+	bad, err = traces.ReadLines(filepath.Join(dir, telemetry.LogsFile), func(r *Record) error {
 		if r.Trial == "" || Level(r.Severity) < 0 {
 			return errors.New("it has no trial or no severity that is known")
 		}
@@ -166,7 +166,7 @@ func readFile(path string, use func(number int, text string) bool) error {
 		return err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, spans.MaxValueBytes)
+	r := bufio.NewReaderSize(file, traces.MaxValueBytes)
 	for number := 1; ; number++ {
 		b, long, err := r.ReadLine()
 		if errors.Is(err, io.EOF) {

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/telemetry/traces"
+	"prony.example/internal/telemetry/traces"
 )
 
 func TestReadFiles(t *testing.T) {
 	dir := t.TempDir()
-	long := strings.Repeat("l", 3*spans.MaxValueBytes)
+	long := strings.Repeat("l", 3*traces.MaxValueBytes)
 	for name, text := range map[string]string{
 		"b1-01-a.log": "one\ntwo abc\n", "b1-02-b.log": "three\n" + long + "\nlast",
 		"b1-02-b.gc.log": "gc\n", "other.txt": "no",

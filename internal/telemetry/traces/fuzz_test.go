@@ -1,11 +1,11 @@
-package spans
+package traces
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"prony/internal/telemetry"
+	"prony.example/internal/telemetry"
 )
 
 // FuzzRead wants that no file of kept traces ends the program, whatever a crash left of it.

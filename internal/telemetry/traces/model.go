@@ -1,9 +1,9 @@
-// Package spans has the traces that were kept of what services told of their requests, and reads
+// Package traces has the traces that were kept of what services told of their requests, and reads
 // them: Read finds kept traces, Tree orders one, Waterfall draws it, WriteOTLP writes them as what
 // they came as.
 //
 // Non-goals: keeping them, which is spanstore.
-package spans
+package traces
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package spans
+package traces
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/base/files"
-	"prony/record"
-	"prony/internal/telemetry"
+	"prony.example/internal/base/files"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
 )
 
 // Filter chooses kept traces. What is zero does not restrict.
@@ -43,7 +43,7 @@ func (f *Filter) holds(t *Trace) bool {
 // Read returns the kept traces of a telemetry folder that the filter holds for. Lines that are no
 // traces, as a crash leaves them, come back in bad. The error is fs.ErrNotExist where nothing was
 // kept.
-func Read(dir string, f Filter) (traces []*Trace, bad []*result.BadRecord, err error) {
+func Read(dir string, f Filter) (traces []*Trace, bad []*record.BadRecord, err error) {
 	bad, err = ReadLines(filepath.Join(dir, telemetry.SpansFile), func(t *Trace) error {
 		if len(t.Spans) == 0 || t.TraceID == "" {
 			return errors.New("it has no trace id or no spans")
@@ -68,7 +68,7 @@ func Read(dir string, f Filter) (traces []*Trace, bad []*result.BadRecord, err e
 }
 
 // ReadCalls returns the span metrics of a telemetry folder, of one trial or target or of all.
-func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*result.BadRecord, err error) {
+func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*record.BadRecord, err error) {
 	bad, err = ReadLines(filepath.Join(dir, MetricsFile), func(c *Calls) error {
 		if len(c.Buckets) != len(Bounds)+1 {
 			return fmt.Errorf("it has %d buckets, this prony knows %d", len(c.Buckets),
@@ -84,13 +84,13 @@ func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*result.BadReco
 
 // ReadLines reads a file of JSON values, a line each, and gives each to use. A line that is none,
 // or that use refuses, is told and left out; empty ones mean nothing.
-func ReadLines[T any](path string, use func(*T) error) (bad []*result.BadRecord, err error) {
-	in, err := file.Open(path)
+func ReadLines[T any](path string, use func(*T) error) (bad []*record.BadRecord, err error) {
+	in, err := files.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read telemetry: %w", err)
 	}
 	defer in.Close()
-	return result.ReadLines(path, in, func(b []byte) error {
+	return record.ReadLines(path, in, func(b []byte) error {
 		if len(bytes.TrimSpace(b)) == 0 {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package spans
+package traces
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
 )
 
 // Note is a line beside a span, such as one of a log.
@@ -173,9 +173,9 @@ func Duration(ns int64) string {
 	case d >= time.Second:
 		return fmt.Sprintf("%.3g s", min(d.Seconds(), 9.99e9))
 	case d >= 999500*time.Nanosecond:
-		return fmt.Sprintf("%s ms", unit.Digits(float64(ns)/1e6, 3))
+		return fmt.Sprintf("%s ms", units.Digits(float64(ns)/1e6, 3))
 	case d >= 1000:
-		return fmt.Sprintf("%s µs", unit.Digits(float64(ns)/1e3, 3))
+		return fmt.Sprintf("%s µs", units.Digits(float64(ns)/1e3, 3))
 	}
 	return fmt.Sprintf("%d ns", ns)
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"prony/internal/observe/host"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/host"
 )
 
 // companyRules are about who else uses the machine.
@@ -73,8 +73,8 @@ func steal(m *machine) finding {
 	if s.steal < 0 {
 		return unsaid()
 	}
-	observed := fmt.Sprintf("%s now, %s since boot", unit.PercentTo(s.steal, 1),
-		unit.PercentTo(s.stealEver, 1))
+	observed := fmt.Sprintf("%s now, %s since boot", units.PercentTo(s.steal, 1),
+		units.PercentTo(s.stealEver, 1))
 	return worst(s.steal > stealUnfit, s.steal > stealMax, observed,
 		"wait, or use an instance of its own: dedicated, metal")
 }
@@ -84,7 +84,7 @@ func otherLoad(m *machine) finding {
 	if s.other < 0 {
 		return unsaid()
 	}
-	return worst(s.other > otherUnfit, s.other > otherMax, unit.PercentTo(s.other, 1)+s.names(),
+	return worst(s.other > otherUnfit, s.other > otherMax, units.PercentTo(s.other, 1)+s.names(),
 		"end what else is running")
 }
 

@@ -6,9 +6,9 @@
 // demands. Quiet takes two readings (edge), a window apart, until what lies between (sight) is
 // calm. What the kernel does not say is unknown, never guessed.
 //
-// Non-goals: it changes nothing on the host, and judges no trial (internal/verdict does). Besides
-// internal/result it imports internal/host, internal/probe and internal/launch/kernel, whose
-// parsers it shares, and asks internal/load/uring whether the kernel permits a ring.
+// Non-goals: it changes nothing on the host, and judges no trial (internal/analysis/verdict does). Besides
+// record it imports internal/observe/host, internal/observe/probe and internal/launch/cgroup, whose
+// parsers it shares, and asks load/engine/uring whether the kernel permits a ring.
 package doctor
 
 import (
@@ -23,12 +23,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch/cgroup"
-	"prony/load/engine/uring"
-	"prony/internal/observe/probe"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/load/engine/uring"
+	"prony.example/record"
 )
 
 const (
@@ -79,51 +79,51 @@ func realSenses() *senses {
 // Examine grades the host. It takes Options.Window and some milliseconds; less when ctx ends, and
 // what could not be watched is unknown then. Nothing of a measurement should run meanwhile: only
 // this process is left out of what others use.
-func Examine(ctx context.Context, o Options) result.Grading {
+func Examine(ctx context.Context, o Options) record.Grading {
 	m := newMachine(o)
 	m.watch(ctx)
-	var checks []result.Check
+	var checks []record.Check
 	for _, r := range rules {
 		f := r.look(m)
-		checks = append(checks, result.Check{
+		checks = append(checks, record.Check{
 			Name: r.Name, Grade: f.grade, Observed: f.observed, Wanted: r.Fit, Why: r.Why,
 			Fix: f.fix, Source: r.Source,
 		})
 	}
-	return result.Grading{Grade: overall(checks), Checks: checks}
+	return record.Grading{Grade: overall(checks), Checks: checks}
 }
 
 // overall is the worst grade. Unknown is no grade of a host: it makes a host doubtful where the
 // answer is vital, and nothing elsewhere, since no host tells everything.
-func overall(checks []result.Check) string {
-	grade := result.Fit
+func overall(checks []record.Check) string {
+	grade := record.Fit
 	for i, c := range checks {
 		switch {
-		case c.Grade == result.Unfit:
-			return result.Unfit
-		case c.Grade == result.Doubtful, c.Grade == result.Unknown && rules[i].Vital:
-			grade = result.Doubtful
+		case c.Grade == record.Unfit:
+			return record.Unfit
+		case c.Grade == record.Doubtful, c.Grade == record.Unknown && rules[i].Vital:
+			grade = record.Doubtful
 		}
 	}
 	return grade
 }
 
 // Bars are what a run may demand of its host: to be fit, at least doubtful, or anything.
-var Bars = []string{result.Fit, result.Doubtful, "any"}
+var Bars = []string{record.Fit, record.Doubtful, "any"}
 
 // Refuse holds a host against one of Bars. Its error names what is below the bar, and what to do.
-func Refuse(g result.Grading, bar string) error {
-	if bar == "any" || g.Grade == result.Fit || bar == g.Grade {
+func Refuse(g record.Grading, bar string) error {
+	if bar == "any" || g.Grade == record.Fit || bar == g.Grade {
 		return nil
 	}
-	below := []string{result.Unfit}
-	if bar == result.Fit {
-		below = []string{result.Unfit, result.Doubtful, result.Unknown}
+	below := []string{record.Unfit}
+	if bar == record.Fit {
+		below = []string{record.Unfit, record.Doubtful, record.Unknown}
 	}
 	var found []string
 	for _, grade := range below {
 		for _, c := range g.Checks {
-			vital := grade != result.Unknown || isVital(c.Name)
+			vital := grade != record.Unknown || isVital(c.Name)
 			if c.Grade == grade && vital {
 				found = append(found, c.Name+" ("+c.Observed+")")
 			}
@@ -157,7 +157,7 @@ func newMachine(o Options) *machine {
 	o.Window = cmp.Or(o.Window, windowDefault)
 	o.senses = cmp.Or(o.senses, realSenses())
 	m := &machine{Options: o}
-	m.cores = kernel.ParseCores(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
+	m.cores = cgroup.ParseCores(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
 	m.layout, m.refused = host.Divide(m.cores, o.CPUs)
 	return m
 }

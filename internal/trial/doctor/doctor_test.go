@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/report"
-	"prony/record"
+	"prony.example/internal/report"
+	"prony.example/record"
 )
 
 var update = flag.Bool("update", false, "write testdata and the table of docs/doctor.md")
@@ -37,18 +37,18 @@ func TestHosts(t *testing.T) {
 			golden(t, filepath.Join("testdata", name+".txt"), text.Bytes())
 		})
 	}
-	check("lab", lab(), idle, result.Fit)
+	check("lab", lab(), idle, record.Fit)
 	// Of 400 ticks 80 were busy, a tick of ours: 79/400 = 19.8 %; a browser used 60 of them.
 	check("laptop", laptop(), happening{ownNs: 10_000_000, after: tree{
 		"proc/stat":     "cpu  1080 0 1000 98320 0 0 0 0 0 0",
 		"proc/200/stat": process(200, "Web (Content)", 160),
-	}}, result.Doubtful)
+	}}, record.Doubtful)
 	// 100 of 400 ticks stolen: 25 %.
 	check("cloud", cloud(), happening{ownNs: 10_000_000, after: tree{
 		"proc/stat": "cpu  1002 0 1000 98298 0 0 0 100 0 0",
-	}}, result.Unfit)
+	}}, record.Unfit)
 	check("container", bare(), happening{after: idle.after, uring: errRing, ro: true},
-		result.Doubtful)
+		record.Doubtful)
 }
 
 func golden(t *testing.T, file string, got []byte) {
@@ -63,7 +63,7 @@ func golden(t *testing.T, file string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is\n%s\nwant\n%s\n(go test ./internal/doctor -update blesses it)", file, got,
+		t.Errorf("%s is\n%s\nwant\n%s\n(go test ./internal/trial/doctor -update blesses it)", file, got,
 			want)
 	}
 }
@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 			if c.Grade != grade || c.Observed != observed {
 				t.Errorf("%s: %q, want %s: %q", c.Grade, c.Observed, grade, observed)
 			}
-			bad := grade == result.Doubtful || grade == result.Unfit
+			bad := grade == record.Doubtful || grade == record.Unfit
 			if bad != (c.Fix != "") {
 				t.Errorf("%s has the fix %q", grade, c.Fix)
 			}
@@ -95,12 +95,12 @@ func TestRules(t *testing.T) {
 	speedRows(check)
 
 	for _, r := range rules {
-		want := []string{result.Fit}
+		want := []string{record.Fit}
 		if r.Doubtful != "" {
-			want = append(want, result.Doubtful)
+			want = append(want, record.Doubtful)
 		}
 		if r.Unfit != "" {
-			want = append(want, result.Unfit)
+			want = append(want, record.Unfit)
 		}
 		for _, grade := range want {
 			known := []string{"wake-ups", "shared cache", "steal", "other load", "throttling",
@@ -112,7 +112,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, g result.Grading, name string) result.Check {
+func find(t *testing.T, g record.Grading, name string) record.Check {
 	t.Helper()
 	for _, c := range g.Checks {
 		if c.Name == name {
@@ -120,7 +120,7 @@ func find(t *testing.T, g result.Grading, name string) result.Check {
 		}
 	}
 	t.Fatalf("there is no check %q", name)
-	return result.Check{}
+	return record.Check{}
 }
 
 // An end of ctx ends the watching.
@@ -141,16 +141,16 @@ func TestOverall(t *testing.T) {
 			t.Errorf("%v: %s, want %s", changes, g.Grade, want)
 		}
 	}
-	check(result.Fit, nil)
-	check(result.Fit, tree{"proc/loadavg": gone})                           // not vital
-	check(result.Doubtful, tree{clocks + "current_clocksource": gone})      // vital
-	check(result.Doubtful, tree{"proc/sys/kernel/randomize_va_space": "0"}) // one is enough
-	check(result.Unfit, tree{clocks + "current_clocksource": "hpet"})
-	check(result.Unfit, tree{clocks + "current_clocksource": "hpet", thp: "[always] never"})
+	check(record.Fit, nil)
+	check(record.Fit, tree{"proc/loadavg": gone})                           // not vital
+	check(record.Doubtful, tree{clocks + "current_clocksource": gone})      // vital
+	check(record.Doubtful, tree{"proc/sys/kernel/randomize_va_space": "0"}) // one is enough
+	check(record.Unfit, tree{clocks + "current_clocksource": "hpet"})
+	check(record.Unfit, tree{clocks + "current_clocksource": "hpet", thp: "[always] never"})
 }
 
 func TestRefuse(t *testing.T) {
-	check := func(g result.Grading, bar string, wants ...string) {
+	check := func(g record.Grading, bar string, wants ...string) {
 		t.Helper()
 		err := Refuse(g, bar)
 		if (err != nil) != (len(wants) > 0) {
@@ -170,12 +170,12 @@ func TestRefuse(t *testing.T) {
 		check(good, bar)
 	}
 	check(soso, "any")
-	check(soso, result.Doubtful)
-	check(soso, result.Fit, "the host is doubtful and fit is demanded", "huge pages (always)",
+	check(soso, record.Doubtful)
+	check(soso, record.Fit, "the host is doubtful and fit is demanded", "huge pages (always)",
 		"clock source (the kernel does not say)", "prony doctor")
 	check(bad, "any")
-	check(bad, result.Doubtful, "the host is unfit and doubtful is demanded: clock source (hpet);")
-	check(bad, result.Fit, "unfit", "clock source (hpet)")
+	check(bad, record.Doubtful, "the host is unfit and doubtful is demanded: clock source (hpet);")
+	check(bad, record.Fit, "unfit", "clock source (hpet)")
 }
 
 // This host, whatever it is, gets a grade and no panic; what its kernel surely says is known.
@@ -183,7 +183,7 @@ func TestThisHost(t *testing.T) {
 	g := Examine(t.Context(), Options{Window: 100 * time.Millisecond})
 	for _, name := range []string{"cores", "other load", "steal", "wake-ups", "shared cache",
 		"memory"} {
-		if c := find(t, g, name); c.Grade == result.Unknown {
+		if c := find(t, g, name); c.Grade == record.Unknown {
 			t.Errorf("%s is unknown: %s", name, c.Observed)
 		}
 	}
@@ -191,7 +191,7 @@ func TestThisHost(t *testing.T) {
 
 // The table in the documentation is the code's.
 func TestDocumentListsTheRules(t *testing.T) {
-	const page = "../../docs/doctor.md"
+	const page = "../../../docs/doctor.md"
 	have, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestDocumentListsTheRules(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not list the checks as they are: run go test ./internal/doctor -update",
+		t.Fatalf("%s does not list the checks as they are: run go test ./internal/trial/doctor -update",
 			page)
 	}
 	if err := os.WriteFile(page, want, 0o644); err != nil {

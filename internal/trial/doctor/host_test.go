@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // tree is a host's files: path to text. An empty text makes a folder of a path that ends in "/".
@@ -61,7 +61,7 @@ type kept struct {
 
 func keep(tb testing.TB, base tree) *kept { return &kept{base.write(tb), base} }
 
-func (k *kept) examine(t *testing.T, changes tree, h happening) result.Grading {
+func (k *kept) examine(t *testing.T, changes tree, h happening) record.Grading {
 	t.Helper()
 	for path, text := range changes {
 		if text == gone {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 // measuring checks what a rule says of the lab's machine when so much happens on it.
@@ -31,34 +31,34 @@ func TestOthersAreMeasured(t *testing.T) {
 		return happening{after: tree{"proc/stat": "cpu  " + text}}
 	}
 	const ever = " now, 0.0 % since boot" // 41 of 100400 at most
-	check("steal", result.Fit, "1.0 %"+ever, stat("1000 0 1000 98396 0 0 0 4 0 0"))
-	check("steal", result.Doubtful, "1.2 %"+ever, stat("1000 0 1000 98395 0 0 0 5 0 0"))
-	check("steal", result.Doubtful, "10.0 %"+ever, stat("1000 0 1000 98360 0 0 0 40 0 0"))
-	check("steal", result.Unfit, "10.2 %"+ever, stat("1000 0 1000 98359 0 0 0 41 0 0"))
-	check("steal", result.Unknown, "the kernel does not say", stat("nonsense"))
+	check("steal", record.Fit, "1.0 %"+ever, stat("1000 0 1000 98396 0 0 0 4 0 0"))
+	check("steal", record.Doubtful, "1.2 %"+ever, stat("1000 0 1000 98395 0 0 0 5 0 0"))
+	check("steal", record.Doubtful, "10.0 %"+ever, stat("1000 0 1000 98360 0 0 0 40 0 0"))
+	check("steal", record.Unfit, "10.2 %"+ever, stat("1000 0 1000 98359 0 0 0 41 0 0"))
+	check("steal", record.Unknown, "the kernel does not say", stat("nonsense"))
 
 	// Busy are 21 ticks (210 ms); without what is ours, 10 ms, 20/400.
 	own := stat("1021 0 1000 98379 0 0 0 0 0 0")
 	own.ownNs = 10_000_000
-	check("other load", result.Fit, "5.0 %", own)
-	check("other load", result.Doubtful, "5.2 %", stat("1021 0 1000 98379 0 0 0 0 0 0"))
-	check("other load", result.Doubtful, "25.0 %", stat("1100 0 1000 98300 0 0 0 0 0 0"))
+	check("other load", record.Fit, "5.0 %", own)
+	check("other load", record.Doubtful, "5.2 %", stat("1021 0 1000 98379 0 0 0 0 0 0"))
+	check("other load", record.Doubtful, "25.0 %", stat("1100 0 1000 98300 0 0 0 0 0 0"))
 	// Of 101 ticks big used 60, a new one 30; small used 1, below half a per cent; 77 is ourselves.
 	named := stat("1101 0 1000 98299 0 0 0 0 0 0")
 	named.after["proc/300/stat"] = process(300, "big", 5060)
 	named.after["proc/301/stat"] = process(301, "small", 10)
 	named.after["proc/302/stat"] = process(302, "new (1)", 30)
 	named.after["proc/77/stat"] = process(77, "prony", 99)
-	check("other load", result.Unfit, "25.2 % (big 15.0 %, new (1) 7.5 %)", named)
-	check("other load", result.Unknown, "the kernel does not say", stat("nonsense"))
+	check("other load", record.Unfit, "25.2 % (big 15.0 %, new (1) 7.5 %)", named)
+	check("other load", record.Unknown, "the kernel does not say", stat("nonsense"))
 }
 
 func TestTheRestIsMeasured(t *testing.T) {
 	check := measuring(t)
 	hot := happening{after: idle.after.with(nil)}
 	hot.after[ofCore(2, "thermal_throttle/core_throttle_count")] = "3"
-	check("throttling", result.Unfit, "3 events while we looked", hot)
-	check("throttling", result.Fit, "no event since boot", idle)
+	check("throttling", record.Unfit, "3 events while we looked", hot)
+	check("throttling", record.Fit, "no event since boot", idle)
 
 	// Of 200, the 100th and the 198th decide: ranks ⌈0.5·200⌉ and ⌈0.99·200⌉.
 	late := func(of100, of198 int64) happening {
@@ -73,26 +73,26 @@ func TestTheRestIsMeasured(t *testing.T) {
 		slices.Reverse(h.late) // any order will do
 		return h
 	}
-	check("wake-ups", result.Fit, "40 µs late at p50, 250 µs at p99", late(40e3, 250e3))
-	check("wake-ups", result.Doubtful, "40 µs late at p50, 251 µs at p99", late(40e3, 251e3))
-	check("wake-ups", result.Doubtful, "999 µs late at p50, 3000 µs at p99", late(999e3, 3000e3))
-	check("wake-ups", result.Unfit, "1000 µs late at p50, 3000 µs at p99", late(1000e3, 3000e3))
+	check("wake-ups", record.Fit, "40 µs late at p50, 250 µs at p99", late(40e3, 250e3))
+	check("wake-ups", record.Doubtful, "40 µs late at p50, 251 µs at p99", late(40e3, 251e3))
+	check("wake-ups", record.Doubtful, "999 µs late at p50, 3000 µs at p99", late(999e3, 3000e3))
+	check("wake-ups", record.Unfit, "1000 µs late at p50, 3000 µs at p99", late(1000e3, 3000e3))
 	none := happening{after: idle.after, late: []int64{}}
-	check("wake-ups", result.Unknown, "not measured", none)
+	check("wake-ups", record.Unknown, "not measured", none)
 
 	// Of ten, the first, the fifth and the ninth decide.
 	reads := func(ns ...float64) happening {
 		return happening{after: idle.after, reads: ns}
 	}
-	check("shared cache", result.Fit, "20.0 ns a read at p10, 21.0 at p50, 22.0 at p90",
+	check("shared cache", record.Fit, "20.0 ns a read at p10, 21.0 at p50, 22.0 at p90",
 		reads(99, 22.0, 22, 22, 22, 21, 21, 21, 21, 20))
-	check("shared cache", result.Doubtful, "20.0 ns a read at p10, 21.0 at p50, 22.2 at p90",
+	check("shared cache", record.Doubtful, "20.0 ns a read at p10, 21.0 at p50, 22.2 at p90",
 		reads(99, 22.2, 22, 22, 22, 21, 21, 21, 21, 20))
-	check("shared cache", result.Unknown, "not measured", reads([]float64{}...))
+	check("shared cache", record.Unknown, "not measured", reads([]float64{}...))
 
-	check("io_uring", result.Fit, "a ring answers", idle)
-	check("io_uring", result.Doubtful, errRing.Error(), happening{uring: errRing})
-	check("cgroups", result.Doubtful, "v2, no group for cpuset, cpu, memory", happening{ro: true})
+	check("io_uring", record.Fit, "a ring answers", idle)
+	check("io_uring", record.Doubtful, errRing.Error(), happening{uring: errRing})
+	check("cgroups", record.Doubtful, "v2, no group for cpuset, cpu, memory", happening{ro: true})
 }
 
 // A round comes through every place once, or less memory is read than it says.

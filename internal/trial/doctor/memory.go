@@ -7,8 +7,8 @@ import (
 	"time"
 	"unsafe"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/host"
 )
 
 // memoryRules are about memory.

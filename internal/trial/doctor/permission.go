@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/observe/host"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
 )
 
 // permissionRules are about what this process may do here.
@@ -41,7 +41,7 @@ const mounted = "sys/fs/cgroup"
 
 func (m *machine) groups() groups {
 	g := groups{host.CgroupVersion(filepath.Join(m.Root, mounted)), map[string]string{},
-		kernel.Paths(m.text("proc/self/cgroup"))}
+		cgroup.Paths(m.text("proc/self/cgroup"))}
 	if g.version == "v2" {
 		g.mounts[""] = mounted
 	}

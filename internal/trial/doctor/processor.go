@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/observe/host"
-	"prony/internal/launch/cgroup"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/host"
 )
 
 // processorRules are about cores and how fast they go.
@@ -110,7 +110,7 @@ func siblings(m *machine) finding {
 		if of[core] == "" {
 			return unknown("the kernel shows no topology")
 		}
-		threads = threads || len(kernel.ParseCores(of[core])) > 1
+		threads = threads || len(cgroup.ParseCores(of[core])) > 1
 	}
 	if !threads {
 		if virtual, _ := m.hypervisor(); virtual {
@@ -201,7 +201,7 @@ func turbo(m *machine) finding {
 	return fit("off")
 }
 
-// idleUsMax is what internal/verdict lets the generator be late (rule lag).
+// idleUsMax is what internal/analysis/verdict lets the generator be late (rule lag).
 const idleUsMax = 50
 
 func idleStates(m *machine) finding {
@@ -230,7 +230,7 @@ func numa(m *machine) finding {
 	}
 	used := 0
 	for _, dir := range dirs {
-		on := kernel.ParseCores(m.text(dir + "/cpulist"))
+		on := cgroup.ParseCores(m.text(dir + "/cpulist"))
 		if slices.ContainsFunc(m.cores, func(c int) bool { return slices.Contains(on, c) }) {
 			used++
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/probe"
-	"prony/record"
+	"prony.example/internal/observe/probe"
+	"prony.example/record"
 )
 
 // ticks is /proc/stat after so many windows' ticks: busy, stolen and all of them.
@@ -16,7 +16,7 @@ func ticks(busy, stolen, all int) tree {
 		strconv.Itoa(all-busy-stolen) + " 0 0 0 " + strconv.Itoa(stolen) + " 0 0"}
 }
 
-func quiet(t *testing.T, host tree, o Options, h ...happening) result.Before {
+func quiet(t *testing.T, host tree, o Options, h ...happening) record.Before {
 	t.Helper()
 	o.Root = host.with(ticks(0, 0, 0)).write(t)
 	o.senses = feel(t, o.Root, h...)
@@ -25,7 +25,7 @@ func quiet(t *testing.T, host tree, o Options, h ...happening) result.Before {
 
 // A window of 200 ms on four cores has 80 ticks: one is 1.25 %.
 func TestQuiet(t *testing.T) {
-	check := func(name string, want result.Before, h ...happening) {
+	check := func(name string, want record.Before, h ...happening) {
 		t.Helper()
 		host := tree{"proc/300/stat": process(300, "big", 100)}
 		if got := quiet(t, host, Options{Bound: time.Second}, h...); got != want {
@@ -33,29 +33,29 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 	window := int64(200 * time.Millisecond)
-	check("calm", result.Before{WindowNs: window, Quiet: true},
+	check("calm", record.Before{WindowNs: window, Quiet: true},
 		happening{after: ticks(0, 0, 80)})
 	// 8 ticks of 80 are 80 ms, all of them our own.
-	check("busy ourselves", result.Before{WindowNs: window, Quiet: true},
+	check("busy ourselves", record.Before{WindowNs: window, Quiet: true},
 		happening{after: ticks(8, 0, 80), ownNs: 80_000_000})
 	check("a tick stolen is no evidence",
-		result.Before{WindowNs: window, StealShare: 0.0125, Quiet: true},
+		record.Before{WindowNs: window, StealShare: 0.0125, Quiet: true},
 		happening{after: ticks(0, 1, 80)})
 	check("others at their limit",
-		result.Before{WindowNs: window, OtherCPUShare: 0.05, Quiet: true},
+		record.Before{WindowNs: window, OtherCPUShare: 0.05, Quiet: true},
 		happening{after: ticks(4, 0, 80)})
 	check("one look more",
-		result.Before{WindowNs: window, WaitedNs: window, Quiet: true,
+		record.Before{WindowNs: window, WaitedNs: window, Quiet: true,
 			Why: "2.5 % stolen by the hypervisor, 50.0 % used by others"},
 		happening{after: ticks(40, 2, 80)}, happening{after: ticks(40, 2, 160)})
 	// The second look reads who it is: 40 of 80 ticks. The bound of 1 s is five windows.
 	last := ticks(200, 0, 400).with(tree{"proc/300/stat": process(300, "big", 300)})
 	check("until the bound",
-		result.Before{WindowNs: window, WaitedNs: 4 * window, OtherCPUShare: 0.5,
+		record.Before{WindowNs: window, WaitedNs: 4 * window, OtherCPUShare: 0.5,
 			Why: "50.0 % used by others (big 50.0 %)"},
 		step(40, 80, 140), step(80, 160, 180), step(120, 240, 220), step(160, 320, 260),
 		happening{after: last})
-	check("a kernel that says nothing", result.Before{WindowNs: window, StealShare: -1,
+	check("a kernel that says nothing", record.Before{WindowNs: window, StealShare: -1,
 		OtherCPUShare: -1, Why: "the kernel does not say who uses its processors"},
 		happening{after: tree{"proc/stat": "nonsense"}})
 }
@@ -73,7 +73,7 @@ func TestQuietWaitsForCoolness(t *testing.T) {
 		happening{after: ticks(0, 0, 80).with(tree{count: "4"})},
 		happening{after: ticks(0, 0, 160)},
 		happening{after: ticks(0, 0, 240).with(tree{zone: "60000"})})
-	want := result.Before{WindowNs: 2e8, WaitedNs: 4e8, TemperatureC: 60, ThrottledN: 4,
+	want := record.Before{WindowNs: 2e8, WaitedNs: 4e8, TemperatureC: 60, ThrottledN: 4,
 		Quiet: true, Why: "90 °C hot"}
 	if b != want {
 		t.Errorf("%+v\nwant %+v", b, want)

@@ -1,15 +1,15 @@
 package doctor
 
-import "prony/record"
+import "prony.example/record"
 
 // row is one change to the lab's machine and what a rule says of it.
 type row func(rule, grade, observed string, changes tree)
 
 const (
-	good    = result.Fit
-	soso    = result.Doubtful
-	bad     = result.Unfit
-	silence = result.Unknown
+	good    = record.Fit
+	soso    = record.Doubtful
+	bad     = record.Unfit
+	silence = record.Unknown
 )
 
 const (

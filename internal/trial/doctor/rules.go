@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"prony/internal/launch/cgroup"
-	"prony/record"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // Rule is one check: what is wanted, what makes a host doubtful or unfit ("" is never), and why.
@@ -28,10 +28,10 @@ var rules = slices.Concat(processorRules, timeRules, companyRules, memoryRules, 
 // finding is what a rule saw.
 type finding struct{ grade, observed, fix string }
 
-func fit(observed string) finding           { return finding{result.Fit, observed, ""} }
-func doubtful(observed, fix string) finding { return finding{result.Doubtful, observed, fix} }
-func unfit(observed, fix string) finding    { return finding{result.Unfit, observed, fix} }
-func unknown(observed string) finding       { return finding{result.Unknown, observed, ""} }
+func fit(observed string) finding           { return finding{record.Fit, observed, ""} }
+func doubtful(observed, fix string) finding { return finding{record.Doubtful, observed, fix} }
+func unfit(observed, fix string) finding    { return finding{record.Unfit, observed, fix} }
+func unknown(observed string) finding       { return finding{record.Unknown, observed, ""} }
 
 // unsaid is what most rules find where a file is not there.
 func unsaid() finding { return unknown("the kernel does not say") }
@@ -51,7 +51,7 @@ func worst(isUnfit, isDoubtful bool, observed, fix string) finding {
 }
 
 // text is a file's text without blanks around it, "" where there is none.
-func (m *machine) text(path string) string { return kernel.Value(m.Root, path) }
+func (m *machine) text(path string) string { return cgroup.Value(m.Root, path) }
 
 // number is the number that a file holds, -1 where there is none.
 func (m *machine) number(path string) int64 { return readNumber(filepath.Join(m.Root, path)) }

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/launch/cgroup"
-	"prony/internal/observe/probe"
-	"prony/record"
-	"prony/internal/base/units"
+	"prony.example/internal/base/units"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/observe/probe"
+	"prony.example/record"
 )
 
-// What is still quiet. The shares are those above which internal/verdict finds a trial SUSPECT
+// What is still quiet. The shares are those above which internal/analysis/verdict finds a trial SUSPECT
 // (rules steal and neighbours), so that what is let pass here is not complained of there.
 const (
 	stealMax = 0.01 // of all cores' time
@@ -115,10 +115,10 @@ func between(a, b edge) sight {
 func (s sight) unrest() string {
 	var why []string
 	if s.steal > max(stealMax, s.tick) {
-		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", unit.PercentTo(s.steal, 1)))
+		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", units.PercentTo(s.steal, 1)))
 	}
 	if s.other > max(otherMax, s.tick) {
-		why = append(why, fmt.Sprintf("%s used by others%s", unit.PercentTo(s.other, 1), s.names()))
+		why = append(why, fmt.Sprintf("%s used by others%s", units.PercentTo(s.other, 1), s.names()))
 	}
 	if s.throttledNow > 0 {
 		why = append(why, fmt.Sprintf("throttled by heat %d times", s.throttledNow))
@@ -136,7 +136,7 @@ func (s sight) names() string {
 	}
 	var parts []string
 	for _, u := range s.top {
-		parts = append(parts, u.name+" "+unit.PercentTo(u.share, 1))
+		parts = append(parts, u.name+" "+units.PercentTo(u.share, 1))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
@@ -172,7 +172,7 @@ func hottest(root string) (celsius float64, name string) {
 	look := func(pattern, label string, wanted func(string) bool) {
 		files, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, file := range files {
-			of := kernel.Value(filepath.Dir(file), label)
+			of := cgroup.Value(filepath.Dir(file), label)
 			// A sensor that is off says nothing, or nonsense.
 			c := float64(readNumber(file)) / 1000
 			if wanted(of) && c > celsius && c < 150 {
@@ -189,7 +189,7 @@ func hottest(root string) (celsius float64, name string) {
 
 // readNumber is the number that a file holds, -1 where there is none.
 func readNumber(file string) int64 {
-	n, err := strconv.ParseInt(kernel.Value("", file), 10, 64)
+	n, err := strconv.ParseInt(cgroup.Value("", file), 10, 64)
 	if err != nil {
 		return -1
 	}
@@ -207,13 +207,13 @@ const (
 // and what was waited for or still goes on; shares are -1 where the kernel does not tell, and the
 // host counts as not quiet then. A look reads a handful of small files twice; once it waits, all
 // processes too, to name who disturbs.
-func Quiet(ctx context.Context, o Options) result.Before {
+func Quiet(ctx context.Context, o Options) record.Before {
 	o.Root = cmp.Or(o.Root, "/")
 	o.Window = cmp.Or(o.Window, quietWindow)
 	o.Bound = cmp.Or(o.Bound, quietBound)
 	o.senses = cmp.Or(o.senses, realSenses())
 	var began int64
-	var before result.Before
+	var before record.Before
 	for look := range looksMax {
 		a := takeEdge(o.Root, o.senses, look > 0)
 		if look == 0 {
@@ -232,8 +232,8 @@ func Quiet(ctx context.Context, o Options) result.Before {
 }
 
 // before is a sight in the record's words. A quiet one keeps the reason that was waited for.
-func (s sight) before(waitedNs int64, earlier string) result.Before {
-	b := result.Before{
+func (s sight) before(waitedNs int64, earlier string) record.Before {
+	b := record.Before{
 		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.other,
 		TemperatureC: s.hottestC, ThrottledN: max(s.throttledN, 0), Why: s.unrest(),
 	}

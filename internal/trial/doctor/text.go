@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"prony/internal/base/format"
-	"prony/record"
+	"prony.example/internal/base/format"
+	"prony.example/record"
 )
 
 // TextOptions fit the text to where it goes.
@@ -24,28 +24,28 @@ const (
 
 // signs and colours (ECMA-48 §8.3.117, SGR) of the grades.
 var marks = map[string]struct{ sign, sgr string }{
-	result.Fit:      {"OK", "32"},
-	result.Doubtful: {"!", "33"},
-	result.Unfit:    {"✗", "31"},
-	result.Unknown:  {"?", "2"},
+	record.Fit:      {"OK", "32"},
+	record.Doubtful: {"!", "33"},
+	record.Unfit:    {"✗", "31"},
+	record.Unknown:  {"?", "2"},
 }
 
 // Text prints a grading for a terminal: a line for each check with what was observed and wanted,
 // the worst first, then what to do about them.
-func Text(w io.Writer, g result.Grading, o TextOptions) error {
+func Text(w io.Writer, g record.Grading, o TextOptions) error {
 	o.Width = cmp.Or(o.Width, widthDefault)
 	o.Width = max(o.Width, widthMin)
 	t := texter{o: o}
 	for _, c := range g.Checks {
-		t.name = max(t.name, print.Columns(c.Name))
+		t.name = max(t.name, format.Columns(c.Name))
 	}
 	t.head(g)
 	var fine []string
-	for _, grade := range []string{result.Unfit, result.Doubtful, result.Unknown, result.Fit} {
+	for _, grade := range []string{record.Unfit, record.Doubtful, record.Unknown, record.Fit} {
 		for _, c := range g.Checks {
 			switch {
 			case c.Grade != grade:
-			case grade == result.Fit && !o.All:
+			case grade == record.Fit && !o.All:
 				fine = append(fine, c.Name)
 			default:
 				t.check(c)
@@ -53,19 +53,19 @@ func Text(w io.Writer, g result.Grading, o TextOptions) error {
 		}
 	}
 	if len(fine) > 0 {
-		t.wrapped("  "+t.mark(result.Fit), 5, "fine: "+strings.Join(fine, ", "))
+		t.wrapped("  "+t.mark(record.Fit), 5, "fine: "+strings.Join(fine, ", "))
 	}
 	t.fixes(g.Checks)
 	return t.To(w)
 }
 
 type texter struct {
-	print.Page
+	format.Page
 	o    TextOptions
 	name int // columns of the longest name
 }
 
-func (t *texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
+func (t *texter) paint(sgr, text string) string { return format.Paint(t.o.Color, sgr, text) }
 
 // mark is a grade's sign in two columns.
 func (t *texter) mark(grade string) string {
@@ -73,13 +73,13 @@ func (t *texter) mark(grade string) string {
 	return t.paint(m.sgr, fmt.Sprintf("%-2s", m.sign))
 }
 
-func (t *texter) head(g result.Grading) {
+func (t *texter) head(g record.Grading) {
 	n := map[string]int{}
 	for _, c := range g.Checks {
 		n[c.Grade]++
 	}
 	var counts []string
-	for _, grade := range []string{result.Unfit, result.Doubtful, result.Unknown, result.Fit} {
+	for _, grade := range []string{record.Unfit, record.Doubtful, record.Unknown, record.Fit} {
 		if n[grade] > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n[grade], grade))
 		}
@@ -90,13 +90,13 @@ func (t *texter) head(g result.Grading) {
 }
 
 // check is a line of sign, name, observed and wanted, and with All a few more of why and whence.
-func (t *texter) check(c result.Check) {
+func (t *texter) check(c record.Check) {
 	indent := 2 + 2 + 1 + t.name + 2
 	text := c.Observed
-	if c.Grade == result.Doubtful || c.Grade == result.Unfit {
+	if c.Grade == record.Doubtful || c.Grade == record.Unfit {
 		text += " → " + c.Wanted
 	}
-	name := c.Name + strings.Repeat(" ", t.name-print.Columns(c.Name)+1)
+	name := c.Name + strings.Repeat(" ", t.name-format.Columns(c.Name)+1)
 	t.wrapped("  "+t.mark(c.Grade)+" "+name, indent, text)
 	if t.o.All {
 		blank := strings.Repeat(" ", indent-1)
@@ -108,9 +108,9 @@ func (t *texter) check(c result.Check) {
 }
 
 // fixes lists what to do, the worst first.
-func (t *texter) fixes(checks []result.Check) {
+func (t *texter) fixes(checks []record.Check) {
 	begun := false
-	for _, grade := range []string{result.Unfit, result.Doubtful} {
+	for _, grade := range []string{record.Unfit, record.Doubtful} {
 		for _, c := range checks {
 			if c.Grade != grade || c.Fix == "" {
 				continue
@@ -129,5 +129,5 @@ func (t *texter) fixes(checks []result.Check) {
 
 // wrapped prints a text after what stands at the line's beginning; further lines are indented.
 func (t *texter) wrapped(begin string, indent int, text string) {
-	t.Line("%s", print.Wrap(begin+" ", text, t.o.Width, indent))
+	t.Line("%s", format.Wrap(begin+" ", text, t.o.Width, indent))
 }

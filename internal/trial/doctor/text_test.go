@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"prony/record"
+	"prony.example/record"
 )
 
 func TestTextFits(t *testing.T) {
@@ -59,7 +59,7 @@ func TestTextShowsAll(t *testing.T) {
 			}
 		}
 	}
-	if g.Grade != result.Fit {
+	if g.Grade != record.Fit {
 		t.Errorf("the lab is %s", g.Grade)
 	}
 }

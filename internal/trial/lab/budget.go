@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/trial"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/trial"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // The errors of a run that goes on for a time; stats.Sequence says what they are of.
@@ -27,12 +27,12 @@ const nextTime = 5 * time.Minute
 type budget struct {
 	most   time.Duration
 	same   float64
-	save   func(result.Schedule) error
+	save   func(record.Schedule) error
 	began  int64
 	specs  map[string]trial.Spec // by trial
 	block  []trial.Spec          // the first one, with all contenders
 	scenes map[string]*scene
-	told   result.Schedule
+	told   record.Schedule
 	err    error // the schedule could not be saved
 }
 
@@ -42,9 +42,9 @@ type scene struct {
 	names []string // contenders, in the order of their first trials
 }
 
-func newBudget(most time.Duration, same float64, save func(result.Schedule) error) *budget {
+func newBudget(most time.Duration, same float64, save func(record.Schedule) error) *budget {
 	return &budget{most: most, same: same, save: save, specs: map[string]trial.Spec{},
-		scenes: map[string]*scene{}, told: result.Schedule{ForNs: int64(most), Early: earlyError,
+		scenes: map[string]*scene{}, told: record.Schedule{ForNs: int64(most), Early: earlyError,
 			Late: lateError, Same: same}}
 }
 
@@ -61,7 +61,7 @@ func contender(t trial.Spec) string {
 
 // next says which trials are left to run, the next one first, when some are done. Between blocks it
 // looks; a block that has begun is brought to its end.
-func (b *budget) next(done []*result.Record, left []trial.Spec) []trial.Spec {
+func (b *budget) next(done []*record.Record, left []trial.Spec) []trial.Spec {
 	switch {
 	case len(done) == 0:
 		b.begin(left)
@@ -121,8 +121,8 @@ func (b *budget) begin(all []trial.Spec) {
 }
 
 // look decides what can be decided, and notes it.
-func (b *budget) look(done []*result.Record, block int) {
-	l := result.Look{Block: block, AtNs: b.told.SpentNs,
+func (b *budget) look(done []*record.Record, block int) {
+	l := record.Look{Block: block, AtNs: b.told.SpentNs,
 		Fraction: float64(b.told.SpentNs) / float64(b.most)}
 	for _, name := range slices.Sorted(maps.Keys(b.scenes)) {
 		s := b.scenes[name]
@@ -130,7 +130,7 @@ func (b *budget) look(done []*result.Record, block int) {
 		l.Level = max(l.Level, s.Look(b.items(done, name), min(l.Fraction, 1)))
 		for _, pair := range before {
 			if as := s.Decided(pair[0], pair[1]); as != "" {
-				l.Decided = append(l.Decided, result.Decided{Scenario: name, A: pair[0], B: pair[1],
+				l.Decided = append(l.Decided, record.Decided{Scenario: name, A: pair[0], B: pair[1],
 					As: as})
 			}
 		}
@@ -140,13 +140,13 @@ func (b *budget) look(done []*result.Record, block int) {
 }
 
 // items are the values of a scenario's contenders by block; higher is better.
-func (b *budget) items(done []*result.Record, scenario string) (out []stats.Item) {
+func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item) {
 	for _, name := range b.scenes[scenario].names {
 		item := stats.Item{Name: name, Values: map[int]float64{}}
 		for _, r := range done {
 			t := b.specs[r.Trial]
 			if t.Role != "" || t.Scenario != scenario || contender(t) != name ||
-				r.Outcome != result.Measured || r.Verdict.Grade == result.Invalid {
+				r.Outcome != record.Measured || r.Verdict.Grade == record.Invalid {
 				continue
 			}
 			if v := worth(r); v > 0 {
@@ -159,9 +159,9 @@ func (b *budget) items(done []*result.Record, scenario string) (out []stats.Item
 }
 
 // worth is what a trial is compared by.
-func worth(r *result.Record) float64 {
+func worth(r *record.Record) float64 {
 	for i := range r.Loads {
-		if r.Loads[i].Model == result.Closed {
+		if r.Loads[i].Model == record.Closed {
 			return r.Loads[i].ThroughputPerS
 		}
 	}
@@ -196,7 +196,7 @@ func firstBlock(of []trial.Spec) []trial.Spec {
 
 // cost is how long trials will take, by those of the same contenders so far, with what passed
 // between them.
-func (b *budget) cost(done []*result.Record, next []trial.Spec) (ns int64) {
+func (b *budget) cost(done []*record.Record, next []trial.Spec) (ns int64) {
 	type who struct{ scenario, name string }
 	of := func(t trial.Spec) who { return who{t.Scenario, contender(t)} }
 	sum, count := map[who]int64{}, map[who]int64{}
@@ -215,13 +215,13 @@ func (b *budget) cost(done []*result.Record, next []trial.Spec) (ns int64) {
 }
 
 // further says what the next minutes would buy: blocks of what is open, or of all where nothing is.
-func (b *budget) further(done []*result.Record) *result.Next {
+func (b *budget) further(done []*record.Record) *record.Next {
 	trials := b.wanted(b.block)
 	if len(trials) == 0 {
 		trials = b.block
 	}
 	cost := max(b.cost(done, trials), 1)
-	next := &result.Next{ForNs: int64(nextTime), Blocks: int(int64(nextTime) / cost), BlockNs: cost}
+	next := &record.Next{ForNs: int64(nextTime), Blocks: int(int64(nextTime) / cost), BlockNs: cost}
 	for _, t := range trials {
 		if name := contender(t); !slices.Contains(next.Targets, name) {
 			next.Targets = append(next.Targets, name)

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/record"
-	"prony/stats"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // course is a run on paper: trials of a second for each target, at speeds that scatter as blocks
@@ -23,8 +23,8 @@ type course struct {
 	speed map[string]float64
 	takes map[string]time.Duration // a second, where it is not here
 	bad   func(trial.Spec) bool
-	done  []*result.Record
-	saved []result.Schedule
+	done  []*record.Record
+	saved []record.Schedule
 	fails error
 }
 
@@ -37,14 +37,14 @@ func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
 			Scenario: "read", Variant: "none", Role: role,
 		}})
 	}
-	add(0, names[0], result.Pilot)
+	add(0, names[0], record.Pilot)
 	for block := range blocks {
 		for _, name := range names {
 			add(block+1, name, "")
 		}
 	}
-	add(0, names[0], result.Observed)
-	b := newBudget(most, 0.03, func(s result.Schedule) error {
+	add(0, names[0], record.Observed)
+	b := newBudget(most, 0.03, func(s record.Schedule) error {
 		c.saved = append(c.saved, s)
 		return c.fails
 	})
@@ -55,13 +55,13 @@ func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
 			took = d
 		}
 		time.Sleep(took)
-		r := &result.Record{Trial: t.ID, Block: t.Block, Outcome: result.Measured,
+		r := &record.Record{Trial: t.ID, Block: t.Block, Outcome: record.Measured,
 			DurationNs: int64(took)}
 		// Within 1 %, another way for each target and block.
 		noise := 1 + 0.01*math.Sin(float64(7*t.Block)+10*c.speed[t.Target])
-		r.Loads = []result.Load{{Model: result.Closed, ThroughputPerS: noise * c.speed[t.Target]}}
+		r.Loads = []record.Load{{Model: record.Closed, ThroughputPerS: noise * c.speed[t.Target]}}
 		if c.bad != nil && c.bad(t) {
-			r.Verdict.Grade, r.Loads[0].ThroughputPerS = result.Invalid, 1
+			r.Verdict.Grade, r.Loads[0].ThroughputPerS = record.Invalid, 1
 		}
 		c.done, left = append(c.done, r), left[1:]
 	}

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 
-	"prony/internal/observe/host"
-	"prony/internal/service"
-	"prony/internal/base/cmdlog"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
 )
 
 // buildBytes is the memory that one build may take: a Maven or Cargo build of the catalog stays
@@ -146,7 +146,7 @@ func (r *run) checkoutOf(ctx context.Context, dir string) checkout {
 	out := checkout{commit: "unknown"}
 	git := func(args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
-		shell.Command(cmd)
+		cmdlog.Command(cmd)
 		return cmd.Output()
 	}
 	head, err := git("rev-parse", "HEAD")

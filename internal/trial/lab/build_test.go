@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
 )
 
 func TestBuildJobs(t *testing.T) {

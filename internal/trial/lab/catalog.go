@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/base/cli"
-	"prony/internal/base/yaml"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
 )
 
 // Catalog is the services that there are, each of their builds for itself.
@@ -133,7 +133,7 @@ func (c Catalog) unknown(what, name string) error {
 			known = append(known, s.Name)
 		}
 	}
-	return cli.Usagef("there is no %s %q; %s", what, name, config.Meant(name, known,
+	return cli.Usagef("there is no %s %q; %s", what, name, strictyaml.Meant(name, known,
 		"there are "+strings.Join(known, ", ")))
 }
 

@@ -4,7 +4,7 @@
 //
 //	Wish ─ plan ─ board ─ launchers ─ narrow ─ cores ─ build ─ grade ─ trials, observed ─ records
 //
-// All that reaches outside of the program goes through World, of which internal/lab/machine is the
+// All that reaches outside of the program goes through World, of which internal/trial/machine is the
 // real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
 package lab
 
@@ -20,17 +20,17 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/suite/agents"
-	"prony/internal/trial/doctor"
-	"prony/internal/base/files"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/process"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/base/files"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/doctor"
+	"prony.example/record"
 )
 
 // Lab is a checkout and the world in which its services run.
@@ -89,7 +89,7 @@ type Begun struct {
 // Suite reads a suite file, or the canonical one where none is named.
 func (l *Lab) Suite(name string) (*suite.Suite, error) {
 	name = cmp.Or(name, filepath.Join(l.Root, "suites", "canonical.yaml"))
-	data, err := file.Kept(name, file.Settings)
+	data, err := files.Kept(name, files.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("read suite: %w; suites live in %s", err,
 			filepath.Join(l.Root, "suites"))
@@ -116,15 +116,15 @@ func (l *Lab) servicesOf(root string) (Catalog, error) {
 }
 
 // Agents reads agents.yaml, which a checkout may lack.
-func (l *Lab) Agents() (*agent.Catalog, error) {
-	data, err := file.Kept(filepath.Join(l.Root, "agents.yaml"), file.Settings)
+func (l *Lab) Agents() (*agents.Catalog, error) {
+	data, err := files.Kept(filepath.Join(l.Root, "agents.yaml"), files.Settings)
 	if errors.Is(err, os.ErrNotExist) {
-		return &agent.Catalog{}, nil
+		return &agents.Catalog{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the agents: %w", err)
 	}
-	return agent.Read("agents.yaml", data)
+	return agents.Read("agents.yaml", data)
 }
 
 // World is what a lab does outside of this program. Tests put another one in its place and run the
@@ -145,9 +145,9 @@ type World interface {
 	Docker(ctx context.Context, out, talk io.Writer, args []string) error
 	Reach(ctx context.Context, addr string) error
 	// Examine looks at the host.
-	Examine(context.Context, doctor.Options) result.Grading
+	Examine(context.Context, doctor.Options) record.Grading
 	// Fetch brings what rides along.
-	Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride, error)
+	Fetch(ctx context.Context, root string, a agents.Agent, say func(string)) (trial.Ride, error)
 	// Home starts one of telemetry; its processes and its end come with it. HandOver lets its
 	// program go on in place of this one.
 	Home(ctx context.Context, root string, s telemetry.LaunchSpec, say func(string)) (trial.Home,

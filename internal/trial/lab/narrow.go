@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/suite/agents"
-	"prony/internal/launch"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/launch"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/trial"
+	"prony.example/record"
 )
 
 // ride is what was fetched for a variant, or why it could not be.
@@ -38,7 +38,7 @@ func (r *run) board(ctx context.Context) error {
 			})
 			if v.Agent != "" && taken {
 				got := r.fetch(ctx, catalog, v.Agent)
-				if errors.Is(got.lacking, agent.ErrMissing) {
+				if errors.Is(got.lacking, agents.ErrMissing) {
 					r.skip("+"+v.Name, got.lacking)
 					continue
 				}
@@ -53,7 +53,7 @@ func (r *run) board(ctx context.Context) error {
 }
 
 // fetch brings an agent, named with its level.
-func (r *run) fetch(ctx context.Context, catalog *agent.Catalog, name string) (out ride) {
+func (r *run) fetch(ctx context.Context, catalog *agents.Catalog, name string) (out ride) {
 	found, level, err := catalog.Find(name)
 	if err == nil {
 		_, err = found.Variant(level).Own(os.LookupEnv)
@@ -67,7 +67,7 @@ func (r *run) fetch(ctx context.Context, catalog *agent.Catalog, name string) (o
 
 // skip notes what is left out of the run.
 func (r *run) skip(what string, why error) {
-	r.skipped = append(r.skipped, result.Skipped{Target: what, Reason: why.Error()})
+	r.skipped = append(r.skipped, record.Skipped{Target: what, Reason: why.Error()})
 }
 
 // open opens the launchers that the suite asks for. One that cannot be had here is left out of the
@@ -115,7 +115,7 @@ func plain(s *suite.Suite) bool {
 
 // part are the targets of a plan whose tools are here, and those that lack one and are left out. Of
 // a plan of containers alone none is.
-func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []result.Skipped) {
+func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []record.Skipped) {
 	for _, name := range p.plan.Targets() {
 		s, t, _ := p.catalog.Find(name)
 		missing := l.World.Missing(tools, s, t)
@@ -127,7 +127,7 @@ func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []resul
 		if s.Environ == nil {
 			reason += fmt.Sprintf(" (see services/%s/README.md)", s.Name)
 		}
-		lost = append(lost, result.Skipped{Target: name, Reason: reason})
+		lost = append(lost, record.Skipped{Target: name, Reason: reason})
 	}
 	return kept, lost
 }
@@ -166,13 +166,13 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 
 // narrow leaves out the targets that lack a tool here, and says which and why.
 func (r *run) narrow() (err error) {
-	var uncontained []result.Skipped
+	var uncontained []record.Skipped
 	p := r.plan
 	for _, t := range p.Aside {
 		r.Tell.Say(t.Name + " is kept aside (--targets " + t.Name + " measures it): " + t.Aside)
 	}
 	for _, t := range p.Uncontained {
-		uncontained = append(uncontained, result.Skipped{Target: t.Name + " in a container",
+		uncontained = append(uncontained, record.Skipped{Target: t.Name + " in a container",
 			Reason: t.NoImage})
 	}
 	kept, skipped := r.part(r.tools, r.planned)
@@ -199,11 +199,11 @@ func (r *run) narrow() (err error) {
 }
 
 // drivers are those of the suite that can be had here, and those that cannot.
-func (r *run) drivers() (kept []string, lost []result.Skipped) {
+func (r *run) drivers() (kept []string, lost []record.Skipped) {
 	for _, name := range r.suite.Drivers {
 		if name != suite.Drivers[0] {
 			if _, err := r.World.Driver(name); err != nil {
-				lost = append(lost, result.Skipped{Target: "driver " + name, Reason: err.Error()})
+				lost = append(lost, record.Skipped{Target: "driver " + name, Reason: err.Error()})
 				continue
 			}
 		}

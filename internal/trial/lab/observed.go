@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/suite/agents"
-	"prony/internal/base/clock"
-	"prony/internal/observe/profile"
-	"prony/record"
-	"prony/internal/base/runtimes"
-	"prony/internal/analysis/table"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/runtimes"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/record"
 )
 
 // stack looks whether Grafana's stack is there, before anything is built for it.
@@ -59,8 +59,8 @@ func (r *run) measure(ctx context.Context) error {
 	if most == 0 {
 		return r.World.Measure(ctx, lab, r.experiment, r.cores, say)
 	}
-	b := newBudget(most, cmp.Or(float64(r.plan.Suite.Resolution), result.Resolution),
-		func(s result.Schedule) error { return result.SaveSchedule(r.dir, s) })
+	b := newBudget(most, cmp.Or(float64(r.plan.Suite.Resolution), record.Resolution),
+		func(s record.Schedule) error { return record.SaveSchedule(r.dir, s) })
 	r.experiment.Next = b.next
 	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, say), b.err)
 }
@@ -84,7 +84,7 @@ func (r *run) homeSpec() telemetry.LaunchSpec {
 // tellResults sends a run's table after its telemetry, for dashboards. Without trials there is
 // none.
 func tellResults(ctx context.Context, meter trial.Meter, dir string) {
-	head, records, _, err := result.Read(dir)
+	head, records, _, err := record.Read(dir)
 	if err != nil {
 		return // the report says it
 	}
@@ -105,7 +105,7 @@ func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 	catalog, err := r.Agents()
 	if err != nil {
 		r.Tell.Say(err.Error())
-		catalog = &agent.Catalog{}
+		catalog = &agents.Catalog{}
 	}
 	for _, name := range []string{"async-profiler", "py-spy"} {
 		if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
@@ -125,7 +125,7 @@ func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 		case name == "py-spy":
 			tools.PySpy = filepath.Join(got.Path, "bin", "py-spy")
 		default:
-			tools.AsyncProfiler = filepath.Join(got.Path, agent.Platform(), "libasyncProfiler.so")
+			tools.AsyncProfiler = filepath.Join(got.Path, agents.Platform(), "libasyncProfiler.so")
 		}
 	}
 	return tools

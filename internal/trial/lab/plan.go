@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/suite/agents"
-	"prony/internal/base/cli"
-	"prony/internal/suite"
-	"prony/internal/trial"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/trial"
 )
 
 // Wish is what somebody wants of a run.
@@ -137,7 +137,7 @@ func (l *Lab) attach(s *suite.Suite) error {
 			Scrape: r.Scrape, Home: r.NeedsHome, Version: found.Source(),
 			Env: map[string]suite.Text{}}
 		own, err := r.Own(os.LookupEnv)
-		if errors.Is(err, agent.ErrMissing) {
+		if errors.Is(err, agents.ErrMissing) {
 			own, err = r.Env, nil // board leaves it out, and says why
 		}
 		for name, value := range own {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/report"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/dev/tidy"
+	"prony.example/internal/report"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
 )
 
 var update = flag.Bool("update", false, "write the documents that these tests hold")

@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 	"slices"
 
-	"prony/internal/base/clock"
-	"prony/internal/trial/doctor"
-	"prony/internal/observe/host"
-	"prony/internal/launch/process"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/analysis/table"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/doctor"
+	"prony.example/record"
 )
 
 // run is one under way, filled in from top to bottom.
@@ -29,7 +29,7 @@ type run struct {
 	planned
 	rides     map[string]ride // by variant
 	launchers *Launchers
-	skipped   []result.Skipped
+	skipped   []record.Skipped
 
 	cores  []int
 	layout host.Layout
@@ -78,9 +78,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		if w.Own != nil {
 			results = w.Own.Results
 		}
-		r.experiment.Head.ID, r.dir = result.NewFolder(results, r.experiment.Head.ID)
+		r.experiment.Head.ID, r.dir = record.NewFolder(results, r.experiment.Head.ID)
 	}
-	release, err := result.Reserve(r.dir, "--out")
+	release, err := record.Reserve(r.dir, "--out")
 	if err != nil {
 		return "", err
 	}
@@ -136,7 +136,7 @@ func (r *run) backed() bool {
 // head says what the run is and where all of it comes from.
 func (r *run) head(ctx context.Context) {
 	p, s := r.plan, r.plan.Suite
-	head := result.Run{
+	head := record.Run{
 		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
 		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
 		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
@@ -158,20 +158,20 @@ func (r *run) head(ctx context.Context) {
 		}
 	}
 	at := r.checkoutOf(ctx, r.Root)
-	prov := result.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
+	prov := record.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
 		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: at.commit, Dirty: at.dirty}
 	host.Describe(&prov)
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 
 // outline is the list of trials of a plan, as tables call them.
-func outline(p *suite.Plan) (out []result.Planned) {
+func outline(p *suite.Plan) (out []record.Planned) {
 	for _, t := range p.Trials {
-		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
+		row := record.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
 		if t.Driver != suite.Drivers[0] {
 			row.Driver = t.Driver
 		}
-		out = append(out, result.Planned{Trial: t.ID, Row: table.RowName(row),
+		out = append(out, record.Planned{Trial: t.ID, Row: table.RowName(row),
 			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
 	}
 	return out
@@ -187,7 +187,7 @@ func (r *run) grade(ctx context.Context) error {
 		// Not the status of INVALID trials, which scripts pass on to a gate: there is no run.
 		return err
 	}
-	if g.Grade != result.Fit {
+	if g.Grade != record.Fit {
 		r.Tell.Say("the host is " + g.Grade + ": prony doctor says why, and what to do")
 	}
 	return nil
@@ -207,7 +207,7 @@ func (r *run) resume(context.Context) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("resume %s: "+format+"; begin a new run", append([]any{dir}, args...)...)
 	}
-	head, records, _, err := result.Read(dir)
+	head, records, _, err := record.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (r *run) resume(context.Context) error {
 			return fail("of the duet of %s one side has no record", rec.Trial)
 		}
 	}
-	head.Resumed = append(head.Resumed, result.Resumption{Time: clock.Wall(),
+	head.Resumed = append(head.Resumed, record.Resumption{Time: clock.Wall(),
 		Trials: len(records), Command: r.wish.Command})
 	head.Host = now.Head.Host
 	now.Head, now.Done = head, records
@@ -248,7 +248,7 @@ func (r *run) resume(context.Context) error {
 }
 
 // unlike says what of a trial's surroundings is not as it was; empty: nothing.
-func (r *run) unlike(rec *result.Record) string {
+func (r *run) unlike(rec *record.Record) string {
 	was, is := rec.Provenance, r.experiment.Prov
 	for _, t := range r.experiment.Trials {
 		if t.ID != rec.Trial || t.Subject.Built == nil {

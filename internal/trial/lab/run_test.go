@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/suite"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 func TestDivide(t *testing.T) {
@@ -53,7 +53,7 @@ func TestDivide(t *testing.T) {
 func TestNewFolder(t *testing.T) {
 	results := t.TempDir()
 	for _, want := range []string{"now", "now-2", "now-3"} {
-		id, dir := result.NewFolder(results, "now")
+		id, dir := record.NewFolder(results, "now")
 		if id != want || dir != filepath.Join(results, want) {
 			t.Fatalf("%s in %s, want %s", id, dir, want)
 		}

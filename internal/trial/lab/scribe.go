@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/internal/launch/cgroup"
-	"prony/record"
-	"prony/stats"
-	"prony/internal/trial"
-	"prony/internal/base/units"
-	"prony/internal/analysis/verdict"
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/units"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/trial"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // scribe is an observer that also writes how a run gets on into its folder, for whoever follows it
@@ -24,8 +24,8 @@ type scribe struct {
 	Observer
 	mu           sync.Mutex
 	opened       bool                // there is a folder
-	log          *result.ProgressLog // nil: it cannot be written
-	held         []result.Progress   // while there is no folder
+	log          *record.ProgressLog // nil: it cannot be written
+	held         []record.Progress   // while there is no folder
 	ended, total int
 }
 
@@ -33,7 +33,7 @@ type scribe struct {
 func (s *scribe) Begin(b Begun) {
 	s.Observer.Begin(b)
 	least, most := b.Plan.Estimate()
-	p := result.Progress{Kind: result.Begins, PID: os.Getpid(), Born: kernel.Born(os.Getpid()),
+	p := record.Progress{Kind: record.Begins, PID: os.Getpid(), Born: cgroup.Born(os.Getpid()),
 		Suite: b.Plan.Suite.Name, LeastNs: int64(least), MostNs: int64(most)}
 	if b.Plan.Suite.For == 0 {
 		p.Planned = outline(b.Plan)
@@ -45,24 +45,24 @@ func (s *scribe) Begin(b Begun) {
 // Say implements Observer.
 func (s *scribe) Say(line string) {
 	s.Observer.Say(line)
-	s.write(result.Progress{Kind: result.Says, Text: line})
+	s.write(record.Progress{Kind: record.Says, Text: line})
 }
 
 // Trial implements Observer.
 func (s *scribe) Trial(e trial.Event) {
 	s.Observer.Trial(e)
-	p := result.Progress{Kind: result.Steps, Trial: e.Trial, Step: e.Step,
+	p := record.Progress{Kind: record.Steps, Trial: e.Trial, Step: e.Step,
 		ExpectNs: int64(e.Expect)}
 	switch {
 	case e.Before > 0:
 		s.ended = e.Before
 		return
 	case e.Pulse != nil:
-		p.Kind, p.PerS, p.Failed = result.Pulses, e.Pulse.PerS, e.Pulse.Failed
+		p.Kind, p.PerS, p.Failed = record.Pulses, e.Pulse.PerS, e.Pulse.Failed
 		p.P50Ns, p.P99Ns = e.Pulse.P50Ns, e.Pulse.P99Ns
 	case e.Record != nil:
 		s.ended++
-		p = result.Progress{Kind: result.TrialEnds, Trial: e.Trial, Text: Digest(e.Record),
+		p = record.Progress{Kind: record.TrialEnds, Trial: e.Trial, Text: Digest(e.Record),
 			Grade: e.Record.Verdict.Grade, Ended: s.ended, Total: s.total}
 	}
 	s.write(p)
@@ -70,8 +70,8 @@ func (s *scribe) Trial(e trial.Event) {
 
 // open begins to write into a run's folder.
 func (s *scribe) open(dir string) {
-	result.StopReason(dir) // one that came too late for a run of before
-	log, err := result.FollowUp(dir)
+	record.StopReason(dir) // one that came too late for a run of before
+	log, err := record.FollowUp(dir)
 	if err != nil {
 		s.Observer.Say(fmt.Sprintf("nobody can follow the run from elsewhere: %v", err))
 	}
@@ -84,7 +84,7 @@ func (s *scribe) open(dir string) {
 	s.held = nil
 }
 
-func (s *scribe) write(p result.Progress) {
+func (s *scribe) write(p record.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.Time = clock.Wall()
@@ -92,7 +92,7 @@ func (s *scribe) write(p result.Progress) {
 }
 
 // add writes a line, or holds it; one that cannot be written is the last. The caller has the lock.
-func (s *scribe) add(p result.Progress) {
+func (s *scribe) add(p record.Progress) {
 	if !s.opened {
 		s.held = append(s.held, p)
 	} else if s.log != nil && s.log.Append(p) != nil {
@@ -109,16 +109,16 @@ func (s *scribe) close() {
 
 // end writes what the run came to, and into its head why somebody stopped it.
 func (s *scribe) end(ctx context.Context, dir string, err error) error {
-	p := result.Progress{Kind: result.Ends, Outcome: result.Done}
+	p := record.Progress{Kind: record.Ends, Outcome: record.Done}
 	if err != nil {
-		p.Outcome, p.Text = result.Broke, err.Error()
+		p.Outcome, p.Text = record.Broke, err.Error()
 	}
 	var noted error
 	if ctx.Err() != nil {
-		p.Outcome = result.Stopped
-		if why := result.StopReason(dir); why != "" {
+		p.Outcome = record.Stopped
+		if why := record.StopReason(dir); why != "" {
 			p.Text = "stopped: " + why
-			noted = result.Remark(dir, p.Text)
+			noted = record.Remark(dir, p.Text)
 		}
 	}
 	s.write(p)
@@ -129,26 +129,26 @@ func (s *scribe) end(ctx context.Context, dir string, err error) error {
 }
 
 // Digest is a trial in a line: its name, the first numbers, the verdict and why.
-func Digest(r *result.Record) string {
+func Digest(r *record.Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-32s", r.Trial)
-	if r.Outcome == result.Measured {
+	if r.Outcome == record.Measured {
 		fmt.Fprintf(&b, " %-19s", warmth(r.Warmup))
 	}
 	for _, l := range r.Loads {
-		if l.Model == result.Closed {
-			fmt.Fprintf(&b, " %s %s/s", l.Name, unit.Rate(l.ThroughputPerS))
+		if l.Model == record.Closed {
+			fmt.Fprintf(&b, " %s %s/s", l.Name, units.Rate(l.ThroughputPerS))
 		} else {
-			p99 := unit.Absent
+			p99 := units.Absent
 			if verdict.Withheld(r.Verdict, l.Name) == nil {
-				p99 = unit.Duration(float64(l.ResponseTime.P99Ns))
+				p99 = units.Duration(float64(l.ResponseTime.P99Ns))
 			}
 			fmt.Fprintf(&b, " · %s p99 %s", l.Name, p99)
 		}
 	}
 	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
-	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
-		return f.Grade == result.Valid
+	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
+		return f.Grade == record.Valid
 	})
 	// The first of the worst: what made the grade.
 	for _, f := range counted {
@@ -168,7 +168,7 @@ func Digest(r *result.Record) string {
 }
 
 // warmth is what the warm-up came to.
-func warmth(w result.Warmup) string {
+func warmth(w record.Warmup) string {
 	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
 	switch {
 	case !w.Steady || w.Kind == stats.Unsteady:

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/process"
-	"prony/load/engine/nethttp"
-	"prony/internal/service"
-	"prony/internal/suite"
-	"prony/internal/trial/processes"
-	"prony/internal/trial"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/processes"
+	"prony.example/load/engine/nethttp"
 )
 
 // readyBound is how long a service may take to come up when it is only looked at, a system as a
@@ -34,9 +34,9 @@ type Seen struct {
 	service.Checker
 	Name    string // in the catalog
 	Service *service.Service
-	System  *system.System
-	Speaks  *stack.Config // what it is asked in; nil: HTTP/1.1 in the clear
-	ReadyNs int64         // from its exec to the first good answer
+	System  *processes.System
+	Speaks  *nethttp.Config // what it is asked in; nil: HTTP/1.1 in the clear
+	ReadyNs int64           // from its exec to the first good answer
 }
 
 // Sight looks at a running target.
@@ -223,7 +223,7 @@ func spokenName(name, protocol string) string {
 }
 
 // speech is how a target at an address is asked in a protocol; nil: in HTTP/1.1.
-func speech(protocol string, c service.Certificate, at netip.AddrPort) *stack.Config {
+func speech(protocol string, c service.Certificate, at netip.AddrPort) *nethttp.Config {
 	return trial.Speech(suite.Scenario{Protocol: protocol, TLS: suite.TLS{PEM: c.PEM},
 		Requests: []suite.Request{{Request: "GET /"}}}, "", at)
 }
@@ -274,8 +274,8 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
 	defer cancel()
 	n := len(s.Processes(t)) // a system of many starts in minutes on one core
-	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
-	order := system.Order{
+	starter := processes.Starter{Launcher: v.launcher, Port: processes.FreePort}
+	order := processes.Order{
 		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
 		Values: service.Values{CPUs: float64(min(n, runtime.NumCPU())),
 			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen(),
@@ -286,7 +286,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		order.Append = nil
 	}
 	var certificate service.Certificate
-	if stack.Secure(stack.Schemes[protocol]) {
+	if nethttp.Secure(nethttp.Schemes[protocol]) {
 		if err := v.journal.Keys(dir); err != nil {
 			return err
 		}

@@ -16,32 +16,32 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/suite/agents"
-	"prony/internal/service/counters"
-	"prony/internal/trial/doctor"
-	"prony/internal/generator"
-	"prony/internal/generator/distributed/local"
-	"prony/internal/observe/host"
-	"prony/internal/trial/lab"
-	"prony/internal/launch"
-	"prony/internal/launch/docker"
-	"prony/internal/launch/kubernetes"
-	"prony/internal/launch/process"
-	"prony/load/engine/nethttp"
-	"prony/internal/observe/probe"
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/gopprof"
-	"prony/internal/observe/profile/jvm"
-	"prony/internal/observe/profile/kernel"
-	"prony/internal/observe/profile/node"
-	"prony/internal/observe/profile/pyspy"
-	"prony/record"
-	"prony/internal/service"
-	"prony/internal/base/cmdlog"
-	"prony/internal/trial/processes"
-	"prony/internal/telemetry"
-	"prony/internal/telemetry/locate"
-	"prony/internal/trial"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/distributed/local"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/docker"
+	"prony.example/internal/launch/kubernetes"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/gopprof"
+	"prony.example/internal/observe/profile/jvm"
+	"prony.example/internal/observe/profile/kernel"
+	"prony.example/internal/observe/profile/node"
+	"prony.example/internal/observe/profile/pyspy"
+	"prony.example/internal/service"
+	"prony.example/internal/service/counters"
+	"prony.example/internal/suite/agents"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/locate"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/doctor"
+	"prony.example/internal/trial/lab"
+	"prony.example/internal/trial/processes"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 const (
@@ -75,7 +75,7 @@ func (World) Missing(t *service.Tools, s *service.Service, of ...service.Target)
 }
 
 // Driver implements lab.World.
-func (World) Driver(name string) (trial.Driver, error) { return driver.Foreign(name) }
+func (World) Driver(name string) (trial.Driver, error) { return generator.Foreign(name) }
 
 // Build implements lab.World.
 func (World) Build(ctx context.Context, b *service.Builder, s *service.Service) (*service.Built,
@@ -138,7 +138,7 @@ func (World) Docker(ctx context.Context, out, talk io.Writer, args []string) err
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptBound
 	cmd.Stdout, cmd.Stderr = out, talk
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("docker compose: %w", err)
 	}
@@ -155,14 +155,14 @@ func (World) Reach(ctx context.Context, addr string) error {
 }
 
 // Examine implements lab.World.
-func (World) Examine(ctx context.Context, o doctor.Options) result.Grading {
+func (World) Examine(ctx context.Context, o doctor.Options) record.Grading {
 	return doctor.Examine(ctx, o)
 }
 
 // Fetch implements lab.World.
-func (World) Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride,
+func (World) Fetch(ctx context.Context, root string, a agents.Agent, say func(string)) (trial.Ride,
 	error) {
-	got, err := agent.New(root, say).Fetch(ctx, a)
+	got, err := agents.New(root, say).Fetch(ctx, a)
 	if err != nil {
 		return trial.Ride{}, err
 	}
@@ -180,14 +180,14 @@ func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir strin
 	crew := &local.Crew{}
 	out := &trial.Lab{
 		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers(crew),
-		Layout: l, Dir: dir, Observe: observe, Port: system.FreePort, Profiler: profiler,
-		Quiet: func(ctx context.Context) result.Before {
+		Layout: l, Dir: dir, Observe: observe, Port: processes.FreePort, Profiler: profiler,
+		Quiet: func(ctx context.Context) record.Before {
 			return doctor.Quiet(ctx, doctor.Options{Bound: quietBound})
 		},
 		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
 			return Watch(p, l, 0, other)
 		},
-		Counter: asks.Open,
+		Counter: counters.Open,
 	}
 	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
 		return Watch(p, l, period, func() []int { return append(crew.PIDs(), out.Own...) })
@@ -196,13 +196,13 @@ func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir strin
 }
 
 // drivers finds what offers a trial's loads.
-func drivers(crew *local.Crew) func(string, string, *stack.Config) (trial.Driver, error) {
-	return func(name, engine string, speech *stack.Config) (trial.Driver, error) {
+func drivers(crew *local.Crew) func(string, string, *nethttp.Config) (trial.Driver, error) {
+	return func(name, engine string, speech *nethttp.Config) (trial.Driver, error) {
 		if name == "" {
-			return local.Driver{Prony: driver.Prony{Engine: engine, Stack: speech}, Crew: crew,
+			return local.Driver{Prony: generator.Prony{Engine: engine, Stack: speech}, Crew: crew,
 				Version: telemetry.OwnVersion().Version}, nil
 		}
-		return driver.Foreign(name)
+		return generator.Foreign(name)
 	}
 }
 
@@ -233,7 +233,7 @@ func Watch(p launch.Process, l host.Layout, period time.Duration, other func() [
 	if !p.Addr().Addr().IsLoopback() {
 		subject.Network = p.Main()
 	}
-	if s, ok := p.(*system.System); ok && len(s.Parts) > 1 {
+	if s, ok := p.(*processes.System); ok && len(s.Parts) > 1 {
 		for _, part := range s.Parts {
 			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})
 			if part.Backing {
@@ -246,7 +246,7 @@ func Watch(p launch.Process, l host.Layout, period time.Duration, other func() [
 
 // elsewhere samples a service that runs on another machine; nil: it is one of this.
 func elsewhere(p launch.Process, period time.Duration) (trial.Watcher, error) {
-	if s, ok := p.(*system.System); ok {
+	if s, ok := p.(*processes.System); ok {
 		p = s.Parts[len(s.Parts)-1].Process
 	}
 	far, ok := p.(interface {
@@ -292,7 +292,7 @@ type home struct {
 // Home implements lab.World.
 func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
 	say func(string)) (_ trial.Home, own []int, end func() error, err error) {
-	spec.Program, err = program.Finder{Root: root, Progress: say}.Find(ctx)
+	spec.Program, err = locate.Finder{Root: root, Progress: say}.Find(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -321,14 +321,14 @@ func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
 // Beside lets the home's program do something, and waits. What it complains of is the error.
 func Beside(ctx context.Context, root string, args []string, in io.Reader, out io.Writer,
 	say func(string)) error {
-	path, err := program.Finder{Root: root, Progress: say}.Find(ctx)
+	path, err := locate.Finder{Root: root, Progress: say}.Find(ctx)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	var told bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &told
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		if why := strings.TrimSpace(told.String()); why != "" {
 			err = errors.New(strings.TrimPrefix(why, "prony: "))
@@ -341,11 +341,11 @@ func Beside(ctx context.Context, root string, args []string, in io.Reader, out i
 // HandOver implements lab.World. It becomes the other program, with all that this one has: its
 // streams, and whoever waits for it. It returns only where that failed.
 func (World) HandOver(ctx context.Context, root string, args []string, say func(string)) error {
-	path, err := program.Finder{Root: root, Progress: say}.Find(ctx)
+	path, err := locate.Finder{Root: root, Progress: say}.Find(ctx)
 	if err != nil {
 		return err
 	}
 	words := append([]string{path}, args...)
-	shell.Run(words...)
+	cmdlog.Run(words...)
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, words, os.Environ()))
 }

@@ -1,11 +1,11 @@
-// Package system brings a target up: its one process, or the processes of a system in order, each
+// Package processes brings a target up: its one process, or the processes of a system in order, each
 // waited for before the next one starts, all under one budget. What comes out is one launch.Process
 // to everybody else: what it uses is what all of them use, and when one ends, it has ended.
 //
 // The way of the data: service.Starts says what to start, a launch.Launcher starts it,
 // service.WaitReady waits. Non-goals: it verifies nothing, offers no load, and does not wait for
 // the last process, which takes the requests: how long that takes is the caller's measurement.
-package system
+package processes
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"prony/internal/launch"
-	"prony/internal/launch/attached"
-	"prony/record"
-	"prony/internal/service"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/attached"
+	"prony.example/internal/service"
+	"prony.example/record"
 )
 
 // Starter starts targets.
@@ -225,7 +225,7 @@ func (s *System) Containers() (names []string) {
 }
 
 // Pod is what a cluster made of the last part; ok is false where none started it.
-func (s *System) Pod(ctx context.Context) (p result.Pod, ok bool) {
+func (s *System) Pod(ctx context.Context) (p record.Pod, ok bool) {
 	podded, ok := s.Parts[len(s.Parts)-1].Process.(launch.Podded)
 	if !ok {
 		return p, false

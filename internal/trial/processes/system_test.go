@@ -1,4 +1,4 @@
-package system_test
+package processes_test
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/launch"
-	"prony/internal/launch/process"
-	"prony/internal/observe/probe"
-	"prony/internal/service"
-	"prony/internal/trial/processes"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/probe"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/processes"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), H).serve_forever(
 `
 
 // three is a system of a database without a path, a back and a front.
-func three(t *testing.T, change func(*service.Service)) system.Order {
+func three(t *testing.T, change func(*service.Service)) processes.Order {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "listen.py"), []byte(listen), 0o644); err != nil {
@@ -56,7 +56,7 @@ func three(t *testing.T, change func(*service.Service)) system.Order {
 	s.Run.Processes = []service.Process{of("database", "", 2), of("back", "/ready", 1),
 		of("front", "/ready", 1)}
 	change(s)
-	return system.Order{
+	return processes.Order{
 		Name: "t", Service: s, Target: s.Targets[0], Built: &service.Built{Dir: dir},
 		Values:  service.Values{CPUs: 1, MemoryBytes: 400 << 20},
 		LogFile: filepath.Join(dir, "t.log"),
@@ -64,13 +64,13 @@ func three(t *testing.T, change func(*service.Service)) system.Order {
 }
 
 // start starts an order for real, and stops it at the test's end.
-func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
+func start(t *testing.T, o processes.Order, noGroup bool) (*processes.System, error) {
 	t.Helper()
 	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := system.Starter{
+	s := processes.Starter{
 		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: freePort,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -91,7 +91,7 @@ func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
 
 // serving starts an order and waits until it serves: a python3 that chooses among several versions
 // has helpers until it listens.
-func serving(t *testing.T, o system.Order, noGroup bool) *system.System {
+func serving(t *testing.T, o processes.Order, noGroup bool) *processes.System {
 	t.Helper()
 	sys, err := start(t, o, noGroup)
 	if err != nil {
@@ -105,7 +105,7 @@ func serving(t *testing.T, o system.Order, noGroup bool) *system.System {
 }
 
 // marked is what the probe sees of a system now.
-func marked(t *testing.T, sys *system.System) probe.Mark {
+func marked(t *testing.T, sys *processes.System) probe.Mark {
 	t.Helper()
 	subject := probe.Subject{PIDs: sys.PIDs, Backing: sys.Backing}
 	for _, p := range sys.Parts {
@@ -234,7 +234,7 @@ func TestBacking(t *testing.T) {
 }
 
 // checkBacked holds what the probe sees of a system whose first part is a backing one.
-func checkBacked(t *testing.T, sys *system.System) {
+func checkBacked(t *testing.T, sys *processes.System) {
 	t.Helper()
 	m := marked(t, sys)
 	if len(m.Parts) != 3 || m.Processes != 2 {
@@ -262,7 +262,7 @@ func freePort() (int, error) {
 }
 
 // backPort is the port that the process called back was told to listen on.
-func backPort(t *testing.T, sys *system.System) string {
+func backPort(t *testing.T, sys *processes.System) string {
 	t.Helper()
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", sys.Parts[1].PID))
 	if err != nil {
@@ -278,7 +278,7 @@ func backPort(t *testing.T, sys *system.System) string {
 }
 
 // checkParts holds the probe's parts against the whole: three interpreters have started.
-func checkParts(t *testing.T, sys *system.System) {
+func checkParts(t *testing.T, sys *processes.System) {
 	t.Helper()
 	m := marked(t, sys)
 	if len(m.Parts) != 3 || m.Processes != 3 {
@@ -433,7 +433,7 @@ func TestPartsStopAlone(t *testing.T) {
 // A process cannot share the limits of what another launcher started: it would have them anew.
 func TestBesideAStranger(t *testing.T) {
 	_, err := (&process.Launcher{}).Launch(t.Context(), launch.Spec{Name: "t",
-		Args: []string{"sh"}, Beside: &system.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
+		Args: []string{"sh"}, Beside: &processes.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "did not start") {
 		t.Errorf("error %v", err)
 	}
@@ -462,7 +462,7 @@ func TestLimitsOfASystem(t *testing.T) {
 // Ports are never given twice, however often the kernel offers one.
 func TestDistinct(t *testing.T) {
 	offers := []int{7, 7, 7, 8, 7, 8, 9}
-	next := system.Distinct(func() (int, error) {
+	next := processes.Distinct(func() (int, error) {
 		p := offers[0]
 		offers = offers[1:]
 		return p, nil
@@ -472,7 +472,7 @@ func TestDistinct(t *testing.T) {
 			t.Errorf("got %d, %v, want %d", got, err, want)
 		}
 	}
-	stuck := system.Distinct(func() (int, error) { return 7, nil })
+	stuck := processes.Distinct(func() (int, error) { return 7, nil })
 	_, first := stuck()
 	_, second := stuck()
 	if first != nil || second == nil {
@@ -480,14 +480,14 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-var _ launch.Process = (*system.System)(nil)
+var _ launch.Process = (*processes.System)(nil)
 
 // No port is given that somebody has, in UDP alone or in TCP, nor one that the kernel may give to a
 // client before the service has it.
 func TestFreePort(t *testing.T) {
 	given := func() int {
 		t.Helper()
-		port, err := system.FreePort()
+		port, err := processes.FreePort()
 		if err != nil || port < 10_000 || port >= 30_000 {
 			t.Fatalf("port %d, error %v", port, err)
 		}

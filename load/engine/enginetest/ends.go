@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // The peer resets while a request of so many bytes is half written, or is answered: told once, as

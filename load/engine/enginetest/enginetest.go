@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // bound ends a test that would otherwise hang; nothing is measured by it.

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // MakeSecure returns an engine that speaks TLS for a number of slots, all to one address.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"prony/load"
-	"prony/load/engine/http1"
+	"prony.example/load"
+	"prony.example/load/engine/http1"
 )
 
 // RunStreams runs the suite against engines that speak HTTP/2, in the clear or over TLS: what is
@@ -70,7 +70,7 @@ type bodies struct {
 
 type bodySlot struct {
 	out    []byte
-	answer h1.Response
+	answer http1.Response
 	body   []byte // of the answer: a stream is free again when all of it is there
 }
 

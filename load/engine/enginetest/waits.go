@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 var nowhere = netip.MustParseAddrPort("127.0.0.1:1")

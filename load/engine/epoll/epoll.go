@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/socket"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/socket"
 )
 
 const (

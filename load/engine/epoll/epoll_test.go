@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/enginetest"
-	"prony/load/engine/http2"
-	"prony/load/engine/tls"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/load/engine/enginetest"
+	"prony.example/load/engine/http2"
+	"prony.example/load/engine/tlsconn"
 )
 
 // What every engine must do.
@@ -24,7 +24,7 @@ func TestSecure(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
 			if version < tls.VersionTLS13 {
-				tests.Whole(t, "the engine with crypto/tls sealing")
+				testsets.Whole(t, "the engine with crypto/tls sealing")
 			}
 			enginetest.RunSecure(t, version, func(a netip.AddrPort, n int, c *tls.Config) (
 				load.Engine, error) {
@@ -32,7 +32,7 @@ func TestSecure(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return seal.New(e, c, n), nil
+				return tlsconn.New(e, c, n), nil
 			})
 		})
 	}
@@ -47,25 +47,25 @@ func TestStreams(t *testing.T) {
 	}{{"h2c", false, false}, {"h2", true, false}, {"grpc", false, true}, {"grpcs", true, true}} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.secure || row.calls {
-				tests.Whole(t, "streams over TLS and calls by epoll")
+				testsets.Whole(t, "streams over TLS and calls by epoll")
 			}
-			run, over := enginetest.RunStreams, h2.New
+			run, over := enginetest.RunStreams, http2.New
 			if row.calls {
 				run, over = enginetest.RunCalls, calls
 			}
 			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
-				e, err := New(a, h2.Below(n, streams))
+				e, err := New(a, http2.Below(n, streams))
 				if err != nil || !row.secure {
 					return over(e, n, streams, false), err
 				}
-				return over(seal.NewStreamer(e, c, h2.Below(n, streams)), n, streams, true), nil
+				return over(tlsconn.NewStreamer(e, c, http2.Below(n, streams)), n, streams, true), nil
 			})
 		})
 	}
 }
 
-func calls(below load.Streamer, slots, streams int, secure bool) *h2.Engine {
-	return h2.NewCalls(below, slots, streams, secure, time.Minute)
+func calls(below load.Streamer, slots, streams int, secure bool) *http2.Engine {
+	return http2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
 // deaf hears nothing, for there is nothing to hear.

@@ -1,10 +1,10 @@
-// Package h1 reads HTTP/1.1 responses piece by piece, without allocation and without copying
+// Package http1 reads HTTP/1.1 responses piece by piece, without allocation and without copying
 // bodies. It is a reader for a load generator: it finds where an answer ends and what its status
 // is, and hands the body through; it keeps no headers (RFC 9112). Where a line of the framing ends
 // decides where the answer does, so that a bare CR or LF there is an error, as §2.2 permits.
 //
 // Non-goals: the answer to a CONNECT.
-package h1
+package http1
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"bytes"
@@ -6,13 +6,13 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
-	"prony/load/engine/http1"
+	"prony.example/load/engine/http1"
 )
 
 const (
 	tableSize = 4096     // bytes of the decoder's table, which is the default
 	blockMax  = 64 << 10 // of a block of fields
-	listMax   = h1.MaxHead
+	listMax   = http1.MaxHead
 	knownMax  = 8 // answers that a connection remembers
 )
 

@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"encoding/base64"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // Codes of gRPC (grpc/doc/statuscodes.md) that this side finds.

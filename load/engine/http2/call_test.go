@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 const (

@@ -1,4 +1,4 @@
-// Package h2 speaks HTTP/2 (RFC 9113) over an engine that moves bytes: a slot of its own is a
+// Package http2 speaks HTTP/2 (RFC 9113) over an engine that moves bytes: a slot of its own is a
 // stream of a connection below, so that several requests are under way on each.
 //
 //	Send ─► header block, known by its text ─► frames ─► Push ─► engine below
@@ -18,4 +18,4 @@
 //
 // Non-goals: pushes (refused), priorities (ignored), CONNECT, other trailers' content, streams and
 // compressed messages of gRPC.
-package h2
+package http2

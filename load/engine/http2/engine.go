@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // Engine implements load.Engine over another one, which has two slots for each of its connections:

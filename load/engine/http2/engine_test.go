@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // Every form that an answer may have becomes the same answer in HTTP/1.1, and is over when its

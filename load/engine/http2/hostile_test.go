@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"prony/load"
-	"prony/load/engine/http1"
+	"prony.example/load"
+	"prony.example/load/engine/http1"
 )
 
 // hostile has a server do something until the connection ends, and holds that against what it is
@@ -339,7 +339,7 @@ func converse(t *testing.T, said []byte, piece int) string {
 
 // body reads an answer, or as much of it as there is.
 func body(t *testing.T, text string) string {
-	var r h1.Response
+	var r http1.Response
 	var all []byte
 	for b := []byte(text); len(b) > 0; {
 		n, body, done, err := r.Next(b)

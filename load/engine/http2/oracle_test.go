@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"prony/load"
-	"prony/load/engine/enginetest"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/enginetest"
 )
 
 // tries is how many answers of a draw are held to grpc-go's reading; fuzzing makes more.
@@ -94,7 +94,7 @@ func newOracle(t testing.TB) *oracle {
 	go enginetest.Serve(l, o.serve)
 	o.conn, err = grpc.NewClient("passthrough:///"+l.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry(),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(exact.Bare{}),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(truth.Bare{}),
 			grpc.MaxCallRecvMsgSize(smallMax)))
 	if err != nil {
 		t.Fatal(err)

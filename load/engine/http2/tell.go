@@ -1,9 +1,9 @@
-package h2
+package http2
 
 import (
 	"strconv"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // head takes a whole block of fields.

@@ -1,4 +1,4 @@
-package h2
+package http2
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // bench is an engine whose wires end on the same bench, at a Framer of golang.org/x/net. It is a

@@ -1,4 +1,4 @@
-package stack
+package nethttp
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/base/clock"
-	"prony/load/engine/tls"
+	"prony.example/internal/base/clock"
+	"prony.example/load/engine/tlsconn"
 )
 
 // Protocols, as records name them.
@@ -126,7 +126,7 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	c := tls.Client(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS handshake: %w", seal.Explain(err))
+		return nil, fmt.Errorf("TLS handshake: %w", tlsconn.Explain(err))
 	}
 	e.shook(clock.Mono()-began, c.ConnectionState())
 	return c, nil
@@ -140,7 +140,7 @@ func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
 	}
 	conn, err := dial(ctx, network, e.config.Address)
 	if err != nil {
-		return nil, seal.Explain(err)
+		return nil, tlsconn.Explain(err)
 	}
 	return conn, nil
 }

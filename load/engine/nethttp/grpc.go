@@ -1,4 +1,4 @@
-package stack
+package nethttp
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/http2"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/http2"
 )
 
 // call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
@@ -59,7 +59,7 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 		}),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}),
-			grpc.MaxCallRecvMsgSize(h2.CallMax(len(s.e.slots)))))
+			grpc.MaxCallRecvMsgSize(http2.CallMax(len(s.e.slots)))))
 	if err == nil {
 		s.grpc = conn
 	}

@@ -1,4 +1,4 @@
-package stack
+package nethttp
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // shared is a connection that several slots send on.

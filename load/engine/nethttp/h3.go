@@ -1,4 +1,4 @@
-package stack
+package nethttp
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
-	"prony/internal/base/clock"
-	"prony/load/engine/tls"
+	"prony.example/internal/base/clock"
+	"prony.example/load/engine/tlsconn"
 )
 
 // Times of QUIC.
@@ -66,7 +66,7 @@ func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 	})
 	if err != nil {
 		c.release()
-		return nil, fmt.Errorf("QUIC handshake: %w", seal.Explain(err))
+		return nil, fmt.Errorf("QUIC handshake: %w", tlsconn.Explain(err))
 	}
 	e.shook(clock.Mono()-began, conn.ConnectionState().TLS)
 	context.AfterFunc(conn.Context(), c.release)

@@ -1,4 +1,4 @@
-package stack_test
+package nethttp_test
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 
 	"github.com/quic-go/quic-go/http3"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/record"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // quicServer answers HTTP/3 at a port of its own.
@@ -55,7 +55,7 @@ func TestHTTP3(t *testing.T) {
 		}
 		plain.ServeHTTP(w, r)
 	}))
-	c := stack.Config{Protocol: stack.H3, Network: "tcp", Address: l.LocalAddr().String(),
+	c := nethttp.Config{Protocol: nethttp.H3, Network: "tcp", Address: l.LocalAddr().String(),
 		Host: "example.com", Insecure: true, Streams: 4}
 	r := check(t, c, open(200))
 	ports := 0
@@ -66,20 +66,20 @@ func TestHTTP3(t *testing.T) {
 			r.TLSTime, r.ConnectTime)
 	}
 	c.Streams = 0
-	if r = check(t, c, load.Spec{Model: result.Closed, Connections: 8}); r.TLSTime.Count != 8 {
+	if r = check(t, c, load.Spec{Model: record.Closed, Connections: 8}); r.TLSTime.Count != 8 {
 		t.Errorf("%d handshakes of eight connections", r.TLSTime.Count)
 	}
 	// Whoever is not trusted, and whoever is not there, is named at once.
-	ask := func(c stack.Config, want string) {
+	ask := func(c nethttp.Config, want string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if err := (stack.Transport{Config: c}).Connect(ctx); err == nil || ctx.Err() != nil ||
+		if err := (nethttp.Transport{Config: c}).Connect(ctx); err == nil || ctx.Err() != nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
-	ask(stack.Config{Protocol: stack.H3, Address: c.Address, Host: c.Host}, "--ca FILE")
+	ask(nethttp.Config{Protocol: nethttp.H3, Address: c.Address, Host: c.Host}, "--ca FILE")
 	server.Close()
 	l.Close()
 	ask(c, "connection refused")
@@ -98,7 +98,7 @@ func (x *told) Received(i int, _ int64, b []byte) { x.answer[i] += string(b) }
 func (x *told) Closed(_ int, _ int64, _ load.Op, err error) { x.failed = err }
 
 // until waits for what the engine has to tell.
-func (x *told) until(t *testing.T, e *stack.Engine, what func() bool) {
+func (x *told) until(t *testing.T, e *nethttp.Engine, what func() bool) {
 	t.Helper()
 	for end := clock.Mono() + 10e9; !what(); {
 		if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
@@ -129,7 +129,7 @@ func TestHTTP3Releases(t *testing.T) {
 		return now
 	}
 	before := files()
-	e, err := stack.New(stack.Config{Protocol: stack.H3, Address: l.LocalAddr().String(),
+	e, err := nethttp.New(nethttp.Config{Protocol: nethttp.H3, Address: l.LocalAddr().String(),
 		Host: "example.com", Insecure: true}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -150,8 +150,8 @@ func TestHTTP3Releases(t *testing.T) {
 // A server that goes away is asked no more, and answers what it was asked before.
 func TestGoesAway(t *testing.T) {
 	for protocol, serve := range map[string]func(*testing.T, http.Handler) (farewell, net.Addr){
-		stack.H2C: clearServer,
-		stack.H3: func(t *testing.T, handler http.Handler) (farewell, net.Addr) {
+		nethttp.H2C: clearServer,
+		nethttp.H3: func(t *testing.T, handler http.Handler) (farewell, net.Addr) {
 			server, l := quicServer(t, handler)
 			return server, l.LocalAddr()
 		},
@@ -187,7 +187,7 @@ func goesAway(t *testing.T, protocol string,
 		_, _ = io.WriteString(w, "new") // likewise
 	}))
 	at := []string{first.String(), second.String()}
-	e, err := stack.New(stack.Config{Protocol: protocol, Network: "tcp", Host: "example.com",
+	e, err := nethttp.New(nethttp.Config{Protocol: protocol, Network: "tcp", Host: "example.com",
 		Insecure: true, Streams: 2,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			to := at[0]

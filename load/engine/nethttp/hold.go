@@ -1,11 +1,11 @@
-package stack
+package nethttp
 
 import (
 	"errors"
 	"fmt"
 	"io"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // Bounds of answers, in bytes, for servers that never end one. An answer is held until it is whole,

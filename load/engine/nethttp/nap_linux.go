@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package stack
+package nethttp
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // Pacing is how the load thread waits for a moment.

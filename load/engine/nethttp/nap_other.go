@@ -1,11 +1,11 @@
 //go:build !linux || portable
 
-package stack
+package nethttp
 
 import (
 	"time"
 
-	"prony/internal/base/clock"
+	"prony.example/internal/base/clock"
 )
 
 // Pacing is how the load thread waits for a moment.

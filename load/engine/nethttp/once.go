@@ -1,4 +1,4 @@
-package stack
+package nethttp
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"prony/load"
-	"prony/load/template"
+	"prony.example/load"
+	"prony.example/load/template"
 )
 
 // Transport asks single requests in a protocol of the engine, each over a connection of its own, by
@@ -130,7 +130,7 @@ func Messages(ctx context.Context, c Config, requests []load.Request) error {
 		if err != nil {
 			return err
 		}
-		r.Body = text.Escape(string(b))
+		r.Body = template.Escape(string(b))
 	}
 	return nil
 }

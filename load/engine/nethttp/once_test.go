@@ -1,4 +1,4 @@
-package stack_test
+package nethttp_test
 
 import (
 	"context"
@@ -10,28 +10,28 @@ import (
 	"testing"
 	"time"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/record"
-	"prony/internal/generator/truth"
+	"prony.example/internal/generator/truth"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // spoken starts a truth server in a protocol and tells how it is reached.
-func spoken(t *testing.T, scheme string, p exact.Plan) stack.Config {
+func spoken(t *testing.T, scheme string, p truth.Plan) nethttp.Config {
 	t.Helper()
 	network, address := "tcp", "127.0.0.1:0"
 	if scheme == "http" {
 		t.Chdir(t.TempDir()) // a socket's path has a hundred bytes at most
 		network, address = "unix", "s"
 	}
-	l, err := exact.Listen(scheme, network, address)
+	l, err := truth.Listen(scheme, network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done, certificate := make(chan error), make(chan []byte, 1)
 	go func() {
-		done <- exact.Speak(ctx, scheme, l, p, func(b []byte) { certificate <- b })
+		done <- truth.Speak(ctx, scheme, l, p, func(b []byte) { certificate <- b })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -39,23 +39,23 @@ func spoken(t *testing.T, scheme string, p exact.Plan) stack.Config {
 			t.Error(err)
 		}
 	})
-	c := stack.Config{Protocol: stack.Schemes[scheme], Network: network,
+	c := nethttp.Config{Protocol: nethttp.Schemes[scheme], Network: network,
 		Address: l.Addr().String(), Host: l.Addr().String(), Path: "/p.S/M"}
 	if scheme == "http" {
-		c.Protocol, c.Host = stack.H1Unix, "localhost"
+		c.Protocol, c.Host = nethttp.H1Unix, "localhost"
 	}
-	if stack.Secure(c.Protocol) {
+	if nethttp.Secure(c.Protocol) {
 		c.CA = string(<-certificate)
 	}
 	return c
 }
 
 // atOnce is a plan and the most requests that it had at once.
-func atOnce(p exact.Plan) (plan exact.Plan, most func() int) {
+func atOnce(p truth.Plan) (plan truth.Plan, most func() int) {
 	var mu sync.Mutex
 	var ends []int64 // of requests under way
 	all := 0
-	return func(now int64, r exact.Request) exact.Reply {
+	return func(now int64, r truth.Request) truth.Reply {
 			mu.Lock()
 			defer mu.Unlock()
 			out := p(now, r)
@@ -74,41 +74,41 @@ func atOnce(p exact.Plan) (plan exact.Plan, most func() int) {
 // get at most 4/20 ms = 200 answers a second, in every protocol, and a single question the same
 // answer after the same time.
 func TestTruthInEveryProtocol(t *testing.T) {
-	for _, scheme := range exact.Spoken {
+	for _, scheme := range truth.Spoken {
 		t.Run(scheme, func(t *testing.T) {
 			const service = 20 * time.Millisecond
-			plan, most := atOnce(exact.Fixed(service))
+			plan, most := atOnce(truth.Fixed(service))
 			c := spoken(t, scheme, plan)
 			began := time.Now()
 			r, err := http.NewRequest("POST", "http://ignored/p.S/M", strings.NewReader("x"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := stack.Transport{Config: c}.RoundTrip(r)
+			res, err := nethttp.Transport{Config: c}.RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			body, err := io.ReadAll(res.Body)
-			if err != nil || string(body) != exact.Body || res.StatusCode != 200 {
+			if err != nil || string(body) != truth.Body || res.StatusCode != 200 {
 				t.Errorf("it answers %d %q (%v), want 200 %q", res.StatusCode, body, err,
-					exact.Body)
+					truth.Body)
 			}
 			if took := time.Since(began); took < service {
 				t.Errorf("it answered after %v, which is before its moment, %v", took, service)
 			}
-			if err := (stack.Transport{Config: c}).Connect(t.Context()); err != nil {
+			if err := (nethttp.Transport{Config: c}).Connect(t.Context()); err != nil {
 				t.Error(err)
 			}
-			got := offer(t, c, load.Spec{Model: result.Closed, Connections: 4,
+			got := offer(t, c, load.Spec{Model: record.Closed, Connections: 4,
 				Scenario: load.Scenario{Requests: []load.Request{{Method: "POST", Path: "/p.S/M",
-					Body: "x", Want: exact.Body, HasWant: true}}}})
+					Body: "x", Want: truth.Body, HasWant: true}}}})
 			if got.Errors.Total() != 0 || got.ServiceTime.MinNs < int64(service) ||
 				most() != 4 || got.ThroughputPerS > 200 {
 				t.Errorf("%d at once, %.0f/s of 200/s, from %d ns, errors %+v", most(),
 					got.ThroughputPerS, got.ServiceTime.MinNs, got.Errors)
 			}
 			c.CA = strings.Repeat("x", 9)
-			if err := (stack.Transport{Config: c}).Connect(t.Context()); err == nil {
+			if err := (nethttp.Transport{Config: c}).Connect(t.Context()); err == nil {
 				t.Error("it connects trusting no certificate at all")
 			}
 		})

@@ -1,4 +1,4 @@
-package stack
+package nethttp
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"prony/load"
+	"prony.example/load"
 )
 
 // socket is a WebSocket: the request's body goes out as one message, and the next one that comes is

@@ -1,4 +1,4 @@
-// Package stack is the engine over Go's own network stack and well-kept libraries, for what the
+// Package nethttp is the engine over Go's own network stack and well-kept libraries, for what the
 // raw engines do not speak: HTTP/3, gRPC, WebSocket, Unix sockets; and, as a reference for them,
 // what they do: TLS, HTTP/2 with and without it.
 //
@@ -11,7 +11,7 @@
 // engines do; the record names the engine and what it took.
 //
 // Non-goals: speed.
-package stack
+package nethttp
 
 import (
 	"context"
@@ -21,9 +21,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/tls"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/tlsconn"
 )
 
 // client is one slot's side of a protocol. Its methods are called by the slot's goroutine alone.
@@ -108,7 +108,7 @@ func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.r
 func (e *Engine) shook(ns int64, state tls.ConnectionState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.spoken = seal.Spoken(&state); state.DidResume {
+	if e.spoken = tlsconn.Spoken(&state); state.DidResume {
 		e.resumed++
 	}
 	// The value is bounded by the timeout, far inside the range.

@@ -1,4 +1,4 @@
-package stack_test
+package nethttp_test
 
 import (
 	"bufio"
@@ -26,10 +26,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
 
-	"prony/load"
-	"prony/load/engine/nethttp"
-	"prony/load/pace"
-	"prony/record"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/pace"
+	"prony.example/record"
 )
 
 // service waits 2 ms, so that a time below that is a lie, and answers /echo with the body,
@@ -52,13 +52,13 @@ func service(wide *atomic.Int64) http.Handler {
 	})
 }
 
-func offer(t *testing.T, c stack.Config, s load.Spec) *load.Result {
+func offer(t *testing.T, c nethttp.Config, s load.Spec) *load.Result {
 	t.Helper()
 	s.Name, s.Window = "test", 400*time.Millisecond
 	s.Drain, s.Timeout = 20*time.Second, 20*time.Second
 	s.Address = netip.MustParseAddrPort("127.0.0.1:1") // the engine has its own
 	s.Host = c.Host
-	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return stack.New(c, slots) }
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return nethttp.New(c, slots) }
 	s.Describe.Spread = true
 	r, err := load.Run(context.Background(), s)
 	if err != nil {
@@ -68,13 +68,13 @@ func offer(t *testing.T, c stack.Config, s load.Spec) *load.Result {
 }
 
 func open(perS float64) load.Spec {
-	return load.Spec{Model: result.Open, Connections: 8,
+	return load.Spec{Model: record.Open, Connections: 8,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
 }
 
 // check offers a mix of which a fifth is answered 404, and holds counts and times against what the
 // server does.
-func check(t *testing.T, c stack.Config, s load.Spec) *load.Result {
+func check(t *testing.T, c nethttp.Config, s load.Spec) *load.Result {
 	t.Helper()
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
 		{Method: "GET", Path: "/?k={key}", Want: "hello k={key}", HasWant: true},
@@ -113,7 +113,7 @@ func secure(t *testing.T, h2 bool) (addr, host string, wide *atomic.Int64) {
 
 func TestTLS(t *testing.T) {
 	addr, host, wide := secure(t, false)
-	c := stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: addr, Host: host,
+	c := nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Address: addr, Host: host,
 		Insecure: true}
 	r := check(t, c, open(200))
 	if wide.Load() != 1 {
@@ -129,7 +129,7 @@ func TestTLS(t *testing.T) {
 	s.Window, s.Timeout, s.Name = time.Second, time.Second, "test"
 	s.Address = netip.MustParseAddrPort("127.0.0.1:1")
 	s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/"}}}
-	s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) { return stack.New(c, n) }
+	s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) { return nethttp.New(c, n) }
 	if _, err := load.Run(context.Background(), s); err == nil ||
 		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("error %v, want one about the certificate", err)
@@ -139,7 +139,7 @@ func TestTLS(t *testing.T) {
 // A server that answers twice, the second time in a record or piece of its own: what it said is the
 // answer to no request.
 func TestUnasked(t *testing.T) {
-	check := func(name string, l net.Listener, c stack.Config) {
+	check := func(name string, l net.Listener, c nethttp.Config) {
 		defer l.Close()
 		go func() {
 			for {
@@ -171,7 +171,7 @@ func TestUnasked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(tls.VersionName(most), l, stack.Config{Protocol: stack.H1TLS, Network: "tcp",
+		check(tls.VersionName(most), l, nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp",
 			Address: l.Addr().String(), Host: "example.com", Insecure: true})
 	}
 	t.Chdir(t.TempDir()) // a socket's path has a hundred bytes at most
@@ -179,7 +179,7 @@ func TestUnasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check("Unix", l, stack.Config{Protocol: stack.H1Unix, Network: "unix",
+	check("Unix", l, nethttp.Config{Protocol: nethttp.H1Unix, Network: "unix",
 		Address: l.Addr().String(), Host: "x"})
 }
 
@@ -202,7 +202,7 @@ func twice(c net.Conn) {
 
 func TestHTTP2(t *testing.T) {
 	addr, host, wide := secure(t, true)
-	c := stack.Config{Protocol: stack.H2, Network: "tcp", Address: addr, Host: host, Insecure: true,
+	c := nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: addr, Host: host, Insecure: true,
 		Streams: 4}
 	r := check(t, c, open(200))
 	if wide.Load() != 2 || r.TLSTime.Count != 2 { // eight slots on two connections
@@ -214,8 +214,8 @@ func TestHTTP2(t *testing.T) {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	t.Cleanup(server.Close)
-	check(t, stack.Config{Protocol: stack.H2C, Network: "tcp",
-		Address: server.Listener.Addr().String(), Host: "a.b"}, load.Spec{Model: result.Closed,
+	check(t, nethttp.Config{Protocol: nethttp.H2C, Network: "tcp",
+		Address: server.Listener.Addr().String(), Host: "a.b"}, load.Spec{Model: record.Closed,
 		Connections: 8})
 	if plain.Load() != 2 {
 		t.Errorf("HTTP/%d was spoken in the clear", plain.Load())
@@ -232,7 +232,7 @@ func TestUnixSocket(t *testing.T) {
 	server := &http.Server{Handler: service(&atomic.Int64{})}
 	go server.Serve(l) //nolint:errcheck // it ends when it is closed
 	t.Cleanup(func() { server.Close() })
-	check(t, stack.Config{Protocol: stack.H1Unix, Network: "unix", Address: path, Host: "a.b"},
+	check(t, nethttp.Config{Protocol: nethttp.H1Unix, Network: "unix", Address: path, Host: "a.b"},
 		open(200))
 }
 
@@ -242,13 +242,13 @@ func TestGRPC(t *testing.T) {
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
 	defer certificate.Close()
-	for _, protocol := range []string{stack.GRPC, stack.GRPCS} {
+	for _, protocol := range []string{nethttp.GRPC, nethttp.GRPCS} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var options []grpc.ServerOption
-		if protocol == stack.GRPCS {
+		if protocol == nethttp.GRPCS {
 			options = append(options, grpc.Creds(credentials.NewTLS(&tls.Config{
 				Certificates: certificate.TLS.Certificates, NextProtos: []string{"h2"}})))
 		}
@@ -257,7 +257,7 @@ func TestGRPC(t *testing.T) {
 		reflection.Register(server)
 		go server.Serve(l) //nolint:errcheck // it ends when it is stopped
 		t.Cleanup(server.Stop)
-		c := stack.Config{Protocol: protocol, Network: "tcp", Address: l.Addr().String(),
+		c := nethttp.Config{Protocol: protocol, Network: "tcp", Address: l.Addr().String(),
 			Host: "example.com", Insecure: true, Streams: 8}
 		s := open(200)
 		s.Scenario = load.Scenario{Requests: []load.Request{
@@ -281,11 +281,11 @@ func TestGRPC(t *testing.T) {
 }
 
 // messages makes requests from JSON, as the server describes them.
-func messages(t *testing.T, c stack.Config) {
+func messages(t *testing.T, c nethttp.Config) {
 	t.Helper()
 	make := func(path, json, want, wrong string) {
 		t.Helper()
-		b, err := stack.Message(t.Context(), c, path, json)
+		b, err := nethttp.Message(t.Context(), c, path, json)
 		if wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), wrong) {
 				t.Errorf("%s of %s: %v, want %q", path, json, err, wrong)
@@ -325,7 +325,7 @@ func TestWebSocket(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	c := stack.Config{Protocol: stack.WS, Network: "tcp",
+	c := nethttp.Config{Protocol: nethttp.WS, Network: "tcp",
 		Address: server.Listener.Addr().String(), Host: "a.b", Path: "/socket"}
 	s := open(200)
 	s.Scenario = load.Scenario{Requests: []load.Request{
@@ -349,8 +349,8 @@ func TestTimeouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c := stack.Config{Protocol: stack.WS, Network: "tcp", Address: l.Addr().String(), Host: "a"}
-	e, err := stack.New(c, 3)
+	c := nethttp.Config{Protocol: nethttp.WS, Network: "tcp", Address: l.Addr().String(), Host: "a"}
+	e, err := nethttp.New(c, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,14 +377,14 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestBadConfigs(t *testing.T) {
-	bad := func(c stack.Config, want string) {
+	bad := func(c nethttp.Config, want string) {
 		t.Helper()
-		if _, err := stack.New(c, 1); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := nethttp.New(c, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
-	bad(stack.Config{Protocol: "gopher"}, "no protocol")
-	bad(stack.Config{Protocol: stack.H1TLS, Streams: 4}, "one request at a time")
+	bad(nethttp.Config{Protocol: "gopher"}, "no protocol")
+	bad(nethttp.Config{Protocol: nethttp.H1TLS, Streams: 4}, "one request at a time")
 }
 
 // parents are the trace ids that a server was sent, and how many requests came without one.
@@ -413,7 +413,7 @@ func (p *parents) take(t *testing.T, parent, state []string) {
 
 // check holds what the server was sent against what the load says of half of its requests: 80 of
 // them, so that 40 are traced, within five standard deviations of √(80/4).
-func (p *parents) check(t *testing.T, c stack.Config, requests ...load.Request) {
+func (p *parents) check(t *testing.T, c nethttp.Config, requests ...load.Request) {
 	t.Helper()
 	s := open(200)
 	s.Trace = load.Trace{Share: 0.5, Keep: 80}
@@ -453,14 +453,14 @@ func TestTrace(t *testing.T) {
 	both := []load.Request{{Method: "GET", Path: "/{seq}", WantSize: -1},
 		{Method: "POST", Path: "/", Body: "x", WantSize: -1}}
 	var tls, h2, h2c parents
-	tls.check(t, stack.Config{Protocol: stack.H1TLS, Network: "tcp", Host: "a.b", Insecure: true,
+	tls.check(t, nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Host: "a.b", Insecure: true,
 		Address: hear(&tls, (*httptest.Server).StartTLS)}, both...)
-	h2.check(t, stack.Config{Protocol: stack.H2, Network: "tcp", Host: "a.b", Insecure: true,
+	h2.check(t, nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Host: "a.b", Insecure: true,
 		Streams: 4, Address: hear(&h2, func(s *httptest.Server) {
 			s.EnableHTTP2 = true
 			s.StartTLS()
 		})}, both...)
-	h2c.check(t, stack.Config{Protocol: stack.H2C, Network: "tcp", Host: "a.b",
+	h2c.check(t, nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Host: "a.b",
 		Address: hear(&h2c, func(s *httptest.Server) {
 			s.Config.Protocols = &http.Protocols{}
 			s.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -481,7 +481,7 @@ func TestTrace(t *testing.T) {
 	healthpb.RegisterHealthServer(server, health.NewServer())
 	go server.Serve(l) //nolint:errcheck // it ends when it is stopped
 	t.Cleanup(server.Stop)
-	calls.check(t, stack.Config{Protocol: stack.GRPC, Network: "tcp", Host: "a.b",
+	calls.check(t, nethttp.Config{Protocol: nethttp.GRPC, Network: "tcp", Host: "a.b",
 		Address: l.Addr().String()}, load.Request{Method: "POST",
 		Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true})
 }
@@ -489,13 +489,13 @@ func TestTrace(t *testing.T) {
 // A message of WebSocket is its payload alone: a share of traced ones is refused, before anything
 // is connected.
 func TestTraceNeedsHeaders(t *testing.T) {
-	for _, protocol := range []string{stack.WS, stack.WSS} {
+	for _, protocol := range []string{nethttp.WS, nethttp.WSS} {
 		s := open(200)
 		s.Name, s.Window, s.Timeout = "test", time.Second, time.Second
 		s.Address = netip.MustParseAddrPort("127.0.0.1:1")
 		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "POST", Path: "/"}}}
 		s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) {
-			return stack.New(stack.Config{Protocol: protocol, Network: "tcp",
+			return nethttp.New(nethttp.Config{Protocol: protocol, Network: "tcp",
 				Address: "127.0.0.1:1"}, n)
 		}
 		s.Trace.Share = 0.01

@@ -1,13 +1,13 @@
-package stack
+package nethttp
 
 import (
 	"context"
 	"crypto/tls"
 	"net"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/http1"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/http1"
 )
 
 // stream is HTTP/1.1 on a connection of bytes: TLS, or a Unix socket.
@@ -16,7 +16,7 @@ type stream struct {
 	conn net.Conn
 	idle *idle // below it
 	buf  []byte
-	resp h1.Response
+	resp http1.Response
 	stop func() bool // of what ends a read when the slot is closed
 }
 

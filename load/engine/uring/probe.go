@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
 )
 
 // Probe tells whether the engine can be used here; the error says in words why not. It does what

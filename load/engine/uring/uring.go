@@ -33,9 +33,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/socket"
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/load/engine/socket"
 )
 
 // sendAtOnce is what fits into the send buffer of a connection that has nothing under way

@@ -17,13 +17,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/load"
-	"prony/load/engine/enginetest"
-	"prony/load/engine/http2"
-	"prony/load/engine/tls"
-	"prony/load/engine/socket"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/load/engine/enginetest"
+	"prony.example/load/engine/http2"
+	"prony.example/load/engine/socket"
+	"prony.example/load/engine/tlsconn"
 )
 
 // usable skips where there is no io_uring.
@@ -82,7 +82,7 @@ func TestSecure(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.name != "as it is" {
-				tests.Whole(t, "the ring in narrow places, over TLS")
+				testsets.Whole(t, "the ring in narrow places, over TLS")
 			}
 			enginetest.RunSecure(t, row.version, func(a netip.AddrPort, n int, c *tls.Config) (
 				load.Engine, error) {
@@ -90,7 +90,7 @@ func TestSecure(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return seal.New(e, c, n), nil
+				return tlsconn.New(e, c, n), nil
 			})
 		})
 	}
@@ -112,25 +112,25 @@ func TestStreams(t *testing.T) {
 		{"grpcs", true, true, Options{}}} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.secure == row.calls {
-				tests.Whole(t, "the ring in narrow places, with streams")
+				testsets.Whole(t, "the ring in narrow places, with streams")
 			}
-			run, over := enginetest.RunStreams, h2.New
+			run, over := enginetest.RunStreams, http2.New
 			if row.calls {
 				run, over = enginetest.RunCalls, calls
 			}
 			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
-				e, err := NewWith(a, h2.Below(n, streams), row.o)
+				e, err := NewWith(a, http2.Below(n, streams), row.o)
 				if err != nil || !row.secure {
 					return over(e, n, streams, false), err
 				}
-				return over(seal.NewStreamer(e, c, h2.Below(n, streams)), n, streams, true), nil
+				return over(tlsconn.NewStreamer(e, c, http2.Below(n, streams)), n, streams, true), nil
 			})
 		})
 	}
 }
 
-func calls(below load.Streamer, slots, streams int, secure bool) *h2.Engine {
-	return h2.NewCalls(below, slots, streams, secure, time.Minute)
+func calls(below load.Streamer, slots, streams int, secure bool) *http2.Engine {
+	return http2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
 // locked runs the test on a thread that ends with it.

@@ -1,4 +1,4 @@
-// Special functions and quantiles, as internal/stats has them of gonum; a test holds comparisons
+// Special functions and quantiles, as stats has them of gonum; a test holds comparisons
 // that are made of them to the Go program's.
 
 // lgamma is log Γ(x) for x > 0: Stirling's series (Abramowitz & Stegun 6.1.41), from where it is

@@ -1,4 +1,4 @@
-// What internal/stats does of two sides' values: ratios with intervals, Holm's correction and what
+// What stats does of two sides' values: ratios with intervals, Holm's correction and what
 // so many blocks would have told from none. Methods and sources stand there.
 
 import type { Ratio } from "../model";

@@ -6,7 +6,7 @@ import { Ask, useLoaded } from "../parts";
 import { path } from "../server";
 import { server } from "../source";
 
-// Those of deploy/helm/prony/dashboards. A test of internal/dashboard holds them together.
+// Those of deploy/helm/prony/dashboards. A test of home/dashboardtest holds them together.
 const boards: [uid: string, title: string][] = [
   ["prony-run", "Run overview"],
   ["prony-red", "Services"],

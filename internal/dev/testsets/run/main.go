@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"prony/internal/base/buildflags"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/buildflags"
+	"prony.example/internal/dev/testsets"
 )
 
 func main() {
@@ -98,15 +98,15 @@ type order struct {
 // long as half of the tests.
 func small(suites []suite) [][]order {
 	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.heavy })
-	base := append(slices.Clone(compiler.Flags), "-vet=off", "-timeout=20m")
-	if os.Getenv(tests.Fresh) != "" {
+	base := append(slices.Clone(buildflags.Flags), "-vet=off", "-timeout=20m")
+	if os.Getenv(testsets.Fresh) != "" {
 		base = append(base, "-count=1")
 	}
 	var all []string
 	for _, s := range suites {
 		all = append(all, s.path)
 	}
-	lavish := []string{compiler.Lavish} // the tests, too
+	lavish := []string{buildflags.Lavish} // the tests, too
 	wide := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
 	in, names := named(suites, func(s suite) []string { return s.measuring })
 	if len(names) == 0 {
@@ -156,9 +156,9 @@ func rest(suites []suite) ([][]order, error) {
 // other is how tests of the other set are run: what compiles is lavish; the tests, which measure,
 // are as everybody's programs.
 func other() (args, env []string) {
-	variable, _, _ := strings.Cut(compiler.Lavish, "=")
-	return slices.Concat(compiler.Flags, []string{"-vet=off", "-exec=env -u " + variable,
-		"-timeout=60m"}), []string{tests.Set + "=" + tests.All, compiler.Lavish}
+	variable, _, _ := strings.Cut(buildflags.Lavish, "=")
+	return slices.Concat(buildflags.Flags, []string{"-vet=off", "-exec=env -u " + variable,
+		"-timeout=60m"}), []string{testsets.Set + "=" + testsets.All, buildflags.Lavish}
 }
 
 // few is how many tests may fail by what ran beside them.

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // A test is of the other set by its own call, by that of a function that it calls, or of a subtest.
 func TestCalling(t *testing.T) {
-	const head = "package p\n\nimport \"prony/internal/tests\"\n"
+	const head = "package p\n\nimport \"prony.example/internal/dev/testsets\"\n"
 	check := func(name string, want []string, texts ...string) {
 		t.Helper()
 		var files []*ast.File
@@ -36,7 +36,7 @@ func TestCalling(t *testing.T) {
 	}
 	const whole = "func TestA(t *testing.T) { tests.Whole(t, \"\") }\n"
 	check("its own", []string{"TestA"}, head+whole)
-	check("by another name", []string{"TestA"}, "package p\nimport x \"prony/internal/tests\"\n"+
+	check("by another name", []string{"TestA"}, "package p\nimport x \"prony.example/internal/dev/testsets\"\n"+
 		"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }")
 	check("a subtest's", []string{"TestA"}, head+
 		"func TestA(t *testing.T) { t.Run(\"\", func(t *testing.T) { tests.Once(t) }) }")
@@ -54,7 +54,7 @@ func TestCalling(t *testing.T) {
 // What is left out by a statement of its own measures nothing in the small set; what leaves out a
 // part of itself may.
 func TestWholeOnes(t *testing.T) {
-	const head = "package p\n\nimport \"prony/internal/tests\"\n"
+	const head = "package p\n\nimport \"prony.example/internal/dev/testsets\"\n"
 	check := func(body string, want bool) {
 		t.Helper()
 		file, err := parser.ParseFile(token.NewFileSet(), "a_test.go",
@@ -86,13 +86,13 @@ func TestNamed(t *testing.T) {
 	if !slices.Equal(packages, []string{"a", "b"}) || pattern(names) != "^(TestX)$" {
 		t.Errorf("%q of %q", names, packages)
 	}
-	found, err := scan(t.Context(), []string{"prony/internal/tests/...", "prony/load"})
+	found, err := scan(t.Context(), []string{"prony.example/internal/dev/testsets/...", "prony.example/load"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range found {
 		measures, left := slices.Contains(s.measuring, "TestAhead"), len(s.left) > 0
-		if loads := s.path == "prony/load"; measures != loads || left != loads ||
+		if loads := s.path == "prony.example/load"; measures != loads || left != loads ||
 			len(s.all) == 0 {
 			t.Errorf("%+v", s)
 		}
@@ -129,8 +129,8 @@ func TestRest(t *testing.T) {
 
 // What only the home of telemetry links is compiled for the other set alone.
 func TestSmall(t *testing.T) {
-	found, err := scan(t.Context(), []string{"prony/internal/dev/dashboardtest", "prony/load/pace",
-		"prony/internal/telemetry/home", "prony/load"})
+	found, err := scan(t.Context(), []string{"prony.example/home/dashboardtest", "prony.example/load/pace",
+		"prony.example/home/collector", "prony.example/load"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestSmall(t *testing.T) {
 			}
 		}
 		slices.Sort(in)
-		want := []string{"prony/load", "prony/load/pace"}[:2-i]
+		want := []string{"prony.example/load", "prony.example/load/pace"}[:2-i]
 		if !slices.Equal(in, want) {
 			t.Errorf("%q, want %q", in, want)
 		}
@@ -180,7 +180,7 @@ const stream = `{"Action":"start","Package":"p"}
 func TestTold(t *testing.T) {
 	var out bytes.Buffer
 	told := newTold(&out)
-	said := fmt.Sprintf(stream, tests.Before+", ", tests.Elsewhere)
+	said := fmt.Sprintf(stream, testsets.Before+", ", testsets.Elsewhere)
 	// Beside it another one of the same package begins and ends.
 	in, say := io.Pipe()
 	go func() {
@@ -264,7 +264,7 @@ func TestAlone(t *testing.T) {
 import (
 	"os"
 	"testing"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 func TestA(t *testing.T) { tests.Whole(t, ""); if os.Mkdir(%q, 0o700) == nil { t.Error("x") } }
@@ -282,7 +282,7 @@ func TestB(t *testing.T) { tests.Whole(t, ""); if %v { t.Error("always") } }
 	}
 	// What leaves tests out is known by its path.
 	write("go.mod", "module prony\n\ngo 1.26\n")
-	write("internal/tests/tests.go",
+	write("internal/dev/testsets/tests.go",
 		"package tests\n\nimport \"testing\"\n\nfunc Whole(*testing.T, string) {}\n")
 	t.Chdir(dir)
 	check := func(always bool, want string) {

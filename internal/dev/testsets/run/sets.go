@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // library is the package whose calls put a test into the other set.
-const library = "prony/internal/dev/testsets"
+const library = "prony.example/internal/dev/testsets"
 
 // The functions of it that put a test into the other set, that say it measures, and that it runs in
 // a process of its own.
@@ -46,7 +46,7 @@ type suite struct {
 
 // scan reads the tests of packages.
 func scan(ctx context.Context, patterns []string) ([]suite, error) {
-	packages, err := tests.List[struct {
+	packages, err := testsets.List[struct {
 		ImportPath, Dir           string
 		TestGoFiles, XTestGoFiles []string
 	}](ctx, ".", append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
@@ -82,7 +82,7 @@ func scan(ctx context.Context, patterns []string) ([]suite, error) {
 
 // linking says which packages' tests link what is theirs.
 func linking(ctx context.Context, patterns []string) (map[string]bool, error) {
-	programs, err := tests.List[struct {
+	programs, err := testsets.List[struct {
 		ImportPath string
 		Deps       []string
 	}](ctx, ".", append([]string{"-test", "-json=ImportPath,Deps"}, patterns...)...)

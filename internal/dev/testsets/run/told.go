@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
 )
 
 // longest is how many tests are named as those that took longest.
@@ -158,9 +158,9 @@ func (t *told) leave(name, said string) {
 		_, why, _ = strings.Cut(reason, ": ")
 	}
 	switch {
-	case strings.Contains(said, tests.Elsewhere):
+	case strings.Contains(said, testsets.Elsewhere):
 		t.others++
-	case strings.Contains(said, tests.Before), strings.Contains(said, tests.Untouched):
+	case strings.Contains(said, testsets.Before), strings.Contains(said, testsets.Untouched):
 		t.memory = append(t.memory, name+": "+why)
 	default:
 		t.left[why] = append(t.left[why], name)

@@ -19,11 +19,11 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/generator"
-	"prony/internal/base/files"
-	"prony/internal/generator/distributed"
-	"prony/load"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
+	"prony.example/internal/generator"
+	"prony.example/internal/generator/distributed"
+	"prony.example/load"
 )
 
 // Most is how many generators are started on one machine.
@@ -59,7 +59,7 @@ func (c *Crew) went(pid int) {
 // so many (load.Spec.Part.Of) is offered by that number of processes, or by as many as it has
 // connections, of which a search's first step has one.
 type Driver struct {
-	driver.Prony
+	generator.Prony
 	Crew    *Crew
 	Version string // of this program
 }
@@ -79,11 +79,11 @@ func (d Driver) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if len(s.Cores)%n != 0 { // they take turns
 		s.Cores, s.Ahead = slices.Repeat(s.Cores, n), false
 	}
-	lab, err := generators.Listen("127.0.0.1:0", n, d.Version)
+	lab, err := distributed.Listen("127.0.0.1:0", n, d.Version)
 	if err != nil {
 		return nil, err
 	}
-	return d.Crew.Lead(ctx, lab, generators.Order{Spec: s, By: d.Prony})
+	return d.Crew.Lead(ctx, lab, distributed.Order{Spec: s, By: d.Prony})
 }
 
 // endIn is how long a generator has to end by itself when its lab has.
@@ -91,7 +91,7 @@ const endIn = 5 * time.Second
 
 // Lead starts as many generators as a lab wants, has them offer a load, and ends both. One that
 // ends in error before all have come ends the load, with its own words; later its connection tells.
-func (c *Crew) Lead(ctx context.Context, lab *generators.Lab, o generators.Order) (*load.Result,
+func (c *Crew) Lead(ctx context.Context, lab *distributed.Lab, o distributed.Order) (*load.Result,
 	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -112,10 +112,10 @@ func (c *Crew) Lead(ctx context.Context, lab *generators.Lab, o generators.Order
 			"--index", strconv.Itoa(i))
 		// Not in the environment, which -x shows.
 		cmd.Stdin = strings.NewReader(lab.Key().String() + "\n")
-		errs := &file.End{}
+		errs := &files.End{}
 		cmd.Stderr = errs
 		cmd.WaitDelay = endIn
-		shell.Command(cmd)
+		cmdlog.Command(cmd)
 		if err := cmd.Start(); err != nil {
 			return nil, fmt.Errorf("start generator %d: %w", i, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/launch/process/entry"
+	"prony.example/internal/launch/process/entry"
 )
 
 func TestParse(t *testing.T) {

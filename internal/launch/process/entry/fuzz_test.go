@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"prony/internal/launch/process/entry"
+	"prony.example/internal/launch/process/entry"
 )
 
 // FuzzParse wants that no entry ends the program before it can say why, and that what it accepts

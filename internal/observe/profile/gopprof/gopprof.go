@@ -22,8 +22,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/profile"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/profile"
 )
 
 // Collector asks net/http/pprof.

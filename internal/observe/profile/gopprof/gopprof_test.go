@@ -13,8 +13,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/profiletest"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/profiletest"
 )
 
 // The program of the truth is the test itself: three and one do the same work, three times as much
@@ -80,7 +80,7 @@ func subject(t *testing.T) profile.Subject {
 		PprofURL: server.URL + "/debug/pprof"}
 }
 
-const here = "prony/internal/profile/gopprof."
+const here = "prony.example/internal/observe/profile/gopprof."
 
 func TestTruthOfCPU(t *testing.T) {
 	work(t, func(int) { three(); one() })

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/dev/testsets"
-	"prony/internal/dev/tidy"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/dev/tidy"
 )
 
 // The catalog's Go services serve profiles, which have what is in memory, to who calls them by an
@@ -25,7 +25,7 @@ func TestServicesOwnDoors(t *testing.T) {
 	if err != nil || len(all) < 3 {
 		t.Fatalf("services %v, %v", all, err)
 	}
-	tests.Once(t, "profiles of the Go services", tests.Needs{Files: []string{"services"}})
+	testsets.Once(t, "profiles of the Go services", testsets.Needs{Files: []string{"services"}})
 	for _, dir := range all {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "service")

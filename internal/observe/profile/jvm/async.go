@@ -21,7 +21,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // AsyncProfiler is https://github.com/async-profiler/async-profiler, a library that the JVM loads.

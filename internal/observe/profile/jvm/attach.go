@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/profile"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/profile"
 )
 
 // attachPoll is how often it is looked whether a JVM has opened its socket; it does so within

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // FuzzDecode wants of any text of jfr's an error or events that make a profile.

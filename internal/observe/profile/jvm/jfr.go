@@ -12,7 +12,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // JFR is the JDK's own Flight Recorder.

@@ -14,16 +14,16 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/profiletest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/profiletest"
 )
 
 // split starts the program of the truth, which ends when its input does.
 func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
-	tests.Once(t, "a profiler of JVMs", tests.Needs{Facts: []string{
-		tests.Version("java", "-version")}})
+	testsets.Once(t, "a profiler of JVMs", testsets.Needs{Facts: []string{
+		testsets.Version("java", "-version")}})
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("needs a JDK: ", err)

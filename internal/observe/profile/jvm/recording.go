@@ -15,9 +15,9 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/base/lazyregexp"
-	"prony/internal/observe/profile"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/observe/profile"
 )
 
 // event is an event of a recording as the JDK's jfr prints it, with the fields that are read here.
@@ -92,7 +92,7 @@ func (s stackTrace) frames() (out []string) {
 // duration is one in ISO 8601 as java.time.Duration writes it: "PT1M0.5S".
 type duration time.Duration
 
-var iso = pattern.New(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
+var iso = lazyregexp.New(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
 
 // UnmarshalJSON reads a duration. One that the JDK calls forever, or not there, is 0, as is one
 // that no event can have taken.
@@ -132,7 +132,7 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	}
 	cmd := exec.CommandContext(ctx, program, "print", "--json", "--stack-depth", "2048",
 		"--events", strings.Join(names, ","), file)
-	shell.Command(cmd)
+	cmdlog.Command(cmd)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // tick is the time between two looks at a processor: 199 a second, a prime, so that it does not

@@ -15,17 +15,17 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/profiletest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/profiletest"
 )
 
 // build compiles one of the programs of testdata.
 func build(t *testing.T, language string) string {
 	t.Helper()
-	tests.Once(t, "a profiler of the kernel", tests.Needs{Facts: []string{
-		tests.Version("cc", "--version"), tests.Version("perf", "--version")}})
+	testsets.Once(t, "a profiler of the kernel", testsets.Needs{Facts: []string{
+		testsets.Version("cc", "--version"), testsets.Version("perf", "--version")}})
 	program := filepath.Join(t.TempDir(), "split")
 	args := map[string][]string{
 		"Go": {"go", "build", "-o", program, "./testdata/split"},

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/jvm"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/jvm"
 )
 
 // names turns addresses into names of functions. What has none is named by its file, "[libc.so.6]",

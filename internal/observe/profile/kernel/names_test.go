@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 func TestParseMappings(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
-	"prony/internal/observe/profile"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/observe/profile"
 )
 
 // Perf takes profiles by the kernel's own tool, perf, where this process may not load programs into
@@ -131,7 +131,7 @@ func (p *perf) start(ctx context.Context) error {
 		"--control", "fd:3,4", "-o", p.file)
 	p.cmd.ExtraFiles = theirs
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
-	shell.Command(p.cmd)
+	cmdlog.Command(p.cmd)
 	err = p.cmd.Start()
 	closeAll(theirs)
 	if err != nil {
@@ -217,7 +217,7 @@ func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
 		"pid,ip,sym,dso")
 	var said bytes.Buffer
 	script.Stderr = &said
-	shell.Command(script)
+	cmdlog.Command(script)
 	text, err := script.Output()
 	if err != nil {
 		return nil, fmt.Errorf("read what perf wrote: %w: %.400s%.400s", err, said.String(),

@@ -16,8 +16,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/profile"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/profile"
 )
 
 // The program is committed beside its source, so that only who changes it needs a compiler.

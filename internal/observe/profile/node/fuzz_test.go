@@ -3,7 +3,7 @@ package node
 import (
 	"testing"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // FuzzRead wants that nothing which V8's inspector says ends the program, and profiles that are.

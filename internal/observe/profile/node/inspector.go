@@ -18,9 +18,9 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sys/unix"
 
-	"prony/internal/base/clock"
-	"prony/internal/observe/host"
-	"prony/internal/observe/profile"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/profile"
 )
 
 const (

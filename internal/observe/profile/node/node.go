@@ -15,7 +15,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // V8 is the profilers of V8 in Node.

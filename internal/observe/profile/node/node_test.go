@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/profiletest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/profiletest"
 )
 
 // split starts the program of the truth, which ends when its input does.
 func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
-	tests.Once(t, "a profiler of Node", tests.Needs{Facts: []string{
-		tests.Version("node", "--version")}})
+	testsets.Once(t, "a profiler of Node", testsets.Needs{Facts: []string{
+		testsets.Version("node", "--version")}})
 	program, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("needs Node: ", err)
@@ -48,8 +48,8 @@ func TestTruth(t *testing.T) {
 
 // A container has a network of its own, whose 127.0.0.1 is not ours.
 func TestOwnNetwork(t *testing.T) {
-	tests.Once(t, "a profiler of Node", tests.Needs{Facts: []string{
-		tests.Version("node", "--version")}})
+	testsets.Once(t, "a profiler of Node", testsets.Needs{Facts: []string{
+		testsets.Version("node", "--version")}})
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("needs Node: ", err)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"prony/internal/observe/profile"
+	"prony.example/internal/observe/profile"
 )
 
 // What V8 calls the frames that are no function's.

@@ -21,8 +21,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"prony/internal/observe/profile"
-	"prony/internal/base/cmdlog"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/observe/profile"
 )
 
 // PySpy runs the program of that name.
@@ -133,7 +133,7 @@ const (
 
 func (r *recording) begin(ctx context.Context, path string, args []string, cores []int) error {
 	r.cmd = exec.Command(path, args...) // not by the context, which ends the beginning only
-	shell.Command(r.cmd)
+	cmdlog.Command(r.cmd)
 	says, err := r.cmd.StdoutPipe()
 	if err != nil {
 		return err

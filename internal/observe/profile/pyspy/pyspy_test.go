@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/observe/profile"
-	"prony/internal/observe/profile/profiletest"
-	"prony/internal/dev/testsets"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/observe/profile"
+	"prony.example/internal/observe/profile/profiletest"
 )
 
 // split starts the program of the truth, which ends when its input does.
 func split(t *testing.T) profile.Subject {
 	t.Helper()
-	tests.Once(t, "a profiler of Python", tests.Needs{Facts: []string{
-		tests.Version("python3", "--version")}})
+	testsets.Once(t, "a profiler of Python", testsets.Needs{Facts: []string{
+		testsets.Version("python3", "--version")}})
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs Python: ", err)

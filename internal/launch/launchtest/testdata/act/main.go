@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/launch/launchtest"
+	"prony.example/internal/launch/launchtest"
 )
 
 func main() {

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"prony.example/home/tsdb"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/hostguard"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/flags"
+	"prony.example/record"
+)
+
+// query asks the database of a run's folder, which q.Run is.
+func (p *program) query(ctx context.Context, q flags.Query) (err error) {
+	db := telemetry.DatabaseIn(q.Run)
+	if db == "" {
+		return fmt.Errorf("query %s: it has no metrics; was it run with --telemetry?", q.Run)
+	}
+	s, err := tsdb.OpenReadOnly(db, tsdb.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	switch {
+	case q.List:
+		list, err := s.List(ctx)
+		if err != nil {
+			return err
+		}
+		return p.write(q.Out, func(w io.Writer) error { return tsdb.PrintList(w, list) })
+	case q.Serve != "":
+		return p.serveMetrics(ctx, s, q.Serve)
+	}
+	answer, err := ask(ctx, s, q)
+	if err != nil {
+		return err
+	}
+	print := map[string]func(io.Writer) error{
+		"text": answer.Text, "json": answer.JSON, "csv": answer.CSV,
+	}[q.Format]
+	return p.write(q.Out, print)
+}
+
+// write prints to a file, or to standard output where none is named.
+func (p *program) write(name string, print func(io.Writer) error) error {
+	if name == "" {
+		return print(p.stdout)
+	}
+	if err := files.Write(name, print); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+func ask(ctx context.Context, s *tsdb.Store, q flags.Query) (*tsdb.Answer, error) {
+	w := tsdb.Window{Trial: q.Trial}
+	var ok bool
+	if w.From, w.To, ok = s.Bounds(); !ok {
+		return nil, fmt.Errorf("query %s: it has no samples", q.Run)
+	}
+	if q.Trial != "" {
+		if err := windowOf(q.Run, q.Trial, &w); err != nil {
+			return nil, err
+		}
+	}
+	w.Step = cmp.Or(q.Step, tsdb.StepFor(w.To.Sub(w.From)))
+	switch q.At {
+	case "":
+		return s.Query(ctx, q.Expr, w)
+	case "end":
+		return s.QueryEnd(ctx, q.Expr, w)
+	}
+	moment, err := q.Moment()
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(ctx, q.Expr, tsdb.Window{From: moment, To: moment, Trial: q.Trial})
+}
+
+// windowOf is the time of a trial, by its record.
+func windowOf(dir, trial string, w *tsdb.Window) error {
+	_, records, _, err := record.Read(dir)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, r := range records {
+		if r.Trial == trial {
+			w.From, w.To = r.Time, r.Time.Add(time.Duration(r.DurationNs))
+			return nil
+		}
+		ids = append(ids, r.Trial)
+	}
+	return cli.Usagef("--trial %s: there are %s", trial, strings.Join(ids, ", "))
+}
+
+// serveMetrics answers until the command is ended.
+func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("serve metrics: %w; name another address, such as 127.0.0.1:0", err)
+	}
+	from, to, _ := s.Bounds()
+	fmt.Fprintf(p.stdout, "http://%s answers as Prometheus does, from %s to %s; Ctrl-C ends it\n",
+		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
+	srv := &http.Server{Handler: hostguard.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
+	ended := context.AfterFunc(ctx, func() { srv.Close() })
+	defer ended()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
+}

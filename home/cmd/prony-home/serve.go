@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"prony.example/home/collector"
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/flags"
+)
+
+// serve is a home until it is told to end.
+func (p *program) serve(ctx context.Context, s flags.Serve) error {
+	if s.UntilEnd {
+		var stop context.CancelFunc
+		ctx, stop = cli.UntilEnd(ctx, p.stdin)
+		defer stop()
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return fmt.Errorf("serve telemetry: %w", err)
+	}
+	token := rand.Text()
+	h, err := collector.Start(ctx, collector.Config{Token: token,
+		Dir: dir, GRPC: s.GRPC, HTTP: s.HTTP, Zipkin: s.Zipkin, Query: s.Query,
+		Forward: s.Forward, ForwardOnly: s.ForwardOnly, MemoryBytes: int64(s.Memory),
+	})
+	if err != nil {
+		return err
+	}
+	word := telemetry.Word{Endpoints: h.Endpoints()}
+	if s.UntilEnd { // its reader is the lab
+		word.Token = token
+	}
+	if err := json.NewEncoder(p.stdout).Encode(word); err != nil {
+		fmt.Fprintf(p.stderr, "prony: tell where telemetry is taken in: %v\n", err)
+	}
+	at := h.Endpoints()
+	fmt.Fprintf(p.stderr, "OTLP on %s (gRPC) and %s (HTTP), Zipkin on %s, queries on http://%s; "+
+		"kept in %s\n", at.GRPC, at.HTTP, at.Zipkin, at.Query, dir)
+	var whole func()
+	if !s.UntilEnd {
+		whole = oneTrial(ctx, at.Query, token)
+	}
+	failed := h.Wait(ctx)
+	if whole != nil {
+		whole()
+	}
+	if err := h.Close(context.WithoutCancel(ctx)); err != nil {
+		fmt.Fprintf(p.stderr, "prony: end the home of telemetry: %v\n", err)
+	}
+	return failed
+}
+
+// oneTrial makes one trial of a home's whole life, since only a trial has traces and logs that are
+// kept whole, and returns how to end it. The home says itself what it cannot do.
+func oneTrial(ctx context.Context, query, token string) (end func()) {
+	client := telemetry.NewClient(query, token)
+	now := clock.Wall()
+	name := "served-" + now.Format("2006-01-02T15-04-05Z")
+	err := client.Begin(ctx, telemetry.Trial{Run: "served", ID: name, Target: name})
+	if err != nil {
+		return client.Close // it is in the home's own counts
+	}
+	client.Mark(telemetry.Mark{Trial: name, Kind: telemetry.Open, Name: "all",
+		WallNs: now.UnixNano()})
+	return func() {
+		client.End(context.WithoutCancel(ctx))
+		client.Close()
+	}
+}

@@ -1,0 +1,253 @@
+package collector
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/hostguard"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+)
+
+// Bounds of an order's body: one with hundreds of pages to scrape has some KiB, 600 seconds of a
+// load in all the lab's metrics half a MiB.
+const (
+	maxOrder = 1 << 20
+	maxOwn   = 8 << 20
+)
+
+func (h *Home) handler() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET /prony/health", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	m.HandleFunc("GET /prony/endpoints", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, h.Endpoints(), nil)
+	})
+	m.HandleFunc("GET /prony/stats", func(w http.ResponseWriter, r *http.Request) {
+		h.writing.Lock()
+		s := h.stats(r.Context())
+		h.writing.Unlock()
+		answer(w, s, nil)
+	})
+	orders := func(path string, do http.HandlerFunc) {
+		m.Handle("POST /prony/"+path, h.lab(do))
+	}
+	orders("trial", order(maxOrder, done(h.begin)))
+	orders("scrape", order(maxOrder, done(h.scrape)))
+	orders("mark", order(maxOrder, done(h.mark)))
+	orders("end", order(maxOrder, func(ctx context.Context, o telemetry.Over) (any, error) {
+		return h.end(ctx, o.Trial)
+	}))
+	orders("points", order(maxOwn, done(h.own)))
+	m.Handle("/", h.stores.Handler())
+	return hostguard.Guard(m)
+}
+
+// lab lets the lab's orders through, which bear the token: an order makes the home fetch pages, and
+// changes what a trial's record says.
+func (h *Home) lab(next http.Handler) http.Handler {
+	want := []byte(telemetry.Bearer + h.c.Token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := []byte(r.Header.Get("Authorization"))
+		if h.c.Token == "" || subtle.ConstantTimeCompare(got, want) != 1 {
+			http.Error(w, "orders are the lab's, with the token that this home told it",
+				http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// order reads what the lab says. Only JSON that is called so is read: a page in a browser can send
+// any other kind here without being asked whether it may.
+func order[T any](most int64, do func(context.Context, T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if err != nil || kind != "application/json" {
+			http.Error(w, "orders are application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+		var in T
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&in); err != nil {
+			http.Error(w, fmt.Sprintf("read the order: %v", err), http.StatusBadRequest)
+			return
+		}
+		out, err := do(r.Context(), in)
+		answer(w, out, err)
+	}
+}
+
+// done is an order that is not answered.
+func done[T any](do func(context.Context, T) error) func(context.Context, T) (any, error) {
+	return func(ctx context.Context, in T) (any, error) { return nil, do(ctx, in) }
+}
+
+func answer(w http.ResponseWriter, out any, err error) {
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	case out == nil:
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(out) // who asked is gone
+}
+
+// begin remembers the counts, so that the trial's are those since.
+func (h *Home) begin(_ context.Context, t telemetry.Trial) error {
+	if t.ID == "" {
+		return errors.New("begin a trial: it has no id")
+	}
+	now := h.counted()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.find(t.ID) != nil {
+		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
+	}
+	u := &telemetry.Under{Trial: t, Before: plus(h.base, now), BeganNs: clock.KernelNow()}
+	for _, other := range h.under {
+		with := "trials ran side by side: counts are those of all of them"
+		for _, side := range []*telemetry.Under{u, other} {
+			if !strings.Contains(side.Partial, with) {
+				side.Partial = telemetry.Also(side.Partial, with)
+			}
+		}
+	}
+	h.under = append(h.under, u)
+	if err := h.stores.Begin(t); err != nil {
+		u.Partial = telemetry.Also(u.Partial, err.Error())
+	}
+	return nil
+}
+
+// scrape reads a trial's pages, and remembers them for a home that goes on after this one.
+func (h *Home) scrape(_ context.Context, t telemetry.Trial) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u := h.find(t.ID)
+	if u == nil {
+		return fmt.Errorf("scrape trial %s: it is not under way", t.ID)
+	}
+	u.Trial.Scrape = t.Scrape
+	return h.stores.Scrape(u.Trial)
+}
+
+func (h *Home) find(id string) *telemetry.Under {
+	for _, u := range h.under {
+		if u.Trial.ID == id {
+			return u
+		}
+	}
+	return nil
+}
+
+// again begins, in the stores, a trial that an earlier home knew.
+func (h *Home) again(u *telemetry.Under) {
+	err := h.stores.Begin(u.Trial)
+	for _, m := range u.Marks {
+		h.open.turn(u.Trial, m) // everybody was told of it by that home
+		err = errors.Join(err, h.stores.Mark(m))
+	}
+	if err != nil {
+		u.Partial = telemetry.Also(u.Partial, err.Error())
+	}
+}
+
+// maxMarks of one trial are remembered.
+const maxMarks = 10_000
+
+func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
+	if !slices.Contains([]string{telemetry.Phase, telemetry.Open, telemetry.Close}, m.Kind) {
+		return fmt.Errorf("mark %q: the kinds are phase, open and close", m.Kind)
+	}
+	h.mu.Lock()
+	u := h.find(m.Trial)
+	if u == nil {
+		h.mu.Unlock()
+		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
+	}
+	if len(u.Marks) >= maxMarks {
+		h.mu.Unlock()
+		return fmt.Errorf("mark %s %s: trial %s has %d marks already", m.Kind, m.Name, m.Trial,
+			maxMarks)
+	}
+	u.Marks = append(u.Marks, m)
+	err := h.stores.Mark(m)
+	h.mu.Unlock()
+	return errors.Join(err, h.tellMark(ctx, u.Trial, m), h.write(ctx))
+}
+
+// end waits until senders are silent, and reports.
+func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
+	if err := quiet(ctx, silence, patience, h.intake.Last, h.intake.Busy); err != nil {
+		return nil, fmt.Errorf("end trial %s: %w", id, err)
+	}
+	phases := h.closePhases(ctx, id)
+	h.mu.Lock()
+	u := h.find(id)
+	if u == nil {
+		h.mu.Unlock()
+		return nil, fmt.Errorf("end trial %q: it is not under way", id)
+	}
+	h.under = slices.DeleteFunc(h.under, func(o *telemetry.Under) bool { return o == u })
+	loads, fates, err := h.stores.End(id)
+	base := h.base
+	h.mu.Unlock()
+	t := minus(plus(base, h.counted()), u.Before)
+	fill(t.Signals, fates, h.c.ForwardOnly)
+	settle(t.Signals)
+	if ns := clock.KernelNow() - u.BeganNs; ns > 0 {
+		t.Home.CPUShare = float64(t.Home.CPUNs) / float64(ns)
+	}
+	t.Partial = u.Partial
+	for _, err := range []error{err, phases, h.write(ctx)} {
+		if err != nil {
+			t.Partial = telemetry.Also(t.Partial, err.Error())
+		}
+	}
+	return &telemetry.Report{Telemetry: t, Loads: loads}, nil
+}
+
+// settle makes a trial's books add up: what came for no trial, or was lost with a home that was
+// killed, was dropped.
+func settle(signals []record.Signal) {
+	for i := range signals {
+		s := &signals[i]
+		s.Kept = min(s.Kept, s.Received)
+		s.Dropped = s.Received - s.Kept
+	}
+}
+
+// quiet waits until nothing has come for a while, and nothing is on its way, but not for ever.
+func quiet(ctx context.Context, silence, patience time.Duration, last, busy func() int64) error {
+	end := clock.Mono() + int64(patience)
+	for {
+		now := clock.Mono()
+		left := int64(silence) - (now - last())
+		if now >= end || left <= 0 && busy() == 0 {
+			return nil
+		}
+		if left <= 0 {
+			left = int64(silence) / 10 // somebody is still sending
+		}
+		select {
+		case <-time.After(time.Duration(min(left, end-now))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

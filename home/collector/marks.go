@@ -1,0 +1,334 @@
+package collector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry"
+)
+
+// MarksFile holds, in the home's folder, a mark a line with its trial. They are kept apart from log
+// records, whose counts are those of services.
+const MarksFile = "marks.ndjson"
+
+// MarkEvent is the name of the log event by which another endpoint hears of a mark. PhaseMetric is
+// a gauge, 1 while a phase or a window is open and 0 when it is over, which dashboards can lay
+// beside everything else; PromQL knows it as prony_phase.
+const (
+	MarkEvent   = "prony.mark"
+	PhaseMetric = "prony.phase"
+)
+
+// window is the kind of phase between open and close; the other is telemetry.Phase, of which a
+// trial has one at a time.
+const window = "window"
+
+type phase struct{ trial, kind, name string }
+
+// phases are those that are open.
+type phases map[phase]opened
+
+type opened struct {
+	of      telemetry.Trial
+	sinceNs int64 // Unix time
+}
+
+// line is one of MarksFile.
+type line struct {
+	Run     string `json:"run"`
+	Target  string `json:"target"`
+	Variant string `json:"variant,omitempty"`
+	telemetry.Mark
+}
+
+// tellMark tells everybody of a mark.
+func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark) error {
+	d := pmetric.NewMetrics()
+	h.mu.Lock()
+	for _, p := range h.open.turn(t, m) {
+		_, open := h.open[p]
+		addPhase(d, t, p, open, pcommon.Timestamp(m.WallNs))
+	}
+	h.mu.Unlock()
+	events := plog.NewLogs()
+	addEvent(events, t, m)
+	h.forward.Logs(ctx, events)
+	return errors.Join(h.keepMark(t, m), h.tellMetrics(ctx, d))
+}
+
+// turn changes the open phases as a mark says, and returns those that changed.
+func (open phases) turn(t telemetry.Trial, m telemetry.Mark) []phase {
+	var changed []phase
+	p := phase{t.ID, window, m.Name}
+	switch m.Kind {
+	case telemetry.Close:
+		delete(open, p)
+		return []phase{p}
+	case telemetry.Phase:
+		p.kind = telemetry.Phase
+		for other := range open {
+			if other.trial == t.ID && other.kind == telemetry.Phase && other != p {
+				delete(open, other)
+				changed = append(changed, other)
+			}
+		}
+	case telemetry.Open:
+	default:
+		return nil
+	}
+	open[p] = opened{t, m.WallNs}
+	return append(changed, p)
+}
+
+// closePhases says that all of a trial are over, a moment before its series end: two values for one
+// moment are one too many.
+func (h *Home) closePhases(ctx context.Context, trial string) error {
+	before := clock.Wall().Add(-time.Millisecond)
+	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(before)
+	h.mu.Lock()
+	for p, o := range h.open {
+		if p.trial == trial {
+			delete(h.open, p)
+			addPhase(d, o.of, p, false, now)
+		}
+	}
+	h.mu.Unlock()
+	return h.tellMetrics(ctx, d)
+}
+
+// tellPhases says once more which are open.
+func (h *Home) tellPhases(ctx context.Context) error {
+	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(clock.Wall())
+	h.mu.Lock()
+	for p, o := range h.open {
+		addPhase(d, o.of, p, true, now)
+	}
+	h.mu.Unlock()
+	return h.tellMetrics(ctx, d)
+}
+
+func (h *Home) tellMetrics(ctx context.Context, d pmetric.Metrics) error {
+	if d.DataPointCount() == 0 {
+		return nil
+	}
+	// What is dropped is a phase of no length: two values for one moment.
+	if _, err := h.tellOwn(ctx, d); err != nil {
+		return fmt.Errorf("store phases: %w", err)
+	}
+	return nil
+}
+
+func addPhase(d pmetric.Metrics, t telemetry.Trial, p phase, open bool, at pcommon.Timestamp) {
+	r := d.ResourceMetrics().AppendEmpty()
+	describe(r.Resource().Attributes(), t)
+	m := r.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName(PhaseMetric)
+	m.SetDescription("1 while this phase or window of the trial is open")
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetTimestamp(at)
+	if open {
+		point.SetIntValue(1)
+	}
+	a := point.Attributes()
+	name(a, t)
+	a.PutStr("kind", p.kind)
+	a.PutStr("name", p.name)
+}
+
+// name says what a phase or a mark is of, in the words of the lab's own metrics: a receiver need
+// not make labels of a resource's attributes.
+func name(a pcommon.Map, t telemetry.Trial) {
+	a.PutStr("run", t.Run)
+	a.PutStr("trial", t.ID)
+	a.PutStr("target", t.Target)
+	if t.Variant != "" && t.Variant != "none" {
+		a.PutStr("arm", t.Variant)
+	}
+}
+
+// describe names the lab as the sender, and the trial as metrics and spans do theirs.
+func describe(resource pcommon.Map, t telemetry.Trial) {
+	resource.PutStr("service.name", telemetry.Lab)
+	resource.PutStr("prony.run", t.Run)
+	resource.PutStr("prony.trial", t.ID)
+	resource.PutStr("prony.target", t.Target)
+	resource.PutStr("prony.variant", t.Variant)
+}
+
+// addEvent adds a mark as OpenTelemetry's events are: a log record with a name.
+// https://opentelemetry.io/docs/specs/semconv/general/events/
+func addEvent(d plog.Logs, t telemetry.Trial, m telemetry.Mark) {
+	r := d.ResourceLogs().AppendEmpty()
+	describe(r.Resource().Attributes(), t)
+	rec := r.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	rec.SetEventName(MarkEvent)
+	rec.SetTimestamp(pcommon.Timestamp(m.WallNs))
+	rec.SetObservedTimestamp(pcommon.NewTimestampFromTime(clock.Wall()))
+	rec.SetSeverityNumber(plog.SeverityNumberInfo)
+	rec.SetSeverityText("INFO")
+	rec.Body().SetStr(m.Kind + " " + m.Name)
+	a := rec.Attributes()
+	a.PutStr("event.name", MarkEvent) // where it was before it became a field of its own
+	name(a, t)
+	a.PutStr("kind", m.Kind)
+	a.PutStr("name", m.Name)
+}
+
+// keepMark appends lines. Marks are few: the file need not stay open.
+func (h *Home) keepMark(t telemetry.Trial, marks ...telemetry.Mark) error {
+	var data []byte
+	for _, m := range marks {
+		text, err := json.Marshal(line{t.Run, t.Target, t.Variant, m})
+		if err != nil {
+			return fmt.Errorf("keep a mark: %w", err)
+		}
+		data = append(append(data, text...), '\n')
+	}
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	f, err := os.OpenFile(filepath.Join(h.c.Dir, MarksFile),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("keep a mark: %w", err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("keep a mark: %w", err)
+	}
+	return nil
+}
+
+// own takes in what the lab itself measured: it is stored and sent on with the time stamps that it
+// has, and the marks of a trial that is over as if they had been told while it ran.
+func (h *Home) own(ctx context.Context, o telemetry.Own) error {
+	for _, s := range o.Series {
+		if err := s.Check(); err != nil {
+			return err
+		}
+	}
+	h.mu.Lock()
+	under := h.find(o.Trial.ID) != nil
+	h.mu.Unlock()
+	if under && len(o.Marks) > 0 {
+		return fmt.Errorf("take the marks of trial %s: it is under way, so they are told one by "+
+			"one", o.Trial.ID)
+	}
+	events, phases := past(o.Trial, o.Marks, clock.Wall().UnixNano())
+	var kept error
+	if len(o.Marks) > 0 {
+		h.forward.Logs(ctx, events)
+		kept = h.keepMark(o.Trial, o.Marks...)
+	}
+	told := h.tellMetrics(ctx, phases)
+	dropped, err := h.tellOwn(ctx, gauges(o.Series))
+	return errors.Join(told, kept, err, refused(dropped))
+}
+
+// tellOwn stores gauges of the lab's own and sends them on.
+func (h *Home) tellOwn(ctx context.Context, d pmetric.Metrics) (map[string]int64, error) {
+	if d.DataPointCount() == 0 {
+		return nil, nil
+	}
+	h.forward.Metrics(ctx, d)
+	return h.stores.ConsumeOwn(ctx, d)
+}
+
+func refused(dropped map[string]int64) error {
+	if len(dropped) == 0 {
+		return nil
+	}
+	var why []string
+	for _, reason := range slices.Sorted(maps.Keys(dropped)) {
+		why = append(why, fmt.Sprintf("%d %s", dropped[reason], reason))
+	}
+	return fmt.Errorf("samples of the lab's own were not kept, by reason: %s",
+		strings.Join(why, ", "))
+}
+
+// gauges makes OTLP of series. All that tells them apart is at the points, and the resource has the
+// name only: receivers make a sample of target_info for each other attribute that it has, at the
+// times of the points, which lie before those of the phases.
+func gauges(series []telemetry.Series) pmetric.Metrics {
+	d := pmetric.NewMetrics()
+	r := d.ResourceMetrics().AppendEmpty()
+	r.Resource().Attributes().PutStr("service.name", telemetry.Lab)
+	into := r.ScopeMetrics().AppendEmpty().Metrics()
+	for _, s := range series {
+		m := into.AppendEmpty()
+		m.SetName(s.Name)
+		m.SetDescription(help(s.Name))
+		points := m.SetEmptyGauge().DataPoints()
+		points.EnsureCapacity(len(s.WallNs) + 1)
+		for i, at := range s.WallNs {
+			p := points.AppendEmpty()
+			p.SetDoubleValue(s.Values[i])
+			label(p, s.Labels, at)
+		}
+		if s.UntilNs != 0 {
+			p := points.AppendEmpty()
+			p.SetFlags(p.Flags().WithNoRecordedValue(true)) // what ends a series in Prometheus
+			label(p, s.Labels, s.UntilNs)
+		}
+	}
+	return d
+}
+
+func label(p pmetric.NumberDataPoint, labels map[string]string, ns int64) {
+	p.SetTimestamp(pcommon.Timestamp(ns))
+	a := p.Attributes()
+	a.PutStr("service_name", telemetry.Lab) // for receivers that make no label of the resource's
+	for k, v := range labels {
+		if v != "" {
+			a.PutStr(k, v)
+		}
+	}
+}
+
+func help(name string) string {
+	i := slices.IndexFunc(telemetry.Metrics, func(m telemetry.Metric) bool {
+		return m.Name == name
+	})
+	return telemetry.Metrics[i].Help // Check has found it
+}
+
+// holds is how often an open phase is said again: within the five minutes for which a sample holds.
+const holds = time.Minute
+
+// past makes of the marks of a trial that is over what they would have been one by one: events, and
+// phases that are open from a mark to the next, or until the end.
+func past(t telemetry.Trial, marks []telemetry.Mark, endNs int64) (plog.Logs, pmetric.Metrics) {
+	events, told := plog.NewLogs(), pmetric.NewMetrics()
+	end := func(p phase, at, to int64) {
+		for ; at < to; at += int64(holds) {
+			addPhase(told, t, p, true, pcommon.Timestamp(at))
+		}
+		addPhase(told, t, p, false, pcommon.Timestamp(to))
+	}
+	open := phases{}
+	for _, m := range marks {
+		addEvent(events, t, m)
+		before := maps.Clone(open)
+		for _, p := range open.turn(t, m) {
+			if o, ok := before[p]; ok {
+				end(p, o.sinceNs, m.WallNs)
+			}
+		}
+	}
+	for p, o := range open {
+		end(p, o.sinceNs, endNs)
+	}
+	return events, told
+}

@@ -1,0 +1,234 @@
+package collector
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+)
+
+// readStats reads what an earlier home on the folder left; none is no error, and nil.
+func readStats(name string) (*telemetry.Stats, error) {
+	data, err := files.Kept(name, files.Page)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the counts of an earlier home: %w", err)
+	}
+	var s telemetry.Stats
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read the counts of an earlier home: %s: %w; move the folder away "+
+			"to begin anew", name, err)
+	}
+	if s.Version != telemetry.StatsVersion {
+		return nil, fmt.Errorf("read the counts of an earlier home: %s is of version %d, this "+
+			"program writes %d; name another folder", name, s.Version, telemetry.StatsVersion)
+	}
+	return &s, nil
+}
+
+// write writes stats.json, so that a reader or a next home never finds half of it.
+func (h *Home) write(ctx context.Context) error {
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	data, err := json.MarshalIndent(h.stats(ctx), "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the counts: %w", err)
+	}
+	name := filepath.Join(h.c.Dir, telemetry.StatsFile)
+	if err = os.WriteFile(name+".new", append(data, '\n'), 0o644); err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err != nil {
+		return fmt.Errorf("write the counts: %w", err)
+	}
+	return nil
+}
+
+// stats is called under writing.
+func (h *Home) stats(ctx context.Context) telemetry.Stats {
+	c := h.intake.Counts()
+	h.mu.Lock()
+	s := telemetry.Stats{
+		Version: telemetry.StatsVersion, Broken: h.broken, Ended: h.ended, Odd: c.Odd,
+	}
+	for _, u := range h.under {
+		s.Trials = append(s.Trials, *u)
+	}
+	base := h.base
+	h.mu.Unlock()
+	s.Telemetry = plus(base, h.counted())
+	if s.Broken > 0 {
+		s.Telemetry.Partial = fmt.Sprintf("%d times the home was ended by force", s.Broken)
+	}
+	if h.forward != nil {
+		var err error
+		if s.Forwarded, err = h.forward.Counts(ctx); err != nil {
+			s.Telemetry.Partial = telemetry.Also(s.Telemetry.Partial, err.Error())
+		}
+	}
+	return s
+}
+
+// counted is what this process has counted, not those before it.
+func (h *Home) counted() record.Telemetry {
+	c := h.intake.Counts()
+	t := record.Telemetry{Signals: c.Signals, Voices: c.Voices, Home: cost()}
+	fill(t.Signals, h.stores.Fates(), h.c.ForwardOnly)
+	return t
+}
+
+// fill writes into the signals what the stores made of them. What is neither kept nor dropped is
+// still being looked at.
+func fill(signals []record.Signal, f Fates, only bool) {
+	for i := range signals {
+		s := &signals[i]
+		switch {
+		case only:
+			s.Kept, s.Dropped = 0, s.Received
+		case s.Name == record.Points:
+			s.Dropped = min(f.PointsDropped, s.Received)
+			s.Kept = s.Received - s.Dropped
+		case s.Name == record.Spans:
+			s.Kept, s.Dropped = f.SpansKept, f.SpansDropped
+		case s.Name == record.Logs:
+			s.Kept, s.Dropped = f.LogsKept, f.LogsDropped
+		}
+	}
+}
+
+// cost is what this process has taken: getrusage(2), and proc_pid_statm(5)'s second field, which is
+// in pages.
+func cost() record.HomeCost {
+	var out record.HomeCost
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil { // it only fails for who is not oneself
+		out.CPUNs = u.Utime.Nano() + u.Stime.Nano()
+	}
+	data, err := os.ReadFile("/proc/self/statm")
+	if f := strings.Fields(string(data)); err == nil && len(f) > 1 {
+		if pages, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+			out.RSSBytes = pages * int64(os.Getpagesize())
+		}
+	}
+	return out
+}
+
+// plus adds counts; the memory is the second's.
+func plus(a, b record.Telemetry) record.Telemetry {
+	return combine(a, b, func(x, y int64) int64 { return x + y })
+}
+
+// minus says what came between b, earlier, and a.
+func minus(a, b record.Telemetry) record.Telemetry {
+	out := combine(a, b, func(x, y int64) int64 { return x - y })
+	out.Home.RSSBytes = a.Home.RSSBytes
+	silent := func(v record.Voice) bool { return v.Spans+v.Points+v.Logs == 0 && v.LostSpans <= 0 }
+	out.Voices = slices.DeleteFunc(out.Voices, silent)
+	return out
+}
+
+func combine(a, b record.Telemetry, f func(x, y int64) int64) record.Telemetry {
+	signals := map[string]record.Signal{}
+	voices := map[string]record.Voice{}
+	for _, s := range a.Signals {
+		signals[s.Name] = s
+	}
+	for _, s := range b.Signals {
+		x := signals[s.Name]
+		signals[s.Name] = record.Signal{
+			Name: s.Name, Requests: f(x.Requests, s.Requests), Received: f(x.Received, s.Received),
+			Refused: f(x.Refused, s.Refused), Dropped: f(x.Dropped, s.Dropped),
+			Kept: f(x.Kept, s.Kept), Bytes: f(x.Bytes, s.Bytes),
+		}
+	}
+	for _, v := range a.Voices {
+		voices[v.Service] = v
+	}
+	for _, v := range b.Voices {
+		x, ok := voices[v.Service]
+		if !ok {
+			x.LostSpans = -1
+		}
+		lost := int64(-1)
+		if x.LostSpans >= 0 || v.LostSpans >= 0 {
+			lost = f(max(x.LostSpans, 0), max(v.LostSpans, 0))
+		}
+		voices[v.Service] = record.Voice{
+			Service: v.Service, Spans: f(x.Spans, v.Spans), Points: f(x.Points, v.Points),
+			Logs: f(x.Logs, v.Logs), Bytes: f(x.Bytes, v.Bytes), LostSpans: lost,
+		}
+	}
+	out := record.Telemetry{
+		Signals: slices.SortedFunc(maps.Values(signals),
+			func(a, b record.Signal) int { return cmp.Compare(a.Name, b.Name) }),
+		Voices: slices.SortedFunc(maps.Values(voices),
+			func(a, b record.Voice) int { return cmp.Compare(a.Service, b.Service) }),
+	}
+	out.Home.CPUNs = f(a.Home.CPUNs, b.Home.CPUNs)
+	out.Home.RSSBytes = b.Home.RSSBytes
+	return out
+}
+
+// resume goes on where an earlier home on the folder ended.
+func (h *Home) resume(before *telemetry.Stats) {
+	if before == nil {
+		return
+	}
+	h.base, h.broken = before.Telemetry, before.Broken
+	h.base.Partial = ""
+	why := "the home was ended and started again during the trial"
+	if !before.Ended {
+		h.broken++
+		why = "the home was ended by force and started again during the trial; what it held in " +
+			"memory is lost"
+	}
+	for _, u := range before.Trials {
+		u.Partial = telemetry.Also(u.Partial, why)
+		h.under = append(h.under, &u)
+	}
+}
+
+// keep writes the counts as they grow, and says again which phases are open: a series that is
+// silent for five minutes ends, and a load may last longer.
+func (h *Home) keep(ctx context.Context) {
+	const (
+		every = time.Second
+		again = 15 // times every
+	)
+	var last int64
+	n := 0
+	for range clock.Every(ctx, every) {
+		n++
+		var err error
+		if at := h.intake.Last(); at != last {
+			last, err = at, h.write(ctx)
+		}
+		if n%again == 0 && err == nil {
+			err = h.tellPhases(ctx)
+		}
+		if err != nil {
+			select {
+			case h.failed <- err: // the disk is full, or gone
+			default:
+			}
+		}
+	}
+}

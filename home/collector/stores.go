@@ -1,0 +1,163 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony.example/home/logstore"
+	"prony.example/home/spanstore"
+	"prony.example/home/tsdb"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+)
+
+// Stores are what a home keeps things in. Things come in from many goroutines at once.
+type Stores interface {
+	ConsumeTraces(context.Context, ptrace.Traces) error
+	ConsumeMetrics(context.Context, pmetric.Metrics) error
+	ConsumeLogs(context.Context, plog.Logs) error
+	// ConsumeOwn takes the lab's own gauges, which no count is of, and says by reason how many
+	// samples were not kept.
+	ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error)
+	Handler() http.Handler // Prometheus' HTTP interface
+	Begin(telemetry.Trial) error
+	Scrape(telemetry.Trial) error // from now on
+	Mark(telemetry.Mark) error
+	// End returns what a trial told by window, and what was kept of it.
+	End(trial string) (map[string]record.Told, Fates, error)
+	// Fates are those since the stores were opened.
+	Fates() Fates
+	Close() error
+}
+
+// Opener opens the stores in a folder.
+type Opener func(dir string) (Stores, error)
+
+// Fates is what became of items. Points are counted where they were dropped, as samples, of which
+// one point may be several; spans and logs where they were kept.
+type Fates struct {
+	PointsDropped             int64
+	SpansKept, LogsKept       int64
+	SpansDropped, LogsDropped int64
+}
+
+// nothing opens stores that keep nothing.
+func nothing(string) (Stores, error) { return none{}, nil }
+
+type none struct{}
+
+func (none) ConsumeTraces(context.Context, ptrace.Traces) error    { return nil }
+func (none) ConsumeMetrics(context.Context, pmetric.Metrics) error { return nil }
+func (none) ConsumeLogs(context.Context, plog.Logs) error          { return nil }
+func (none) ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error) {
+	return nil, nil
+}
+func (none) Handler() http.Handler                             { return http.NotFoundHandler() }
+func (none) Begin(telemetry.Trial) error                       { return nil }
+func (none) Scrape(telemetry.Trial) error                      { return nil }
+func (none) Mark(telemetry.Mark) error                         { return nil }
+func (none) End(string) (map[string]record.Told, Fates, error) { return nil, Fates{}, nil }
+func (none) Fates() Fates                                      { return Fates{} }
+func (none) Close() error                                      { return nil }
+
+// stores are the real ones. What one of them alone can do, it does.
+type stores struct {
+	*metricStore
+	*spanStore
+	*logStore
+	dropped map[string]int64 // points when a trial began
+}
+
+type (
+	metricStore = tsdb.Store
+	spanStore   = spanstore.Store
+	logStore    = logstore.Store
+)
+
+func openReal(dir string) (Stores, error) {
+	s := &stores{dropped: map[string]int64{}}
+	var err error
+	s.metricStore, err = tsdb.Open(filepath.Join(dir, telemetry.TSDBDir), tsdb.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s.spanStore, err = spanstore.Open(dir, spanstore.Options{Metrics: s.metricStore.ConsumeMetrics})
+	if err != nil {
+		return nil, errors.Join(err, s.metricStore.Close())
+	}
+	s.logStore, err = logstore.Open(dir, logstore.Options{Wanted: s.spanStore.Wanted})
+	if err != nil {
+		return nil, errors.Join(err, s.spanStore.Close(), s.metricStore.Close())
+	}
+	return s, nil
+}
+
+func (s *stores) Begin(t telemetry.Trial) error {
+	s.dropped[t.ID] = s.pointsDropped()
+	return errors.Join(s.spanStore.Begin(t), s.logStore.Begin(t), s.metricStore.Scrape(t))
+}
+
+func (s *stores) pointsDropped() (n int64) {
+	for _, d := range s.metricStore.Stats().Dropped {
+		n += d
+	}
+	return n
+}
+
+func (s *stores) Mark(m telemetry.Mark) error {
+	if m.Kind == telemetry.Phase {
+		return nil // theirs are windows
+	}
+	return errors.Join(s.spanStore.Mark(m), s.logStore.Mark(m))
+}
+
+// End goes by who needs whom: pages are read once more, the spans make their last metrics and know
+// which traces are kept, of which the logs keep the lines.
+func (s *stores) End(trial string) (map[string]record.Told, Fates, error) {
+	s.metricStore.StopScrape()
+	of, err1 := s.spanStore.End(trial)
+	lines, err2 := s.logStore.End(trial, func(id pcommon.TraceID) bool { return of.IDs[id] })
+	err3 := s.metricStore.EndTrial(clock.Wall(), trial)
+	told := map[string]record.Told{}
+	maps.Copy(told, of.Loads)
+	for name, t := range lines.Loads {
+		one := told[name]
+		one.Logs = t.Logs
+		told[name] = one
+	}
+	f := s.fates(of.Counts, lines.Counts)
+	f.PointsDropped -= s.dropped[trial]
+	delete(s.dropped, trial)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return told, f, fmt.Errorf("end trial %s in the stores: %w", trial, err)
+	}
+	return told, f, nil
+}
+
+func (s *stores) Fates() Fates {
+	return s.fates(s.spanStore.Counts(), s.logStore.Counts())
+}
+
+func (s *stores) fates(of, lines spanstore.Counts) Fates {
+	return Fates{
+		PointsDropped: s.pointsDropped(),
+		SpansKept:     of.Kept, SpansDropped: of.Dropped,
+		LogsKept: lines.Kept, LogsDropped: lines.Dropped,
+	}
+}
+
+// Close ends the spans before the logs, as End does, and the metrics, which the spans tell theirs,
+// last.
+func (s *stores) Close() error {
+	return errors.Join(s.spanStore.Close(), s.logStore.Close(), s.metricStore.Close())
+}

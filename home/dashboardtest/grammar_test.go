@@ -1,0 +1,149 @@
+package dashboardtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience bounds npm, which waits long for a registry that does not answer.
+const patience = 3 * time.Minute
+
+// unreachable is what npm says when it cannot have its packages: no fault of a dashboard.
+var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|` +
+	`ENETUNREACH|ENOTCACHED|E40[134]\b|E50\d\b|ERR_SOCKET`)
+
+// asked is a query as testdata/grammar/check.mjs takes it.
+type asked struct {
+	In   language `json:"in"`
+	Text string   `json:"text"`
+}
+
+// grammars installs Grafana's own grammars of LogQL and TraceQL, those of its editors, and returns
+// what asks them. Loki's and Tempo's parsers are no libraries: they come with all of either.
+func grammars(t *testing.T) func([]asked) []string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("Grafana's grammars are fetched: not in -short")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("no node on PATH: install Node to put LogQL and TraceQL to Grafana's grammars")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("no npm on PATH: install Node to put LogQL and TraceQL to Grafana's grammars")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "check.mjs"} {
+		text, err := os.ReadFile(filepath.Join("testdata/grammar", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := command(t, dir, nil, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	if err != nil && unreachable.Match(out) {
+		t.Skipf("npm has no packages here: %s", out)
+	}
+	if err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	return func(queries []asked) []string {
+		t.Helper()
+		in, err := json.Marshal(queries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := command(t, dir, in, node, "check.mjs")
+		if err != nil {
+			t.Fatalf("node check.mjs: %v\n%s", err, out)
+		}
+		var problems []string
+		if err := json.Unmarshal(out, &problems); err != nil || len(problems) != len(queries) {
+			t.Fatalf("node check.mjs: %v, %d answers for %d queries\n%s", err, len(problems),
+				len(queries), out)
+		}
+		return problems
+	}
+}
+
+func command(t *testing.T, dir string, in []byte, name string, args ...string) ([]byte, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(in)
+	return cmd.CombinedOutput()
+}
+
+// TestLogQLAndTraceQL puts the other queries to the grammars of Grafana's editors.
+func TestLogQLAndTraceQL(t *testing.T) {
+	check := grammars(t)
+	d := open(t, series)
+	var queries []asked
+	var where []string
+	for _, b := range boards(t) {
+		all, each := resolve(t, &b, d)
+		for _, q := range b.queries() {
+			if q.in != logQL && q.in != traceQL {
+				continue
+			}
+			for _, values := range []map[string]string{all, each} {
+				text, _ := fill(q.text, values)
+				queries, where = append(queries, asked{q.in, text}), append(where, q.where)
+			}
+		}
+	}
+	for i, problem := range check(queries) {
+		if problem != "" {
+			t.Errorf("%s: %s %s: %s", where[i], queries[i].In, queries[i].Text, problem)
+		}
+	}
+}
+
+// TestGrammars sees that the grammars say no, too.
+func TestGrammars(t *testing.T) {
+	check := grammars(t)
+	queries := []asked{
+		{logQL, `{service_name="prony"} | kind="phase"`}, {logQL, `{service_name="prony" | kind`},
+		{traceQL, `{ span.a = "b" && duration > 20ms }`}, {traceQL, `{ span.a = "b" && }`},
+	}
+	got := check(queries)
+	for i, want := range []bool{true, false, true, false} {
+		if (got[i] == "") != want {
+			t.Errorf("%s %s: %q, want it understood: %v", queries[i].In, queries[i].Text, got[i],
+				want)
+		}
+	}
+}
+
+// TestSelectors looks at what the grammars do not know: that Loki wants a matcher that refuses the
+// empty string, and that selectors of profiles are Prometheus' own.
+func TestSelectors(t *testing.T) {
+	d := open(t, series)
+	for _, b := range boards(t) {
+		all, _ := resolve(t, &b, d)
+		for _, q := range b.queries() {
+			if q.in != selector && q.in != logQL {
+				continue
+			}
+			text, _ := fill(q.text, all)
+			if q.in == logQL {
+				text = text[:strings.Index(text, "}")+1]
+			}
+			if _, err := d.parser.ParseExpr(text); err != nil {
+				t.Errorf("%s: %s: %v", q.where, text, err)
+			}
+		}
+	}
+}

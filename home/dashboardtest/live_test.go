@@ -1,0 +1,134 @@
+package dashboardtest
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"prony.example/internal/base/clock"
+)
+
+var (
+	ask = flag.String("ask", "", "put every query to a stack that is up, by data source: "+
+		"mimir=http://127.0.0.1:9009/prometheus,loki=http://127.0.0.1:3100,"+
+		"tempo=http://127.0.0.1:3200,pyroscope=http://127.0.0.1:4040,"+
+		"prometheus=http://127.0.0.1:9090")
+	until  = flag.Int64("until", 0, "with -ask: the end of the time looked at, Unix seconds")
+	window = flag.Duration("window", 15*time.Minute, "with -ask: the length of that time")
+)
+
+// live is a stack, by the uids of its data sources.
+type live struct {
+	base map[string]string
+	end  time.Time
+}
+
+// TestLive puts every query to a stack that is up, over the time before now in which something ran,
+// and says which of them it refuses and which find nothing. Data sources that -ask does not name
+// are left out.
+func TestLive(t *testing.T) {
+	if *ask == "" {
+		t.Skip("no stack is named: see -ask")
+	}
+	l := live{base: map[string]string{}, end: clock.Wall()}
+	if *until != 0 {
+		l.end = time.Unix(*until, 0)
+	}
+	for _, one := range strings.Split(*ask, ",") {
+		uid, base, ok := strings.Cut(one, "=")
+		if !ok {
+			t.Fatalf("-ask %s: want UID=URL", one)
+		}
+		l.base[uid] = base
+	}
+	for _, b := range boards(t) {
+		if !slices.ContainsFunc(b.Templating.List, func(v variable) bool {
+			return l.base[v.Datasource.UID] != ""
+		}) {
+			continue
+		}
+		all, _ := resolve(t, &b, l)
+		for _, q := range b.queries() {
+			if l.base[q.uid] == "" {
+				continue
+			}
+			q.text, _ = fill(q.text, all)
+			n, err := l.count(q)
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v\n%s", q.where, err, q.text)
+			case n == 0:
+				t.Errorf("%s: nothing is found\n%s", q.where, q.text)
+			}
+		}
+	}
+}
+
+// count is how many series, streams, traces or samples a query finds.
+func (l live) count(q query) (int, error) {
+	at := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+	from, to := at(l.end.Add(-*window)), at(l.end)
+	var got struct {
+		Data struct {
+			Result []json.RawMessage `json:"result"`
+		} `json:"data"`
+		Traces      []json.RawMessage `json:"traces"`
+		Flamebearer struct {
+			NumTicks int `json:"numTicks"`
+		} `json:"flamebearer"`
+	}
+	var err error
+	switch q.in {
+	case promQL:
+		err = l.get(q.uid, "/api/v1/query_range", &got, "query", q.text, "start", from, "end", to,
+			"step", "15")
+	case logQL:
+		err = l.get(q.uid, "/loki/api/v1/query_range", &got, "query", q.text,
+			"start", from+"000000000", "end", to+"000000000")
+	case traceQL:
+		err = l.get(q.uid, "/api/search", &got, "q", q.text, "start", from, "end", to)
+	case selector:
+		err = l.get(q.uid, "/pyroscope/render", &got, "query",
+			"process_cpu:cpu:nanoseconds:cpu:nanoseconds"+q.text, "from", from, "until", to,
+			"format", "json")
+	}
+	return len(got.Data.Result) + len(got.Traces) + got.Flamebearer.NumTicks, err
+}
+
+func (l live) values(uid, selector, label string) ([]string, error) {
+	var got struct {
+		Data []string `json:"data"`
+	}
+	err := l.get(uid, "/api/v1/label/"+label+"/values", &got, "match[]", selector)
+	return got.Data, err
+}
+
+// get asks a data source and decodes its answer.
+func (l live) get(uid, path string, into any, args ...string) error {
+	form := url.Values{}
+	for i := 0; i+1 < len(args); i += 2 {
+		form.Set(args[i], args[i+1])
+	}
+	client := http.Client{Timeout: time.Minute}
+	answer, err := client.Get(l.base[uid] + path + "?" + form.Encode())
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", uid, answer.Status, body)
+	}
+	return json.Unmarshal(body, into)
+}

@@ -1,0 +1,293 @@
+package deploytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"prony.example/internal/dev/testsets"
+)
+
+const root = "../.."
+
+// project is what Compose made of the files, as far as it is looked at.
+type project struct {
+	Name     string
+	Services map[string]container
+	Volumes  map[string]any
+}
+
+type container struct {
+	Profiles    []string
+	Image       string
+	Build       *build
+	User        string
+	Command     []string
+	Environment map[string]*string
+	Labels      map[string]string
+	Restart     string
+	Privileged  bool
+	ReadOnly    bool     `json:"read_only"`
+	CapAdd      []string `json:"cap_add"`
+	CapDrop     []string `json:"cap_drop"`
+	SecurityOpt []string `json:"security_opt"`
+	CPUs        float64
+	Cpuset      string
+	MemLimit    string `json:"mem_limit"`
+	PidsLimit   int    `json:"pids_limit"`
+	PID         string `json:"pid"`
+	NetworkMode string `json:"network_mode"`
+	Networks    map[string]any
+	Ports       []port
+	Volumes     []mount
+	Tmpfs       []string
+	Logging     struct{ Options map[string]string }
+	Health      *struct{ Test []string } `json:"healthcheck"`
+	DependsOn   map[string]struct {
+		Condition string
+		Required  bool
+	} `json:"depends_on"`
+}
+
+type build struct {
+	Context    string
+	Dockerfile string
+	Args       map[string]*string
+}
+
+type port struct {
+	HostIP    string `json:"host_ip"`
+	Target    int
+	Published string
+}
+
+type mount struct {
+	Type, Source, Target string
+	ReadOnly             bool `json:"read_only"`
+}
+
+// compose runs docker compose on deploy/ with the given flags before its verb config. Of the
+// environment it gets only what it needs to be found, and env, so that .env has the word.
+func compose(t *testing.T, env []string, flags ...string) ([]byte, error) {
+	t.Helper()
+	composed(t)
+	if err := havePlugin(); err != nil {
+		t.Skipf("no Docker Compose here: %v", err)
+	}
+	args := append([]string{"compose", "--project-directory", "deploy"}, flags...)
+	cmd := exec.Command("docker", append(args, "config", "--format", "json")...)
+	cmd.Dir = root
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	if stderr.Len() > 0 { // such as a variable that is not set
+		return nil, fmt.Errorf("docker %s: %s", strings.Join(args, " "), stderr.String())
+	}
+	return out, nil
+}
+
+var havePlugin = sync.OnceValue(func() error {
+	return exec.Command("docker", "compose", "version").Run()
+})
+
+// composed is of every test that asks Compose.
+func composed(t *testing.T) {
+	t.Helper()
+	testsets.Once(t, "systems that Compose starts", testsets.Needs{
+		Files: []string{"agents.yaml", "deploy", "docs", "examples", "services", "suites"},
+		Facts: []string{testsets.Version("docker", "compose", "version")},
+	})
+}
+
+func parse(t *testing.T, env []string, profiles ...string) project {
+	t.Helper()
+	var flags []string
+	for _, p := range profiles {
+		flags = append(flags, "--profile="+p)
+	}
+	out, err := compose(t, env, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p project
+	if err := json.Unmarshal(out, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// names are the services, sorted.
+func (p project) names() []string {
+	var all []string
+	for name := range p.Services {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// everything is the project with all its services; it is asked for once.
+func everything(t *testing.T) project {
+	t.Helper()
+	composed(t)
+	all.once.Do(func() { all.project = parse(t, nil, "*") })
+	if all.project.Name == "" {
+		t.Skip("Compose did not answer the test before this one")
+	}
+	return all.project
+}
+
+var all struct {
+	once    sync.Once
+	project project
+}
+
+// parts are what each profile starts.
+var parts = map[string]string{
+	"OBS":       "alloy grafana loki mimir pyroscope tempo",
+	"SERVICES":  "agents go-nethttp-virtual java-quarkus-virtual java-spring-virtual",
+	"RAIN_FIRE": "rain-fire",
+	"CONTROL":   "control",
+	"EBPF":      "ebpf",
+	"TESTER": "agent-config agent-customers agent-discovery agent-gateway agent-vets " +
+		"agent-visits agents baseline-config baseline-customers baseline-discovery " +
+		"baseline-gateway baseline-vets baseline-visits grafana jmeter prometheus tempo",
+}
+
+// The combinations that docs/compose.md prints, as Compose has them.
+func TestProfiles(t *testing.T) {
+	for _, combination := range []string{
+		"OBS", "OBS SERVICES", "OBS SERVICES RAIN_FIRE", "RAIN_FIRE", "TESTER",
+		"OBS SERVICES RAIN_FIRE CONTROL EBPF TESTER",
+	} {
+		var want []string
+		for _, profile := range strings.Fields(combination) {
+			want = append(want, strings.Fields(parts[profile])...)
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		got := parse(t, nil, strings.Fields(combination)...).names()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s starts\n%v, want\n%v", combination, got, want)
+		}
+	}
+}
+
+// Compose refuses a project in which a service waits for one that no given profile starts. Each
+// combination of profiles is worked out here, for to ask Compose takes a second each time.
+func TestCombinations(t *testing.T) {
+	p := everything(t)
+	var profiles []string
+	for _, c := range p.Services {
+		profiles = append(profiles, c.Profiles...)
+	}
+	slices.Sort(profiles)
+	profiles = slices.Compact(profiles)
+	// A service is in every combination that has one of its profiles: what it waits for must be in
+	// each of these, too.
+	for name, c := range p.Services {
+		if len(c.Profiles) == 0 {
+			t.Errorf("%s has no profile, and so comes up with every other", name)
+		}
+		for other, how := range c.DependsOn {
+			if _, ok := p.Services[other]; !ok {
+				t.Errorf("%s waits for %s, which there is not", name, other)
+			}
+			for _, profile := range c.Profiles {
+				if how.Required && !slices.Contains(p.Services[other].Profiles, profile) {
+					t.Errorf("%s waits for %s, which --profile=%s does not start",
+						name, other, profile)
+				}
+			}
+		}
+	}
+	for want := range parts {
+		if !slices.Contains(profiles, want) {
+			t.Errorf("no service has the profile %s", want)
+		}
+	}
+}
+
+// A target is chosen by its name, as a profile or as a variable.
+func TestChoosing(t *testing.T) {
+	for _, row := range []struct{ env, profile, want string }{
+		{"", "rust-ntex-reactive", "rust-ntex-reactive"},
+		{"JAVA_QUARKUS_VIRTUAL= JAVA_SPRING_VIRTUAL=OTHERS GO_GIN_VIRTUAL=SERVICES", "SERVICES",
+			"go-gin-virtual go-nethttp-virtual"},
+	} {
+		names := parse(t, strings.Fields(row.env), row.profile).names()
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "agents" })
+		if got := strings.Join(names, " "); got != row.want {
+			t.Errorf("%s --profile=%s starts %s, want %s", row.env, row.profile, got, row.want)
+		}
+	}
+}
+
+// What is published is published here alone; BIND moves Grafana and nothing else.
+func TestPublished(t *testing.T) {
+	for _, row := range []struct{ bind, grafana string }{
+		{"", "127.0.0.1"}, {"0.0.0.0", "0.0.0.0"},
+	} {
+		p := everything(t)
+		if row.bind != "" {
+			p = parse(t, []string{"BIND=" + row.bind}, "*")
+		}
+		for name, c := range p.Services {
+			want := "127.0.0.1"
+			if name == "grafana" {
+				want = row.grafana
+			}
+			for _, port := range c.Ports {
+				if port.HostIP != want {
+					t.Errorf("BIND=%s: %s publishes %d at %q, want %s",
+						row.bind, name, port.Target, port.HostIP, want)
+				}
+			}
+		}
+	}
+	wantPorts(t)
+}
+
+// wantPorts compares with the ports that docs/compose.md names.
+func wantPorts(t *testing.T) {
+	t.Helper()
+	want := map[string]string{
+		"alloy": "12345 4317 4318", "grafana": "3000", "loki": "3100", "mimir": "9009",
+		"prometheus": "9090", "pyroscope": "4040", "tempo": "3200",
+	}
+	for name, c := range everything(t).Services {
+		var got []string
+		for _, port := range c.Ports {
+			if port.Published != "" {
+				got = append(got, port.Published)
+			}
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want[name] {
+			t.Errorf("%s publishes %v, want %s", name, got, want[name])
+		}
+	}
+}
+
+// The stack that a user's own machine builds must be the one that was tried.
+func TestPinned(t *testing.T) {
+	for name, c := range everything(t).Services {
+		_, tag, _ := strings.Cut(filepath.Base(c.Image), ":")
+		switch {
+		case tag == "" || tag == "latest":
+			t.Errorf("%s: the image %q is not pinned", name, c.Image)
+		case (tag == "local") != (c.Build != nil):
+			t.Errorf("%s: %s is built here, or it is pulled: not both", name, c.Image)
+		}
+	}
+}

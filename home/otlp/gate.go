@@ -1,0 +1,419 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/base/hostguard"
+	"prony.example/record"
+)
+
+// gate stands before a receiver. It implements the collector's extensionmiddleware.HTTPServer and
+// .GRPCServer.
+type gate struct {
+	component.StartFunc
+	component.ShutdownFunc
+	limits Limits
+	tally  *tally
+	slots  chan struct{}
+	room   *room
+	zipkin bool
+
+	decoding *decoding // shared by all gates
+
+	held atomic.Int64 // bytes
+	busy atomic.Int64 // requests
+
+	visits sync.Map // of *visit, over gRPC, still arriving
+}
+
+// visit is one request, from its header to its answer. It travels in the request's context.
+type visit struct {
+	signal  string
+	slot    bool        // it has one
+	counted atomic.Bool // its items were, as received or as refused
+	refused error       // why the gate would not have it
+	code    int         // of HTTP, that says so
+	cancel  context.CancelFunc
+	arrived func() // it is whole: the gate no longer ends it
+}
+
+type visitKey struct{}
+
+func visitOf(ctx context.Context) *visit {
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	return v
+}
+
+// busyNow is OTLP's "try again": over gRPC the status is only retryable with a RetryInfo, over HTTP
+// the receiver makes 429 with Retry-After of it.
+// https://opentelemetry.io/docs/specs/otlp/#otlpgrpc-throttling
+func busyNow(why string) error {
+	s := status.New(codes.ResourceExhausted, why+"; try again")
+	with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)})
+	if err != nil {
+		return s.Err() // the status without its detail still says so
+	}
+	return with.Err()
+}
+
+var (
+	errHeap    = busyNow("the home of telemetry is short of memory")
+	errBytes   = busyNow("the home of telemetry holds as many unread bytes as it may")
+	errSlots   = busyNow("the home of telemetry works on as many requests as it may")
+	errClosed  = busyNow("the home of telemetry is going away")
+	errStreams = busyNow("the home of telemetry has as many requests open as it may")
+)
+
+// GetHTTPHandler puts the gate before a receiver's handler.
+func (g *gate) GetHTTPHandler(context.Context) (
+	func(context.Context, http.Handler) (http.Handler, error), error) {
+	return func(_ context.Context, next http.Handler) (http.Handler, error) {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g.serve(next, w, r)
+		}), nil
+	}, nil
+}
+
+func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	g.busy.Add(1)
+	defer g.busy.Add(-1)
+	v := &visit{signal: signals[r.URL.Path]}
+	if why, code := refusal(r, g.zipkin); code != 0 {
+		g.turnAway(v)
+		http.Error(w, why, code)
+		return
+	}
+	if g.zipkin && !strings.HasSuffix(r.URL.Path, "/api/v2/spans") {
+		g.tally.stray()
+		http.Error(w, "Zipkin's spans go to /api/v2/spans", http.StatusNotFound)
+		return
+	}
+	ctx := context.WithValue(r.Context(), visitKey{}, v)
+	b := &body{g: g, v: v, ctx: ctx, left: g.limits.MessageBytes}
+	b.open(r)
+	defer b.leave()
+	r = r.WithContext(ctx)
+	r.Body = b
+	a := &answer{ResponseWriter: w, v: v}
+	next.ServeHTTP(a, r)
+	switch {
+	case v.signal == "":
+		g.tally.stray()
+	case a.code >= http.StatusBadRequest && !v.counted.Load():
+		g.tally.refuse(v.signal, 1)
+	}
+}
+
+// refusal is the door's, and for Zipkin's spans one of the receiver's own lack: it takes anything
+// for JSON, what a form of any page can send included. OTLP's refuses that itself.
+func refusal(r *http.Request, zipkin bool) (why string, code int) {
+	if why, code = hostguard.Refusal(r); code != 0 || !zipkin {
+		return why, code
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && kind != "application/x-protobuf" {
+		return "Zipkin's spans are application/json or application/x-protobuf",
+			http.StatusUnsupportedMediaType
+	}
+	return "", 0
+}
+
+// turnAway counts a request that was not looked into.
+func (g *gate) turnAway(v *visit) {
+	if v.signal == "" {
+		g.tally.stray()
+		return
+	}
+	g.tally.refuse(v.signal, 1)
+}
+
+// signals are by what asks for them: OTLP's paths and services, and Zipkin's path.
+var signals = map[string]string{
+	"/v1/traces": record.Spans, "/v1/metrics": record.Points, "/v1/logs": record.Logs,
+	"/api/v2/spans": record.Spans,
+	"/opentelemetry.proto.collector.trace.v1.TraceService/Export":     record.Spans,
+	"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export": record.Points,
+	"/opentelemetry.proto.collector.logs.v1.LogsService/Export":       record.Logs,
+}
+
+// answer lets the gate's own status stand: a receiver calls a body that could not be read a bad
+// one, and Zipkin's does not even look.
+type answer struct {
+	http.ResponseWriter
+	v    *visit
+	code int
+}
+
+func (a *answer) WriteHeader(code int) {
+	if a.v.code != 0 {
+		code = a.v.code
+		if code == http.StatusTooManyRequests {
+			a.Header().Set("Retry-After", "1")
+		}
+	}
+	a.code = code
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.code == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// body is a request's, unpacked, and held against the bounds while it is read, all of it before the
+// receiver gets any: it is weighed first. Its end takes a slot for what follows; a sender that is
+// slow to get there holds none.
+type body struct {
+	g    *gate
+	v    *visit
+	ctx  context.Context
+	from io.Reader
+	wire io.Closer
+	left int64
+	held int64
+
+	kind   string        // of its content
+	whole  *bytes.Reader // nil: not read yet
+	weight int64
+}
+
+// open looks at the header only. A refusal is handed over as what reading brings, so that the
+// receiver puts it into words as OTLP has it.
+func (b *body) open(r *http.Request) {
+	b.from, b.wire = r.Body, r.Body
+	if b.g.room.full() {
+		b.refuse(errHeap, http.StatusTooManyRequests)
+		return
+	}
+	var err error
+	switch e := r.Header.Get("Content-Encoding"); e {
+	case "", "identity":
+	case "gzip":
+		b.from, err = gzip.NewReader(r.Body)
+	case "deflate", "zlib":
+		b.from, err = zlib.NewReader(r.Body)
+	default:
+		b.refuse(status.Errorf(codes.InvalidArgument, "Content-Encoding %q is not unpacked here; "+
+			"send gzip, deflate or none", e), http.StatusUnsupportedMediaType)
+	}
+	if err != nil {
+		b.refuse(status.Errorf(codes.InvalidArgument, "unpack the body: %v", err),
+			http.StatusBadRequest)
+	}
+	b.kind = r.Header.Get("Content-Type")
+	r.Header.Del("Content-Encoding")
+	r.ContentLength = -1
+}
+
+func (b *body) refuse(err error, code int) {
+	b.v.refused, b.v.code = err, code
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.v.refused == nil && b.whole == nil {
+		b.take()
+	}
+	if b.v.refused != nil {
+		return 0, b.v.refused
+	}
+	return b.whole.Read(p)
+}
+
+// take reads the request to its end, weighs it and takes what it needs, or refuses it.
+func (b *body) take() {
+	var data bytes.Buffer
+	_, err := io.Copy(&data, counting{b})
+	b.whole = bytes.NewReader(data.Bytes())
+	if b.v.refused != nil {
+		return
+	} else if err != nil {
+		b.refuse(status.Errorf(codes.InvalidArgument, "read the body: %v", err),
+			http.StatusBadRequest)
+		return
+	}
+	weight, deep := weighed(b.v.signal, b.kind, b.g.zipkin, data.Bytes())
+	if err := b.g.decoding.take(weight, deep); err == nil {
+		b.weight = weight
+	} else if errors.Is(err, errDecoding) {
+		b.refuse(err, http.StatusTooManyRequests)
+	} else {
+		b.refuse(err, http.StatusRequestEntityTooLarge)
+	}
+	if b.v.refused == nil {
+		if err := takeSlot(b.ctx, b.g.slots, b.v, b.g.limits.Wait); err != nil {
+			b.refuse(err, http.StatusTooManyRequests)
+		}
+	}
+}
+
+// counting is a body as it comes, held against the bounds of bytes.
+type counting struct{ *body }
+
+func (b counting) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	b.held += int64(n)
+	now := b.g.held.Add(int64(n))
+	var large *http.MaxBytesError
+	switch {
+	case b.left < 0, errors.As(err, &large):
+		b.refuse(status.Errorf(codes.InvalidArgument, "the request is larger than %d bytes; "+
+			"let the exporter send smaller batches", b.g.limits.MessageBytes),
+			http.StatusRequestEntityTooLarge)
+	case now > b.g.limits.HeldBytes:
+		b.refuse(errBytes, http.StatusTooManyRequests)
+	}
+	if b.v.refused != nil {
+		return 0, b.v.refused
+	}
+	return n, err
+}
+
+// Close is for the receivers, which have a word for a body that does not close: bad.
+func (b *body) Close() error { return b.wire.Close() }
+
+// leave gives back what the request held.
+func (b *body) leave() {
+	b.g.held.Add(-b.held)
+	b.g.decoding.held.Add(-b.weight)
+	giveSlot(b.g.slots, b.v)
+}
+
+// takeSlot waits for one of the slots. Requests over HTTP have theirs before they are decoded,
+// those over gRPC, which decodes before it asks anybody, after.
+func takeSlot(ctx context.Context, slots chan struct{}, v *visit, wait time.Duration) error {
+	if v.slot {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	select {
+	case slots <- struct{}{}:
+		v.slot = true
+		return nil
+	case <-waiting.Done():
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
+		return errSlots
+	}
+}
+
+func giveSlot(slots chan struct{}, v *visit) {
+	if v.slot {
+		v.slot = false
+		<-slots
+	}
+}
+
+// GetGRPCServerOptions puts the gate before a receiver's services.
+func (g *gate) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
+	c := &weighing{CodecV2: encoding.GetCodecV2("proto"), g: g}
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(c), grpc.ChainUnaryInterceptor(c.done),
+		grpc.InTapHandle(g.tap), grpc.StatsHandler(g), grpc.ConnectionTimeout(g.limits.Read),
+	}, nil
+}
+
+// tap is asked when a request's header has come, on the thread that reads its connection: it must
+// not wait. The context that it returns is the request's, and ends a sender that is too slow.
+func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	v := &visit{signal: signals[info.FullMethodName]}
+	var err error
+	packed := strings.Join(info.Header.Get("grpc-encoding"), ",")
+	switch {
+	case v.signal == "":
+		g.tally.stray()
+		return nil, status.Errorf(codes.Unimplemented, "there is no %s here", info.FullMethodName)
+	case !named(info):
+		err = status.Error(codes.PermissionDenied, "the host is no name of this port: call it by "+
+			"its address, or name the host in "+hostguard.Hosts)
+	case packed != "" && packed != "identity" && packed != "gzip":
+		err = status.Errorf(codes.Unimplemented, "%q is not unpacked here; send gzip or none",
+			packed)
+	case g.room.full():
+		err = errHeap
+	case g.busy.Load() >= int64(g.limits.Streams):
+		err = errStreams
+	}
+	if err != nil {
+		g.tally.refuse(v.signal, 1)
+		return nil, err
+	}
+	g.busy.Add(1)
+	ctx, v.cancel = context.WithTimeout(context.WithValue(ctx, visitKey{}, v), g.limits.Read)
+	v.arrived = func() { g.visits.Delete(v) }
+	g.visits.Store(v, nil)
+	// gRPC ends the context of every stream that ends, however it does.
+	context.AfterFunc(ctx, func() {
+		v.cancel()
+		v.arrived()
+		g.busy.Add(-1)
+	})
+	return ctx, nil
+}
+
+// named asks for the host as of the other ports, though no page in a browser can send here: none
+// speaks HTTP/2 without TLS.
+func named(info *tap.Info) bool {
+	return !slices.ContainsFunc(info.Header.Get(":authority"), func(host string) bool {
+		return !hostguard.Named(host)
+	})
+}
+
+// TagRPC, HandleRPC, TagConn and HandleConn make the gate a stats.Handler: it is what sees messages
+// that were too large, or no protobuf.
+func (g *gate) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (g *gate) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	end, ok := s.(*stats.End)
+	if v := visitOf(ctx); ok && v != nil && end.Error != nil && !v.counted.Load() {
+		g.tally.refuse(v.signal, 1)
+	}
+}
+
+func (g *gate) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (g *gate) HandleConn(context.Context, stats.ConnStats) {}
+
+// watch ends the requests over gRPC that are still arriving when memory runs short: their sizes are
+// not known before, and many that were let in when there was room may grow together.
+func (g *gate) watch(ctx context.Context) {
+	const every = 50 * time.Millisecond
+	for range clock.Every(ctx, every) {
+		if g.busy.Load() > 0 && g.room.full() {
+			g.cancelAll()
+		}
+	}
+}
+
+func (g *gate) cancelAll() {
+	for v := range g.visits.Range {
+		v.(*visit).cancel()
+	}
+}

@@ -1,0 +1,371 @@
+package otlp
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+)
+
+// Counts are of all that came since the intake was opened. They only grow.
+type Counts struct {
+	// Signals have Requests, Received, Refused and Bytes; what stores keep or drop of it is theirs
+	// to say. A request that was refused before it was decoded counts as one item, because nobody
+	// knows how many it held.
+	Signals []record.Signal `json:"signals"`
+	Voices  []record.Voice  `json:"voices"`
+	Odd     telemetry.Odd   `json:"odd"`
+}
+
+const (
+	maxVoices = 1000       // names of services kept apart; all others are one
+	maxName   = 200        // bytes of a service's name that are kept
+	others    = "(others)" // stands for voices beyond the bound
+
+	maxAhead = time.Minute // all clocks are one machine's
+	maxAge   = time.Hour
+)
+
+// tally counts.
+type tally struct {
+	last atomic.Int64 // clock.Mono of the last items taken in
+
+	passing sync.RWMutex // held by who hands on
+	closed  bool         // under passing
+
+	mu      sync.Mutex
+	signals map[string]*record.Signal
+	voices  map[string]*record.Voice
+	odd     telemetry.Odd
+	lost    lost
+}
+
+func newTally() *tally {
+	t := &tally{signals: map[string]*record.Signal{},
+		voices: map[string]*record.Voice{}, lost: lost{}}
+	for _, name := range []string{record.Spans, record.Points, record.Logs} {
+		t.signals[name] = &record.Signal{Name: name}
+	}
+	t.last.Store(clock.Mono())
+	return t
+}
+
+// Last is when (clock.Mono) something was taken in last.
+func (t *tally) Last() int64 { return t.last.Load() }
+
+// Counts are sorted by name.
+func (t *tally) Counts() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := Counts{Odd: t.odd}
+	for _, name := range slices.Sorted(maps.Keys(t.signals)) {
+		c.Signals = append(c.Signals, *t.signals[name])
+	}
+	for _, service := range slices.Sorted(maps.Keys(t.voices)) {
+		c.Voices = append(c.Voices, *t.voices[service])
+	}
+	return c
+}
+
+func (t *tally) refuse(signal string, items int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.signals[signal].Refused += items
+}
+
+func (t *tally) stray() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.odd.Stray++
+}
+
+// share is what one resource brought within a request.
+type share struct {
+	service string
+	items   int64
+	bytes   int64
+}
+
+// batch is what one request brought.
+type batch struct {
+	signal string
+	shares []share
+	items  int64
+	odd    telemetry.Odd
+	lost   []loss
+}
+
+func (b *batch) add(resource pcommon.Resource, items, bytes int) {
+	b.items += int64(items)
+	b.shares = append(b.shares, share{serviceOf(resource), int64(items), int64(bytes)})
+}
+
+func serviceOf(resource pcommon.Resource) string {
+	service := "(unnamed)"
+	if v, ok := resource.Attributes().Get("service.name"); ok && v.AsString() != "" {
+		service = v.AsString()
+	}
+	return service[:min(len(service), maxName)]
+}
+
+// note books a request after it has been handed on, or refused by whom it was handed to.
+func (t *tally) note(b *batch, refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.signals[b.signal]
+	if refused {
+		s.Refused += b.items
+		return
+	}
+	t.last.Store(clock.Mono())
+	s.Requests++
+	s.Received += b.items
+	t.odd.Ahead += b.odd.Ahead
+	t.odd.Old += b.odd.Old
+	for _, sh := range b.shares {
+		s.Bytes += sh.bytes
+		v := t.voice(sh.service)
+		v.Bytes += sh.bytes
+		switch b.signal {
+		case record.Spans:
+			v.Spans += sh.items
+		case record.Points:
+			v.Points += sh.items
+		case record.Logs:
+			v.Logs += sh.items
+		}
+	}
+	for _, l := range b.lost {
+		v := t.voice(l.service)
+		v.LostSpans = max(v.LostSpans, 0) + t.lost.grown(l)
+	}
+}
+
+func (t *tally) voice(service string) *record.Voice {
+	v, ok := t.voices[service]
+	if !ok && len(t.voices) >= maxVoices {
+		service = others
+		v, ok = t.voices[service]
+	}
+	if !ok {
+		v = &record.Voice{Service: service, LostSpans: -1}
+		t.voices[service] = v
+	}
+	return v
+}
+
+// date tells what is odd about a time. A log record may have none. Times are compared as they come:
+// beyond the year 2262 they do not fit into a time.Time.
+func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
+	switch {
+	case at == 0:
+	case at > pcommon.NewTimestampFromTime(now.Add(maxAhead)):
+		o.Ahead++
+	case at < pcommon.NewTimestampFromTime(now.Add(-maxAge)):
+		o.Old++
+	}
+}
+
+// hand hands on, unless the intake was closed meanwhile: consumers are closed after it.
+func (t *tally) hand(to func() error) error {
+	t.passing.RLock()
+	defer t.passing.RUnlock()
+	if t.closed {
+		return errClosed
+	}
+	return to()
+}
+
+func (t *tally) shut() {
+	t.passing.Lock()
+	defer t.passing.Unlock()
+	t.closed = true
+}
+
+// counted is the config with the tally before its consumers.
+func (t *tally) counted(c Config, slots chan struct{}) Config {
+	pass := func(ctx context.Context, b *batch, to func() error) error {
+		v := visitOf(ctx)
+		if v == nil {
+			v = &visit{}
+		}
+		if v.refused != nil {
+			return v.refused // Zipkin's receiver goes on with what it could read
+		}
+		if v.arrived != nil {
+			v.arrived()
+		}
+		v.counted.Store(true)
+		err := takeSlot(ctx, slots, v, c.Limits.Wait)
+		if err == nil {
+			err = t.hand(to)
+			giveSlot(slots, v)
+		}
+		t.note(b, err != nil)
+		return err
+	}
+	out := c
+	// The constructors only refuse a function that is nil.
+	out.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
+		if d.SpanCount() == 0 {
+			return nil
+		}
+		return pass(ctx, t.traces(d), func() error { return c.Traces.ConsumeTraces(ctx, d) })
+	})
+	out.Metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
+		return pass(ctx, t.metrics(d), func() error { return c.Metrics.ConsumeMetrics(ctx, d) })
+	})
+	out.Logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
+		return pass(ctx, t.logs(d), func() error { return c.Logs.ConsumeLogs(ctx, d) })
+	})
+	return out
+}
+
+func (t *tally) traces(d ptrace.Traces) *batch {
+	var size ptrace.ProtoMarshaler
+	b, now := &batch{signal: record.Spans}, clock.Wall()
+	for _, r := range d.ResourceSpans().All() {
+		for _, s := range r.ScopeSpans().All() {
+			for _, span := range s.Spans().All() {
+				date(&b.odd, span.StartTimestamp(), now)
+			}
+		}
+		// Moved, not copied, and back: a resource's size is only told of a whole payload.
+		one := ptrace.NewTraces()
+		alone := one.ResourceSpans().AppendEmpty()
+		r.MoveTo(alone)
+		b.add(alone.Resource(), one.SpanCount(), size.TracesSize(one))
+		alone.MoveTo(r)
+	}
+	return b
+}
+
+func (t *tally) logs(d plog.Logs) *batch {
+	var size plog.ProtoMarshaler
+	b, now := &batch{signal: record.Logs}, clock.Wall()
+	for _, r := range d.ResourceLogs().All() {
+		for _, s := range r.ScopeLogs().All() {
+			for _, l := range s.LogRecords().All() {
+				date(&b.odd, l.Timestamp(), now)
+			}
+		}
+		one := plog.NewLogs()
+		alone := one.ResourceLogs().AppendEmpty()
+		r.MoveTo(alone)
+		b.add(alone.Resource(), one.LogRecordCount(), size.LogsSize(one))
+		alone.MoveTo(r)
+	}
+	return b
+}
+
+// metrics counts. What is dated so that a store cannot have it is left out, and counted, there.
+func (t *tally) metrics(d pmetric.Metrics) *batch {
+	var size pmetric.ProtoMarshaler
+	b := &batch{signal: record.Points}
+	for _, r := range d.ResourceMetrics().All() {
+		one := pmetric.NewMetrics()
+		alone := one.ResourceMetrics().AppendEmpty()
+		r.MoveTo(alone)
+		b.add(alone.Resource(), one.DataPointCount(), size.MetricsSize(one))
+		for _, s := range alone.ScopeMetrics().All() {
+			for _, m := range s.Metrics().All() {
+				b.lost = append(b.lost, losses(alone.Resource(), m)...)
+			}
+		}
+		alone.MoveTo(r)
+	}
+	return b
+}
+
+// loss is one series of an SDK's word on spans that it dropped itself.
+type loss struct {
+	service string
+	series  string
+	value   int64
+	delta   bool
+}
+
+// lostMetrics are what SDKs count finished spans by, and which attribute marks those that were not
+// passed on: the semantic conventions', and the Java SDK's older one.
+// https://opentelemetry.io/docs/specs/semconv/otel/sdk-metrics/
+var lostMetrics = map[string]func(pcommon.Map) bool{
+	"otel.sdk.processor.span.processed": failed,
+	"otel.sdk.exporter.span.exported":   failed,
+	"processedSpans": func(m pcommon.Map) bool {
+		v, ok := m.Get("dropped")
+		return ok && v.AsString() == "true"
+	},
+}
+
+func failed(m pcommon.Map) bool {
+	v, ok := m.Get("error.type")
+	return ok && v.AsString() != ""
+}
+
+// losses finds them; a series without losses is one of 0, which is what tells that an SDK speaks of
+// them at all.
+func losses(resource pcommon.Resource, m pmetric.Metric) []loss {
+	lostBy := lostMetrics[m.Name()]
+	if lostBy == nil || m.Type() != pmetric.MetricTypeSum {
+		return nil
+	}
+	service := serviceOf(resource)
+	instance := "" // the value of a missing attribute must not be touched
+	if v, ok := resource.Attributes().Get("service.instance.id"); ok {
+		instance = v.AsString()
+	}
+	var out []loss
+	for _, d := range m.Sum().DataPoints().All() {
+		var key strings.Builder
+		key.WriteString(service + "\x00" + instance + "\x00" + m.Name())
+		l := loss{service: service,
+			delta: m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta}
+		if lostBy(d.Attributes()) {
+			l.value = d.IntValue()
+			if d.ValueType() == pmetric.NumberDataPointValueTypeDouble {
+				l.value = int64(d.DoubleValue())
+			}
+		}
+		for k, v := range d.Attributes().All() { // in the order sent, which an SDK does not change
+			key.WriteString("\x00" + k + "\x00" + v.AsString())
+		}
+		l.series = key.String()
+		out = append(out, l)
+	}
+	return out
+}
+
+// lost remembers the last value of each cumulative series.
+type lost map[string]int64
+
+// maxLost bounds the series that are remembered; a hostile sender can name any number.
+const maxLost = 10_000
+
+// grown is by how much a series has grown. One that is lower than it was began anew.
+func (l lost) grown(x loss) int64 {
+	if x.delta || x.value < 0 {
+		return max(x.value, 0)
+	}
+	before, ok := l[x.series]
+	if !ok && len(l) >= maxLost {
+		return 0
+	}
+	l[x.series] = x.value
+	if x.value < before {
+		return x.value
+	}
+	return x.value - before
+}

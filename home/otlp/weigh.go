@@ -1,0 +1,143 @@
+package otlp
+
+import (
+	"sync"
+
+	logpb "go.opentelemetry.io/proto/otlp/logs/v1"
+	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"prony.example/record"
+)
+
+// What decoded telemetry takes, in bytes. Two bytes on the wire may become an empty span of three
+// hundred on the heap, so that a size on the wire says nothing: what is in it is counted before
+// anything is decoded. The costs are those of the largest types of their kind in the collector's
+// pdata, with the pointer to each and what a list grows by when it doubles.
+const (
+	costMessage = 360 // a span, a point
+	costValue   = 96  // an attribute or a value: they lie in their list, with a box for what varies
+	costByte    = 2   // of text, which is copied
+	costNumber  = 8   // of a packed list of numbers: each takes a byte or more
+)
+
+// deepest is how far messages may lie in each other. OTLP's own go ten deep, values of values as
+// far as a sender likes; decoders recurse, and a stack that is used up ends the program.
+const deepest = 64
+
+// shape is what is known of a message: which of its fields are messages, or packed numbers.
+type shape struct {
+	cost    int64
+	fields  map[protowire.Number]*shape
+	numbers map[protowire.Number]bool
+}
+
+// shapes are OTLP's, by signal, from the protocol's own descriptions.
+var shapes = sync.OnceValue(func() map[string]*shape {
+	known := map[protoreflect.FullName]*shape{}
+	return map[string]*shape{
+		record.Spans:  shapeOf((&tracepb.TracesData{}).ProtoReflect().Descriptor(), known),
+		record.Points: shapeOf((&metricpb.MetricsData{}).ProtoReflect().Descriptor(), known),
+		record.Logs:   shapeOf((&logpb.LogsData{}).ProtoReflect().Descriptor(), known),
+	}
+})
+
+func shapeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*shape) *shape {
+	if s := known[d.FullName()]; s != nil {
+		return s
+	}
+	s := &shape{cost: costMessage, fields: map[protowire.Number]*shape{},
+		numbers: map[protowire.Number]bool{}}
+	if d.Name() == "KeyValue" || d.Name() == "AnyValue" {
+		s.cost = costValue
+	}
+	known[d.FullName()] = s
+	for i := range d.Fields().Len() {
+		f := d.Fields().Get(i)
+		if m := f.Message(); m != nil {
+			s.fields[f.Number()] = shapeOf(m, known)
+		}
+		s.numbers[f.Number()] = f.IsPacked()
+	}
+	return s
+}
+
+// weigh estimates from above what a message takes when it is decoded, and says how deep it goes, no
+// further than just beyond deepest. What is no message is weighed as far as it is one: the decoder
+// stops there, too.
+func (s *shape) weigh(b []byte, depth int) (bytes int64, deep int) {
+	bytes, deep = s.cost, depth
+	if depth > deepest {
+		return bytes, deep
+	}
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return bytes, deep
+		}
+		b = b[n:]
+		if kind != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+				return bytes, deep
+			}
+			bytes += costNumber // a list of numbers need not be packed
+			b = b[n:]
+			continue
+		}
+		content, n := protowire.ConsumeBytes(b)
+		if n < 0 {
+			return bytes, deep
+		}
+		b = b[n:]
+		switch inner := s.fields[number]; {
+		case inner != nil:
+			more, at := inner.weigh(content, depth+1)
+			bytes, deep = bytes+more, max(deep, at)
+		case s.numbers[number]:
+			bytes += costNumber * int64(len(content))
+		default:
+			bytes += costValue/2 + costByte*int64(len(content)) // a string, which may be in a list
+		}
+	}
+	return bytes, deep
+}
+
+// weighJSON is weigh for JSON, OTLP's or Zipkin's: each brace may be a message, each comma part two
+// values of a list.
+func weighJSON(b []byte) (bytes int64, deep int) {
+	bytes = costByte * int64(len(b))
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			bytes += costMessage
+			depth++
+			deep = max(deep, depth)
+		case c == '[':
+			bytes += costValue
+			depth++
+			deep = max(deep, depth)
+		case c == ',':
+			bytes += costNumber
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return bytes, deep
+}
+
+// zipkinShape is the shape of Zipkin's protobuf, a list of spans with at most two endpoints, and
+// with annotations and tags: each field of the first three levels may be a message.
+var (
+	zipkinShape = &shape{cost: costMessage, fields: map[protowire.Number]*shape{1: zipkinSpan}}
+	zipkinSpan  = &shape{cost: costMessage, fields: map[protowire.Number]*shape{
+		8: zipkinPart, 9: zipkinPart, 10: zipkinPart, 11: zipkinPart}}
+	zipkinPart = &shape{cost: costMessage} // endpoints, annotations, tags
+)

@@ -1,0 +1,203 @@
+package spanstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry/traces"
+)
+
+// judge ends the assembly of a trace and keeps it if it finds a place.
+func (s *Store) judge(p *pending) {
+	s.pending.remove(p)
+	t := p.trial
+	if len(p.spans) == 0 { // its only span alone is larger than a trace may be
+		t.Counts.Dropped += p.cut
+		return
+	}
+	at, roots := root(p.spans)
+	top := p.spans[at]
+	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, Seat: Seat{Bytes: p.bytes}}
+	c.trace = traces.Trace{
+		Trial: t.ID, Target: t.Target, TraceID: p.id.String(), Service: top.service,
+		StartNs: nanos(top.span.StartTimestamp()), DurationNs: duration(top.span),
+		Errors: p.errors, Cut: p.cut, Roots: roots,
+	}
+	if !t.groupOf(c).Wants(c) {
+		t.Counts.Dropped += int64(len(p.spans)) + p.cut
+		return
+	}
+	c.trace.Name = traces.CutText(top.span.Name(), traces.MaxNameBytes)
+	c.trace.Spans = make([]traces.Span, len(p.spans))
+	for i, h := range p.spans {
+		c.trace.Spans[i] = spanOf(h.span, h.service)
+	}
+	t.kept[c.id] = c
+	s.trials.Keep(t, t.groupOf(c), c)
+}
+
+// groupOf is that of the window that the trace began in, as far as it is known.
+func (t *trial) groupOf(c *candidate) Group[*candidate] {
+	c.trace.Window = t.Windows.At(c.trace.StartNs)
+	return t.Group(c.trace.Window)
+}
+
+// drop is told that a candidate has no place left.
+func (s *Store) drop(t *trial, c *candidate) {
+	delete(t.kept, c.id)
+	t.Counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
+}
+
+// late adds a span to a trace that is kept already, and finds its place anew.
+func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
+	span, size := trim(span)
+	t.Group(c.trace.Window).Withdraw(c)
+	s.trials.Bytes -= c.Bytes // Keep adds it again
+	if span.Status().Code() == ptrace.StatusCodeError {
+		c.trace.Errors++
+	}
+	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
+	if len(c.trace.Spans) >= maxSpans || c.Bytes+size > traceBytes {
+		c.trace.Cut++
+	} else {
+		c.trace.Spans = append(c.trace.Spans, spanOf(span, service))
+		c.Bytes += size
+		c.stale = true
+		if nanos(span.StartTimestamp()) <= c.trace.StartNs { // it may be the root
+			c.settle()
+		}
+	}
+	s.trials.Keep(t, t.groupOf(c), c)
+}
+
+// settle finds the root anew. Doing so for every late span would take a time that grows with the
+// square of their number.
+func (c *candidate) settle() {
+	c.trace.Settle()
+	c.stale = false
+}
+
+// End ends a trial: what is under assembly is judged, the kept traces are written and synced, the
+// metrics told. An error does not make the counts wrong.
+func (s *Store) End(id string) (Ended, error) {
+	nowNs := clock.Wall().UnixNano()
+	t, out, err := s.finish(id, nowNs)
+	if err != nil {
+		return Ended{}, err
+	}
+	// From here on the trial is known to nobody else, so the files and the callback can take their
+	// time without holding up what comes in.
+	ctx, cancel := context.WithTimeout(context.Background(), exportTimeout)
+	defer cancel()
+	return out, errors.Join(AppendLines(s.trace, t.sorted()),
+		AppendLines(s.calls, t.metrics.lines(t, nowNs)), s.export(ctx, []*trial{t}, nowNs))
+}
+
+const exportTimeout = 10 * time.Second
+
+// finish judges what is left of a trial and takes it out of those under way.
+func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
+	s.trials.Lock()
+	defer s.trials.Unlock()
+	t := s.trials.Find(id)
+	if t == nil {
+		return nil, Ended{}, fmt.Errorf("end trial %s: it is not under way", id)
+	}
+	for e := s.pending.silent.Front(); e != nil; {
+		p := e.Value.(*pending)
+		if e = e.Next(); p.trial == t {
+			s.judge(p)
+		}
+	}
+	out := Ended{Loads: t.Windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
+	for id, c := range t.kept {
+		out.IDs[id] = true
+		if c.stale {
+			c.settle()
+		}
+		s.trials.Bytes -= c.Bytes
+		t.Counts.Kept += int64(len(c.trace.Spans))
+		t.Counts.Dropped += c.trace.Cut
+		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
+		c.trace.Classes = c.classes()
+	}
+	s.trials.End(t)
+	out.Counts = t.Counts
+	return t, out, nil
+}
+
+// sorted are the kept traces in the order of their start, and so are the spans of each.
+func (t *trial) sorted() (out []*traces.Trace) {
+	for _, c := range t.kept {
+		out = append(out, &c.trace)
+		c.trace.Sort()
+	}
+	slices.SortFunc(out, func(a, b *traces.Trace) int {
+		return cmp.Or(cmp.Compare(a.StartNs, b.StartNs), cmp.Compare(a.TraceID, b.TraceID))
+	})
+	return out
+}
+
+// OpenLines opens a file of lines to append to, and makes it and its folder if they are missing. If
+// a crash left its last line torn, that one is closed: it stays an error of its own and harms no
+// other.
+func OpenLines(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return f, err
+	}
+	last := make([]byte, 1)
+	if _, err = f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+		_, err = f.WriteString("\n")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// AppendLines writes values as JSON, a line each, and syncs the file. It may be called by many
+// goroutines: what is written at once are whole lines, and nobody else writes meanwhile (os.File).
+func AppendLines[T any](f *os.File, values []T) error {
+	if len(values) == 0 {
+		return nil
+	}
+	const batch = 1 << 20
+	var buffer []byte
+	for i, v := range values {
+		line, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f.Name(), err)
+		}
+		buffer = append(append(buffer, line...), '\n')
+		if len(buffer) < batch && i < len(values)-1 {
+			continue
+		}
+		if _, err := f.Write(buffer); err != nil {
+			return fmt.Errorf("write %s: %w; free some space", f.Name(), err)
+		}
+		buffer = buffer[:0]
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}

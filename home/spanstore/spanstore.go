@@ -1,0 +1,273 @@
+// Package spanstore keeps what services told of their requests: it counts every span, and keeps
+// whole traces of those that failed, of the slowest, of those that the load asked for, and of a
+// uniform sample, all within bounds.
+//
+//	ptrace.Traces ─► counts by window ─► span metrics ─► callback
+//	             └─► assembly ─► silent or End ─► places of its window ─► spans.ndjson
+//
+// What is not kept is counted. Nothing that comes in can make it take more memory than Options
+// say: when there is too much under assembly, the traces that were silent longest are judged early.
+//
+// Non-goals: receiving, judging what it keeps, and reading it again, which is spans.
+package spanstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/traces"
+	"prony.example/record"
+)
+
+// Bounds of what is under assembly, beside Options.Bytes.
+const (
+	maxTraces  = 50_000
+	maxSpans   = 5000    // of one trace
+	traceBytes = 4 << 20 // of one trace
+)
+
+// Options bound a store. What is zero has the default.
+type Options struct {
+	// Silence is how long no span of a trace came before it is taken for complete. Senders gather
+	// spans for 5 s (OpenTelemetry's batch processor), so the default is 12 s: two of those apart.
+	Silence      time.Duration
+	Bytes        int64 // under assembly, 64 MB
+	KeptBytes    int64 // of kept traces, until their trial ends, 64 MB
+	Asked        int   // kept traces of each class and window: 256, 64, 64, 64
+	Errors       int
+	Slow         int
+	Uniform      int
+	MetricSeries int // of span metrics in one trial, 2,000
+	// Metrics takes the span metrics, cumulative since the trial began. It is called every Every
+	// (5 s) when there is news, at End, and by Flush; never while the store is locked.
+	Metrics func(context.Context, pmetric.Metrics) error
+	Every   time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Silence = cmp.Or(o.Silence, 12*time.Second)
+	o.Bytes = cmp.Or(o.Bytes, 64<<20)
+	o.KeptBytes = cmp.Or(o.KeptBytes, 64<<20)
+	o.Asked = cmp.Or(o.Asked, 256)
+	o.Errors = cmp.Or(o.Errors, 64)
+	o.Slow = cmp.Or(o.Slow, 64)
+	o.Uniform = cmp.Or(o.Uniform, 64)
+	o.MetricSeries = cmp.Or(o.MetricSeries, 2000)
+	o.Every = cmp.Or(o.Every, 5*time.Second)
+	return o
+}
+
+// Ended is what a store says of a trial that has ended.
+type Ended struct {
+	Loads  map[string]record.Told // by window; of what the store takes in
+	Counts Counts
+	IDs    map[pcommon.TraceID]bool // of the kept traces; of a store of logs none
+}
+
+// Store takes spans in and writes the traces that it keeps. Its methods may be called from any
+// goroutine.
+type Store struct {
+	o     Options
+	trace *os.File
+	calls *os.File
+
+	trials    Roll[*trial, *candidate] // its lock is for all below, too
+	pending   assembly
+	exportErr error
+
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// trial is one under way.
+type trial struct {
+	Under[*candidate]
+	metrics *callMetrics
+	news    bool // since the metrics were last told
+	kept    map[pcommon.TraceID]*candidate
+}
+
+// Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
+// is closed, so that the next one is whole.
+func Open(dir string, o Options) (*Store, error) {
+	s := &Store{o: o.withDefaults()}
+	s.pending.byID = map[pcommon.TraceID]*pending{}
+	s.trials.Most, s.trials.Lost = s.o.KeptBytes, s.drop
+	var err error
+	if s.trace, err = OpenLines(filepath.Join(dir, telemetry.SpansFile)); err != nil {
+		return nil, fmt.Errorf("open spans: %w", err)
+	}
+	if s.calls, err = OpenLines(filepath.Join(dir, traces.MetricsFile)); err != nil {
+		return nil, errors.Join(fmt.Errorf("open spans: %w", err), s.trace.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.work.Go(func() { s.tell(ctx) })
+	return s, nil
+}
+
+// tell exports the metrics from time to time, and judges what is silent when nothing comes in.
+func (s *Store) tell(ctx context.Context) {
+	for range clock.Every(ctx, s.o.Every) {
+		s.trials.Lock()
+		s.sweep(clock.Mono())
+		s.trials.Unlock()
+		if err := s.Flush(context.Background()); err != nil {
+			s.trials.Lock()
+			s.exportErr = err // the latest stands for all; Close tells it
+			s.trials.Unlock()
+		}
+	}
+}
+
+// Begin tells that a trial begins: spans belong to the latest that did, unless their resource has
+// the attribute spans.TrialAttribute.
+func (s *Store) Begin(t telemetry.Trial) error {
+	return s.trials.Begin(&trial{
+		Under: Under[*candidate]{Trial: t,
+			Places: func() Group[*candidate] { return newGroup(s.o) }},
+		metrics: newMetrics(s.o.MetricSeries, clock.Wall().UnixNano()),
+		kept:    map[pcommon.TraceID]*candidate{},
+	})
+}
+
+// Mark opens or closes a window of a trial.
+func (s *Store) Mark(m telemetry.Mark) error { return s.trials.Mark(m) }
+
+// Wanted says whether a trace is kept so far or may still be.
+func (s *Store) Wanted(id pcommon.TraceID) bool {
+	s.trials.Lock()
+	defer s.trials.Unlock()
+	return s.pending.byID[id] != nil ||
+		slices.ContainsFunc(s.trials.Trials, func(t *trial) bool { return t.kept[id] != nil })
+}
+
+// ConsumeTraces takes spans in. It keeps references to them: they must not be changed afterwards.
+func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
+	now, wall := clock.Mono(), clock.Wall().UnixNano()
+	s.trials.Lock()
+	defer s.trials.Unlock()
+	for _, r := range td.ResourceSpans().All() {
+		service, t := s.trials.Origin(r.Resource().Attributes())
+		for _, scope := range r.ScopeSpans().All() {
+			for _, span := range scope.Spans().All() {
+				s.consume(t, span, service, now, wall)
+			}
+		}
+	}
+	s.sweep(now)
+	return nil
+}
+
+// ServiceOf is the name of the service that a resource describes.
+func ServiceOf(resource pcommon.Map) string {
+	if v, ok := resource.Get("service.name"); ok && v.AsString() != "" {
+		return traces.CutText(v.AsString(), traces.MaxNameBytes)
+	}
+	return "unknown_service"
+}
+
+func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall int64) {
+	if t == nil {
+		s.trials.Stray()
+		return
+	}
+	t.Counts.Received++
+	t.news = true
+	t.metrics.add(span, service)
+	add := record.Told{Spans: 1}
+	failed := span.Status().Code() == ptrace.StatusCodeError
+	if failed {
+		add.ErrorSpans = 1
+	}
+	t.Windows.Add(nanos(span.StartTimestamp()), wall, add)
+	id := span.TraceID()
+	if c := t.kept[id]; c != nil {
+		s.late(t, c, span, service)
+		return
+	}
+	p := s.pending.byID[id]
+	if p == nil {
+		p = &pending{id: id, trial: t}
+		s.pending.byID[id], p.at = p, s.pending.silent.PushBack(p)
+	} else {
+		s.pending.silent.MoveToBack(p.at)
+	}
+	p.lastNs = now
+	if failed {
+		p.errors++
+	}
+	p.asked = p.asked || isAsked(span.TraceState().AsRaw())
+	s.pending.add(p, span, service)
+	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > maxTraces {
+		s.judge(s.pending.first())
+	}
+}
+
+// sweep judges all that were silent long enough.
+func (s *Store) sweep(now int64) {
+	for {
+		p := s.pending.first()
+		if p == nil || now-p.lastNs < int64(s.o.Silence) {
+			return
+		}
+		s.judge(p)
+	}
+}
+
+// Flush hands the metrics of the trials under way to the callback.
+func (s *Store) Flush(ctx context.Context) error {
+	s.trials.Lock()
+	under := slices.Clone(s.trials.Trials)
+	under = slices.DeleteFunc(under, func(t *trial) bool { return !t.news })
+	s.trials.Unlock()
+	return s.export(ctx, under, clock.Wall().UnixNano())
+}
+
+func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error {
+	if s.o.Metrics == nil {
+		return nil
+	}
+	out := pmetric.NewMetrics()
+	s.trials.Lock()
+	for _, t := range trials {
+		t.news = false
+		t.metrics.write(out, t.ID, t.Target, nowNs)
+	}
+	s.trials.Unlock()
+	if out.ResourceMetrics().Len() == 0 {
+		return nil
+	}
+	if err := s.o.Metrics(ctx, out); err != nil {
+		return fmt.Errorf("tell span metrics: %w", err)
+	}
+	return nil
+}
+
+// Counts of all trials so far. Kept is of those that have ended.
+func (s *Store) Counts() Counts { return s.trials.Counts() }
+
+// Close ends the trials that are under way and closes the files.
+func (s *Store) Close() error {
+	s.stop()
+	s.work.Wait()
+	var errs []error
+	for _, id := range s.trials.IDs() {
+		_, err := s.End(id)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, s.exportErr, s.trace.Close(), s.calls.Close())...)
+}

@@ -1,0 +1,129 @@
+package spanstore
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"prony.example/internal/telemetry"
+	"prony.example/record"
+)
+
+const (
+	// maxWindows of a trial: a suite with more loads than this has a mistake.
+	maxWindows = 1000
+	// settleNs is how long a moment waits for the marks that decide its window. A mark is told at
+	// once and comes before most spans, whose senders gather them for seconds.
+	settleNs = int64(10e9)
+	// maxMoments wait at most (2 MB); beyond that the earliest half is decided by what is known.
+	maxMoments = 1 << 17
+)
+
+// Windows counts moments (a span's start, a log record's time) by the window of a trial in which
+// they lie. A window holds the moments from its opening on and before its closing. Moments and
+// marks may come in any order, for a moment is decided only when no mark can change its window any
+// more.
+type Windows struct {
+	list   []window
+	told   map[string]record.Told
+	recent []moment
+}
+
+type window struct {
+	name          string
+	openNs, endNs int64 // endNs: math.MaxInt64 while it is open
+}
+
+type moment struct {
+	ns  int64
+	add record.Told
+}
+
+// Mark opens or closes a window. Marks of other kinds mean nothing here.
+func (w *Windows) Mark(m telemetry.Mark) error {
+	i := slices.IndexFunc(w.list, func(v window) bool {
+		return v.name == m.Name && v.endNs == math.MaxInt64
+	})
+	switch {
+	case m.Kind == telemetry.Open && i >= 0:
+		return fmt.Errorf("open window %s of %s: it is open already", m.Name, m.Trial)
+	case m.Kind == telemetry.Open && len(w.list) >= maxWindows:
+		return fmt.Errorf("open window %s of %s: it has %d already", m.Name, m.Trial, maxWindows)
+	case m.Kind == telemetry.Open:
+		w.list = append(w.list, window{m.Name, m.WallNs, math.MaxInt64})
+	case m.Kind == telemetry.Close && i < 0:
+		return fmt.Errorf("close window %s of %s: it is not open", m.Name, m.Trial)
+	case m.Kind == telemetry.Close:
+		w.list[i].endNs = m.WallNs
+	}
+	return nil
+}
+
+// At names the window that a moment lies in by the marks so far; empty: none.
+func (w *Windows) At(ns int64) string {
+	for _, v := range slices.Backward(w.list) {
+		if v.openNs <= ns && ns < v.endNs {
+			return v.name
+		}
+	}
+	return ""
+}
+
+// Add counts something that happened at ns; nowNs is the present, both Unix time.
+func (w *Windows) Add(ns, nowNs int64, add record.Told) {
+	if ns < nowNs-settleNs {
+		w.settle(moment{ns, add})
+		return
+	}
+	if len(w.recent) >= maxMoments {
+		w.decide(nowNs)
+	}
+	w.recent = append(w.recent, moment{ns, add})
+}
+
+// decide settles what is old enough, and at least half.
+func (w *Windows) decide(nowNs int64) {
+	slices.SortFunc(w.recent, func(a, b moment) int { return cmp.Compare(a.ns, b.ns) })
+	n, _ := slices.BinarySearchFunc(w.recent, nowNs-settleNs, func(m moment, ns int64) int {
+		return cmp.Compare(m.ns, ns)
+	})
+	n = max(n, len(w.recent)/2)
+	for _, m := range w.recent[:n] {
+		w.settle(m)
+	}
+	w.recent = w.recent[:copy(w.recent, w.recent[n:])]
+}
+
+func (w *Windows) settle(m moment) {
+	name := w.At(m.ns)
+	if name == "" {
+		return
+	}
+	if w.told == nil {
+		w.told = map[string]record.Told{}
+	}
+	w.told[name] = sum(w.told[name], m.add)
+}
+
+func sum(a, b record.Told) record.Told {
+	return record.Told{Spans: a.Spans + b.Spans, ErrorSpans: a.ErrorSpans + b.ErrorSpans,
+		Logs: a.Logs + b.Logs}
+}
+
+// End closes what is still open at nowNs, decides what is left, and returns the counts by window.
+// Every window has its entry, an empty one too.
+func (w *Windows) End(nowNs int64) map[string]record.Told {
+	for i := range w.list {
+		w.list[i].endNs = min(w.list[i].endNs, max(nowNs, w.list[i].openNs))
+	}
+	for _, m := range w.recent {
+		w.settle(m)
+	}
+	w.recent = nil
+	out := map[string]record.Told{}
+	for _, v := range w.list {
+		out[v.name] = w.told[v.name]
+	}
+	return out
+}

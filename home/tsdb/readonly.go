@@ -1,0 +1,103 @@
+package tsdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/wlog"
+)
+
+// OpenReadOnly opens what is stored in a folder for queries, as it is at this moment, without
+// writing there, also while another process does write there.
+//
+// Prometheus' own read-only database replays the log for every query, and refuses one whose end is
+// just being written. Here the logs are copied and the finished files linked to, once, and what is
+// torn at the copy's end is cut off there. The price is the logs' size in the folder for temporary
+// files, until Close.
+func OpenReadOnly(dir string, o Options) (*Store, error) {
+	if _, err := os.Stat(filepath.Join(dir, "wal")); err != nil {
+		return nil, fmt.Errorf("read metrics: %w; was the run made with --telemetry?", err)
+	}
+	for range copyAttempts {
+		s, err := openCopy(dir, o)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // else the writer tidied up under our hands
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("read metrics in %s: files kept vanishing; try again when its writer "+
+		"has ended", dir)
+}
+
+const copyAttempts = 5
+
+func openCopy(dir string, o Options) (*Store, error) {
+	tmp, err := os.MkdirTemp("", "prony-metrics-")
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	s := &Store{o: o.filled(), dir: dir, dropped: map[string]int64{}, series: &seriesBound{},
+		clean: func() error { return os.RemoveAll(tmp) }}
+	if err = mirror(dir, tmp); err != nil {
+		err = fmt.Errorf("read metrics: %w", err)
+	} else if s.families, err = readFamilies(dir); err == nil {
+		err = s.openDB(tmp)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.clean())
+	}
+	s.db.DisableCompactions()
+	return s, nil
+}
+
+// mirror makes a database's folder look the same elsewhere. Logs are copied first: what is moved
+// from them into chunks or blocks meanwhile is then there twice, which does no harm.
+func mirror(dir, tmp string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for _, log := range []string{"wal", wlog.WblDirName} {
+		err := os.CopyFS(filepath.Join(tmp, log), os.DirFS(filepath.Join(abs, log)))
+		if err != nil && !(log == wlog.WblDirName && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasSuffix(e.Name(), ".tmp") || e.Name() == "wal" ||
+			e.Name() == wlog.WblDirName {
+			continue
+		}
+		if err := link(filepath.Join(abs, e.Name()), filepath.Join(tmp, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link makes a folder's tree again, with links to its files.
+func link(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		there := to + strings.TrimPrefix(path, from)
+		if e.IsDir() {
+			return os.MkdirAll(there, 0o755)
+		}
+		return os.Symlink(path, there)
+	})
+}
+
+var _ tsdb.SeriesLifecycleCallback = (*seriesBound)(nil)

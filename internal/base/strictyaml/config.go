@@ -1,0 +1,269 @@
+// Package strictyaml decodes the YAML files that people write: suites, manifests, golden answers. Every
+// unknown key is an error, and every error names file, line, the line itself and, where a known key
+// is close, what was probably meant.
+package strictyaml
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Error is what is wrong with a file, in words for whoever wrote it.
+type Error struct {
+	File    string
+	Line    int // from 1; 0 when the place is not known
+	Problem string
+	Source  string // the line as it stands, trimmed
+	Hint    string
+}
+
+// Error gives "file:line: problem".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	fmt.Fprintf(&b, ": %s", e.Problem)
+	if e.Source != "" {
+		fmt.Fprintf(&b, " in %q", e.Source)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "; %s", e.Hint)
+	}
+	return b.String()
+}
+
+// Decode reads data, the content of the named file, into the struct that v points to.
+func Decode(file string, data []byte, v any) error {
+	data, err := plain(file, data)
+	if err != nil {
+		return err
+	}
+	return decoded(file, data, v, guarded(func() error {
+		return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
+	}))
+}
+
+// decoded puts an error of the YAML library into words for whoever wrote the file; v is what the
+// file was decoded into.
+func decoded(file string, data []byte, v any, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := placed(file, data, err)
+	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
+	if is && unknown.Token != nil {
+		key := unknown.Token.Value
+		out.Problem = fmt.Sprintf("unknown key %q", key)
+		known := Keys(v)
+		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
+		if slices.Contains(known, key) {
+			out.Hint = "it is a key of " + strings.Join(homes(reflect.TypeOf(v), key), " and of ")
+		}
+	}
+	return out
+}
+
+// placed is an error of the YAML library with file and line.
+func placed(file string, data []byte, err error) *Error {
+	out := &Error{File: file, Problem: err.Error()}
+	if at, is := errors.AsType[yaml.Error](err); is {
+		out.Problem = at.GetMessage()
+		if t := at.GetToken(); t != nil && t.Position != nil {
+			out.Line = t.Position.Line
+			out.Source = line(data, out.Line)
+		}
+	}
+	return out
+}
+
+// guarded turns a panic into an error: the library has one for a tag where a list is wanted, and
+// whoever wrote the file should not meet a stack trace.
+func guarded(decode func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("not understood: %v; plain YAML without tags is enough", p)
+		}
+	}()
+	return decode()
+}
+
+func line(data []byte, n int) string {
+	lines := strings.Split(string(data), "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[n-1])
+}
+
+// Keys lists the YAML keys of v's type and of all structs below it, in the order of declaration,
+// without repeats.
+func Keys(v any) (out []string) {
+	keys(reflect.TypeOf(v), "", map[reflect.Type]bool{}, func(_, name string) {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	})
+	return out
+}
+
+// homes lists what has the key, in the words of a hint.
+func homes(t reflect.Type, key string) (out []string) {
+	keys(t, "", map[reflect.Type]bool{}, func(of, name string) {
+		if home := cmp.Or(of, "the file itself"); name == key && !slices.Contains(out, home) {
+			out = append(out, home)
+		}
+	})
+	return out
+}
+
+// keys visits the keys of a type, of the key of, and of all structs below it; each struct once.
+func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of, name string)) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		keys(t.Elem(), of, visited, see)
+		return
+	}
+	if t.Kind() != reflect.Struct || visited[t] {
+		return
+	}
+	visited[t] = true
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f.Tag.Get("yaml"), "-"), ",")
+		if name != "" {
+			see(of, name)
+		}
+		keys(f.Type, cmp.Or(name, of), visited, see)
+	}
+}
+
+// Meant asks whether the nearest known word was meant; where none is near, it is otherwise.
+func Meant(word string, known []string, otherwise string) string {
+	if near := Nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
+}
+
+// Nearest returns the known word within an edit distance of a third of the word's length, at least
+// two (a transposition), or "".
+func Nearest(word string, known []string) string {
+	best, limit := "", min(max(2, len(word)/3)+1, len(word))
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < limit {
+			best, limit = k, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: insertions, deletions and substitutions (Soviet Physics Doklady,
+// 1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
+}
+
+// Bounds of what a file may be, beside its size. What people write goes ten deep and has some
+// thousand values. The YAML library recurses, and copies what aliases repeat: 441 bytes became more
+// than 3 GB.
+const (
+	deepest  = 100     // brackets within each other
+	expanded = 100_000 // values, those counted again that aliases repeat
+)
+
+// plain takes a byte order mark away, and refuses what would take the YAML library all memory.
+func plain(file string, data []byte) ([]byte, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	wrong := func(at int, format string, args ...any) ([]byte, error) {
+		return nil, &Error{File: file, Line: 1 + bytes.Count(data[:at], []byte("\n")),
+			Problem: fmt.Sprintf(format, args...), Hint: "is it the file that you meant?"}
+	}
+	depth := 0
+	for i, c := range data {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		case '\n':
+			if bytes.HasPrefix(data[i+1:], bytes.Repeat([]byte(" "), 4*deepest)) {
+				return wrong(i+1, "a line that is set in by %d blanks", 4*deepest)
+			}
+		}
+		if depth > deepest {
+			return wrong(i, "more than %d brackets within each other", deepest)
+		}
+	}
+	if !bytes.ContainsRune(data, '*') {
+		return data, nil
+	}
+	tree, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, placed(file, data, err)
+	}
+	all := 0
+	for _, doc := range tree.Docs {
+		all += values(doc.Body, map[string]int{})
+	}
+	if all > expanded {
+		return wrong(0, "its aliases make more than %d values of it", expanded)
+	}
+	return data, nil
+}
+
+// values counts those below a node, with those of what its aliases stand for; anchors has what came
+// before. Beyond the bound it counts no further.
+func values(n ast.Node, anchors map[string]int) int {
+	c := &counter{anchors: anchors}
+	if n != nil {
+		ast.Walk(c, n)
+	}
+	return min(c.n, 2*expanded)
+}
+
+type counter struct {
+	anchors map[string]int
+	n       int
+}
+
+// Visit implements ast.Visitor.
+func (c *counter) Visit(n ast.Node) ast.Visitor {
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		size := values(n.Value, c.anchors)
+		c.anchors[n.Name.GetToken().Value] = size
+		c.n += size
+		return nil
+	case *ast.AliasNode:
+		c.n += c.anchors[n.Value.GetToken().Value]
+		return nil
+	}
+	c.n++
+	return c
+}

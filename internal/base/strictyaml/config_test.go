@@ -1,0 +1,87 @@
+package strictyaml_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"prony.example/internal/base/strictyaml"
+)
+
+type file struct {
+	Name  string `yaml:"name"`
+	Count int    `yaml:"count"`
+	Inner []struct {
+		Connections int `yaml:"connections"`
+	} `yaml:"inner"`
+}
+
+func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
+	check := func(name, document, want string) {
+		t.Run(name, func(t *testing.T) {
+			err := strictyaml.Decode("s.yaml", []byte(document), &file{})
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+	check("unknown key", "name: a\ncuont: 3\n",
+		`s.yaml:2: unknown key "cuont" in "cuont: 3"; did you mean "count"?`)
+	check("unknown key below", "inner:\n  - conections: 3\n",
+		`s.yaml:2: unknown key "conections" in "- conections: 3"; did you mean "connections"?`)
+	check("a key of another place", "name: a\ninner:\n  - name: 3\n",
+		`s.yaml:3: unknown key "name" in "- name: 3"; it is a key of the file itself`)
+	check("a key from below", "connections: 3\n",
+		`s.yaml:1: unknown key "connections" in "connections: 3"; it is a key of inner`)
+	check("nothing near", "zebra: 3\n", `s.yaml:1: unknown key "zebra" in "zebra: 3"; `+
+		`known keys are name, count, inner, connections`)
+	check("wrong type", "count: many\n", `s.yaml:1: cannot unmarshal string into `+
+		`Go struct field file.Count of type int in "count: many"`)
+	check("twice", "name: a\nname: b\n",
+		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
+	check("deep", strings.Repeat("[", 101), "s.yaml:1: more than 100 brackets within each other; "+
+		"is it the file that you meant?")
+	bomb := "a: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := range 8 {
+		one := fmt.Sprintf("*a%d", i)
+		bomb += fmt.Sprintf("b%d: &a%d [%s]\n", i, i+1, strings.Repeat(one+",", 9)+one)
+	}
+	check("aliases of aliases", bomb, "s.yaml:1: its aliases make more than 100000 values of it; "+
+		"is it the file that you meant?")
+	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)
+}
+
+func TestATagIsNoPanic(t *testing.T) {
+	err := strictyaml.Decode("s.yaml", []byte("inner: !x\n"), &file{})
+	if err == nil || !strings.Contains(err.Error(), "s.yaml") {
+		t.Errorf("got %v, want an error that names the file", err)
+	}
+}
+
+func TestProblemsNameTheLineOfTheirPath(t *testing.T) {
+	d, err := strictyaml.Parse("s.yaml", []byte("a: 1\nrate: 0\nlist:\n  - {rate: 0}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(d *strictyaml.Document, path, want string) {
+		t.Helper()
+		if got := d.Problem(path, "rate is not positive", "").Error(); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	check(d, "rate", `s.yaml:2: rate is not positive in "rate: 0"`)
+	check(d, "list[0].rate", `s.yaml:4: rate is not positive in "- {rate: 0}"`)
+	check(d, "$.list[0].rate", `s.yaml:4: rate is not positive in "- {rate: 0}"`)
+	check(d, "list[0].none", `s.yaml:4: rate is not positive in "- {rate: 0}"`)
+	check(d, "none", `s.yaml: rate is not positive`)
+	check(d, "$", `s.yaml: rate is not positive`)
+	check(nil, "list[0].rate", `list[0].rate: rate is not positive`)
+}
+
+func TestWhatEditorsAndAliasesMake(t *testing.T) {
+	var f file
+	err := strictyaml.Decode("s.yaml", []byte("\ufeffname: &n a\ncount: 3\n"), &f)
+	if err != nil || f.Name != "a" || f.Count != 3 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}

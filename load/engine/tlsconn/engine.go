@@ -1,0 +1,451 @@
+package tlsconn
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+)
+
+// Engine implements load.Engine over another one.
+type Engine struct {
+	below   load.Engine
+	stream  load.Streamer // the one below, where there is pushing
+	config  *tls.Config
+	slots   []slot
+	to      load.Handler // of the Wait under way
+	reading int          // the slot whose bytes are being handed over, or -1
+	log     keyLog
+	rooms   rooms
+	plain   []byte  // what crypto/tls has opened
+	untold  []int32 // slots with a failure that the Handler is told of in the next Wait
+
+	handshakes *hdrhistogram.Histogram
+	spoken     string // what the last of them came to
+	resumed    int64
+}
+
+type phase uint8
+
+const (
+	shut phase = iota
+	connecting
+	shaking
+	open
+)
+
+// slot is a connection. Its shake stays until the first answer, for tickets; where crypto/tls goes
+// on to seal and open, it stays to the end.
+type slot struct {
+	phase phase
+	kept  bool   // by crypto/tls: TLS 1.2, or a cipher that is not known here
+	asked bool   // a request has left, and nothing has come since
+	early bool   // one left while bytes that had come before were still to be handed over
+	gen   uint32 // tells a connection from its successor
+	began int64  // of the handshake
+	shake *shake
+	in    reader
+	out   half
+	// What is sent stays as it is while the kernel may read it; the one that was sent before has
+	// been read, or the engine below takes no more.
+	sealed, before []byte
+	waits          []byte // of what was pushed: sealed, and not taken by the one below
+	err            error  // why it is to end, told in the next Wait
+}
+
+// plainSize is what crypto/tls is asked for at once: the data of a record.
+const plainSize = plainMax
+
+var errNoH2 = errors.New("the server does not speak HTTP/2 (ALPN)")
+
+var errUnasked = errors.New("an answer that nobody asked for came before the request")
+
+// New returns an engine that speaks TLS over the one below, which has as many slots. Sessions are
+// resumed among its connections.
+func New(below load.Engine, c *tls.Config, slots int) *Engine {
+	e := &Engine{below: below, config: c.Clone(), slots: make([]slot, slots), reading: -1,
+		handshakes: hdrhistogram.New(1, 1<<40, 3)}
+	e.config.KeyLogWriter = &e.log
+	if e.config.ClientSessionCache == nil {
+		e.config.ClientSessionCache = tls.NewLRUClientSessionCache(1) // there is one server
+	}
+	for i := range e.slots {
+		e.slots[i].in.room = &e.rooms
+	}
+	return e
+}
+
+// NewStreamer returns one that is pushed to.
+func NewStreamer(below load.Streamer, c *tls.Config, slots int) *Engine {
+	e := New(below, c, slots)
+	e.stream = below
+	return e
+}
+
+// Handshakes implements load.Handshaker.
+func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
+
+// Session implements load.Handshaker. Where crypto/tls seals and opens, what is spoken says so.
+func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
+
+// Spoken is what a handshake came to, in the words of records.
+func Spoken(s *tls.ConnectionState) string {
+	return tls.VersionName(s.Version) + ", " + tls.CipherSuiteName(s.CipherSuite)
+}
+
+// Open implements load.Engine.
+func (e *Engine) Open(i int) {
+	s := &e.slots[i]
+	s.leave()
+	s.phase = connecting
+	e.below.Open(i)
+}
+
+// leave forgets the connection; its buffers stay.
+func (s *slot) leave() {
+	if s.phase == shaking {
+		s.shake.stop()
+	}
+	s.in.drop()
+	s.gen++
+	s.phase, s.kept, s.asked, s.early, s.shake, s.err = shut, false, false, false, nil, nil
+	s.waits = nil
+}
+
+// Close implements load.Engine. The peer is told, unless it is amidst a request: many complain of
+// connections that end without a word, and some forget the session.
+func (e *Engine) Close(i int) {
+	s := &e.slots[i]
+	if s.phase == open && !s.asked {
+		e.alert(i, s, alertCloseNotify)
+	}
+	s.leave()
+	e.below.Close(i)
+}
+
+// alert says why the connection ends here, if that can still be sent.
+func (e *Engine) alert(i int, s *slot, why byte) {
+	if s.kept {
+		// It fails where crypto/tls has said something already.
+		_ = s.shake.conn.CloseWrite()
+		if b := s.shake.flight(); len(b) > 0 {
+			e.send(i, s, b)
+		}
+		return
+	}
+	level := byte(2)
+	if why == alertCloseNotify {
+		level = 1
+	}
+	s.before = s.out.record(s.before[:0], typeAlert, []byte{level, why})
+	e.send(i, s, s.before)
+}
+
+// send has the engine below send what is no request.
+func (e *Engine) send(i int, s *slot, b []byte) {
+	if e.stream == nil {
+		e.below.Send(i, b)
+		return
+	}
+	if len(s.waits) == 0 {
+		b = b[e.stream.Push(i, b):]
+	}
+	s.waits = append(s.waits, b...)
+}
+
+// Release implements load.Engine. It must be called on the thread that opened the connections.
+func (e *Engine) Release() {
+	for i := range e.slots {
+		e.slots[i].leave()
+	}
+	e.below.Release()
+}
+
+// Send implements load.Engine.
+func (e *Engine) Send(i int, b []byte) {
+	s := &e.slots[i]
+	s.asked = true
+	s.early = s.early || e.reading == i
+	s.in.stale = s.in.stale || s.in.partial()
+	if s.kept {
+		if _, err := s.shake.conn.Write(b); err != nil {
+			e.fail(i, s, err)
+			return
+		}
+		e.below.Send(i, s.shake.flight())
+		return
+	}
+	s.sealed, s.before = s.before[:0], s.sealed
+	if err := s.seal(b); err != nil {
+		e.fail(i, s, err)
+		return
+	}
+	e.below.Send(i, s.sealed)
+}
+
+// seal appends b to what is to be sent, sealed.
+func (s *slot) seal(b []byte) error {
+	if s.in.reply { // goes before the next request, says RFC 8446, section 4.6.3; or at once
+		s.in.reply = false
+		s.sealed = s.out.record(s.sealed, typeHandshake, updated)
+		if err := s.out.update(); err != nil {
+			return err
+		}
+	}
+	s.sealed = s.out.seal(s.sealed, b)
+	return nil
+}
+
+// pushMax is how much is sealed at once.
+const pushMax = 4 * plainMax
+
+// Push implements load.Streamer. What is sealed must leave, so that it is kept where the engine
+// below does not take it, and nothing more is taken meanwhile.
+func (e *Engine) Push(i int, b []byte) (n int) {
+	s := &e.slots[i]
+	for n < len(b) && len(s.waits) == 0 {
+		piece := b[n:min(n+pushMax, len(b))]
+		n += len(piece)
+		sealed, err := s.push(piece)
+		if err != nil {
+			e.fail(i, s, err)
+			return len(b)
+		}
+		s.waits = sealed[e.stream.Push(i, sealed):]
+	}
+	return n
+}
+
+func (s *slot) push(b []byte) ([]byte, error) {
+	if s.kept {
+		_, err := s.shake.conn.Write(b)
+		return s.shake.flight(), err
+	}
+	s.sealed = s.sealed[:0]
+	err := s.seal(b)
+	return s.sealed, err
+}
+
+// updated is the answer to a key update that asks for one.
+var updated = []byte{messageKeyUpdate, 0, 0, 1, 0}
+
+// fail notes that a connection is to end, told in the next Wait.
+func (e *Engine) fail(i int, s *slot, err error) {
+	s.err = err
+	e.untold = append(e.untold, int32(i))
+}
+
+// Wait implements load.Engine.
+func (e *Engine) Wait(deadline int64, h load.Handler) error {
+	e.to = h
+	if n := len(e.untold); n > 0 {
+		for _, i := range e.untold[:n] {
+			if s := &e.slots[i]; s.err != nil {
+				e.end(int(i), s, clock.Mono(), load.Writing, s.err)
+			}
+		}
+		e.untold = e.untold[:copy(e.untold, e.untold[n:])]
+		deadline = math.MinInt64 // something has happened: only look what else
+	}
+	return e.below.Wait(deadline, (*ear)(e))
+}
+
+// end closes a connection and tells what that interrupted.
+func (e *Engine) end(i int, s *slot, at int64, op load.Op, err error) {
+	s.leave()
+	e.below.Close(i)
+	e.to.Closed(i, at, op, err)
+}
+
+// ear hears the engine below.
+type ear Engine
+
+// Opened implements load.Handler.
+func (r *ear) Opened(i int, _ int64) {
+	e, s := (*Engine)(r), &r.slots[i]
+	s.phase, s.began, s.shake = shaking, clock.Mono(), newShake(r.config)
+	e.step(i, s)
+}
+
+// Received implements load.Handler.
+func (r *ear) Received(i int, at int64, b []byte) {
+	e, s := (*Engine)(r), &r.slots[i]
+	s.early = false
+	r.reading = i
+	if s.phase == shaking {
+		s.shake.come = append(s.shake.come, b...)
+		gen := s.gen
+		if e.step(i, s); s.phase != open || s.gen != gen {
+			r.reading = -1
+			return
+		}
+		if b = nil; !s.kept {
+			b = s.shake.rest()
+		}
+	}
+	if s.kept {
+		e.pass(i, s, at, b)
+	} else {
+		e.take(i, s, at, b)
+	}
+	r.reading = -1
+}
+
+// Closed implements load.Handler.
+func (r *ear) Closed(i int, at int64, op load.Op, err error) {
+	e, s := (*Engine)(r), &r.slots[i]
+	switch s.phase {
+	case shut:
+		return
+	case shaking:
+		if s.shake.end = err; err == nil {
+			s.shake.end = io.EOF
+		}
+		e.step(i, s)
+		return
+	case open:
+		if err == nil && s.unfinished() {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	s.leave()
+	r.to.Closed(i, at, op, err)
+}
+
+// Drained implements load.Drained.
+func (r *ear) Drained(i int, at int64) {
+	s := &r.slots[i]
+	if len(s.waits) > 0 {
+		s.waits = s.waits[r.stream.Push(i, s.waits):]
+	}
+	if len(s.waits) == 0 && s.phase == open {
+		r.to.(load.Drained).Drained(i, at)
+	}
+}
+
+// unfinished reports whether a record has begun and not ended.
+func (s *slot) unfinished() bool {
+	if !s.kept {
+		return s.in.partial()
+	}
+	s.shake.end = io.EOF
+	_, err := s.shake.conn.Read(s.shake.one[:])
+	return err != io.EOF
+}
+
+// step goes on with a handshake: as far as what has come goes.
+func (e *Engine) step(i int, s *slot) {
+	h := s.shake
+	e.log.of = h
+	_, going := h.next()
+	if b := h.flight(); len(b) > 0 && h.end == nil {
+		e.send(i, s, b)
+	}
+	if going {
+		return
+	}
+	now := clock.Mono()
+	s.phase = open // there is nothing to be stopped any more
+	if h.err != nil {
+		s.asked = true // nor to be said
+		e.end(i, s, now, load.Connecting, fmt.Errorf("TLS handshake: %w", Explain(h.err)))
+		return
+	}
+	// The value is bounded by the timeout of connects, far inside the range.
+	_ = e.handshakes.RecordValue(max(now-s.began, 1))
+	state := h.conn.ConnectionState()
+	if e.stream != nil && state.NegotiatedProtocol != "h2" {
+		e.end(i, s, now, load.Connecting, errNoH2)
+		return
+	}
+	if state.DidResume {
+		e.resumed++
+	}
+	e.spoken = Spoken(&state)
+	if s.kept = !s.equip(&state); s.kept {
+		e.spoken += ", sealed by crypto/tls"
+	}
+	e.to.Opened(i, now)
+}
+
+// equip takes over from crypto/tls, and reports whether that can be.
+func (s *slot) equip(state *tls.ConnectionState) bool {
+	by := suites[state.CipherSuite]
+	if by == nil || state.Version != tls.VersionTLS13 || s.shake.client == nil ||
+		s.shake.server == nil {
+		return false
+	}
+	if s.out.key(by, s.shake.client) != nil || s.in.key(by, s.shake.server) != nil {
+		return false
+	}
+	s.in.tap = s.shake.tap
+	return true
+}
+
+// take hands over what is in b. The connection may be closed or reopened by the Handler on the way,
+// which the generation tells.
+func (e *Engine) take(i int, s *slot, at int64, b []byte) {
+	for gen := s.gen; ; {
+		data, rest, err := s.in.next(b)
+		if err != nil {
+			e.ended(i, s, at, err)
+			return
+		}
+		if data == nil {
+			break
+		}
+		if s.early || s.in.old {
+			e.end(i, s, at, load.Writing, errUnasked)
+			return
+		}
+		b, s.asked, s.shake = rest, false, nil
+		if e.to.Received(i, at, data); s.gen != gen {
+			return
+		}
+	}
+	s.in.stale = s.in.stale || s.early && s.in.partial()
+}
+
+// ended ends a connection as the peer wants it, or because of what it said.
+func (e *Engine) ended(i int, s *slot, at int64, err error) {
+	if err == io.EOF {
+		err = nil
+	} else if why, ok := objection(err); ok && !s.kept {
+		e.alert(i, s, why)
+	}
+	e.end(i, s, at, load.Reading, err)
+}
+
+// pass hands over what is in b by crypto/tls.
+func (e *Engine) pass(i int, s *slot, at int64, b []byte) {
+	if e.plain == nil {
+		e.plain = make([]byte, plainSize)
+	}
+	s.shake.come = append(s.shake.come, b...)
+	for gen := s.gen; s.shake.at < len(s.shake.come); {
+		n, err := s.shake.conn.Read(e.plain)
+		if n > 0 && s.early {
+			e.end(i, s, at, load.Writing, errUnasked)
+			return
+		}
+		if n > 0 {
+			s.asked = false
+			if e.to.Received(i, at, e.plain[:n]); s.gen != gen {
+				return
+			}
+		}
+		if err != nil && !waits(err) {
+			if b := s.shake.flight(); len(b) > 0 {
+				e.send(i, s, b)
+			}
+			e.ended(i, s, at, err)
+			return
+		}
+	}
+}

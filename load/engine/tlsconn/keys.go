@@ -1,0 +1,96 @@
+package tlsconn
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"hash"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// suite is what a cipher suite of TLS 1.3 stands for (RFC 8446, appendix B.4).
+type suite struct {
+	hash   func() hash.Hash
+	key    int // bytes
+	cipher func(key []byte) (cipher.AEAD, error)
+}
+
+var suites = map[uint16]*suite{
+	tls.TLS_AES_128_GCM_SHA256:       {sha256.New, 16, gcm},
+	tls.TLS_AES_256_GCM_SHA384:       {sha512.New384, 32, gcm},
+	tls.TLS_CHACHA20_POLY1305_SHA256: {sha256.New, chacha20poly1305.KeySize, chacha20poly1305.New},
+}
+
+func gcm(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+const nonceSize = 12 // of every suite
+
+// half is one direction of a connection: the key in force, and the number of the next record.
+type half struct {
+	suite  *suite
+	secret []byte
+	aead   cipher.AEAD
+	iv     [nonceSize]byte
+	nonce  [nonceSize]byte // room for that of a record
+	seq    uint64
+}
+
+// key takes a traffic secret into use.
+func (h *half) key(s *suite, secret []byte) error {
+	key, err := expand(s, secret, "key", s.key)
+	if err != nil {
+		return err
+	}
+	iv, err := expand(s, secret, "iv", nonceSize)
+	if err != nil {
+		return err
+	}
+	aead, err := s.cipher(key)
+	if err != nil {
+		return fmt.Errorf("key the cipher: %w", err)
+	}
+	*h = half{suite: s, secret: secret, aead: aead, iv: [nonceSize]byte(iv)}
+	return nil
+}
+
+// update takes the next generation of the secret into use (RFC 8446, section 7.2).
+func (h *half) update() error {
+	next, err := expand(h.suite, h.secret, "traffic upd", len(h.secret))
+	if err != nil {
+		return err
+	}
+	return h.key(h.suite, next)
+}
+
+// expand is HKDF-Expand-Label with an empty context (RFC 8446, section 7.1).
+func expand(s *suite, secret []byte, label string, length int) ([]byte, error) {
+	label = "tls13 " + label
+	info := binary.BigEndian.AppendUint16(nil, uint16(length))
+	info = append(append(info, byte(len(label))), label...)
+	out, err := hkdf.Expand(s.hash, secret, string(append(info, 0)), length)
+	if err != nil {
+		return nil, fmt.Errorf("derive %s: %w", label, err)
+	}
+	return out, nil
+}
+
+// number gives the nonce of the next record, which counts from then on.
+func (h *half) number() []byte {
+	h.nonce = h.iv
+	low := h.nonce[nonceSize-8:]
+	binary.BigEndian.PutUint64(low, binary.BigEndian.Uint64(low)^h.seq)
+	h.seq++
+	return h.nonce[:]
+}
