@@ -16,7 +16,6 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/format"
-	"prony.example/internal/generator"
 )
 
 func main() {
@@ -139,9 +138,7 @@ func newRoot(app *app) *cobra.Command {
 		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),
 		app.initCmd(), app.generateCmd())
 	app.addTrials(root)
-	for _, tool := range generator.Usuals() {
-		root.AddCommand(app.usualCmd(tool, app.usual))
-	}
+	root.AddCommand(removedCmds()...)
 	app.addManual(root)
 	return root
 }

@@ -111,10 +111,6 @@ var verbs = []verb{
 		wrong: []string{"generate", "generate --of 127.0.0.1:9",
 			"generate --of 127.0.0.1:9 --index 0"},
 		silent: "it speaks to its lab alone"},
-	{name: "hey", reads: []line{
-		{args: "hey -n 10 -c 1 -D BAD URL", fine: notText, codes: []int{2, 4}}},
-		wrong:  []string{"hey", "hey -n x URL"},
-		prints: []string{"hey -n 10 -c 1 URL"}},
 	{name: "import", reads: []line{{args: "import BAD"}}, wrong: []string{"import"},
 		prints: []string{"import FOREIGN"}},
 	{name: "init", reads: []line{
@@ -155,10 +151,6 @@ var verbs = []verb{
 		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
 		wrong:  []string{"new service", "new service X"},
 		prints: []string{"--root ROOT new service go-three --like go-one"}},
-	{name: "oha", reads: []line{
-		{args: "oha -n 10 -c 1 --no-tui -D BAD URL", fine: notText, codes: []int{2, 4}}},
-		wrong:  []string{"oha", "oha -n x URL"},
-		prints: []string{"oha -n 10 -c 1 --no-tui URL"}},
 	{name: "plan", reads: []line{
 		{args: "--root ROOT plan BAD"},
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
@@ -271,12 +263,4 @@ var verbs = []verb{
 			"versus --url ftp://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
 			"versus app --get / --memory x", "versus app --get / --generators 99"},
 		prints: []string{"versus --url URL --url URL --get / --plan"}},
-	{name: "wrk", reads: []line{
-		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}},
-		wrong:  []string{"wrk", "wrk -c0 URL"},
-		prints: []string{"wrk -d1 -c1 -t1 URL"}},
-	{name: "wrk2", reads: []line{
-		{args: "wrk2 -d1 -c1 -t1 -R10 -s BAD URL", codes: []int{2}}},
-		wrong:  []string{"wrk2", "wrk2 -c0 URL"},
-		prints: []string{"wrk2 -d1 -c1 -t1 -R10 URL"}},
 }
