@@ -12,7 +12,7 @@ import (
 
 // saved is a real output of another tool.
 func saved(name string) string {
-	return filepath.Join("..", "..", "internal", "driver", "testdata", name)
+	return filepath.Join("..", "..", "internal", "generator", "testdata", name)
 }
 
 func TestImportTellsWhatIsKnown(t *testing.T) {
