@@ -98,11 +98,13 @@ const examples = `  prony                              in a checkout: the canoni
   prony gate results/RUN             pass, fail or inconclusive, for scripts
   prony audit results.md             can these published numbers be true?`
 
+// furtherCmds are verbs of builds with a tag of their own.
+var furtherCmds []func() *cobra.Command
+
 func newRoot(app *app) *cobra.Command {
 	root := &cobra.Command{
 		Use: "prony", Short: "A dynamometer for HTTP services", Long: about, Example: examples,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(c *cobra.Command, args []string) error {
@@ -139,7 +141,10 @@ func newRoot(app *app) *cobra.Command {
 		app.initCmd(), app.generateCmd())
 	app.addTrials(root)
 	root.AddCommand(removedCmds()...)
-	app.addManual(root)
+	for _, c := range furtherCmds {
+		root.AddCommand(c())
+	}
+	app.addCompletion(root)
 	return root
 }
 

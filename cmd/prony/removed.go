@@ -20,7 +20,10 @@ func removedCmds() (out []*cobra.Command) {
 			return translated(tool, args)
 		}))
 	}
-	return out
+	return append(out, removedCmd("man", func([]string) error {
+		return fmt.Errorf("the verb man is removed: releases bring the manual pages, in share/man; " +
+			"prony VERB --help prints the same text")
+	}))
 }
 
 // removedCmd is a hidden verb that takes any arguments and fails.

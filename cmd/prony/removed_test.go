@@ -32,6 +32,7 @@ func TestToolVerbsAreRemoved(t *testing.T) {
 	check("oha --gibberish http://localhost/", "unknown flag: --gibberish")
 	check("hey", "want one URL")
 	check("oha --help", "a request for help")
+	check("man /tmp/x", "the verb man is removed", "share/man", "--help")
 	help, _, _ := say(t, mock{}, "--help")
 	for _, tool := range translate.Tools() {
 		if strings.Contains(help, "\n  "+tool+" ") {

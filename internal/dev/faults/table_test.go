@@ -144,8 +144,6 @@ var verbs = []verb{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},
 		wrong:  []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"},
 		prints: []string{"logs RUN"}},
-	{name: "man", writes: []line{{args: "man OUT"}},
-		prints: []string{"man"}},
 	{name: "new", none: "only its verbs do something", prints: []string{"new"}},
 	{name: "new service", reads: []line{
 		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
@@ -219,7 +217,7 @@ var verbs = []verb{
 			"--root ROOT start go-two --launcher x"},
 		prints: []string{"--root ROOT start go-two", "--root ROOT start go-two --json"}},
 	{name: "store", none: "only its verbs do something", prints: []string{"store"}},
-	{name: "store keep", wrong: []string{"store keep", "store keep x RUN -- man", // no place
+	{name: "store keep", wrong: []string{"store keep", "store keep x RUN -- plan", // no place
 		"store keep s3://x RUN"}, silent: "it asks a bucket"},
 	{name: "store pull", wrong: []string{"store pull", "store pull x OUT",
 		"store pull s3://x OUT --newest x"}, silent: "it asks a bucket"},

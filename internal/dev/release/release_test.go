@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -34,8 +35,8 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testsets.Once(t, "the release", testsets.Needs{Files: []string{"cmd", "internal", "go.mod",
-		"go.sum"}})
+	testsets.Once(t, "the release", testsets.Needs{Files: []string{"cmd", "internal", "load",
+		"record", "stats", "home", "go.mod", "go.sum"}})
 	dir, system := filepath.Join(t.TempDir(), "dist"), "linux/"+runtime.GOARCH
 	var said bytes.Buffer
 	args := []string{"-root", root, "-o", dir, "-for", system}
@@ -49,6 +50,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("it says version %q, was built from %q: %v", version, want, err)
 	}
 	checkBill(t, own)
+	checkManual(t, own, filepath.Join(dir, "share", "man", "man1"))
 
 	packages, err := filepath.Glob(filepath.Join(dir, "*.deb"))
 	if err != nil {
@@ -118,6 +120,51 @@ func checkBill(t *testing.T, program string) {
 	if linked < 10 || len(bill.Components) != linked+1 {
 		t.Errorf("%d parts of %d modules and the standard library", len(bill.Components), linked)
 	}
+}
+
+// checkManual compares the pages of the manual with what the program's own help says.
+func checkManual(t *testing.T, own, dir string) {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil || len(pages) < 40 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z0-9-]+)`)
+	for _, page := range pages {
+		verb := strings.Split(strings.TrimSuffix(filepath.Base(page), ".1"), "-")
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, help := shown(string(text)), must(t, dir, own, append(verb[1:], "--help")...)
+		about, _, _ := strings.Cut(help, "\nUsage:")
+		for _, paragraph := range strings.Split(about, "\n\n") {
+			if want := strings.Join(strings.Fields(paragraph), " "); !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q", page, want)
+			}
+		}
+		for _, flag := range flags.FindAllStringSubmatch(help, -1) {
+			if !strings.Contains(got, flag[1]) {
+				t.Errorf("%s lacks %s", page, flag[1])
+			}
+		}
+		if !strings.HasPrefix(string(text), ".nh\n.TH \"PRONY") {
+			t.Errorf("%s is no page of the manual:\n%.80s", page, text)
+		}
+	}
+}
+
+// shown is a page as man shows it, near enough: without requests and fonts, its words in one line.
+func shown(page string) string {
+	page = strings.NewReplacer(`\fB`, "", `\fP`, "", `\fI`, "", `\fR`, "", `\fC`, "", `\&`, "",
+		`\-`, "-", `\\`, `\`).Replace(page)
+	var text []string
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, ".") || strings.HasPrefix(line, "...") {
+			text = append(text, strings.Fields(line)...)
+		}
+	}
+	return strings.Join(text, " ")
 }
 
 // What a folder holds stays, where no release has made it.
