@@ -61,7 +61,7 @@ func markDown(c *cobra.Command) {
 	c.Short = literal(c.Short)
 	var out []string
 	for _, p := range strings.Split(strings.TrimRight(c.Long, "\n"), "\n\n") {
-		if strings.HasPrefix(p, " ") { // set as it is
+		if strings.HasPrefix(p, " ") || strings.HasPrefix(p, "\t") { // set as it is
 			out = append(out, "    "+strings.ReplaceAll(p, "\n", "\n    "))
 		} else {
 			out = append(out, literal(p))
