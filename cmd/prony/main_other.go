@@ -18,7 +18,7 @@ type world = any
 func begin() world { return nil }
 
 // linuxAlone are the verbs that start services, or look at what Linux alone tells of them.
-var linuxAlone = []string{"run", "plan", "services", "verify", "fairness", "build", "truth",
+var linuxAlone = []string{"run", "plan", "services", "verify", "build", "truth",
 	"selftest", "doctor", "telemetry", "query", "store", "agents", "stack", "new", "versus",
 	"serve", "start"}
 
