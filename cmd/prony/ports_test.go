@@ -82,7 +82,12 @@ func TestPortable(t *testing.T) {
 	testsets.Once(t, "what other systems have", portsNeed)
 	testsets.Cores(t)
 	const here = "linux/" // of any processor: Go's own
-	golang(t, here, ",portable", "test -timeout 300s ./load/engine/nethttp ./internal/generator/progress")
+	golang(
+		t,
+		here,
+		",portable",
+		"test -timeout 300s ./load/engine/nethttp ./internal/generator/progress",
+	)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prony")
 	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")

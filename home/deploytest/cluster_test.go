@@ -113,7 +113,10 @@ func needsCluster(t testing.TB) {
 	testsets.Once(t, "the chart in a cluster", testsets.Needs{
 		Files: []string{"cmd", "internal", "deploy/argocd", "deploy/helm", "deploy/kustomize",
 			"services/go-nethttp"},
-		Facts: []string{testsets.Version("kubectl", "version"), testsets.Version("helm", "version")}})
+		Facts: []string{
+			testsets.Version("kubectl", "version"),
+			testsets.Version("helm", "version"),
+		}})
 }
 
 // A real API server takes all that the chart lays out, and objects to no pod.

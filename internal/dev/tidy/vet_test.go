@@ -19,7 +19,9 @@ func TestVet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"vet"}, buildflags.Flags, []string{"./..."})...)
+	cmd := exec.Command(
+		"go",
+		slices.Concat([]string{"vet"}, buildflags.Flags, []string{"./..."})...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), buildflags.Lavish)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

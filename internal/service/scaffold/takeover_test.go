@@ -74,7 +74,11 @@ func brand(_ *result.Record, l *load) *result.Finding {
 			{file: "docs/method.md", update: check{"./internal/analysis/verdict", "Lists"}},
 		},
 		checks: []check{{"./internal/analysis/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},
-		asked:  []string{"internal/analysis/verdict/rows_test.go", "docs/checks.md", "docs/method.md"},
+		asked: []string{
+			"internal/analysis/verdict/rows_test.go",
+			"docs/checks.md",
+			"docs/method.md",
+		},
 	},
 	{
 		section: "Add a load shape",
@@ -189,7 +193,11 @@ func TestTOML(t *testing.T) {
 		},
 		checks: []check{{"./internal/report", "TOML"}, {"./internal/base/format", "Formats"},
 			{"./internal/dev/tidy", "TestTidy/(formats|links|imports|map)"}, {"./cmd/prony", vet}},
-		asked: []string{"ARCHITECTURE.md", "internal/base/format/format.go", "internal/report/toml.go"},
+		asked: []string{
+			"ARCHITECTURE.md",
+			"internal/base/format/format.go",
+			"internal/report/toml.go",
+		},
 	},
 }
 
