@@ -20,8 +20,20 @@ import (
 var systems = []string{"darwin/arm64", "windows/amd64"}
 
 // portsNeed is what the programs are made of.
-var portsNeed = testsets.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
-	"go.sum"}}
+var portsNeed = testsets.Needs{
+	Files: []string{
+		"cmd",
+		"home",
+		"internal",
+		"load",
+		"record",
+		"stats",
+		"contract",
+		"Makefile",
+		"go.mod",
+		"go.sum",
+	},
+}
 
 // golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
 func golang(t *testing.T, system, tag, line string) {

@@ -79,7 +79,7 @@ func TestRealObservedRun(t *testing.T) {
 
 // homeSources is the home's, which is in none of the bytes of a test that starts it.
 var homeSources = []string{
-	"home/cmd/prony-home",
+	"home",
 	"internal/telemetry",
 	"internal/report/rows",
 	"go.sum",

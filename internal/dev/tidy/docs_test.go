@@ -116,9 +116,18 @@ func dependencies(gomod string) ([]dependency, error) {
 // findDependencies wants each direct dependency named in a decision. Direct is what the code
 // imports, tests included, for the marks of go.mod are right only after go mod tidy.
 func findDependencies(t tree) []problem {
-	required, err := dependencies(t["go.mod"])
+	problems := findRequired(t, "go.mod")
+	if _, ok := t[home+"/go.mod"]; ok {
+		problems = append(problems, findRequired(t, home+"/go.mod")...)
+	}
+	return problems
+}
+
+// findRequired reports direct dependencies in one go.mod that no decision names.
+func findRequired(t tree, file string) []problem {
+	required, err := dependencies(t[file])
 	if err != nil {
-		return []problem{{"go.mod", 0, err.Error()}}
+		return []problem{{file, 0, err.Error()}}
 	}
 	imported := map[string]bool{}
 	for _, s := range t.sources() {
@@ -135,8 +144,8 @@ func findDependencies(t tree) []problem {
 	var problems []problem
 	for _, d := range required {
 		name := regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(d.Path) + `($|[^\w/-])`)
-		if (!d.Indirect || imported[d.Path]) && !name.MatchString(decisions.String()) {
-			problems = append(problems, problem{"go.mod", 0, "requires " + d.Path +
+		if d.Path != Module && (!d.Indirect || imported[d.Path]) && !name.MatchString(decisions.String()) {
+			problems = append(problems, problem{file, 0, "requires " + d.Path +
 				", which no page in docs/decisions names"})
 		}
 	}
