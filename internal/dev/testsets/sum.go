@@ -67,10 +67,12 @@ func look(ctx context.Context, dir string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list what a test links: %w", err)
 	}
-	p := &program{}
+	p := &program{root: workspace(dir)}
 	for _, l := range all {
 		if l.Module != nil && l.Module.Main && !strings.HasSuffix(l.ImportPath, ".test") {
-			p.add(l, l.Dir == dir)
+			if err := p.add(l, l.Dir == dir); err != nil {
+				return nil, fmt.Errorf("list what a test links: %w", err)
+			}
 		}
 	}
 	if p.pkg == "" {
@@ -84,26 +86,53 @@ func look(ctx context.Context, dir string) (*program, error) {
 		}
 		p.files = append(p.files, filepath.ToSlash(below))
 	}
-	p.files = append(p.files, "go.mod", "go.sum")
+	if workspace(dir) != "" {
+		p.files = append(p.files, "go.work", "go.work.sum")
+	}
 	slices.Sort(p.files)
 	slices.Sort(p.dirs)
 	p.files, p.dirs = slices.Compact(p.files), slices.Compact(p.dirs)
 	return p, nil
 }
 
-// add takes the files of a package. The one under test is also the program's.
-func (p *program) add(l listed, own bool) {
-	p.root = l.Module.Dir
+// workspace returns the folder of the workspace above a folder, or nothing if it has none.
+func workspace(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// add adds the files of a package and of its module. The package under test also names the program.
+func (p *program) add(l listed, own bool) error {
+	if p.root == "" {
+		p.root = l.Module.Dir
+	}
 	if own && !strings.ContainsAny(l.ImportPath, " ") {
 		p.pkg = l.ImportPath
 	}
-	below := strings.TrimPrefix(strings.TrimPrefix(l.Dir, p.root), string(filepath.Separator))
-	dir := path.Clean(filepath.ToSlash(below))
+	module, err := filepath.Rel(p.root, l.Module.Dir)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(p.root, l.Dir)
+	if err != nil {
+		return err
+	}
+	dir := filepath.ToSlash(below)
 	p.dirs = append(p.dirs, dir)
 	files := slices.Concat(l.GoFiles, l.CgoFiles, l.CFiles, l.HFiles, l.SFiles, l.EmbedFiles)
 	for _, name := range files {
 		p.files = append(p.files, path.Join(dir, filepath.ToSlash(name)))
 	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		p.files = append(p.files, path.Join(filepath.ToSlash(module), name))
+	}
+	return nil
 }
 
 // sum is a hash of all that a test depends on.
@@ -129,10 +158,10 @@ func say(h hash.Hash, texts ...string) {
 }
 
 // hashBelow hashes a file, or all files below a folder, with their names and whether they can be
-// run. A link is hashed as what it names. A go.sum there need not be.
+// run. A link is hashed as what it names. A file of sums may be missing.
 func hashBelow(h hash.Hash, root, name string) error {
 	top := filepath.Join(root, name)
-	if _, err := os.Lstat(top); name == "go.sum" && errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(top); path.Ext(name) == ".sum" && errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	say(h, name)
