@@ -29,8 +29,8 @@ type Document struct {
 	Of    any // a value of the type that is written
 	// Version is that of the form, as the document says; 0: it says none.
 	Version int
-	// Printed is written by internal/base/format, which has no null for lists and one for a number that
-	// is none; otherwise by encoding/json.
+	// Printed is written by internal/base/format, which has no null for lists and one for a number
+	// that is none; otherwise by encoding/json.
 	Printed bool
 }
 

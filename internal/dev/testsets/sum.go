@@ -34,8 +34,8 @@ type program struct {
 type listed struct {
 	ImportPath, Dir string
 	Module          *struct {
-		Dir  string
-		Main bool
+		Path, Dir string
+		Main      bool
 	}
 	GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
 }
@@ -67,12 +67,13 @@ func look(ctx context.Context, dir string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list what a test links: %w", err)
 	}
-	p := &program{root: workspace(dir)}
+	p := &program{}
+	modules := rootOf(all)
 	for _, l := range all {
-		if l.Module != nil && l.Module.Main && !strings.HasSuffix(l.ImportPath, ".test") {
-			if err := p.add(l, l.Dir == dir); err != nil {
-				return nil, fmt.Errorf("list what a test links: %w", err)
-			}
+		if l.Module != nil && slices.Contains(modules, l.Module.Dir) &&
+			!strings.HasSuffix(l.ImportPath, ".test") {
+			p.root = modules[0]
+			p.add(l, l.Dir == dir)
 		}
 	}
 	if p.pkg == "" {
@@ -86,8 +87,13 @@ func look(ctx context.Context, dir string) (*program, error) {
 		}
 		p.files = append(p.files, filepath.ToSlash(below))
 	}
-	if workspace(dir) != "" {
-		p.files = append(p.files, "go.work", "go.work.sum")
+	for _, module := range modules {
+		below, err := filepath.Rel(p.root, module)
+		if err != nil {
+			return nil, fmt.Errorf("list what a test links: %w", err)
+		}
+		p.files = append(p.files, path.Join(filepath.ToSlash(below), "go.mod"),
+			path.Join(filepath.ToSlash(below), "go.sum"))
 	}
 	slices.Sort(p.files)
 	slices.Sort(p.dirs)
@@ -95,44 +101,36 @@ func look(ctx context.Context, dir string) (*program, error) {
 	return p, nil
 }
 
-// workspace returns the folder of the workspace above a folder, or nothing if it has none.
-func workspace(dir string) string {
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
+// rootOf returns the folders of the modules of this repository among packages: that of its root
+// first, then, for a test of a module in a folder below, that one's.
+func rootOf(all []listed) (folders []string) {
+	for _, l := range all {
+		if l.Module != nil && l.Module.Main {
+			folders = []string{l.Module.Dir}
+			for _, above := range all {
+				if m := above.Module; m != nil && m.Path == path.Dir(l.Module.Path) &&
+					m.Dir == filepath.Dir(l.Module.Dir) {
+					return []string{m.Dir, l.Module.Dir}
+				}
+			}
+			return folders
 		}
 	}
+	return nil
 }
 
-// add adds the files of a package and of its module. The package under test also names the program.
-func (p *program) add(l listed, own bool) error {
-	if p.root == "" {
-		p.root = l.Module.Dir
-	}
+// add takes the files of a package. The one under test is also the program's.
+func (p *program) add(l listed, own bool) {
 	if own && !strings.ContainsAny(l.ImportPath, " ") {
 		p.pkg = l.ImportPath
 	}
-	module, err := filepath.Rel(p.root, l.Module.Dir)
-	if err != nil {
-		return err
-	}
-	below, err := filepath.Rel(p.root, l.Dir)
-	if err != nil {
-		return err
-	}
-	dir := filepath.ToSlash(below)
+	below := strings.TrimPrefix(strings.TrimPrefix(l.Dir, p.root), string(filepath.Separator))
+	dir := path.Clean(filepath.ToSlash(below))
 	p.dirs = append(p.dirs, dir)
 	files := slices.Concat(l.GoFiles, l.CgoFiles, l.CFiles, l.HFiles, l.SFiles, l.EmbedFiles)
 	for _, name := range files {
 		p.files = append(p.files, path.Join(dir, filepath.ToSlash(name)))
 	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		p.files = append(p.files, path.Join(filepath.ToSlash(module), name))
-	}
-	return nil
 }
 
 // sum is a hash of all that a test depends on.
@@ -158,10 +156,10 @@ func say(h hash.Hash, texts ...string) {
 }
 
 // hashBelow hashes a file, or all files below a folder, with their names and whether they can be
-// run. A link is hashed as what it names. A file of sums may be missing.
+// run. A link is hashed as what it names. A go.sum there need not be.
 func hashBelow(h hash.Hash, root, name string) error {
 	top := filepath.Join(root, name)
-	if _, err := os.Lstat(top); path.Ext(name) == ".sum" && errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(top); path.Base(name) == "go.sum" && errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	say(h, name)

@@ -98,7 +98,7 @@ func (l *ledger) repeat(run func(order), set string) {
 		fmt.Fprintf(l.out, "again, because the package failed before: %s %s\n", path,
 			strings.Join(gone[path], ", "))
 		run(order{args: []string{"-p=1", "-count=1", "-run=" + pattern(gone[path])}, set: set,
-			tests: map[string][]string{path: gone[path]}})
+			module: l.suites[path].module, tests: map[string][]string{path: gone[path]}})
 	}
 	for range again {
 		for _, of := range open {
@@ -111,7 +111,7 @@ func (l *ledger) repeat(run func(order), set string) {
 				tests = l.suites[of.path].all
 			}
 			run(order{args: []string{"-p=1", "-count=1", "-run=" + pattern(tests)}, set: set,
-				tests: map[string][]string{of.path: tests}})
+				module: l.suites[of.path].module, tests: map[string][]string{of.path: tests}})
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/buildflags"
+	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
 )
 
@@ -53,19 +55,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	} else if *later {
 		set = testsets.Later
 	}
-	packages := flags.Args()
-	whole := len(packages) == 0
-	if whole {
-		packages = modules()
-	}
-	suites, err := scan(ctx, packages)
+	whole := flags.NArg() == 0
+	suites, err := scan(ctx, flags.Args())
 	if err != nil {
 		return err
 	}
-	if whole && set == "" { // only tests of a later set need what home/ links, a third of all code
-		suites = slices.DeleteFunc(suites, func(s suite) bool {
-			return strings.HasPrefix(s.path, buildflags.Module+"/home/")
-		})
+	if whole && set == "" { // what only this module links is a third of all code
+		suites = slices.DeleteFunc(suites, func(s suite) bool { return s.module == "home" })
 	}
 	if err := compile(ctx, suites, stdout, stderr); err != nil || *only {
 		return err
@@ -92,47 +88,87 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // compile compiles the packages with their tests and all that they import, without linking. What
-// fails here fails once more in go test, which reports it.
+// fails here fails again in go test, which reports it.
 func compile(ctx context.Context, suites []suite, stdout, stderr io.Writer) error {
-	begin := time.Now()
-	args := append([]string{"list", "-e", "-export", "-deps", "-test", "-f", ""}, buildflags.Flags...)
-	for _, s := range suites {
-		args = append(args, s.path)
+	begin := clock.Mono()
+	for module, in := range byModule(suites) {
+		args := append([]string{"list", "-e", "-export", "-deps", "-test", "-f", ""}, buildflags.Flags...)
+		for _, s := range in {
+			args = append(args, s.path)
+		}
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir, cmd.Stderr = module, stderr
+		cmd.Env = append(os.Environ(), buildflags.Lavish)
+		if err := cmd.Run(); ctx.Err() != nil || errors.Is(err, exec.ErrNotFound) {
+			return fmt.Errorf("compile the tests: %w", err)
+		}
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Env = append(os.Environ(), buildflags.Lavish)
-	cmd.Stderr = stderr
-	if err := cmd.Run(); ctx.Err() != nil || errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("compile the tests: %w", err)
-	}
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Duration(clock.Mono() - begin); took > time.Second {
 		fmt.Fprintf(stdout, "compiled in %.0f s\n", took.Seconds())
 	}
 	return nil
 }
 
+// byModule yields the packages of each module that has any, in the order of modules.
+func byModule(suites []suite) iter.Seq2[string, []suite] {
+	return func(yield func(string, []suite) bool) {
+		for _, module := range modules {
+			in := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.module != module })
+			if len(in) > 0 && !yield(module, in) {
+				return
+			}
+		}
+	}
+}
+
 // order is one run of go test.
 type order struct {
-	args  []string
-	set   string
-	tests map[string][]string // by package: the tests that it runs
+	args        []string
+	set, module string
+	tests       map[string][]string // by package: the tests that it runs
 }
 
 // plan returns the steps of a set, each of which holds orders that run at the same time.
 func plan(suites []suite, set string) (steps [][]order) {
-	width := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
-	add := func(orders ...order) {
-		orders = slices.DeleteFunc(orders, func(o order) bool { return len(o.tests) == 0 })
-		if len(orders) > 0 {
-			steps = append(steps, orders)
+	var plain, wide, alone []order
+	for module, in := range byModule(suites) {
+		p, w, a := planModule(in, set, module == modules[0])
+		for _, orders := range [][]order{p, w, a} {
+			for i := range orders {
+				orders[i].module = module
+			}
 		}
+		plain, wide, alone = append(plain, p...), append(wide, w...), append(alone, a...)
+	}
+	for _, o := range plain {
+		steps = append(steps, []order{o})
+	}
+	if len(wide) > 0 {
+		steps = append(steps, wide)
+	}
+	for _, o := range alone {
+		steps = append(steps, []order{o})
+	}
+	return steps
+}
+
+// planModule sorts the tests of a module into packages without a choice of tests, other exact and
+// live tests, and measured tests.
+func planModule(suites []suite, set string, main bool) (plain, wide, alone []order) {
+	width := "-p=1"
+	if main {
+		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
+	}
+	any := func(o order) []order {
+		return slices.DeleteFunc([]order{o}, func(o order) bool {
+			return len(o.tests) == 0
+		})
 	}
 	if set == testsets.Later {
 		rest := func(s suite) []string { return without(s.long, s.measuring) }
 		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
-		add(named(suites, rest, set, "-p=1", "-count=1"))
-		add(named(suites, ones, set, "-p=1", "-count=1"))
-		return steps
+		return nil, any(named(suites, rest, set, "-p=1", "-count=1")),
+			any(named(suites, ones, set, "-p=1", "-count=1"))
 	}
 	apart := func(suite) []string { return nil }
 	ones := func(s suite) []string { return without(s.measuring, s.whole) }
@@ -144,24 +180,19 @@ func plan(suites []suite, set string) (steps [][]order) {
 	}
 	// Packages without a choice of tests have the same arguments in every run, so that go test keeps
 	// their results.
-	var plain, mixed []suite
-	for _, s := range suites {
-		if len(s.measuring)+len(s.left)+len(s.long) == 0 {
-			plain = append(plain, s)
-		} else {
-			mixed = append(mixed, s)
-		}
-	}
+	simple := func(s suite) bool { return len(s.measuring)+len(s.left)+len(s.long) == 0 }
+	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
+	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
 	aside := func(s suite) []string { return slices.Concat(ones(s), apart(s)) }
-	add(except(plain, func(suite) []string { return nil }, set, width))
-	add(named(mixed, apart, set, append(count, "-p=1")...),
-		except(mixed, aside, set, append(count, width)...))
-	add(named(mixed, ones, set, append(count, "-p=1")...))
-	return steps
+	none := func(suite) []string { return nil }
+	return any(except(suites, none, set, width)),
+		append(any(named(mixed, apart, set, append(count, "-p=1")...)),
+			any(except(mixed, aside, set, append(count, width)...))...),
+		any(named(mixed, ones, set, append(count, "-p=1")...))
 }
 
 // named orders the tests that of selects. go test takes one pattern for all packages, so tests of the
-// same names in other packages are run as well: except leaves those out.
+// same names in other packages run as well: except leaves those out.
 func named(suites []suite, of func(suite) []string, set string, args ...string) order {
 	names := union(suites, of)
 	o := order{set: set, tests: map[string][]string{}}
@@ -218,7 +249,7 @@ func (o order) run(ctx context.Context, l *ledger, stderr io.Writer) {
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), testsets.Set+"="+o.set)
-	cmd.Stderr = stderr
+	cmd.Dir, cmd.Stderr = o.module, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
 	out, err := cmd.StdoutPipe()

@@ -101,11 +101,13 @@ func TestFormer(t *testing.T) { tests.Cores(t) }
 }
 
 var suites = []suite{
-	{path: "a", all: []string{"TestM", "TestN", "TestO", "TestQ"}, measuring: []string{"TestM", "TestN"},
+	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"}, measuring: []string{"TestM", "TestN"},
 		left: []string{"TestN", "TestO"}, whole: []string{"TestN", "TestO"}, apart: []string{"TestO"}},
-	{path: "b", all: []string{"TestM", "TestL", "TestV"}, long: []string{"TestL", "TestV"},
+	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"}, long: []string{"TestL", "TestV"},
 		measuring: []string{"TestV"}, whole: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
-	{path: "c", all: []string{"TestX"}},
+	{path: "c", module: ".", all: []string{"TestX"}},
+	{path: "h", module: "home", all: []string{"TestH", "TestM"}, measuring: []string{"TestM"},
+		left: []string{"TestH"}},
 }
 
 // Each test of a set runs in exactly one order, and measured ones run after all others.
@@ -116,7 +118,7 @@ func TestPlan(t *testing.T) {
 		for i, step := range plan(suites, set) {
 			for _, o := range step {
 				args := strings.Join(without(o.args, []string{"-p=1", "-count=1"}), " ")
-				got = append(got, fmt.Sprint(i, " ", args, " ", o.tests))
+				got = append(got, fmt.Sprint(i, " ", o.module, " ", args, " ", o.tests))
 			}
 		}
 		for i := range want {
@@ -126,16 +128,29 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%q:\n%s\nwant\n%s", set, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	check("", "0 WIDE map[c:[TestX]]",
-		"1 WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
-		"2 -run=^(TestM)$ map[a:[TestM] b:[TestM]]")
-	check(testsets.All, "0 WIDE map[c:[TestX]]",
-		"1 -run=^(TestO)$ map[a:[TestO]]",
-		"1 WIDE -skip=^(TestM|TestN|TestO)$ map[a:[TestQ] b:[TestL TestV]]",
-		"2 -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]")
-	check(testsets.Later, "0 -run=^(TestL)$ map[b:[TestL]]", "1 -run=^(TestV)$ map[b:[TestV]]")
+	check("", "0 . WIDE map[c:[TestX]]",
+		"1 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
+		"1 home -skip=^(TestM)$ map[h:[TestH]]",
+		"2 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "3 home -run=^(TestM)$ map[h:[TestM]]")
+	check(testsets.All, "0 . WIDE map[c:[TestX]]",
+		"1 . -run=^(TestO)$ map[a:[TestO]]",
+		"1 . WIDE -skip=^(TestM|TestN|TestO)$ map[a:[TestQ] b:[TestL TestV]]",
+		"1 home -skip=^(TestM)$ map[h:[TestH]]",
+		"2 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
+		"3 home -run=^(TestM)$ map[h:[TestM]]")
+	check(testsets.Later, "0 . -run=^(TestL)$ map[b:[TestL]]", "1 . -run=^(TestV)$ map[b:[TestV]]")
 	if steps := plan(suites[2:], testsets.Later); len(steps) > 0 {
 		t.Errorf("without tests of the set: %v", steps)
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	all := []string{"./load", "./home/bucket", "./home/...", "./homely", "prony.example/home/otlp", "."}
+	for module, want := range map[string][]string{".": {"./load", "./homely", "."},
+		"home": {"./bucket", "./...", "prony.example/home/otlp"}} {
+		if got := patternsIn(module, all); !slices.Equal(got, want) {
+			t.Errorf("in %s: %q, want %q", module, got, want)
+		}
 	}
 }
 

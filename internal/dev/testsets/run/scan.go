@@ -45,7 +45,7 @@ const (
 // suite holds the tests of one package by name. A test may be in several lists, because parts of it
 // may measure or be of another set.
 type suite struct {
-	path                                    string
+	path, module                            string // import path, folder of its module
 	all, live, measuring, left, long, apart []string
 	whole                                   []string // of left and long: no part of the test is of the first set
 	later                                   []string // of long: no part of the test is of another set
@@ -62,24 +62,57 @@ func (s suite) kindOf(test string) kind {
 	return exact
 }
 
-// modules returns patterns of all packages of the workspace below the current folder.
-func modules() []string {
-	if _, err := os.Stat("home/go.mod"); errors.Is(err, os.ErrNotExist) {
-		return []string{"./..."}
+// modules are the folders of this repository's modules.
+var modules = []string{".", "home"}
+
+// scan reads the tests of packages: all packages of both modules, or, by patterns, packages of the
+// module in the current folder or packages below ./home.
+func scan(ctx context.Context, patterns []string) (suites []suite, err error) {
+	for _, module := range modules {
+		if _, err := os.Stat(filepath.Join(module, "go.mod")); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		in := []string{"./..."}
+		if len(patterns) > 0 {
+			in = patternsIn(module, patterns)
+		}
+		if len(in) == 0 {
+			continue
+		}
+		found, err := scanModule(ctx, module, in)
+		if err != nil {
+			return nil, err
+		}
+		suites = append(suites, found...)
 	}
-	return []string{"./...", "./home/..."}
+	return suites, nil
 }
 
-// scan reads the tests of packages.
-func scan(ctx context.Context, patterns []string) ([]suite, error) {
+// patternsIn returns the patterns of packages of a module, as they are written in its folder.
+func patternsIn(module string, patterns []string) (in []string) {
+	for _, p := range patterns {
+		below, isPath := strings.CutPrefix(p+"/", "./home/")
+		isName := strings.HasPrefix(p+"/", testsets.Home+"/")
+		if (isPath || isName) != (module == "home") {
+			continue
+		}
+		if isPath {
+			p = "./" + strings.TrimSuffix(below, "/")
+		}
+		in = append(in, p)
+	}
+	return in
+}
+
+// scanModule reads the tests of packages of one module.
+func scanModule(ctx context.Context, module string, patterns []string) (suites []suite, err error) {
 	packages, err := testsets.List[struct {
 		ImportPath, Dir           string
 		TestGoFiles, XTestGoFiles []string
-	}](ctx, ".", append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	}](ctx, module, append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the packages: %w", err)
 	}
-	var suites []suite
 	for _, p := range packages {
 		var files []*ast.File
 		for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
@@ -90,7 +123,9 @@ func scan(ctx context.Context, patterns []string) ([]suite, error) {
 			files = append(files, file)
 		}
 		if len(files) > 0 {
-			suites = append(suites, read(p.ImportPath, files))
+			s := read(p.ImportPath, files)
+			s.module = module
+			suites = append(suites, s)
 		}
 	}
 	return suites, nil
