@@ -16,13 +16,18 @@ import (
 
 // Host holds figures of the host over the time of one measured test.
 type Host struct {
-	Failed   bool    `json:"failed,omitempty"` // whether the test failed
-	Seconds  float64 `json:"seconds"`          // how long it ran
-	Load     float64 `json:"load"`             // other tasks ready to run, before and after the test
-	Others   float64 `json:"others"`           // processors that other programs used
-	Steal    float64 `json:"steal"`            // share of processor time that the hypervisor withheld
-	Delay    float64 `json:"delay"`            // share of its time that the process waited for a processor
-	Pressure float64 `json:"pressure"`         // share of time in which any task waited (PSI cpu, some)
+	Failed  bool    `json:"failed,omitempty"` // whether the test failed
+	Seconds float64 `json:"seconds"`          // how long it ran
+	// Load is the mean number of other tasks that are ready to run, before and after the test.
+	Load float64 `json:"load"`
+	// Others is the number of processors that other programs used.
+	Others float64 `json:"others"`
+	// Steal is the share of processor time that the hypervisor withheld.
+	Steal float64 `json:"steal"`
+	// Delay is the share of its time that the test's process waited for a processor.
+	Delay float64 `json:"delay"`
+	// Pressure is the share of time in which any task of the host waited (PSI cpu, some).
+	Pressure float64 `json:"pressure"`
 }
 
 // Figures begins the line in which a measured test reports its Host.
@@ -85,7 +90,8 @@ func between(a, b reading) Host {
 		return min(part/whole, 1)
 	}
 	seconds := b.wall.Sub(a.wall).Seconds()
-	h := Host{Seconds: seconds, Load: (a.load + b.load) / 2, Steal: share(b.stolen-a.stolen, b.all-a.all)}
+	h := Host{Seconds: seconds, Load: (a.load + b.load) / 2}
+	h.Steal = share(b.stolen-a.stolen, b.all-a.all)
 	if others := (b.busy - a.busy) - (b.own - a.own); seconds > 0 && others > 0 {
 		h.Others = others / seconds
 	}
@@ -113,7 +119,8 @@ func read(proc string) reading {
 			r.own += time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 		}
 	}
-	threads, _ := filepath.Glob(filepath.Join(proc, "self/task/*/schedstat")) //nolint:errcheck // a constant
+	of := filepath.Join(proc, "self/task/*/schedstat")
+	threads, _ := filepath.Glob(of) //nolint:errcheck // a well-formed pattern
 	for _, thread := range threads {
 		if f := fields(thread, ""); len(f) >= 2 {
 			r.ran, r.waited = r.ran+f[0]/1e9, r.waited+f[1]/1e9

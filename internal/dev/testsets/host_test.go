@@ -21,15 +21,18 @@ func proc(t *testing.T, stat, pressure, schedstat string) string {
 
 func TestFigures(t *testing.T) {
 	a := read(proc(t, "cpu  100 100 100 1000 5 6 7 10 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n",
-		"some avg10=1.00 avg60=1.00 avg300=1.00 total=1000000\nfull avg10=0.00 total=0\n", "1000000000 0 5\n"))
+		"some avg10=1.00 avg60=1.00 avg300=1.00 total=1000000\nfull avg10=0.00 total=0\n",
+		"1000000000 0 5\n"))
 	b := read(proc(t, "cpu  180 110 110 1270 5 6 7 40 0 0\n",
 		"some avg10=1.00 avg60=1.00 avg300=1.00 total=1500000\n", "2500000000 500000000 9\n"))
-	// Two seconds of two processors: 100 ticks busy, 270 idle, 30 stolen. The process used 0.4 s.
+	// Two seconds of two processors: 100 ticks busy, 270 idle, 30 stolen. The process used 0.4
+	// s.
 	b.wall, a.own, b.own = a.wall.Add(2*time.Second), 10, 10.4
 	got := between(a, b)
 	want := Host{Seconds: 2, Load: 2, Others: 0.3, Steal: 0.075, Delay: 0.25, Pressure: 0.25}
 	for name, pair := range map[string][2]float64{"seconds": {got.Seconds, want.Seconds},
-		"load": {got.Load, want.Load}, "others": {got.Others, want.Others}, "steal": {got.Steal, want.Steal},
+		"load": {got.Load, want.Load}, "others": {got.Others, want.Others},
+		"steal": {got.Steal, want.Steal},
 		"delay": {got.Delay, want.Delay}, "pressure": {got.Pressure, want.Pressure}} {
 		if math.Abs(pair[0]-pair[1]) > 1e-9 {
 			t.Errorf("%s: %v, want %v", name, pair[0], pair[1])

@@ -1,7 +1,7 @@
 // Package testsets holds what tests declare about themselves: their kind and their set.
 //
-// A test has one of three kinds. An exact test, the default, runs in virtual time or computes: it has
-// the same outcome on every host. A live test (Live) uses real processes, sockets or tools, and
+// A test has one of three kinds. An exact test, the default, runs in virtual time or computes: it
+// has the same outcome on every host. A live test (Live) uses real processes, sockets or tools, and
 // asserts what happened, never how fast. A measured test (Measured) asserts numbers that the host
 // influences: it runs alone, and if it fails on an unfit host, it is inconclusive.
 //
@@ -9,8 +9,8 @@
 // `make test-all` also runs the second (Whole, Once): one case of each service, agent, image and
 // system. `make test-long` runs the remaining cases (Long). Once and Long remember what has passed.
 //
-// Reads names files that a test's own program does not open but that another program reads for it, so
-// that go test notices when they change. Package internal/dev/testsets/run runs the sets.
+// Reads names files that a test's own program does not open but that another program reads for it,
+// so that go test notices when they change. Package internal/dev/testsets/run runs the sets.
 package testsets
 
 import (
@@ -147,11 +147,11 @@ type Needs struct {
 	Facts []string
 }
 
-// Once moves a test into the second set, as Whole does, and skips it if it has passed before for the
-// same bytes: of the code that its program links, of the files and facts it needs, of Go's version
-// and the kernel's. FRESH=1 runs it again. Only a pass is remembered; a failure or a skip forgets an
-// earlier one. With PRONY_BASE=COMMIT it also skips a test of which nothing has changed since then.
-// In the third set, Once does nothing, so that rows below it that call Long run.
+// Once moves a test into the second set, as Whole does, and skips it if it has passed before for
+// the same bytes: of the code that its program links, of the files and facts it needs, of Go's
+// version and the kernel's. FRESH=1 runs it again. Only a pass is remembered; a failure or a skip
+// forgets an earlier one. With PRONY_BASE=COMMIT it also skips a test of which nothing has changed
+// since then. In the third set, Once does nothing, so that rows below it that call Long run.
 func Once(t testing.TB, what string, needs Needs) {
 	t.Helper()
 	Whole(t, what)

@@ -128,7 +128,9 @@ func (l *ledger) close(set string) error {
 		}
 	}
 	l.lists()
-	host := func(of name) string { return fmt.Sprintf("%s (%s)%s", of, l.kind(of), l.figures(of)) }
+	host := func(of name) string {
+		return fmt.Sprintf("%s (%s)%s", of, l.kind(of), l.figures(of))
+	}
 	printList(l.out, "failed", byOutcome[red], host)
 	printList(l.out, "inconclusive: failed on an unfit host", byOutcome[inconclusive], host)
 	printList(l.out, "flaky: failed, then passed alone", byOutcome[flaky], host)
@@ -157,8 +159,8 @@ func (l *ledger) close(set string) error {
 	return errors.Join(l.errs...)
 }
 
-// loophole returns an error if too many measured tests were inconclusive on a host that was fit over
-// the whole measured phase.
+// loophole returns an error if too many measured tests were inconclusive on a host that was fit
+// over the whole measured phase.
 func (l *ledger) loophole(all, open int) error {
 	load, steal, seconds := 0.0, 0.0, 0.0
 	for _, tries := range l.tries {
@@ -173,7 +175,8 @@ func (l *ledger) loophole(all, open int) error {
 	}
 	if seconds > 0 {
 		load, steal = load/seconds, steal/seconds
-		fmt.Fprintf(l.out, "host while measuring: load of others %.1f, steal %.1f %%\n", load, 100*steal)
+		fmt.Fprintf(l.out, "host while measuring: load of others %.1f, steal %.1f %%\n", load,
+			100*steal)
 	}
 	if load < testsets.MaxLoad && steal < testsets.MaxSteal && open*share > all {
 		return fmt.Errorf("%d of %d measured tests are inconclusive, although the host was fit "+

@@ -44,9 +44,14 @@ type try struct {
 
 // unfit reports whether the test failed on an unfit host.
 func (t try) unfit() bool {
-	failing := slices.DeleteFunc(slices.Clone(t.hosts), func(h testsets.Host) bool { return !h.Failed })
-	return t.end == failed && len(failing) > 0 &&
-		!slices.ContainsFunc(failing, func(h testsets.Host) bool { return !h.Unfit() })
+	known := false
+	for _, h := range t.hosts {
+		if h.Failed && !h.Unfit() {
+			return false
+		}
+		known = known || h.Failed
+	}
+	return t.end == failed && known
 }
 
 // ledger records what go test reports, of all runs that go on at the same time.

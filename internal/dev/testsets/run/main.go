@@ -1,7 +1,7 @@
-// Command run runs one of the three sets of tests. It compiles all packages first, so that no compiler
-// runs beside a test, runs exact and live tests several packages at a time, and then measured tests
-// one at a time. It repeats what failed alone, and ends with the slowest tests, the skipped ones with
-// reasons, and the counts.
+// Command run runs one of the three sets of tests. It compiles all packages first, so that no
+// compiler runs beside a test, runs exact and live tests several packages at a time, and then
+// measured tests one at a time. It repeats what failed alone, and ends with the slowest tests, the
+// skipped ones with reasons, and the counts.
 package main
 
 import (
@@ -92,7 +92,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func compile(ctx context.Context, suites []suite, stdout, stderr io.Writer) error {
 	begin := clock.Mono()
 	for module, in := range byModule(suites) {
-		args := append([]string{"list", "-e", "-export", "-deps", "-test", "-f", ""}, buildflags.Flags...)
+		args := []string{"list", "-e", "-export", "-deps", "-test", "-f", ""}
+		args = append(args, buildflags.Flags...)
 		for _, s := range in {
 			args = append(args, s.path)
 		}
@@ -113,7 +114,9 @@ func compile(ctx context.Context, suites []suite, stdout, stderr io.Writer) erro
 func byModule(suites []suite) iter.Seq2[string, []suite] {
 	return func(yield func(string, []suite) bool) {
 		for _, module := range modules {
-			in := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.module != module })
+			in := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
+				return s.module != module
+			})
 			if len(in) > 0 && !yield(module, in) {
 				return
 			}
@@ -178,8 +181,8 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone []ord
 		ones = func(s suite) []string { return without(s.measuring, s.later) }
 		count = []string{"-count=1"}
 	}
-	// Packages without a choice of tests have the same arguments in every run, so that go test keeps
-	// their results.
+	// Packages without a choice of tests have the same arguments in every run, so that go test
+	// keeps their results.
 	simple := func(s suite) bool { return len(s.measuring)+len(s.left)+len(s.long) == 0 }
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
@@ -191,8 +194,8 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone []ord
 		any(named(mixed, ones, set, append(count, "-p=1")...))
 }
 
-// named orders the tests that of selects. go test takes one pattern for all packages, so tests of the
-// same names in other packages run as well: except leaves those out.
+// named orders the tests that of selects. go test takes one pattern for all packages, so tests of
+// the same names in other packages run as well: except leaves those out.
 func named(suites []suite, of func(suite) []string, set string, args ...string) order {
 	names := union(suites, of)
 	o := order{set: set, tests: map[string][]string{}}

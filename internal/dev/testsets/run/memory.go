@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
 	"prony.example/internal/dev/testsets"
 )
 
@@ -40,8 +41,9 @@ type flakyResult struct {
 // remember adds this run to those of the set, and returns the tests that count as broken. A run in
 // which go test kept all results is none.
 func (l *ledger) remember(now []name, set string) (broken []string, err error) {
-	ran := len(l.sorted(func(of name) bool { return !l.tries[of][0].cached && l.last(of).end != skipped }))
-	if ran == 0 {
+	if len(l.sorted(func(of name) bool {
+		return !l.tries[of][0].cached && l.last(of).end != skipped
+	})) == 0 {
 		return nil, nil
 	}
 	dir, err := testsets.Folder()
@@ -66,7 +68,7 @@ func (l *ledger) remember(now []name, set string) (broken []string, err error) {
 		return nil, err
 	}
 	text = append(append(text, line...), '\n')
-	return brokenIn(text, set), os.WriteFile(path, text, 0o600)
+	return brokenIn(text, set), files.Put(path, text)
 }
 
 // brokenIn returns the tests that were flaky too often in the last runs of a set. A line that it
@@ -102,8 +104,8 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// note writes how the tests of the third set ended into a file. Tests that were skipped, because they
-// passed before or lack a tool, keep their line.
+// note writes how the tests of the third set ended into a file. Tests that were skipped, because
+// they passed before or lack a tool, keep their line.
 func note(file string, l *ledger) error {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +121,8 @@ func note(file string, l *ledger) error {
 	}
 	for of, tries := range l.tries {
 		if o := judge(l.kind(of), tries); o != none {
-			all[of.String()] = result{of.String(), o, clock.Wall().Format(time.DateOnly), l.last(of).seconds}
+			all[of.String()] = result{of.String(), o, clock.Wall().Format(time.DateOnly),
+				l.last(of).seconds}
 		}
 	}
 	var out bytes.Buffer
@@ -132,7 +135,7 @@ func note(file string, l *ledger) error {
 		}
 		fmt.Fprintf(&out, "%s\n", line)
 	}
-	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+	if err := files.Put(file, out.Bytes()); err != nil {
 		return fmt.Errorf("write the results of the third set: %w", err)
 	}
 	return nil

@@ -32,7 +32,8 @@ func parse(t *testing.T, texts ...string) (files []*ast.File) {
 	return files
 }
 
-// A test is of the second set by its own call, by that of a function that it calls, or of a subtest.
+// A test is of the second set by its own call, by that of a function that it calls, or of a
+// subtest.
 func TestCalling(t *testing.T) {
 	check := func(name string, want []string, texts ...string) {
 		t.Helper()
@@ -42,7 +43,8 @@ func TestCalling(t *testing.T) {
 	}
 	const whole = "func TestA(t *testing.T) { testsets.Whole(t, \"\") }\n"
 	check("its own", []string{"TestA"}, head+whole)
-	check("by another name", []string{"TestA"}, "package p\nimport x \"prony.example/internal/dev/testsets\"\n"+
+	check("by another name", []string{"TestA"}, "package p\n"+
+		"import x \"prony.example/internal/dev/testsets\"\n"+
 		"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }")
 	check("a subtest's", []string{"TestA"}, head+
 		"func TestA(t *testing.T) { t.Run(\"\", func(t *testing.T) { testsets.Once(t) }) }")
@@ -91,7 +93,8 @@ func TestThird(t *testing.T) { tests.Long(t, "", tests.Needs{}) }
 func TestMeasured(t *testing.T) { listen(); tests.Measured(t) }
 func TestFormer(t *testing.T) { tests.Cores(t) }
 `))
-	for test, want := range map[string]kind{"TestExact": exact, "TestProcess": live, "TestSocket": live,
+	for test, want := range map[string]kind{"TestExact": exact, "TestProcess": live,
+		"TestSocket":   live,
 		"TestDeclared": live, "TestSecond": live, "TestThird": live, "TestMeasured": measured,
 		"TestFormer": measured} {
 		if got := s.kindOf(test); got != want {
@@ -101,10 +104,12 @@ func TestFormer(t *testing.T) { tests.Cores(t) }
 }
 
 var suites = []suite{
-	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"}, measuring: []string{"TestM", "TestN"},
-		left: []string{"TestN", "TestO"}, whole: []string{"TestN", "TestO"}, apart: []string{"TestO"}},
-	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"}, long: []string{"TestL", "TestV"},
-		measuring: []string{"TestV"}, whole: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
+	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"},
+		measuring: []string{"TestM", "TestN"}, left: []string{"TestN", "TestO"},
+		whole: []string{"TestN", "TestO"}, apart: []string{"TestO"}},
+	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"},
+		long: []string{"TestL", "TestV"}, measuring: []string{"TestV"},
+		whole: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
 	{path: "c", module: ".", all: []string{"TestX"}},
 	{path: "h", module: "home", all: []string{"TestH", "TestM"}, measuring: []string{"TestM"},
 		left: []string{"TestH"}},
@@ -145,7 +150,8 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPatterns(t *testing.T) {
-	all := []string{"./load", "./home/bucket", "./home/...", "./homely", "prony.example/home/otlp", "."}
+	all := []string{"./load", "./home/bucket", "./home/...", "./homely",
+		"prony.example/home/otlp", "."}
 	for module, want := range map[string][]string{".": {"./load", "./homely", "."},
 		"home": {"./bucket", "./...", "prony.example/home/otlp"}} {
 		if got := patternsIn(module, all); !slices.Equal(got, want) {
@@ -169,9 +175,10 @@ func tell(lines ...string) string {
 }
 
 const (
-	quiet = "    x.go:1: " + testsets.Figures + `{"failed":true,"seconds":2,"load":0.1,"others":0.05}` + "\n"
-	noisy = "    x.go:1: " + testsets.Figures + `{"failed":true,"seconds":2,"load":4,"others":1.2}` + "\n"
-	calm  = "    x.go:1: " + testsets.Figures + `{"seconds":98,"load":0.1}` + "\n"
+	at    = "    x.go:1: " + testsets.Figures
+	quiet = at + `{"failed":true,"seconds":2,"load":0.1,"others":0.05}` + "\n"
+	noisy = at + `{"failed":true,"seconds":2,"load":4,"others":1.2}` + "\n"
+	calm  = at + `{"seconds":98,"load":0.1}` + "\n"
 )
 
 // go test kept the package's result.
@@ -179,11 +186,12 @@ const kept = "ok  \tp\t(cached)\n"
 
 // conclude feeds a ledger the events of the first run and of each repetition, and returns what it
 // prints and how often it ran something again.
-func conclude(t *testing.T, set string, first order, runs ...string) (said string, repeats int, err error) {
+func conclude(t *testing.T, tests []string, runs ...string) (said string, repeats int, err error) {
 	t.Helper()
+	first := order{tests: map[string][]string{"p": tests}}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var out bytes.Buffer
-	l := newLedger(&out, []suite{{path: "p", all: first.tests["p"], measuring: []string{"TestM"},
+	l := newLedger(&out, []suite{{path: "p", all: tests, measuring: []string{"TestM"},
 		live: []string{"TestL"}}})
 	l.read(first, strings.NewReader(runs[0]))
 	l.repeat(func(o order) {
@@ -192,8 +200,8 @@ func conclude(t *testing.T, set string, first order, runs ...string) (said strin
 			t.Fatalf("repetition %d: %v", repeats, o)
 		}
 		l.read(o, strings.NewReader(runs[repeats]))
-	}, set)
-	err = l.close(set)
+	}, "")
+	err = l.close("")
 	return out.String(), repeats, err
 }
 
@@ -208,7 +216,7 @@ func TestVerdict(t *testing.T) {
 		tests := slices.DeleteFunc([]string{"TestE", "TestL", "TestM"}, func(test string) bool {
 			return !strings.Contains(runs[0], test)
 		})
-		said, repeats, err := conclude(t, "", order{tests: map[string][]string{"p": tests}}, runs...)
+		said, repeats, err := conclude(t, tests, runs...)
 		if !strings.HasSuffix(said, want) || repeats != len(runs)-1 ||
 			(err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) {
 			t.Errorf("%s: %d repetitions, error %v, want %q\n%s\nwant\n%s", name, repeats, err,
@@ -226,7 +234,10 @@ func TestVerdict(t *testing.T) {
 		tell("fail p TestL", over), tell("fail p TestL", over), tell("pass p TestL", fine))
 	check("red", counts(1, 0, 0, 0, 0, "0 passed, 1 failed, 0 skipped"), "1 tests failed",
 		tell("fail p TestE", over), tell("fail p TestE", over), tell("fail p TestE", over))
-	failing := func(host string) string { return tell("output p TestM "+host, "fail p TestM", over) }
+	failing := func(host string) string {
+		return tell("output p TestM "+host, "fail p TestM", over)
+	}
+	living := strings.ReplaceAll(failing(noisy), "TestM", "TestL")
 	check("measured on a fit host", counts(0, 0, 1, 0, 0, "0 passed, 1 failed, 0 skipped"),
 		"1 tests failed", failing(quiet), failing(quiet), failing(quiet))
 	check("measured, once on a fit host", counts(0, 0, 1, 0, 0, "0 passed, 1 failed, 0 skipped"),
@@ -236,37 +247,38 @@ func TestVerdict(t *testing.T) {
 	check("measured on an unfit host", counts(0, 0, 1, 0, 1, "0 passed, 0 failed, 1 skipped"), "",
 		failing(noisy), failing(noisy), failing(noisy))
 	check("live on an unfit host", counts(0, 1, 0, 0, 0, "0 passed, 1 failed, 0 skipped"),
-		"1 tests failed", strings.ReplaceAll(failing(noisy), "TestM", "TestL"),
-		strings.ReplaceAll(failing(noisy), "TestM", "TestL"), strings.ReplaceAll(failing(noisy), "TestM", "TestL"))
+		"1 tests failed", living, living, living)
 	check("measured, in a quiet phase", counts(0, 0, 1, 0, 1, "0 passed, 1 failed, 1 skipped"),
 		"1 of 1 measured tests are inconclusive, although", tell("output p TestM "+calm,
 			"output p TestM "+noisy, "fail p TestM", over), failing(noisy), failing(noisy))
-	check("measured, and kept by go test", counts(0, 0, 1, 0, 0, "1 passed, 0 failed, 0 skipped"), "",
+	check("measured, kept by go test", counts(0, 0, 1, 0, 0, "1 passed, 0 failed, 0 skipped"), "",
 		tell("output p TestM "+calm, "pass p TestM", "output p - "+kept, fine))
 }
 
 // Tests that a package took with it when it ended run once more, together.
 func TestLost(t *testing.T) {
-	order := order{tests: map[string][]string{"p": {"TestE", "TestL", "TestM"}}}
 	check := func(name, want string, runs ...string) {
 		t.Helper()
-		said, repeats, err := conclude(t, "", order, runs...)
+		said, repeats, err := conclude(t, []string{"TestE", "TestL", "TestM"}, runs...)
 		if !strings.HasSuffix(said, want+" skipped\n") || repeats != len(runs)-1 ||
 			(err == nil) != strings.Contains(want, " 0 failed") {
 			t.Errorf("%s: %d repetitions, error %v\n%s\nwant %q", name, repeats, err, said, want)
 		}
 	}
-	panics := tell("run p TestE", "pass p TestE", "run p TestL", "output p TestL panic: x\n", "fail p -")
+	panics := tell("run p TestE", "pass p TestE", "run p TestL", "output p TestL panic: x\n",
+		"fail p -")
 	one := tell("run p TestL", "pass p TestL", "pass p -")
 	check("it panicked once", "3 passed, 0 failed, 0", panics,
 		strings.ReplaceAll(one, "TestL", "TestM"), one)
 	check("it panics always", "2 passed, 1 failed, 0", panics,
 		strings.ReplaceAll(one, "TestL", "TestM"), tell("run p TestL", "fail p -"),
 		tell("run p TestL", "fail p -"))
-	check("the lost one fails", "2 passed, 1 failed, 0", panics, tell("fail p TestM", "fail p -"), one)
+	check("the lost one fails", "2 passed, 1 failed, 0", panics,
+		tell("fail p TestM", "fail p -"), one)
 	check("it does not build", "0 passed, 3 failed, 0", tell("fail p -"), tell("fail p -"))
 	all := tell("pass p TestE", "pass p TestL", "pass p TestM")
-	check("only the package failed", "4 passed, 0 failed, 0", all+tell("fail p -"), all+tell("pass p -"))
+	check("only the package failed", "4 passed, 0 failed, 0", all+tell("fail p -"),
+		all+tell("pass p -"))
 	check("the package fails always", "3 passed, 1 failed, 0", all+tell("fail p -"),
 		all+tell("fail p -"), all+tell("fail p -"))
 }
@@ -392,7 +404,8 @@ func TestNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil || !strings.HasPrefix(string(text), `{"test":"p TestA","result":"passed","date":"`) ||
+	const begin = `{"test":"p TestA","result":"passed","date":"`
+	if err != nil || !strings.HasPrefix(string(text), begin) ||
 		!strings.HasSuffix(string(text), `"seconds":1}`+"\n"+before) {
 		t.Errorf("%v: %s", err, text)
 	}
@@ -421,13 +434,19 @@ func TestRun(t *testing.T) {
 	write("go.mod", "module prony.example\n\ngo 1.26\n")
 	write("internal/dev/testsets/tests.go", `package testsets
 import ("os"; "testing")
-func Whole(t *testing.T, _ string) { if os.Getenv("PRONY_TEST") == "" { t.Skip("make test-all runs this: x") } }
+func Whole(t *testing.T, _ string) {
+	if os.Getenv("PRONY_TEST") == "" { t.Skip("make test-all runs this: x") }
+}
 `)
 	t.Chdir(dir)
 	check := func(name, body, want, failure string, args ...string) {
 		t.Helper()
-		write("a_test.go", "package m\nimport (\"os\"; \"testing\"; \"prony.example/internal/dev/testsets\")\n"+
-			"var _ = os.Mkdir\nfunc TestA(t *testing.T) { "+body+" }\nfunc TestB(t *testing.T) { testsets.Whole(t, \"\") }\n")
+		write("a_test.go", `package m
+import ("os"; "testing"; "prony.example/internal/dev/testsets")
+var _ = os.Mkdir
+func TestA(t *testing.T) { `+body+` }
+func TestB(t *testing.T) { testsets.Whole(t, "") }
+`)
 		var out, errs bytes.Buffer
 		err := run(context.Background(), args, &out, &errs)
 		if (err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) ||

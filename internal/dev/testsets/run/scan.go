@@ -28,8 +28,9 @@ var (
 	measures = []string{library + ".Measured", library + ".Cores"}
 	beside   = []string{library + ".Apart"}
 	lives    = []string{library + ".Live", library + ".S3", library + ".Tool", library + ".Build",
-		"os/exec.Command", "os/exec.CommandContext", "net.Listen", "net.ListenPacket", "net.ListenUDP",
-		"net.ListenTCP", "net.Dial", "net.DialTimeout", "net/http/httptest.NewServer",
+		"os/exec.Command", "os/exec.CommandContext", "net.Listen", "net.ListenPacket",
+		"net.ListenUDP", "net.ListenTCP", "net.Dial", "net.DialTimeout",
+		"net/http/httptest.NewServer",
 		"net/http/httptest.NewTLSServer", "net/http/httptest.NewUnstartedServer"}
 )
 
@@ -47,8 +48,8 @@ const (
 type suite struct {
 	path, module                            string // import path, folder of its module
 	all, live, measuring, left, long, apart []string
-	whole                                   []string // of left and long: no part of the test is of the first set
-	later                                   []string // of long: no part of the test is of another set
+	whole                                   []string // wholly of a later set than the first
+	later                                   []string // wholly of the third set
 }
 
 // kindOf returns the kind of a test.
@@ -56,7 +57,7 @@ func (s suite) kindOf(test string) kind {
 	switch {
 	case slices.Contains(s.measuring, test):
 		return measured
-	case slices.Contains(s.live, test), slices.Contains(s.left, test), slices.Contains(s.long, test):
+	case slices.Contains(slices.Concat(s.live, s.left, s.long), test):
 		return live
 	}
 	return exact
@@ -109,7 +110,8 @@ func scanModule(ctx context.Context, module string, patterns []string) (suites [
 	packages, err := testsets.List[struct {
 		ImportPath, Dir           string
 		TestGoFiles, XTestGoFiles []string
-	}](ctx, module, append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	}](ctx, module, append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"},
+		patterns...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the packages: %w", err)
 	}
@@ -173,7 +175,8 @@ func calling(files []*ast.File, wanted []string) []string {
 	for grown := true; grown; {
 		grown = false
 		for name, named := range names {
-			if !reached[name] && slices.ContainsFunc(named, func(n string) bool { return reached[n] }) {
+			leads := slices.ContainsFunc(named, func(n string) bool { return reached[n] })
+			if leads && !reached[name] {
 				reached[name], grown = true, true
 			}
 		}
@@ -190,8 +193,8 @@ func calling(files []*ast.File, wanted []string) []string {
 
 func isTest(name string) bool { return strings.HasPrefix(name, "Test") && name != "TestMain" }
 
-// first returns the tests that call one of the wanted functions as a statement of their own, so that
-// the whole test is skipped.
+// first returns the tests that call one of the wanted functions as a statement of their own, so
+// that the whole test is skipped.
 func first(files []*ast.File, wanted []string) (tests []string) {
 	for _, file := range files {
 		imported := imports(file)
