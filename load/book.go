@@ -29,7 +29,7 @@ const (
 // Classes is the number of ways in which a request can fail.
 const Classes = int(classes)
 
-// ClassNames are those of result.Errors, in the order of Totals.Errors.
+// ClassNames are those of record.Errors, in the order of Totals.Errors.
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
 	"unasked", "closed"}
 
@@ -42,7 +42,8 @@ const (
 
 func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
 
-// recordNs books a duration. Nothing is ever left out: what lies outside the range counts as its end.
+// recordNs books a duration. Nothing is ever left out: what lies outside the range counts as its
+// end.
 func recordNs(h *hdrhistogram.Histogram, ns int64) {
 	if ns < 1 {
 		ns = 1

@@ -135,7 +135,11 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
 	}
 	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
-		out.Process = arrivalcheck.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, l.expected())
+		out.Process = arrivalcheck.Arrivals(
+			singles,
+			s.Schedule.Arrivals == pace.Poisson,
+			l.expected(),
+		)
 	}
 	out.TraceHash = pace.Hash(s.schedule(), to)
 	out.Generator.Wakeup = dist(l.wakeup)

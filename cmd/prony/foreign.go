@@ -33,7 +33,10 @@ var usualHelp = map[string]string{
 // usualCmd is a verb that takes the command line of another generator. run offers what that came to
 // with our own engine, and prints the result as prony load does; it resolves the call's URL, and a
 // host in its spec goes before the URL's.
-func (a *app) usualCmd(tool string, run func(context.Context, *generator.Call) error) *cobra.Command {
+func (a *app) usualCmd(
+	tool string,
+	run func(context.Context, *generator.Call) error,
+) *cobra.Command {
 	return &cobra.Command{
 		Use:   tool + " [FLAGS OF " + strings.ToUpper(tool) + "] URL",
 		Short: "Load a server, with the flags of " + tool,

@@ -20,8 +20,20 @@ import (
 var systems = []string{"darwin/arm64", "windows/amd64"}
 
 // portsNeed is what the programs are made of.
-var portsNeed = testsets.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
-	"go.sum"}}
+var portsNeed = testsets.Needs{
+	Files: []string{
+		"cmd",
+		"home",
+		"internal",
+		"load",
+		"record",
+		"stats",
+		"contract",
+		"Makefile",
+		"go.mod",
+		"go.sum",
+	},
+}
 
 // golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
 func golang(t *testing.T, system, tag, line string) {
@@ -82,7 +94,12 @@ func TestPortable(t *testing.T) {
 	testsets.Once(t, "what other systems have", portsNeed)
 	testsets.Cores(t)
 	const here = "linux/" // of any processor: Go's own
-	golang(t, here, ",portable", "test -timeout 300s ./load/engine/nethttp ./internal/generator/progress")
+	golang(
+		t,
+		here,
+		",portable",
+		"test -timeout 300s ./load/engine/nethttp ./internal/generator/progress",
+	)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prony")
 	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")

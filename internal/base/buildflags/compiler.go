@@ -1,11 +1,11 @@
-// Package buildflags is how the Go programs of this repository are built, in one place, so that what
-// make bench, its tests, a release and the home of telemetry share is compiled once.
+// Package buildflags is how the Go programs of this repository are built, in one place, so that
+// what make bench, its tests, a release and the home of telemetry share is compiled once.
 package buildflags
 
 import "slices"
 
-// Module is the path of this module. It has no address yet: another one is put here, into go.mod and
-// into the import lines.
+// Module is the path of this module. It has no address yet: another one is put here, into go.mod
+// and into the import lines.
 const Module = "prony.example"
 
 // Flags is for everything that compiles, tests too. What it makes is the same in whatever folder

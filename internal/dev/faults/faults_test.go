@@ -15,8 +15,10 @@ import (
 )
 
 // programFiles are what the program under test is made of, and what its inputs come from.
-var programFiles = testsets.Needs{Files: []string{"cmd", "internal", "go.mod", "go.sum",
-	"services/go-nethttp/service.yaml"}}
+var programFiles = testsets.Needs{
+	Files: []string{"cmd", "home", "internal", "load", "record", "stats", "go.mod", "go.sum",
+		"services/go-nethttp/service.yaml"},
+}
 
 // Every verb that the program has is in the table, with something to ask or the reason for none.
 func TestEveryVerbIsAsked(t *testing.T) {

@@ -119,9 +119,10 @@ func program(name, system string) string {
 // programs builds those of a system, and says what each was made of. The home of telemetry works on
 // Linux alone.
 func (r release) programs(system string) error {
+	modules := map[string]string{"prony": "."}
 	names := []string{"prony"}
 	if strings.HasPrefix(system, "linux/") {
-		names = append(names, "prony-home")
+		names, modules["prony-home"] = append(names, "prony-home"), "home"
 	}
 	goos, arch, ok := strings.Cut(system, "/")
 	if !ok {
@@ -132,8 +133,8 @@ func (r release) programs(system string) error {
 		r.say("build " + filepath.Base(path))
 		// The commit is asked for, whatever the environment's own flags are.
 		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
-			buildflags.Lavish}, "go",
-			buildflags.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)
+			buildflags.Lavish}, "go", append([]string{"-C", modules[name]},
+			buildflags.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)...)
 		if err != nil {
 			return err
 		}

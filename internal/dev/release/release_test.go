@@ -34,8 +34,14 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testsets.Once(t, "the release", testsets.Needs{Files: []string{"cmd", "internal", "go.mod",
-		"go.sum"}})
+	testsets.Once(
+		t,
+		"the release",
+		testsets.Needs{
+			Files: []string{"cmd", "home", "internal", "load", "record", "stats", "go.mod",
+				"go.sum"},
+		},
+	)
 	dir, system := filepath.Join(t.TempDir(), "dist"), "linux/"+runtime.GOARCH
 	var said bytes.Buffer
 	args := []string{"-root", root, "-o", dir, "-for", system}

@@ -281,7 +281,8 @@ func TestPackageUnderTest(t *testing.T) {
 	if err != nil || of.pkg != "prony.example/internal/dev/testsets" {
 		t.Fatal(of, err)
 	}
-	for _, want := range []string{"internal/dev/testsets/sum.go", "internal/dev/testsets/once_test.go",
+	for _, want := range []string{"internal/dev/testsets/sum.go",
+		"internal/dev/testsets/once_test.go",
 		"internal/base/cache/cache.go", "go.sum"} {
 		if !slices.Contains(of.files, want) {
 			t.Errorf("%s is not among %q", want, of.files)

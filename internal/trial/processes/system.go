@@ -1,6 +1,7 @@
-// Package processes brings a target up: its one process, or the processes of a system in order, each
-// waited for before the next one starts, all under one budget. What comes out is one launch.Process
-// to everybody else: what it uses is what all of them use, and when one ends, it has ended.
+// Package processes brings a target up: its one process, or the processes of a system in order,
+// each waited for before the next one starts, all under one budget. What comes out is one
+// launch.Process to everybody else: what it uses is what all of them use, and when one ends, it has
+// ended.
 //
 // The way of the data: service.Starts says what to start, a launch.Launcher starts it,
 // service.WaitReady waits. Non-goals: it verifies nothing, offers no load, and does not wait for

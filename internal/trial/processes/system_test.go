@@ -433,7 +433,9 @@ func TestPartsStopAlone(t *testing.T) {
 // A process cannot share the limits of what another launcher started: it would have them anew.
 func TestBesideAStranger(t *testing.T) {
 	_, err := (&process.Launcher{}).Launch(t.Context(), launch.Spec{Name: "t",
-		Args: []string{"sh"}, Beside: &processes.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
+		Args: []string{
+			"sh",
+		}, Beside: &processes.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "did not start") {
 		t.Errorf("error %v", err)
 	}

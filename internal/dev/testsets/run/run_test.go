@@ -36,8 +36,12 @@ func TestCalling(t *testing.T) {
 	}
 	const whole = "func TestA(t *testing.T) { tests.Whole(t, \"\") }\n"
 	check("its own", []string{"TestA"}, head+whole)
-	check("by another name", []string{"TestA"}, "package p\nimport x \"prony.example/internal/dev/testsets\"\n"+
-		"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }")
+	check(
+		"by another name",
+		[]string{"TestA"},
+		"package p\nimport x \"prony.example/internal/dev/testsets\"\n"+
+			"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }",
+	)
 	check("a subtest's", []string{"TestA"}, head+
 		"func TestA(t *testing.T) { t.Run(\"\", func(t *testing.T) { tests.Once(t) }) }")
 	check("a function's of a function's", []string{"TestA", "TestB"}, head+whole+
@@ -86,7 +90,10 @@ func TestNamed(t *testing.T) {
 	if !slices.Equal(packages, []string{"a", "b"}) || pattern(names) != "^(TestX)$" {
 		t.Errorf("%q of %q", names, packages)
 	}
-	found, err := scan(t.Context(), []string{"prony.example/internal/dev/testsets/...", "prony.example/load"})
+	found, err := scan(
+		t.Context(),
+		[]string{"prony.example/internal/dev/testsets/...", "prony.example/load"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +136,11 @@ func TestRest(t *testing.T) {
 
 // What only the home of telemetry links is compiled for the other set alone.
 func TestSmall(t *testing.T) {
-	found, err := scan(t.Context(), []string{"prony.example/home/dashboardtest", "prony.example/load/pace",
-		"prony.example/home/collector", "prony.example/load"})
+	found, err := scan(
+		t.Context(),
+		[]string{"prony.example/home/dashboardtest", "prony.example/load/pace",
+			"prony.example/home/collector", "prony.example/load"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
