@@ -21,7 +21,7 @@ func (a *app) verifyCmd() *cobra.Command {
 	f.by = suite.Launchers[0]
 	c := &cobra.Command{
 		Use:   "verify [SERVICE[/TARGET]...]",
-		Short: "Check that services answer as their contracts say",
+		Short: "Check that services answer as their contracts require",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Verify builds a service, starts each of its targets and asks every golden case of
 the contracts that it declares, in HTTP/1.1 and in each other protocol that it speaks. An answer
