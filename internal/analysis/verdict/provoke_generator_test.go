@@ -179,8 +179,8 @@ func TestSlowClientsProvoked(t *testing.T) {
 		return &few{Engine: e, most: 40}, err
 	}
 	f := provoke(t, server, s, "slow clients SUSPECT")
-	if want := "40 of 50 connected"; f[0].Observed != want {
-		t.Errorf("observed %q, want %q", f[0].Observed, want)
+	if f[0].Value != 40 || f[0].Limit != 50 {
+		t.Errorf("found %+v, want 40 of 50", f[0])
 	}
 }
 

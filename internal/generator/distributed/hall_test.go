@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/load"
 	"prony.example/load/pace"
@@ -194,7 +195,7 @@ func judged(res *load.Result) record.Verdict {
 func finding(v record.Verdict, rule string) (grade, observed string) {
 	for _, f := range v.Findings {
 		if f.Rule == rule {
-			return f.Grade, f.Observed
+			return f.Grade, wording.Finding(f).Observed
 		}
 	}
 	return "", ""
