@@ -249,6 +249,7 @@ type Load struct {
 	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
 	Errors         Errors  `json:"errors"`
 	Reconnects     int64   `json:"reconnects"`
+	Retried        int64   `json:"retried,omitempty"` // sent again: the service never took them
 	InFlightMean   float64 `json:"inFlightMean"`      // time integral over the window
 	CarriedMean    float64 `json:"carriedMean"`       // of them, those due before the window
 	LeftMean       float64 `json:"leftMean"`          // likewise, answered after it

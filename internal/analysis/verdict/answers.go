@@ -96,7 +96,8 @@ func failures(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	part := float64(n) / float64(l.Answered+n)
-	facts := record.Facts{Count: n, Of: l.Answered + n, Said: said(l.Errors.Example)}
+	facts := record.Facts{Count: n, Of: l.Answered + n, Closed: l.Errors.Closed,
+		Said: said(l.Errors.Example)}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
 		return invalid(in("many", with(facts, share(part, errorsMax))))
 	}
@@ -105,6 +106,17 @@ func failures(_ *record.Record, l *load) *record.Finding {
 		return max(times.below(q, part), times.beyond(q, part))
 	})
 	return orCause(with(facts, share(part, 0)), moves)
+}
+
+// retried names a service that closes connections while requests are on their way to it. Each such
+// request went to a new connection; its time has both, so that no number is in doubt.
+func retried(_ *record.Record, l *load) *record.Finding {
+	all := l.Answered + l.Errors.Total()
+	if float64(l.Retried) <= errorsMax*float64(all) {
+		return nil
+	}
+	return remark(with(record.Facts{Count: l.Retried, Of: all},
+		share(float64(l.Retried)/float64(all), errorsMax)))
 }
 
 func censored(_ *record.Record, l *load) *record.Finding {

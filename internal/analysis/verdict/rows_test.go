@@ -502,6 +502,7 @@ var answerRows = []row{
 	{"errors", half, invalid, mistakes(record.Errors{Parse: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Status: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Status: 5, Body: 6})},
+	{"errors", half, invalid, mistakes(record.Errors{Closed: 11})},
 	// Ten ranks are what p99.9 of 15 slow ones of 10,000 hangs on.
 	{"errors", half, suspect, slowest(15, 40*ms, func(l ld) {
 		l.Errors.Status, l.Host = 10, record.Host{}

@@ -42,11 +42,21 @@ func failures(f record.Finding) record.Words {
 	if said := first(f.Facts.Said); said != "" {
 		observed += " (" + said + ")"
 	}
-	if f.Case == "many" {
-		return quantity(words("an error is not an answer; read the service's log",
-			percent(f.Limit), "%s", observed))
+	hint := "read the service's log"
+	if 2*f.Facts.Closed > f.Facts.Count {
+		hint = "raise the service's limits on kept-alive connections (requests, idle time), or use " +
+			"a method that may be repeated"
 	}
-	return words("read the service's log", "none", "%s", observed)
+	if f.Case == "many" {
+		return quantity(words("an error is not an answer; "+hint, percent(f.Limit), "%s", observed))
+	}
+	return words(hint, "none", "%s", observed)
+}
+
+func retried(f record.Finding) record.Words {
+	return words("the service closed kept-alive connections before it took these requests, or it "+
+		"failed without an answer: compare with its keep-alive limits and its log", "",
+		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Of)
 }
 
 func censored(f record.Finding) record.Words {

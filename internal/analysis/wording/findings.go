@@ -69,7 +69,8 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"delayed ack": delayed, "unused": unused, "slow clients": slow, "drift": drift,
 	"steal": steal, "throttled": throttled, "neighbours": neighbours, "memory": memory,
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
-	"bursts": bursts, "batch": batch, "samples": samples, "settled": settled,
+	"bursts": bursts, "batch": batch, "retried": retried,
+	"samples": samples, "settled": settled,
 	"foreign": foreign, Whole: whole,
 }
 
