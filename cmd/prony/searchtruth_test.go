@@ -109,7 +109,7 @@ var truthURL = regexp.MustCompile(`http://[0-9.]+:[0-9]+`)
 // is arithmetic, by the real program in another one: by the verb capacity, and as a load of versus,
 // which finds both rates and so their ratio.
 func TestCapacitiesAreTrue(t *testing.T) {
-	testsets.Once(t, "searches for capacities that are known", testsets.Needs{})
+	testsets.Long(t, "searches for capacities that are known", testsets.Needs{})
 	testsets.Cores(t)
 	md1, mm1 := queueServer(t, "md1", "2ms"), queueServer(t, "mm1", "1ms")
 	const limitS = 0.020

@@ -24,7 +24,7 @@ const library = buildflags.Module + "/internal/dev/testsets"
 // Calls that decide the kind and the set of a test, by package and function.
 var (
 	second   = []string{library + ".Whole", library + ".Once"}
-	long     = []string{library + ".Long"}
+	long     = []string{library + ".Long", library + ".More"}
 	measures = []string{library + ".Measured", library + ".Cores"}
 	beside   = []string{library + ".Apart"}
 	lives    = []string{library + ".Live", library + ".S3", library + ".Tool", library + ".Build",
@@ -142,7 +142,7 @@ func read(path string, files []*ast.File) suite {
 	s.measuring, s.apart = calling(files, measures), calling(files, beside)
 	s.left, s.long = calling(files, second), calling(files, long)
 	s.whole = first(files, slices.Concat(second, long))
-	s.later = first(files, long)
+	s.later = first(files, []string{library + ".Long"})
 	return s
 }
 
