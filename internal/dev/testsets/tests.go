@@ -57,10 +57,6 @@ func Whole(t testing.TB, what string) {
 	}
 }
 
-// Apart has a live test of many minutes run in its own process beside all other live tests. It must
-// share no state with them.
-func Apart(t testing.TB) { t.Helper() }
-
 // cores names the test of this program that measures.
 var cores struct {
 	sync.Mutex
