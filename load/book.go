@@ -21,7 +21,8 @@ const (
 	failParse
 	failStatus
 	failBody
-	unasked // bytes without a request; fails none
+	unasked    // bytes without a request; fails none
+	failClosed // the server never took it, and it must not be sent twice
 	classes
 )
 
@@ -30,7 +31,7 @@ const Classes = int(classes)
 
 // ClassNames are those of record.Errors, in the order of Totals.Errors.
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
-	"unasked"}
+	"unasked", "closed"}
 
 // Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
 // highest. The memory of a range that nothing falls into is never touched.
@@ -73,6 +74,7 @@ type book struct {
 	inBytes   int64
 	outBytes  int64
 	renewed   int64
+	retried   int64 // sendings again of requests that were due in the window
 	waited    int64
 	carriedNs int64 // time in the window of requests that were due before it
 	leftNs    int64 // time after it of those that were due in it
@@ -236,6 +238,16 @@ func (b *book) sent(c *conn, now int64) {
 		b.sample.Due = append(b.sample.Due, c.due)
 		b.sample.Left = append(b.sample.Left, c.due+now-due)
 		b.sample.Response = append(b.sample.Response, 0)
+	}
+}
+
+// sentAgain books that a request leaves once more. Its first sending is the one that counts.
+func (b *book) sentAgain(c *conn, now int64) {
+	if b.inside(now) {
+		b.outBytes += int64(len(c.out))
+	}
+	if b.inside(c.due) {
+		b.retried++
 	}
 }
 
@@ -449,7 +461,7 @@ func (b *book) errors() record.Errors {
 	return record.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
 		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unasked: f[unasked],
-		Example: b.exampleOf,
+		Closed: f[failClosed], Example: b.exampleOf,
 	}
 }
 

@@ -61,7 +61,7 @@ func offer(t *testing.T, c nethttp.Config, s load.Spec) *load.Result {
 	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
 		return nethttp.New(c, slots)
 	}
-	s.Describe.Spread = true
+	s.Describe.Spread, s.Describe.Protocol = true, c.Protocol
 	r, err := load.Run(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
