@@ -72,11 +72,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errors.New("these packages have no tests of this set")
 	}
 	for _, step := range steps {
+		began := clock.Mono()
 		var wait sync.WaitGroup
 		for _, o := range step {
 			wait.Go(func() { o.run(ctx, l, stderr) })
 		}
 		wait.Wait()
+		l.step(step, time.Duration(clock.Mono()-began))
 	}
 	if ctx.Err() == nil {
 		l.repeat(func(o order) { o.run(ctx, l, stderr) }, set)
