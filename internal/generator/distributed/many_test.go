@@ -208,7 +208,7 @@ func TestThousand(t *testing.T) {
 		play(t, o, n, strings.Fields(at))
 		return
 	}
-	testsets.Once(t, "a lab of a thousand generators", testsets.Needs{})
+	testsets.Long(t, "a lab of a thousand generators", testsets.Needs{})
 	var labs [2]*Lab
 	at, keys := "", ""
 	for i := range labs {
