@@ -194,7 +194,7 @@ func TestErrorsByClass(t *testing.T) {
 		func(r *load.Result) int64 { return r.Errors.Parse }, "not HTTP")
 	check("closed early", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", truth.Close),
 		func(r *load.Result) int64 { return r.Errors.Read }, "closed the connection")
-	check("reset", truth.Gone, func(r *load.Result) int64 { return r.Errors.Read }, "reset")
+	check("reset", truth.Torn, func(r *load.Result) int64 { return r.Errors.Read }, "reset")
 	check("silent", truth.Silent, func(r *load.Result) int64 { return r.Errors.Timeout },
 		"timeout")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/load/template"
 	"prony.example/record"
@@ -236,7 +237,7 @@ func repository(t *testing.T) (repo string, run func(args ...string) string) {
 	repo = t.TempDir()
 	run = func(args ...string) string {
 		t.Helper()
-		out, err := git(t.Context(), repo, append([]string{"-c", "user.name=a",
+		out, err := service.Git(t.Context(), repo, append([]string{"-c", "user.name=a",
 			"-c", "user.email=a@b"}, args...)...)
 		if err != nil {
 			t.Fatal(err)
