@@ -99,7 +99,7 @@ func TestServersThatCloseAreSound(t *testing.T) {
 			got, _, _ := offeredOf(t, url, "-c", "4", "-d", "400ms", "--lead", "100ms", how)
 			what := fmt.Sprintf("announced %v, %s", announced, how)
 			checkFaultless(t, what, got)
-			// At a rate a connection is closed while it is idle, which the load mostly sees in time.
+			// At a rate a connection is closed while it is idle, mostly seen in time.
 			retried := got.Load.Retried
 			if announced && retried != 0 || !announced && how != "--rate=2000" && retried == 0 {
 				t.Errorf("%s: %d retried", what, retried)
@@ -120,13 +120,13 @@ func TestPostsToServersThatClose(t *testing.T) {
 	i := slices.IndexFunc(got.Verdict.Findings, func(f record.Finding) bool {
 		return f.Rule == "errors"
 	})
-	if i < 0 || !strings.Contains(got.Verdict.Findings[i].Hint, "limits on kept-alive connections") {
+	if i < 0 || !strings.Contains(got.Verdict.Findings[i].Hint, "kept-alive connections") {
 		t.Errorf("%+v", got.Verdict)
 	}
 }
 
-// nginx runs one with a line in its configuration, and returns the port of HTTP/1.1, that of HTTP/2,
-// and those of both over TLS.
+// nginx runs one with a line in its configuration, and returns the address of HTTP/1.1, that of
+// HTTP/2, and those of both over TLS.
 func nginx(t *testing.T, line string) (ports [4]string) {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
@@ -157,15 +157,16 @@ func nginx(t *testing.T, line string) (ports [4]string) {
 		}
 		l.Close() // nginx takes it
 		ports[i] = l.Addr().String()
-		fmt.Fprintf(&servers, "server { listen %s%s; location / { return 200 ok; } }\n", ports[i], how)
+		fmt.Fprintf(&servers, "server { listen %s%s; location / { return 200 ok; } }\n", ports[i],
+			how)
 	}
 	temporary := ""
 	for _, of := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", of, dir, of)
 	}
 	put("nginx.conf", fmt.Appendf(nil, "daemon off; master_process off; pid %s/pid;\nevents {}\n"+
-		"http { access_log off; %s\n%sssl_certificate %s/cert.pem; ssl_certificate_key %s/key.pem;\n"+
-		"%s}\n", dir, line, temporary, dir, dir, &servers))
+		"http { access_log off; %s\n%sssl_certificate %s/cert.pem;\n"+
+		"ssl_certificate_key %s/key.pem;\n%s}\n", dir, line, temporary, dir, dir, &servers))
 	var said strings.Builder
 	cmd := exec.Command(path, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
 	cmd.Stderr = &said
@@ -201,8 +202,8 @@ func TestNginxIsSound(t *testing.T) {
 			{"h2", ports[3], "10"},
 		} {
 			for _, engine := range []string{"auto", "epoll", "stack"} {
-				args := []string{row.scheme + "://" + row.port + "/", "-c", "4", "-n", requests, "--lead", "0s", "-k",
-					"--engine", engine}
+				args := []string{row.scheme + "://" + row.port + "/", "-c", "4", "-n", requests,
+					"--lead", "0s", "-k", "--engine", engine}
 				if row.streams != "" {
 					args = append(args, "--streams", row.streams)
 				}

@@ -106,8 +106,8 @@ func failures(_ *record.Record, l *load) *record.Finding {
 	}
 	hint := "read the service's log"
 	if 2*l.Errors.Closed > n {
-		hint = "raise the service's limits on kept-alive connections (requests, idle time), or use " +
-			"a method that may be repeated"
+		hint = "raise the service's limits on kept-alive connections (requests, idle time), or " +
+			"use a method that may be repeated"
 	}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
 		return invalid(observed, percent(errorsMax), "an error is not an answer; "+hint)
