@@ -148,7 +148,7 @@ func (s *Server) routes() map[string]handler {
 		"POST " + v1 + "/runs/{id}/stop":        made(accepted, s.stop),
 		"DELETE " + v1 + "/runs/{id}":           s.remove,
 		"POST " + v1 + "/plan":                  s.ofLab(ok, s.plan),
-		"POST " + v1 + "/form":                  s.ofLab(ok, s.form),
+		"POST " + v1 + "/check":                 s.ofLab(ok, s.check),
 		"POST " + v1 + "/runs":                  s.ofLab(accepted, s.begin),
 		"GET " + v1 + "/compare":                s.compare,
 		"GET " + v1 + "/trend":                  s.trend,

@@ -92,7 +92,7 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.env", max: 100, form: envForm, such: "GOGC",
 		about: "variables over those of your environment"},
 	{key: "project.targets.NAME.build",
-		about: "what builds it, for `sh`, in a copy of the folder below `.prony/`"},
+		about: "what builds it, for `sh`, in a copy of the folder, outside of the repository"},
 	{key: "project.targets.NAME.git",
 		about: "a revision of the repository, instead of what lies there; wants build"},
 	{key: "project.targets.NAME.url",

@@ -2,7 +2,10 @@
 // what make bench, its tests, a release and the home of telemetry share is compiled once.
 package buildflags
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Module is the path of this module. It has no address yet: another one is put here, into go.mod
 // and into the import lines.
@@ -27,4 +30,15 @@ const Lavish = "GOGC=400"
 // Build is go build with both, and what follows: more flags, -o, packages.
 func Build(more ...string) []string {
 	return slices.Concat([]string{"build"}, Flags, []string{Link}, more)
+}
+
+// Tagged is Build with one tag more.
+func Tagged(tag string, more ...string) []string {
+	out := Build(more...)
+	for i, flag := range out {
+		if strings.HasPrefix(flag, "-tags=") {
+			out[i] += "," + tag
+		}
+	}
+	return out
 }

@@ -88,16 +88,16 @@ func Valid(t *testing.T, name string, document []byte) {
 	}
 }
 
-// root is the repository's folder, from that of the package under test, however deep it lies.
+// root is the module's folder: the nearest folder above the test's that has documents' formats.
 func root() string {
-	dir := "."
-	for range 8 {
-		if _, err := os.Stat(filepath.Join(dir, "docs", "formats")); err == nil {
-			return dir
+	at, err := os.Getwd()
+	for err == nil && at != filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "docs", "formats")); err == nil {
+			return at
 		}
-		dir = filepath.Join(dir, "..")
+		at = filepath.Dir(at)
 	}
-	return "." // whose lack of files the caller reports
+	return "."
 }
 
 func published(name string) string {

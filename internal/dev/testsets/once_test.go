@@ -237,13 +237,13 @@ func TestMemory(t *testing.T) {
 func TestFolderIsOurs(t *testing.T) {
 	above := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", above)
-	dir, err := folder()
+	dir, err := Folder()
 	if err != nil || dir != filepath.Join(above, "prony", "tests") {
 		t.Fatal(dir, err)
 	}
 	refused := func(what string) {
 		t.Helper()
-		_, err := folder()
+		_, err := Folder()
 		if err == nil || !strings.Contains(err.Error(), "is not this user's alone") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -262,7 +262,7 @@ func TestFolderIsOurs(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder(); err != nil {
+	if _, err := Folder(); err != nil {
 		t.Error(err)
 	}
 	if os.Geteuid() == 0 {

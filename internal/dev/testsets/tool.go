@@ -83,7 +83,7 @@ func Build(t testing.TB, file, pkg string) {
 // it cannot be had the test is left out.
 func Tool(t testing.TB, of string) (program string) {
 	t.Helper()
-	dir, err := folder()
+	dir, err := Folder()
 	if err != nil {
 		t.Fatal(err)
 	}

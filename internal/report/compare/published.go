@@ -86,7 +86,7 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 func beside(m, other table.Method) table.Method {
 	for _, a := range other.Aspects {
 		if !slices.ContainsFunc(m.Aspects, func(x table.Aspect) bool { return x.Name == a.Name }) {
-			m.Aspects = append(m.Aspects, table.Aspect{Name: a.Name, Value: table.Unknown})
+			m.Aspects = append(m.Aspects, table.Aspect{Name: a.Name, Value: table.UnknownValue})
 		}
 	}
 	return m
@@ -167,7 +167,7 @@ func (x *results) method() table.Method {
 			}
 		}
 		m.Aspects = append(m.Aspects, table.Aspect{Name: f.Name,
-			Value: cmp.Or(value, table.Unknown), Binding: f.Binds})
+			Value: cmp.Or(value, table.UnknownValue), Binding: f.Binds})
 	}
 	return m
 }

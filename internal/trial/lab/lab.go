@@ -36,6 +36,7 @@ import (
 // Lab is a checkout and the world in which its services run.
 type Lab struct {
 	Root  string // of the checkout: the folder of services/ and suites/
+	Cache string // folder in which copies are built; empty: .prony of the checkout
 	World World
 	Tell  Observer
 	// Wait is how long another lab of this machine is waited for; 0: not at all.
