@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Labs of other programs' tests run meanwhile; who measures takes its turn by tests.Cores.
+	// Labs of other programs' tests run meanwhile; who measures takes its turn by testsets.Cores.
 	if err := os.Setenv(process.Beside, "1"); err != nil {
 		panic(err)
 	}

@@ -1,7 +1,7 @@
-// Package adhoc makes targets of services that no catalog has: a user's own, named on a command line
-// by the command that starts them or by a revision of a repository. What comes out are the same
-// services and the same suite that a checkout would have had, so that a run of them is any other
-// run:
+// Package adhoc makes targets of services that no catalog has: a user's own, named on a command
+// line by the command that starts them or by a revision of a repository. What comes out are the
+// same services and the same suite that a checkout would have had, so that a run of them is any
+// other run:
 //
 //	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/trial/lab
 //

@@ -4,8 +4,8 @@
 //
 //	Wish ─ plan ─ board ─ launchers ─ narrow ─ cores ─ build ─ grade ─ trials, observed ─ records
 //
-// All that reaches outside of the program goes through World, of which internal/trial/machine is the
-// real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
+// All that reaches outside of the program goes through World, of which internal/trial/machine is
+// the real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
 package lab
 
 import (
