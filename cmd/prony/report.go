@@ -126,7 +126,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	o := run.Options()
 	o.Baseline = cmp.Or(f.baseline, o.Baseline)
 	if f.baseline != "" && !slices.ContainsFunc(records, func(r *record.Record) bool {
-		return table.RowName(r.Target) == f.baseline
+		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {
 		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/record"
+
 	"prony.example/record/metric"
 )
 
@@ -110,5 +112,36 @@ func TestVersusProcess(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(tab.Notes, " "), "else the plain process for a container") {
 		t.Errorf("notes %q", tab.Notes)
+	}
+}
+
+// A baseline names a target: that it runs in containers alone, which its row says, hides no ratio.
+// Of a target with several rows nobody knows which one is meant.
+func TestBaselineInContainers(t *testing.T) {
+	all := append(rates("x", 100, 101), rates("y", 90, 92)...)
+	for i := range all {
+		all[i].Target.Launcher = "docker"
+	}
+	tab := sheetOf(all, Options{Baseline: "x"}).Tables[0]
+	// 90/100 and 92/101 are 0.9 and 0.911.
+	if got := find(t, tab, "y in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
+		t.Errorf("y over x is %v, want 0.9055", got)
+	}
+	if !strings.Contains(strings.Join(tab.Notes, " "), "target over x in docker, paired") {
+		t.Errorf("notes %q", tab.Notes)
+	}
+	other := rates("x", 50, 51)
+	for i := range other {
+		other[i].Target.Launcher = "kubernetes"
+	}
+	var several []*record.Record
+	for _, r := range append(all, other...) {
+		several = append(several, &r)
+	}
+	for _, sc := range Analyze(several, Options{Baseline: "x"}).Scenarios {
+		if sc.Versus != "" || sc.Find("x") != nil || sc.Find("y").Name != "y in docker" ||
+			sc.Find("x in docker").Name != "x in docker" || sc.Find("z") != nil {
+			t.Errorf("ratios refer to %q", sc.Versus)
+		}
 	}
 }

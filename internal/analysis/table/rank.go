@@ -166,13 +166,14 @@ func (sc *Scenario) versus(o Options) {
 			break
 		}
 	}
-	if sc.Versus != "" || sc.Target(o.Baseline) == nil || len(sc.Targets) < 2 {
+	base := sc.Find(o.Baseline)
+	if sc.Versus != "" || base == nil || len(sc.Targets) < 2 {
 		return
 	}
-	sc.Versus = o.Baseline
+	sc.Versus = base.Name
 	for _, t := range sc.Targets {
-		if t.Name != o.Baseline {
-			t.Reference = o.Baseline
+		if t != base {
+			t.Reference = base.Name
 		}
 	}
 }
