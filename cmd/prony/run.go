@@ -163,7 +163,7 @@ const runExamples = `  prony run
 func (a *app) runCmd() *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
-		Use: "run [SUITE]", Short: "Run a suite and report what it found",
+		Use: "run [SUITE]", Short: "Run a suite of services and report the results",
 		Args: cli.Arguments(0, 1),
 		Long: runAbout, Example: runExamples,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
