@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/record"
 )
 
@@ -117,9 +118,12 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	sheet := sheetOf(made(), fixtureOptions())
 	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Tools, sheet.Reproduce}
 	for _, tab := range sheet.Tables {
-		want = append(append(want, tab.Footnotes...), tab.Notes...)
+		for _, f := range tab.Footnotes {
+			want = append(want, f.String())
+		}
+		want = append(want, table.Texts(tab.Notes)...)
 		for _, row := range tab.Rows {
-			want = append(want, row.Span)
+			want = append(want, row.Span.String())
 			for k, c := range row.Cells {
 				want = append(want, c.Number())
 				if !ownColumn(tab, k) {

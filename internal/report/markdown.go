@@ -85,8 +85,8 @@ func essential(tab table.Table) table.Table {
 	}
 	ratios := func(c table.Column) bool { return strings.HasSuffix(c.Key, "ratio") }
 	if !slices.ContainsFunc(out.Columns, ratios) {
-		out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(note string) bool {
-			return strings.HasPrefix(note, "Ratios are ")
+		out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(n table.Note) bool {
+			return n.Kind == table.NoteRatios
 		})
 	}
 	number := map[int]int{} // old to new, in reading order
@@ -142,10 +142,10 @@ func footnotes(p *format.Page, tab table.Table, fold bool) {
 		p.Line("\n<details><summary>%s</summary>", foldedWords(tab))
 	}
 	for i, note := range tab.Footnotes {
-		p.Line("\n%s %s", format.Mark(i+1), format.Markdown(note))
+		p.Line("\n%s %s", format.Mark(i+1), format.Markdown(note.String()))
 	}
 	for _, note := range tab.Notes {
-		p.Line("\n%s", format.Markdown(note))
+		p.Line("\n%s", format.Markdown(note.String()))
 	}
 	if fold {
 		p.Line("\n</details>")
@@ -164,8 +164,8 @@ func markdownRow(row table.Row) (cells []string) {
 	for _, c := range row.Cells {
 		cells = append(cells, c.Text()+format.Marks(c.Refs))
 	}
-	if row.Span != "" {
-		cells = append(cells, row.Span)
+	if row.Span.Is() {
+		cells = append(cells, row.Span.String())
 	}
 	return cells
 }

@@ -94,13 +94,13 @@ func (t *texter) table(tab table.Table) {
 		t.Line("")
 	}
 	for i, note := range tab.Footnotes {
-		t.prose(format.Mark(i+1)+" "+note, 2)
+		t.prose(format.Mark(i+1)+" "+note.String(), 2)
 	}
 	if len(tab.Notes) > 0 {
 		t.Line("")
 	}
 	for _, note := range tab.Notes {
-		t.prose(note, 0)
+		t.prose(note.String(), 0)
 	}
 }
 
@@ -271,7 +271,7 @@ func (t *texter) grid(l layout) {
 		return l.tab.Columns[column].Heading, ""
 	})))
 	for _, row := range l.tab.Rows {
-		if row.Span == "" {
+		if !row.Span.Is() {
 			t.Line("%s", l.row(func(column int) (string, string) { return l.cell(row, column) }))
 		} else if l.spans {
 			t.spanned(l, row)
@@ -310,7 +310,7 @@ func (t *texter) spanned(l layout, row table.Row) {
 		indent += l.texts[k] + l.gutters[k] + len(gap)
 	}
 	width := max(cmp.Or(t.o.Width, format.Width), indent+minSpan)
-	t.Line("%s", format.Wrap(b.String(), row.Span, width, indent))
+	t.Line("%s", format.Wrap(b.String(), row.Span.String(), width, indent))
 }
 
 // minSpan is the least width that words beside a name are wrapped to.

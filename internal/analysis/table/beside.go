@@ -87,7 +87,7 @@ func overheadRow(bare, of *Target, l LoadInfo) Row {
 		c := noValue(Absent)
 		m, ok := of.Metric(load, d.metric)
 		switch {
-		case d.model != "" && d.model != l.Model, !ok, m.Withheld != "", m.Summary.N == 0:
+		case d.model != "" && d.model != l.Model, !ok, !m.Known(), m.Summary.N == 0:
 		case of == bare:
 			c = levelCell(m.Summary, d.print)
 		case d.absolute != nil:
@@ -135,23 +135,16 @@ func points(by float64) string {
 }
 
 // overheadNotes say how to read the table, and what its loads cannot say.
-func (sc *Scenario) overheadNotes(o Options) []string {
-	notes := []string{fmt.Sprintf("Changes against the same target bare, paired within blocks, "+
-		"with their %g %% interval; the bare target's own values stand above them. An interval "+
-		"that holds 0 shows no difference; unknown is one that spans more than a factor of %d, "+
-		"and more blocks would narrow it.", math.Round(o.Confidence*1000)/10, tooWide)}
+func (sc *Scenario) overheadNotes(o Options) []Note {
+	notes := []Note{NoteOf(NoteChanges, Confidence(o.Confidence))}
 	for _, l := range sc.Loads {
 		for _, t := range sc.Targets {
 			if load := loadOfAny(t, l.Name); load != nil && load.Think != "" {
-				notes = append(notes, fmt.Sprintf("%s is a closed load whose users think: its "+
-					"throughput follows from its response times alone (users / (response + think "+
-					"time)) and says nothing of capacity; and both arms are not offered the same "+
-					"requests, for the slower one is asked less often.", l.Name))
+				notes = append(notes, NoteOf(NoteUsersThink, l.Name))
 				break
 			}
 			if l.Model == record.Closed {
-				notes = append(notes, fmt.Sprintf("%s is closed: its req/s is the capacity with "+
-					"so many connections; response times of it wait for the service.", l.Name))
+				notes = append(notes, NoteOf(NoteLoadIsClosed, l.Name))
 				break
 			}
 		}
@@ -202,8 +195,8 @@ func (sc *Scenario) toldTable(o Options) Table {
 		trials := telling(r)
 		if r.Failure != nil {
 			trials = nil
-			partial = append(partial, fmt.Sprintf("%s failed in step %s: %s.", r.Trial,
-				r.Failure.Step, r.Failure.Error))
+			partial = append(partial, NoteOf(NoteStepFailed, r.Trial, r.Failure.Step,
+				r.Failure.Error))
 		}
 		if r.Failure != nil || len(trials) > 0 {
 			name := RowName(r.Target) + ", observed"
@@ -211,24 +204,20 @@ func (sc *Scenario) toldTable(o Options) Table {
 		}
 	}
 	if len(t.Rows) > 0 {
-		t.Notes = []string{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
-			"are of OTLP before compression, per request that a load or the warm-up has counted. " +
-			"Not kept: counted, and left out of what can be looked at later. Home's CPU: 100 % " +
-			"is one processor, none of the service's."}
-		t.Notes = append(t.Notes, partial...)
+		t.Notes = append([]Note{NoteOf(NoteTelemetry)}, partial...)
 	}
 	return t
 }
 
 // partial says which trials' telemetry is not whole, and why, each reason once.
-func (sc *Scenario) partial() (notes []string) {
+func (sc *Scenario) partial() (notes []Note) {
 	var all []*record.Record
 	for _, t := range sc.Targets {
 		all = append(all, t.Trials...)
 	}
 	for _, r := range append(all, sc.Observed...) {
 		if of := r.Telemetry; of != nil && of.Partial != "" && len(notes) < partialMax {
-			notes = append(notes, fmt.Sprintf("Not whole: %s (%s).", r.Trial, of.Partial))
+			notes = append(notes, NoteOf(NoteNotWhole, r.Trial, of.Partial))
 		}
 	}
 	return notes
@@ -326,8 +315,7 @@ func (sc *Scenario) partsTable(o Options) Table {
 		}
 	}
 	if len(t.Rows) > 0 {
-		t.Notes = []string{fmt.Sprintf("Medians of the trials, at %s. CPU: 100 %% is one "+
-			"processor. Ready: from the exec of that process.", load)}
+		t.Notes = []Note{NoteOf(NoteProcesses, load)}
 	}
 	return t
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
@@ -91,8 +90,9 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 		{column: l.column("interval", sure, units.One, Essential),
 			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
-	if sc.Versus != "" {
-		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, units.One, Detail),
+	if sc.Versus.Kind != VersusNone {
+		heading := "vs " + sc.Versus.String()
+		out = append(out, spec{column: l.column("ratio", heading, units.One, Detail),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
 	}
 	return out
@@ -100,7 +100,8 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 
 // column is one of the load's.
 func (l LoadInfo) column(key, heading, base string, weight int) Column {
-	return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, format.Right, weight}
+	return Column{Key: l.Name + "/" + key, Load: l.Name, Group: l.Title, Short: l.Name,
+		Heading: heading, Unit: base, Align: format.Right, Weight: weight}
 }
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
@@ -110,7 +111,7 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	for _, p := range []string{"p50", "p99", "p99.9"} {
 		out = append(out, shows(l.column(p, p, units.Ns, Essential), l.Name, p, times))
 	}
-	if sc.Versus != "" {
+	if sc.Versus.Kind != VersusNone {
 		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", units.One, Extra),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
 	}
@@ -125,7 +126,7 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	group := "cost at " + load
 	var least []float64
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric.CPU); ok && m.Withheld == "" {
+		if m, ok := t.Metric(load, metric.CPU); ok && m.Known() {
 			least = append(least, m.Summary.Center/1e3)
 		}
 	}
@@ -134,8 +135,10 @@ func (sc *Scenario) costSpecs(load string) []spec {
 		decimals = min(units.DecimalsFor(slices.Min(least), 3), 2)
 	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
-	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", units.Ns, format.Right, Essential}
-	rss := Column{"cost/rss", group, "cost", "RSS", units.Octet, format.Right, Detail}
+	cpu := Column{Key: "cost/cpu", Group: group, Short: "cost", Heading: "CPU µs/req",
+		Unit: units.Ns, Align: format.Right, Weight: Essential}
+	rss := Column{Key: "cost/rss", Group: group, Short: "cost", Heading: "RSS", Unit: units.Octet,
+		Align: format.Right, Weight: Detail}
 	return []spec{shows(cpu, load, metric.CPU, perRequest),
 		shows(rss, load, metric.RSS, same(units.Bytes))}
 }
@@ -149,7 +152,8 @@ func micros(decimals int) func(float64) string {
 // would be.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
-		c := Column{"start/" + key, "start", "", heading, units.Ns, format.Right, weight}
+		c := Column{Key: "start/" + key, Group: "start", Heading: heading, Unit: units.Ns,
+			Align: format.Right, Weight: weight}
 		return shows(c, "", metric, same(units.Duration))
 	}
 	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
@@ -160,7 +164,7 @@ func (sc *Scenario) startSpecs() []spec {
 func (sc *Scenario) achievedWeight(l LoadInfo) int {
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(l.Name, metric.Achieved)
-		if ok && m.Withheld == "" && m.Summary.Center < metric.KeptUp {
+		if ok && m.Known() && m.Summary.Center < metric.KeptUp {
 			return Essential
 		}
 	}
@@ -172,7 +176,7 @@ func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 	var ns []float64
 	for _, t := range sc.Targets {
 		for _, p := range shown {
-			if m, ok := t.Metric(l.Name, p.Name); ok && m.Withheld == "" {
+			if m, ok := t.Metric(l.Name, p.Name); ok && m.Known() {
 				ns = append(ns, m.Summary.Center)
 			}
 		}
@@ -192,28 +196,28 @@ func (t *Target) metric(load, name string) Metric {
 	if m, ok := t.Metric(load, name); ok {
 		return m
 	}
-	return Metric{Withheld: "no trial of this target offered that load"}
+	return Metric{Withheld: NoteOf(NoteNotOffered)}
 }
 
 // noInterval says what would give one. The commonest cause, a single trial, is the same for a value
 // and for a ratio, so that both share a footnote.
-func noInterval(n int, warning string) string {
+func noInterval(n int, warning string) Note {
 	if n < 2 {
-		return "no interval from a single trial (raise --blocks)"
+		return NoteOf(NoteOneTrial)
 	}
-	return "no interval: " + strings.ReplaceAll(warning, ">=", "≥")
+	return NoteOf(NoteNoInterval, Warning(warning))
 }
 
 // metricCell has a metric's centre.
 func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
-	if m.Withheld != "" {
+	if !m.Known() {
 		return withheld(m.Withheld)
 	}
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
 	if m.Doubt != nil && m.Doubt.By > 0 {
-		c.load, c.off = load, m.off()
+		c.load, c.off = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules}
 	}
 	return c
 }
@@ -221,7 +225,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 // widthCell has the interval of a metric as its larger arm relative to the centre.
 func widthCell(t *Target, load, name string) Cell {
 	m := t.metric(load, name)
-	if m.Withheld != "" {
+	if !m.Known() {
 		return withheld(m.Withheld)
 	}
 	s := m.Summary
@@ -233,9 +237,9 @@ func widthCell(t *Target, load, name string) Cell {
 	})
 	c.N = s.N
 	if Wide(s.Lo, s.Hi) {
-		c.State, c.Notes = Unknown, []string{unknownNote}
+		c.State, c.Notes = Unknown, []Note{NoteOf(NoteIntervalWide)}
 	} else if s.Warning != "" {
-		c.Notes = []string{s.Warning}
+		c.Notes = []Note{NoteOf(NoteWarned, s.Warning)}
 	}
 	return c
 }
@@ -247,8 +251,8 @@ func ratioCell(t *Target, load, name string) Cell {
 	}
 	m, ok := t.Metric(load, name)
 	if !ok || m.Ratio == nil {
-		why := "no block has a number of both this target and " + t.Reference
-		if m.Withheld != "" {
+		why := NoteOf(NoteNoCommonBlock, t.Reference)
+		if !m.Known() {
 			why = m.Withheld
 		}
 		return withheld(why)
@@ -258,11 +262,11 @@ func ratioCell(t *Target, load, name string) Cell {
 		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
 	switch {
 	case c.Interval.State == Absent:
-		c.Notes = []string{noInterval(r.N, r.Warning)}
+		c.Notes = []Note{noInterval(r.N, r.Warning)}
 	case c.Interval.State == Unknown:
-		c.State, c.Notes = Unknown, []string{unknownNote}
+		c.State, c.Notes = Unknown, []Note{NoteOf(NoteIntervalWide)}
 	case r.Warning != "":
-		c.Notes = []string{r.Warning}
+		c.Notes = []Note{NoteOf(NoteWarned, r.Warning)}
 	}
 	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
 		c.form = ratioForm(3)
@@ -276,11 +280,6 @@ const unknownWord = "unknown"
 // tooWide is the factor between an interval's ends from which on it is no finding: its numbers
 // would be read as one.
 const tooWide = 3
-
-const notKnown = "not known with so few blocks"
-
-var unknownNote = fmt.Sprintf(notKnown+": the interval spans more than a factor of %d (raise "+
-	"--blocks)", tooWide)
 
 // Wide tells whether an interval, of a level or a ratio, says too little to be printed.
 func Wide(lo, hi float64) bool { return hi > tooWide*lo }
@@ -319,6 +318,9 @@ func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []sp
 			p = same(m.Column.Print)
 		}
 		c := l.column(m.Column.Name, m.Column.Heading, m.Unit, Detail)
+		if place != metric.OfLoad {
+			c.Load = ""
+		}
 		switch {
 		case place == metric.OfCost:
 			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"

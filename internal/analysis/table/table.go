@@ -63,8 +63,8 @@ type Table struct {
 	Title     string // empty when the run has one scenario only
 	Columns   []Column
 	Rows      []Row
-	Footnotes []string // number k is at k-1, numbered in reading order
-	Notes     []string // sentences under the footnotes
+	Footnotes []Footnote // number k is at k-1, numbered in reading order
+	Notes     []Note     // under the footnotes
 }
 
 // Kinds of tables beside the comparison.
@@ -78,6 +78,7 @@ const (
 // Column is a heading, with what a renderer needs to set it.
 type Column struct {
 	Key     string // stable name for programs: "peak/throughput"
+	Load    string // whose numbers these are; empty: of the whole trial, or of what it cost
 	Group   string // heading over several columns, e.g. "peak (closed, 64 connections)"
 	Short   string // the same in a word, for renderers without spanning headings
 	Heading string
@@ -98,7 +99,7 @@ type Row struct {
 	Name  string
 	Tier  int // from 1; 0 when not ranked
 	Cells []Cell
-	Span  string // when set, it stands in place of all cells after the name
+	Span  Note // if there is one, it stands in place of all cells after the name
 }
 
 // Tally is how many trials ended in one way, and why, or never did.
