@@ -1,7 +1,7 @@
 // Scripts and style sheets that Go embeds: the report's page for internal/report/page, the web app
-// for internal/server/app/app (--mode app), and the comparison of two runs beside it (--mode compare),
-// which only pages without a server load. All must be the same bytes wherever they are built, so
-// there are no hashes in names, no source maps, no dates.
+// for internal/server/app/app (--mode app), and beside it the comparison of two runs (--mode
+// compare), which only pages without a server load. All must be the same bytes wherever they are
+// built, so there are no hashes in names, no source maps, no dates.
 
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";

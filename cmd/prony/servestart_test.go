@@ -39,9 +39,9 @@ func TestServeStarts(t *testing.T) {
 		!strings.Contains(text, `"problems":[]`) {
 		t.Errorf("the plan is %s", text)
 	}
-	const same = `{"form":{"targets":["go-nethttp"],"blocks":20},"problems":[]}`
-	if text := post(200, "/form", yamlOf(t, text)); strings.TrimSpace(text) != same {
-		t.Errorf("its YAML is of the form %s, want %s", text, same)
+	const wrong = `unknown key \"bloks\"`
+	if text := post(200, "/check", `{"yaml":"bloks: 4"}`); !strings.Contains(text, wrong) {
+		t.Errorf("an unknown key of a suite is %s, want %s", text, wrong)
 	}
 	var begun struct{ ID string }
 	if err := json.Unmarshal([]byte(post(202, "/runs", form)), &begun); err != nil {
@@ -87,22 +87,6 @@ func TestServeStarts(t *testing.T) {
 			t.Errorf("no event %s in %.600s", kind, events)
 		}
 	}
-}
-
-// yamlOf asks for the form of a plan's YAML.
-func yamlOf(t *testing.T, plan string) string {
-	t.Helper()
-	var p struct {
-		YAML string `json:"yaml"`
-	}
-	if err := json.Unmarshal([]byte(plan), &p); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // endRun ends a run that a test has left.

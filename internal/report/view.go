@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -288,8 +289,8 @@ func provenanceFacts(r *record.Record) []fact {
 	if r.Warmup.DurationNs > 0 {
 		v.add("warm-up", warmupText(r.Warmup))
 	}
-	v.add("limits in force", strings.Join(r.Limits.InForce, ", "))
-	v.add("limits missing", strings.Join(r.Limits.Missing, ", "))
+	v.add("limits in force", strings.Join(wording.Limits(r.Limits.InForce), ", "))
+	v.add("limits missing", strings.Join(wording.Limits(r.Limits.Missing), ", "))
 	v.add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
 	if len(r.Limits.HomeCores) > 0 {
 		v.add("home's cores", fmt.Sprint(r.Limits.HomeCores))

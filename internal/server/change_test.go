@@ -40,9 +40,9 @@ func (s *site) change(t *testing.T) {
 		{"POST", "/runs/none/stop", `{}`, 404},
 		{"POST", "/plan", `{}`, 200},
 		{"POST", "/plan", `{"suites":"canonical"}`, 400},
-		{"POST", "/form", `{"yaml":""}`, 200},
-		{"POST", "/form", `{"text":""}`, 400},
-		{"POST", "/form", `{"yaml":"` + strings.Repeat("#", 1<<17) + `"}`, 413},
+		{"POST", "/check", `{"yaml":""}`, 200},
+		{"POST", "/check", `{"text":""}`, 400},
+		{"POST", "/check", `{"yaml":"` + strings.Repeat("#", 1<<17) + `"}`, 413},
 		{"POST", "/runs", `{"suite":"none"}`, 422},
 		{"DELETE", "/runs/none", ``, 404},
 		{"DELETE", "/runs/" + monday, ``, 204},
@@ -79,8 +79,8 @@ func underway(t *testing.T) (s *site, lab *exec.Cmd) {
 	}
 	s = newSite(t, Options{Runs: runList})
 	s.dir = dir
-	err = os.CopyFS(filepath.Join(dir, monday), os.DirFS(filepath.Join("..", "shelf", "testdata",
-		"run")))
+	err = os.CopyFS(filepath.Join(dir, monday), os.DirFS(filepath.Join("..", "report", "runs",
+		"testdata", "run")))
 	if err != nil {
 		t.Fatal(err)
 	}

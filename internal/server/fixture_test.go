@@ -49,7 +49,7 @@ func put(t *testing.T, text string, path ...string) {
 func newSite(t *testing.T, o Options) *site {
 	t.Helper()
 	s := &site{dir: t.TempDir(), told: map[string]bool{}}
-	from := os.DirFS(filepath.Join("..", "shelf", "testdata", "run"))
+	from := os.DirFS(filepath.Join("..", "report", "runs", "testdata", "run"))
 	err := os.CopyFS(filepath.Join(s.dir, monday), from)
 	if err != nil {
 		t.Fatal(err)

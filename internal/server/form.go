@@ -44,7 +44,6 @@ type Plan struct {
 	Trials   []Planned `json:"trials"`
 	LeastS   float64   `json:"leastS"` // how long it takes, without builds
 	MostS    float64   `json:"mostS"`
-	YAML     string    `json:"yaml"`     // of the suite as the form has it
 	Command  []string  `json:"command"`  // that does the same
 	Problems []string  `json:"problems"` // why it cannot be run
 	Notes    []string  `json:"notes"`    // what else is to be said
@@ -189,14 +188,6 @@ func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
 	if len(problems) == 0 {
 		if p, err = lab.Plan(r.Context(), args); err != nil {
 			problems = []string{err.Error()}
-		}
-	}
-	if at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite }); at >= 0 {
-		p.YAML = suites[at].YAML
-		if len(problems) == 0 {
-			if p.YAML, err = suites[at].as(f); err != nil {
-				p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
-			}
 		}
 	}
 	p.Trials, p.Notes, p.Problems = orNone(p.Trials), orNone(p.Notes), orNone(problems)

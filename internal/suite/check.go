@@ -20,7 +20,7 @@ import (
 type checker struct {
 	strictyaml.Check
 	noMode bool // {mode} stands for nothing
-	// files, when not nil, is filled with the files that are read; sealed: no others are.
+	// files, when not nil, collects the files that are read; if sealed, no other file is opened.
 	files  map[named][]byte
 	sealed bool
 }

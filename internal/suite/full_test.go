@@ -390,3 +390,23 @@ func TestSchemaAgreesOnSlips(t *testing.T) {
 		}
 	}
 }
+
+// An edited suite is checked without opening any file that its own file does not name, and a suite
+// with a mistake can be mended.
+func TestCheckEdited(t *testing.T) {
+	own := full(t)
+	check := func(data, text, want string) {
+		t.Helper()
+		err := suite.CheckEdited("testdata/full.yaml", []byte(data), text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	check(own, own, "")
+	check(own, "bloks: 1\n"+own, `YAML:1: unknown key "bloks"`)
+	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: arrivals.trace", 1),
+		"cannot check with file arrivals.trace: the server opens only files that the saved suite names")
+	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: /etc/passwd", 1),
+		"cannot check with file /etc/passwd")
+	check("name: [", strings.Replace(whole, "body: ab", "body: b", 1), "")
+}

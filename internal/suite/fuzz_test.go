@@ -53,34 +53,3 @@ func FuzzReadScenario(f *testing.F) {
 		}
 	})
 }
-
-// FuzzAsked wants that no text makes a form of a suite panic, that a suite's own text asks for
-// nothing, and that what can be written of an override asks for it.
-func FuzzAsked(f *testing.F) {
-	for _, text := range []string{whole, full(f), spare, shared, searching} {
-		f.Add([]byte(text))
-	}
-	other, err := suite.ReadOriginal("testdata/s.yaml", []byte(whole))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		_, _, _ = other.Asked(string(text)) // most of it is none
-		o, err := suite.ReadOriginal("testdata/s.yaml", text)
-		if err != nil {
-			return
-		}
-		if v, others, err := o.Asked(string(text)); err != nil || len(others) > 0 ||
-			v.Blocks+len(v.Targets)+len(v.Loads)+len(v.Scenarios)+len(v.Agents) > 0 {
-			t.Errorf("as it is it asks for %+v, %q, %v", v, others, err)
-		}
-		edited, err := o.With(suite.Override{Blocks: 77})
-		if err != nil {
-			return // such as what no library writes
-		}
-		if v, others, err := o.Asked(edited); err != nil || len(others) > 0 ||
-			v.Blocks != 77 && edited != string(text) {
-			t.Errorf("77 blocks are %+v, %q, %v of\n%s", v, others, err, edited)
-		}
-	})
-}

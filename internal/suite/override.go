@@ -197,3 +197,16 @@ func (s *Suite) hasten() {
 		s.Loads[i].Budget = min(s.Loads[i].Budget, quickSearch)
 	}
 }
+
+func sceneName(s Scenario) string { return s.Name }
+
+func loadName(l Load) string { return l.Name }
+
+func variantName(v Variant) string { return v.Name }
+
+func namesOf[T any](all []T, name func(T) string) (names []string) {
+	for _, one := range all {
+		names = append(names, name(one))
+	}
+	return names
+}

@@ -81,7 +81,7 @@ type Suite struct {
 	Limits   Limits   `yaml:"limits" json:"limits"`
 	// Timeout is for one request, from its sending.
 	Timeout Duration `yaml:"timeout" json:"timeout"`
-	// Resolution is the share of a number that nobody asks about; 0: result.Resolution.
+	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.
 	Resolution Percent `yaml:"resolution" json:"resolution,omitempty"`
 
 	Warmup    Warmup     `yaml:"warmup" json:"warmup"`
@@ -216,7 +216,7 @@ func (l *Load) UnmarshalYAML(decode func(any) error) error {
 }
 
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
-// error joins one *config.Error per problem, each with file and line.
+// error joins one *strictyaml.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
 	c, err := newChecker(file, data)
 	if err != nil {
@@ -224,6 +224,27 @@ func Read(file string, data []byte) (*Suite, error) {
 	}
 	return c.suite(file, data)
 }
+
+// CheckEdited checks a text that somebody has made of a suite's file and returns what is wrong with
+// it, as Read does; data is the file's content. The text can come from anyone, so no file is opened
+// because of it: it may name the files that the suite's own text names, and no others.
+func CheckEdited(file string, data []byte, text string) error {
+	files := map[named][]byte{}
+	if c, err := newChecker(file, data); err == nil {
+		c.files = files
+		_, _ = c.suite(file, data) // a suite with mistakes can be edited, too
+	}
+	c, err := newChecker(editedName, []byte(text))
+	if err != nil {
+		return err
+	}
+	c.files, c.sealed = files, true
+	_, err = c.suite(editedName, []byte(text))
+	return err
+}
+
+// editedName is what errors call a text that is in no file.
+const editedName = "YAML"
 
 // suite makes the suite of the document under check, and its hash of the file's bytes.
 func (c *checker) suite(file string, data []byte) (*Suite, error) {

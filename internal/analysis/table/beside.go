@@ -168,7 +168,12 @@ func figures(x float64) string { return units.Digits(x, 3) }
 func (sc *Scenario) toldTable(o Options) Table {
 	column := columnOf("told")
 	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column("target", "target", "", format.Left), column("spans", "spans", units.One, format.Right),
+		column(
+			"target",
+			"target",
+			"",
+			format.Left,
+		), column("spans", "spans", units.One, format.Right),
 		column("points", "metric points", units.One, format.Right),
 		column("logs", "logs", units.One, format.Right),
 		column("bytes", "bytes", units.Octet, format.Right),

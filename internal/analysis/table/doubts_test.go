@@ -147,8 +147,14 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	for i := range all {
 		all[i] = judged(all[i], invalid([]string{"half", "peak", "half"}[i]))
 	}
-	check("all", all, "half/p50", units.Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
-		"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)")
+	check(
+		"all",
+		all,
+		"half/p50",
+		units.Absent,
+		"half INVALID in blocks 1–3: errors in blocks 1, 3 "+
+			"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)",
+	)
 	for i := range all {
 		all[i] = judged(all[i], invalid("peak"))
 	}

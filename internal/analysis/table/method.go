@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -445,13 +446,10 @@ func loadNames(trials []*record.Record) []string {
 
 // kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:
 // "affinity, cpuset (cgroup v1), memory (cgroup v1)".
-func kinds(inForce []string) string {
+func kinds(inForce []record.Limit) string {
 	var out []string
-	for _, limit := range inForce {
-		words := slices.DeleteFunc(strings.Fields(limit), func(w string) bool {
-			return strings.Trim(w, "0123456789,-.") == ""
-		})
-		out = append(out, strings.Join(words, " "))
+	for _, l := range inForce {
+		out = append(out, wording.LimitKind(l))
 	}
 	return list(out)
 }

@@ -248,27 +248,30 @@ func TestVerdicts(t *testing.T) {
 
 // TestUnlike: trials of different method are not averaged in silence.
 func TestUnlike(t *testing.T) {
+	cpuset := record.Limit{Kind: record.LimitCores, By: record.ByCgroup2}
+	memory := record.Limit{Kind: record.LimitMemory, By: record.ByRlimit}
 	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91), rates("c", 80, 81))
 	for i := range records {
 		records[i].Provenance.PlanHash = "one"
-		records[i].Limits.InForce = []string{"memory", "cpuset"}
+		records[i].Limits.InForce = []record.Limit{memory, cpuset}
 	}
 	tab := only(t, sheetOf(records, Options{}))
 	said := fmt.Sprint(tab.Footnotes, tab.Notes)
 	if strings.Contains(said, "varies") || strings.Contains(said, "vary") {
 		t.Errorf("like trials: %q %q", tab.Footnotes, tab.Notes)
 	}
-	records[1].Provenance.PlanHash = "two"                   // inside a's row
-	records[2].Limits.InForce = []string{"cpuset"}           // all of b's row
-	records[3].Limits.InForce = []string{"cpuset"}           //
-	records[4].Limits.InForce = []string{"cpuset", "memory"} // the same as the others', reordered
+	records[1].Provenance.PlanHash = "two"                     // inside a's row
+	records[2].Limits.InForce = []record.Limit{cpuset}         // all of b's row
+	records[3].Limits.InForce = []record.Limit{cpuset}         //
+	records[4].Limits.InForce = []record.Limit{cpuset, memory} // the same as the others', reordered
 	tab = only(t, sheetOf(records, Options{}))
 	if got := notes(tab, find(t, tab, "a", "target")); got != "varies in planHash: one | two" {
 		t.Errorf("footnote %q", got)
 	}
 	if len(tab.Notes) == 0 || tab.Notes[0].String() !=
 		"Rows vary in limits in force, so they are not like "+
-			"for like: cpuset, memory (a, c); cpuset (b)." {
+			"for like: cpuset (cgroup v2), private memory 0 (rlimit) (a, c); "+
+			"cpuset (cgroup v2) (b)." {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }

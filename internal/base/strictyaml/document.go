@@ -23,14 +23,12 @@ type Document struct {
 }
 
 // Parse reads the syntax tree of data, the content of the named file.
-func Parse(file string, data []byte) (*Document, error) { return parse(file, data, 0) }
-
-func parse(file string, data []byte, mode parser.Mode) (*Document, error) {
+func Parse(file string, data []byte) (*Document, error) {
 	data, err := plain(file, data)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := parser.ParseBytes(data, mode)
+	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, placed(file, data, err)
 	}

@@ -181,7 +181,11 @@ var publishes = []struct {
 	{audit.Rate, metric.Throughput, units.PerS}, {audit.ErrorShare, "error_share", units.One},
 	{audit.Mean, "mean", units.Ns}, {audit.P50, "p50", units.Ns}, {audit.P75, "p75", units.Ns},
 	{audit.P90, "p90", units.Ns}, {audit.P95, "p95", units.Ns}, {audit.P99, "p99", units.Ns},
-	{audit.P999, "p99.9", units.Ns}, {audit.P9999, "p99.99", units.Ns}, {audit.Max, "max", units.Ns},
+	{
+		audit.P999,
+		"p99.9",
+		units.Ns,
+	}, {audit.P9999, "p99.99", units.Ns}, {audit.Max, "max", units.Ns},
 	{audit.CPU, "cpu_used", units.One}, {audit.Memory, "memory", units.Octet},
 }
 

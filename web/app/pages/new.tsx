@@ -35,7 +35,6 @@ interface Plan {
   trials: { trial: string; target: string; block: number }[] | null;
   leastS: number;
   mostS: number;
-  yaml: string;
   command: string[] | null;
   problems: string[] | null;
   notes: string[] | null;
@@ -86,12 +85,6 @@ function Choose({ suites, targets, suite }: ChooseProps) {
   const first = suites.find((s) => s.name === suite) ?? suites.find((s) => s.name === "canonical");
   const [name, setName] = useState((first ?? suites[0])?.name ?? "");
   const [form, setForm] = useState<Form>({ suite: name });
-  // The fields are the browser's own. They begin with what is given, and again each time that is.
-  const [given, setGiven] = useState({ times: 0, form });
-  const give = (next: Form) => {
-    setForm(next);
-    setGiven(({ times }) => ({ times: times + 1, form: next }));
-  };
   const chosen = suites.find((s) => s.name === name);
   if (!chosen) {
     return <p class="lead">There is no suite here: begin prony serve in a checkout.</p>;
@@ -104,86 +97,72 @@ function Choose({ suites, targets, suite }: ChooseProps) {
           Suite
           <select name="suite" value={name} onChange={(e) => {
             setName(e.currentTarget.value);
-            give({ suite: e.currentTarget.value });
+            setForm({ suite: e.currentTarget.value });
           }}>
             {suites.map((s) => <option key={s.name} value={s.name}>{s.name}</option>)}
           </select>
         </label>
         <p class="about">{chosen.question}</p>
         {chosen.problem && <Trouble text={chosen.problem} />}
-        <Fields key={name + given.times} suite={chosen} targets={targets} as={given.form} />
+        <Fields key={name} suite={chosen} targets={targets} />
       </form>
-      <Planned form={form} read={(text) => give(over(form, text))} />
+      <Planned form={form} />
+      <SuiteText key={name} suite={name} />
     </>
   );
-}
-
-// over is a form with what a text says in place of what texts can say. A number of blocks, which a
-// text can, is instead of a time, which none can.
-function over(form: Form, text: Partial<Form>): Form {
-  const { suite, telemetry, labels } = form;
-  const time = text.blocks === undefined ? form.for : undefined;
-  return { suite, for: time, telemetry, labels, ...text };
 }
 
 interface FieldsProps {
   suite: Suite;
   targets: Target[];
-  as: Form; // what the fields begin with
 }
 
-function Fields({ suite, targets, as }: FieldsProps) {
-  const rows = both(suite.targets ?? [], as.targets ?? []);
-  const launcher = as.launcher?.join(",") ?? "";
-  const launchers = both(suite.launchers ?? [], launcher ? [launcher] : []);
+function Fields({ suite, targets }: FieldsProps) {
+  const launchers = suite.launchers ?? [];
   return (
     <>
       <fieldset>
         <legend>Targets</legend>
         <div class="targets">
-          {rows.map((t) => (
-            <Choice key={t} field="targets" name={t} of={as.targets}
+          {(suite.targets ?? []).map((t) => (
+            <Choice key={t} field="targets" name={t}
               found={targets.find((x) => x.name === t)} />
           ))}
         </div>
       </fieldset>
-      <Some legend="Scenarios" name="scenarios" all={suite.scenarios ?? []} of={as.scenarios} />
-      <Some legend="Loads" name="loads" all={suite.loads ?? []} of={as.loads} />
+      <Some legend="Scenarios" name="scenarios" all={suite.scenarios ?? []} />
+      <Some legend="Loads" name="loads" all={suite.loads ?? []} />
       <fieldset>
         <legend>How long</legend>
         <div class="filters">
-          <Field label="Blocks" name="blocks" type="number" min={1} hint={String(suite.blocks)}
-            as={as.blocks} />
-          <Field label="or for a time" name="for" hint="5m" as={as.for} />
-          <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`}
-            as={as.measure} />
+          <Field label="Blocks" name="blocks" type="number" min={1} hint={String(suite.blocks)} />
+          <Field label="or for a time" name="for" hint="5m" />
+          <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`} />
           <Field label="Seed of the order" name="seed" type="number" min={0}
-            hint={String(suite.seed)} as={as.seed} />
+            hint={String(suite.seed)} />
         </div>
       </fieldset>
       <fieldset>
         <legend>Conditions</legend>
         <div class="filters">
-          <Field label="Processors of a service" name="cpus" hint={String(suite.cpus)}
-            as={as.limits?.cpus} />
+          <Field label="Processors of a service" name="cpus" hint={String(suite.cpus)} />
           <Field label="Memory of a service" name="memory"
-            hint={words.amount(suite.memoryBytes, "B")} as={as.limits?.memory} />
+            hint={words.amount(suite.memoryBytes, "B")} />
           {launchers.length > 1 && (
             <label>
               Launcher
               <select name="launcher">
                 <option value="">as the suite has it</option>
                 {launchers.map((l) => (
-                  <option key={l} value={l} selected={l === launcher}>{l}</option>
+                  <option key={l} value={l}>{l}</option>
                 ))}
               </select>
             </label>
           )}
-          <Field label="Agent" name="agent" hint="none" as={as.agent} />
-          <Field label="Labels" name="labels" hint="branch=main, pr=12"
-            as={Object.entries(as.labels ?? {}).map((pair) => pair.join("=")).join(", ")} />
+          <Field label="Agent" name="agent" hint="none" />
+          <Field label="Labels" name="labels" hint="branch=main, pr=12" />
           <label class="check">
-            <input type="checkbox" name="telemetry" defaultChecked={as.telemetry} /> one more trial
+            <input type="checkbox" name="telemetry" /> one more trial
             each, in which all is watched
           </label>
         </div>
@@ -192,25 +171,18 @@ function Fields({ suite, targets, as }: FieldsProps) {
   );
 }
 
-// both are the entries of two lists, each once.
-function both(a: string[], b: string[]): string[] {
-  return [...new Set([...a, ...b])];
-}
-
 interface ChoiceProps {
   field: string;
   name: string;
-  of: string[] | undefined; // those that are chosen; undefined: all that can be
   found?: Target;
 }
 
-function Choice({ field, name, of, found }: ChoiceProps) {
+function Choice({ field, name, found }: ChoiceProps) {
   const missing = found?.missing ?? [];
-  const chosen = of ? of.includes(name) : missing.length === 0;
   return (
     <label>
-      <input type="checkbox" name={field} value={name} disabled={missing.length > 0 && !chosen}
-        defaultChecked={chosen} />
+      <input type="checkbox" name={field} value={name} disabled={missing.length > 0}
+        defaultChecked={missing.length === 0} />
       <span>
         {name}
         {missing.length > 0 && <span class="missing">{missing.join("; ")}</span>}
@@ -223,16 +195,15 @@ interface SomeProps {
   legend: string;
   name: string;
   all: string[];
-  of: string[] | undefined;
 }
 
 // Some is a choice of what a suite has several of.
-function Some({ legend, name, all, of }: SomeProps) {
+function Some({ legend, name, all }: SomeProps) {
   return all.length < 2 ? null : (
     <fieldset>
       <legend>{legend}</legend>
       <div class="targets">
-        {all.map((one) => <Choice key={one} field={name} name={one} of={of} />)}
+        {all.map((one) => <Choice key={one} field={name} name={one} />)}
       </div>
     </fieldset>
   );
@@ -244,20 +215,16 @@ interface FieldProps {
   hint: string;
   type?: "number";
   min?: number;
-  as: string | number | undefined; // what stands in it at first
 }
 
-function Field({ label, name, hint, type, min, as }: FieldProps) {
-  const first = as === undefined ? "" : String(as);
+function Field({ label, name, hint, type, min }: FieldProps) {
   return (
     <label>
       {label}
       {type === "number" ? (
-        <input name={name} type="number" min={min} step={1} placeholder={hint}
-          defaultValue={first} />
+        <input name={name} type="number" min={min} step={1} placeholder={hint} />
       ) : (
-        <input name={name} type="text" placeholder={hint} autocomplete="off"
-          defaultValue={first} />
+        <input name={name} type="text" placeholder={hint} autocomplete="off" />
       )}
     </label>
   );
@@ -271,9 +238,7 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
   const boxes = (name: string) => element.querySelectorAll(`input[name="${name}"]:enabled`).length;
   const some = (name: "targets" | "scenarios" | "loads") => {
     const chosen = data.getAll(name).map(String);
-    const own = suite[name] ?? [];
-    const all = chosen.length >= boxes(name) && chosen.every((one) => own.includes(one));
-    return all ? undefined : chosen;
+    return chosen.length >= boxes(name) ? undefined : chosen;
   };
   const limits = { cpus: number("cpus"), memory: text("memory") || undefined };
   const labels = text("labels")
@@ -299,14 +264,9 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
   };
 }
 
-const rest = 300; // ms without a change before the plan is asked for
+const rest = 300; // ms without a change before the server is asked
 
-interface PlannedProps {
-  form: Form;
-  read: (text: Partial<Form>) => void; // takes over what a text says
-}
-
-function Planned({ form, read }: PlannedProps) {
+function Planned({ form }: { form: Form }) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [wrong, setWrong] = useState("");
   const [starting, setStarting] = useState(false);
@@ -365,7 +325,6 @@ function Planned({ form, read }: PlannedProps) {
               ))}
             </ol>
           </details>
-          <Text key={form.suite} suite={form.suite} text={plan.yaml} read={read} />
         </>
       )}
       <p class="doors">
@@ -377,57 +336,80 @@ function Planned({ form, read }: PlannedProps) {
   );
 }
 
-interface TextProps {
-  suite: string;
-  text: string; // as the form has it
-  read: (text: Partial<Form>) => void;
-}
-
-// Text is the suite as YAML. What somebody has edited stays until the form says the same: what no
-// form can say is not to be lost with the reason why.
-function Text({ suite, text, read }: TextProps) {
-  const [edited, setEdited] = useState<string | null>(null);
-  const [problems, setProblems] = useState<string[]>([]);
-  const put = (next: string | null) => {
-    setEdited(next);
-    setProblems([]);
-  };
-  const apply = () => {
-    server!
-      .send<{ form: Partial<Form>; problems: string[] | null }>("POST", path("form"), {
-        suite,
-        yaml: edited,
-      })
-      .then(
-        (found) => {
-          if ((found.problems ?? []).length > 0) {
-            setProblems(found.problems ?? []);
-            return;
-          }
-          put(null);
-          read(found.form);
-        },
-        (error: unknown) => setProblems([said(error)]),
-      );
-  };
+// SuiteText shows the suite's file in a field. The server checks the edited text. To run it, a reader
+// saves it as a file and chooses that suite.
+function SuiteText({ suite }: { suite: string }) {
+  const [open, setOpen] = useState(false);
   return (
-    <details class="data">
+    <details class="data" onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>The suite as YAML</summary>
-      <textarea class="yaml" aria-label="YAML" rows={20} spellcheck={false} value={edited ?? text}
-        onInput={(e) => put(e.currentTarget.value)} />
-      {problems.map((p) => <Trouble key={p} text={p} />)}
-      <p class="filters">
-        <button class="act" type="button" disabled={edited === null} onClick={apply}>
-          Apply to the form
-        </button>
-        {edited !== null && (
-          <button class="act" type="button" onClick={() => put(null)}>
-            As the form has it
-          </button>
-        )}
-      </p>
+      {open && <Loading suite={suite} />}
     </details>
   );
+}
+
+function Loading({ suite }: { suite: string }) {
+  const loaded = useLoaded(() => server!.get<{ yaml?: string }>(path("suites", suite)), [suite]);
+  return <Ask of={loaded}>{({ yaml }) => <Editor suite={suite} saved={yaml ?? ""} />}</Ask>;
+}
+
+function Editor({ suite, saved }: { suite: string; saved: string }) {
+  const [text, setText] = useState(saved);
+  const [problems, setProblems] = useState<string[] | null>([]); // null: not checked yet
+  useEffect(() => {
+    let wanted = true;
+    if (text === saved) {
+      setProblems([]);
+      return;
+    }
+    setProblems(null);
+    const timer = setTimeout(() => {
+      server!.send<{ problems: string[] }>("POST", path("check"), { suite, yaml: text }).then(
+        (found) => wanted && setProblems(found.problems),
+        (error: unknown) => wanted && setProblems([said(error)]),
+      );
+    }, rest);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [text]);
+  const edited = text !== saved;
+  return (
+    <>
+      <textarea class="yaml" aria-label="YAML" rows={20} spellcheck={false} value={text}
+        onInput={(e) => setText(e.currentTarget.value)} />
+      {problems?.map((p) => <Trouble key={p} text={p} />)}
+      {edited && (
+        <p role="status">
+          {problems === null
+            ? "Checking …"
+            : problems.length > 0
+              ? words.count(problems.length, "problem")
+              : "No problems. To run it, save it in the folder suites and choose it above."}
+        </p>
+      )}
+      <p class="filters">
+        <button class="act" type="button" disabled={!edited || problems?.length !== 0}
+          onClick={() => save(text)}>
+          Save as a file
+        </button>
+        <button class="act" type="button" disabled={!edited} onClick={() => setText(saved)}>
+          Undo all changes
+        </button>
+      </p>
+    </>
+  );
+}
+
+// save hands a suite to the reader as a file that has the suite's name.
+function save(text: string): void {
+  const name = /^name:\s*["']?([\w.-]+)/m.exec(text)?.[1] ?? "suite";
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
+  link.download = `${name}.yaml`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 // quoted is a command line as a shell takes it.

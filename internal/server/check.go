@@ -1,0 +1,64 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"prony.example/internal/suite"
+)
+
+// Edited is the text that somebody has made of a suite's file.
+type Edited struct {
+	Suite string `json:"suite"`
+	YAML  string `json:"yaml"`
+}
+
+// mostProblems bounds the problems that one answer lists.
+const mostProblems = 20
+
+// check lists what is wrong with an edited suite, each problem with its line. The text is neither
+// run nor kept, and no file is opened because of it.
+func (*Server) check(r *http.Request, lab Lab) (any, error) {
+	var e Edited
+	if err := read(r, &e); err != nil {
+		return nil, err
+	}
+	e.Suite = cmp.Or(e.Suite, usualSuite)
+	suites, err := lab.Suites()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == e.Suite })
+	if at < 0 {
+		return nil, refuse(http.StatusNotFound, "there is no suite %.80q", e.Suite)
+	}
+	problems := suites[at].check(e.YAML)
+	if more := len(problems) - mostProblems; more > 0 {
+		problems = append(problems[:mostProblems], fmt.Sprintf("and %d more", more))
+	}
+	return map[string][]string{"problems": orNone(problems)}, nil
+}
+
+// check lists what is wrong with an edited text of the suite.
+func (s Suite) check(text string) []string {
+	if s.Path == "" {
+		return []string{s.Name + " is an experiment of a project: edit it in " + s.File}
+	}
+	return each(suite.CheckEdited(s.Path, []byte(s.YAML), text))
+}
+
+// each splits joined errors.
+func each(err error) (out []string) {
+	var all interface{ Unwrap() []error }
+	if errors.As(err, &all) {
+		for _, e := range all.Unwrap() {
+			out = append(out, e.Error())
+		}
+	} else if err != nil {
+		out = []string{err.Error()}
+	}
+	return out
+}
