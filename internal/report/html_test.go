@@ -116,7 +116,7 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	text := strings.NewReplacer("<wbr>", "", "&#43;", "+", "&#39;", "'", "&#34;", `"`,
 		"&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(markup)
 	sheet := sheetOf(made(), fixtureOptions())
-	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Tools, sheet.Reproduce}
+	want := []string{sheet.Head.Under("canonical").String(), sheet.Tools, sheet.Reproduce}
 	for _, tab := range sheet.Tables {
 		for _, f := range tab.Footnotes {
 			want = append(want, f.String())

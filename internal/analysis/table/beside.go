@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -19,12 +18,12 @@ import (
 // variants it has no rows.
 func (sc *Scenario) overheadTable(o Options) Table {
 	column := columnOf("overhead")
-	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
-		column("target", "target", "", format.Left), column("variant", "variant", "", format.Left),
-		column("load", "load", "", format.Left),
+	t := Table{Kind: OverheadKind, Columns: []Column{
+		column("target", "", "", RoleName), column("variant", "variant", "", RoleWord),
+		column("load", "load", "", RoleWord),
 	}}
 	for _, d := range overheads {
-		t.Columns = append(t.Columns, column(d.metric, d.heading, units.One, format.Right))
+		t.Columns = append(t.Columns, column(d.metric, d.heading, units.One, RoleNumber))
 	}
 	for _, bare := range sc.Targets {
 		riders := sc.ridersOf(bare)
@@ -167,21 +166,16 @@ func figures(x float64) string { return units.Digits(x, 3) }
 // equal loads should say equally much. Without telemetry it has no rows.
 func (sc *Scenario) toldTable(o Options) Table {
 	column := columnOf("told")
-	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column(
-			"target",
-			"target",
-			"",
-			format.Left,
-		), column("spans", "spans", units.One, format.Right),
-		column("points", "metric points", units.One, format.Right),
-		column("logs", "logs", units.One, format.Right),
-		column("bytes", "bytes", units.Octet, format.Right),
-		column("each", "bytes/req", units.Octet, format.Right),
-		column("refused", "refused", units.One, format.Right),
-		column("dropped", "not kept", units.One, format.Right),
-		column("lost", "lost by the sender", units.One, format.Right),
-		column("home", "home's CPU", units.One, format.Right),
+	t := Table{Kind: ToldKind, Columns: []Column{
+		column("target", "", "", RoleName), column("spans", "spans", units.One, RoleNumber),
+		column("points", "metric points", units.One, RoleNumber),
+		column("logs", "logs", units.One, RoleNumber),
+		column("bytes", "bytes", units.Octet, RoleNumber),
+		column("each", "bytes/req", units.Octet, RoleNumber),
+		column("refused", "refused", units.One, RoleNumber),
+		column("dropped", "not kept", units.One, RoleNumber),
+		column("lost", "lost by the sender", units.One, RoleNumber),
+		column("home", "home's CPU", units.One, RoleNumber),
 	}}
 	sent := false
 	for _, target := range sc.Targets {
@@ -301,14 +295,14 @@ func lostSpans(r *record.Record) float64 {
 func (sc *Scenario) partsTable(o Options) Table {
 	column := columnOf("parts")
 	load := sc.anchor().Name
-	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
-		column("target", "target", "", format.Left), column("process", "process", "", format.Left),
-		column("share", "of its CPU", units.One, format.Right),
-		column("cpu", "CPU", units.One, format.Right),
-		column("request", "CPU µs/req", units.Ns, format.Right),
-		column("rss", "RSS", units.Octet, format.Right),
-		column("threads", "threads", units.One, format.Right),
-		column("ready", "ready", units.Ns, format.Right),
+	t := Table{Kind: PartsKind, Columns: []Column{
+		column("target", "", "", RoleName), column("process", "process", "", RoleWord),
+		column("share", "of its CPU", units.One, RoleNumber),
+		column("cpu", "CPU", units.One, RoleNumber),
+		column("request", "CPU µs/req", units.Ns, RoleNumber),
+		column("rss", "RSS", units.Octet, RoleNumber),
+		column("threads", "threads", units.One, RoleNumber),
+		column("ready", "ready", units.Ns, RoleNumber),
 	}}
 	for _, target := range sc.Targets {
 		trials := target.offers(load)

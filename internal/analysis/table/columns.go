@@ -2,10 +2,8 @@ package table
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -66,7 +64,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	out := sc.servedSpecs(l, o)
 	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99"} {
-		out = append(out, shows(l.column(p, p+" closed", units.Ns, Extra), l.Name, p, times))
+		out = append(out, shows(l.waits(l.column(p, p, units.Ns, Extra)), l.Name, p, times))
 	}
 	return out
 }
@@ -77,7 +75,8 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	if l.Model == record.Capacity {
 		name = metric.Capacity
 	}
-	sure := fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
+	width := l.column("interval", "", units.One, Essential)
+	width.Role, width.Confidence = RoleWidth, o.Confidence
 	out := []spec{
 		{column: l.column(name, "req/s", units.PerS, Essential),
 			cell: func(t *Target) Cell {
@@ -87,21 +86,32 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 				}
 				return c
 			}},
-		{column: l.column("interval", sure, units.One, Essential),
+		{column: width,
 			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
 	if sc.Versus.Kind != VersusNone {
-		heading := "vs " + sc.Versus.String()
-		out = append(out, spec{column: l.column("ratio", heading, units.One, Detail),
+		out = append(out, spec{column: sc.ratio(l.column("ratio", "", units.One, Detail)),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
 	}
 	return out
 }
 
 // column is one of the load's.
-func (l LoadInfo) column(key, heading, base string, weight int) Column {
-	return Column{Key: l.Name + "/" + key, Load: l.Name, Group: l.Title, Short: l.Name,
-		Heading: heading, Unit: base, Align: format.Right, Weight: weight}
+func (l LoadInfo) column(key, label, base string, weight int) Column {
+	return Column{Key: l.Name + "/" + key, Group: Group{GroupLoad, l.Name, l.Title}, Label: label,
+		Unit: base, Weight: weight}
+}
+
+// waits marks a column of response times if those of the load wait for the service.
+func (l LoadInfo) waits(c Column) Column {
+	c.Waits = l.Model == record.Closed
+	return c
+}
+
+// ratio makes a column that of a quantity's ratios.
+func (sc *Scenario) ratio(c Column) Column {
+	c.Role, c.Versus = RoleRatio, sc.Versus
+	return c
 }
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
@@ -112,7 +122,7 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 		out = append(out, shows(l.column(p, p, units.Ns, Essential), l.Name, p, times))
 	}
 	if sc.Versus.Kind != VersusNone {
-		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", units.One, Extra),
+		out = append(out, spec{column: sc.ratio(l.column("p99 ratio", "p99", units.One, Extra)),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
 	}
 	c := l.column(metric.Achieved, "achieved", units.One, sc.achievedWeight(l))
@@ -123,7 +133,7 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 // costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
 // is in the heading.
 func (sc *Scenario) costSpecs(load string) []spec {
-	group := "cost at " + load
+	group := Group{Kind: GroupCost, Load: load}
 	var least []float64
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(load, metric.CPU); ok && m.Known() {
@@ -135,10 +145,8 @@ func (sc *Scenario) costSpecs(load string) []spec {
 		decimals = min(units.DecimalsFor(slices.Min(least), 3), 2)
 	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
-	cpu := Column{Key: "cost/cpu", Group: group, Short: "cost", Heading: "CPU µs/req",
-		Unit: units.Ns, Align: format.Right, Weight: Essential}
-	rss := Column{Key: "cost/rss", Group: group, Short: "cost", Heading: "RSS", Unit: units.Octet,
-		Align: format.Right, Weight: Detail}
+	cpu := Column{Key: "cost/cpu", Group: group, Label: "CPU µs/req", Unit: units.Ns}
+	rss := Column{Key: "cost/rss", Group: group, Label: "RSS", Unit: units.Octet, Weight: Detail}
 	return []spec{shows(cpu, load, metric.CPU, perRequest),
 		shows(rss, load, metric.RSS, same(units.Bytes))}
 }
@@ -152,8 +160,8 @@ func micros(decimals int) func(float64) string {
 // would be.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
-		c := Column{Key: "start/" + key, Group: "start", Heading: heading, Unit: units.Ns,
-			Align: format.Right, Weight: weight}
+		c := Column{Key: "start/" + key, Group: Group{Kind: GroupStart}, Label: heading,
+			Unit: units.Ns, Weight: weight}
 		return shows(c, "", metric, same(units.Duration))
 	}
 	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
@@ -185,9 +193,9 @@ func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 }
 
 // columnOf makes columns of a table that is of one kind and has no groups.
-func columnOf(kind string) func(key, heading, base string, align format.Align) Column {
-	return func(key, heading, base string, align format.Align) Column {
-		return Column{Key: kind + "/" + key, Heading: heading, Unit: base, Align: align}
+func columnOf(kind string) func(key, label, base string, role Role) Column {
+	return func(key, label, base string, role Role) Column {
+		return Column{Key: kind + "/" + key, Label: label, Unit: base, Role: role}
 	}
 }
 
@@ -318,18 +326,15 @@ func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []sp
 			p = same(m.Column.Print)
 		}
 		c := l.column(m.Column.Name, m.Column.Heading, m.Unit, Detail)
-		if place != metric.OfLoad {
-			c.Load = ""
-		}
 		switch {
 		case place == metric.OfCost:
-			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"
+			c.Key, c.Group = "cost/"+m.Name, Group{Kind: GroupCost, Load: l.Name}
 		case place == metric.OfTrial && m.Unit == units.Octet:
-			c.Key, c.Group = "artifact/"+m.Column.Name, "artifact"
+			c.Key, c.Group = "artifact/"+m.Column.Name, Group{Kind: GroupArtifact}
 		case place == metric.OfTrial:
-			c.Key, c.Group = "start/"+m.Column.Name, "start"
-		case l.Model == record.Closed && m.Unit == units.Ns:
-			c.Heading += " closed"
+			c.Key, c.Group = "start/"+m.Column.Name, Group{Kind: GroupStart}
+		case m.Unit == units.Ns:
+			c = l.waits(c)
 		}
 		out = append(out, shows(c, l.Name, m.Name, p))
 	}

@@ -344,8 +344,9 @@ func TestTools(t *testing.T) {
 		if s.Tools != want {
 			t.Errorf("tools %q, wanted %q", s.Tools, want)
 		}
-		if strings.Contains(s.Head, "25.0.3") || strings.Contains(s.Head, "1.26.8") {
-			t.Errorf("the head names tools: %q", s.Head)
+		if head := s.Head.String(); strings.Contains(head, "25.0.3") ||
+			strings.Contains(head, "1.26.8") {
+			t.Errorf("the head names tools: %q", head)
 		}
 	}
 	target := func(language, runtime string) record.Target {

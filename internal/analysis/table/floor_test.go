@@ -38,7 +38,7 @@ func TestFloor(t *testing.T) {
 		t.Errorf("resolves %v, want about 1.04 %%", f.Detects)
 	}
 	sheet := study.Sheet()
-	if len(sheet.Tables) != 2 || !strings.HasPrefix(sheet.Tables[1].Title, "Noise floor") {
+	if len(sheet.Tables) != 2 || sheet.Tables[1].Kind != FloorKind {
 		t.Fatalf("tables %+v", sheet.Tables)
 	}
 	if got := sheet.Tables[1].Rows[0].Cells[2].Text(); got != "1.000 [0.993, 1.008]" {

@@ -19,7 +19,7 @@ func TestMissing(t *testing.T) {
 	check := func(records []record.Record, head string, rows ...string) {
 		t.Helper()
 		sh := sheetOf(records, o)
-		if !strings.Contains(sh.Head, head) {
+		if !strings.Contains(sh.Head.String(), head) {
 			t.Errorf("head %q, want %q in it", sh.Head, head)
 		}
 		tally := sh.Verdicts[len(sh.Verdicts)-1]

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -57,15 +56,16 @@ func (sc *Scenario) headline(m Metric) bool {
 
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
-	effect := units.Percent(o.Effect)
 	column := columnOf("floor")
-	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
-		column("target", "target", "", format.Left), column("metric", "metric", "", format.Left),
-		column("ratio", "b over a", units.One, format.Right),
-		column("blocks", "blocks", units.One, format.Right),
-		column("sd", "SD of a pair", units.One, format.Right),
-		column("detects", "resolves", units.One, format.Right),
-		column("needed", "blocks for "+effect, units.One, format.Right),
+	needed := column("needed", "", units.One, RoleBlocks)
+	needed.Effect = o.Effect
+	t := Table{Kind: FloorKind, Columns: []Column{
+		column("target", "", "", RoleName), column("metric", "metric", "", RoleWord),
+		column("ratio", "", units.One, RoleArms),
+		column("blocks", "blocks", units.One, RoleNumber),
+		column("sd", "SD of a pair", units.One, RoleNumber),
+		column("detects", "resolves", units.One, RoleNumber),
+		needed,
 	}}
 	var notes noteBook
 	for _, f := range sc.Floors {

@@ -46,7 +46,7 @@ const (
 	NoteUnknowns       // what the word unknown stands for
 	NoteLackInSome     // Columns, Lack
 	NoteNoneHeldInSome // Columns, the search's reason
-	NoteNoneKnown      // heading, load
+	NoteNoneKnown      // Columns, load
 
 	// What befell trials and numbers.
 	NoteTrialsMissing // Blocks

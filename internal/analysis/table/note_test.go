@@ -58,11 +58,11 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
 		nil}},
 	NoteLackInSome: {{"No CPU, RSS where in some trial " + noCPU + ".",
-		[]any{Columns{{Heading: "CPU"}, {Heading: "RSS"}}, Lack(metric.CPU)}}},
+		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
 	NoteNoneHeldInSome: {{"No req/s where in some trial no rate held: late.",
-		[]any{Columns{{Heading: "req/s"}}, "late"}}},
+		[]any{Columns{{Label: "req/s"}}, "late"}}},
 	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
-		"3 (raise --blocks).", []any{"p99 ratio", "half"}}},
+		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},
 
 	NoteTrialsMissing: {{"missing in blocks 1–3: planned, without a record",
 		[]any{Blocks{3, 1, 2}}}},
@@ -167,11 +167,9 @@ func TestNoteTexts(t *testing.T) {
 func TestNotesNameColumns(t *testing.T) {
 	lost := Note{Kind: NoteTrialsDoubted, Load: "half", Args: []any{"half INVALID"}}
 	kept := Note{Kind: NoteTrialsDoubted, Load: "cost", Args: []any{"cost INVALID"}}
-	of := func(load, group, heading string) Column {
-		return Column{Load: load, Short: group, Heading: heading}
-	}
-	columns := []Column{of("half", "half", "p50"), of("half", "half", "p99"),
-		of("", "cost", "CPU"), of("", "cost", "RSS")}
+	half, cost := Group{GroupLoad, "half", "half"}, Group{Kind: GroupCost, Load: "half"}
+	columns := []Column{{Group: half, Label: "p50"}, {Group: half, Label: "p99"},
+		{Group: cost, Label: "CPU"}, {Group: cost, Label: "RSS"}}
 	bound := withheld(NoteOf(NoteSearchEnded, Rate(3), OfTrials{1, 2}, "late"))
 	bound.AtLeast = 3
 	for _, row := range []struct {

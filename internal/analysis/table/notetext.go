@@ -149,7 +149,7 @@ func (l LoadOf) String() string {
 func (c Columns) String() string {
 	var headings []string
 	for _, column := range c {
-		headings = append(headings, column.Heading)
+		headings = append(headings, column.Heading())
 	}
 	return strings.Join(headings, ", ")
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"prony.example/internal/base/cmdlog"
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/lazyregexp"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -25,9 +24,7 @@ func (s *Study) Sheet() Sheet {
 	for _, sc := range s.Scenarios {
 		tab := sc.table(s.Options)
 		sh.Numbers.count(tab.Rows)
-		if len(s.Scenarios) > 1 {
-			tab.Title = sc.Name
-		}
+		tab.OneOfSeveral = len(s.Scenarios) > 1
 		sh.Tables = append(sh.Tables, tab)
 	}
 	sh.skip(s.Options.Skipped)
@@ -42,10 +39,7 @@ func (s *Study) Sheet() Sheet {
 	} {
 		for _, sc := range s.Scenarios {
 			tab := of(sc, s.Options)
-			tab.Scenario = sc.Name
-			if len(s.Scenarios) > 1 {
-				tab.Title += ", " + tab.Scenario
-			}
+			tab.Scenario, tab.OneOfSeveral = sc.Name, len(s.Scenarios) > 1
 			if len(tab.Rows) > 0 {
 				sh.Tables = append(sh.Tables, tab)
 			}
@@ -135,7 +129,7 @@ func (t *Table) narrow() (notes []Note) {
 			}
 		}
 		t.Columns = slices.Delete(t.Columns, i, i+1)
-		notes = append(notes, NoteOf(NoteNoneKnown, c.Heading, c.Short))
+		notes = append(notes, NoteOf(NoteNoneKnown, Columns{c}, c.Group.Short()))
 	}
 	return notes
 }
@@ -182,6 +176,11 @@ func (n Note) general() Note {
 	return Note{}
 }
 
+// names tells whether the text begins with the load that a group is about.
+func (n Note) names(g Group) bool {
+	return n.Load != "" && g.Kind == GroupLoad && g.Load == n.Load
+}
+
 // notes are what the cells of a row say, each thing once. Where a number is missing, the reason
 // names the columns: "half p99, p99.9: needs …", unless it names the load itself.
 func (r *Row) notes(columns []Column) (notes []Note) {
@@ -192,7 +191,7 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 			if at < 0 {
 				at, notes, missing = len(notes), append(notes, n), append(missing, nil)
 			}
-			if c.missing() && (n.Load == "" || n.Load != columns[i].Load) {
+			if c.missing() && !n.names(columns[i].Group) {
 				missing[at] = append(missing[at], columns[i])
 			}
 		}
@@ -204,10 +203,7 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 }
 
 func nameColumns() []Column {
-	return []Column{
-		{Key: "tier", Heading: "tier", Align: format.Center},
-		{Key: "target", Heading: "target", Align: format.Left},
-	}
+	return []Column{{Key: "tier", Role: RoleTier}, {Key: "target", Role: RoleName}}
 }
 
 func nameCells(t *Target) []Cell {
@@ -271,26 +267,54 @@ func (sc *Scenario) assumptionNote() []Note {
 	return nil
 }
 
-// head is the line over everything: what ran, how often, on what. Versions of tools stand on a line
-// of their own, because a line that wraps is not read.
-func (s *Study) head() string {
-	targets, blocks := s.Extent()
-	extent := units.Plural(targets, "target") + " × " + units.Plural(blocks, "block")
+// Head is what ran, how often, on what. Versions of tools stand on a line of their own, because a
+// line that wraps is not read.
+type Head struct {
+	Suites, Contracts, Seeds []string
+	Targets, Blocks          int
+	Host                     *record.Provenance // of the first record; nil: there is none
+}
+
+func (s *Study) head() Head {
+	h := Head{}
+	h.Targets, h.Blocks = s.Extent()
 	if len(s.Records) == 0 {
-		if targets == 0 {
-			return "no records"
-		}
+		return h
+	}
+	h.Host = &s.Records[0].Provenance
+	h.Suites = said(s.Records, func(r *record.Record) string { return r.Suite })
+	h.Contracts = said(s.Records, func(r *record.Record) string { return r.Contract })
+	h.Seeds = said(s.Records, func(r *record.Record) string {
+		return fmt.Sprint(r.Provenance.Seed)
+	})
+	return h
+}
+
+// Under is the head below a title that has said the suite.
+func (h Head) Under(title string) Head {
+	if len(h.Suites) == 1 && h.Suites[0] == title {
+		h.Suites = nil
+	}
+	return h
+}
+
+// String is the line over everything: "canonical · contract hello · 2 targets × 5 blocks · …".
+func (h Head) String() string {
+	extent := units.Plural(h.Targets, "target") + " × " + units.Plural(h.Blocks, "block")
+	switch {
+	case h.Host == nil && h.Targets == 0:
+		return "no records"
+	case h.Host == nil:
 		return "no records of " + extent
 	}
-	all := func(of func(*record.Record) string) string {
-		return strings.Join(said(s.Records, of), " + ")
+	var parts []string
+	if len(h.Suites) > 0 {
+		parts = append(parts, strings.Join(h.Suites, " + "))
 	}
-	parts := []string{all(func(r *record.Record) string { return r.Suite })}
-	if c := all(func(r *record.Record) string { return r.Contract }); c != "" {
-		parts = append(parts, "contract "+c)
+	if len(h.Contracts) > 0 {
+		parts = append(parts, "contract "+strings.Join(h.Contracts, " + "))
 	}
-	seeds := all(func(r *record.Record) string { return fmt.Sprint(r.Provenance.Seed) })
-	parts = append(parts, extent, "seed "+seeds, hostLine(s.Records[0].Provenance))
+	parts = append(parts, extent, "seed "+strings.Join(h.Seeds, " + "), hostLine(*h.Host))
 	return strings.Join(parts, " · ")
 }
 

@@ -12,7 +12,7 @@ import (
 // What several rows say alike is said once, and "unknown" by no row at all.
 func TestGeneral(t *testing.T) {
 	lacks := func(column string, k int) Note {
-		return Note{Kind: NoteInSomeTrials, Columns: Columns{{Heading: column}},
+		return Note{Kind: NoteInSomeTrials, Columns: Columns{{Label: column}},
 			Args: []any{OfTrials{k, 3}, Lack(metric.CPU)}}
 	}
 	bound := NoteOf(NoteSearchEnded, Rate(300), OfTrials{1, 3}, "it took too long")
@@ -38,8 +38,8 @@ func TestGeneral(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	unknown, known := Cell{State: Unknown, N: 3}, Cell{State: Known, N: 3}
 	of := func(weight int, cells ...Cell) Table {
-		out := Table{Columns: append(nameColumns(), LoadInfo{Name: "half"}.column("p99 ratio",
-			"p99 ratio", "1", weight))}
+		out := Table{Columns: append(nameColumns(), (&Scenario{}).ratio(
+			LoadInfo{Name: "half"}.column("p99 ratio", "p99", "1", weight)))}
 		for i, c := range cells {
 			out.Rows = append(out.Rows, Row{Cells: []Cell{named("1"), named(fmt.Sprint(i)), c}})
 		}

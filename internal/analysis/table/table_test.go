@@ -125,7 +125,7 @@ func TestRowsAndTiers(t *testing.T) {
 		t.Errorf("fast: %+v", c)
 	}
 	got := tab.Columns[2]
-	if got.Group != "peak (closed, 64 connections)" || got.Heading != "req/s" {
+	if got.Group.Heading() != "peak (closed, 64 connections)" || got.Heading() != "req/s" {
 		t.Errorf("column %+v", got)
 	}
 }
@@ -388,8 +388,8 @@ func TestScenariosAndVariants(t *testing.T) {
 	second := trial("a", 1, 5)
 	second.Scenario = "compute"
 	s := sheetOf(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
-	if len(s.Tables) != 3 || s.Tables[0].Title != "compute" || names(s.Tables[1]) !=
-		"a +otel-full a" || s.Tables[2].Title != "What riding along costs, hello" {
+	if len(s.Tables) != 3 || s.Tables[0].Title() != "compute" || names(s.Tables[1]) !=
+		"a +otel-full a" || s.Tables[2].Title() != "What riding along costs, hello" {
 		t.Errorf("tables %+v", s.Tables)
 	}
 	if s.Reproduce != "prony run x" || s.Report != "r.html" {
