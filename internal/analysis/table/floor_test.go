@@ -40,7 +40,7 @@ func TestFloor(t *testing.T) {
 		t.Errorf("resolves %v, want about 1.04 %%", f.Detects)
 	}
 	sheet := study.Sheet()
-	if len(sheet.Tables) != 2 || !strings.HasPrefix(sheet.Tables[1].Title, "Noise floor") {
+	if len(sheet.Tables) != 2 || sheet.Tables[1].Kind != FloorKind {
 		t.Fatalf("tables %+v", sheet.Tables)
 	}
 	if got := sheet.Tables[1].Rows[0].Cells[2].Text(); got != "1.000 [0.993, 1.008]" {
@@ -62,7 +62,7 @@ func TestFalseAlarm(t *testing.T) {
 	}
 	sheet := sheetOf(records, Options{})
 	floor := sheet.Tables[1]
-	if len(floor.Footnotes) != 1 || !strings.HasPrefix(floor.Footnotes[0], "a false alarm") {
+	if len(floor.Footnotes) != 1 || floor.Footnotes[0][0].Kind != NoteFalseAlarm {
 		t.Errorf("footnotes %q", floor.Footnotes)
 	}
 }
@@ -84,7 +84,7 @@ func TestVersusOrigin(t *testing.T) {
 	if got := find(t, tab, "x@base", "peak/ratio").Text(); got != "1" {
 		t.Errorf("x@base over itself is %q", got)
 	}
-	if !strings.Contains(strings.Join(tab.Notes, " "), "target over base, paired") {
+	if !strings.Contains(strings.Join(Texts(tab.Notes), " "), "target over base, paired") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -110,7 +110,8 @@ func TestVersusProcess(t *testing.T) {
 	if got := find(t, tab, "x", "peak/ratio").Text(); got != "1" {
 		t.Errorf("the process over itself is %q", got)
 	}
-	if !strings.Contains(strings.Join(tab.Notes, " "), "else the plain process for a container") {
+	said := strings.Join(Texts(tab.Notes), " ")
+	if !strings.Contains(said, "else the plain process for a container") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }

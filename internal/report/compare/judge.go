@@ -170,7 +170,7 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 			return table.Metric{}, false
 		}
 		m, ok := t.Metric(r.Load, r.Metric)
-		return m, ok && m.Withheld == ""
+		return m, ok && m.Known()
 	}
 	ma, okA := number(ca)
 	mb, okB := number(cb)
