@@ -3,19 +3,26 @@
 # As both build prony itself, so that it is compiled once; internal/base/buildflags says why these.
 FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace -gcflags=all=-dwarf=false -gcflags=std= '-ldflags=-s -w'
 
-.PHONY: go bench test test-all build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-h2 bench-grpc bench-watching
+TESTS = go run $(FLAGS) ./internal/dev/testsets/run
+
+.PHONY: go bench test test-all test-long build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-h2 bench-grpc bench-watching
 
 bench: go ## compare the services of the canonical suite, five minutes the first time, then three
 	@echo "Compare the services of suites/canonical.yaml: 3 minutes, and two more the first time," \
 	  "when prony and they are built; later runs take all that as it is." >&2
 	@GOGC=400 go build $(FLAGS) -o bin/first ./internal/dev/firstrun && exec bin/first
 
-test: go ## what a change is tried with, minutes
+test: go ## the first set of tests, minutes
 	@$(MAKE) --no-print-directory -j2 setup compiled
-	go run $(FLAGS) ./internal/dev/testsets/run
+	$(TESTS)
 
-test-all: test ## and every service, agent, profiler, image and system, once for the same bytes
-	go run $(FLAGS) ./internal/dev/testsets/run -all
+test-all: go ## the first and the second set: one case of each service, agent, image and system
+	@$(MAKE) --no-print-directory -j2 SET=-all setup compiled
+	$(TESTS) -all
+
+test-long: go ## the third set: all other cases; hours, and resumable
+	@$(MAKE) --no-print-directory -j2 SET=-all setup compiled
+	$(TESTS) -long
 
 build: go ## prony; the home of telemetry is built when it is first needed
 	go build $(FLAGS) -o bin/prony ./cmd/prony
@@ -26,9 +33,9 @@ release: go ## dist/: static programs, what is in them, Debian packages, images,
 go:
 	@command -v go >/dev/null || { echo "prony is written in Go: install Go 1.26 or newer" >&2; exit 1; }
 
-# Most of what tests link, compiled while a browser is fetched.
-compiled:
-	GOGC=400 go build $(FLAGS) ./internal/trial/... ./internal/report ./internal/server
+# Compile what the tests need while a browser is fetched.
+compiled: go
+	$(TESTS) $(SET) -compile
 
 # The tests of the page need a browser. Where it cannot be installed, they are skipped with a line.
 setup:

@@ -275,7 +275,7 @@ func TestSizedServer(t *testing.T) {
 	}
 }
 
-// repeat does for a connection what exact.Null does, with answers that a socket does not take at
+// repeat does for a connection what truth.Null does, with answers that a socket does not take at
 // once. It costs more; it only has to be the same for all generators.
 func repeat(c net.Conn, answer []byte) {
 	defer c.Close()

@@ -46,7 +46,7 @@ func TestAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	waited := func(ahead bool) (share float64, priority string) {
-		r := offer(t, truth.Fixed(time.Millisecond), load.Spec{
+		r := offerReal(t, truth.Fixed(time.Millisecond), load.Spec{
 			Model: record.Open, Schedule: at(pace.Poisson, 5000), Connections: 16, Cores: core,
 			Window: 300 * time.Millisecond, Ahead: ahead, Pacing: load.Precise,
 		})

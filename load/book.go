@@ -21,16 +21,17 @@ const (
 	failParse
 	failStatus
 	failBody
-	unasked // bytes without a request; fails none
+	unasked    // bytes without a request; fails none
+	failClosed // the server never took it, and it must not be sent twice
 	classes
 )
 
 // Classes is the number of ways in which a request can fail.
 const Classes = int(classes)
 
-// ClassNames are those of result.Errors, in the order of Totals.Errors.
+// ClassNames are those of record.Errors, in the order of Totals.Errors.
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
-	"unasked"}
+	"unasked", "closed"}
 
 // Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
 // highest. The memory of a range that nothing falls into is never touched.
@@ -41,7 +42,8 @@ const (
 
 func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
 
-// recordNs books a duration. Nothing is ever left out: what lies outside the range counts as its end.
+// recordNs books a duration. Nothing is ever left out: what lies outside the range counts as its
+// end.
 func recordNs(h *hdrhistogram.Histogram, ns int64) {
 	if ns < 1 {
 		ns = 1
@@ -72,6 +74,7 @@ type book struct {
 	inBytes   int64
 	outBytes  int64
 	renewed   int64
+	retried   int64 // sendings again of requests that were due in the window
 	waited    int64
 	carriedNs int64 // time in the window of requests that were due before it
 	leftNs    int64 // time after it of those that were due in it
@@ -235,6 +238,16 @@ func (b *book) sent(c *conn, now int64) {
 		b.sample.Due = append(b.sample.Due, c.due)
 		b.sample.Left = append(b.sample.Left, c.due+now-due)
 		b.sample.Response = append(b.sample.Response, 0)
+	}
+}
+
+// sentAgain books that a request leaves once more. Its first sending is the one that counts.
+func (b *book) sentAgain(c *conn, now int64) {
+	if b.inside(now) {
+		b.outBytes += int64(len(c.out))
+	}
+	if b.inside(c.due) {
+		b.retried++
 	}
 }
 
@@ -448,7 +461,7 @@ func (b *book) errors() record.Errors {
 	return record.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
 		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unasked: f[unasked],
-		Example: b.exampleOf,
+		Closed: f[failClosed], Example: b.exampleOf,
 	}
 }
 

@@ -31,7 +31,7 @@ func (l *Ledger) Result() *Result {
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
-		Errors:         total.errors(), Reconnects: total.renewed,
+		Errors:         total.errors(), Reconnects: total.renewed, Retried: total.retried,
 		InFlightMean: float64(total.area) / float64(windowNs),
 		CarriedMean:  float64(total.carriedNs) / float64(windowNs),
 		LeftMean:     float64(total.leftNs) / float64(windowNs),
@@ -135,7 +135,11 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
 	}
 	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
-		out.Process = arrivalcheck.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, l.expected())
+		out.Process = arrivalcheck.Arrivals(
+			singles,
+			s.Schedule.Arrivals == pace.Poisson,
+			l.expected(),
+		)
 	}
 	out.TraceHash = pace.Hash(s.schedule(), to)
 	out.Generator.Wakeup = dist(l.wakeup)
@@ -222,7 +226,7 @@ func (b *book) endings(s *record.Series) []int64 {
 func (b *book) counters() []*int64 {
 	out := []*int64{&b.sentInWin, &b.dueInWin, &b.doneInWin, &b.answered, &b.inBytes, &b.outBytes,
 		&b.renewed, &b.area, &b.flows.begun, &b.flows.ended, &b.flows.good, &b.spinNs, &b.turns,
-		&b.waited, &b.carriedNs, &b.leftNs}
+		&b.waited, &b.carriedNs, &b.leftNs, &b.retried}
 	for i := range b.failures {
 		out = append(out, &b.failures[i])
 	}

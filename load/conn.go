@@ -55,6 +55,7 @@ type conn struct {
 	late       int64 // by which its last answer came later than it had to, at most; see lateness
 	sample     int32 // place of the request in the book's sample, from 1; 0: none
 	answers    int32 // since it was opened
+	repeats    int32 // how often the request was sent again; see retry.go
 
 	step  int32  // of the flow
 	k     uint64 // of the turn
@@ -89,6 +90,8 @@ func (w *worker) Opened(i int, at int64) {
 // one.
 func (w *worker) available(i int, now int64) {
 	switch c := &w.conns[i]; {
+	case c.task == waiting && c.repeats > 0:
+		w.sendAgain(int32(i), now)
 	case c.task == waiting:
 		w.send(int32(i), now)
 	case c.task == spare && w.cfg.users == nil:
@@ -138,8 +141,11 @@ func (w *worker) open(i int, now int64) {
 func (w *worker) Closed(i int, at int64, op Op, err error) {
 	c := &w.conns[i]
 	cause := "the server closed the connection before the answer was whole"
-	if err != nil {
+	switch {
+	case err != nil:
 		cause = err.Error()
+	case c.first == 0:
+		cause = "the server closed the connection without an answer"
 	}
 	switch c.phase {
 	case busy:
@@ -151,6 +157,13 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 		f := failRead
 		if op == Writing {
 			f = failWrite
+		}
+		if w.untaken(c, err) {
+			if c.route.repeatable || isUntaken(err) {
+				w.retry(i, at)
+				return
+			}
+			f, cause = failClosed, notRepeatable
 		}
 		w.lost(i, at, f, cause)
 		w.gone(i)

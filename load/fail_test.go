@@ -82,10 +82,10 @@ func TestFailuresByClass(t *testing.T) {
 	check("no HTTP", raw("220 mail ready\r\n\r\n"), parse, "response head is not HTTP/1.x")
 	check("closed early", cut(Reading, nil, length("9")+"ok"), read,
 		"the server closed the connection before the answer was whole")
-	check("closed", cut(Reading, nil), read,
+	check("closed amidst the head", cut(Reading, nil, "HTTP/1.1 2"), read,
 		"the server closed the connection before the answer was whole")
-	check("reset", cut(Reading, syscall.ECONNRESET), read, "connection reset by peer")
-	check("write", cut(Writing, syscall.EPIPE), write, "broken pipe")
+	check("reset", cut(Reading, syscall.ECONNRESET, "H"), read, "connection reset by peer")
+	check("write", cut(Writing, syscall.EPIPE, "H"), write, "broken pipe")
 	check("longer than it says", raw(length("2")+"ok!"), body,
 		"more follows than its head announces")
 	check("two answers", raw(length("2")+"ok"+length("2")+"ok"), body,

@@ -166,7 +166,11 @@ func (l *Ledger) bound(due int64) int64 {
 
 // since is a sample whose moments count from the window's opening.
 func since(t arrivalcheck.Times, openAt int64) arrivalcheck.Times {
-	out := arrivalcheck.Times{Due: slices.Clone(t.Due), Left: slices.Clone(t.Left), Response: t.Response}
+	out := arrivalcheck.Times{
+		Due:      slices.Clone(t.Due),
+		Left:     slices.Clone(t.Left),
+		Response: t.Response,
+	}
 	for k := range out.Due {
 		out.Due[k] -= openAt
 		out.Left[k] -= openAt

@@ -19,6 +19,9 @@ func RaiseFiles() (uint64, error) {
 	return l.Cur, os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
 }
 
+// goneErrors say that the peer has closed a connection.
+var goneErrors = []error{unix.ECONNRESET, unix.EPIPE}
+
 // filesMost is the soft limit; 0: not known.
 func filesMost() uint64 {
 	var l unix.Rlimit

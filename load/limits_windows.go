@@ -5,6 +5,9 @@ import "golang.org/x/sys/windows"
 // RaiseFiles does nothing: sockets are not counted among open files here.
 func RaiseFiles() (uint64, error) { return 0, nil }
 
+// goneErrors say that the peer has closed a connection.
+var goneErrors = []error{windows.WSAECONNRESET, windows.WSAECONNABORTED}
+
 // filesMost is the limit on open files; 0: not known.
 func filesMost() uint64 { return 0 }
 

@@ -13,7 +13,10 @@
 // service time done − sent, lag sent − scheduled. The clock starts when the request was due, so
 // that a stalled server cannot hide the requests it kept from being sent (coordinated omission).
 //
-// Non-goals: no retries of requests, no think time, no synthetic samples of any kind.
+// A request that fails is not sent again. Only one that the server never took, since it closed the
+// kept-alive connection meanwhile, goes to a new connection with its due time kept, and is counted.
+//
+// Non-goals: retries of failed requests, synthetic samples of any kind.
 package load
 
 import (
@@ -151,6 +154,7 @@ type config struct {
 	users     *Users
 	churn     int32
 	plain     bool   // closed, and no pauses: a request is due when it is sent
+	serial    bool   // HTTP/1.1 is spoken
 	trace     tracer // limit 0: no request is traced
 	start     int64  // first moment of the lead-in, clock.Mono
 	openAt    int64
@@ -309,10 +313,11 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	n := r.spec.threads()
 	r.cfg = config{
 		threads: n * r.spec.Part.of(), timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
-		churn: int32(min(r.spec.Churn, math.MaxInt32)),
-		plain: r.spec.Model == record.Closed && r.spec.Users == nil,
-		trace: newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
-		start: never, openAt: never, closeAt: never, endAt: never,
+		churn:  int32(min(r.spec.Churn, math.MaxInt32)),
+		plain:  r.spec.Model == record.Closed && r.spec.Users == nil,
+		trace:  newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
+		serial: serial(r.spec.Describe.Protocol),
+		start:  never, openAt: never, closeAt: never, endAt: never,
 	}
 	r.lives = make([]live, n)
 	r.workers = make([]*worker, n) // not appended to: the threads read it

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,10 +70,12 @@ type route struct {
 	upTo   uint64 // this route serves draws below; the last one's equals the total weight
 
 	headOnly bool // the answer to a HEAD has no body, whatever its head says
-	keep     bool // the answer is kept whole, for checks or extract
-	checks   []extract.Check
-	extract  []capture
-	pauseNs  int64
+
+	repeatable bool // the method is idempotent
+	keep       bool // the answer is kept whole, for checks or extract
+	checks     []extract.Check
+	extract    []capture
+	pauseNs    int64
 }
 
 // capture keeps what an answer holds in a variable of the flow.
@@ -159,6 +162,7 @@ func (p *plan) add(r Request, host string, setup bool) error {
 		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
 		check: r.HasWant,
 		size:  r.WantSize, headOnly: r.Method == http.MethodHead, pauseNs: int64(r.Pause),
+		repeatable: slices.Contains(idempotent, r.Method),
 	}
 	if c.status == 0 {
 		c.status = 200

@@ -159,7 +159,7 @@ const (
 	whys
 )
 
-// whyNames are those of result.Traced.
+// whyNames are those of record.Traced.
 var whyNames = [whys]string{"slowest", "failed", "uniform"}
 
 // order compares two marks: those of a class that come first are kept. It leaves no two requests

@@ -38,8 +38,8 @@ func (w *worker) begin(i int32, due, now int64) {
 func (w *worker) send(i int32, at int64) {
 	c := &w.conns[i]
 	w.make(c)
-	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
-	c.at, c.place = 0, template.Place{}
+	c.repeats = 0
+	w.expect(c)
 	w.link(i)
 	now := clock.Mono()
 	if now < at { // never, but a sent moment before its cause would be a lie
@@ -99,8 +99,14 @@ func (w *worker) make(c *conn) {
 		}
 	}
 	c.resp.Use(&w.caches[r.index])
+}
+
+// expect makes connection c ready for the answer to a request that leaves now.
+func (w *worker) expect(c *conn) {
+	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
+	c.at, c.place = 0, template.Place{}
 	c.kept = c.kept[:0]
-	if r.headOnly || r.keep || w.plan.cookies {
+	if r := c.route; r.headOnly || r.keep || w.plan.cookies {
 		c.resp.Expect(r.headOnly, r.keep || w.plan.cookies)
 	}
 }
@@ -213,7 +219,7 @@ func (w *worker) finish(i int, now int64, more int) {
 func (w *worker) ends(i int, now int64) {
 	w.unlink(int32(i))
 	w.flow(now, -1)
-	w.conns[i].late = w.late
+	w.conns[i].late, w.conns[i].repeats = w.late, 0
 }
 
 // judge books the answer and reports whether it is the right one.

@@ -199,6 +199,9 @@ type Errors struct {
 	Status  int64 `json:"status"`
 	Body    int64 `json:"body"`              // wrong length or wrong bytes
 	Unasked int64 `json:"unasked,omitempty"` // answers without a request
+	// Closed are requests that a closed kept-alive connection left without a byte of an answer, and
+	// that must not be sent twice, such as a POST.
+	Closed int64 `json:"closed,omitempty"`
 
 	Example string `json:"example,omitempty"` // the first one, in words
 }
@@ -208,7 +211,7 @@ func (e Errors) Total() int64 { return e.Connect + e.Unasked + e.Requests() }
 
 // Requests is the number of failed requests.
 func (e Errors) Requests() int64 {
-	return e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
+	return e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body + e.Closed
 }
 
 // Why says in words why there is no good answer: the first error, or that there was none either.

@@ -122,12 +122,12 @@ type Duet struct {
 
 // Limits are what was asked for and what the kernel was seen to enforce.
 type Limits struct {
-	CPUs         float64  `json:"cpus"`
-	MemoryBytes  int64    `json:"memoryBytes"`
-	ServiceCores []int    `json:"serviceCores"`
-	LoadCores    []int    `json:"loadCores"`
-	InForce      []string `json:"inForce"`           // e.g. "cpuset cgroup v1", "memory cgroup v1"
-	Missing      []string `json:"missing,omitempty"` // asked for and not enforced, with the cause
+	CPUs         float64 `json:"cpus"`
+	MemoryBytes  int64   `json:"memoryBytes"`
+	ServiceCores []int   `json:"serviceCores"`
+	LoadCores    []int   `json:"loadCores"`
+	InForce      []Limit `json:"inForce"`           // as read back from the kernel
+	Missing      []Limit `json:"missing,omitempty"` // asked for and not enforced, with the reason
 	// Rights are whose process it was and what it might: "user 1000, no capabilities, no new
 	// privileges".
 	Rights string `json:"rights,omitempty"`
@@ -184,9 +184,9 @@ type Warmup struct {
 	SilentAtNs int64 `json:"silentAtNs,omitempty"`
 	// Cores are more than the service's own, which it had until NarrowedAtNs, with what was then
 	// seen to be in force; none: it had no others. Then Kind and Levels are of what came after.
-	Cores        []int    `json:"cores,omitempty"`
-	InForce      []string `json:"inForce,omitempty"`
-	NarrowedAtNs int64    `json:"narrowedAtNs,omitempty"`
+	Cores        []int   `json:"cores,omitempty"`
+	InForce      []Limit `json:"inForce,omitempty"`
+	NarrowedAtNs int64   `json:"narrowedAtNs,omitempty"`
 	// Favoured is how many threads compiled and went before others until its end; then it took less
 	// time than users will see.
 	Favoured int `json:"favoured,omitempty"`
@@ -250,6 +250,7 @@ type Load struct {
 	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
 	Errors         Errors  `json:"errors"`
 	Reconnects     int64   `json:"reconnects"`
+	Retried        int64   `json:"retried,omitempty"` // sent again: the service never took them
 	InFlightMean   float64 `json:"inFlightMean"`      // time integral over the window
 	CarriedMean    float64 `json:"carriedMean"`       // of them, those due before the window
 	LeftMean       float64 `json:"leftMean"`          // likewise, answered after it

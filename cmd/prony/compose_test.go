@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
@@ -146,7 +147,7 @@ func TestComposeMeasures(t *testing.T) {
 	r := only(t, runs[0])
 	if r.Outcome != record.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 ||
 		!strings.Contains(r.Artifact.Image, "-web id sha256:") ||
-		!strings.Contains(strings.Join(r.Limits.InForce, ","), "memory 268435456") {
+		!strings.Contains(strings.Join(wording.Limits(r.Limits.InForce), ","), "memory 268435456") {
 		t.Errorf("it is %s: %+v, loads %+v, artifact %+v, limits %+v", r.Outcome, r.Failure,
 			r.Loads, r.Artifact, r.Limits)
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -173,3 +176,29 @@ func plainAddress(text, addr string) string {
 	}
 	return out.String()
 }
+
+// queueServer starts this program as a truth server of a kind, which the test's end ends, and gives
+// its URL.
+func queueServer(t *testing.T, kind, service string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "truth", kind, "--service", service)
+	cmd.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return truthURL.FindString(line)
+}
+
+var truthURL = regexp.MustCompile(`http://[0-9.]+:[0-9]+`)

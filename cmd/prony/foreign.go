@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,69 +15,8 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
-	"prony.example/internal/observe/host"
 	"prony.example/record"
 )
-
-// usualHelp is what each of the verbs says of itself.
-var usualHelp = map[string]string{
-	"wrk":  "-t -c -d -H -L --timeout",
-	"wrk2": "-t -c -d -R -H -L -U --timeout",
-	"hey": "-n -c -q -z -m -t -d -D -T -A -H -a -U -host -h2 -cpus -disable-keepalive " +
-		"-disable-compression -disable-redirects",
-	"oha": "-n -c -q -z -m -t -d -D -T -A -H -a -w --host --http2 --insecure --disable-keepalive " +
-		"--latency-correction",
-}
-
-// usualCmd is a verb that takes the command line of another generator. run offers what that came to
-// with our own engine, and prints the result as prony load does; it resolves the call's URL, and a
-// host in its spec goes before the URL's.
-func (a *app) usualCmd(tool string, run func(context.Context, *generator.Call) error) *cobra.Command {
-	return &cobra.Command{
-		Use:   tool + " [FLAGS OF " + strings.ToUpper(tool) + "] URL",
-		Short: "Load a server, with the flags of " + tool,
-		Long: fmt.Sprintf(`Takes the usual command line of %s and offers that load with our own
-engine, so that scripts need no rewriting. It prints what prony load prints. Flags that are
-understood: %s. Besides, --status names the status of a good answer.`, tool, usualHelp[tool]),
-		// These flags are not ours: pflag would not even take all of them.
-		DisableFlagParsing: true, DisableFlagsInUseLine: true,
-		RunE: func(c *cobra.Command, args []string) error {
-			var call *generator.Call
-			err := reading(c.Context(), tool, func() (err error) {
-				call, err = generator.Usual(tool, args)
-				return err
-			})
-			if errors.Is(err, generator.ErrHelp) {
-				return c.Help()
-			}
-			if err != nil {
-				return cli.Usage(err)
-			}
-			pinThreads(call)
-			for _, n := range call.Notes {
-				fmt.Fprintf(a.stderr, "prony: %s\n", n)
-			}
-			return run(c.Context(), call)
-		},
-	}
-}
-
-// pinThreads gives several load threads a core each, as our engine wants them; a single one stays
-// free to move, as the tool's would be; and where none can be pinned there is a single one.
-func pinThreads(call *generator.Call) {
-	if call.Threads < 2 {
-		return
-	}
-	cores, err := host.Cores()
-	if err != nil {
-		call.Notes = append(call.Notes, fmt.Sprintf("one load thread: %v", err))
-		return
-	}
-	n := min(call.Threads, len(cores), call.Spec.Connections)
-	call.Spec.Cores = cores[:n]
-	call.Notes = append(call.Notes, fmt.Sprintf("%d load threads, pinned to the cores %v", n,
-		call.Spec.Cores))
-}
 
 // importCmd prints what the saved output of other generators says, and what it cannot say.
 func (a *app) importCmd() *cobra.Command {

@@ -58,7 +58,11 @@ func checkGenerators(number, connections int, given func(string) bool) error {
 }
 
 // together offers a load by as many generators of this machine as its part is one of.
-func (p *offer) together(ctx context.Context, by generator.Prony, s load.Spec) (*load.Result, error) {
+func (p *offer) together(
+	ctx context.Context,
+	by generator.Prony,
+	s load.Spec,
+) (*load.Result, error) {
 	return local.Driver{Prony: by, Crew: &p.crew, Version: version()}.Offer(ctx, s)
 }
 

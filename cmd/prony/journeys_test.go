@@ -28,7 +28,11 @@ func TestJourneys(t *testing.T) { travel(t, "testdata/journeys") }
 
 // Runs that are ended and gone on with, and what they leave behind.
 func TestLongJourneys(t *testing.T) {
-	testsets.Once(t, "long journeys", testsets.Needs{Files: []string{"cmd/prony/testdata/journeys/long"}})
+	testsets.Once(
+		t,
+		"long journeys",
+		testsets.Needs{Files: []string{"cmd/prony/testdata/journeys/long"}},
+	)
 	travel(t, "testdata/journeys/long")
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,17 +179,6 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window)
 	}
 	return report, res, nil
-}
-
-// usual offers what another tool's command line asks for.
-func (a *app) usual(ctx context.Context, c *generator.Call) error {
-	f := &loadFlags{http2: c.HTTP2, insecure: c.Insecure, given: func(string) bool { return false }}
-	p := &offer{url: c.URL, spec: c.Spec, warmed: record.Warmup{Steady: true}}
-	if _, err := f.aim(ctx, p); err != nil {
-		return cli.Usage(err)
-	}
-	p.spec.Host = cmp.Or(c.Spec.Host, p.spec.Host)
-	return a.offer(ctx, p, &outputFlags{view: string(progress.Auto), output: "text"}, &saveFlags{})
 }
 
 func (o *outputFlags) check() ([]slo.Objective, error) {

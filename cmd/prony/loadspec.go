@@ -61,7 +61,6 @@ type loadFlags struct {
 	ca       string
 	warmup   string   // steady, or for how long
 	remote   []string // hosts that are no part of this machine, and may be loaded
-	asks     bool     // such hosts must be named
 
 	given func(flag string) bool
 }
@@ -69,7 +68,7 @@ type loadFlags struct {
 // add declares the flags. What a verb sets by itself, it leaves out.
 func (f *loadFlags) add(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
-	f.given, f.asks = fs.Changed, true
+	f.given = fs.Changed
 	fs.IntVarP(&s.Connections, "connections", "c", 64, "connections")
 	fs.IntVar(&f.streams, "streams", 1,
 		"requests at once on each connection (HTTP/2, HTTP/3, gRPC)")
@@ -476,7 +475,7 @@ const remoteHelp = "host of the URL that is another machine: without it only thi
 
 // ask refuses a host that is not this machine and was not named.
 func (f *loadFlags) ask(name string, at netip.Addr) error {
-	if !f.asks || slices.Contains(f.remote, name) {
+	if slices.Contains(f.remote, name) {
 		return nil
 	}
 	return host.MayLoad(name, at)

@@ -16,7 +16,6 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/format"
-	"prony.example/internal/generator"
 )
 
 func main() {
@@ -99,11 +98,13 @@ const examples = `  prony                              in a checkout: the canoni
   prony gate results/RUN             pass, fail or inconclusive, for scripts
   prony audit results.md             can these published numbers be true?`
 
+// furtherCmds are verbs of builds with a tag of their own.
+var furtherCmds []func() *cobra.Command
+
 func newRoot(app *app) *cobra.Command {
 	root := &cobra.Command{
 		Use: "prony", Short: "A dynamometer for HTTP services", Long: about, Example: examples,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(c *cobra.Command, args []string) error {
@@ -139,10 +140,11 @@ func newRoot(app *app) *cobra.Command {
 		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),
 		app.initCmd(), app.generateCmd())
 	app.addTrials(root)
-	for _, tool := range generator.Usuals() {
-		root.AddCommand(app.usualCmd(tool, app.usual))
+	root.AddCommand(removedCmds()...)
+	for _, c := range furtherCmds {
+		root.AddCommand(c())
 	}
-	app.addManual(root)
+	app.addCompletion(root)
 	return root
 }
 

@@ -9,8 +9,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-
-	"prony.example/home/parquet"
 )
 
 // world is nothing: no trials are run here.
@@ -37,9 +35,10 @@ func (a *app) addTrials(root *cobra.Command) {
 	}
 }
 
-// parquet stores a table as Parquet. There is no home here whose program could.
-func (a *app) parquet(_ context.Context, w io.Writer, rows io.Reader) error {
-	return parquet.Write(w, rows)
+// parquet fails: prony-home writes Parquet, and works on Linux only.
+func (a *app) parquet(context.Context, io.Writer, io.Reader) error {
+	return errors.New("--format parquet: prony-home, which writes Parquet, works on Linux only; " +
+		"write CSV instead (--format csv)")
 }
 
 // ceiling fails: what the generator is measured against is a server over epoll.

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"prony.example/internal/base/cache"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
@@ -21,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Labs of other programs' tests run meanwhile; who measures takes its turn by tests.Cores.
+	// Labs of other programs' tests run meanwhile; who measures takes its turn by testsets.Cores.
 	if err := os.Setenv(process.Beside, "1"); err != nil {
 		panic(err)
 	}
@@ -38,7 +39,16 @@ func TestMain(m *testing.M) {
 	if os.Stdin, err = os.Open(os.DevNull); err != nil { // nobody is there to be asked
 		panic(err)
 	}
-	os.Exit(m.Run())
+	// Clones and builds of tests go away with them. Each is as private as its test's folder.
+	cached, err := os.MkdirTemp("", "prony-cache-")
+	if err := errors.Join(err, os.Chmod(cached, 0o755), os.Setenv(cache.Env, cached)); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(cached); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
 }
 
 // checkout is a root folder with this repository's catalog and suites, but results of its own.

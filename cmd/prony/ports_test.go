@@ -20,8 +20,20 @@ import (
 var systems = []string{"darwin/arm64", "windows/amd64"}
 
 // portsNeed is what the programs are made of.
-var portsNeed = testsets.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
-	"go.sum"}}
+var portsNeed = testsets.Needs{
+	Files: []string{
+		"cmd",
+		"home",
+		"internal",
+		"load",
+		"record",
+		"stats",
+		"contract",
+		"Makefile",
+		"go.mod",
+		"go.sum",
+	},
+}
 
 // golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
 func golang(t *testing.T, system, tag, line string) {
@@ -82,7 +94,12 @@ func TestPortable(t *testing.T) {
 	testsets.Once(t, "what other systems have", portsNeed)
 	testsets.Cores(t)
 	const here = "linux/" // of any processor: Go's own
-	golang(t, here, ",portable", "test -timeout 300s ./load/engine/nethttp ./internal/generator/progress")
+	golang(
+		t,
+		here,
+		",portable",
+		"test -timeout 300s ./load/engine/nethttp ./internal/generator/progress",
+	)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prony")
 	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")
@@ -112,7 +129,6 @@ func TestPortable(t *testing.T) {
 	has(t, "compare", prony(busy, "compare", "a", "b", "--unlike"), "it: run", "B to A")
 	has(t, "trend", prony(busy, "trend", "a", "b"), "2 runs")
 	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--unlike"), "unfit", "n >= 2 of each")
-	has(t, "man", prony(0, "man"), `.TH "PRONY\-LOAD"`)
 	has(t, "completion", prony(0, "completion", "bash"), "prony")
 	if err := os.WriteFile(filepath.Join(dir, "results.md"), []byte(
 		"| server | p50 | p99 |\n|---|---|---|\n| a | 9 ms | 3 ms |\n"), 0o600); err != nil {

@@ -17,9 +17,9 @@ import (
 	"prony.example/internal/trial/lab"
 )
 
-// progressLine shows a run while it goes: a line for each trial that has ended, and on a terminal one
-// more line below that says what is going on. It writes at the steps' edges and once a second, so
-// that showing costs a measurement next to nothing.
+// progressLine shows a run while it goes: a line for each trial that has ended, and on a terminal
+// one more line below that says what is going on. It writes at the steps' edges and once a second,
+// so that showing costs a measurement next to nothing.
 type progressLine struct {
 	mu    sync.Mutex
 	w     io.Writer

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/internal/base/cache"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
@@ -153,8 +155,15 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 func servicesOf(ctx context.Context, l *lab.Lab, sources []adhoc.Source, ready string,
 	startup time.Duration) (lab.Catalog, error) {
 	kept := filepath.Join(l.Root, record.Kept)
+	if slices.ContainsFunc(sources, func(s adhoc.Source) bool { return len(s.Steps) > 0 }) {
+		cached, err := cache.Project(ctx, l.Root, clock.Wall())
+		if err != nil {
+			return nil, err
+		}
+		l.Cache = cached
+	}
 	for i := range sources {
-		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
+		note, err := sources[i].Clone(ctx, filepath.Join(l.Cache, "git"))
 		if err != nil {
 			return nil, err
 		}

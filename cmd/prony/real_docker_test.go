@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
@@ -126,7 +127,7 @@ func TestRealContainers(t *testing.T) {
 			!strings.Contains(compiler, " go"+tools["go"]+" ")) {
 			t.Errorf("%s: tools %v, the image's is %s", r.Trial, tools, compiler)
 		}
-		limits := strings.Join(r.Limits.InForce, ", ")
+		limits := strings.Join(wording.Limits(r.Limits.InForce), ", ")
 		if len(r.Limits.Missing) > 0 || !strings.Contains(limits, "cpuset") ||
 			!strings.Contains(limits, "memory") {
 			t.Errorf("%s: in force %s, missing %v", r.Trial, limits, r.Limits.Missing)

@@ -5,8 +5,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"prony.example/internal/base/cli"
@@ -80,9 +80,11 @@ func TestRealRunForATime(t *testing.T) {
 		}
 		// The machine of a test may have one core.
 		if r.Provenance.Cores > 1 && (len(w.Cores) <= len(own) || w.NarrowedAtNs <= 0 ||
-			!slices.ContainsFunc(w.InForce, func(s string) bool {
-				return strings.Contains(s, "0,1") || strings.Contains(s, "0-")
-			}) || slices.Contains(r.Limits.InForce, w.InForce[0])) {
+			!slices.ContainsFunc(w.InForce, func(l record.Limit) bool {
+				return slices.Contains(l.Cores, 0) && slices.Contains(l.Cores, 1)
+			}) || slices.ContainsFunc(r.Limits.InForce, func(l record.Limit) bool {
+			return reflect.DeepEqual(l, w.InForce[0])
+		})) {
 			t.Errorf("%s: %+v, then %+v", r.Trial, w, r.Limits)
 		}
 	}

@@ -78,7 +78,12 @@ func TestRealObservedRun(t *testing.T) {
 }
 
 // homeSources is the home's, which is in none of the bytes of a test that starts it.
-var homeSources = []string{"home/cmd/prony-home", "internal/telemetry", "internal/report/rows", "go.sum"}
+var homeSources = []string{
+	"home",
+	"internal/telemetry",
+	"internal/report/rows",
+	"go.sum",
+}
 
 // onPath builds prony-home as a run does, where it was not built yet, and puts it on the PATH: the
 // checkouts of tests have no sources of it.

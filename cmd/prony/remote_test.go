@@ -27,7 +27,7 @@ func TestRemoteIsAsked(t *testing.T) {
 		cli.Misused || !strings.Contains(stderr, "--remote 192.0.2.1") {
 		t.Errorf("rain: exit %d, %q", exit, stderr)
 	}
-	f := &loadFlags{asks: true, remote: []string{"192.0.2.1"}}
+	f := &loadFlags{remote: []string{"192.0.2.1"}}
 	if err := f.ask("192.0.2.1", netip.MustParseAddr("192.0.2.1")); err != nil {
 		t.Errorf("a host that was named: %v", err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,13 +11,11 @@ import (
 	"prony.example/record"
 )
 
-// A search of a project for a capacity that is known by arithmetic, in the real program: a queue
-// M/M/1 and a slower one. With a service time s, p90 is ln(10)·s/(1−ρ), so that p90<10ms holds up
-// to (1 − ln(10)·s/10ms)/s requests a second. What is beside the test can only lower what is
-// found, or have the search end early, with the reason: so it is held loosely from below.
+// A search of a project in the real program, for the capacities of two real servers. It comes to an
+// interval about a rate, or to the reason why there is none. That it comes to the right rate is
+// tested in virtual time (internal/generator/capacity, TestFindTruths).
 func TestSearchOfAProject(t *testing.T) {
-	testsets.Once(t, "a search for a known capacity", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Once(t, "a search of a project", testsets.Needs{})
 	dir := ownFolder(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -44,28 +41,23 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, error %v", len(records), err)
 	}
-	found := 0
 	for _, r := range records {
-		service := map[string]float64{"fast": 0.001, "slow": 0.002}[r.Target.Name]
-		truth := (1 - math.Log(10)*service/0.010) / service
 		if r.Outcome != record.Measured {
 			if !strings.HasPrefix(r.Failure.Error, "search for users: ") {
 				t.Errorf("%s failed for another reason: %+v", r.Trial, r.Failure)
 			}
 			continue
 		}
-		found++
-		s := r.Loads[0].Search
-		lo, hi := s.LoPerS, s.HiPerS
-		if s.Reason != "" {
-			lo, hi = s.HeldPerS, math.Inf(1)
+		l := r.Loads[0]
+		s := l.Search
+		if s.SLO != "p90<10ms" || len(s.Steps) == 0 || (s.Reason == "") == (s.PerS == 0) ||
+			s.PerS > 0 && !(s.LoPerS <= s.PerS && s.PerS <= s.HiPerS) {
+			t.Errorf("%s has %+v", r.Trial, s)
 		}
-		if lo > 1.2*truth || hi < 0.5*truth || s.SLO != "p90<10ms" {
-			t.Errorf("%s has %+v, want %.0f/s", r.Trial, s, truth)
+		if l.Scheduled != l.Answered+l.Censored+l.Errors.Requests() {
+			t.Errorf("%s: %d scheduled, %d answered, %d censored, %+v", r.Trial, l.Scheduled,
+				l.Answered, l.Censored, l.Errors)
 		}
-	}
-	if found == 0 {
-		t.Skip("the machine is too busy for a search")
 	}
 	has(t, "the report", stdout, "users (capacity, p90<10ms)", "fast", "slow")
 }

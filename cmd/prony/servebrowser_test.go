@@ -145,7 +145,11 @@ func (r *reader) serve(at string) {
 // server on the way, reload, run it again, compare, find the slower service, stop a run half-way,
 // and look at a service by hand, by keys alone.
 func TestLabInBrowser(t *testing.T) {
-	testsets.Once(t, "the lab in a browser", testsets.Needs{Files: []string{"internal/server/app/app"}})
+	testsets.Once(
+		t,
+		"the lab in a browser",
+		testsets.Needs{Files: []string{"internal/server/app/app"}},
+	)
 	testsets.Cores(t)
 	r := atBrowser(t)
 	r.open("")

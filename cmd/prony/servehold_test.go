@@ -38,7 +38,11 @@ func (d *desk) held(state string) (h server.Held) {
 // watched. It has the machine to itself, and ends when it is told to, and with the server even
 // where that is killed.
 func TestServeHolds(t *testing.T) {
-	testsets.Once(t, "a service held from a page", testsets.Needs{Files: []string{"services/go-nethttp"}})
+	testsets.Once(
+		t,
+		"a service held from a page",
+		testsets.Needs{Files: []string{"services/go-nethttp"}},
+	)
 	testsets.Cores(t)
 	d := serving(t)
 	post := func(want int, path, body string) string {

@@ -59,14 +59,17 @@ func (a *app) newRoom() (*room, error) {
 // projectName is what stands before the name of a project's experiment.
 const projectName = "prony.yaml"
 
-// Suites implements serve.Lab.
+// Suites implements server.Lab.
 func (r *room) Suites() (out []server.Suite, err error) {
 	l, project, _, err := r.labOrProject()
 	if err != nil {
 		return nil, err
 	}
 	if project != nil {
-		text, err := files.String(filepath.Join(r.root, filepath.Base(project.File)), files.Settings)
+		text, err := files.String(
+			filepath.Join(r.root, filepath.Base(project.File)),
+			files.Settings,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +139,7 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 // orEmpty makes the list of nothing [], not null.
 func orEmpty(list []string) []string { return append([]string{}, list...) }
 
-// Catalog implements serve.Lab.
+// Catalog implements server.Lab.
 func (r *room) Catalog(ctx context.Context) (out []server.Target, err error) {
 	l, project, _, err := r.labOrProject()
 	if err != nil {
@@ -181,7 +184,7 @@ func (r *room) examine(ctx context.Context) (g record.Grading, err error) {
 	return g, nil
 }
 
-// Host implements serve.Lab.
+// Host implements server.Lab.
 func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	if h.Doctor, err = r.examine(ctx); err != nil {
 		return h, err
@@ -217,7 +220,7 @@ func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	return h, nil
 }
 
-// Plan implements serve.Lab: the line is read as run reads it, and planned as plan does.
+// Plan implements server.Lab: the line is read as run reads it, and planned as plan does.
 func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err error) {
 	var told bytes.Buffer
 	a := *r.app
@@ -263,7 +266,7 @@ func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err erro
 	return p, nil
 }
 
-// Start implements serve.Lab: the program itself, in a session of its own, so that neither the
+// Start implements server.Lab: the program itself, in a session of its own, so that neither the
 // server's end nor that of its terminal is the run's.
 func (r *room) Start(args []string, said *os.File) (<-chan error, error) {
 	self, err := os.Executable()
@@ -289,7 +292,7 @@ func (r *room) rooted(args []string) []string {
 	return append([]string{"--root=" + r.root}, args...)
 }
 
-// Verb implements serve.Lab: the program itself. Where it is told to attend it ends with standard
+// Verb implements server.Lab: the program itself. Where it is told to attend it ends with standard
 // input, and so with this server, however that ends; other lines end by themselves.
 func (r *room) Verb(args []string) (*server.Verb, error) {
 	self, err := os.Executable()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/base/units"
@@ -153,7 +154,8 @@ func (h *holder) see(ctx context.Context, t lab.Seen) error {
 	ready := server.Told{Kind: server.ToldReady, URL: "http://" + t.Base,
 		ReadyS: float64(t.ReadyNs) / 1e9, Log: t.System.LogFile(),
 		Cores: h.layout.Load}
-	ready.InForce, ready.Missing = t.System.Limits()
+	inForce, missing := t.System.Limits()
+	ready.InForce, ready.Missing = wording.Limits(inForce), wording.Limits(missing)
 	if h.json {
 		h.tell(ready)
 	} else {

@@ -64,10 +64,10 @@ sure that is, and what each number is worth.
 A service gets its port in $PORT, or where its command says {port}, and listens on 127.0.0.1. It
 sees your environment. Variables in front of a command are set, and a command that does more than
 name a program and its arguments is handed to sh. With --git each revision of the repository is
-cloned, built by --build and started by --run in its own folder. With --url services that run
-already are compared as they are: nothing is started, limited or stopped; what they cost is told of
-this machine's alone, and another machine is loaded where --remote names it. With
---image each is run as a container of that image, which the local Docker engine must have.
+cloned outside of it, built by --build and started by --run in its own folder. With --url services
+that run already are compared as they are: nothing is started, limited or stopped; what they cost is
+told of this machine's alone, and another machine is loaded where --remote names it. With --image
+each is run as a container of that image, which the local Docker engine must have.
 
 Before anything is measured each service is asked three times. What all answers have in common,
 status and body, is what every answer under load is held against: one that differs is an error, not

@@ -48,7 +48,7 @@ type Config struct {
 	ForwardOnly bool   // keep nothing here but counts
 
 	// MemoryBytes is what the process should stay within: the garbage collector works towards it,
-	// and above three quarters of it nothing more is taken in. 0: verb.DefaultMemory.
+	// and above three quarters of it nothing more is taken in. 0: flags.DefaultMemory.
 	MemoryBytes int64
 	Limits      otlp.Limits // HeapBytes comes from MemoryBytes
 

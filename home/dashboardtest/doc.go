@@ -1,6 +1,6 @@
-// Package dashboardtest holds the tests about the dashboards below deploy/: that each loads, that every
-// query in it is one that its data source understands, and that it finds the names and labels that
-// services, the lab and the collectors really send.
+// Package dashboardtest holds the tests about the dashboards below deploy/: that each loads, that
+// every query in it is one that its data source understands, and that it finds the names and labels
+// that services, the lab and the collectors really send.
 //
 //	deploy/**/dashboards/*.json ─► panels ─► PromQL ─► Prometheus' parser and engine ◄─ testdata
 //	                                └─► LogQL, TraceQL ─► Grafana's grammars (with Node)

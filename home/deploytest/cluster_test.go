@@ -63,8 +63,10 @@ func brought(t testing.TB, more ...string) string {
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(recipe), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, root, "", "env", append([]string{buildflags.Lavish, "go"},
-		buildflags.Build("-o", dir, "./cmd/prony", "./home/cmd/prony-home")...)...)
+	for module, program := range map[string]string{".": "./cmd/prony", "home": "./cmd/prony-home"} {
+		run(t, filepath.Join(root, module), "", "env", append([]string{buildflags.Lavish, "go"},
+			buildflags.Build("-o", dir, program)...)...)
+	}
 	for _, program := range more {
 		run(t, "", "", "cp", program, dir)
 	}
@@ -111,9 +113,22 @@ func needsCluster(t testing.TB) {
 		t.Skipf("no cluster is reached by kubectl: %v %s", err, out)
 	}
 	testsets.Once(t, "the chart in a cluster", testsets.Needs{
-		Files: []string{"cmd", "internal", "deploy/argocd", "deploy/helm", "deploy/kustomize",
-			"services/go-nethttp"},
-		Facts: []string{testsets.Version("kubectl", "version"), testsets.Version("helm", "version")}})
+		Files: []string{
+			"cmd",
+			"home",
+			"internal",
+			"load",
+			"record",
+			"stats",
+			"deploy/argocd",
+			"deploy/helm",
+			"deploy/kustomize",
+			"services/go-nethttp",
+		},
+		Facts: []string{
+			testsets.Version("kubectl", "version"),
+			testsets.Version("helm", "version"),
+		}})
 }
 
 // A real API server takes all that the chart lays out, and objects to no pod.

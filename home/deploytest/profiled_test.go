@@ -175,9 +175,12 @@ func profiled(t *testing.T, c container, server, log string) *processes.System {
 	}
 	env["OTEL_TRACES_SAMPLER"], env["PYROSCOPE_UPLOAD_INTERVAL"] = "always_on", "1s"
 	starter := processes.Starter{Launcher: &process.Launcher{}, Port: processes.FreePort}
-	p, err := starter.Start(t.Context(), processes.Order{Name: "profiled", Service: s, Target: target,
-		Built: built, LogFile: log,
-		Values: service.Values{CPUs: 1, MemoryBytes: 1 << 30, Env: env}})
+	p, err := starter.Start(
+		t.Context(),
+		processes.Order{Name: "profiled", Service: s, Target: target,
+			Built: built, LogFile: log,
+			Values: service.Values{CPUs: 1, MemoryBytes: 1 << 30, Env: env}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 // Begin tells that a trial begins: records belong to the latest that did, unless their resource has
-// the attribute spans.TrialAttribute.
+// the attribute traces.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
 	return s.trials.Begin(&trial{Under: spanstore.Under[*entry]{Trial: t,
 		Places: func() spanstore.Group[*entry] { return newGroup(s.o) }}})

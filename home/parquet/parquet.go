@@ -14,7 +14,7 @@ import (
 	"prony.example/internal/report/rows"
 )
 
-// Write stores the table that is read, as flat.Write wrote it. One that ends within a row, or is
+// Write stores the table that is read, as rows.Write wrote it. One that ends within a row, or is
 // none, is an error.
 func Write(w io.Writer, from io.Reader) error {
 	in := json.NewDecoder(from)

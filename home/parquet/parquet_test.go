@@ -25,7 +25,8 @@ func TestWrite(t *testing.T) {
 		{Name: "t", Kind: rows.Text}, {Name: "c", Kind: rows.Count}, {Name: "r", Kind: rows.Real},
 		{Name: "f", Kind: rows.Flag}, {Name: "i", Kind: rows.Instant}}}
 	var text, b bytes.Buffer
-	if err := rows.Write(&text, head, len(rowList), func(i int) []any { return rowList[i] }); err != nil {
+	rowAt := func(i int) []any { return rowList[i] }
+	if err := rows.Write(&text, head, len(rowList), rowAt); err != nil {
 		t.Fatal(err)
 	}
 	if err := Write(&b, &text); err != nil {

@@ -36,7 +36,8 @@ func AttributesOf(m pcommon.Map) (out traces.Attributes, cut int64) {
 	return out, 0
 }
 
-// ValueOf copies a value, cut to spans.MaxValueBytes. What JSON has no number for becomes its name.
+// ValueOf copies a value, cut to traces.MaxValueBytes. What JSON has no number for becomes its
+// name.
 func ValueOf(v pcommon.Value) any { return valueOf(v, maxDepth) }
 
 func valueOf(v pcommon.Value, depth int) any {

@@ -35,7 +35,7 @@ type series struct {
 	sumNs   float64
 	minNs   int64
 	maxNs   int64
-	buckets []uint64 // one more than spans.Bounds
+	buckets []uint64 // one more than traces.Bounds
 }
 
 // callMetrics are the span metrics of one trial.

@@ -154,7 +154,7 @@ func (r *Roll[U, T]) Mark(m telemetry.Mark) error {
 }
 
 // Origin is the service that a resource describes, and its trial: the one that its attribute
-// spans.TrialAttribute names, else the one that began last.
+// traces.TrialAttribute names, else the one that began last.
 func (r *Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
 	service = ServiceOf(resource)
 	if v, ok := resource.Get(traces.TrialAttribute); ok {

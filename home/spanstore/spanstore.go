@@ -134,7 +134,7 @@ func (s *Store) tell(ctx context.Context) {
 }
 
 // Begin tells that a trial begins: spans belong to the latest that did, unless their resource has
-// the attribute spans.TrialAttribute.
+// the attribute traces.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
 	return s.trials.Begin(&trial{
 		Under: Under[*candidate]{Trial: t,

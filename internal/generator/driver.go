@@ -1,12 +1,12 @@
-// Package generator offers a load with a generator that is not ours: wrk, wrk2, hey, oha, k6, h2load
-// or JMeter. What such a tool says comes back as the same result that our own generator gives, so
-// that two of them can be held against each other.
+// Package generator offers a load with a generator that is not ours: wrk, wrk2, hey, oha, k6,
+// h2load or JMeter. What such a tool says comes back as the same result that our own generator
+// gives, so that two of them can be held against each other.
 //
 //	load.Spec ─► what can it not? ─► command line and files ─► its process ─► its output ─► result
 //	                 │ error                                    │ pinned, ended with the context
 //
 // A tool is asked for what it can do and never for something near it: a load that it cannot offer
-// is an error that says so. What it does not say stays unknown: a field of a result.Dist that is 0
+// is an error that says so. What it does not say stays unknown: a field of a record.Dist that is 0
 // while Count is not is unknown, and readers print it as "–". A tool whose clock starts when a
 // request is really sent has no response time of an open load; then only ServiceTime is filled in.
 // Requests are sent with {key} drawn by the tool, so not in our order.
@@ -14,8 +14,7 @@
 // The load's lead is a run of its own before the window, whose output is thrown away; wrk2 alone
 // brings its own (see Names). The window is one run of the tool, from its start to its end.
 //
-// Import reads what such tools have saved, Usual their command lines, Disagree says why two results
-// differ.
+// Import reads what such tools have saved, and Disagree says why two results differ.
 //
 // Non-goals: no installing of tools, no correction of what they say, but for wrk's invented
 // samples, which are taken out again.

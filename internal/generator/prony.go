@@ -50,7 +50,10 @@ func (p Prony) choose(s *load.Spec) error {
 		return fmt.Errorf("engine %s speaks only HTTP/1.1, HTTP/2 and gRPC, without or over TLS; "+
 			"leave out --engine", p.Engine)
 	case p.Stack == nil:
-		useStack(s, nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: s.Address.String()})
+		useStack(
+			s,
+			nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: s.Address.String()},
+		)
 		s.Describe.Protocol = "" // as of every engine that speaks it
 	default:
 		c := *p.Stack
@@ -66,7 +69,15 @@ func (p Prony) choose(s *load.Spec) error {
 // overRaw reports whether what is spoken goes over a raw engine.
 func (p Prony) overRaw() bool {
 	return raw && p.Stack != nil && p.Stack.Dial == nil && p.Engine != Stack && slices.Contains(
-		[]string{nethttp.H1TLS, nethttp.H2, nethttp.H2C, nethttp.GRPC, nethttp.GRPCS}, p.Stack.Protocol)
+		[]string{
+			nethttp.H1TLS,
+			nethttp.H2,
+			nethttp.H2C,
+			nethttp.GRPC,
+			nethttp.GRPCS,
+		},
+		p.Stack.Protocol,
+	)
 }
 
 // speak has the raw engine that was chosen speak TLS, HTTP/2, or both, or gRPC.
@@ -128,7 +139,9 @@ func secure(below maker, c *nethttp.Config, slots int, spoken string) (load.Engi
 }
 
 func useStack(s *load.Spec, c nethttp.Config) {
-	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return nethttp.New(c, slots) }
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
+		return nethttp.New(c, slots)
+	}
 	s.Describe = load.EngineInfo{
 		Name: Stack, Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
 		Pacing: nethttp.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,

@@ -221,8 +221,14 @@ func TestSecureTruth(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- truth.Speak(ctx, "https", l, truth.Fixed(2*time.Millisecond), nil) }()
 	for _, engine := range secureEngines(t) {
-		r, err := offerSecure(t, engine, nethttp.Config{Address: l.Addr().String(), Host: "localhost",
-			Insecure: true}, load.Spec{Requests: 60}, get)
+		r, err := offerSecure(
+			t,
+			engine,
+			nethttp.Config{Address: l.Addr().String(), Host: "localhost",
+				Insecure: true},
+			load.Spec{Requests: 60},
+			get,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,8 +76,9 @@ func Calibration(s load.Spec, speech *nethttp.Config) load.Spec {
 	s.Model, s.Lead, s.Window = record.Closed, nullTime/5, nullTime
 	s.Drain, s.Timeout = nullTime, nullTime
 	r := load.Request{Method: http.MethodGet, Path: NullPath, WantSize: -1}
-	if speech != nil && slices.Contains([]string{nethttp.GRPC, nethttp.GRPCS, nethttp.WS, nethttp.WSS},
-		speech.Protocol) {
+	if speech != nil &&
+		slices.Contains([]string{nethttp.GRPC, nethttp.GRPCS, nethttp.WS, nethttp.WSS},
+			speech.Protocol) {
 		r.Method = http.MethodPost
 	}
 	s.Scenario = load.Scenario{Requests: []load.Request{r}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/files"
+	"prony.example/record"
 )
 
 // drainBound is how long the last words of a target that has ended are waited for.
@@ -16,10 +17,10 @@ const drainBound = 5 * time.Second
 // Common is what launchers keep of a process in one way: their processes embed it.
 type Common struct {
 	Spec             Spec
-	BeganNs          int64       // see Process.Began
-	InForce, Missing []string    // see Process.Limits
-	Stops            sync.Mutex  // one Process.Stop at a time
-	Stopping         atomic.Bool // one has begun
+	BeganNs          int64          // see Process.Began
+	InForce, Missing []record.Limit // see Process.Limits
+	Stops            sync.Mutex     // one Process.Stop at a time
+	Stopping         atomic.Bool    // one has begun
 
 	kept   *Log
 	copied chan struct{} // closed when nothing more comes into the log; nil: nobody copies
@@ -42,7 +43,7 @@ func (c *Common) Addr() netip.AddrPort {
 func (c *Common) Began() int64 { return c.BeganNs }
 
 // Limits implements Process.
-func (c *Common) Limits() (inForce, missing []string) { return c.InForce, c.Missing }
+func (c *Common) Limits() (inForce, missing []record.Limit) { return c.InForce, c.Missing }
 
 // Exited implements Process.
 func (c *Common) Exited() <-chan struct{} { return c.exited }

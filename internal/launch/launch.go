@@ -78,10 +78,6 @@ type Launcher interface {
 	Launch(ctx context.Context, s Spec) (Process, error)
 }
 
-// Strayed begins what Process.Limits says to be missing where a process is in another control group
-// than the one that it was started in: nobody knows what it used.
-const Strayed = "control group"
-
 // Process is a started target, all its processes together.
 type Process interface {
 	// Addr is where it takes requests, if it does.
@@ -95,8 +91,9 @@ type Process interface {
 	// Groups lists the cgroups that hold it, one a controller with version 1; none when not
 	// permitted.
 	Groups() []Group
-	// Limits lists what the kernel was seen to enforce and what it would not.
-	Limits() (inForce, missing []string)
+	// Limits lists what the kernel was seen to enforce and what it would not. Where a process has
+	// left its control groups, nothing is in force (see record.HasStrayed).
+	Limits() (inForce, missing []record.Limit)
 	// Exited is closed when the main process has ended, wanted or not. Exit says how, after that:
 	// "exit status 0", "signal: killed", and what killed it where that was the memory's limit.
 	Exited() <-chan struct{}

@@ -110,7 +110,9 @@ func trialOf(s subject, block, order int, at time.Time) record.Record {
 		Outcome: record.Measured, DurationNs: 31e9,
 		Limits: record.Limits{
 			CPUs: 1, MemoryBytes: 512 << 20, ServiceCores: []int{0}, LoadCores: []int{1},
-			InForce: []string{"cpuset cgroup v1", "memory cgroup v1"},
+			InForce: []record.Limit{
+				{Kind: record.LimitCores, By: record.ByCgroup1, Cores: []int{1}},
+				{Kind: record.LimitMemory, By: record.ByCgroup1, Value: 1 << 30}},
 		},
 		Artifact: record.Artifact{
 			SHA256: fmt.Sprintf("%064x", len(s.target.Name)), SizeBytes: s.artifactB,

@@ -149,8 +149,8 @@ func kindName(kind string) string {
 const flameBytes = 400_000
 
 // pruneFrom is the share of a profile from which frames are pruned when there is no room:
-// internal/observe/profile has merged smaller ones already. pruneStep is by how much it grows until there
-// is.
+// internal/observe/profile has merged smaller ones already. pruneStep is by how much it grows until
+// there is.
 const (
 	pruneFrom = 0.001
 	pruneStep = 1.25

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/report/rows"
 	"prony.example/record"
 )
@@ -129,6 +130,11 @@ func reader(t reflect.Type, name string) (rows.Kind, func(reflect.Value) any) {
 		return rows.Text, func(v reflect.Value) any { return joined(v, " ") }
 	case t == reflect.TypeFor[[]string]():
 		return rows.Text, func(v reflect.Value) any { return joined(v, "; ") }
+	case t == reflect.TypeFor[[]record.Limit]():
+		return rows.Text, func(v reflect.Value) any {
+			limits, _ := reflect.TypeAssert[[]record.Limit](v)
+			return strings.Join(wording.Limits(limits), "; ")
+		}
 	case t == reflect.TypeFor[map[string]string]():
 		return rows.Text, func(v reflect.Value) any { return pairs(v) }
 	}

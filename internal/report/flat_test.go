@@ -115,7 +115,7 @@ func TestFlatTrials(t *testing.T) {
 		"target": first.Target.Name, "grade": table.Grade(&first), "suite": "canonical",
 		"time": first.Time.UnixMicro(), "block": int64(1), "outcome": "measured",
 		"failure_step": nil, "target_language": first.Target.Language, "duet_side": nil,
-		"limits_service_cores": "0", "limits_in_force": "cpuset cgroup v1; memory cgroup v1",
+		"limits_service_cores": "0", "limits_in_force": "cpuset 1 (cgroup v1); memory 1073741824 (cgroup v1)",
 		"provenance_seed": "42", "provenance_cpu_model": "Example CPU @ 2.00GHz",
 		"provenance_tools":             "go=go1.26.8; java=openjdk 25.0.3 2026-10-20; node=v24.9.0",
 		"provenance_command":           "prony run suites/canonical.yaml --seed 42 --blocks 5",

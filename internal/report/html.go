@@ -45,7 +45,7 @@ type HTMLOptions struct {
 	Samples []record.Samples // the probe's series; none leaves the panels of CPU and memory out
 	// Profiles are what ReadProfiles read; none leaves the flame graphs out.
 	Profiles []Profiled
-	// Host is what prony doctor said before the first trial (result.Run.Host); nil leaves it out.
+	// Host is what prony doctor said before the first trial (record.Run.Host); nil leaves it out.
 	Host *record.Grading
 	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
 	Gate *compare.Gate

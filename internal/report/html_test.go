@@ -121,10 +121,9 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 		for _, row := range tab.Rows {
 			want = append(want, row.Span)
 			for k, c := range row.Cells {
-				center, interval := splitInterval(c)
-				want = append(want, center)
+				want = append(want, c.Number())
 				if !ownColumn(tab, k) {
-					want = append(want, interval)
+					want = append(want, c.Range())
 				}
 			}
 		}

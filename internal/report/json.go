@@ -107,6 +107,8 @@ type jsonMetrics struct {
 	ErrorsStatus  int64   `json:"errors_status"`
 	ErrorsBody    int64   `json:"errors_body"`
 	ErrorsParse   int64   `json:"errors_parse"`
+	ErrorsClosed  int64   `json:"errors_closed"`
+	Retried       int64   `json:"retried"`
 	Censored      int64   `json:"censored"`
 	CPUUs         float64 `json:"cpu_us_per_request"`
 	RSSBytes      float64 `json:"rss_bytes"`
@@ -272,7 +274,8 @@ func metricsOf(l *record.Load) jsonMetrics {
 		MaxUs:         known(float64(rt.MaxNs)),
 		ErrorsConnect: l.Errors.Connect, ErrorsRead: l.Errors.Read, ErrorsWrite: l.Errors.Write,
 		ErrorsTimeout: l.Errors.Timeout, ErrorsStatus: l.Errors.Status, ErrorsBody: l.Errors.Body,
-		ErrorsParse: l.Errors.Parse, Censored: l.Censored,
+		ErrorsParse: l.Errors.Parse, ErrorsClosed: l.Errors.Closed, Retried: l.Retried,
+		Censored: l.Censored,
 		CPUUs:    known(l.Service.CPUPerRequestNs),
 		RSSBytes: metric.Positive(float64(l.Service.RSSMaxBytes)),
 	}

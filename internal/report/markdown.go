@@ -162,7 +162,7 @@ func foldedWords(tab table.Table) string {
 
 func markdownRow(row table.Row) (cells []string) {
 	for _, c := range row.Cells {
-		cells = append(cells, c.Text+format.Marks(c.Refs))
+		cells = append(cells, c.Text()+format.Marks(c.Refs))
 	}
 	if row.Span != "" {
 		cells = append(cells, row.Span)

@@ -34,6 +34,12 @@ func TestOtherTablesOnThePage(t *testing.T) {
 			t.Errorf("scenario %d: other tables %+v", i, sc.Others)
 		}
 	}
+	// A terminal prints a ratio and its interval in one text; the page sets them apart.
+	for _, row := range v.Scenarios[0].Others[1].Rows {
+		if c := row.Cells[2]; strings.Contains(c.Text, "[") || !strings.Contains(c.Range, " – ") {
+			t.Errorf("the noise floor of %s is %q, its interval %q", row.Name, c.Text, c.Range)
+		}
+	}
 	var page bytes.Buffer
 	if err := HTML(&page, study, HTMLOptions{}); err != nil {
 		t.Fatal(err)

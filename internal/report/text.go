@@ -199,9 +199,9 @@ func newLayout(tab table.Table, columns []int) layout {
 func (l *layout) cell(row table.Row, column int) (text, marks string) {
 	c := row.Cells[column]
 	if l.tab.Columns[column].Align == format.Right {
-		return c.Text, format.Marks(c.Refs)
+		return c.Text(), format.Marks(c.Refs)
 	}
-	return c.Text + format.Marks(c.Refs), ""
+	return c.Text() + format.Marks(c.Refs), ""
 }
 
 // run is adjacent columns under one group heading.
@@ -305,7 +305,7 @@ func (t *texter) spanned(l layout, row table.Row) {
 	for k := range nameCount {
 		cell := row.Cells[l.columns[k]]
 		align := l.tab.Columns[l.columns[k]].Align
-		b.WriteString(format.Pad(cell.Text, l.texts[k]+l.gutters[k], align))
+		b.WriteString(format.Pad(cell.Text(), l.texts[k]+l.gutters[k], align))
 		b.WriteString(gap)
 		indent += l.texts[k] + l.gutters[k] + len(gap)
 	}

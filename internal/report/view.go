@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -65,10 +66,10 @@ type rowView struct {
 }
 
 type cellView struct {
-	table.Cell
-	Column table.Column
-	First  bool
-	Range  string // the interval, where the row does not say it in a column of its own
+	Text, Range string // the number, and its interval if no column beside it has that
+	Refs        []int
+	Column      table.Column
+	First       bool
 }
 
 func viewOf(s table.Study, o HTMLOptions, d pageData) view {
@@ -144,22 +145,16 @@ func tableViewOf(tab table.Table, number int) tableView {
 			Ramp: min(row.Tier, tierColors)}
 		tier = row.Tier
 		for k, cell := range row.Cells {
-			c := cellView{Cell: cell, Column: tab.Columns[k], First: v.Starts[k]}
+			c := cellView{Text: cell.Number(), Refs: cell.Refs, Column: tab.Columns[k],
+				First: v.Starts[k]}
 			if !ownColumn(tab, k) {
-				c.Text, c.Range = splitInterval(cell)
+				c.Range = cell.Range()
 			}
 			r.Cells = append(r.Cells, c)
 		}
 		v.Rows = append(v.Rows, r)
 	}
 	return v
-}
-
-// splitInterval sets a ratio's interval apart from its text, which ends in it, and writes it as the
-// other columns write theirs.
-func splitInterval(c table.Cell) (text, interval string) {
-	text, _, _ = strings.Cut(c.Text, " [")
-	return text, strings.ReplaceAll(strings.Trim(c.Interval, "[]"), ", ", " – ")
 }
 
 // tierColors is how many steps the page's ramp of tiers has (web/src/tokens.css).
@@ -294,8 +289,8 @@ func provenanceFacts(r *record.Record) []fact {
 	if r.Warmup.DurationNs > 0 {
 		v.add("warm-up", warmupText(r.Warmup))
 	}
-	v.add("limits in force", strings.Join(r.Limits.InForce, ", "))
-	v.add("limits missing", strings.Join(r.Limits.Missing, ", "))
+	v.add("limits in force", strings.Join(wording.Limits(r.Limits.InForce), ", "))
+	v.add("limits missing", strings.Join(wording.Limits(r.Limits.Missing), ", "))
 	v.add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
 	if len(r.Limits.HomeCores) > 0 {
 		v.add("home's cores", fmt.Sprint(r.Limits.HomeCores))

@@ -7,8 +7,8 @@
 //
 // Whoever may talk to it may have a service of the catalog built and run. So it listens on
 // 127.0.0.1 unless it is told otherwise, which takes a token; it answers pages of its own alone
-// (internal/base/hostguard); it changes nothing on GET; it opens files by identifiers, never by a path from a
-// request; and all that it takes in, keeps open or makes at once is bounded.
+// (internal/base/hostguard); it changes nothing on GET; it opens files by identifiers, never by a
+// path from a request; and all that it takes in, keeps open or makes at once is bounded.
 //
 // Non-goals: it computes nothing itself, measures nothing, and knows no flag.
 package server

@@ -24,7 +24,8 @@ import (
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.
 type Builder struct {
-	Root     string            // of the checkout; what is built is kept in .prony/build below it
+	Root     string            // of the checkout
+	Cache    string            // folder that copies are built in; empty: .prony below Root
 	Tools    *Tools            // what FindTools found
 	Progress func(line string) // one line per step; nil: silence
 	// Note remembers the process group of a step, which writes into a log, until it is forgotten,
@@ -44,7 +45,8 @@ type Built struct {
 	DurationNs int64  `json:"durationNs"`           // of the build, also of an earlier one
 	ImageBytes int64  `json:"imageBytes,omitempty"` // of these sources' image; 0: none was made
 
-	Dir    string          `json:"-"` // the built copy, absolute: where its targets work
+	Dir    string          `json:"-"` // where its targets work, in the built copy; absolute
+	folder string          // of the build: the copy, and beside it the log and the mark
 	Cached bool            `json:"-"` // whether an earlier build was taken
 	Log    string          `json:"-"` // path of what the steps printed
 	Tools  map[string]Tool `json:"-"` // what the service needs, by name
@@ -140,12 +142,12 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		}
 		tools[need.Tool] = tool
 	}
-	sources, h, err := files.Hash(s.Dir, s.ignored, true)
+	sources, h, err := s.sources()
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	hash := s.hash(h, tools)
-	kept, err := cache.Folder(b.Root, "build")
+	kept, err := b.kept()
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +160,11 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	}
 	defer unlock()
 	folder := filepath.Join(kept, name+"-"+hash[:hashDigits])
-	built := &Built{Dir: filepath.Join(folder, copyDir), Hash: hash, Tools: tools,
+	built := &Built{Dir: filepath.Join(folder, copyDir), folder: folder, Hash: hash, Tools: tools,
 		Log: filepath.Join(folder, logFile)}
+	if s.Checkout != nil {
+		built.Dir = filepath.Join(built.Dir, s.Checkout.Inside)
+	}
 	if !b.take(s, built) {
 		if err := b.make(ctx, s, built, sources); err != nil {
 			return nil, err
@@ -167,6 +172,35 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	}
 	return built, b.keepCopy(s, name, folder)
 }
+
+// kept is the folder of the builds.
+func (b *Builder) kept() (string, error) {
+	if b.Cache == "" {
+		return cache.Folder(b.Root, "build")
+	}
+	folder := filepath.Join(b.Cache, "build")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	return folder, nil
+}
+
+// sources are what a build is made of, with their hash. Of a revision they are all that its clone
+// has, since a build may read beside its folder; .git counts by the commit alone, as git writes
+// there whenever somebody looks.
+func (s *Service) sources() ([]files.Entry, hash.Hash, error) {
+	if s.Checkout == nil {
+		return files.Hash(s.Dir, s.ignored, true)
+	}
+	sources, h, err := files.Hash(s.Checkout.At, isGit, true)
+	if err == nil {
+		fmt.Fprintf(h, "commit %q inside %q\n", s.Checkout.Commit, s.Checkout.Inside)
+	}
+	return sources, h, err
+}
+
+// isGit says whether a name is git's own, of a repository or of a submodule.
+func isGit(name string) bool { return name[strings.LastIndexByte(name, '/')+1:] == ".git" }
 
 // hash is the identity of a build: what goes in, rather than what comes out, which few tools make
 // the same twice. h has the sources.
@@ -189,7 +223,7 @@ func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 
 // take fills in an earlier build, and says whether there is one that is whole and unchanged.
 func (b *Builder) take(s *Service, built *Built) bool {
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(built.Dir), markFile))
+	data, err := os.ReadFile(filepath.Join(built.folder, markFile))
 	if err != nil {
 		return false
 	}
@@ -211,10 +245,14 @@ func (b *Builder) take(s *Service, built *Built) bool {
 
 func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []files.Entry) error {
 	began := clock.Mono()
-	if err := discard(filepath.Dir(built.Dir)); err != nil {
+	if err := discard(built.folder); err != nil {
 		return fmt.Errorf("remove an earlier build: %w", err)
 	}
-	if err := copyTree(s.Dir, built.Dir, sources); err != nil {
+	if s.Checkout != nil {
+		if _, err := s.Checkout.Clone(ctx, built.copy()); err != nil {
+			return fmt.Errorf("clone the revision: %w", err)
+		}
+	} else if err := copyTree(s.Dir, built.Dir, sources); err != nil {
 		return fmt.Errorf("copy the sources: %w", err)
 	}
 	if err := b.steps(ctx, s, built); err != nil {
@@ -240,8 +278,11 @@ func (b *Built) mark() error {
 	if err != nil {
 		return err
 	}
-	return files.Put(filepath.Join(filepath.Dir(b.Dir), markFile), append(data, '\n'))
+	return files.Put(filepath.Join(b.folder, markFile), append(data, '\n'))
 }
+
+// copy is the copy of all sources, in which Dir is.
+func (b *Built) copy() string { return filepath.Join(b.folder, copyDir) }
 
 func (b *Builder) say(format string, args ...any) {
 	if b.Progress != nil {
@@ -271,7 +312,7 @@ func (s *Service) Brief(t Target) map[string]string {
 // the GraalVM that were found.
 func buildEnv(tools map[string]Tool) []string {
 	var env []string
-	for _, pair := range os.Environ() {
+	for _, pair := range WithoutGit(os.Environ()) {
 		name, _, _ := strings.Cut(pair, "=")
 		if !slices.Contains(droppedEnv, name) {
 			env = append(env, pair)
@@ -340,9 +381,9 @@ func (s *Service) Sources() (names []string, err error) {
 
 // digest is the SHA-256, in hex, over the sorted names and contents of the files at root (a folder
 // or one file), and the sum of their sizes in bytes. Links count by where they point, and nothing
-// in the size.
+// in the size. What is git's own does not count.
 func digest(root string) (sum string, sizeBytes int64, err error) {
-	entries, h, err := files.Hash(root, func(string) bool { return false }, true)
+	entries, h, err := files.Hash(root, isGit, true)
 	if err != nil {
 		return "", 0, err
 	}

@@ -51,6 +51,8 @@ type Service struct {
 	Environ []string `yaml:"-"`
 	// Wants are needs of a service without a manifest.
 	Wants []Want `yaml:"-"`
+	// Checkout is the revision that it is built from, instead of what is in Dir; nil: Dir.
+	Checkout *Checkout `yaml:"-"`
 	// BuiltAs names its builds instead of Name, for services that share one.
 	BuiltAs string `yaml:"-"`
 

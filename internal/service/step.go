@@ -34,11 +34,11 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	for _, tool := range built.Tools {
 		paths = append(paths, tool.Path)
 	}
-	as := privilege.Build(b.Root, paths...)
-	if err := as.Give(built.Dir); err != nil { // but not what is beside it, which the lab writes
+	as := privilege.Build(b.Root, append(paths, built.folder)...)
+	if err := as.Give(built.copy()); err != nil { // but not what is beside it, which the lab writes
 		return fmt.Errorf("give the copy to user %d: %w", as.UID, err)
 	}
-	env := as.Env(buildEnv(built.Tools))
+	env := below(as.Env(buildEnv(built.Tools)), built.folder)
 	for i, step := range s.Build.Steps {
 		args, err := expandAll(step, built.values())
 		if err != nil {

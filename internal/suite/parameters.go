@@ -22,7 +22,7 @@ type parameter struct {
 	when     string // says when the default holds; empty: always, and preset sets it
 	late     bool   // holds always, and is is left out of plans: see settle
 	required bool
-	min, max float64             // of numbers, in base units, and of the lengths of lists; both 0: any
+	min, max float64             // in base units, and of lengths of lists; both 0: any
 	form     *lazyregexp.Pattern // of a text, or of the names of a mapping; nil: any
 	such     string              // an example of the form
 	choices  []string            // all that a text may be

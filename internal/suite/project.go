@@ -43,7 +43,7 @@ type Source struct {
 	Git     string          `yaml:"git"`   // a revision
 	URL     string          `yaml:"url"`
 	Image   string          `yaml:"image"` // of the local Docker engine
-	Port    int             `yaml:"port"`  // where the container listens; 0: see own.Source
+	Port    int             `yaml:"port"`  // where the container listens; 0: see adhoc.Source
 	Needs   []Need          `yaml:"needs"`
 	Matrix  Matrix          `yaml:"matrix"`
 	Compose Compose         `yaml:"compose"`
@@ -92,7 +92,7 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.env", max: 100, form: envForm, such: "GOGC",
 		about: "variables over those of your environment"},
 	{key: "project.targets.NAME.build",
-		about: "what builds it, for `sh`, in a copy of the folder below `.prony/`"},
+		about: "what builds it, for `sh`, in a copy of the folder, outside of the repository"},
 	{key: "project.targets.NAME.git",
 		about: "a revision of the repository, instead of what lies there; wants build"},
 	{key: "project.targets.NAME.url",
@@ -142,7 +142,7 @@ const defaultLoads = "loads: [{name: peak, model: closed}, " +
 	"{name: half, model: open, rate: 50% of peak}]"
 
 // ReadProject decodes and checks data, the content of the named file. Each of its experiments is
-// checked, too. The error joins one *config.Error per problem, each with file and line.
+// checked, too. The error joins one *strictyaml.Error per problem, each with file and line.
 func ReadProject(file string, data []byte) (*Project, error) {
 	c, err := newChecker(file, data)
 	if err != nil {

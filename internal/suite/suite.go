@@ -81,7 +81,7 @@ type Suite struct {
 	Limits   Limits   `yaml:"limits" json:"limits"`
 	// Timeout is for one request, from its sending.
 	Timeout Duration `yaml:"timeout" json:"timeout"`
-	// Resolution is the share of a number that nobody asks about; 0: result.Resolution.
+	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.
 	Resolution Percent `yaml:"resolution" json:"resolution,omitempty"`
 
 	Warmup    Warmup     `yaml:"warmup" json:"warmup"`
@@ -216,7 +216,7 @@ func (l *Load) UnmarshalYAML(decode func(any) error) error {
 }
 
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
-// error joins one *config.Error per problem, each with file and line.
+// error joins one *strictyaml.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
 	c, err := newChecker(file, data)
 	if err != nil {

@@ -4,7 +4,7 @@
 // service tells about itself never shares a heap with the generator that measures it.
 //
 //	target ── OTLP, Zipkin, scrape ─► home ─► results/RUN/telemetry/{tsdb,spans,logs}
-//	trial  ── begin, mark, end ─────► home ─► result.Telemetry
+//	trial  ── begin, mark, end ─────► home ─► record.Telemetry
 //
 // Non-goals: nothing here stores or receives anything, and losing the home loses no result.
 package telemetry

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/fake"
@@ -319,8 +320,8 @@ func TestWarmUpOnAllCores(t *testing.T) {
 		w := r.Warmup
 		return w.Steady && w.NarrowedAtNs == 31e8 && w.DurationNs == 57e8 && w.SilentAtNs == 37e8 &&
 			w.SteadyAtNs == 31e8 && slices.Equal(w.Cores, []int{0, 1}) &&
-			slices.Equal(w.InForce, []string{"affinity [0 1]"}) &&
-			slices.Equal(r.Limits.InForce, []string{"affinity [1]"})
+			slices.Equal(wording.Limits(w.InForce), []string{"affinity 0,1"}) &&
+			slices.Equal(wording.Limits(r.Limits.InForce), []string{"affinity 1"})
 	})
 	// 6 s less half of them, when nobody is silent: 3 s.
 	check("until it must", "jvm", 6*time.Second, nothing, again, func(r *record.Record) bool {

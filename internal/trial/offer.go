@@ -14,7 +14,6 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/generator"
-	"prony.example/internal/launch"
 	"prony.example/internal/observe/probe"
 	"prony.example/internal/suite"
 	"prony.example/internal/telemetry"
@@ -164,8 +163,7 @@ func (f *life) use(out *record.Load, before, after probe.Mark) {
 	out.Service, out.Host = probe.Between(before, after, f.watch.Series(), requests,
 		f.rec.Limits.CPUs)
 	inForce, missing := f.proc.Limits()
-	strayed := func(m string) bool { return strings.Contains(m, launch.Strayed) }
-	if slices.ContainsFunc(missing, strayed) {
+	if record.HasStrayed(missing) {
 		out.Service = record.Usage{}
 		f.rec.Limits.InForce, f.rec.Limits.Missing = inForce, missing
 	}

@@ -57,7 +57,11 @@ func TestScenarioForTheGenerator(t *testing.T) {
 		t.Errorf("extracted are %+v, want at and id", create.Extract)
 	}
 	if len(read.Checks) != 1 || read.Checks[0].String() != "json id is {id}" ||
-		!read.Checks[0].Holds(nil, []byte(`{"id": 7}`), &template.Values{Vars: [][]byte{nil, {'7'}}}) {
+		!read.Checks[0].Holds(
+			nil,
+			[]byte(`{"id": 7}`),
+			&template.Values{Vars: [][]byte{nil, {'7'}}},
+		) {
 		t.Errorf("checks are %v", read.Checks)
 	}
 	create.Extract, read.Checks = nil, nil

@@ -23,8 +23,15 @@ func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *nethttp.Config {
 	if protocol == "" && sc.Unix == "" {
 		return nil
 	}
-	c := &nethttp.Config{Protocol: protocol, Network: "tcp", Address: at.String(), Host: at.String(),
-		Streams: sc.Streams, Insecure: sc.TLS.Insecure, CA: sc.TLS.PEM}
+	c := &nethttp.Config{
+		Protocol: protocol,
+		Network:  "tcp",
+		Address:  at.String(),
+		Host:     at.String(),
+		Streams:  sc.Streams,
+		Insecure: sc.TLS.Insecure,
+		CA:       sc.TLS.PEM,
+	}
 	if sc.Unix != "" {
 		c.Protocol, c.Network = nethttp.H1Unix, "unix"
 		c.Address = strings.ReplaceAll(sc.Unix, "{port}", fmt.Sprint(at.Port()))

@@ -2,11 +2,11 @@ package trial_test
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
 
-	"prony.example/internal/launch"
 	"prony.example/load"
 	"prony.example/record"
 )
@@ -16,10 +16,11 @@ import (
 func TestServiceThatLeavesItsGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		why := launch.Strayed + ": processes [7] are in another one"
+		why := record.Unenforced(record.Limit{Kind: record.LimitGroup, PIDs: []int{7}},
+			record.Strayed, "")
 		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			if s.Name == "half" {
-				w.launcher.Missing = []string{why}
+				w.launcher.Missing = []record.Limit{why}
 			}
 			return w.steadyLoad(ctx, s)
 		}
@@ -35,7 +36,7 @@ func TestServiceThatLeavesItsGroups(t *testing.T) {
 		found := slices.ContainsFunc(r.Verdict.Findings, func(f record.Finding) bool {
 			return f.Rule == "limits" && f.Grade == record.Suspect
 		})
-		if !slices.Contains(r.Limits.Missing, why) || !found {
+		if !reflect.DeepEqual(r.Limits.Missing, []record.Limit{why}) || !found {
 			t.Errorf("limits %+v, findings %+v", r.Limits, r.Verdict.Findings)
 		}
 	})

@@ -191,7 +191,7 @@ type heard struct {
 	ns int64
 }
 
-// hear says from when on they have been silent, as result.Warmup has it.
+// hear says from when on they have been silent, as record.Warmup has it.
 func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 	if r.CompilerNs == 0 {
 		return 0

@@ -1,8 +1,8 @@
-// Package arrivalcheck judges single requests of a load, for what no histogram can tell: whether they
-// left when they should have, and how much one answer tells of the next.
+// Package arrivalcheck judges single requests of a load, for what no histogram can tell: whether
+// they left when they should have, and how much one answer tells of the next.
 //
-//	each thread's times ─► Merge ─► Arrivals ─► result.Process
-//	                            └─► Correlation ─► result.Memory
+//	each thread's times ─► Merge ─► Arrivals ─► record.Process
+//	                            └─► Correlation ─► record.Memory
 //
 // It is pure arithmetic on slices of nanoseconds, done once after a load. Non-goals: no verdict
 // (package verdict has the limits), no clock, no repair of what it finds.

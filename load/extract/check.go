@@ -36,7 +36,7 @@ const (
 	exists
 )
 
-// Is wants the value to be a text, byte for byte. vars are those of text.Parse, here and below.
+// Is wants the value to be a text, byte for byte. vars are those of template.Parse, here and below.
 func Is(of *Finder, want string, vars []string) (Check, error) {
 	return compared(of, is, want, vars)
 }

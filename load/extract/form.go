@@ -53,7 +53,7 @@ func (c *Check) Form() CheckForm {
 	return CheckForm{Of: c.Of.Form(), Verb: checkNames[c.kind], Text: c.said, Not: c.not}
 }
 
-// Check makes it; vars are those of text.Parse, of the whole load.
+// Check makes it; vars are those of template.Parse, of the whole load.
 func (x CheckForm) Check(vars []string) (Check, error) {
 	of, err := x.Of.Finder()
 	if err != nil {

@@ -156,7 +156,8 @@ export function changes(root: Frame): Change[] {
 }
 
 // error is the standard error of b - a that the numbers of samples alone bring, taking the samples
-// for independent: sqrt(a(1-a)/nA + b(1-b)/nB), as internal/observe/profile has it; null: not known.
+// for independent: sqrt(a(1-a)/nA + b(1-b)/nB), as in
+// internal/observe/profile; null: not known.
 export function error(a: number, b: number, nA: number, nB: number): number | null {
   if (nA <= 0 || nB <= 0) {
     return null;

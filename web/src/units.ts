@@ -1,4 +1,5 @@
-// Axis labels and readings: the same three digits as in the table (internal/analysis/table/format.go).
+// Axis labels and readings: three digits, as in the table
+// (internal/analysis/table/format.go).
 
 function digits(x: number): string {
   const a = Math.abs(x);

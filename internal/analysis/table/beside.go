@@ -78,13 +78,13 @@ var overheads = []struct {
 // overheadRow is a variant, or the bare target itself, under one load.
 func overheadRow(bare, of *Target, l LoadInfo) Row {
 	variant := cmp.Or(of.Info.Variant, "none")
-	row := Row{Name: of.Name, Cells: []Cell{words(bare.Name), words(variant), words(l.Title)}}
+	row := Row{Name: of.Name, Cells: []Cell{named(bare.Name), named(variant), named(l.Title)}}
 	for _, d := range overheads {
 		load := l.Name
 		if d.whole {
 			load = ""
 		}
-		c := words(units.Absent)
+		c := noValue(Absent)
 		m, ok := of.Metric(load, d.metric)
 		switch {
 		case d.model != "" && d.model != l.Model, !ok, m.Withheld != "", m.Summary.N == 0:
@@ -100,31 +100,29 @@ func overheadRow(bare, of *Target, l LoadInfo) Row {
 	return row
 }
 
+// levelCell has a centre; its interval is not printed.
 func levelCell(s stats.Summary, print func(float64) string) Cell {
-	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+	return Cell{State: Known, Value: s.Center, N: s.N, form: plainForm(print),
+		Interval: intervalOf(s.HasInterval(), s.Lo, s.Hi)}
 }
 
-// changeCell prints a ratio as a change in per cent with its interval.
+// changeCell has a ratio as a change with its interval.
 func changeCell(m Metric) Cell {
 	r := m.Ratio
-	c := Cell{Text: change(r.Center), Value: r.Center - 1, Lo: r.Lo - 1, Hi: r.Hi - 1, N: r.N}
-	switch {
-	case !r.HasInterval():
-		c.Text += " (one block)"
-	case Wide(r.Lo, r.Hi):
-		c.Text = tooFewBlocks
-	default:
-		c.Interval = fmt.Sprintf("%s to %s", change(r.Lo), change(r.Hi))
-		c.Text += fmt.Sprintf(" [%s, %s]", points(r.Lo), points(r.Hi))
+	c := Cell{State: Known, Value: r.Center - 1, N: r.N, form: changeForm,
+		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
+	c.Interval.Lo, c.Interval.Hi = r.Lo-1, r.Hi-1
+	if c.Interval.State == Unknown {
+		c.State = Unknown
 	}
 	return c
 }
 
-// change prints a ratio as what it is above or below 1: +12 %, −3.1 %.
-func change(ratio float64) string { return points(ratio) + " %" }
+// change prints a share: +12 %, −3.1 %.
+func change(by float64) string { return points(by) + " %" }
 
-func points(ratio float64) string {
-	p := (ratio - 1) * 100
+func points(by float64) string {
+	p := by * 100
 	decimals := 1
 	if math.Abs(p) >= 9.95 {
 		decimals = 0
@@ -177,7 +175,12 @@ func figures(x float64) string { return units.Digits(x, 3) }
 func (sc *Scenario) toldTable(o Options) Table {
 	column := columnOf("told")
 	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column("target", "target", "", format.Left), column("spans", "spans", units.One, format.Right),
+		column(
+			"target",
+			"target",
+			"",
+			format.Left,
+		), column("spans", "spans", units.One, format.Right),
 		column("points", "metric points", units.One, format.Right),
 		column("logs", "logs", units.One, format.Right),
 		column("bytes", "bytes", units.Octet, format.Right),
@@ -255,7 +258,7 @@ func toldRow(name string, trials []*record.Record, confidence float64) Row {
 		return func(r *record.Record) float64 { return float64(total(r, name, of)) }
 	}
 	bytes := signal("", func(s record.Signal) int64 { return s.Bytes })
-	return Row{Name: name, Cells: []Cell{words(name),
+	return Row{Name: name, Cells: []Cell{named(name),
 		cell(units.Whole, signal(record.Spans, received)),
 		cell(units.Whole, signal(record.Points, received)),
 		cell(units.Whole, signal(record.Logs, received)),
@@ -341,7 +344,7 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 			print, confidence)
 	}
 	return Row{Name: target, Cells: []Cell{
-		words(target), words(name),
+		named(target), named(name),
 		cell(units.Processors, func(o offer, p record.Part) float64 {
 			all := 0.0
 			for _, other := range o.load.Service.Parts {
@@ -384,7 +387,7 @@ func medianOf[T any](trials []T, of func(T) float64, print func(float64) string,
 		}
 	}
 	if len(xs) == 0 {
-		return words(units.Absent)
+		return noValue(Absent)
 	}
 	return levelCell(stats.Summarize(xs, confidence), print)
 }

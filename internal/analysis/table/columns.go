@@ -83,8 +83,8 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 		{column: l.column(name, "req/s", units.PerS, Essential),
 			cell: func(t *Target) Cell {
 				c := metricCell(t, l.Name, name, same(units.Rate))
-				if m, _ := t.Metric(l.Name, name); m.AtLeast > 0 {
-					c.Text = "at least " + units.Rate(m.AtLeast)
+				if m, _ := t.Metric(l.Name, name); c.State == Withheld {
+					c.AtLeast = m.AtLeast
 				}
 				return c
 			}},
@@ -187,26 +187,6 @@ func columnOf(kind string) func(key, heading, base string, align format.Align) C
 	}
 }
 
-// absent is a cell without a number, with the reason as a footnote.
-func absent(why string) Cell {
-	c := words(units.Absent)
-	c.Notes = []string{why}
-	return c
-}
-
-// words is a cell that is no number.
-func words(text string) Cell {
-	nan := math.NaN()
-	return Cell{Text: text, Value: nan, Lo: nan, Hi: nan}
-}
-
-// printer prints a value, ends those of its interval.
-type printer struct{ value, ends func(float64) string }
-
-func same(print func(float64) string) printer { return printer{print, print} }
-
-func scaled(s units.Scale) printer { return printer{s.Print, s.Finer().Print} }
-
 // metric is one of a target, or one that says that there is none.
 func (t *Target) metric(load, name string) Metric {
 	if m, ok := t.Metric(load, name); ok {
@@ -224,53 +204,46 @@ func noInterval(n int, warning string) string {
 	return "no interval: " + strings.ReplaceAll(warning, ">=", "≥")
 }
 
-// metricCell prints a metric's centre.
+// metricCell has a metric's centre.
 func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
 	if m.Withheld != "" {
-		return absent(m.Withheld)
+		return withheld(m.Withheld)
 	}
-	s := m.Summary
-	c := levelCell(s, p.value)
-	c.Grade = m.Grade()
+	c := levelCell(m.Summary, p.value)
+	c.Grade, c.form = m.Grade(), levelForm(p)
 	if m.Doubt != nil && m.Doubt.By > 0 {
 		c.load, c.off = load, m.off()
-	}
-	switch {
-	case !s.HasInterval():
-	case Wide(s.Lo, s.Hi):
-		c.Interval = notKnown
-	default:
-		c.Interval = units.Between(p.ends(s.Lo), p.ends(s.Hi))
 	}
 	return c
 }
 
-// widthCell prints the interval of a metric as its larger arm relative to the centre.
+// widthCell has the interval of a metric as its larger arm relative to the centre.
 func widthCell(t *Target, load, name string) Cell {
 	m := t.metric(load, name)
 	if m.Withheld != "" {
-		return absent(m.Withheld)
+		return withheld(m.Withheld)
 	}
 	s := m.Summary
 	if !s.HasInterval() {
-		return absent(noInterval(s.N, s.Warning))
+		return withheld(noInterval(s.N, s.Warning))
 	}
-	w := halfWidth(s.Center, s.Lo, s.Hi)
-	c := Cell{Text: "±" + units.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
+	c := valued(halfWidth(s.Center, s.Lo, s.Hi), func(x float64) string {
+		return "±" + units.Percent(x)
+	})
+	c.N = s.N
 	if Wide(s.Lo, s.Hi) {
-		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
+		c.State, c.Notes = Unknown, []string{unknownNote}
 	} else if s.Warning != "" {
 		c.Notes = []string{s.Warning}
 	}
 	return c
 }
 
-// ratioCell prints target over baseline with its interval.
+// ratioCell has target over baseline with its interval.
 func ratioCell(t *Target, load, name string) Cell {
-	nan := math.NaN()
 	if t.Reference == "" {
-		return Cell{Text: "1", Value: 1, Lo: nan, Hi: nan}
+		return valued(1, units.Whole)
 	}
 	m, ok := t.Metric(load, name)
 	if !ok || m.Ratio == nil {
@@ -278,33 +251,27 @@ func ratioCell(t *Target, load, name string) Cell {
 		if m.Withheld != "" {
 			why = m.Withheld
 		}
-		return absent(why)
+		return withheld(why)
 	}
 	r := m.Ratio
-	c := Cell{Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
-	if !r.HasInterval() {
-		c.Text = fmt.Sprintf("%.2f", r.Center)
+	c := Cell{State: Known, Value: r.Center, N: r.N, form: ratioForm(2),
+		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
+	switch {
+	case c.Interval.State == Absent:
 		c.Notes = []string{noInterval(r.N, r.Warning)}
-		return c
-	}
-	if Wide(r.Lo, r.Hi) {
-		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
-		return c
-	}
-	decimals := 2
-	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
-		decimals = 3
-	}
-	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
-	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
-	if r.Warning != "" {
+	case c.Interval.State == Unknown:
+		c.State, c.Notes = Unknown, []string{unknownNote}
+	case r.Warning != "":
 		c.Notes = []string{r.Warning}
+	}
+	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
+		c.form = ratioForm(3)
 	}
 	return c
 }
 
-// tooFewBlocks stands for a number whose interval is Wide; the notes say why, once.
-const tooFewBlocks = "unknown"
+// unknownWord stands for a number whose interval is Wide; the notes say why, once.
+const unknownWord = "unknown"
 
 // tooWide is the factor between an interval's ends from which on it is no finding: its numbers
 // would be read as one.
@@ -321,13 +288,20 @@ func Wide(lo, hi float64) bool { return hi > tooWide*lo }
 // Resolution is the smallest difference that is found, in words: 0.03 is 3 %. One beyond tooWide is
 // none.
 func Resolution(x float64) string {
+	c := valued(x, units.Percent)
+	c.State = resolutionState(x)
+	return c.Number()
+}
+
+// resolutionState is the state of the smallest difference that is found.
+func resolutionState(x float64) State {
 	switch {
 	case !units.Known(x):
-		return units.Absent
+		return Absent
 	case Unfound(x):
-		return tooFewBlocks
+		return Unknown
 	}
-	return units.Percent(x)
+	return Known
 }
 
 // Unfound tells whether a difference that is just found is too large to be told as one.

@@ -111,8 +111,8 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 		t.Helper()
 		tab := only(t, sheetOf(records, Options{}))
 		c := find(t, tab, "a", key)
-		if c.Text != text || notes(tab, c) != note {
-			t.Errorf("%s: %s is %s: %q, wanted %s: %q", name, key, c.Text, notes(tab, c), text,
+		if c.Text() != text || notes(tab, c) != note {
+			t.Errorf("%s: %s is %s: %q, wanted %s: %q", name, key, c.Text(), notes(tab, c), text,
 				note)
 		}
 	}
@@ -147,8 +147,14 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	for i := range all {
 		all[i] = judged(all[i], invalid([]string{"half", "peak", "half"}[i]))
 	}
-	check("all", all, "half/p50", units.Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
-		"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)")
+	check(
+		"all",
+		all,
+		"half/p50",
+		units.Absent,
+		"half INVALID in blocks 1–3: errors in blocks 1, 3 "+
+			"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)",
+	)
 	for i := range all {
 		all[i] = judged(all[i], invalid("peak"))
 	}
@@ -177,8 +183,8 @@ func TestLostPeak(t *testing.T) {
 	for _, key := range []string{
 		"peak/throughput", "peak/interval", "peak/ratio", "cost/cpu", "cost/rss", "start/ready",
 	} {
-		if c := find(t, tab, "a", key); c.Text != units.Absent || notes(tab, c) != why {
-			t.Errorf("%s is %s: %q", key, c.Text, notes(tab, c))
+		if c := find(t, tab, "a", key); c.Text() != units.Absent || notes(tab, c) != why {
+			t.Errorf("%s is %s: %q", key, c.Text(), notes(tab, c))
 		}
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(tab.Footnotes), func(note string) bool {
@@ -186,8 +192,8 @@ func TestLostPeak(t *testing.T) {
 	})); n != 1 {
 		t.Errorf("the note stands %d times", n)
 	}
-	if c := find(t, tab, "a", "half/p50"); c.Text != "3.0 ms" {
-		t.Errorf("half/p50 is %s: %q", c.Text, notes(tab, c))
+	if c := find(t, tab, "a", "half/p50"); c.Text() != "3.0 ms" {
+		t.Errorf("half/p50 is %s: %q", c.Text(), notes(tab, c))
 	}
 }
 

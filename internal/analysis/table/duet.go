@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/stats"
@@ -174,17 +174,15 @@ func worth(left float64) string {
 	return fmt.Sprintf("takes none of the noise away (it adds %.0f %%)", 100*(left-1))
 }
 
-// coresIn are the numbers of cores in a limit in force.
-var coresIn = lazyregexp.New(`^(affinity|cpuset) \[?[0-9]+([ ,-][0-9]+)*\]?`)
-
 // inForce are a record's limits in force. In a duet the sides swap, so that which cores it were is
 // no difference of method; that there were cores is.
 func inForce(r *record.Record) string {
-	limits := slices.Clone(r.Limits.InForce)
-	for i := range limits {
-		if r.Duet != nil {
-			limits[i] = coresIn.ReplaceAllString(limits[i], "$1 of a side")
-		}
+	if r.Duet == nil {
+		return list(wording.Limits(r.Limits.InForce))
+	}
+	var limits []string
+	for _, l := range r.Limits.InForce {
+		limits = append(limits, wording.LimitOfSide(l))
 	}
 	return list(limits)
 }

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -16,8 +15,9 @@ func side(target, name string, block int, done ...int64) record.Record {
 	r.Duet = &record.Duet{Side: name, With: ""}
 	r.Loads[0].Series = record.Series{IntervalNs: 100e6, Done: done}
 	core := map[string]int{"left": 1, "right": 3}[name]
-	r.Limits.InForce = []string{fmt.Sprintf("affinity %d", core),
-		fmt.Sprintf("cpuset %d (cgroup v1)", core)}
+	r.Limits.InForce = []record.Limit{
+		{Kind: record.LimitCores, By: record.ByAffinity, Cores: []int{core}},
+		{Kind: record.LimitCores, By: record.ByCgroup1, Cores: []int{core}}}
 	return r
 }
 

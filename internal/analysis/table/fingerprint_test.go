@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/json"
 	"testing"
 
 	"prony.example/record"
@@ -23,15 +24,23 @@ func TestWhatBindsOfAVersion(t *testing.T) {
 }
 
 func TestWhatBindsOfLimits(t *testing.T) {
-	check := func(want string, inForce ...string) {
+	check := func(want, inForce string) {
 		t.Helper()
-		if got := kinds(inForce); got != want {
-			t.Errorf("%q is %q, want %q", inForce, got, want)
+		var limits []record.Limit
+		if err := json.Unmarshal([]byte(inForce), &limits); err != nil {
+			t.Fatal(err)
+		}
+		if got := kinds(limits); got != want {
+			t.Errorf("%s is %q, want %q", inForce, got, want)
 		}
 	}
-	check("")
-	check("affinity, cpuset (cgroup v1), memory (cgroup v1)", "cpuset 0-1,3 (cgroup v1)",
-		"memory 1073741824 (cgroup v1)", "affinity 1")
+	check("", `[]`)
+	const want = "affinity, cpuset (cgroup v1), memory (cgroup v1)"
+	check(want, `[{"kind": "cores", "by": "cgroup v1", "cores": [0, 1, 3]},
+		{"kind": "memory", "by": "cgroup v1", "value": 1073741824},
+		{"kind": "cores", "by": "affinity", "cores": [1]}]`)
+	// Numbers of an older version's records are comparable with these.
+	check(want, `["cpuset 0-1,3 (cgroup v1)", "memory 1073741824 (cgroup v1)", "affinity 1"]`)
 }
 
 func TestFingerprints(t *testing.T) {

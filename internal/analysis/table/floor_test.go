@@ -41,10 +41,10 @@ func TestFloor(t *testing.T) {
 	if len(sheet.Tables) != 2 || !strings.HasPrefix(sheet.Tables[1].Title, "Noise floor") {
 		t.Fatalf("tables %+v", sheet.Tables)
 	}
-	if got := sheet.Tables[1].Rows[0].Cells[2].Text; got != "1.000 [0.993, 1.008]" {
+	if got := sheet.Tables[1].Rows[0].Cells[2].Text(); got != "1.000 [0.993, 1.008]" {
 		t.Errorf("ratio printed as %s", got)
 	}
-	if got := find(t, sheet.Tables[0], "x (a)", "peak/ratio").Text; got != "1" {
+	if got := find(t, sheet.Tables[0], "x (a)", "peak/ratio").Text(); got != "1" {
 		t.Errorf("arm a's ratio is %s, want 1: it is what b refers to", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestVersusOrigin(t *testing.T) {
 	if got := find(t, tab, "x", "peak/ratio").Value; math.Abs(got-1.0995) > 1e-3 {
 		t.Errorf("x over x@base is %v, want 1.0995", got)
 	}
-	if got := find(t, tab, "x@base", "peak/ratio").Text; got != "1" {
+	if got := find(t, tab, "x@base", "peak/ratio").Text(); got != "1" {
 		t.Errorf("x@base over itself is %q", got)
 	}
 	if !strings.Contains(strings.Join(tab.Notes, " "), "target over base, paired") {
@@ -105,7 +105,7 @@ func TestVersusProcess(t *testing.T) {
 	if got := find(t, tab, "x +otel in docker", "peak/ratio").Value; math.Abs(got-0.5054) > 1e-3 {
 		t.Errorf("the agent over the bare container is %v, want 0.5054", got)
 	}
-	if got := find(t, tab, "x", "peak/ratio").Text; got != "1" {
+	if got := find(t, tab, "x", "peak/ratio").Text(); got != "1" {
 		t.Errorf("the process over itself is %q", got)
 	}
 	if !strings.Contains(strings.Join(tab.Notes, " "), "else the plain process for a container") {

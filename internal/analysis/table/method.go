@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -220,12 +221,12 @@ type Method struct{ Aspects []Aspect }
 // others are told, because they may explain a difference.
 type Aspect struct {
 	Name    string `json:"name"`
-	Value   string `json:"value"` // Unknown where no record says; all values, where trials vary
+	Value   string `json:"value"` // UnknownValue where no record says; all values, where trials vary
 	Binding bool   `json:"binding"`
 }
 
-// Unknown is the value of an aspect that no record tells.
-const Unknown = "unknown"
+// UnknownValue is the value of an aspect that no record tells.
+const UnknownValue = "unknown"
 
 // Difference is an aspect in which two methods are not alike.
 type Difference struct {
@@ -247,7 +248,7 @@ func MethodOf(trials []*record.Record, requests []string) Method {
 		add(true, a.name, a.of)
 	}
 	m.Aspects = append(m.Aspects, Aspect{"requests",
-		cmp.Or(strings.Join(requests, ", "), Unknown), true})
+		cmp.Or(strings.Join(requests, ", "), UnknownValue), true})
 	for _, name := range loadNames(trials) {
 		for _, a := range loadAspects {
 			add(true, name+" "+a.name, func(r *record.Record) string {
@@ -384,10 +385,10 @@ var loadAspects = []loadAspect{
 		}
 		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
 	}},
-	{"engine", func(l *record.Load) string { return cmp.Or(l.Generator.Engine, Unknown) }},
+	{"engine", func(l *record.Load) string { return cmp.Or(l.Generator.Engine, UnknownValue) }},
 	{"pacing", func(l *record.Load) string {
 		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment
-		return cmp.Or(kind, Unknown)
+		return cmp.Or(kind, UnknownValue)
 	}},
 }
 
@@ -410,7 +411,7 @@ func (m Method) Differences(other Method) (binding, told []Difference) {
 		b, bindsToo := other.value(name)
 		switch {
 		case a == b:
-		case (binds || bindsToo) && a != Unknown && b != Unknown:
+		case (binds || bindsToo) && a != UnknownValue && b != UnknownValue:
 			binding = append(binding, Difference{name, a, b})
 		default:
 			told = append(told, Difference{name, a, b})
@@ -444,11 +445,11 @@ func (m Method) value(name string) (value string, binding bool) {
 	return noLoad, false
 }
 
-// agreed is the one value of all trials, or all values where they vary, or Unknown.
+// agreed is the one value of all trials, or all values where they vary, or UnknownValue.
 func agreed(trials []*record.Record, of func(*record.Record) string) string {
 	vs := said(trials, func(r *record.Record) string { return strings.TrimSpace(of(r)) })
 	slices.Sort(vs)
-	return cmp.Or(strings.Join(vs, " | "), Unknown)
+	return cmp.Or(strings.Join(vs, " | "), UnknownValue)
 }
 
 func loadNames(trials []*record.Record) []string {
@@ -463,13 +464,10 @@ func loadNames(trials []*record.Record) []string {
 
 // kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:
 // "affinity, cpuset (cgroup v1), memory (cgroup v1)".
-func kinds(inForce []string) string {
+func kinds(inForce []record.Limit) string {
 	var out []string
-	for _, limit := range inForce {
-		words := slices.DeleteFunc(strings.Fields(limit), func(w string) bool {
-			return strings.Trim(w, "0123456789,-.") == ""
-		})
-		out = append(out, strings.Join(words, " "))
+	for _, l := range inForce {
+		out = append(out, wording.LimitKind(l))
 	}
 	return list(out)
 }

@@ -68,26 +68,21 @@ func (sc *Scenario) floorTable(o Options) Table {
 		column("detects", "resolves", units.One, format.Right),
 		column("needed", "blocks for "+effect, units.One, format.Right),
 	}}
-	number := func(text string, x float64) Cell {
-		c := words(text)
-		c.Value = x
-		return c
-	}
 	var notes noteBook
 	for _, f := range sc.Floors {
 		r := f.Ratio
 		needed := r.Resolves(o.Effect, 1-o.Confidence, planPower)
-		ratio := Cell{Text: units.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
-		switch {
-		case !r.HasInterval():
-			ratio.Refs = notes.refs(noInterval(r.N, r.Warning))
-		case Wide(r.Lo, r.Hi):
-			ratio.Text, ratio.Refs = tooFewBlocks, notes.refs(unknownNote)
-		default:
-			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
+		ratio := Cell{State: Known, Value: r.Center, N: r.N, form: ratioForm(3),
+			Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
+		switch ratio.Interval.State {
+		case Absent:
+			ratio.State, ratio.Refs = Withheld, notes.refs(noInterval(r.N, r.Warning))
+		case Unknown:
+			ratio.State, ratio.Refs = Unknown, notes.refs(unknownNote)
 		}
-		detects := number(Resolution(f.Detects), f.Detects)
-		if detects.Text == tooFewBlocks {
+		detects := valued(f.Detects, units.Percent)
+		detects.State = resolutionState(f.Detects)
+		if detects.State == Unknown {
 			detects.Refs = notes.refs(unresolvedNote)
 		}
 		if r.HasInterval() && (r.Lo > 1 || r.Hi < 1) {
@@ -97,9 +92,8 @@ func (sc *Scenario) floorTable(o Options) Table {
 			ratio.Refs = append(ratio.Refs, notes.refs(alarm)...)
 		}
 		row := Row{Name: f.Target, Cells: []Cell{
-			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
-			number(units.Percent(r.SDLog), r.SDLog), detects,
-			number(neededText(needed), float64(needed)),
+			named(f.Target), named(metricWords(f)), ratio, valued(float64(r.N), units.Whole),
+			valued(r.SDLog, units.Percent), detects, valued(float64(needed), neededText),
 		}}
 		t.Rows = append(t.Rows, row)
 	}
@@ -117,11 +111,11 @@ func metricWords(f Floor) string {
 var unresolvedNote = fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
 	"from none (raise --blocks)", tooWide)
 
-func neededText(n int) string {
+func neededText(n float64) string {
 	if n > planBlocks {
 		return fmt.Sprintf("over %d", planBlocks)
 	}
-	return fmt.Sprint(n)
+	return units.Whole(n)
 }
 
 // leastIntervals is how many intervals a trial's series must have for its own noise to be known: of

@@ -60,7 +60,7 @@ func TestOverhead(t *testing.T) {
 	}
 	check := func(row, column, want string) {
 		t.Helper()
-		if got := find(t, tab, row, "overhead/"+column).Text; !strings.HasPrefix(got, want) {
+		if got := find(t, tab, row, "overhead/"+column).Text(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s %s: %q, want %q", row, column, got, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestDoubtfulChanges(t *testing.T) {
 		records := riding("x", "none", "", "", 100, 100)[:len(agent)]
 		records = append(records, riding("x", "agent", "", "", agent...)...)
 		tab := tableOf(t, sheetOf(records, Options{}), OverheadKind)
-		if got := find(t, tab, "x +agent", "overhead/throughput").Text; got != want {
+		if got := find(t, tab, "x +agent", "overhead/throughput").Text(); got != want {
 			t.Errorf("%v: %q, want %q", agent, got, want)
 		}
 	}
@@ -113,7 +113,7 @@ func TestTold(t *testing.T) {
 	for column, want := range map[string]string{
 		"spans": "300", "each": "200 B", "lost": "3", "refused": "0", "logs": "0",
 	} {
-		if got := find(t, tab, "x +agent", "told/"+column).Text; got != want {
+		if got := find(t, tab, "x +agent", "told/"+column).Text(); got != want {
 			t.Errorf("%s: %q, want %q", column, got, want)
 		}
 	}
@@ -136,10 +136,10 @@ func TestToldOfObservedTrials(t *testing.T) {
 	seen.Role, seen.Trial = record.Observed, "observed-1"
 	failed.Role, failed.Failure = record.Observed, &record.Failure{Step: "ready", Error: "no"}
 	tab := tableOf(t, sheetOf(append(records, seen, failed), Options{}), ToldKind)
-	if got := find(t, tab, "x +agent", "told/spans"); got.Text != "300" || got.N != 1 {
+	if got := find(t, tab, "x +agent", "told/spans"); got.Text() != "300" || got.N != 1 {
 		t.Errorf("spans %+v, want those of the one trial that was heard", got)
 	}
-	if got := find(t, tab, "x +agent, observed", "told/spans").Text; got != "300" {
+	if got := find(t, tab, "x +agent, observed", "told/spans").Text(); got != "300" {
 		t.Errorf("spans of the observed trial %q", got)
 	}
 	if last := tab.Rows[len(tab.Rows)-1]; len(last.Cells) != len(tab.Columns) {

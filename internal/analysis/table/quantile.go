@@ -276,8 +276,14 @@ func tooFew(q float64, offered []offer, confidence float64) string {
 	if had == 0 {
 		return "no response time was recorded"
 	}
-	return fmt.Sprintf("needs n ≥ %s a trial for an interval; had %s%s",
-		units.Count(needs), units.Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
+	return fmt.Sprintf(
+		"needs n ≥ %s a trial for an interval; had %s%s",
+		units.Count(
+			needs,
+		),
+		units.Count(had),
+		measureLonger("--measure", needs, had, fewest.WindowNs),
+	)
 }
 
 // measureLonger is the hint that would give the percentile: the window, in whole seconds, in which

@@ -15,7 +15,8 @@ func TestRatioTooWideToPrint(t *testing.T) {
 		target := &Target{Name: "a", Reference: "b", Metrics: []Metric{{Load: "half", Name: "p99",
 			Ratio: &stats.Ratio{N: 3, Center: 2, Lo: lo, Hi: hi, Confidence: 0.95}}}}
 		c := ratioCell(target, "half", "p99")
-		if c.Text != want || len(c.Notes) != notes || c.Lo != lo || c.Hi != hi {
+		if c.Text() != want || len(c.Notes) != notes || c.Interval.Lo != lo ||
+			c.Interval.Hi != hi || c.State != c.Interval.State {
 			t.Errorf("cell is %+v, want %q with %d notes", c, want, notes)
 		}
 	}
@@ -32,7 +33,7 @@ func TestLevelTooWideToPrint(t *testing.T) {
 		target := &Target{Name: "a", Metrics: []Metric{{Load: "peak", Name: "throughput",
 			Summary: stats.Summary{N: 3, Center: center, Lo: lo, Hi: hi}}}}
 		c := widthCell(target, "peak", "throughput")
-		if c.Text != want || len(c.Notes) != notes {
+		if c.Text() != want || len(c.Notes) != notes {
 			t.Errorf("cell is %+v, want %q with %d notes", c, want, notes)
 		}
 	}

@@ -43,7 +43,7 @@ func TestCapacityRanks(t *testing.T) {
 		t.Errorf("the columns are %+v", tab.Columns)
 	}
 	c := find(t, tab, "quick", "users/capacity")
-	if c.Value < 601 || c.Value > 616 || c.Interval == "" || c.Lo > c.Value {
+	if c.Value < 601 || c.Value > 616 || c.Interval.State != Known || c.Interval.Lo > c.Value {
 		t.Errorf("the capacity is %+v", c)
 	}
 	if c := find(t, tab, "quick", "users/ratio"); fmt.Sprintf("%.1f", c.Value) != "2.0" {
@@ -61,7 +61,7 @@ func TestCapacityAtLeast(t *testing.T) {
 	records := []record.Record{searched("a", 1, 310), searched("a", 2, 0), searched("a", 3, 320)}
 	c := find(t, only(t, sheetOf(records, Options{})), "a", "users/capacity")
 	said := notes(only(t, sheetOf(records, Options{})), c)
-	if c.Text != "at least 300" || c.Grade != "" ||
+	if c.State != Withheld || c.AtLeast != 300 || c.Text() != "at least 300" || c.Grade != "" ||
 		!strings.Contains(said, "never broken up to 300/s") {
 		t.Errorf("the cell is %+v, and is said: %s", c, said)
 	}

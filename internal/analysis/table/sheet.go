@@ -121,8 +121,8 @@ func (t *Table) narrow() (notes []string) {
 		known, word := false, false
 		for _, r := range t.Rows {
 			if r.Span == "" && r.Cells[i].N > 0 { // the one that others are over has none
-				word = word || r.Cells[i].Text == tooFewBlocks
-				known = known || r.Cells[i].Text != tooFewBlocks
+				word = word || r.Cells[i].State == Unknown
+				known = known || r.Cells[i].State != Unknown
 			}
 		}
 		if c.Weight != Extra || known || !word {
@@ -182,7 +182,7 @@ func (r *Row) notes(columns []Column) []string {
 	for i, c := range r.Cells {
 		for _, text := range c.Notes {
 			texts = AddNew(texts, text)
-			if c.Text == units.Absent && !strings.HasPrefix(text, columns[i].Short+" ") {
+			if c.missing() && !strings.HasPrefix(text, columns[i].Short+" ") {
 				missing[text] = append(missing[text], columns[i].Heading)
 			}
 		}
@@ -203,16 +203,16 @@ func nameColumns() []Column {
 }
 
 func nameCells(t *Target) []Cell {
-	tier, name := words(units.Absent), words(t.Name)
+	tier, name := noValue(Absent), named(t.Name)
 	if t.Tier > 0 {
-		tier.Text, tier.Value = fmt.Sprint(t.Tier), float64(t.Tier)
+		tier = valued(float64(t.Tier), units.Whole)
 	}
 	name.N = len(t.Used)
 	return []Cell{tier, name}
 }
 
 func spanRow(name, text string) Row {
-	return Row{Name: name, Span: text, Cells: []Cell{words(units.Absent), words(name)}}
+	return Row{Name: name, Span: text, Cells: []Cell{noValue(Absent), named(name)}}
 }
 
 // noteBook numbers footnotes by first use; equal texts share a number.

@@ -30,12 +30,12 @@ func TestGeneral(t *testing.T) {
 // A column of ratios of which none is known says so once, below; one that is known keeps it, and so
 // does a column that does not give way.
 func TestNarrow(t *testing.T) {
-	unknown, known := Cell{Text: tooFewBlocks, N: 3}, Cell{Text: "1.20 [1.10, 1.31]", N: 3}
+	unknown, known := Cell{State: Unknown, N: 3}, Cell{State: Known, N: 3}
 	of := func(weight int, cells ...Cell) Table {
 		out := Table{Columns: append(nameColumns(), LoadInfo{Name: "half"}.column("p99 ratio",
 			"p99 ratio", "1", weight))}
 		for i, c := range cells {
-			out.Rows = append(out.Rows, Row{Cells: []Cell{words("1"), words(fmt.Sprint(i)), c}})
+			out.Rows = append(out.Rows, Row{Cells: []Cell{named("1"), named(fmt.Sprint(i)), c}})
 		}
 		out.Rows = append(out.Rows, spanRow("failed", "no good trial"))
 		return out
@@ -47,15 +47,15 @@ func TestNarrow(t *testing.T) {
 		notes string
 		left  int
 	}{
-		"none is known": {of(Extra, words("1"), unknown, unknown, words("–")), "[" + none + "]",
+		"none is known": {of(Extra, named("1"), unknown, unknown, noValue(Withheld)), "[" + none + "]",
 			2},
-		"one is known":    {of(Extra, words("1"), unknown, known), "[]", 3},
-		"none is unknown": {of(Extra, words("1"), words("–")), "[]", 3},
-		"it stays":        {of(Detail, words("1"), unknown), "[]", 3},
+		"one is known":    {of(Extra, named("1"), unknown, known), "[]", 3},
+		"none is unknown": {of(Extra, named("1"), noValue(Withheld)), "[]", 3},
+		"it stays":        {of(Detail, named("1"), unknown), "[]", 3},
 	} {
 		notes := x.of.narrow()
 		if fmt.Sprint(notes) != x.notes || len(x.of.Columns) != x.left ||
-			len(x.of.Rows[0].Cells) != x.left || x.of.Rows[0].Cells[1].Text != "0" {
+			len(x.of.Rows[0].Cells) != x.left || x.of.Rows[0].Cells[1].Name != "0" {
 			t.Errorf("%s: %v, %d columns, %v", name, notes, len(x.of.Columns), x.of.Rows[0].Cells)
 		}
 	}
@@ -76,7 +76,7 @@ func TestNarrowRun(t *testing.T) {
 	}
 	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
 		"(raise --blocks)."
-	if find(t, tab, "b", "peak/ratio").Text == tooFewBlocks || !slices.Contains(tab.Notes, none) {
+	if find(t, tab, "b", "peak/ratio").State != Known || !slices.Contains(tab.Notes, none) {
 		t.Errorf("%q", tab.Notes)
 	}
 }

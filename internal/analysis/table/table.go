@@ -101,21 +101,6 @@ type Row struct {
 	Span  string // when set, it stands in place of all cells after the name
 }
 
-// Cell is a number with its doubts. Value, Lo and Hi are in the column's unit and NaN when absent.
-type Cell struct {
-	Text     string
-	Interval string // in words, for renderers that have room; empty when there is none
-	Value    float64
-	Lo, Hi   float64
-	N        int    // trials
-	Grade    string // VALID or SUSPECT; empty: no measured number
-	Refs     []int  // footnotes, ascending
-	// Notes are what is said of this number in the row's footnote, each for itself.
-	Notes []string
-
-	load, off string // under which load and by how much it may be off; empty: nobody can say
-}
-
 // Tally is how many trials ended in one way, and why, or never did.
 type Tally struct {
 	Grade  string // VALID, SUSPECT, INVALID or failed

@@ -116,12 +116,12 @@ func TestRowsAndTiers(t *testing.T) {
 		t.Errorf("rows %s", got)
 	}
 	for i, tier := range []int{1, 1, 2} {
-		if tab.Rows[i].Tier != tier || tab.Rows[i].Cells[0].Text != fmt.Sprint(tier) {
+		if tab.Rows[i].Tier != tier || tab.Rows[i].Cells[0].Text() != fmt.Sprint(tier) {
 			t.Errorf("%s is in tier %d, wanted %d", tab.Rows[i].Name, tab.Rows[i].Tier, tier)
 		}
 	}
 	c := find(t, tab, "fast", "peak/throughput")
-	if c.Value != 1015 || c.N != 4 || c.Text != "1.01k" { // (1010 + 1020) / 2, 1.015 to even
+	if c.Value != 1015 || c.N != 4 || c.Text() != "1.01k" { // (1010 + 1020) / 2, 1.015 to even
 		t.Errorf("fast: %+v", c)
 	}
 	got := tab.Columns[2]
@@ -156,12 +156,12 @@ func TestTooFewSamples(t *testing.T) {
 	tab := only(t, sheetOf(records, Options{}))
 	// p99 needs 381: there. p99.9 needs 3838, and 3838 + 3·√3838 = 4023.9 arrivals take
 	// 4023.9 / 2900 · 9 s = 12.49 s.
-	if c := find(t, tab, "a", "half/p99"); c.Text != "2.0 ms" {
+	if c := find(t, tab, "a", "half/p99"); c.Text() != "2.0 ms" {
 		t.Errorf("p99 %+v", c)
 	}
 	c := find(t, tab, "a", "half/p99.9")
 	const want = "needs n ≥ 3,838 a trial for an interval; had 2,900 (raise --measure to 13s)"
-	if c.Text != units.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
+	if c.Text() != units.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
 		t.Errorf("p99.9 %+v: %s", c, notes(tab, c))
 	}
 }
@@ -173,8 +173,8 @@ func TestUnanswered(t *testing.T) {
 		r := with(trial("a", 1, 1000), 9990, 1e6)
 		r.Loads[1].Censored = censored
 		tab := only(t, sheetOf([]record.Record{r}, Options{}))
-		if c := find(t, tab, "a", key); c.Text != want {
-			t.Errorf("%d censored: %s is %s (%s)", censored, key, c.Text, notes(tab, c))
+		if c := find(t, tab, "a", key); c.Text() != want {
+			t.Errorf("%d censored: %s is %s (%s)", censored, key, c.Text(), notes(tab, c))
 		}
 	}
 	check(9, "half/p99.9", "3.0 ms")      // 9 of 9999 are less than 0.1 %
@@ -189,24 +189,24 @@ func TestOverload(t *testing.T) {
 	r := with(trial("a", 1, 1000), 9000, 1e6)
 	r.Loads[1].Done = 8900 // 98.9 %, VALID
 	judged := only(t, sheetOf([]record.Record{r}, Options{}))
-	if c := find(t, judged, "a", "half/p50"); c.Text != "1.0 ms" {
+	if c := find(t, judged, "a", "half/p50"); c.Text() != "1.0 ms" {
 		t.Errorf("p50 of a VALID load %+v: %s", c, notes(judged, c))
 	}
 	r.Verdict = record.Verdict{}
 	r.Loads[1].Done = 6300 // 70 %; 2,700 in 9 s stay behind: 300/s
 	tab := only(t, sheetOf([]record.Record{r}, Options{}))
 	c := find(t, tab, "a", "half/p50")
-	if c.Text != units.Absent ||
+	if c.Text() != units.Absent ||
 		!strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
 			"in the window: the backlog grew by 300/s") {
 		t.Errorf("p50 %+v: %s", c, notes(tab, c))
 	}
-	if got := find(t, tab, "a", "half/achieved").Text; got != "70.0 %" {
+	if got := find(t, tab, "a", "half/achieved").Text(); got != "70.0 %" {
 		t.Errorf("achieved %s", got)
 	}
 	r.Loads[1].Errors.Status = 2700 // now all ended, though badly: no backlog
 	tab = only(t, sheetOf([]record.Record{r}, Options{}))
-	if c := find(t, tab, "a", "half/p50"); c.Text != "1.0 ms" {
+	if c := find(t, tab, "a", "half/p50"); c.Text() != "1.0 ms" {
 		t.Errorf("p50 with errors %+v: %s", c, notes(tab, c))
 	}
 }
@@ -248,26 +248,28 @@ func TestVerdicts(t *testing.T) {
 
 // TestUnlike: trials of different method are not averaged in silence.
 func TestUnlike(t *testing.T) {
+	cpuset := record.Limit{Kind: record.LimitCores, By: record.ByCgroup2}
+	memory := record.Limit{Kind: record.LimitMemory, By: record.ByRlimit}
 	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91), rates("c", 80, 81))
 	for i := range records {
 		records[i].Provenance.PlanHash = "one"
-		records[i].Limits.InForce = []string{"memory", "cpuset"}
+		records[i].Limits.InForce = []record.Limit{memory, cpuset}
 	}
 	tab := only(t, sheetOf(records, Options{}))
 	said := strings.Join(slices.Concat(tab.Footnotes, tab.Notes), "\n")
 	if strings.Contains(said, "varies") || strings.Contains(said, "vary") {
 		t.Errorf("like trials: %q %q", tab.Footnotes, tab.Notes)
 	}
-	records[1].Provenance.PlanHash = "two"                   // inside a's row
-	records[2].Limits.InForce = []string{"cpuset"}           // all of b's row
-	records[3].Limits.InForce = []string{"cpuset"}           //
-	records[4].Limits.InForce = []string{"cpuset", "memory"} // the same as the others', reordered
+	records[1].Provenance.PlanHash = "two"                     // inside a's row
+	records[2].Limits.InForce = []record.Limit{cpuset}         // all of b's row
+	records[3].Limits.InForce = []record.Limit{cpuset}         //
+	records[4].Limits.InForce = []record.Limit{cpuset, memory} // the same as the others', reordered
 	tab = only(t, sheetOf(records, Options{}))
 	if got := notes(tab, find(t, tab, "a", "target")); got != "varies in planHash: one | two" {
 		t.Errorf("footnote %q", got)
 	}
 	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows vary in limits in force, so they are not like "+
-		"for like: cpuset, memory (a, c); cpuset (b)." {
+		"for like: cpuset (cgroup v2), private memory 0 (rlimit) (a, c); cpuset (cgroup v2) (b)." {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -342,10 +344,10 @@ func TestRatio(t *testing.T) {
 		t.Errorf("%s: %+v", b.Name, m.Ratio)
 	}
 	tab := only(t, study.Sheet())
-	if c := find(t, tab, "a", "peak/ratio"); c.Text != "1" {
+	if c := find(t, tab, "a", "peak/ratio"); c.Text() != "1" {
 		t.Errorf("baseline %+v", c)
 	}
-	if c := find(t, tab, "b", "peak/ratio"); c.Text != "2.000 [2.000, 2.000]" {
+	if c := find(t, tab, "b", "peak/ratio"); c.Text() != "2.000 [2.000, 2.000]" {
 		t.Errorf("ratio %+v", c)
 	}
 	// Without a baseline there is no such column.

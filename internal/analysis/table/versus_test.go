@@ -30,7 +30,7 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 	tab := sheetOf(records, Options{Baseline: "a"}).Tables[0]
 	check := func(row, want string) {
 		t.Helper()
-		if got := find(t, tab, row, "peak/ratio").Text; !strings.HasPrefix(got, want) {
+		if got := find(t, tab, row, "peak/ratio").Text(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s is %s times its reference, want %s", row, got, want)
 		}
 	}

@@ -30,7 +30,7 @@ func TestWantedColumns(t *testing.T) {
 	tab := only(t, sheetOf(records, Options{Columns: metric.ColumnNames()}))
 	check := func(key, heading, want string) {
 		t.Helper()
-		if got := find(t, tab, "a", key).Text; got != want {
+		if got := find(t, tab, "a", key).Text(); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 		i := slices.IndexFunc(tab.Columns, func(c Column) bool { return c.Key == key })
@@ -67,7 +67,7 @@ func TestNoMeanOfABacklog(t *testing.T) {
 		r.Loads[1].Done = done
 		r.Loads[1].ResponseTime.MeanNs = 2e6
 		tab := only(t, sheetOf([]record.Record{r}, Options{Columns: []string{"mean"}}))
-		if got := find(t, tab, "a", "half/mean").Text; got != want {
+		if got := find(t, tab, "a", "half/mean").Text(); got != want {
 			t.Errorf("%d of 1,000: %s, want %s", done, got, want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestPartsOfASystem(t *testing.T) {
 	for _, r := range s.Tables[1].Rows {
 		var texts []string
 		for _, c := range r.Cells {
-			texts = append(texts, c.Text)
+			texts = append(texts, c.Text())
 		}
 		got = append(got, strings.Join(texts, " | "))
 	}
@@ -110,18 +110,18 @@ func TestPartsOfASystem(t *testing.T) {
 	idle := system(4)
 	idle.Loads[0].Service.Parts[0].CPUNs = 0
 	cells := sheetOf([]record.Record{idle}, Options{}).Tables[1].Rows
-	if cells[0].Cells[2].Text != "0 %" || cells[1].Cells[2].Text != "100 %" {
+	if cells[0].Cells[2].Text() != "0 %" || cells[1].Cells[2].Text() != "100 %" {
 		t.Errorf("beside an idle process: %+v", cells)
 	}
 	idle.Loads[0].Service.CPUNs = 0 // which its parts contradict
 	cells = sheetOf([]record.Record{idle}, Options{}).Tables[1].Rows
-	if cells[0].Cells[4].Text != units.Absent || cells[1].Cells[4].Text != units.Absent {
+	if cells[0].Cells[4].Text() != units.Absent || cells[1].Cells[4].Text() != units.Absent {
 		t.Errorf("of a service without processor time: %+v", cells)
 	}
 	broken := system(3)
 	broken.Loads[0].Service.Parts[0].CPUNs = -1 // it ended
 	tab := sheetOf([]record.Record{broken}, Options{}).Tables[1]
-	if got := tab.Rows[0].Cells[3].Text; got != units.Absent {
+	if got := tab.Rows[0].Cells[3].Text(); got != units.Absent {
 		t.Errorf("CPU of a process that is gone: %s", got)
 	}
 }

@@ -104,16 +104,32 @@ func failures(_ *record.Record, l *load) *record.Finding {
 	if l.Errors.Example != "" {
 		observed += " (" + l.Errors.Example + ")"
 	}
+	hint := "read the service's log"
+	if 2*l.Errors.Closed > n {
+		hint = "raise the service's limits on kept-alive connections (requests, idle time), or use " +
+			"a method that may be repeated"
+	}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
-		return invalid(observed, percent(errorsMax),
-			"an error is not an answer; read the service's log")
+		return invalid(observed, percent(errorsMax), "an error is not an answer; "+hint)
 	}
 	share := float64(n) / float64(l.Answered+n)
 	times := l.times()
 	moves := moves(l.Load, share, func(q float64) float64 {
 		return max(times.below(q, share), times.beyond(q, share))
 	})
-	return orCause(observed, "read the service's log", moves)
+	return orCause(observed, hint, moves)
+}
+
+// retried names a service that closes connections while requests are on their way to it. Each such
+// request went to a new connection; its time has both, so that no number is in doubt.
+func retried(_ *record.Record, l *load) *record.Finding {
+	all := l.Answered + l.Errors.Total()
+	if float64(l.Retried) <= errorsMax*float64(all) {
+		return nil
+	}
+	return remark(fmt.Sprintf("%d of %d requests were sent again", l.Retried, all),
+		"the service closed kept-alive connections before it took these requests, or it failed "+
+			"without an answer: compare with its keep-alive limits and its log")
 }
 
 func censored(_ *record.Record, l *load) *record.Finding {

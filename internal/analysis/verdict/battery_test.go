@@ -106,8 +106,10 @@ func TestVerdictsClassify(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s has other verdicts: run go test ./internal/analysis/verdict -run Classify -update",
-			proofPage)
+		t.Fatalf(
+			"%s has other verdicts: run go test ./internal/analysis/verdict -run Classify -update",
+			proofPage,
+		)
 	}
 	if err := os.WriteFile(proofPage, want, 0o644); err != nil {
 		t.Fatal(err)

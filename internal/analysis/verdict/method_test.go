@@ -33,8 +33,10 @@ func TestMethodListsTheRules(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not list the rules as they are: run go test ./internal/analysis/verdict -update",
-			method)
+		t.Fatalf(
+			"%s does not list the rules as they are: go test ./internal/analysis/verdict -update",
+			method,
+		)
 	}
 	if err := os.WriteFile(method, want, 0o644); err != nil {
 		t.Fatal(err)

@@ -1,104 +1,65 @@
 package verdict_test
 
 import (
-	"context"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"prony.example/internal/analysis/verdict"
-	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
+	"prony.example/internal/generator/truth/virtual"
 	"prony.example/load"
-	"prony.example/load/engine/epoll"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
 
-// machine are the rules about the machine, the generator's share of it, and what both do to single
-// requests. Tests run beside others, so that these may object to any load here, but where one of
-// them is provoked.
-var machine = []string{"lag", "timer", "rate", "arrivals", "bursts", "batch", "samples", "settled",
-	"generator", "run delay", "ceiling", "steal", "throttled", "neighbours", "memory"}
-
-// attempts bounds how often a load is offered until the machine disturbs it so little that the
-// rules object that are provoked, and no other. A machine that is busy elsewhere makes an answer of
-// 140 ms one of 150, and so another grade; a rule that is broken fails each time.
-const attempts = 4
-
-// provoke offers the load to a server and wants the findings, each as "RULE GRADE", and no other,
-// leaving the machine's aside. The server is made anew for each attempt: some have a past.
-func provoke(t *testing.T, server func() truth.Plan, s load.Spec, want ...string,
-) []record.Finding {
+// provoke offers the load to a server in virtual time and wants exactly these findings of all
+// rules, each as "RULE GRADE".
+func provoke(t *testing.T, p truth.Plan, s load.Spec, want ...string) []record.Finding {
 	t.Helper()
-	for range attempts {
-		v := verdict.Judge(offered(t, server(), s))
-		var others []record.Finding
-		found := make([]record.Finding, len(want))
-		for _, f := range v.Findings {
-			if i := slices.Index(want, f.Rule+" "+f.Grade); i >= 0 {
-				found[i] = f
-			} else if f.Grade != valid && !slices.Contains(machine, f.Rule) {
-				others = append(others, f)
-			}
-		}
-		missing := slices.IndexFunc(found, func(f record.Finding) bool { return f.Rule == "" })
-		if len(others) == 0 && missing < 0 {
-			return found
-		}
-		t.Logf("want %q and no other, found %+v", want, v.Findings)
+	return provokeBy(t, virtual.Serve(p), s, want...)
+}
+
+// provokeBy is provoke in a world that may be faulty.
+func provokeBy(t *testing.T, w *virtual.World, s load.Spec, want ...string) []record.Finding {
+	t.Helper()
+	all := verdict.Judge(offered(t, w, s)).Findings
+	var got []string
+	for _, f := range all {
+		got = append(got, f.Rule+" "+f.Grade)
 	}
-	t.Fatalf("in %d attempts never %q and no other", attempts, want)
-	return nil
+	if !slices.Equal(got, want) {
+		t.Fatalf("found %q, want %q: %+v", got, want, all)
+	}
+	return all
 }
 
 // offered is a record as of a trial whose only load was s.
-func offered(t *testing.T, p truth.Plan, s load.Spec) *record.Record {
+func offered(t *testing.T, w *virtual.World, s load.Spec) *record.Record {
 	t.Helper()
-	testsets.Cores(t)
-	addr, stop, err := truth.Start(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	return offeredTo(t, addr, s)
-}
-
-// offeredTo is the same of a server that runs already.
-func offeredTo(t *testing.T, addr netip.AddrPort, s load.Spec) *record.Record {
-	t.Helper()
-	s.Address = addr
-	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
-		{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}
 	if s.Timeout == 0 {
 		s.Timeout = 5 * time.Second
 	}
 	if s.Drain == 0 {
 		s.Drain = 2 * time.Second
 	}
-	if s.Engine == nil {
-		s.Engine = newEngine
-	}
-	r, err := load.Run(context.Background(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &record.Record{
-		Outcome: record.Measured, Warmup: record.Warmup{Steady: true},
-		Loads: []record.Load{r.Load},
-	}
+	return recordOf(w.Good(t, s).Load)
 }
 
-func newEngine(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
-
-// hello answers at once, after a known time.
-func hello() truth.Plan { return truth.Fixed(0) }
-
-func after(d time.Duration) func() truth.Plan {
-	return func() truth.Plan { return truth.Fixed(d) }
+// recordOf is a record as of a trial with only this load.
+func recordOf(l record.Load) *record.Record {
+	return &record.Record{Outcome: record.Measured, Warmup: record.Warmup{Steady: true},
+		Loads: []record.Load{l}}
 }
+
+// faulty is a server that answers after d, under load by an engine that is wrapped in a fault.
+func faulty(d time.Duration, fault func(load.Engine) load.Engine) *virtual.World {
+	return &virtual.World{Serve: virtual.Plan(truth.Fixed(d)), Wrap: fault}
+}
+
+// quick is the service time of a server that answers as soon as it can.
+const quick = 100 * time.Microsecond
 
 // constant and poisson are steady schedules.
 func constant(perS float64) pace.Schedule {
@@ -118,27 +79,27 @@ func ramping(from, to float64, in time.Duration) pace.Profile {
 func TestGoodServersProvokeNothing(t *testing.T) {
 	// 800/s for 0.5 s make 400 answers, of 2 ms and more.
 	for _, s := range []pace.Schedule{constant(800), poisson(800)} {
-		provoke(t, after(2*time.Millisecond), load.Spec{
+		provoke(t, truth.Fixed(2*time.Millisecond), load.Spec{
 			Model: record.Open, Schedule: s, Connections: 64, Window: 500 * time.Millisecond,
 			Lead: 50 * time.Millisecond,
 		})
 	}
 	// 8 connections and 10 ms make just under 800/s, and 8 intervals of 100 ms to look for drift
 	// in. Every 20th answer is followed by a new connection, as was asked for.
-	provoke(t, after(10*time.Millisecond), load.Spec{
+	provoke(t, truth.Fixed(10*time.Millisecond), load.Spec{
 		Model: record.Closed, Connections: 8, Window: 800 * time.Millisecond, Churn: 20,
 		Lead: 50 * time.Millisecond,
 	})
 	// From 4 to 60 users, who think for 40 ms of 50: from 80/s to 1,200/s. Only the tenth that
 	// waits for an answer is under way, or Little's law would be off by far.
-	provoke(t, after(10*time.Millisecond), load.Spec{
+	provoke(t, truth.Fixed(10*time.Millisecond), load.Spec{
 		Model: record.Closed, Connections: 60, Window: 800 * time.Millisecond, Users: &load.Users{
 			Number: ramping(4, 60, 800*time.Millisecond),
 			Think:  load.Think{Kind: "constant", Lo: 40 * time.Millisecond},
 		},
 	})
 	// From 100/s to 2,000/s: a tenth of a second each, so that 10 are under way first and 200 last.
-	provoke(t, after(100*time.Millisecond), load.Spec{
+	provoke(t, truth.Fixed(100*time.Millisecond), load.Spec{
 		Model: record.Open, Connections: 400, Window: 800 * time.Millisecond,
 		Schedule: pace.Schedule{
 			Arrivals: pace.Poisson, Rate: ramping(100, 2000, 800*time.Millisecond)},
@@ -147,7 +108,7 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 
 // Every answer comes 5 ms after the window of 600 ms closes: all 400 are good and none is inside.
 func TestAnswersProvoked(t *testing.T) {
-	server := func() truth.Plan { return truth.Fixed(605 * time.Millisecond) }
+	server := truth.Fixed(605 * time.Millisecond)
 	provoke(t, server, load.Spec{
 		Model: record.Closed, Connections: 400, Window: 600 * time.Millisecond,
 	}, "answers "+invalid)
@@ -158,11 +119,7 @@ func TestAnswersProvoked(t *testing.T) {
 // window's 400 arrivals are not sent in it. As many come over from before, so that Little's law
 // holds.
 func TestDeliveredProvoked(t *testing.T) {
-	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
-	server := func() truth.Plan {
-		return truth.Stall(50*time.Millisecond, 300*time.Millisecond,
-			truth.Cap(1, time.Second/820))
-	}
+	server := truth.Stall(50*time.Millisecond, 300*time.Millisecond, truth.Cap(1, time.Second/820))
 	f := provoke(t, server, load.Spec{
 		Model: record.Open, Schedule: constant(800), Connections: 8, Window: 500 * time.Millisecond,
 		Lead: 350 * time.Millisecond,
@@ -176,11 +133,7 @@ func TestDeliveredProvoked(t *testing.T) {
 // 60 of the 128 connections are busy, so that all is sent. The limit is (5 + 3·√30)/1 s = 21/s.
 // Little's law is off by 2,000/1,940 - 1 = 3 %, since later requests wait longer.
 func TestCapacityProvoked(t *testing.T) {
-	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
-	server := func() truth.Plan {
-		return truth.Cap(1, time.Second/1940)
-	}
-	provoke(t, server, load.Spec{
+	provoke(t, truth.Cap(1, time.Second/1940), load.Spec{
 		Model: record.Open, Schedule: constant(2000), Connections: 128, Window: time.Second,
 	}, "capacity "+invalid)
 }
@@ -189,7 +142,7 @@ func TestCapacityProvoked(t *testing.T) {
 // the requests take 4 × 140 = 560 ms of each connection's 500, 12 % more than there is. What is
 // left to be answered after the window is told.
 func TestLittleKnowsTheEdges(t *testing.T) {
-	server := func() truth.Plan { return truth.Fixed(140 * time.Millisecond) }
+	server := truth.Fixed(140 * time.Millisecond)
 	provoke(t, server, load.Spec{
 		Model: record.Closed, Connections: 100, Window: 500 * time.Millisecond,
 	})
@@ -198,9 +151,7 @@ func TestLittleKnowsTheEdges(t *testing.T) {
 // Half of the connections hang from the lead-in on. Nothing was due on them in the window, so that
 // no count is wrong; only that 8 are under way where the answers account for 4 gives them away.
 func TestLittleProvokedByHangingConnections(t *testing.T) {
-	server := func() truth.Plan {
-		return first(4, truth.Silent, truth.Fixed(2*time.Millisecond))
-	}
+	server := first(4, truth.Silent, truth.Fixed(2*time.Millisecond))
 	provoke(t, server, load.Spec{
 		Model: record.Closed, Connections: 8, Window: 500 * time.Millisecond,
 		Lead: 50 * time.Millisecond, Drain: 50 * time.Millisecond,
@@ -234,14 +185,12 @@ func change(at time.Duration, before, after truth.Plan) truth.Plan {
 
 // 3,000/s for 0.4 s are 1,200 requests: one wrong one of them is 0.08 %, two are 0.17 %.
 func TestErrorsProvoked(t *testing.T) {
-	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
 	check := func(every int64, wrong func(*truth.Reply), grade string) {
 		t.Helper()
-		provoke(t, func() truth.Plan { return truth.Every(every, wrong, truth.Fixed(0)) },
-			load.Spec{
-				Model: record.Open, Schedule: constant(3000), Connections: 256,
-				Window: 400 * time.Millisecond,
-			}, "errors "+grade)
+		provoke(t, truth.Every(every, wrong, truth.Fixed(quick)), load.Spec{
+			Model: record.Open, Schedule: constant(3000), Connections: 256,
+			Window: 400 * time.Millisecond,
+		}, "errors "+grade)
 	}
 	check(1000, truth.Wrong, valid) // no number hangs on it
 	check(500, func(r *truth.Reply) {
@@ -253,11 +202,9 @@ func TestErrorsProvoked(t *testing.T) {
 // 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog is there from the start and
 // does not grow. One is less than what p99 hangs on, 8 are 2 %.
 func TestCensoredProvoked(t *testing.T) {
-	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
 	check := func(n int64, grade string) {
 		t.Helper()
-		server := func() truth.Plan { return first(n, truth.Silent, truth.Fixed(0)) }
-		provoke(t, server, load.Spec{
+		provoke(t, first(n, truth.Silent, truth.Fixed(quick)), load.Spec{
 			Model: record.Open, Schedule: constant(1000), Connections: 64,
 			Window: 400 * time.Millisecond, Drain: 50 * time.Millisecond,
 		}, "censored "+grade)
@@ -268,14 +215,14 @@ func TestCensoredProvoked(t *testing.T) {
 
 // Closing after 50 answers costs 2 % of the requests a connection.
 func TestConnectionsProvoked(t *testing.T) {
-	provoke(t, func() truth.Plan { return truth.Renew(50, truth.Fixed(0)) }, load.Spec{
+	provoke(t, truth.Renew(50, truth.Fixed(quick)), load.Spec{
 		Model: record.Closed, Connections: 4, Window: 300 * time.Millisecond,
 	}, "connections "+suspect)
 }
 
 // 500/s for 0.3 s are 150 answers.
 func TestSamplesProvoked(t *testing.T) {
-	provoke(t, func() truth.Plan { return truth.Fixed(0) }, load.Spec{
+	provoke(t, truth.Fixed(quick), load.Spec{
 		Model: record.Open, Schedule: constant(500), Connections: 16,
 		Window: 300 * time.Millisecond,
 	}, "samples "+valid)
@@ -284,16 +231,12 @@ func TestSamplesProvoked(t *testing.T) {
 // 8 connections answered after 5 ms and, from the middle of the window on, after 10: 1,600/s become
 // 800/s, or the other way round.
 func TestDriftProvoked(t *testing.T) {
-	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
 	check := func(before, after time.Duration) {
 		t.Helper()
-		server := func() truth.Plan {
-			return change(400*time.Millisecond, truth.Fixed(before),
-				truth.Fixed(after))
-		}
+		server := change(400*time.Millisecond, truth.Fixed(before), truth.Fixed(after))
 		provoke(t, server, load.Spec{
 			Model: record.Closed, Connections: 8, Window: 800 * time.Millisecond,
-		}, "drift "+suspect)
+		}, "drift "+suspect, "samples "+valid)
 	}
 	check(5*time.Millisecond, 10*time.Millisecond)
 	check(10*time.Millisecond, 5*time.Millisecond)

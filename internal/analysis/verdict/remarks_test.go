@@ -51,6 +51,9 @@ func TestRemarks(t *testing.T) {
 		l.Protocol = "HTTP/3"
 	})
 	check("peak connections", func(l ld) { l.Reconnects = 9900 })
+	// 0.1 % of 10,000 answers.
+	check("", func(l ld) { l.Retried, l.Reconnects = 10, 10 })
+	check("peak retried", func(l ld) { l.Retried, l.Reconnects = 11, 11 })
 
 	// Half of its time is enough, and 32 connections are some.
 	using := func(share float64, change func(ld)) func(ld) {

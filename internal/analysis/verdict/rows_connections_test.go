@@ -36,6 +36,7 @@ var connectionRows = []row{
 	{"connections", peak, suspect, renewed(9899, 0, 1950e3)},
 	{"connections", peak, valid, renewed(9900, 0, 1950e3)},
 	// It is the service's own way, and no doubt about it: TestRemarks.
+	{"retried", peak, valid, func(_ rec, l ld) { l.Retried = 100 }},
 	{"delayed ack", peak, valid, func(_ rec, l ld) { pieces(44*ms, 0)(l) }},
 	{"unused", peak, valid, func(_ rec, l ld) { l.Service.CPUShare = 0.1 }},
 	// Of 150 times of 4 ms without 101 p99 is one of 2 ms, if all of them were those.

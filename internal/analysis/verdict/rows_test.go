@@ -82,9 +82,13 @@ var trialRows = []row{
 		r.Before = record.Before{WindowNs: sec, WaitedNs: 10 * sec, Why: "others used 30 %"}
 	}},
 
-	{"limits", trial, valid, func(r rec, _ ld) { r.Limits.InForce = []string{"affinity 1"} }},
+	{"limits", trial, valid, func(r rec, _ ld) {
+		r.Limits.InForce = []record.Limit{{Kind: record.LimitCores, By: record.ByAffinity}}
+	}},
 	{"log", trial, valid, func(r rec, _ ld) { r.LogDroppedBytes = 30e6 }},
-	{"limits", trial, suspect, func(r rec, _ ld) { r.Limits.Missing = []string{"0.5 CPUs"} }},
+	{"limits", trial, suspect, func(r rec, _ ld) {
+		r.Limits.Missing = []record.Limit{{Kind: record.LimitCPU, By: record.ByNone, Value: 0.5}}
+	}},
 
 	{"cores", trial, valid, cores([]int{2, 3}, []int{0, 1})},
 	{"cores", trial, suspect, cores([]int{1, 2}, []int{0, 1})}, // both on 1
@@ -498,6 +502,7 @@ var answerRows = []row{
 	{"errors", half, invalid, mistakes(record.Errors{Parse: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Status: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Status: 5, Body: 6})},
+	{"errors", half, invalid, mistakes(record.Errors{Closed: 11})},
 	// Ten ranks are what p99.9 of 15 slow ones of 10,000 hangs on.
 	{"errors", half, suspect, slowest(15, 40*ms, func(l ld) {
 		l.Errors.Status, l.Host = 10, record.Host{}

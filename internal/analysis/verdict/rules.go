@@ -97,6 +97,9 @@ var loadRules = []Rule{
 		"TLS, and its share of the connections' time; in ranks at least the share of such " +
 		"requests; a service that keeps none, 99 % and more, is measured as it is", ifMoved,
 		"the-benchmarker #9421", reconnects},
+	{"retried", "at most 0.1 % of the requests were sent again because the service closed their " +
+		"kept-alive connection before it took them", aRemark,
+		"RFC 9112, section 9.3.1; RFC 9113, section 8.7", retried},
 	{"delayed ack", "no answer's end waits for an acknowledgement that the kernel puts off for " +
 		"40 ms: half of them have it within 39 ms of their first byte, or after 51 ms, or it " +
 		"varies by more than 10 ms", aRemark,

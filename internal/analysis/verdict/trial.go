@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/runtimes"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -161,7 +162,7 @@ func limits(r *record.Record, _ *load) *record.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil
 	}
-	return suspect("not in force: "+strings.Join(r.Limits.Missing, ", "), "all in force",
+	return suspect("not in force: "+strings.Join(wording.Limits(r.Limits.Missing), ", "), "all in force",
 		"run as root, or have cgroups delegated to you")
 }
 

@@ -1,11 +1,14 @@
-// Package buildflags is how the Go programs of this repository are built, in one place, so that what
-// make bench, its tests, a release and the home of telemetry share is compiled once.
+// Package buildflags is how the Go programs of this repository are built, in one place, so that
+// what make bench, its tests, a release and the home of telemetry share is compiled once.
 package buildflags
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// Module is the path of this module. It has no address yet: another one is put here, into go.mod and
-// into the import lines.
+// Module is the path of this module. It has no address yet: another one is put here, into go.mod
+// and into the import lines.
 const Module = "prony.example"
 
 // Flags is for everything that compiles, tests too. What it makes is the same in whatever folder
@@ -27,4 +30,15 @@ const Lavish = "GOGC=400"
 // Build is go build with both, and what follows: more flags, -o, packages.
 func Build(more ...string) []string {
 	return slices.Concat([]string{"build"}, Flags, []string{Link}, more)
+}
+
+// Tagged is Build with one tag more.
+func Tagged(tag string, more ...string) []string {
+	out := Build(more...)
+	for i, flag := range out {
+		if strings.HasPrefix(flag, "-tags=") {
+			out[i] += "," + tag
+		}
+	}
+	return out
 }

@@ -1,5 +1,5 @@
-// Package cache has what all that is kept below .prony is kept by: a folder for each kind, and
-// locks between those who fill it. What a kept thing is, and whether it is whole, is its owner's to
+// Package cache has what all that is kept for the next run is kept by: a folder for each kind, below
+// .prony or outside of the project, and locks between those who fill it. What a kept thing is, and whether it is whole, is its owner's to
 // know.
 package cache
 

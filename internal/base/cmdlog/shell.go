@@ -2,7 +2,7 @@
 // containers) as lines that a person can paste into a shell, and shows them to whoever asked with
 // -x:
 //
-//	cmd := exec.Command(…); shell.Command(cmd); cmd.Run()
+//	cmd := exec.Command(…); cmdlog.Command(cmd); cmd.Run()
 //
 // Lines are for people who look for a fault; nothing reads them back. One viewer serves the whole
 // program, since the actions are spread over packages that share nothing else. Non-goals: it runs

@@ -1,10 +1,10 @@
-// Package hostguard says whom an HTTP port that this program opens answers. A port on 127.0.0.1 is open
-// to every page in a browser on this machine: a page may send there what a form can send, and one
-// whose name is made to mean 127.0.0.1 (DNS rebinding) may read the answers, too. So a request
+// Package hostguard says whom an HTTP port that this program opens answers. A port on 127.0.0.1 is
+// open to every page in a browser on this machine: a page may send there what a form can send, and
+// one whose name is made to mean 127.0.0.1 (DNS rebinding) may read the answers, too. So a request
 // must call the port by an address or by a name that is nobody else's to give, and one that a
 // browser sends must come from a page of the port's own.
 //
-//	server := &http.Server{Handler: door.Guard(mux)}
+//	server := &http.Server{Handler: hostguard.Guard(mux)}
 //
 // Two kinds of ports have no such door. Truth and null servers stand for services, which are
 // called by names of all sorts, and have nothing to tell or to change. A service under test is

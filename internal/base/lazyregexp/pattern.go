@@ -1,6 +1,6 @@
-// Package lazyregexp holds regular expressions that are compiled when they are first asked. To compile
-// all that the readers of foreign formats know was a fifth of the program's start, and every launch
-// of a service is a start of this program.
+// Package lazyregexp holds regular expressions that are compiled when they are first asked. To
+// compile all that the readers of foreign formats know was a fifth of the program's start, and
+// every launch of a service is a start of this program.
 //
 // It is for expressions of ours, as package variables: a test compiles them at once, so that none
 // is wrong. (The Go toolchain's own internal/lazyregexp does the same, and may not be imported.)

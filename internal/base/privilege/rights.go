@@ -1,7 +1,7 @@
-// Package privilege says as whom the lab runs what is not its own: services and the steps that build
-// them. A lab that is no root runs them as itself. One that is, because cgroups and some profilers
-// ask for it, keeps that to itself: they get the id of whoever called sudo, or else an unprivileged
-// one, no capabilities and no way to new privileges (capabilities(7), prctl(2)).
+// Package privilege says as whom the lab runs what is not its own: services and the steps that
+// build them. A lab that is no root runs them as itself. One that is, because cgroups and some
+// profilers ask for it, keeps that to itself: they get the id of whoever called sudo, or else an
+// unprivileged one, no capabilities and no way to new privileges (capabilities(7), prctl(2)).
 //
 // Non-goals: it is no sandbox. What the user may read and write, a service may.
 package privilege

@@ -1,5 +1,5 @@
-// Package rtsched has a thread go before others on its processor (sched(7)). A load thread that takes
-// turns with whatever else runs is late by their turns, which are milliseconds long.
+// Package rtsched has a thread go before others on its processor (sched(7)). A load thread that
+// takes turns with whatever else runs is late by their turns, which are milliseconds long.
 package rtsched
 
 // Levels of precedence, lowest first. Each is above all ordinary threads of the machine, whatever

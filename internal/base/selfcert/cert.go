@@ -1,5 +1,5 @@
-// Package selfcert makes certificates that are their own authority: of servers that live for one run,
-// whose clients are told whom to trust.
+// Package selfcert makes certificates that are their own authority: of servers that live for one
+// run, whose clients are told whom to trust.
 package selfcert
 
 import (

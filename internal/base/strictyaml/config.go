@@ -1,6 +1,6 @@
-// Package strictyaml decodes the YAML files that people write: suites, manifests, golden answers. Every
-// unknown key is an error, and every error names file, line, the line itself and, where a known key
-// is close, what was probably meant.
+// Package strictyaml decodes the YAML files that people write: suites, manifests, golden answers.
+// Every unknown key is an error, and every error names file, line, the line itself and, where a
+// known key is close, what was probably meant.
 package strictyaml
 
 import (

@@ -15,39 +15,55 @@ import (
 )
 
 // programFiles are what the program under test is made of, and what its inputs come from.
-var programFiles = testsets.Needs{Files: []string{"cmd", "internal", "go.mod", "go.sum",
-	"services/go-nethttp/service.yaml"}}
+var programFiles = testsets.Needs{
+	Files: []string{"cmd", "home", "internal", "load", "record", "stats", "go.mod", "go.sum",
+		"services/go-nethttp/service.yaml"},
+}
 
 // Every verb that the program has is in the table, with something to ask or the reason for none.
 func TestEveryVerbIsAsked(t *testing.T) {
 	s := newScene(t)
-	if e := s.try("", "man", s.path("man")); e.code != 0 {
-		t.Fatal(e.stderr)
+	has := []string{""}
+	for at := 0; at < len(has); at++ {
+		has = append(has, s.below(t, has[at])...)
 	}
-	pages, err := filepath.Glob(s.path("man/*.1"))
-	if err != nil || len(pages) < 20 {
-		t.Fatal(pages, err)
+	if len(has) < 20 {
+		t.Fatalf("the program has the verbs %q only", has)
 	}
-	asked := map[string]bool{}
+	var asked []string
 	for _, v := range verbs {
-		name := strings.ReplaceAll(strings.TrimSpace("prony "+v.name), " ", "-")
-		page := s.path("man/" + name + ".1")
-		if asked[page] = true; v.none == "" && len(v.reads)+len(v.writes)+len(v.wrong) == 0 {
+		if v.none == "" && len(v.reads)+len(v.writes)+len(v.wrong) == 0 {
 			t.Errorf("%s is asked nothing and does not say why", v.name)
 		}
 		if (len(v.prints) == 0) == (v.silent == "") {
 			t.Errorf("%s has lines that print, or says why there is none: one of the two", v.name)
 		}
-		if _, err := os.Stat(page); err != nil {
+		if !slices.Contains(has, v.name) {
 			t.Errorf("the table has a verb %q, which the program lacks", v.name)
 		}
+		asked = append(asked, v.name)
 	}
-	for _, page := range pages {
-		if !asked[page] && !strings.Contains(page, "prony-truth-") {
+	for _, name := range has {
+		if !slices.Contains(asked, name) && !strings.HasPrefix(name, "truth ") {
 			t.Errorf("%s is a verb without a row: add it to table_test.go, with the lines that "+
-				"read and write, or why there is nothing to ask", filepath.Base(page))
+				"read and write, or why there is nothing to ask", name)
 		}
 	}
+}
+
+// below are the verbs below one, as shells are offered them: with a description each.
+func (s *scene) below(t *testing.T, verb string) (names []string) {
+	t.Helper()
+	e := s.try("", append(append([]string{"__complete"}, strings.Fields(verb)...), "")...)
+	if e.code != 0 {
+		t.Fatal(e.stderr)
+	}
+	for line := range strings.Lines(e.stdout) {
+		if name, _, ok := strings.Cut(line, "\t"); ok && name != "help" {
+			names = append(names, strings.TrimSpace(verb+" "+name))
+		}
+	}
+	return names
 }
 
 // What is read may be anything, on a small machine, too.
@@ -190,8 +206,8 @@ var strange = map[string]string{
 func TestStrangeArguments(t *testing.T) {
 	testsets.Once(t, "every verb with strange arguments", programFiles)
 	for _, v := range verbs {
-		if v.name == "man" || v.name == "" || strings.HasPrefix(v.name, "completion") {
-			continue // any name is one of a folder; the others take none
+		if v.name == "" || strings.HasPrefix(v.name, "completion") {
+			continue // they take no argument
 		}
 		for name, argument := range strange {
 			t.Run(v.name+"/"+name, func(t *testing.T) {

@@ -111,10 +111,6 @@ var verbs = []verb{
 		wrong: []string{"generate", "generate --of 127.0.0.1:9",
 			"generate --of 127.0.0.1:9 --index 0"},
 		silent: "it speaks to its lab alone"},
-	{name: "hey", reads: []line{
-		{args: "hey -n 10 -c 1 -D BAD URL", fine: notText, codes: []int{2, 4}}},
-		wrong:  []string{"hey", "hey -n x URL"},
-		prints: []string{"hey -n 10 -c 1 URL"}},
 	{name: "import", reads: []line{{args: "import BAD"}}, wrong: []string{"import"},
 		prints: []string{"import FOREIGN"}},
 	{name: "init", reads: []line{
@@ -148,17 +144,11 @@ var verbs = []verb{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},
 		wrong:  []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"},
 		prints: []string{"logs RUN"}},
-	{name: "man", writes: []line{{args: "man OUT"}},
-		prints: []string{"man"}},
 	{name: "new", none: "only its verbs do something", prints: []string{"new"}},
 	{name: "new service", reads: []line{
 		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
 		wrong:  []string{"new service", "new service X"},
 		prints: []string{"--root ROOT new service go-three --like go-one"}},
-	{name: "oha", reads: []line{
-		{args: "oha -n 10 -c 1 --no-tui -D BAD URL", fine: notText, codes: []int{2, 4}}},
-		wrong:  []string{"oha", "oha -n x URL"},
-		prints: []string{"oha -n 10 -c 1 --no-tui URL"}},
 	{name: "plan", reads: []line{
 		{args: "--root ROOT plan BAD"},
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
@@ -227,7 +217,7 @@ var verbs = []verb{
 			"--root ROOT start go-two --launcher x"},
 		prints: []string{"--root ROOT start go-two", "--root ROOT start go-two --json"}},
 	{name: "store", none: "only its verbs do something", prints: []string{"store"}},
-	{name: "store keep", wrong: []string{"store keep", "store keep x RUN -- man", // no place
+	{name: "store keep", wrong: []string{"store keep", "store keep x RUN -- plan", // no place
 		"store keep s3://x RUN"}, silent: "it asks a bucket"},
 	{name: "store pull", wrong: []string{"store pull", "store pull x OUT",
 		"store pull s3://x OUT --newest x"}, silent: "it asks a bucket"},
@@ -271,12 +261,4 @@ var verbs = []verb{
 			"versus --url ftp://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
 			"versus app --get / --memory x", "versus app --get / --generators 99"},
 		prints: []string{"versus --url URL --url URL --get / --plan"}},
-	{name: "wrk", reads: []line{
-		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}},
-		wrong:  []string{"wrk", "wrk -c0 URL"},
-		prints: []string{"wrk -d1 -c1 -t1 URL"}},
-	{name: "wrk2", reads: []line{
-		{args: "wrk2 -d1 -c1 -t1 -R10 -s BAD URL", codes: []int{2}}},
-		wrong:  []string{"wrk2", "wrk2 -c0 URL"},
-		prints: []string{"wrk2 -d1 -c1 -t1 -R10 URL"}},
 }

@@ -21,7 +21,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -119,9 +118,10 @@ func program(name, system string) string {
 // programs builds those of a system, and says what each was made of. The home of telemetry works on
 // Linux alone.
 func (r release) programs(system string) error {
+	modules := map[string]string{"prony": "."}
 	names := []string{"prony"}
 	if strings.HasPrefix(system, "linux/") {
-		names = append(names, "prony-home")
+		names, modules["prony-home"] = append(names, "prony-home"), "home"
 	}
 	goos, arch, ok := strings.Cut(system, "/")
 	if !ok {
@@ -132,8 +132,8 @@ func (r release) programs(system string) error {
 		r.say("build " + filepath.Base(path))
 		// The commit is asked for, whatever the environment's own flags are.
 		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
-			buildflags.Lavish}, "go",
-			buildflags.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)
+			buildflags.Lavish}, "go", append([]string{"-C", modules[name]},
+			buildflags.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)...)
 		if err != nil {
 			return err
 		}
@@ -144,16 +144,23 @@ func (r release) programs(system string) error {
 	return nil
 }
 
-// share writes manual and completion, which are the same everywhere: this machine's program says
-// them.
+// share writes manual pages and completion, which are the same everywhere. A program of this machine
+// that is built with the manual writes both.
 func (r release) share() error {
-	own := filepath.Join(r.dir, program("prony", runtime.GOOS+"/"+runtime.GOARCH))
-	if _, err := os.Stat(own); err != nil {
-		return fmt.Errorf("the manual is said by the program itself: -for wants %s/%s, too",
-			runtime.GOOS, runtime.GOARCH)
+	r.say("build the manual")
+	dir, err := os.MkdirTemp("", "prony-manual-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	own := filepath.Join(dir, "prony")
+	_, err = r.command([]string{"CGO_ENABLED=0", buildflags.Lavish}, "go",
+		buildflags.Tagged("manual", "-buildvcs=auto", "-o", own, "./cmd/prony")...)
+	if err != nil {
+		return err
 	}
 	share := filepath.Join(r.dir, "share")
-	if _, err := r.command(nil, own, "man", filepath.Join(share, "man", "man1")); err != nil {
+	if _, err := r.command(nil, own, "manual", filepath.Join(share, "man", "man1")); err != nil {
 		return err
 	}
 	for _, name := range []string{"bash", "fish", "zsh"} {

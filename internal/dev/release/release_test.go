@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
+	"prony.example/internal/base/buildflags"
 	"prony.example/internal/base/files"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
@@ -34,8 +36,14 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testsets.Once(t, "the release", testsets.Needs{Files: []string{"cmd", "internal", "go.mod",
-		"go.sum"}})
+	testsets.Once(
+		t,
+		"the release",
+		testsets.Needs{
+			Files: []string{"cmd", "home", "internal", "load", "record", "stats", "go.mod",
+				"go.sum"},
+		},
+	)
 	dir, system := filepath.Join(t.TempDir(), "dist"), "linux/"+runtime.GOARCH
 	var said bytes.Buffer
 	args := []string{"-root", root, "-o", dir, "-for", system}
@@ -118,6 +126,70 @@ func checkBill(t *testing.T, program string) {
 	if linked < 10 || len(bill.Components) != linked+1 {
 		t.Errorf("%d parts of %d modules and the standard library", len(bill.Components), linked)
 	}
+}
+
+// The pages of the manual say what the program's own help says.
+func TestManual(t *testing.T) {
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testsets.Once(t, "the manual", testsets.Needs{Files: []string{"cmd", "internal", "load",
+		"record", "stats", "go.mod", "go.sum"}})
+	r := release{Context: t.Context(), root: root, dir: t.TempDir(), say: func(string) {}}
+	if err := r.share(); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(r.dir, "prony")
+	must(t, root, "go", buildflags.Build("-o", own, "./cmd/prony")...)
+	pages, err := filepath.Glob(filepath.Join(r.dir, "share", "man", "man1", "*.1"))
+	if err != nil || len(pages) < 40 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		verb := strings.Split(strings.TrimSuffix(filepath.Base(page), ".1"), "-")
+		checkPage(t, page, must(t, r.dir, own, append(verb[1:], "--help")...))
+	}
+	if strings.Contains(must(t, r.dir, "go", "version", "-m", own), "md2man") {
+		t.Error("prony links the generator of its manual")
+	}
+}
+
+// checkPage compares a page with the help of its verb.
+func checkPage(t *testing.T, page, help string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := shown(string(text))
+	about, _, _ := strings.Cut(help, "\nUsage:")
+	for _, paragraph := range strings.Split(about, "\n\n") {
+		if want := strings.Join(strings.Fields(paragraph), " "); !strings.Contains(got, want) {
+			t.Errorf("%s lacks %q", page, want)
+		}
+	}
+	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z0-9-]+)`)
+	for _, flag := range flags.FindAllStringSubmatch(help, -1) {
+		if !strings.Contains(got, flag[1]) {
+			t.Errorf("%s lacks %s", page, flag[1])
+		}
+	}
+	if !strings.HasPrefix(string(text), ".nh\n.TH \"PRONY") {
+		t.Errorf("%s is no page of the manual:\n%.80s", page, text)
+	}
+}
+
+// shown is a page as man shows it, near enough: without requests and fonts, its words in one line.
+func shown(page string) string {
+	var words []string
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, ".") {
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	return strings.NewReplacer(`\fB`, "", `\fP`, "", `\fI`, "", `\fR`, "", `\fC`, "", `\&`, "",
+		`\-`, "-", `\\`, `\`).Replace(strings.Join(words, " "))
 }
 
 // What a folder holds stays, where no release has made it.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"prony.example/internal/base/buildflags"
 	"prony.example/internal/base/files"
 )
 
@@ -29,8 +30,8 @@ type Document struct {
 	Of    any // a value of the type that is written
 	// Version is that of the form, as the document says; 0: it says none.
 	Version int
-	// Printed is written by internal/base/format, which has no null for lists and one for a number that
-	// is none; otherwise by encoding/json.
+	// Printed is written by internal/base/format, which has no null for lists and one for a number
+	// that is none; otherwise by encoding/json.
 	Printed bool
 }
 
@@ -87,11 +88,20 @@ func Valid(t *testing.T, name string, document []byte) {
 	}
 }
 
-// root is the module's folder, from those of the packages that write documents.
-const root = "../.."
+// root is the module's folder: the nearest folder above the test's that has documents' formats.
+func root() string {
+	at, err := os.Getwd()
+	for err == nil && at != filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "docs", "formats")); err == nil {
+			return at
+		}
+		at = filepath.Dir(at)
+	}
+	return "."
+}
 
 func published(name string) string {
-	return filepath.Join(root, "docs", "formats", name+".schema.json")
+	return filepath.Join(root(), "docs", "formats", name+".schema.json")
 }
 
 // maker makes one schema.
@@ -199,12 +209,12 @@ func (m *maker) fields(t reflect.Type, properties object, required *[]string) {
 
 // said is what the comment of a struct's field says.
 func (m *maker) said(t reflect.Type, field string) string {
-	path, ours := strings.CutPrefix(t.PkgPath(), "prony/")
+	path, ours := strings.CutPrefix(t.PkgPath(), buildflags.Module+"/")
 	if !ours || t.Name() == "" {
 		return ""
 	}
 	if m.words[path] == nil {
-		m.words[path] = comments(m.t, filepath.Join(root, filepath.FromSlash(path)))
+		m.words[path] = comments(m.t, filepath.Join(root(), filepath.FromSlash(path)))
 	}
 	return m.words[path][t.Name()+"."+field]
 }

@@ -22,7 +22,8 @@ type sample struct {
 	Left   int `json:"-"`
 }
 
-// What may be null depends on who writes: a list of encoding/json's, a number of internal/base/format's.
+// What may be null depends on who writes: a list of encoding/json's, a number of
+// internal/base/format's.
 func TestStructure(t *testing.T) {
 	_ = sample{}.hidden
 	check := func(printed bool, want string) {

@@ -237,13 +237,13 @@ func TestMemory(t *testing.T) {
 func TestFolderIsOurs(t *testing.T) {
 	above := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", above)
-	dir, err := folder()
+	dir, err := Folder()
 	if err != nil || dir != filepath.Join(above, "prony", "tests") {
 		t.Fatal(dir, err)
 	}
 	refused := func(what string) {
 		t.Helper()
-		_, err := folder()
+		_, err := Folder()
 		if err == nil || !strings.Contains(err.Error(), "is not this user's alone") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -262,7 +262,7 @@ func TestFolderIsOurs(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder(); err != nil {
+	if _, err := Folder(); err != nil {
 		t.Error(err)
 	}
 	if os.Geteuid() == 0 {
@@ -281,7 +281,8 @@ func TestPackageUnderTest(t *testing.T) {
 	if err != nil || of.pkg != "prony.example/internal/dev/testsets" {
 		t.Fatal(of, err)
 	}
-	for _, want := range []string{"internal/dev/testsets/sum.go", "internal/dev/testsets/once_test.go",
+	for _, want := range []string{"internal/dev/testsets/sum.go",
+		"internal/dev/testsets/once_test.go",
 		"internal/base/cache/cache.go", "go.sum"} {
 		if !slices.Contains(of.files, want) {
 			t.Errorf("%s is not among %q", want, of.files)

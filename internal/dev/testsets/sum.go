@@ -34,8 +34,8 @@ type program struct {
 type listed struct {
 	ImportPath, Dir string
 	Module          *struct {
-		Dir  string
-		Main bool
+		Path, Dir string
+		Main      bool
 	}
 	GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
 }
@@ -68,8 +68,11 @@ func look(ctx context.Context, dir string) (*program, error) {
 		return nil, fmt.Errorf("list what a test links: %w", err)
 	}
 	p := &program{}
+	modules := rootOf(all)
 	for _, l := range all {
-		if l.Module != nil && l.Module.Main && !strings.HasSuffix(l.ImportPath, ".test") {
+		if l.Module != nil && slices.Contains(modules, l.Module.Dir) &&
+			!strings.HasSuffix(l.ImportPath, ".test") {
+			p.root = modules[0]
 			p.add(l, l.Dir == dir)
 		}
 	}
@@ -84,16 +87,40 @@ func look(ctx context.Context, dir string) (*program, error) {
 		}
 		p.files = append(p.files, filepath.ToSlash(below))
 	}
-	p.files = append(p.files, "go.mod", "go.sum")
+	for _, module := range modules {
+		below, err := filepath.Rel(p.root, module)
+		if err != nil {
+			return nil, fmt.Errorf("list what a test links: %w", err)
+		}
+		p.files = append(p.files, path.Join(filepath.ToSlash(below), "go.mod"),
+			path.Join(filepath.ToSlash(below), "go.sum"))
+	}
 	slices.Sort(p.files)
 	slices.Sort(p.dirs)
 	p.files, p.dirs = slices.Compact(p.files), slices.Compact(p.dirs)
 	return p, nil
 }
 
+// rootOf returns the folders of the modules of this repository among packages: that of its root
+// first, then, for a test of a module in a folder below, that one's.
+func rootOf(all []listed) (folders []string) {
+	for _, l := range all {
+		if l.Module != nil && l.Module.Main {
+			folders = []string{l.Module.Dir}
+			for _, above := range all {
+				if m := above.Module; m != nil && m.Path == path.Dir(l.Module.Path) &&
+					m.Dir == filepath.Dir(l.Module.Dir) {
+					return []string{m.Dir, l.Module.Dir}
+				}
+			}
+			return folders
+		}
+	}
+	return nil
+}
+
 // add takes the files of a package. The one under test is also the program's.
 func (p *program) add(l listed, own bool) {
-	p.root = l.Module.Dir
 	if own && !strings.ContainsAny(l.ImportPath, " ") {
 		p.pkg = l.ImportPath
 	}
@@ -132,7 +159,7 @@ func say(h hash.Hash, texts ...string) {
 // run. A link is hashed as what it names. A go.sum there need not be.
 func hashBelow(h hash.Hash, root, name string) error {
 	top := filepath.Join(root, name)
-	if _, err := os.Lstat(top); name == "go.sum" && errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(top); path.Base(name) == "go.sum" && errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	say(h, name)

@@ -1,70 +1,76 @@
-// Package testsets has what tests say of themselves. There are two sets: what `make test` runs, in
-// minutes, and what `make test-all` adds, every service, agent, profiler, image and system. A test
-// of the second set says so in its first line, by Whole, or by Once, which also remembers that it
-// has passed. A test of either set that measures, or that a busy neighbour would break, takes the
-// cores for itself among such tests, by Cores. What a test starts another program on, which go test
-// cannot see, it names by Reads, so that a kept result is of these very files.
+// Package testsets holds what tests declare about themselves: their kind and their set.
 //
-// It is for tests alone. How the sets are run is internal/dev/testsets/run's to know.
+// A test has one of three kinds. An exact test, the default, runs in virtual time or computes: it
+// has the same outcome on every host. A live test (Live) uses real processes, sockets or tools, and
+// asserts what happened, never how fast. A measured test (Measured) asserts numbers that the host
+// influences: it runs alone, and if it fails on an unfit host, it is inconclusive.
+//
+// A test belongs to one of three sets. `make test` runs the first set, the default, in minutes.
+// `make test-all` also runs the second (Whole, Once): one case of each service, agent, image and
+// system. `make test-long` runs the remaining cases (Long). Once and Long remember what has passed.
+//
+// Reads names files that a test's own program does not open but that another program reads for it,
+// so that go test notices when they change. Package internal/dev/testsets/run runs the sets.
 package testsets
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"prony.example/internal/base/cache"
-	"prony.example/internal/base/clock"
 )
 
-// What the environment says: which set, that what has passed runs again, and the commit that what
-// is here is held against.
+// Environment variables of a test run.
 const (
-	Set   = "PRONY_TEST" // All, or nothing
-	All   = "all"
-	Fresh = "FRESH"
-	Base  = "PRONY_BASE"
+	Set    = "PRONY_TEST"   // All, Later, or empty for the first set
+	All    = "all"          // the first and the second set
+	Later  = "long"         // the third set
+	Fresh  = "FRESH"        // run what passed before as well
+	Base   = "PRONY_BASE"   // the commit since which changes count
+	Strict = "PRONY_STRICT" // fail if a test is often flaky
 )
 
-// What the lines of tests that are left out say, for those who collect them.
+// Reasons of skipped tests, which the runner counts instead of listing each.
 const (
 	Elsewhere = "make test-all runs this: "
+	Longer    = "make test-long runs this: "
 	Before    = "passed before for these very bytes"
 	Untouched = "nothing that it depends on differs from "
 )
 
-// Whole leaves a test out of make test; what it takes is said in the line.
+// Live declares a test that uses real processes, sockets or tools. The runner also counts a test as
+// live if its package's tests start processes or listen for it, or if it is of a later set.
+func Live(t testing.TB) { t.Helper() }
+
+// Whole moves a test into the second set; what names the subject of the test.
 func Whole(t testing.TB, what string) {
 	t.Helper()
-	if os.Getenv(Set) != All {
+	if os.Getenv(Set) == "" {
 		t.Skip(Elsewhere + what)
 	}
 }
 
-// Apart has a test of the second set run by a process of its own, beside all the others: one that
-// takes many minutes, measures nothing and shares no state with what is beside it. Call it after
-// Whole or Once.
+// Apart has a live test of many minutes run in its own process beside all other live tests. It must
+// share no state with them.
 func Apart(t testing.TB) { t.Helper() }
 
-// cores are who has the cores in this program.
+// cores names the test of this program that measures.
 var cores struct {
 	sync.Mutex
 	by string
 }
 
-// Cores gives the processors to one test at a time, of all that ask for them, in whatever program
-// they run: those that measure. Who has them already, itself or by the test above, does not wait.
-func Cores(t testing.TB) {
+// Measured declares a test that asserts numbers which the host influences. It waits until no other
+// measured test runs, in this or another program, and logs the Host's figures when it ends. Below a
+// measured test, it does nothing.
+func Measured(t testing.TB) {
 	t.Helper()
 	cores.Lock()
 	mine := cores.by != "" && strings.HasPrefix(t.Name()+"/", cores.by+"/")
@@ -85,11 +91,18 @@ func Cores(t testing.TB) {
 		cores.Unlock()
 		unlock()
 	})
+	measureHost(t)
+}
+
+// Cores is Measured by its former name.
+func Cores(t testing.TB) {
+	t.Helper()
+	Measured(t)
 }
 
 // take waits for the cores, however long that takes: go test ends what waits for ever.
 func take() (release func(), err error) {
-	dir, err := folder()
+	dir, err := Folder()
 	if err != nil {
 		return nil, err
 	}
@@ -127,33 +140,6 @@ func Version(program string, args ...string) string {
 	return fmt.Sprintf("%s %s %v", program, out, err)
 }
 
-// folder is the user's own, for what tests keep: nobody else may write to it or look into it.
-func folder() (string, error) {
-	above, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find the folder of what tests keep: %w", err)
-	}
-	dir := filepath.Join(above, "prony", "tests")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the folder of what tests keep: %w", err)
-	}
-	return dir, own(dir)
-}
-
-// own wants a folder that is this user's alone. A link is nobody's.
-func own(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return fmt.Errorf("look at what tests keep: %w", err)
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || stat.Uid != uint32(os.Geteuid()) || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("use what tests keep: %s (%s) is not this user's alone, and what it "+
-			"holds may be somebody else's; remove it", dir, info.Mode())
-	}
-	return nil
-}
-
 // Needs are what a test depends on beside its own program: paths from the root, files or folders
 // with all that is below, and facts that no file holds, such as the version of a tool.
 type Needs struct {
@@ -161,14 +147,31 @@ type Needs struct {
 	Facts []string
 }
 
-// Once leaves a test out of make test, as Whole does, and in make test-all it leaves it out where
-// it has passed before for these very bytes: of the code that its program links, of the files and
-// facts it needs, of Go's version and the kernel's. FRESH=1 runs it all the same. Only a test that
-// passes is remembered; one that fails, or leaves itself out, is forgotten. Where the environment
-// names a base, what nothing has changed for since that commit is left out, too.
+// Once moves a test into the second set, as Whole does, and skips it if it has passed before for
+// the same bytes: of the code that its program links, of the files and facts it needs, of Go's
+// version and the kernel's. FRESH=1 runs it again. Only a pass is remembered; a failure or a skip
+// forgets an earlier one. With PRONY_BASE=COMMIT it also skips a test of which nothing has changed
+// since then. In the third set, Once does nothing, so that rows below it that call Long run.
 func Once(t testing.TB, what string, needs Needs) {
 	t.Helper()
 	Whole(t, what)
+	if os.Getenv(Set) != Later {
+		remembered(t, needs)
+	}
+}
+
+// Long moves a test, or rows of a table, into the third set, and remembers a pass as Once does.
+func Long(t testing.TB, what string, needs Needs) {
+	t.Helper()
+	if os.Getenv(Set) != Later {
+		t.Skip(Longer + what)
+	}
+	remembered(t, needs)
+}
+
+// remembered skips a test that has passed before, and remembers how it ends.
+func remembered(t testing.TB, needs Needs) {
+	t.Helper()
 	of, err := self()
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +180,7 @@ func Once(t testing.TB, what string, needs Needs) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := folder()
+	dir, err := Folder()
 	if err != nil {
 		t.Logf("nothing is remembered: %v", err)
 		return
@@ -187,7 +190,7 @@ func Once(t testing.TB, what string, needs Needs) {
 		if when, ok := recall(path, sum); ok {
 			t.Skipf("%s, %s (%s=1 runs it again)", Before, when, Fresh)
 		}
-		if base := os.Getenv(Base); base != "" {
+		if base := os.Getenv(Base); base != "" && os.Getenv(Set) != Later {
 			changed, err := changedSince(context.Background(), of.root, base)
 			if err == nil && !of.touched(needs, changed) {
 				t.Skipf("%s%.12s (%s=1 runs it again)", Untouched, base, Fresh)
@@ -201,61 +204,4 @@ func Once(t testing.TB, what string, needs Needs) {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-// self is the program of this test, looked at once.
-var self = sync.OnceValues(func() (*program, error) { return look(context.Background(), began) })
-
-// began is where this program was started: go test starts it in its package's folder.
-var began, _ = os.Getwd()
-
-// memory is one line: the sum, and when the test passed for it.
-const memory = "prony test 1"
-
-// recall says when a test has passed for a sum. What another user could have written is not
-// believed.
-func recall(path, sum string) (when string, ok bool) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", false
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 {
-		return "", false
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != uint32(os.Geteuid()) {
-		return "", false
-	}
-	text, err := io.ReadAll(io.LimitReader(file, 1<<10))
-	if err != nil {
-		return "", false
-	}
-	when, ok = strings.CutPrefix(string(text), memory+" "+sum+" ")
-	return strings.TrimSpace(when), ok
-}
-
-// settle remembers that a test has passed for a sum, or that it has not. The file is replaced as a
-// whole.
-func settle(path, sum string, passed bool) error {
-	if !passed {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("forget a test: %w", err)
-		}
-		return nil
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "new-*") // of mode 0600
-	if err != nil {
-		return fmt.Errorf("remember a test: %w", err)
-	}
-	when := clock.Wall().UTC().Format(time.RFC3339)
-	_, err = fmt.Fprintf(file, "%s %s %s\n", memory, sum, when)
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("remember a test: %w", errors.Join(err, os.Remove(file.Name())))
-	}
-	return nil
 }

@@ -18,6 +18,12 @@ func TestInner(t *testing.T) {
 		return
 	}
 	t.Run("whole", func(t *testing.T) { Whole(t, "everything") })
+	t.Run("measured", func(t *testing.T) {
+		Measured(t)
+		Measured(t)
+		t.Run("below", func(t *testing.T) { Measured(t) })
+	})
+	t.Run("long", func(t *testing.T) { Long(t, "clusters", Needs{}) })
 	t.Run("once", func(t *testing.T) {
 		Once(t, "a service", Needs{Facts: []string{os.Getenv("FACT")}})
 		if os.Getenv("FAIL") != "" {
@@ -29,21 +35,27 @@ func TestInner(t *testing.T) {
 	})
 }
 
-// outcome is how the inner test once ended, and why.
-func outcome(t *testing.T, cache string, env ...string) string {
-	t.Helper()
+// innerSays runs the inner tests with variables of the environment.
+func innerSays(cache string, env ...string) string {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestInner$", "-test.v")
 	cmd.Env = append(os.Environ(), append([]string{inner + "=1", Set + "=", Fresh + "=", Base + "=",
 		"XDG_CACHE_HOME=" + cache}, env...)...)
-	out, _ := cmd.CombinedOutput() // a failure is in the text
-	text := string(out)
+	out, _ := cmd.CombinedOutput() //nolint:errcheck // a failure is in the text
+	return string(out)
+}
+
+// outcome is how the inner test ended, and why.
+func outcome(t *testing.T, test, cache string, env ...string) string {
+	t.Helper()
+	text := innerSays(cache, env...)
 	for _, how := range []string{"SKIP", "FAIL", "PASS"} {
-		if strings.Contains(text, "--- "+how+": TestInner/once") {
-			if how == "SKIP" {
-				for _, why := range []string{Before, Elsewhere, Untouched, "no such tool"} {
-					if strings.Contains(text, why) {
-						return how + " " + why
-					}
+		if strings.Contains(text, "--- "+how+": TestInner/"+test+" ") {
+			_, line, _ := strings.Cut(text, "=== RUN   TestInner/"+test+"\n")
+			line, _, _ = strings.Cut(line, "=== ")
+			line, _, _ = strings.Cut(line, "--- ")
+			for _, why := range []string{Before, Elsewhere, Longer, Untouched, "no such tool"} {
+				if how == "SKIP" && strings.Contains(line, why) {
+					return how + " " + why
 				}
 			}
 			return how
@@ -51,6 +63,38 @@ func outcome(t *testing.T, cache string, env ...string) string {
 	}
 	t.Fatalf("it says\n%s", text)
 	return ""
+}
+
+// Each set runs what is its own. The third forgets nothing of the second, and remembers, too.
+func TestSets(t *testing.T) {
+	if os.Getenv(inner) != "" {
+		return
+	}
+	cache := t.TempDir()
+	check := func(set, test, want string) {
+		t.Helper()
+		if got := outcome(t, test, cache, Set+"="+set); got != want {
+			t.Errorf("%s in the set %q: %s, want %s", test, set, got, want)
+		}
+	}
+	check("", "whole", "SKIP "+Elsewhere)
+	check(All, "whole", "PASS")
+	check(Later, "whole", "PASS")
+	check("", "long", "SKIP "+Longer)
+	check(All, "long", "SKIP "+Longer)
+	check(Later, "long", "SKIP "+Before)
+	check(Later, "once", "PASS")
+	check(All, "once", "SKIP "+Before)
+}
+
+// A measured test reports its host once, with its own subtests.
+func TestReportsHost(t *testing.T) {
+	if os.Getenv(inner) != "" {
+		return
+	}
+	if said := innerSays(t.TempDir()); strings.Count(said, Figures+`{"seconds":`) != 1 {
+		t.Errorf("it says\n%s", said)
+	}
 }
 
 func TestOnce(t *testing.T) {
@@ -61,7 +105,7 @@ func TestOnce(t *testing.T) {
 	all := Set + "=" + All
 	check := func(want string, env ...string) {
 		t.Helper()
-		if got := outcome(t, cache, env...); got != want {
+		if got := outcome(t, "once", cache, env...); got != want {
 			t.Errorf("%q: %s, want %s", env, got, want)
 		}
 	}
@@ -83,15 +127,14 @@ func TestOnce(t *testing.T) {
 	check("PASS", all, "FACT=another") // not believed, and it runs
 }
 
-// Two that measure have the cores one after the other; a test below one that has them does not wait
-// for it.
-func TestCores(t *testing.T) {
+// Measured tests run one after the other; a test below a measured one does not wait.
+func TestMeasured(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	got := make(chan error, 1)
 	t.Run("first", func(t *testing.T) {
-		Cores(t)
-		Cores(t)
-		t.Run("below", func(t *testing.T) { Cores(t) })
+		Measured(t)
+		Measured(t)
+		t.Run("below", func(t *testing.T) { Measured(t) })
 		go func() {
 			release, err := take() // as another program would
 			if err == nil {

@@ -58,10 +58,21 @@ func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 	return nil, ""
 }
 
-// Build builds a program of this module into the file, as make does.
+// Home is the import path of the module that prony-home is built of, in the folder home.
+const Home = buildflags.Module + "/home"
+
+// Build builds a program of this repository into the file, as make does.
 func Build(t testing.TB, file, pkg string) {
 	t.Helper()
 	build := exec.Command("go", buildflags.Build("-o", file, pkg)...)
+	if strings.HasPrefix(pkg, Home+"/") {
+		out, err := exec.Command("go", "list", "-f", "{{.Module.Dir}}", "-find",
+			buildflags.Module+"/internal/dev/testsets").Output()
+		if err != nil {
+			t.Fatalf("find the module of %s: %v", pkg, err)
+		}
+		build.Dir = filepath.Join(strings.TrimSpace(string(out)), "home")
+	}
 	build.Env = append(os.Environ(), buildflags.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v: %s", pkg, err, out)
@@ -72,7 +83,7 @@ func Build(t testing.TB, file, pkg string) {
 // it cannot be had the test is left out.
 func Tool(t testing.TB, of string) (program string) {
 	t.Helper()
-	dir, err := folder()
+	dir, err := Folder()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func commandsIn(name, text string) ([]Command, error) {
 	lines := markdown(text)
 	for i := 0; i < len(lines); i++ {
 		line, at := lines[i], lines[i].number
-		if !isPrompt(line) || strings.Fields(line.text[1:])[0] != Module {
+		if !isPrompt(line) || strings.Fields(line.text[1:])[0] != "prony" {
 			continue
 		}
 		shown := line.text[1:]

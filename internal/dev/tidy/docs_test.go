@@ -22,8 +22,8 @@ var required = []string{architecture, "CONTRIBUTING.md", "README.md", "STYLE.md"
 var (
 	codeSpan = regexp.MustCompile("`+[^`]+`+")
 	// A path that starts at the root: not the middle of a longer one, nor of an address.
-	ourPath = regexp.MustCompile(`(?:^|[^\w/.@:-])(?:` + Module + `/)?` +
-		`((?:bench|cmd|contract|deploy|docs|internal|services|suites)/\w[\w./-]*)`)
+	ourPath = regexp.MustCompile(`(?:^|[^\w/.@:-])(?:` + regexp.QuoteMeta(Module) + `/)?` +
+		`((?:bench|cmd|contract|deploy|docs|home|internal|load|record|services|suites)/\w[\w./-]*)`)
 	lineNumber   = regexp.MustCompile(`\.(go|java|js|py|rs|ts):\d`)
 	decisionName = regexp.MustCompile(`^(\d+)-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
 	heading      = regexp.MustCompile(`^#{1,6}\s+(.*?)\s*#*$`)
@@ -75,12 +75,13 @@ func findMap(t tree) []problem {
 				"number, which the next change moves: name the function"})
 		}
 	}
-	for _, dir := range packages(t) {
-		exact := slices.ContainsFunc(named, func(m mention) bool { return m.path == dir })
-		// A package below another may be named within the other's line, as `uring/`.
-		short := strings.Count(dir, "/") > 1 && strings.Contains(text, path.Base(dir)+"/")
-		if strings.HasPrefix(dir, "internal/") && !exact && !short {
-			problems = append(problems, problem{architecture, 0, "does not name " + dir})
+	known := packages(t)
+	for _, room := range rooms {
+		inUse := slices.ContainsFunc(known, func(dir string) bool {
+			return matches(room+"/...", dir)
+		})
+		if inUse && !strings.Contains(text, "`"+room+"`") {
+			problems = append(problems, problem{architecture, 0, "does not name the room " + room})
 		}
 	}
 	return problems
@@ -115,9 +116,18 @@ func dependencies(gomod string) ([]dependency, error) {
 // findDependencies wants each direct dependency named in a decision. Direct is what the code
 // imports, tests included, for the marks of go.mod are right only after go mod tidy.
 func findDependencies(t tree) []problem {
-	required, err := dependencies(t["go.mod"])
+	problems := findRequired(t, "go.mod")
+	if _, ok := t[home+"/go.mod"]; ok {
+		problems = append(problems, findRequired(t, home+"/go.mod")...)
+	}
+	return problems
+}
+
+// findRequired reports direct dependencies in one go.mod that no decision names.
+func findRequired(t tree, file string) []problem {
+	required, err := dependencies(t[file])
 	if err != nil {
-		return []problem{{"go.mod", 0, err.Error()}}
+		return []problem{{file, 0, err.Error()}}
 	}
 	imported := map[string]bool{}
 	for _, s := range t.sources() {
@@ -134,8 +144,8 @@ func findDependencies(t tree) []problem {
 	var problems []problem
 	for _, d := range required {
 		name := regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(d.Path) + `($|[^\w/-])`)
-		if (!d.Indirect || imported[d.Path]) && !name.MatchString(decisions.String()) {
-			problems = append(problems, problem{"go.mod", 0, "requires " + d.Path +
+		if d.Path != Module && (!d.Indirect || imported[d.Path]) && !name.MatchString(decisions.String()) {
+			problems = append(problems, problem{file, 0, "requires " + d.Path +
 				", which no page in docs/decisions names"})
 		}
 	}
@@ -195,14 +205,15 @@ func headings(text string) []string {
 }
 
 func TestMap(t *testing.T) {
-	const text = "# Map\n\nSee `load` and `prony.example/load/pace`, `cmd/prony/main.go`.\n" +
+	const text = "# Map\n\nSee `load`, `internal/trial`, `cmd`, `" + Module + "/load/pace`, " +
+		"`cmd/prony/main.go`.\n" +
 		"Not code: internal/gone. Not ours: `github.com/x/internal/gone`, `/services/gone`.\n" +
-		"```\ninternal/load/   the generator, uring/ below it\nservices/<name>/\n```\n"
+		"```\nload/pace/   arrivals\nservices/<name>/\n```\n"
 	whole := func(text string) tree {
 		return tree{
 			"ARCHITECTURE.md": text, "CONTRIBUTING.md": "", "README.md": "", "STYLE.md": "",
 			"cmd/prony/main.go": goFile(), "load/a.go": goFile(),
-			"load/engine/uring/a.go": goFile(), "load/pace/a.go": goFile(),
+			"internal/trial/lab/a.go": goFile(), "load/pace/a.go": goFile(),
 		}
 	}
 	for _, row := range []struct {
@@ -215,10 +226,8 @@ func TestMap(t *testing.T) {
 			"ARCHITECTURE.md:9: names docs/gone.md", "ARCHITECTURE.md:9: names docs/off.md"}},
 		{text + "```\nservices/gone/  x\n```", []string{"ARCHITECTURE.md:10: names services/gone"}},
 		{text + "the loop, a.go:12", []string{"ARCHITECTURE.md:9: names a line by its number"}},
-		{strings.ReplaceAll(text, "prony.example/load/pace", "x"),
-			[]string{"ARCHITECTURE.md: does not name load/pace"}},
-		{strings.ReplaceAll(text, "uring/", ""),
-			[]string{"ARCHITECTURE.md: does not name load/engine/uring"}},
+		{strings.ReplaceAll(text, "`internal/trial`", "x"),
+			[]string{"ARCHITECTURE.md: does not name the room internal/trial"}},
 	} {
 		red(t, findMap, whole(row.text), row.want...)
 	}

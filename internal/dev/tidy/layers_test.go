@@ -32,16 +32,23 @@ var rules = []rule{
 		why: "what it says must follow from the records, anywhere, at any time"},
 	{from: "load/...", to: "internal/launch/... internal/trial",
 		why: "a generator knows an address, not what listens there"},
-	{from: "...", butFrom: "internal/trial/lab/... internal/trial cmd/...",
+	{from: "...", butFrom: "internal/trial/lab/... internal/trial/machine internal/trial cmd/...",
 		to:  "internal/launch/process",
 		why: "the others start targets through the interface of internal/launch"},
 	{from: "...", butFrom: "home/...", to: "home/...",
 		why: "prony-home is another process and another module"},
-	{from: "...", butFrom: "internal/generator/truth/... internal/generator/selftest bench/... cmd/...",
-		to:  "internal/generator/truth/...",
-		why: "a server made for tests is no part of a measurement"},
-	{from: "...", butFrom: "internal/dev/testsets/...", to: "internal/dev/tidy internal/dev/testsets",
-		why: "it is for tests alone"},
+	{
+		from:    "...",
+		butFrom: "internal/generator/truth/... internal/generator/selftest bench/... cmd/...",
+		to:      "internal/generator/truth/...",
+		why:     "a server made for tests is no part of a measurement",
+	},
+	{
+		from:    "...",
+		butFrom: "internal/dev/testsets/...",
+		to:      "internal/dev/tidy internal/dev/testsets",
+		why:     "it is for tests alone",
+	},
 	{from: "...", to: "cmd/... home/cmd/...", why: "commands are wired, not used"},
 }
 
@@ -96,12 +103,18 @@ func findImports(t tree, rooms []string) []problem {
 	known := packages(t)
 	for _, dir := range known {
 		if roomOf(rooms, dir) < 0 {
-			problems = append(problems, problem{dir, 0, "in no room: move it into one of rooms in " + here})
+			problems = append(
+				problems,
+				problem{dir, 0, "in no room: move it into one of rooms in " + here},
+			)
 		}
 	}
 	for i, room := range rooms {
 		if !slices.ContainsFunc(known, func(dir string) bool { return roomOf(rooms, dir) == i }) {
-			problems = append(problems, problem{here, 0, "rooms names " + room + ", which holds no package"})
+			problems = append(
+				problems,
+				problem{here, 0, "rooms names " + room + ", which holds no package"},
+			)
 		}
 	}
 	for _, e := range edges(t) {
@@ -118,7 +131,8 @@ func findImports(t tree, rooms []string) []problem {
 func arrows(t tree, rooms []string) int {
 	pairs := map[[2]int]bool{}
 	for _, e := range edges(t) {
-		if from, to := roomOf(rooms, e.from), roomOf(rooms, e.to); from >= 0 && to >= 0 && from != to {
+		if from, to := roomOf(rooms, e.from), roomOf(rooms, e.to); from >= 0 && to >= 0 &&
+			from != to {
 			pairs[[2]int{from, to}] = true
 		}
 	}
@@ -159,7 +173,8 @@ func TestImports(t *testing.T) {
 		{files: tree{low: goFile("fmt"), high: goFile(Module + "/internal/low")}},
 		{files: tree{low: goFile(Module + "/internal/high"), high: goFile()},
 			want: []string{"internal/low/a.go:3: internal/low imports internal/high, which is in"}},
-		{files: tree{low: goFile(), high: goFile(Module + "/internal/high/below"), below: goFile()}},
+		{files: tree{low: goFile(), below: goFile(),
+			high: goFile(Module + "/internal/high/below")}},
 		{files: tree{low: goFile(), high: goFile(), "internal/x/x.go": goFile()},
 			want: []string{"internal/x: in no room: move it"}},
 		{files: tree{low: goFile()},
@@ -170,8 +185,11 @@ func TestImports(t *testing.T) {
 	} {
 		red(t, find, row.files, row.want...)
 	}
-	two := tree{low: goFile("fmt"), high: goFile(Module+"/internal/low", Module+"/internal/high/below"),
-		below: goFile(Module + "/internal/low")}
+	two := tree{
+		low:   goFile("fmt"),
+		high:  goFile(Module+"/internal/low", Module+"/internal/high/below"),
+		below: goFile(Module + "/internal/low"),
+	}
 	if n := arrows(two, rooms); n != 1 {
 		t.Errorf("%d arrows, want 1: packages of a room count once, and its own packages never", n)
 	}
@@ -184,7 +202,11 @@ func TestRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := arrows(tree, rooms); n > maxArrows {
-		t.Errorf("%d pairs of rooms import each other's packages, at most %d are allowed", n, maxArrows)
+		t.Errorf(
+			"%d pairs of rooms import each other's packages, at most %d are allowed",
+			n,
+			maxArrows,
+		)
 	}
 	internal := 0
 	for _, room := range rooms {

@@ -47,7 +47,10 @@ var mayNotLink = []struct{ modules, why string }{
 	{"github.com/minio/...", "what speaks to buckets is the home's: home/bucket"},
 	{"github.com/moby/moby/client go.opentelemetry.io/otel",
 		"Docker's own client traces itself: internal/launch/docker speaks the API"},
-	{"github.com/chromedp/...", "of Node's inspector two answers are read: internal/observe/profile/node"},
+	{
+		"github.com/chromedp/...",
+		"of Node's inspector two answers are read: internal/observe/profile/node",
+	},
 	{"github.com/prometheus/client_golang", "pages are written by github.com/prometheus/common"},
 }
 

@@ -18,16 +18,20 @@ func findShown(t tree) []problem {
 	var problems []problem
 	for _, s := range t.sources() {
 		if s.test || !s.module || s.generated || unseen[s.name] != "" ||
-			matches("internal/dev/tidy/... internal/launch/launchtest internal/observe/profile/profiletest "+
-				"load/engine/enginetest internal/dev/testsets/... cmd/prony", s.dir) {
+			matches(
+				"internal/dev/tidy/... internal/launch/launchtest "+
+					"internal/observe/profile/profiletest "+
+					"load/engine/enginetest internal/dev/testsets/... cmd/prony",
+				s.dir,
+			) {
 			continue
 		}
 		called := calls(s.file)
 		if slices.ContainsFunc(called, func(name string) bool {
 			return name == "exec.Command" || name == "exec.CommandContext"
-		}) && !slices.Contains(called, "shell.Command") {
+		}) && !slices.Contains(called, "cmdlog.Command") {
 			problems = append(problems, problem{s.name, 0, "starts a command that -x does not " +
-				"show: call shell.Command before"})
+				"show: call cmdlog.Command before"})
 		}
 	}
 	return problems
@@ -54,7 +58,7 @@ func TestShown(t *testing.T) {
 		"a.go: starts a command that -x does not show")
 	red(t, findShown, tree{"a.go": text + "exec.CommandContext(c, `x`).Run() }\n"},
 		"a.go: starts a command that -x does not show")
-	red(t, findShown, tree{"a.go": text + "x := exec.Command(`x`); shell.Command(x) }\n"})
+	red(t, findShown, tree{"a.go": text + "x := exec.Command(`x`); cmdlog.Command(x) }\n"})
 	red(t, findShown, tree{"a_test.go": text + "exec.Command(`x`).Run() }\n"})
 	red(t, findShown, tree{"internal/dev/tidy/a.go": text + "exec.Command(`x`).Run() }\n"})
 }

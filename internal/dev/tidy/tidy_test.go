@@ -144,12 +144,15 @@ func (t tree) glob(pattern string) []string {
 	})
 }
 
+// home is the folder of our second module.
+const home = "home"
+
 // source is one parsed Go file.
 type source struct {
 	name      string
 	dir       string // the package's path from the root
 	test      bool
-	module    bool // of this module, not of a service's own
+	module    bool // of our modules, not of a service's own
 	generated bool
 	text      string
 	set       *token.FileSet
@@ -184,10 +187,11 @@ func (t tree) sources() []source {
 	return all
 }
 
-// nested says whether a file belongs to a module below the root, as a service's does.
+// nested says whether a file belongs to a module below the root that is not ours, as a service's
+// does.
 func (t tree) nested(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if _, ok := t[dir+"/go.mod"]; ok {
+		if _, ok := t[dir+"/go.mod"]; ok && dir != home {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package tidy
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -14,14 +15,17 @@ import (
 // most tests: make test leaves it to the other set.
 func TestVet(t *testing.T) {
 	testsets.Once(t, "vet", testsets.Needs{Files: []string{"cmd", "internal", "bench", "contract",
-		"go.mod", "go.sum"}})
+		"home", "load", "record", "stats", "go.mod", "go.sum"}})
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"vet"}, buildflags.Flags, []string{"./..."})...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), buildflags.Lavish)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	for _, module := range []string{".", "home"} {
+		cmd := exec.Command("go",
+			slices.Concat([]string{"vet"}, buildflags.Flags, []string{"./..."})...)
+		cmd.Dir, cmd.Env = filepath.Join(root, module), append(os.Environ(), buildflags.Lavish)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }

@@ -85,8 +85,16 @@ func (f *Found) hysteresis(p *format.Page) {
 	case !h.Checked:
 		p.Line("hysteresis  not checked: too few steps from below and from above")
 	case h.Differs:
-		p.Line("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
-			units.FineRate(h.BelowPerS), units.FineRate(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
+		p.Line(
+			"hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
+			units.FineRate(
+				h.BelowPerS,
+			),
+			units.FineRate(h.AbovePerS),
+			100*h.Shift,
+			100*h.Lo,
+			100*h.Hi,
+		)
 	default:
 		p.Line("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
 			100*h.Shift, 100*h.Lo, 100*h.Hi)

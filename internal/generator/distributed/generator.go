@@ -25,7 +25,7 @@ type Generator struct {
 	// Wait is how long it tries again where nobody listens yet. 0: once.
 	Wait time.Duration
 
-	// Offer offers its part; driver.Prony does.
+	// Offer offers its part; generator.Prony does.
 	Offer func(context.Context, Order) (*load.Result, error)
 
 	// Skew is added to what is said of the clocks. It is for tests of what is off.

@@ -29,8 +29,10 @@ func TestOrders(t *testing.T) {
 		Path: "/x", Headers: []load.Header{{Name: "A", Value: "b"}}, Body: "\xff\x00", Weight: 2,
 		Checks:  []extract.Check{is, extract.Exists(find, false)},
 		Extract: []extract.Capture{{Var: "token", From: extract.Body()}}})
-	o.By = generator.Prony{Stack: &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "a:1",
-		Host: "a", Path: "/p", Streams: 3, Insecure: true, CA: "x"}}
+	o.By = generator.Prony{
+		Stack: &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "a:1",
+			Host: "a", Path: "/p", Streams: 3, Insecure: true, CA: "x"},
+	}
 	if err := o.check(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
-// Package progress shows a load while it is offered: on a terminal as a page that is redrawn, elsewhere
-// as a line a second for people or for programs, and to monitoring as a Prometheus page and as
-// pushes by OTLP.
+// Package progress shows a load while it is offered: on a terminal as a page that is redrawn,
+// elsewhere as a line a second for people or for programs, and to monitoring as a Prometheus page
+// and as pushes by OTLP.
 //
 //	load.Snapshot ─► state ─┬─► page or line      (its own goroutine, at most four times a second)
 //	                        ├─► Prometheus page   (when it is asked for)

@@ -18,7 +18,9 @@ func (m *measures) otlp(with []*common.KeyValue) *metrics.MetricsData {
 	return &metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{
 		Resource: &resource.Resource{Attributes: slices.Concat(with, about)},
 		ScopeMetrics: []*metrics.ScopeMetrics{{
-			Scope:   &common.InstrumentationScope{Name: "prony.example/internal/generator/progress"},
+			Scope: &common.InstrumentationScope{
+				Name: "prony.example/internal/generator/progress",
+			},
 			Metrics: m.otlpMetrics(),
 		}},
 	}}}

@@ -295,7 +295,7 @@ func reset() Case {
 	const n, connections = 100, 8
 	return Case{
 		Name: "resets", Kind: "reset", Params: truth.Params{N: n}, Spec: closed(connections, sec),
-		Known: "one answer in n = 100 is a TCP reset",
+		Known: "one answer in n = 100 is torn by a TCP reset",
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
 			return []Line{tally(m),

@@ -1,7 +1,7 @@
 // Package summary has the last word on a load: what was asked, what came of it, what that is worth,
 // as text for people and as JSON, CSV and HdrHistogram log for programs.
 //
-//	result.Load, verdict ─► Text · JSON · CSV          load.Interval ─► HLog
+//	record.Load, verdict ─► Text · JSON · CSV          load.Interval ─► HLog
 //
 // All writers are pure functions of what they are given. Text says less than it could where the
 // numbers would mislead: a percentile of too few answers is not printed, nor is any latency of a

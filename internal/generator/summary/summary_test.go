@@ -79,7 +79,7 @@ func open() *record.Load {
 		DrainNs: 5e9, Scheduled: 10_000, Sent: 9_999, Done: 9_990, Answered: 9_998,
 		BytesIn: 3_000_000, BytesOut: 800_000, ThroughputPerS: 4995,
 		Errors: record.Errors{Timeout: 1, Status: 1, Example: "GET /hello: status 503, want 200"},
-		Waited: 12, InFlightMean: 5.69, Reconnects: 1,
+		Waited: 12, InFlightMean: 5.69, Reconnects: 1, Retried: 1,
 		ResponseTime: dist(9_999, 200e3), ServiceTime: dist(9_999, 190e3),
 		FirstByte: dist(9_999, 180e3), Lag: dist(10_000, 4e3), OwnLag: dist(10_000, 3e3),
 		ConnectTime: dist(65, 40e3),

@@ -150,6 +150,7 @@ func (p *page) failures(l *record.Load) {
 	}{
 		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
 		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
+		{"closed", e.Closed},
 	} {
 		if c.n > 0 {
 			kinds = append(kinds, c.name+" "+units.Count(c.n))
@@ -174,6 +175,10 @@ func (p *page) conditions(l *record.Load) {
 	}
 	if l.Reconnects > 0 {
 		p.row("reconnects", "%s", units.Count(l.Reconnects))
+	}
+	if l.Retried > 0 {
+		p.row("retried", "%s requests sent again: the service closed their connections before it "+
+			"took them", units.Count(l.Retried))
 	}
 	if s := &l.Slow; s.Clients > 0 {
 		text := fmt.Sprintf("%s asked for, %s opened, %s dropped by the server",

@@ -119,9 +119,9 @@ func TestAnswers(t *testing.T) {
 	check("not yet renewed", truth.Renew(2, fixed), 1, 200, "ok", false, truth.Keep)
 	check("drip", truth.Drip(0, 5, ms), 1, 200, ".....", false, truth.Keep)
 
-	r := truth.Every(1, truth.Gone, fixed)(0, truth.Request{N: 1})
-	if len(r.Text) > 0 || r.Then != truth.Reset {
-		t.Errorf("gone: %q, then %d", r.Text, r.Then)
+	r := truth.Every(1, truth.Torn, fixed)(0, truth.Request{N: 1})
+	if string(r.Text) != "HTTP/1.1 2" || r.Then != truth.Reset {
+		t.Errorf("torn: %q, then %d", r.Text, r.Then)
 	}
 	r = truth.Drip(0, 5, ms)(0, truth.Request{N: 1})
 	if rest := string(r.Text[r.First:]); rest != "...." || r.Step != ms {

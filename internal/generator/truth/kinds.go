@@ -193,11 +193,11 @@ var kinds = []Kind{
 		plan:  func(p Params) Plan { return Every(p.N, Wrong, Fixed(0)) },
 	}, {
 		Name:  "reset",
-		Does:  "resets the connection instead of every --n-th answer",
+		Does:  "resets the connection in the midst of every --n-th answer",
 		Reads: `Of k requests ⌊k/n⌋ are errors, and as many connections are opened anew.`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 1000},
-		plan:  func(p Params) Plan { return Every(p.N, Gone, Fixed(0)) },
+		plan:  func(p Params) Plan { return Every(p.N, Torn, Fixed(0)) },
 	}, {
 		Name: "silent",
 		Does: "never answers every --n-th request",

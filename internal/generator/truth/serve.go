@@ -307,6 +307,16 @@ func parse(b []byte) (m message, ok bool) {
 	return m, true
 }
 
+// Parse returns what a Plan knows of a whole request, but for its numbers, and whether the client
+// wants the connection closed after the answer. The fields are parts of the text.
+func Parse(text []byte) (r Request, last bool) {
+	m, ok := parse(text)
+	if !ok || m.size == 0 {
+		return Request{}, true
+	}
+	return Request{Method: m.method, Path: m.path, Body: text[m.head:]}, m.last
+}
+
 func (s *server) request(c *conn, text []byte, m message, now int64) {
 	s.told.Requests++
 	c.n++

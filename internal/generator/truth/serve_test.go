@@ -190,7 +190,7 @@ func TestPlanKnowsRequest(t *testing.T) {
 }
 
 func TestConnectionsEndAsAsked(t *testing.T) {
-	s := serve(t, truth.Every(3, truth.Gone, truth.Fixed(0)))
+	s := serve(t, truth.Every(3, truth.Torn, truth.Fixed(0)))
 	c := s.dial()
 	c.send("GET / HTTP/1.0\r\n\r\n")
 	c.want("ok")
@@ -201,7 +201,10 @@ func TestConnectionsEndAsAsked(t *testing.T) {
 	c.ended(nil)
 	c = s.dial()
 	c.send(request) // the third
-	c.ended(syscall.ECONNRESET)
+	if b, err := io.ReadAll(c.in); string(b) != "HTTP/1.1 2" ||
+		!errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%q, then %v; want a piece of a head, then a reset", b, err)
+	}
 
 	s = serve(t, truth.Renew(2, truth.Fixed(0)))
 	c = s.dial()

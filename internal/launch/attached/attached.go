@@ -14,6 +14,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/observe/host"
+	"prony.example/record"
 )
 
 // Launcher has one service.
@@ -73,11 +74,12 @@ func (p *process) Main() int {
 }
 
 // Limits are those of whoever started it.
-func (p *process) Limits() (inForce, missing []string) {
+func (p *process) Limits() (inForce, missing []record.Limit) {
+	by := record.ByHere
 	if !p.near {
-		return []string{"attached: another machine's, as it was started"}, nil
+		by = record.ByAway
 	}
-	return []string{"attached: as it was started"}, nil
+	return []record.Limit{{Kind: record.LimitOwners, By: by}}, nil
 }
 
 func (p *process) Exit() string     { return "left alone" }

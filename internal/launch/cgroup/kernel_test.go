@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/launch"
+	"prony.example/record"
 )
 
 // folder makes a folder with files, given as name and content in turn.
@@ -70,8 +72,8 @@ func TestLimits(t *testing.T) {
 	check := func(name string, groups []launch.Group, want ...string) {
 		t.Helper()
 		got, err := Limits(groups, 0, launch.Spec{Cores: []int{0}})
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		if err != nil || !slices.Equal(wording.Limits(got), want) {
+			t.Errorf("%s: %+v, %v, want %q", name, got, err, want)
 		}
 	}
 	one := func(controllers string, dir string) (out []launch.Group) {
@@ -98,7 +100,7 @@ func TestLimits(t *testing.T) {
 	check("no group", nil)
 	above := two(folder(t, "cpuset.cpus", "0-1"))
 	if got, err := Limits(above, 0, launch.Spec{}); err != nil || len(got) > 0 {
-		t.Errorf("a group with the cores of the one above: %q, %v", got, err)
+		t.Errorf("a group with the cores of the one above: %+v, %v", got, err)
 	}
 }
 
@@ -116,7 +118,7 @@ func TestAffinity(t *testing.T) {
 	check := func(pid int, cores []int, want string) {
 		t.Helper()
 		got, err := Limits(nil, pid, launch.Spec{Cores: cores})
-		if text := fmt.Sprint(got, err); text != want {
+		if text := fmt.Sprint(wording.Limits(got), err); text != want {
 			t.Errorf("cores %v: %s, want %s", cores, text, want)
 		}
 	}
@@ -129,17 +131,22 @@ func TestAffinity(t *testing.T) {
 func TestUnenforced(t *testing.T) {
 	check := func(inForce, why string, s launch.Spec, want ...string) {
 		t.Helper()
-		if got := Unenforced(s, strings.Split(inForce, "; "), why); !slices.Equal(got, want) {
-			t.Errorf("of %s: %q, want %q", inForce, got, want)
+		var limits []record.Limit
+		for kind := range strings.FieldsSeq(inForce) {
+			limits = append(limits, record.Limit{Kind: kind, By: record.ByCgroup2})
+		}
+		got := Unenforced(s, limits, record.Refused, why)
+		if !slices.Equal(wording.Limits(got), want) {
+			t.Errorf("of %s: %+v, want %q", inForce, got, want)
 		}
 	}
 	s := launch.Spec{Cores: []int{0}, CPUs: 0.5, MemoryBytes: 1 << 20}
 	check("", "no", s, "cores [0]: no", "0.5 CPUs: no", "memory 1048576: no")
-	check("affinity 0; cpu quota 0.5", "", s, "memory 1048576")
-	check("cpuset 0; private memory 1048576", "", s, "0.5 CPUs")
-	check("memory 1048576", "", s, "cores [0]", "0.5 CPUs")
+	check("cores cpu", "", s, "memory 1048576")
+	check("cores memory", "", s, "0.5 CPUs")
+	check("memory", "", s, "cores [0]", "0.5 CPUs")
 	s.CPUs = 1 // its one core holds it
-	check("cpuset 0; memory 1048576", "no", s)
+	check("cores memory", "no", s)
 	check("", "no", launch.Spec{})
 }
 

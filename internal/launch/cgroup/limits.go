@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/launch"
+	"prony.example/record"
 )
 
 // CPUPeriodUs is the period of a processor quota. The kernel's default: shorter ones throttle in
@@ -67,25 +68,28 @@ func Delegate(dir string) {
 // Limits reads back which limits of a spec are in force, as launch.Process.Limits says them: on
 // cores, processor time and memory by the groups, and on cores by the affinity of a process. With
 // process 0 only the groups are looked at; the error is about the affinity alone.
-func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []string, err error) {
-	say := func(version int, format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		inForce = append(inForce, fmt.Sprintf("%s (cgroup v%d)", text, version))
+func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Limit, err error) {
+	held := func(version int, l record.Limit) {
+		l.By = record.ByCgroup1
+		if version == 2 {
+			l.By = record.ByCgroup2
+		}
+		inForce = append(inForce, l)
 	}
 	// A group that was given no cores has all those of the group above.
 	if dir, v := Find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
-		if cores := Value(dir, "cpuset.cpus"); cores != "" {
-			say(v, "cpuset %s", cores)
+		if cores := ParseCores(Value(dir, "cpuset.cpus")); len(cores) > 0 {
+			held(v, record.Limit{Kind: record.LimitCores, Cores: cores})
 		}
 	}
 	if dir, v := Find(groups, "cpu"); dir != "" {
 		if cpus := quota(dir, v); cpus > 0 {
-			say(v, "cpu quota %g", cpus)
+			held(v, record.Limit{Kind: record.LimitCPU, Value: cpus})
 		}
 	}
 	if dir, v := Find(groups, "memory"); dir != "" {
 		if limit := memoryLimit(dir, v); limit > 0 {
-			say(v, "memory %d", limit)
+			held(v, record.Limit{Kind: record.LimitMemory, Value: float64(limit)})
 		}
 	}
 	if pid == 0 {
@@ -97,31 +101,26 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []string, er
 	}
 	other := func(core int) bool { return !set.IsSet(core) }
 	if set.Count() == len(s.Cores) && !slices.ContainsFunc(s.Cores, other) {
-		inForce = append(inForce, "affinity "+CoreList(s.Cores))
+		inForce = append(inForce, record.Limit{Kind: record.LimitCores, By: record.ByAffinity,
+			Cores: s.Cores})
 	}
 	return inForce, nil
 }
 
-// Unenforced lists the limits of a spec that nothing in force holds, each with the reason if there
-// is one. Private memory is what rlimits hold.
-func Unenforced(s launch.Spec, inForce []string, why string) (missing []string) {
-	if why != "" {
-		why = ": " + why
+// Unenforced lists the limits of a spec that nothing in force holds, each with the reason, and its
+// detail where there is one.
+func Unenforced(s launch.Spec, inForce []record.Limit, reason, detail string) (
+	missing []record.Limit) {
+	check := func(asked bool, l record.Limit) {
+		if asked && !slices.ContainsFunc(inForce, func(have record.Limit) bool {
+			return have.Kind == l.Kind
+		}) {
+			missing = append(missing, record.Unenforced(l, reason, detail))
+		}
 	}
-	has := func(what string) bool {
-		return slices.ContainsFunc(inForce, func(s string) bool {
-			return strings.HasPrefix(s, what)
-		})
-	}
-	if len(s.Cores) > 0 && !has("cpuset") && !has("affinity") {
-		missing = append(missing, fmt.Sprintf("cores %v%s", s.Cores, why))
-	}
-	if s.NeedsQuota() && !has("cpu quota") {
-		missing = append(missing, fmt.Sprintf("%g CPUs%s", s.CPUs, why))
-	}
-	if s.MemoryBytes > 0 && !has("memory") && !has("private memory") {
-		missing = append(missing, fmt.Sprintf("memory %d%s", s.MemoryBytes, why))
-	}
+	check(len(s.Cores) > 0, record.Limit{Kind: record.LimitCores, Cores: s.Cores})
+	check(s.NeedsQuota(), record.Limit{Kind: record.LimitCPU, Value: s.CPUs})
+	check(s.MemoryBytes > 0, record.Limit{Kind: record.LimitMemory, Value: float64(s.MemoryBytes)})
 	return missing
 }
 

@@ -23,6 +23,7 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // Labels that Compose gives to what it makes.
@@ -239,7 +240,7 @@ func (p *stack) place() error {
 		p.groups = p.pod.groups
 	}
 	p.InForce, _ = cgroup.Limits(p.groups, p.Main(), p.Spec)
-	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, p.noPod)
+	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, record.Refused, p.noPod)
 	return nil
 }
 

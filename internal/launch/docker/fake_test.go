@@ -363,7 +363,7 @@ func TestProcessIsNotHere(t *testing.T) {
 				p.PIDs())
 		}
 		if _, missing := p.Limits(); len(missing) > 0 {
-			t.Errorf("%s: missing is %q of no limits", what, missing)
+			t.Errorf("%s: missing is %+v of no limits", what, missing)
 		}
 	}
 	const here = "it is not here: the engine runs in a virtual machine, or this program in"

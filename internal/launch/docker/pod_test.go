@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 func member(args ...string) launch.Spec {
@@ -62,18 +64,19 @@ func TestSystemWithoutGroup(t *testing.T) {
 	l.driver = "systemd"
 	p := start(t, l, member("act-forever"))
 	inForce, missing := p.Limits()
-	if !slices.ContainsFunc(inForce, func(s string) bool {
-		return strings.HasPrefix(s, "memory 33554432 (cgroup")
+	if !slices.ContainsFunc(inForce, func(l record.Limit) bool {
+		return l.Kind == record.LimitMemory && l.Value == 32<<20
 	}) {
-		t.Errorf("in force is %q, want its share of memory", inForce)
+		t.Errorf("in force is %+v, want its share of memory", inForce)
 	}
 	const why = "the engine's cgroup driver is systemd, whose groups are systemd's to make"
-	want := []string{
-		"0.5 CPUs for the system as a whole: each container has as many: " + why,
-		"memory 67108864 for the system as a whole: each container has its share of it: " + why,
+	want := []record.Limit{
+		{Kind: record.LimitCPU, Value: 0.5, By: record.ByNone, Reason: record.PerContainer, Detail: why},
+		{Kind: record.LimitMemory, Value: 64 << 20, By: record.ByNone, Reason: record.PerContainer,
+			Detail: why},
 	}
-	if !slices.Equal(missing, want) {
-		t.Errorf("missing is %q, want %q", missing, want)
+	if !reflect.DeepEqual(missing, want) {
+		t.Errorf("missing is %+v, want %+v", missing, want)
 	}
 	if len(p.Groups()) > 0 || !slices.Contains(p.PIDs(), p.Main()) {
 		t.Errorf("groups are %v, want none; processes %v with %d", p.Groups(), p.PIDs(), p.Main())

@@ -20,6 +20,7 @@ import (
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // proc is a container. It implements launch.Process.
@@ -189,29 +190,29 @@ func (p *proc) noteLimits() {
 	groups, why := p.groups, ""
 	switch {
 	case p.pid == 0:
-		why = "it ended before they could be read"
+		why = record.EndedBefore
 	case len(groups) == 0:
-		why = "the container's control groups are not mounted here"
+		why = record.NotMounted
 	}
 	if p.pod != nil {
 		groups = p.pod.groups
 	}
 	// Where the process has ended meanwhile, nothing is known of its affinity.
 	p.InForce, _ = cgroup.Limits(groups, p.pid, p.Spec)
-	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, why)
+	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, why, "")
 	s := p.Spec
-	if p.noPod != "" {
-		if s.NeedsQuota() {
-			p.Missing = append(p.Missing, fmt.Sprintf("%g CPUs for the system as a whole: each "+
-				"container has as many: %s", s.CPUs, p.noPod))
-		}
-		if s.MemoryBytes > 0 {
-			p.Missing = append(p.Missing, fmt.Sprintf("memory %d for the system as a whole: each "+
-				"container has its share of it: %s", s.MemoryBytes, p.noPod))
-		}
+	lacks := func(kind string, value float64, reason, detail string) {
+		p.Missing = append(p.Missing, record.Unenforced(
+			record.Limit{Kind: kind, Value: value}, reason, detail))
+	}
+	if p.noPod != "" && s.NeedsQuota() {
+		lacks(record.LimitCPU, s.CPUs, record.PerContainer, p.noPod)
+	}
+	if p.noPod != "" && s.MemoryBytes > 0 {
+		lacks(record.LimitMemory, float64(s.MemoryBytes), record.PerContainer, p.noPod)
 	}
 	if s.MemoryBytes > 0 && !cgroup.SwapLimited(groups) && cgroup.HasSwap() {
-		p.Missing = append(p.Missing, "no swap: the kernel does not count it")
+		lacks(record.LimitSwap, 0, record.NotCounted, "")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
+	"prony.example/record"
 )
 
 // Launcher implements launch.Launcher. The zero value has nothing to launch: give it Services.
@@ -25,7 +26,7 @@ type Launcher struct {
 	// Note hears what happens, in order: "launch NAME", "stop NAME".
 	Note func(string)
 	// Missing is what Process.Limits says that nothing enforces; nil: nothing.
-	Missing []string
+	Missing []record.Limit
 
 	running atomic.Pointer[proc]
 }
@@ -117,8 +118,9 @@ func (p *proc) PIDs() []int            { return nil }
 func (p *proc) Groups() []launch.Group { return nil }
 func (p *proc) Log(int) []string       { return p.log }
 
-func (p *proc) Limits() (inForce, missing []string) {
-	return []string{fmt.Sprintf("affinity %v", p.Spec.Cores)}, p.l.Missing
+func (p *proc) Limits() (inForce, missing []record.Limit) {
+	return []record.Limit{{Kind: record.LimitCores, By: record.ByAffinity, Cores: p.Spec.Cores}},
+		p.l.Missing
 }
 
 // Move implements launch.Mover.

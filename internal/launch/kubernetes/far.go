@@ -288,8 +288,9 @@ func (f *far) facts(of sighting, asked limits) (out facts) {
 	if f.quick(question{Do: "facts", At: of, Limits: asked}, &out) != nil {
 		return facts{AgeNs: -1}
 	}
-	for i, words := range out.InForce {
-		out.InForce[i] = said(words)
+	for i := range out.InForce { // the reader's words are another machine's
+		l := &out.InForce[i]
+		*l = record.Limit{Kind: said(l.Kind), By: said(l.By), Value: l.Value, Cores: l.Cores}
 	}
 	return out
 }

@@ -79,7 +79,11 @@ func needsCluster(t testing.TB) {
 	if home.lacks != "" {
 		t.Skip(home.lacks)
 	}
-	testsets.Once(t, "pods", testsets.Needs{Facts: []string{testsets.Version("kubectl", "version")}})
+	testsets.Once(
+		t,
+		"pods",
+		testsets.Needs{Facts: []string{testsets.Version("kubectl", "version")}},
+	)
 }
 
 func launcher(t testing.TB, o Options) *Launcher {

@@ -16,6 +16,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // site reads what the kernel of a pod's node keeps of it: here, or by a reader there.
@@ -65,7 +66,7 @@ type facts struct {
 	AgeNs   int64          `json:"ageNs"`   // of its process; -1: there is none
 	Groups  []launch.Group `json:"groups"`
 	Cores   []int          `json:"cores"` // that its kubelet gave it
-	InForce []string       `json:"inForce"`
+	InForce []record.Limit `json:"inForce"`
 	Swaps   bool           `json:"swaps"` // what it has may be swapped out
 }
 

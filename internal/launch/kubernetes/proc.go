@@ -17,6 +17,7 @@ import (
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // Bounds of a launch.
@@ -362,15 +363,16 @@ func (p *proc) now(ctx context.Context) (pod, error) {
 func (p *proc) noteLimits(f facts) {
 	s, why := p.Spec, ""
 	if p.at.PID == 0 {
-		why = "it ended before they could be read"
+		why = record.EndedBefore
 	}
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
 		s.Cores = f.Cores
 	}
 	p.InForce = f.InForce
-	p.Missing = cgroup.Unenforced(s, p.InForce, why)
+	p.Missing = cgroup.Unenforced(s, p.InForce, why, "")
 	if s.MemoryBytes > 0 && f.Swaps {
-		p.Missing = append(p.Missing, "no swap: the node lets pods swap")
+		p.Missing = append(p.Missing, record.Unenforced(
+			record.Limit{Kind: record.LimitSwap}, record.Permitted, ""))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -79,9 +80,9 @@ func TestReaderInPod(t *testing.T) {
 	e.close()
 	want := (here{}).facts(at, limitsOf(p.Spec))
 	inForce, missing := p.Limits()
-	if at.PID != p.at.PID || at.PID == 0 || !slices.Equal(inForce, want.InForce) ||
+	if at.PID != p.at.PID || at.PID == 0 || !reflect.DeepEqual(inForce, want.InForce) ||
 		len(inForce) < 2 || len(missing) > 0 || !slices.Equal(got.Cores, want.Cores) {
-		t.Errorf("limits are %q without %q on %v, want %q on %v; process %d, want %d", inForce,
+		t.Errorf("limits are %+v without %+v on %v, want %+v on %v; process %d, want %d", inForce,
 			missing, got.Cores, want.InForce, want.Cores, p.at.PID, at.PID)
 	}
 	age, ok := cgroup.Age(at.PID)

@@ -3,6 +3,7 @@ package launchtest
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"prony.example/internal/launch"
+	"prony.example/record"
 )
 
 func freePort(t *testing.T) int {
@@ -80,20 +82,37 @@ func (s *suite) holdsLimits(t *testing.T) {
 	grouped(t, p)
 	ready(t, p)
 	inForce, missing := p.Limits()
-	all := strings.Join(slices.Sorted(slices.Values(inForce)), "; ")
-	want := `^affinity 0; cpu quota 0.5 \(cgroup v[12]\); cpuset 0 \(cgroup v[12]\); ` +
-		`memory 268435456 \(cgroup v[12]\)$`
-	if s.of.Granted {
-		want = `^affinity \d+; (cpu quota 1 \(cgroup v[12]\); )?cpuset \d+ \(cgroup v[12]\); ` +
-			`memory 268435456 \(cgroup v[12]\)$`
+	got := map[string]string{}
+	for _, l := range inForce {
+		by := l.By
+		if byCgroup(l) {
+			by = "cgroup"
+		}
+		got[l.Kind+" by "+by] = fmt.Sprint(l.Value, l.Cores)
 	}
-	if !regexp.MustCompile(want).MatchString(all) || len(missing) > 0 {
-		t.Errorf("in force is %q, want %s; missing is %q", all, want, missing)
+	want := map[string]string{"cores by affinity": "0 [0]", "cores by cgroup": "0 [0]",
+		"cpu by cgroup": "0.5 []", "memory by cgroup": "2.68435456e+08 []"}
+	if s.of.Granted { // which core is another's choice, which may need no quota then
+		want["cpu by cgroup"] = "1 []"
+		if got["cpu by cgroup"] == "" {
+			delete(want, "cpu by cgroup")
+		}
+		for _, by := range []string{"cores by affinity", "cores by cgroup"} {
+			var core int
+			if n, err := fmt.Sscanf(got[by], "0 [%d]", &core); n == 1 && err == nil {
+				want[by] = fmt.Sprintf("0 [%d]", core)
+			}
+		}
+	}
+	if !maps.Equal(got, want) || len(missing) > 0 {
+		t.Errorf("in force is %v, want %v; missing is %+v", got, want, missing)
 	}
 	if !slices.Contains(p.PIDs(), p.Main()) {
 		t.Errorf("its main process %d is not among its processes %v", p.Main(), p.PIDs())
 	}
 }
+
+func byCgroup(l record.Limit) bool { return l.By == record.ByCgroup1 || l.By == record.ByCgroup2 }
 
 func (s *suite) saysMemory(t *testing.T) {
 	spec := launch.Spec{MemoryBytes: 256 << 20, Port: freePort(t)}
@@ -159,9 +178,12 @@ func (s *suite) shares(t *testing.T) {
 	}
 	for _, p := range []launch.Process{first, second} {
 		inForce, missing := p.Limits()
-		all := strings.Join(inForce, "; ")
-		if !strings.Contains(all, "memory 268435456 (cgroup v") || len(missing) > 0 {
-			t.Errorf("in force is %q, missing %q; want the whole system's memory", all, missing)
+		whole := func(l record.Limit) bool {
+			return l.Kind == record.LimitMemory && l.Value == 256<<20 && byCgroup(l)
+		}
+		if !slices.ContainsFunc(inForce, whole) || len(missing) > 0 {
+			t.Errorf("in force is %+v, missing %+v; want the whole system's memory", inForce,
+				missing)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
 )
 
 // hierarchy is a mounted cgroup tree and the groups in it that new groups go below.
@@ -179,13 +180,13 @@ const killBound = 5 * time.Second
 
 // Limits says what was in force when the target began, unless one of its processes is now in
 // another control group: what holds nothing is no limit, and what counts nothing no usage.
-func (p *proc) Limits() (inForce, missing []string) {
+func (p *proc) Limits() (inForce, missing []record.Limit) {
 	strays := p.strays()
 	if len(strays) == 0 {
 		return p.InForce, p.Missing
 	}
-	return nil, append(slices.Clone(p.Missing),
-		fmt.Sprintf("%s: processes %v are in another one", launch.Strayed, strays))
+	left := record.Limit{Kind: record.LimitGroup, PIDs: strays}
+	return nil, append(slices.Clone(p.Missing), record.Unenforced(left, record.Strayed, ""))
 }
 
 // strays are the processes that are not in each of the target's groups. Those are listed after its

@@ -31,15 +31,15 @@ type Journal struct {
 }
 
 type note struct {
-	Lab       int               `json:"lab"`
-	Boot      string            `json:"boot"` // births count from it
-	Processes map[string]record `json:"processes"`
+	Lab       int                 `json:"lab"`
+	Boot      string              `json:"boot"` // births count from it
+	Processes map[string]launched `json:"processes"`
 	// Keys is the folder, absolute, in whose folders *.tls lie the secret keys of services.
 	Keys string `json:"keys,omitempty"`
 }
 
-// record is one launched target. Born tells the process from a later one with the same number.
-type record struct {
+// launched is one target. Born tells the process from a later one with the same number.
+type launched struct {
 	PID    int      `json:"pid,omitempty"`
 	Born   string   `json:"born,omitempty"`
 	Log    string   `json:"log,omitempty"` // absolute, without links
@@ -115,7 +115,7 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := note{Lab: os.Getpid(), Boot: bootID(), Processes: map[string]record{}}
+	own := note{Lab: os.Getpid(), Boot: bootID(), Processes: map[string]launched{}}
 	j = &Journal{dir: root, note: own}
 	if reaped, err = j.open(); err != nil {
 		return nil, reaped, errors.Join(err, j.Close())
@@ -210,7 +210,7 @@ func (n note) removeKeys() error {
 // born when the note says, or it has gone, and one that it left behind has our mark, which is that
 // it prints into the log that the launcher opened for it. A variable would be a mark as well, but
 // would be in the service's environment.
-func isOurs(r record) bool {
+func isOurs(r launched) bool {
 	if r.PID <= 1 || r.Born == "" {
 		return false
 	}
@@ -244,7 +244,7 @@ func (j *Journal) change(do func(*note)) error {
 	return j.save()
 }
 
-func (j *Journal) add(name string, r record) error {
+func (j *Journal) add(name string, r launched) error {
 	return j.change(func(n *note) { n.Processes[name] = r })
 }
 
@@ -259,7 +259,7 @@ func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 	if real, err := filepath.EvalSymlinks(log); err == nil {
 		log = real
 	}
-	err = j.add(name, record{PID: pid, Born: cgroup.Born(pid), Log: log})
+	err = j.add(name, launched{PID: pid, Born: cgroup.Born(pid), Log: log})
 	return func() error { return j.remove(name) }, err
 }
 

@@ -74,7 +74,7 @@ func TestPlantedLinks(t *testing.T) {
 		}
 		j, _, err := OpenJournal(dir)
 		if err == nil {
-			err = errors.Join(j.add("prony-1-1", record{}), j.Close())
+			err = errors.Join(j.add("prony-1-1", launched{}), j.Close())
 		}
 		if name == "lab.lock" && err == nil {
 			t.Errorf("%s: a link was locked", name)
@@ -117,14 +117,14 @@ func asleep(t *testing.T, log string, leaderEnds bool) (pgid int, born string) {
 func TestNoPIDIsBelieved(t *testing.T) {
 	const name = "prony-1-1"
 	ours, theirs := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "log")
-	check := func(what, log string, leaderEnds, want bool, alter func(n *note, r *record)) {
+	check := func(what, log string, leaderEnds, want bool, alter func(n *note, r *launched)) {
 		t.Helper()
 		pgid, born := asleep(t, log, leaderEnds)
-		n, r := note{Lab: 1, Boot: bootID()}, record{PID: pgid, Born: born, Log: ours}
+		n, r := note{Lab: 1, Boot: bootID()}, launched{PID: pgid, Born: born, Log: ours}
 		if alter != nil {
 			alter(&n, &r)
 		}
-		n.Processes = map[string]record{name: r}
+		n.Processes = map[string]launched{name: r}
 		dir := filepath.Join(t.TempDir(), "journal")
 		text, err := json.Marshal(n)
 		if err := errors.Join(err, os.Mkdir(dir, 0o700),
@@ -146,21 +146,21 @@ func TestNoPIDIsBelieved(t *testing.T) {
 		}
 	}
 	check("as noted", theirs, false, true, nil)
-	check("no birth", ours, false, false, func(_ *note, r *record) { r.Born = "" })
-	check("another birth", ours, false, false, func(_ *note, r *record) { r.Born += "0" })
-	check("another boot", ours, false, false, func(n *note, _ *record) { n.Boot = "before" })
+	check("no birth", ours, false, false, func(_ *note, r *launched) { r.Born = "" })
+	check("another birth", ours, false, false, func(_ *note, r *launched) { r.Born += "0" })
+	check("another boot", ours, false, false, func(n *note, _ *launched) { n.Boot = "before" })
 	check("left behind by ours", ours, true, true, nil)
 	check("left behind by another", theirs, true, false, nil)
-	check("left behind by nobody", theirs, true, false, func(_ *note, r *record) { r.Log = "" })
+	check("left behind by nobody", theirs, true, false, func(_ *note, r *launched) { r.Log = "" })
 	// A list of processes in a folder that is not the kernel's is anybody's.
 	fake := filepath.Join(t.TempDir(), name)
-	check("a planted group", theirs, false, false, func(_ *note, r *record) {
+	check("a planted group", theirs, false, false, func(_ *note, r *launched) {
 		text := fmt.Append(nil, r.PID)
 		if err := errors.Join(os.Mkdir(fake, 0o700),
 			os.WriteFile(filepath.Join(fake, "cgroup.procs"), text, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		*r = record{Groups: []string{fake}}
+		*r = launched{Groups: []string{fake}}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/observe/host"
@@ -47,9 +48,9 @@ func TestMove(t *testing.T) {
 		}
 		inForce, missing := p.Limits()
 		// One processor is what one core holds it to, and two do not.
-		if seen == 0 || !slices.Contains(inForce, "affinity "+cgroup.CoreList(cores)) ||
+		if seen == 0 || !slices.Contains(wording.Limits(inForce), "affinity "+cgroup.CoreList(cores)) ||
 			len(missing) != len(cores)-1 {
-			t.Errorf("%d processes seen; in force %v, missing %v", seen, inForce, missing)
+			t.Errorf("%d processes seen; in force %+v, missing %+v", seen, inForce, missing)
 		}
 	}
 	for _, noGroup := range []bool{false, true} {

@@ -30,6 +30,7 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/process/entry"
+	"prony.example/record"
 )
 
 // Launcher starts plain processes.
@@ -77,7 +78,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	} else {
 		p.groups = makeGroups(p.name, s, ownHierarchies())
 	}
-	if err := l.Journal.add(p.name, record{Groups: p.ownDirs()}); err != nil {
+	if err := l.Journal.add(p.name, launched{Groups: p.ownDirs()}); err != nil {
 		p.clean()
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
 	}
 	pid := p.cmd.Process.Pid
-	started := record{PID: pid, Born: cgroup.Born(pid), Log: p.log, Groups: p.ownDirs()}
+	started := launched{PID: pid, Born: cgroup.Born(pid), Log: p.log, Groups: p.ownDirs()}
 	if err := l.Journal.add(p.name, started); err != nil {
 		return nil, errors.Join(err, p.Stop(0))
 	}
@@ -246,10 +247,11 @@ func (p *proc) noteLimits() {
 	}
 	own := p.Spec.Alone()
 	if data := cgroup.DataLimit(pid); own > 0 && data == own {
-		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data))
+		inForce = append(inForce, record.Limit{Kind: record.LimitMemory, By: record.ByRlimit,
+			Value: float64(data)})
 	}
 	p.InForce = inForce
-	p.Missing = cgroup.Unenforced(p.Spec, inForce, strings.Join(refused, "; "))
+	p.Missing = cgroup.Unenforced(p.Spec, inForce, record.Refused, strings.Join(refused, "; "))
 }
 
 func (p *proc) Main() int              { return p.cmd.Process.Pid }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
@@ -79,13 +80,13 @@ func TestLimitsAreInForce(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			inForce, missing := p.Limits()
-			all := strings.Join(inForce, "; ")
+			all := strings.Join(wording.Limits(inForce), "; ")
 			log := p.Log(9)
 			if !strings.Contains(strings.Join(log, " "), "Cpus_allowed_list:\t0 ") {
 				t.Errorf("the target sees %q", log)
 			}
 			if !strings.Contains(all, "affinity 0") {
-				t.Errorf("in force is %q, missing %q", all, missing)
+				t.Errorf("in force is %q, missing %+v", all, missing)
 			}
 			hasGroup := strings.Contains(all, "memory 268435456 (cgroup")
 			hasRlimit := strings.Contains(all, "private memory 268435456 (rlimit)") &&
@@ -95,8 +96,8 @@ func TestLimitsAreInForce(t *testing.T) {
 					all, log)
 			}
 			const left = "0.5 CPUs: cgroup: left alone as asked"
-			if noGroup && !slices.Equal(missing, []string{left}) {
-				t.Errorf("missing is %q, want %s", missing, left)
+			if noGroup && !slices.Equal(wording.Limits(missing), []string{left}) {
+				t.Errorf("missing is %+v, want %s", missing, left)
 			}
 			for _, g := range p.Groups() {
 				if pids := cgroup.PIDs(g.Dir); len(pids) == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 )
@@ -81,9 +82,9 @@ func TestRights(t *testing.T) {
 				}
 			}
 			inForce, missing := p.Limits()
-			if all := strings.Join(inForce, "; "); !strings.Contains(all, "memory 268435456") ||
+			if all := strings.Join(wording.Limits(inForce), "; "); !strings.Contains(all, "memory 268435456") ||
 				!strings.Contains(all, "affinity 0") {
-				t.Errorf("in force is %q, missing %q", all, missing)
+				t.Errorf("in force is %q, missing %+v", all, missing)
 			}
 		})
 	}

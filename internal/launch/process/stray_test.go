@@ -3,11 +3,12 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"prony.example/internal/launch"
+	"prony.example/record"
 )
 
 // A service that is moved to another control group, as one that moves itself is, is under no limit
@@ -26,7 +27,7 @@ func TestStrays(t *testing.T) {
 	}
 	inForce, missing := p.Limits()
 	if len(inForce) == 0 || len(missing) > 0 {
-		t.Errorf("before: in force %q, missing %q", inForce, missing)
+		t.Errorf("before: in force %+v, missing %+v", inForce, missing)
 	}
 	for _, g := range p.Groups() {
 		err := os.WriteFile(filepath.Join(filepath.Dir(g.Dir), "cgroup.procs"),
@@ -36,9 +37,9 @@ func TestStrays(t *testing.T) {
 		}
 	}
 	inForce, missing = p.Limits()
-	if len(inForce) > 0 || len(missing) != 1 || !strings.HasPrefix(missing[0], launch.Strayed) ||
-		!strings.Contains(missing[0], strconv.Itoa(p.Main())) {
-		t.Errorf("after: in force %q, missing %q", inForce, missing)
+	if len(inForce) > 0 || len(missing) != 1 || !record.HasStrayed(missing) ||
+		!slices.Contains(missing[0].PIDs, p.Main()) {
+		t.Errorf("after: in force %+v, missing %+v", inForce, missing)
 	}
 	if err := p.Stop(0); err != nil {
 		t.Error(err)

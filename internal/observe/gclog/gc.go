@@ -1,7 +1,7 @@
 // Package gclog reads what HotSpot's collectors log about themselves: which pauses a process made,
 // why, and how much its heap held before and after.
 //
-//	LogOption ─► JVM ─► file ─► Read ─► Log ─► Window: result.GC of a load's window
+//	LogOption ─► JVM ─► file ─► Read ─► Log ─► Window: record.GC of a load's window
 //	                                        └► During: the pauses a request ran into
 //
 // A pause is the whole safepoint, because that is what a request waits for: from the moment threads

@@ -16,7 +16,7 @@ type Group struct {
 	Version    int // 1 or 2
 }
 
-// Where the service's CPU time comes from, as result.Usage.Source says it.
+// Where the service's CPU time comes from, as record.Usage.Source says it.
 const (
 	sourceV1   = "cgroup v1"
 	sourceV2   = "cgroup v2"

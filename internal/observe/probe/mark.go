@@ -14,7 +14,7 @@ type Mark struct {
 	Lost bool // who was to read did not answer: nothing but TNs and Source is known
 
 	TNs    int64  // since Start, monotonic
-	Source string // of CPUNs, UserNs, SystemNs, as result.Usage.Source
+	Source string // of CPUNs, UserNs, SystemNs, as record.Usage.Source
 
 	CPUNs    int64
 	UserNs   int64

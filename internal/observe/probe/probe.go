@@ -9,8 +9,8 @@
 // Everything may vanish at any time: processes come and go, the service may crash, hosts lack PSI
 // or cgroups. What cannot be read is -1, in marks and in what Between makes of them, never 0.
 //
-// Non-goals: it starts and limits nothing (internal/launch does), judges nothing (internal/analysis/verdict
-// does), and writes no file.
+// Non-goals: it starts and limits nothing (internal/launch does), judges nothing
+// (internal/analysis/verdict does), and writes no file.
 package probe
 
 import (

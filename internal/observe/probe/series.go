@@ -89,7 +89,7 @@ func (l *log) copy() (rows []row, every int) {
 type Series struct {
 	PeriodNs int64  `json:"periodNs"` // between samples
 	Every    int    `json:"every"`    // samples a row: a power of two
-	Source   string `json:"source"`   // of cpuCores, as result.Usage.Source
+	Source   string `json:"source"`   // of cpuCores, as record.Usage.Source
 
 	TNs          []int64   `json:"tNs"`      // since Start
 	CPUCores     []float64 `json:"cpuCores"` // service, in cores: CPU seconds per second

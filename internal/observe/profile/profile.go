@@ -5,8 +5,8 @@
 //	Subject ── Choose ─► Collector ── Start ─► Session ── Stop ─► pprof ─► Top · Flame · Changes
 //
 // The collectors are in the folders below, one for each way to ask: internal/observe/profile/jvm,
-// internal/observe/profile/gopprof, internal/observe/profile/node, internal/observe/profile/pyspy, and for anything else
-// internal/observe/profile/kernel.
+// internal/observe/profile/gopprof, internal/observe/profile/node, internal/observe/profile/pyspy,
+// and for anything else internal/observe/profile/kernel.
 //
 // Non-goals: a profile explains a number, it never is one. What profiling costs is measured as the
 // cost of any other variant is: by trials with it and without.

@@ -32,7 +32,7 @@ func (r *Row) points() (out []point) {
 	return out
 }
 
-// unordered is how driver.Import says that times make no sense.
+// unordered is how generator.Import says that times make no sense.
 var unordered = []string{"its times do not ascend", "its mean is above its largest time"}
 
 func checkOrder(r *Row, _ []Value) (hit, bool) {

@@ -9,7 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// mark is where a tool prints a value that driver.Import leaves out, or gives without its digits.
+// mark is where a tool prints a value that generator.Import leaves out, or gives without its
+// digits.
 type mark struct {
 	quantity Quantity
 	at       *lazyregexp.Pattern

@@ -234,7 +234,8 @@ func scaleOf(k kind, said, unit string) (float64, bool) {
 			said, unit = strings.TrimSuffix(said, end), strings.TrimSuffix(unit, end)
 		}
 	case aCount:
-		if f := strings.Fields(said); len(f) > 0 && unitFactors[aCount][strings.ToLower(f[0])] == 0 {
+		if f := strings.Fields(said); len(f) > 0 &&
+			unitFactors[aCount][strings.ToLower(f[0])] == 0 {
 			said = "" // "100 connections"
 		} else if len(f) > 1 {
 			said = f[0]

@@ -278,7 +278,10 @@ func TestWhatIsNoPartOfTheMethod(t *testing.T) {
 	check(0, func(r *record.Record) { r.Provenance.Commit, r.Provenance.Dirty = "beef", true })
 	check(0, func(r *record.Record) { r.Artifact.SHA256, r.Target.Version = "x", "2" })
 	check(0, func(r *record.Record) { r.Limits.ServiceCores = []int{0} })
-	check(0, func(r *record.Record) { r.Limits.InForce = []string{"cpuset 0 (cgroup v1)"} })
+	check(0, func(r *record.Record) {
+		r.Limits.InForce = []record.Limit{
+			{Kind: record.LimitCores, By: record.ByCgroup1, Cores: []int{0}}}
+	})
 	check(0, func(r *record.Record) { r.Loads[1].Generator.Pacing = "precise: until 90µs before" })
 	check(0, func(r *record.Record) { r.Loads[1].RatePerS *= 2 }) // a result
 	check(1, func(r *record.Record) { r.Provenance.Kernel = "6.18.45" })

@@ -96,9 +96,24 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 		lo, hi, p1 = r.Ratio.Lo, r.Ratio.Hi, r.Ratio.P
 	}
 	withheld := strings.Trim(r.A.Withheld+"; "+r.B.Withheld, "; ")
-	return append(row, units.Raw(1+r.Change()), units.Raw(lo), units.Raw(hi), units.Raw(c.Confidence),
-		units.Raw(p1), units.Raw(r.PHolm), strconv.Itoa(c.Tests), r.Outcome, units.Raw(r.Detectable),
-		strconv.FormatBool(c.Paired), c.Control, differences(c.Unlike), withheld)
+	return append(
+		row,
+		units.Raw(1+r.Change()),
+		units.Raw(lo),
+		units.Raw(hi),
+		units.Raw(c.Confidence),
+		units.Raw(
+			p1,
+		),
+		units.Raw(r.PHolm),
+		strconv.Itoa(c.Tests),
+		r.Outcome,
+		units.Raw(r.Detectable),
+		strconv.FormatBool(c.Paired),
+		c.Control,
+		differences(c.Unlike),
+		withheld,
+	)
 }
 
 const jsonVersion = 1

@@ -136,7 +136,7 @@ func checkControl(a, b *side, same bool, name string) error {
 	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
 		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
 			"that its own change would be in the numbers; choose another control", name,
-			cmp.Or(x, table.Unknown), cmp.Or(y, table.Unknown))
+			cmp.Or(x, table.UnknownValue), cmp.Or(y, table.UnknownValue))
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 func beside(m, other table.Method) table.Method {
 	for _, a := range other.Aspects {
 		if !slices.ContainsFunc(m.Aspects, func(x table.Aspect) bool { return x.Name == a.Name }) {
-			m.Aspects = append(m.Aspects, table.Aspect{Name: a.Name, Value: table.Unknown})
+			m.Aspects = append(m.Aspects, table.Aspect{Name: a.Name, Value: table.UnknownValue})
 		}
 	}
 	return m
@@ -167,7 +167,7 @@ func (x *results) method() table.Method {
 			}
 		}
 		m.Aspects = append(m.Aspects, table.Aspect{Name: f.Name,
-			Value: cmp.Or(value, table.Unknown), Binding: f.Binds})
+			Value: cmp.Or(value, table.UnknownValue), Binding: f.Binds})
 	}
 	return m
 }
@@ -181,7 +181,11 @@ var publishes = []struct {
 	{audit.Rate, metric.Throughput, units.PerS}, {audit.ErrorShare, "error_share", units.One},
 	{audit.Mean, "mean", units.Ns}, {audit.P50, "p50", units.Ns}, {audit.P75, "p75", units.Ns},
 	{audit.P90, "p90", units.Ns}, {audit.P95, "p95", units.Ns}, {audit.P99, "p99", units.Ns},
-	{audit.P999, "p99.9", units.Ns}, {audit.P9999, "p99.99", units.Ns}, {audit.Max, "max", units.Ns},
+	{
+		audit.P999,
+		"p99.9",
+		units.Ns,
+	}, {audit.P9999, "p99.99", units.Ns}, {audit.Max, "max", units.Ns},
 	{audit.CPU, "cpu_used", units.One}, {audit.Memory, "memory", units.Octet},
 }
 

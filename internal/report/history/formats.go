@@ -73,7 +73,7 @@ func (s *Series) tell(c Change) string {
 }
 
 func (p Point) name() string {
-	if p.Commit == "" || p.Commit == table.Unknown {
+	if p.Commit == "" || p.Commit == table.UnknownValue {
 		return p.Run
 	}
 	return fmt.Sprintf("%s (%s)", p.Run, units.Hash(p.Commit))

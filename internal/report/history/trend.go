@@ -1,5 +1,5 @@
-// Package history finds where the history of many runs changes: for every scenario, target and metric
-// the values of the runs in the order of time, and the points where their level changes.
+// Package history finds where the history of many runs changes: for every scenario, target and
+// metric the values of the runs in the order of time, and the points where their level changes.
 //
 // Find makes a Trend of runs, which is pure; Text, Markdown, CSV and JSON print it. Runs that were
 // not measured in the same way (table.Method) are never in one series, because a change of method

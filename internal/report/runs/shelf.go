@@ -2,7 +2,7 @@
 // its trials ended and how its targets rank. It reads the records of a run once and keeps what it
 // says of them until they change, so that a thousand runs are listed in a moment.
 //
-//	s, err := shelf.Open("results", shelf.Options{})
+//	s, err := runs.Open("results", runs.Options{})
 //	index, err := s.List(ctx)
 //
 // A run is called by its identifier, the name of its folder, and by nothing else: no path comes in
@@ -86,7 +86,7 @@ type LeftOut struct {
 	Why string `json:"why"`
 }
 
-// cacheFile is where entries are kept, below result.Kept of the folder.
+// cacheFile is where entries are kept, below record.Kept of the folder.
 const cacheFile = "shelf.json"
 
 // cacheVersion changes with the form of the file.

@@ -184,7 +184,11 @@ func (b *tab) fits(name string) {
 
 // TestSiteInBrowser opens a site from the disk, as a reader would.
 func TestSiteInBrowser(t *testing.T) {
-	testsets.Once(t, "a site in a browser", testsets.Needs{Files: []string{"internal/server/app/app"}})
+	testsets.Once(
+		t,
+		"a site in a browser",
+		testsets.Needs{Files: []string{"internal/server/app/app"}},
+	)
 	ctx := browser(t)
 	s := makeRuns(t, 50)
 	run(t, s.Dir(), 60, 0.8)

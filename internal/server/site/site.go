@@ -1,5 +1,5 @@
-// Package site writes the runs below a folder as static files: the web app (internal/server/app), an
-// index, histories, and for each run its report, its comparisons with earlier runs and its raw
+// Package site writes the runs below a folder as static files: the web app (internal/server/app),
+// an index, histories, and for each run its report, its comparisons with earlier runs and its raw
 // records. Any server of files serves it, and it opens from a disk: since a page from a file may
 // not fetch, each document is a script too, which hands it over (docs/site.md lists the files).
 //
@@ -245,7 +245,7 @@ func give(to, name string, document any) error {
 	return put(filepath.Join(to, filepath.FromSlash(name+".js")), []byte(script))
 }
 
-// compact is a document without spaces, as print.JSON writes it.
+// compact is a document without spaces, as format.JSON writes it.
 func compact(document any) ([]byte, error) {
 	var b, out bytes.Buffer
 	if err := format.JSON(&b, document); err != nil {

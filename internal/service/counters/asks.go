@@ -1,6 +1,6 @@
-// Package counters reads how often somebody was asked: a database by its own statistics, an upstream by
-// the page of metrics that it serves. Held against a service's answers, it unmasks one that answers
-// without asking.
+// Package counters reads how often somebody was asked: a database by its own statistics, an
+// upstream by the page of metrics that it serves. Held against a service's answers, it unmasks one
+// that answers without asking.
 //
 // The way of the data: Open makes the Counter of a Place, Read gives what was counted so far. Only
 // the difference of two readings means anything.

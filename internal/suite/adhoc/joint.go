@@ -124,7 +124,8 @@ func (g given) String() string {
 	for _, kind := range labKinds {
 		if n := g[kind]; n > 0 {
 			says := map[string]string{template.LabHost: "the address it is asked at",
-				template.LabPort: "its port", template.LabSource: "the port the asker comes from"}[kind]
+				template.LabPort:   "its port",
+				template.LabSource: "the port the asker comes from"}[kind]
 			out = append(out, fmt.Sprintf("%s (%s)", says, units.Plural(n, "place")))
 		}
 	}

@@ -1,7 +1,7 @@
-// Package adhoc makes targets of services that no catalog has: a user's own, named on a command line
-// by the command that starts them or by a revision of a repository. What comes out are the same
-// services and the same suite that a checkout would have had, so that a run of them is any other
-// run:
+// Package adhoc makes targets of services that no catalog has: a user's own, named on a command
+// line by the command that starts them or by a revision of a repository. What comes out are the
+// same services and the same suite that a checkout would have had, so that a run of them is any
+// other run:
 //
 //	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/trial/lab
 //
@@ -64,6 +64,8 @@ type Source struct {
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
+
+	checkout *service.Checkout // of the revision, from Clone on
 }
 
 // maxName keeps a name short enough for files, cgroups and the first column of a table.
@@ -104,6 +106,9 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
 			Only:    func(name string) bool { return name != ".git" && name != record.Kept }}
+		if s.Checkout = from.checkout; s.Checkout != nil {
+			s.Environ = service.WithoutGit(environ)
+		}
 		target := service.Target{Name: names[i], Connections: from.Connections,
 			Body: from.Body, Counters: from.Counters}
 		if len(from.Before) > 0 {

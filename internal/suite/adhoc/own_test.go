@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/load/template"
+	"prony.example/record"
 )
 
 // TestWords holds the splitting against a real shell.
@@ -235,7 +237,7 @@ func repository(t *testing.T) (repo string, run func(args ...string) string) {
 	repo = t.TempDir()
 	run = func(args ...string) string {
 		t.Helper()
-		out, err := git(t.Context(), repo, append([]string{"-c", "user.name=a",
+		out, err := service.Git(t.Context(), repo, append([]string{"-c", "user.name=a",
 			"-c", "user.email=a@b"}, args...)...)
 		if err != nil {
 			t.Fatal(err)
@@ -319,5 +321,27 @@ func TestClone(t *testing.T) {
 	}
 	if left := run("worktree", "list"); strings.Count(left, "\n") > 0 {
 		t.Errorf("the repository was left with %q", left)
+	}
+}
+
+// With objectives the suite ends with a search for the capacity; without, there is none.
+func TestSuiteSearches(t *testing.T) {
+	loads := func(slo string) []suite.Load {
+		held := []Held{{Request: suite.Request{Request: "GET /",
+			Expect: suite.Expect{Status: 200}}}}
+		s, err := Suite(held, Options{Connections: 8, Blocks: 1, CPUs: 1, MemoryBytes: 1 << 30,
+			SLO: slo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Loads
+	}
+	if all := loads(""); len(all) != 2 {
+		t.Errorf("%d loads without objectives, want 2", len(all))
+	}
+	all := loads("p99<20ms")
+	if last := all[len(all)-1]; len(all) != 3 || last.Model != record.Capacity ||
+		last.SLO != "p99<20ms" || last.Connections != 8 || last.Budget <= 0 {
+		t.Errorf("with objectives %+v", all)
 	}
 }

@@ -336,7 +336,11 @@ func TestAToolThatFails(t *testing.T) {
 
 // What agents.yaml declares can be had, wherever its tool is: a second time without it.
 func TestEveryAgentIsFetched(t *testing.T) {
-	testsets.Once(t, "every agent, fetched", testsets.Needs{Files: []string{"agents.yaml", "agents"}})
+	testsets.Once(
+		t,
+		"every agent, fetched",
+		testsets.Needs{Files: []string{"agents.yaml", "agents"}},
+	)
 	data, err := os.ReadFile("../../../agents.yaml")
 	if err != nil {
 		t.Fatal(err)

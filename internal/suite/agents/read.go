@@ -69,7 +69,11 @@ func (k *checker) agent(at string, a Agent) {
 	}
 	for i, r := range a.Runtimes {
 		if !slices.Contains(runtimes.Names, r) {
-			hint := strictyaml.Meant(r, runtimes.Names, "one of "+strings.Join(runtimes.Names, ", "))
+			hint := strictyaml.Meant(
+				r,
+				runtimes.Names,
+				"one of "+strings.Join(runtimes.Names, ", "),
+			)
 			k.Wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), hint, "unknown runtime %q", r)
 		}
 	}

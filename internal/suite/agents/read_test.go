@@ -121,7 +121,9 @@ func TestAgentsAreFound(t *testing.T) {
 func TestVariants(t *testing.T) {
 	a := agents.Agent{Name: "a", Runtimes: []string{"jvm"}, Languages: []string{"Java"},
 		Env: map[string]string{"LIB": "{agent}/{platform}/x.so", "RATE": "1", "TO": "${TO}"}}
-	r := a.Variant(agents.Level{Name: "low", Env: map[string]string{"RATE": "0.1", "J": `{"a": 1}`}})
+	r := a.Variant(
+		agents.Level{Name: "low", Env: map[string]string{"RATE": "0.1", "J": `{"a": 1}`}},
+	)
 	if r.Name != "a/low" || a.Env["RATE"] != "1" {
 		t.Errorf("the ride is %q, and the agent's rate became %q", r.Name, a.Env["RATE"])
 	}
@@ -164,7 +166,7 @@ func TestThePageTellsAll(t *testing.T) {
 	var told []string
 	for _, key := range rows("Keys") {
 		last := key[strings.LastIndexByte(key, '.')+1:]
-		if !slices.Contains(told, last) { // as config.Keys has it
+		if !slices.Contains(told, last) { // as strictyaml.Keys has it
 			told = append(told, last)
 		}
 	}

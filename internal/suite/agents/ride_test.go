@@ -206,15 +206,26 @@ func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, targe
 	if slices.Contains(single, x.name) {
 		cores = 1
 	}
-	p, err := processes.Starter{Launcher: &process.Launcher{}, Port: free}.Start(ctx, processes.Order{
-		Name: "agent", Service: s, Target: target, Built: built, LogFile: x.log,
-		Values: service.Values{CPUs: cores, MemoryBytes: 1 << 30, Env: env, Append: s.Brief(target),
-			MetricsPorts: []int{x.page},
-			Words: map[string]string{"agent": x.fetched.Path, "files": x.fetched.Files,
-				"otlpGrpc": x.heard.grpc, "otlpHttp": x.heard.http, "zipkin": x.heard.http,
-				"run": "run", "trial": "trial", "target": x.name, "variant": x.ride.Name,
-				"out": x.out, "metricsHost": "127.0.0.1"}},
-	})
+	p, err := processes.Starter{
+		Launcher: &process.Launcher{},
+		Port:     free,
+	}.Start(
+		ctx,
+		processes.Order{
+			Name: "agent", Service: s, Target: target, Built: built, LogFile: x.log,
+			Values: service.Values{
+				CPUs:         cores,
+				MemoryBytes:  1 << 30,
+				Env:          env,
+				Append:       s.Brief(target),
+				MetricsPorts: []int{x.page},
+				Words: map[string]string{"agent": x.fetched.Path, "files": x.fetched.Files,
+					"otlpGrpc": x.heard.grpc, "otlpHttp": x.heard.http, "zipkin": x.heard.http,
+					"run": "run", "trial": "trial", "target": x.name, "variant": x.ride.Name,
+					"out": x.out, "metricsHost": "127.0.0.1"},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

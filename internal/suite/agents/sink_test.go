@@ -2,17 +2,19 @@ package agents_test
 
 import (
 	"context"
+	"encoding/hex"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	logspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	spanpb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 )
 
@@ -33,9 +35,9 @@ func newSink(t *testing.T) *sink {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	ptraceotlp.RegisterGRPCServer(server, &traces{s: s})
-	pmetricotlp.RegisterGRPCServer(server, &metrics{s: s})
-	plogotlp.RegisterGRPCServer(server, &logs{s: s})
+	tracepb.RegisterTraceServiceServer(server, &traces{s: s})
+	metricspb.RegisterMetricsServiceServer(server, &metrics{s: s})
+	logspb.RegisterLogsServiceServer(server, &logs{s: s})
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := server.Serve(l); err != nil {
@@ -90,66 +92,80 @@ func (s *sink) await(ctx context.Context, enough func() bool) bool {
 }
 
 // named counts a resource as one of its service and of its trial.
-func named(r pcommon.Resource, more map[string]int) {
-	for _, key := range []string{"service.name", "prony.trial"} {
-		if value, ok := r.Attributes().Get(key); ok {
-			more[key+" "+value.Str()]++
+func named(r *resourcepb.Resource, more map[string]int) {
+	for _, a := range r.GetAttributes() {
+		if a.Key == "service.name" || a.Key == "prony.trial" {
+			more[a.Key+" "+a.Value.GetStringValue()]++
 		}
 	}
 }
 
 type traces struct {
-	ptraceotlp.UnimplementedGRPCServer
+	tracepb.UnimplementedTraceServiceServer
 	s *sink
 }
 
 // Export counts spans, those of servers, and both by the trace.
-func (x *traces) Export(_ context.Context, r ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse,
-	error) {
+func (x *traces) Export(_ context.Context, r *tracepb.ExportTraceServiceRequest) (
+	*tracepb.ExportTraceServiceResponse, error) {
 	more := map[string]int{}
-	for _, rs := range r.Traces().ResourceSpans().All() {
-		named(rs.Resource(), more)
-		for _, ss := range rs.ScopeSpans().All() {
-			for _, span := range ss.Spans().All() {
+	for _, rs := range r.ResourceSpans {
+		named(rs.Resource, more)
+		for _, ss := range rs.ScopeSpans {
+			for _, span := range ss.Spans {
 				more["spans"]++
-				more["trace "+span.TraceID().String()]++
-				if span.Kind() == ptrace.SpanKindServer {
+				more["trace "+hex.EncodeToString(span.TraceId)]++
+				if span.Kind == spanpb.Span_SPAN_KIND_SERVER {
 					more["server spans"]++
 				}
 			}
 		}
 	}
 	x.s.count(more)
-	return ptraceotlp.NewExportResponse(), nil
+	return &tracepb.ExportTraceServiceResponse{}, nil
 }
 
 type metrics struct {
-	pmetricotlp.UnimplementedGRPCServer
+	metricspb.UnimplementedMetricsServiceServer
 	s *sink
 }
 
-func (x *metrics) Export(_ context.Context, r pmetricotlp.ExportRequest) (
-	pmetricotlp.ExportResponse, error) {
-	more := map[string]int{"metrics": 1, "points": r.Metrics().DataPointCount()}
-	for _, rm := range r.Metrics().ResourceMetrics().All() {
-		named(rm.Resource(), more)
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, m := range sm.Metrics().All() {
-				more["metric "+m.Name()]++
+func (x *metrics) Export(_ context.Context, r *metricspb.ExportMetricsServiceRequest) (
+	*metricspb.ExportMetricsServiceResponse, error) {
+	more := map[string]int{"metrics": 1}
+	for _, rm := range r.ResourceMetrics {
+		named(rm.Resource, more)
+		for _, sm := range rm.ScopeMetrics {
+			for _, m := range sm.Metrics {
+				more["metric "+m.Name]++
+				more["points"] += points(m)
 			}
 		}
 	}
 	x.s.count(more)
-	return pmetricotlp.NewExportResponse(), nil
+	return &metricspb.ExportMetricsServiceResponse{}, nil
+}
+
+// points is the number of data points of a metric of any kind.
+func points(m *metricpb.Metric) int {
+	return len(m.GetGauge().GetDataPoints()) + len(m.GetSum().GetDataPoints()) +
+		len(m.GetHistogram().GetDataPoints()) + len(m.GetSummary().GetDataPoints()) +
+		len(m.GetExponentialHistogram().GetDataPoints())
 }
 
 type logs struct {
-	plogotlp.UnimplementedGRPCServer
+	logspb.UnimplementedLogsServiceServer
 	s *sink
 }
 
-func (x *logs) Export(_ context.Context, r plogotlp.ExportRequest) (plogotlp.ExportResponse,
-	error) {
-	x.s.count(map[string]int{"logs": r.Logs().LogRecordCount()})
-	return plogotlp.NewExportResponse(), nil
+func (x *logs) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (
+	*logspb.ExportLogsServiceResponse, error) {
+	n := 0
+	for _, rl := range r.ResourceLogs {
+		for _, sl := range rl.ScopeLogs {
+			n += len(sl.LogRecords)
+		}
+	}
+	x.s.count(map[string]int{"logs": n})
+	return &logspb.ExportLogsServiceResponse{}, nil
 }

@@ -1,5 +1,5 @@
-// Package importer makes a first prony.yaml out of what a project has already: an OpenAPI document, a
-// HAR, curl lines, a Postman collection, an access log, or nothing but a URL.
+// Package importer makes a first prony.yaml out of what a project has already: an OpenAPI document,
+// a HAR, curl lines, a Postman collection, an access log, or nothing but a URL.
 //
 //	file ─► kind, by content ─► requests ─► without secrets ─► merged, weighed, checked ─► YAML
 //

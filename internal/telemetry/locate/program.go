@@ -27,6 +27,9 @@ import (
 	"prony.example/internal/telemetry"
 )
 
+// Where the program's main package is in a checkout: its module's folder, and the folder below it.
+const homeModule, homeMain = "home", "cmd/" + telemetry.HomeName
+
 // Finder says where to look.
 type Finder struct {
 	Beside   string            // the folder of the program that asks; empty: where this one is
@@ -45,7 +48,7 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("use %s: %w", path, err)
 		}
 		return path, nil
-	case !isFile(filepath.Join(f.Root, "cmd", telemetry.HomeName, "main.go")):
+	case !isFile(filepath.Join(f.Root, homeModule, homeMain, "main.go")):
 		return "", fmt.Errorf("find %s, which takes telemetry in, answers queries and writes "+
 			"Parquet: it is neither beside this program nor on the PATH; put it there, or go into "+
 			"a checkout of Prony, where it is built when it is needed", telemetry.HomeName)
@@ -147,7 +150,7 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 // are its version, so that only the protocol is compared.
 func (f Finder) build(ctx context.Context) (string, error) {
 	const made = "bin/" + telemetry.HomeName
-	of, err := sourcesOf(f.Root, "cmd/"+telemetry.HomeName)
+	of, err := sourcesOf(f.Root, homeModule+"/"+homeMain)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", telemetry.HomeName, err)
 	}
@@ -162,8 +165,8 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
 		// As prony is built by make, so that what both link is compiled once.
 		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(
-			[]string{"env", buildflags.Lavish, "go"},
-			buildflags.Build("-buildvcs=false", "-o", made, "./cmd/"+telemetry.HomeName))}},
+			[]string{"env", buildflags.Lavish, "go", "-C", homeModule},
+			buildflags.Build("-buildvcs=false", "-o", "../"+made, "./"+homeMain))}},
 	})
 	if err != nil {
 		return "", err

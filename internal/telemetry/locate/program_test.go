@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/base/buildflags"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
 	"prony.example/internal/telemetry"
@@ -159,18 +160,18 @@ func TestBuild(t *testing.T) {
 		t.Errorf("of what is there already it says %q", said)
 	}
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
-		"./cmd/"+telemetry.HomeName)
-	cmd.Dir = root
+		"./"+homeMain)
+	cmd.Dir = filepath.Join(root, homeModule)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, err := sourcesOf(root, "cmd/"+telemetry.HomeName)
+	of, err := sourcesOf(root, homeModule+"/"+homeMain)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range strings.FieldsSeq(string(out)) {
-		dir, ours := strings.CutPrefix(name, module+"/")
+		dir, ours := strings.CutPrefix(name, buildflags.Module+"/")
 		if ours && !of[dir] {
 			t.Errorf("the sources lack %s", dir)
 		}
@@ -184,8 +185,9 @@ func TestBuild(t *testing.T) {
 func TestSources(t *testing.T) {
 	of := sources{"cmd/a": true, "internal/b": true, "internal/b/c": true}
 	for name, want := range map[string]bool{
-		"go.mod": true, "go.sum": true, "README.md": false, "cmd": true, "cmd/a": true,
-		"cmd/a/main.go": true, "cmd/a/main_test.go": false, "cmd/other": false,
+		"go.mod": true, "home/go.sum": true, "README.md": false, "cmd": true, "cmd/a": true,
+		"services/x/go.mod": false,
+		"cmd/a/main.go":     true, "cmd/a/main_test.go": false, "cmd/other": false,
 		"cmd/other/main.go": false, "internal": true, "internal/b/b.go": true,
 		"internal/b/page/x.css": true, "internal/b/page": true, "internal/b/testdata": false,
 		"internal/b/d/d.go": false, "internal/b/c/c.go": true, "internal/bb": false,

@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"prony.example/internal/base/buildflags"
 )
 
-// module is the path of this module.
-const module = "prony"
-
-// sources are the folders of a checkout's packages that a program links, all of this module. They
+// sources are the folders of a checkout's packages that a program links, of its two modules. They
 // are read from the imports, as Go's own answer takes a second, which every query would wait.
 type sources map[string]bool
 
@@ -38,7 +37,8 @@ func sourcesOf(root, program string) (sources, error) {
 			}
 			for _, i := range read.Imports {
 				name, err := strconv.Unquote(i.Path.Value)
-				if below, ours := strings.CutPrefix(name, module+"/"); err == nil && ours {
+				if below, ours := strings.CutPrefix(name, buildflags.Module+"/"); err == nil &&
+					ours {
 					todo = append(todo, below)
 				}
 			}
@@ -47,10 +47,11 @@ func sourcesOf(root, program string) (sources, error) {
 	return of, nil
 }
 
-// has says of a path below the checkout whether the program is made of it: the module's own files,
+// has says of a path below the checkout whether the program is made of it: the modules' own files,
 // those of the packages, and what lies below a package and is no Go, which it may embed.
 func (of sources) has(name string) bool {
-	if name == "go.mod" || name == "go.sum" {
+	switch name {
+	case "go.mod", "go.sum", homeModule + "/go.mod", homeModule + "/go.sum":
 		return true
 	}
 	if strings.HasSuffix(name, "_test.go") || path.Base(name) == "testdata" {

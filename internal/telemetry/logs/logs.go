@@ -127,7 +127,7 @@ type Line struct {
 // ReadFiles returns lines of the files that the services of a run wrote, logs/TRIAL*.log, in the
 // order of files and lines. Of the filter only Trial, Target (by keep, which knows the trials of
 // one), TraceID, Grep and Limit can hold: a severity is not known of a line. A line is cut at
-// spans.MaxValueBytes.
+// traces.MaxValueBytes.
 func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil {

@@ -2,13 +2,14 @@
 // looks between trials whether the host is quiet.
 //
 // Rules read files below a root and a few measured things (machine), and say what they find;
-// Examine makes a result.Grading of them, Text prints it, Refuse holds it against what a run
+// Examine makes a record.Grading of them, Text prints it, Refuse holds it against what a run
 // demands. Quiet takes two readings (edge), a window apart, until what lies between (sight) is
 // calm. What the kernel does not say is unknown, never guessed.
 //
-// Non-goals: it changes nothing on the host, and judges no trial (internal/analysis/verdict does). Besides
-// record it imports internal/observe/host, internal/observe/probe and internal/launch/cgroup, whose
-// parsers it shares, and asks load/engine/uring whether the kernel permits a ring.
+// Non-goals: it changes nothing on the host, and judges no trial (internal/analysis/verdict does).
+// Besides record it imports internal/observe/host, internal/observe/probe and
+// internal/launch/cgroup, whose parsers it shares, and asks load/engine/uring whether the kernel
+// permits a ring.
 package doctor
 
 import (

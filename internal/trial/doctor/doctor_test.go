@@ -63,8 +63,12 @@ func golden(t *testing.T, file string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is\n%s\nwant\n%s\n(go test ./internal/trial/doctor -update blesses it)", file, got,
-			want)
+		t.Errorf(
+			"%s is\n%s\nwant\n%s\n(go test ./internal/trial/doctor -update blesses it)",
+			file,
+			got,
+			want,
+		)
 	}
 }
 
@@ -204,8 +208,10 @@ func TestDocumentListsTheRules(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not list the checks as they are: run go test ./internal/trial/doctor -update",
-			page)
+		t.Fatalf(
+			"%s does not list the checks as they are: run go test ./internal/trial/doctor -update",
+			page,
+		)
 	}
 	if err := os.WriteFile(page, want, 0o644); err != nil {
 		t.Fatal(err)

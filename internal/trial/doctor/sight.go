@@ -17,8 +17,8 @@ import (
 	"prony.example/record"
 )
 
-// What is still quiet. The shares are those above which internal/analysis/verdict finds a trial SUSPECT
-// (rules steal and neighbours), so that what is let pass here is not complained of there.
+// What is still quiet. The shares are those above which internal/analysis/verdict finds a trial
+// SUSPECT (rules steal and neighbours), so that what is let pass here is not complained of there.
 const (
 	stealMax = 0.01 // of all cores' time
 	otherMax = 0.05 // likewise
@@ -118,7 +118,10 @@ func (s sight) unrest() string {
 		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", units.PercentTo(s.steal, 1)))
 	}
 	if s.other > max(otherMax, s.tick) {
-		why = append(why, fmt.Sprintf("%s used by others%s", units.PercentTo(s.other, 1), s.names()))
+		why = append(
+			why,
+			fmt.Sprintf("%s used by others%s", units.PercentTo(s.other, 1), s.names()),
+		)
 	}
 	if s.throttledNow > 0 {
 		why = append(why, fmt.Sprintf("throttled by heat %d times", s.throttledNow))

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
-	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
@@ -33,7 +30,7 @@ type Outcome struct {
 
 // Builder is that of the checkout's services.
 func (l *Lab) Builder(tools *service.Tools) *service.Builder {
-	return &service.Builder{Root: l.Root, Tools: tools, Progress: l.Tell.Say}
+	return &service.Builder{Root: l.Root, Cache: l.Cache, Tools: tools, Progress: l.Tell.Say}
 }
 
 // BuildAll builds services side by side and gives what became of each, in their order. One that
@@ -124,7 +121,9 @@ func (r *run) resolve(ctx context.Context, t suite.Trial, made built) trial.Spec
 		from = made.images[s]
 	}
 	out.Subject = trial.Subject{Service: s, Target: target, Built: from.Built}
-	if s.Origin != "" || r.wish.Own != nil {
+	if s.Checkout != nil {
+		out.Subject.Commit = s.Checkout.Commit
+	} else if s.Origin != "" || r.wish.Own != nil {
 		at := r.checkoutOf(ctx, s.Dir)
 		out.Subject.Commit, out.Subject.Dirty = at.commit, at.dirty
 	}
@@ -144,15 +143,10 @@ func (r *run) checkoutOf(ctx context.Context, dir string) checkout {
 		return known
 	}
 	out := checkout{commit: "unknown"}
-	git := func(args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
-		cmdlog.Command(cmd)
-		return cmd.Output()
-	}
-	head, err := git("rev-parse", "HEAD")
+	head, err := service.Git(ctx, dir, "rev-parse", "HEAD")
 	if err == nil {
-		status, err := git("status", "--porcelain")
-		out = checkout{strings.TrimSpace(string(head)), err != nil || len(status) > 0}
+		status, err := service.Git(ctx, dir, "status", "--porcelain")
+		out = checkout{head, err != nil || status != ""}
 	}
 	r.checkouts[dir] = out
 	return out

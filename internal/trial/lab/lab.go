@@ -4,8 +4,8 @@
 //
 //	Wish ─ plan ─ board ─ launchers ─ narrow ─ cores ─ build ─ grade ─ trials, observed ─ records
 //
-// All that reaches outside of the program goes through World, of which internal/trial/machine is the
-// real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
+// All that reaches outside of the program goes through World, of which internal/trial/machine is
+// the real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
 package lab
 
 import (
@@ -36,6 +36,7 @@ import (
 // Lab is a checkout and the world in which its services run.
 type Lab struct {
 	Root  string // of the checkout: the folder of services/ and suites/
+	Cache string // folder in which copies are built; empty: .prony of the checkout
 	World World
 	Tell  Observer
 	// Wait is how long another lab of this machine is waited for; 0: not at all.

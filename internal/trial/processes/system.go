@@ -1,6 +1,7 @@
-// Package processes brings a target up: its one process, or the processes of a system in order, each
-// waited for before the next one starts, all under one budget. What comes out is one launch.Process
-// to everybody else: what it uses is what all of them use, and when one ends, it has ended.
+// Package processes brings a target up: its one process, or the processes of a system in order,
+// each waited for before the next one starts, all under one budget. What comes out is one
+// launch.Process to everybody else: what it uses is what all of them use, and when one ends, it has
+// ended.
 //
 // The way of the data: service.Starts says what to start, a launch.Launcher starts it,
 // service.WaitReady waits. Non-goals: it verifies nothing, offers no load, and does not wait for
@@ -14,6 +15,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -234,8 +236,8 @@ func (s *System) Pod(ctx context.Context) (p record.Pod, ok bool) {
 }
 
 // Limits are what holds all parts, and with its name what holds or misses one of them.
-func (s *System) Limits() (inForce, missing []string) {
-	held, lacking := make([][]string, len(s.Parts)), make([][]string, len(s.Parts))
+func (s *System) Limits() (inForce, missing []record.Limit) {
+	held, lacking := make([][]record.Limit, len(s.Parts)), make([][]record.Limit, len(s.Parts))
 	for i, p := range s.Parts {
 		held[i], lacking[i] = p.Limits()
 	}
@@ -243,17 +245,20 @@ func (s *System) Limits() (inForce, missing []string) {
 }
 
 // together lists what each part says: once what all say, with its name what one does.
-func (s *System) together(of [][]string) (out []string) {
-	for i, texts := range of {
-		for _, text := range texts {
+func (s *System) together(of [][]record.Limit) (out []record.Limit) {
+	for i, limits := range of {
+		for _, l := range limits {
 			all := true
 			for _, others := range of {
-				all = all && slices.Contains(others, text)
+				all = all && slices.ContainsFunc(others, func(other record.Limit) bool {
+					return reflect.DeepEqual(other, l)
+				})
 			}
 			if !all {
-				out = append(out, s.named(i, text))
+				l.Process = s.Parts[i].Name
+				out = append(out, l)
 			} else if i == 0 {
-				out = append(out, text)
+				out = append(out, l)
 			}
 		}
 	}

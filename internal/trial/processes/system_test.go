@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/process"
@@ -21,6 +22,7 @@ import (
 	"prony.example/internal/observe/probe"
 	"prony.example/internal/service"
 	"prony.example/internal/trial/processes"
+	"prony.example/record"
 )
 
 func TestMain(m *testing.M) {
@@ -433,7 +435,9 @@ func TestPartsStopAlone(t *testing.T) {
 // A process cannot share the limits of what another launcher started: it would have them anew.
 func TestBesideAStranger(t *testing.T) {
 	_, err := (&process.Launcher{}).Launch(t.Context(), launch.Spec{Name: "t",
-		Args: []string{"sh"}, Beside: &processes.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
+		Args: []string{
+			"sh",
+		}, Beside: &processes.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "did not start") {
 		t.Errorf("error %v", err)
 	}
@@ -446,16 +450,18 @@ func TestLimitsOfASystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	inForce, missing := sys.Limits()
+	held := wording.Limits(inForce)
 	want := []string{"database: private memory 209715200 (rlimit)",
 		"back: private memory 104857600 (rlimit)", "front: private memory 104857600 (rlimit)"}
 	for _, limit := range want {
-		if !slices.Contains(inForce, limit) {
-			t.Errorf("in force %q, want %s", inForce, limit)
+		if !slices.Contains(held, limit) {
+			t.Errorf("in force %q, want %s", held, limit)
 		}
 	}
 	// No cores were asked for, so that nothing holds the one processor: of none, told once.
-	if len(missing) != 1 || !strings.HasPrefix(missing[0], "1 CPUs") {
-		t.Errorf("missing %q", missing)
+	if len(missing) != 1 || missing[0].Kind != record.LimitCPU || missing[0].Value != 1 ||
+		missing[0].Process != "" {
+		t.Errorf("missing %+v", missing)
 	}
 }
 

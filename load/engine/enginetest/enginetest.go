@@ -66,6 +66,11 @@ func (s *suite) run(t *testing.T, without []string) {
 			t.Run(row.name, func(t *testing.T) { s.alone(t, row.test) })
 		}
 	}
+	if s.stream == nil {
+		t.Run("connections that the server closes", func(t *testing.T) {
+			RunClosing(t, s.server, s.make)
+		})
+	}
 }
 
 type suite struct {
@@ -76,6 +81,7 @@ type suite struct {
 	// stream serves a peer on a stream of HTTP/2, or by a call of gRPC; nil: a peer has a
 	// connection.
 	stream func(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer))
+	leaves bool // its streams are of HTTP/2 and nothing above
 
 	allocates uint64 // a round trip
 }

@@ -21,7 +21,7 @@ import (
 // sent is the body of a request, what comes that of its answer, and a peer is the server's side of
 // a stream.
 func RunStreams(t *testing.T, secure bool, make MakeSecure) {
-	runStreams(t, &suite{stream: serveStream}, secure, make)
+	runStreams(t, &suite{stream: serveStream, leaves: true}, secure, make)
 }
 
 // RunCalls is RunStreams for engines that make calls of gRPC: what is sent is a message, and what
@@ -60,6 +60,13 @@ func runStreams(t *testing.T, s *suite, secure bool, open MakeSecure) {
 		without = append(without, "failed connects") // nobody is there to shake hands with
 	}
 	s.run(t, without)
+	if s.leaves {
+		t.Run("connections that the server leaves", func(t *testing.T) {
+			RunLeaving(t, s.server, func(a netip.AddrPort, n int) (load.Engine, error) {
+				return open(a, n, client)
+			})
+		})
+	}
 }
 
 // bodies is an engine whose requests and answers are texts, as one of bytes.

@@ -58,7 +58,12 @@ func TestStreams(t *testing.T) {
 				if err != nil || !row.secure {
 					return over(e, n, streams, false), err
 				}
-				return over(tlsconn.NewStreamer(e, c, http2.Below(n, streams)), n, streams, true), nil
+				return over(
+					tlsconn.NewStreamer(e, c, http2.Below(n, streams)),
+					n,
+					streams,
+					true,
+				), nil
 			})
 		})
 	}

@@ -154,7 +154,7 @@ func TestCallEarly(t *testing.T) {
 		b.Send(0, []byte(ask))
 		b.heard(0, fmt.Sprint("HEADERS ", id), fmt.Sprint("DATA ", id, " 6"))
 		if heard == nil {
-			b.must(b.wires[0].WriteRSTStream(id, http2.ErrCodeRefusedStream))
+			b.must(b.wires[0].WriteRSTStream(id, http2.ErrCodeCancel))
 		} else {
 			b.answer(0, id, heard[0] != "RST_STREAM 3 PROTOCOL_ERROR", "content-type",
 				"application/grpc", "grpc-status", "x")
@@ -185,9 +185,34 @@ func TestCallGoAway(t *testing.T) {
 	b.expect(0, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
 	b.expect(1, "HTTP/1.1 601 \r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	b.expect(2, "", "before it took the request (NO_ERROR)")
-	if b.wires[0].open {
-		t.Error("the connection stays")
+	if b.wires[0].open || b.told[2].again != 1 {
+		t.Errorf("the connection stays open (%v), or %+v", b.wires[0].open, b.told[2])
 	}
+}
+
+// A call that is refused may go again once; the next refusal in turn is its status, and after that
+// the lane begins anew.
+func TestCallRefused(t *testing.T) {
+	b := newCalls(t, 1, 1)
+	b.open()
+	b.onClosed = func(i int) { b.Open(i) }
+	id := uint32(1)
+	refuse := func(want string) {
+		t.Helper()
+		b.Send(0, []byte(ask))
+		b.wait()
+		b.must(b.wires[0].WriteRSTStream(id, http2.ErrCodeRefusedStream))
+		b.hear(0)
+		b.wait() // which opens the lane again
+		id += 2
+		if got := fmt.Sprint(b.told[0].again, " ", b.told[0].got); !strings.HasPrefix(got, want) {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+		b.told[0].got = ""
+	}
+	refuse("1 ")
+	refuse("1 HTTP/1.1 614 ")
+	refuse("2 ")
 }
 
 // Servers that never end a call are told so, and what is held of their answers is bounded.

@@ -148,18 +148,7 @@ func (e *Engine) frame(k int, at int64, f *frame) error {
 			return e.head(k, at, f.id, c.block)
 		}
 	case typeReset:
-		i, err := e.lane(c, f.id)
-		if i == none {
-			return err
-		}
-		why := "the server has reset the stream (" + codeName(f.number()) + ")"
-		if e.callMax > 0 {
-			e.lanes[i].rest = nil // nothing is to be said of it any more
-			e.settle(i, at, callReset(f.number()), "gRPC: "+why, codeNone)
-			return nil
-		}
-		e.free(i)
-		e.lose(i, at, load.Reading, errors.New("HTTP/2: "+why))
+		return e.cut(c, at, f)
 	case typeSettings:
 		return e.settings(k, at, f)
 	case typePing:
@@ -171,6 +160,36 @@ func (e *Engine) frame(k int, at int64, f *frame) error {
 		e.away(k, at, f.number()&idMax, binary.BigEndian.Uint32(f.payload[4:]))
 	case typeWindow:
 		return e.widen(k, f)
+	}
+	return nil
+}
+
+// What the server says it has not processed may be sent again (RFC 9113, section 8.7).
+const (
+	wentAway = load.Untaken("HTTP/2: the server went away before it took the request (NO_ERROR)")
+	refused  = load.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
+)
+
+// cut takes the end of a stream that is not answered in full. A call that is refused goes again once,
+// as with other clients of gRPC (gRFC A6); then it has a status.
+func (e *Engine) cut(c *conn, at int64, f *frame) error {
+	i, err := e.lane(c, f.id)
+	if i == none {
+		return err
+	}
+	l, code := &e.lanes[i], f.number()
+	why := "the server has reset the stream (" + codeName(code) + ")"
+	switch again := code == codeRefused && !l.answered && !l.refused; {
+	case again:
+		l.refused = e.callMax > 0
+		e.free(i)
+		e.lose(i, at, load.Reading, refused)
+	case e.callMax > 0:
+		l.rest = nil // nothing is to be said of it any more
+		e.settle(i, at, callReset(code), "gRPC: "+why, codeNone)
+	default:
+		e.free(i)
+		e.lose(i, at, load.Reading, errors.New("HTTP/2: "+why))
 	}
 	return nil
 }
@@ -292,6 +311,7 @@ func (e *Engine) retire(k int) {
 }
 
 // away follows a farewell of the server's: what it has taken it will answer, the rest it will not.
+// With an error, that is a failure.
 func (e *Engine) away(k int, at int64, last, code uint32) {
 	e.retire(k)
 	c := &e.conns[k]
@@ -306,9 +326,13 @@ func (e *Engine) away(k int, at int64, last, code uint32) {
 			e.detach(l)
 			e.Open(i)
 		case l.phase == busy && l.id > last:
+			var why error = wentAway
+			if code != codeNone {
+				why = errors.New("HTTP/2: the server went away before it took the request (" +
+					codeName(code) + ")")
+			}
 			e.free(i)
-			e.lose(i, at, load.Reading, errors.New("HTTP/2: the server went away before it took "+
-				"the request ("+codeName(code)+")"))
+			e.lose(i, at, load.Reading, why)
 		}
 	}
 	if c.gen == gen && c.members == 0 {

@@ -60,6 +60,7 @@ type lane struct {
 	left     int64
 	held     []byte // what is told with the end of the stream: a head, or the body's last byte
 	call            // gRPC: its answer, of which all is held
+	refused  bool   // gRPC: the call was sent again
 }
 
 const none = -1

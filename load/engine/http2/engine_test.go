@@ -268,7 +268,8 @@ func TestGoAway(t *testing.T) {
 	b.hear(0)
 	b.expect(0, "HTTP/1.1 200 \r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 	b.heard(0, "GOAWAY NO_ERROR")
-	if b.wires[0].open || b.told[2].opened != 2 || b.told[4].opened != 2 {
+	if b.wires[0].open || b.told[2].opened != 2 || b.told[4].opened != 2 ||
+		b.told[2].again != 1 || b.told[4].again != 0 {
 		t.Errorf("open %v, %+v", b.wires[0].open, b.told)
 	}
 	b.Close(0)
@@ -283,6 +284,39 @@ func TestGoAway(t *testing.T) {
 	if !b.wires[0].open {
 		t.Error("no connection takes the place of the second")
 	}
+}
+
+// What a server refuses before it answers may go again on the same connection; after the head of an
+// answer, or with another code, it is a failure, and so is what a server leaves that goes away with an
+// error.
+func TestUntakenStreams(t *testing.T) {
+	check := func(again int, want string, act func(b *bench, w *wire)) {
+		t.Helper()
+		b := newBench(t, 1, 1)
+		b.open()
+		b.Send(0, []byte(get))
+		b.heard(0, "HEADERS 1 end")
+		act(b, &b.wires[0])
+		b.hear(0)
+		b.told[0].got = ""
+		b.expect(0, "", want)
+		if b.told[0].again != again {
+			t.Errorf("%s: told %d times that the request was not taken", want, b.told[0].again)
+		}
+	}
+	check(1, "(REFUSED_STREAM)", func(b *bench, w *wire) {
+		b.must(w.WriteRSTStream(1, http2.ErrCodeRefusedStream))
+	})
+	check(0, "(INTERNAL_ERROR)", func(b *bench, w *wire) {
+		b.must(w.WriteRSTStream(1, http2.ErrCodeInternal))
+	})
+	check(0, "(REFUSED_STREAM)", func(b *bench, w *wire) {
+		b.answer(0, 1, false, ":status", "200", "content-length", "4")
+		b.must(w.WriteRSTStream(1, http2.ErrCodeRefusedStream))
+	})
+	check(0, "(ENHANCE_YOUR_CALM)", func(b *bench, w *wire) {
+		b.must(w.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, nil))
+	})
 }
 
 // greet2 greets over a connection on which requests wait.

@@ -205,6 +205,7 @@ func (e *Engine) over(i int) {
 	if l.rest != nil { // the server wants no more of the request
 		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
 	}
+	l.refused = false
 	e.free(i)
 	if c.phase != leaving {
 		e.fill(k)

@@ -41,6 +41,7 @@ type told struct {
 	opened int
 	got    string
 	closed []string
+	again  int // of them, those that say that the request was not taken
 }
 
 func newBench(t testing.TB, slots, streams int) *bench {
@@ -98,6 +99,9 @@ func (b *bench) Received(i int, _ int64, data []byte) {
 
 func (b *bench) Closed(i int, _ int64, op load.Op, err error) {
 	b.told[i].closed = append(b.told[i].closed, fmt.Sprint(op, " ", err))
+	if _, ok := err.(load.Untaken); ok {
+		b.told[i].again++
+	}
 	if b.onClosed != nil {
 		b.onClosed(i)
 	}

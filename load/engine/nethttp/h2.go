@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 
@@ -110,7 +111,7 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 	}
 	res, err := c.conn.RoundTrip(req)
 	if err != nil {
-		return load.Reading, err
+		return load.Reading, untaken(err)
 	}
 	first := clock.Mono()
 	body, let, err := c.e.hold(res.Body)
@@ -129,3 +130,21 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 }
 
 func (c *part) close() {}
+
+// gone are the errors of golang.org/x/net/http2 for a request that the server has not taken, since it
+// goes away, and that its own Transport would send again. The package does not export them.
+var gone = []string{"http2: Transport received Server's graceful shutdown GOAWAY",
+	"http2: client conn not usable"}
+
+// untaken is the error of an exchange, as a load.Untaken where the server says that it has not
+// processed the request (RFC 9113, section 8.7; RFC 9114, section 4.1.1).
+func untaken(err error) error {
+	var h2 http2.StreamError
+	var h3 *http3.Error
+	if errors.As(err, &h2) && h2.Code == http2.ErrCodeRefusedStream ||
+		errors.As(err, &h3) && h3.ErrorCode == http3.ErrCodeRequestRejected ||
+		slices.Contains(gone, err.Error()) {
+		return load.Untaken(err.Error())
+	}
+	return err
+}

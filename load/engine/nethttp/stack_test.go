@@ -58,8 +58,10 @@ func offer(t *testing.T, c nethttp.Config, s load.Spec) *load.Result {
 	s.Drain, s.Timeout = 20*time.Second, 20*time.Second
 	s.Address = netip.MustParseAddrPort("127.0.0.1:1") // the engine has its own
 	s.Host = c.Host
-	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return nethttp.New(c, slots) }
-	s.Describe.Spread = true
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
+		return nethttp.New(c, slots)
+	}
+	s.Describe.Spread, s.Describe.Protocol = true, c.Protocol
 	r, err := load.Run(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -202,8 +204,14 @@ func twice(c net.Conn) {
 
 func TestHTTP2(t *testing.T) {
 	addr, host, wide := secure(t, true)
-	c := nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: addr, Host: host, Insecure: true,
-		Streams: 4}
+	c := nethttp.Config{
+		Protocol: nethttp.H2,
+		Network:  "tcp",
+		Address:  addr,
+		Host:     host,
+		Insecure: true,
+		Streams:  4,
+	}
 	r := check(t, c, open(200))
 	if wide.Load() != 2 || r.TLSTime.Count != 2 { // eight slots on two connections
 		t.Errorf("HTTP/%d over %d connections", wide.Load(), r.TLSTime.Count)
@@ -453,8 +461,11 @@ func TestTrace(t *testing.T) {
 	both := []load.Request{{Method: "GET", Path: "/{seq}", WantSize: -1},
 		{Method: "POST", Path: "/", Body: "x", WantSize: -1}}
 	var tls, h2, h2c parents
-	tls.check(t, nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Host: "a.b", Insecure: true,
-		Address: hear(&tls, (*httptest.Server).StartTLS)}, both...)
+	tls.check(
+		t,
+		nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Host: "a.b", Insecure: true,
+			Address: hear(&tls, (*httptest.Server).StartTLS)},
+		both...)
 	h2.check(t, nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Host: "a.b", Insecure: true,
 		Streams: 4, Address: hear(&h2, func(s *httptest.Server) {
 			s.EnableHTTP2 = true

@@ -3,6 +3,8 @@ package nethttp
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 
 	"prony.example/internal/base/clock"
@@ -41,8 +43,8 @@ func (c *stream) open(ctx context.Context) (err error) {
 // Handler's business, which reads the same bytes. An answer that cannot be read is handed over all
 // the same.
 func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error) {
-	if c.unasked() {
-		return load.Writing, errUnasked
+	if err := c.before(); err != nil {
+		return load.Writing, err
 	}
 	if _, err := c.conn.Write(b); err != nil {
 		return load.Writing, err
@@ -64,12 +66,22 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error)
 	return 0, nil
 }
 
-// unasked reports whether bytes have come since the last answer, which the next would begin with.
-func (c *stream) unasked() bool {
+// ended says that the connection was closed while it was idle, so that the request never left.
+const ended = load.Untaken("the server closed the idle connection")
+
+// before looks for what has come since the last answer: bytes that the next answer would begin with,
+// or the end of the connection.
+func (c *stream) before() error {
 	c.idle.look = true
-	n, _ := c.conn.Read(c.buf) // that there is nothing is no error, and others come again
+	n, err := c.conn.Read(c.buf) // errors other than the end come again
 	c.idle.look = false
-	return n > 0
+	switch {
+	case n > 0:
+		return errUnasked
+	case errors.Is(err, io.EOF):
+		return ended
+	}
+	return nil
 }
 
 // whole reports whether the answer ends with b, or cannot be understood.

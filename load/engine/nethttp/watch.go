@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -33,8 +34,11 @@ func (c *idle) Read(b []byte) (n int, err error) {
 		n, err = peek(fd, b)
 		return true
 	})
-	if failed != nil || err != nil || n == 0 { // whoever reads next is told of an end
+	switch {
+	case failed != nil || err != nil: // which the next to read is told
 		return 0, os.ErrDeadlineExceeded
+	case n == 0:
+		return 0, io.EOF
 	}
 	return n, nil
 }

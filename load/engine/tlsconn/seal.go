@@ -1,5 +1,5 @@
-// Package tlsconn speaks TLS over an engine that does not: what is sent leaves it sealed, what comes
-// is opened, and between the two nothing is allocated.
+// Package tlsconn speaks TLS over an engine that does not: what is sent leaves it sealed, what
+// comes is opened, and between the two nothing is allocated.
 //
 //	Send ─► records, sealed ─► engine below ─► kernel
 //	Received ◄─ records, opened where they stand ◄─ engine below ◄─ kernel

@@ -1,6 +1,7 @@
-// Command run runs one of the two sets of tests and says what go test does not: which tests took
-// longest, which were left out and why, and which were taken from memory. It prints go test's usual
-// lines as they come, with what failed, and fails as go test does.
+// Command run runs one of the three sets of tests. It compiles all packages first, so that no
+// compiler runs beside a test, runs exact and live tests several packages at a time, and then
+// measured tests one at a time. It repeats what failed alone, and ends with the slowest tests, the
+// skipped ones with reasons, and the counts.
 package main
 
 import (
@@ -9,6 +10,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/buildflags"
+	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
 )
 
@@ -32,164 +36,223 @@ func main() {
 	}
 }
 
-// patience is how long go test may take to end when it is told to.
+// patience is how long go test may take to end after an interrupt.
 const patience = 10 * time.Second
 
-// run runs the small set in the packages given, or, with -all, the tests that it leaves out.
+// run runs a set of tests in the packages of the arguments, or in all packages.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("tests", flag.ContinueOnError)
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	all := flags.Bool("all", false, "run what make test leaves out")
+	all := flags.Bool("all", false, "run the first and the second set of tests")
+	later := flags.Bool("long", false, "run the third set of tests, and note the results")
+	only := flags.Bool("compile", false, "compile what the tests need, and run none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	packages := flags.Args()
-	named := len(packages) > 0
-	if !named {
-		packages = []string{"./..."}
-	}
-	suites, err := scan(ctx, packages)
-	if err != nil {
-		return err
-	}
-	if named { // what is asked for is run, whatever it links
-		for i := range suites {
-			suites[i].heavy = false
-		}
-	}
-	var steps [][]order
+	set := ""
 	if *all {
-		steps, err = rest(suites)
-	} else {
-		steps = small(suites)
+		set = testsets.All
+	} else if *later {
+		set = testsets.Later
 	}
+	whole := flags.NArg() == 0
+	suites, err := scan(ctx, flags.Args())
 	if err != nil {
 		return err
 	}
-	told := newTold(stdout)
+	if whole && set == "" { // what only this module links is a third of all code
+		suites = slices.DeleteFunc(suites, func(s suite) bool { return s.module == "home" })
+	}
+	if err := compile(ctx, suites, stdout, stderr); err != nil || *only {
+		return err
+	}
+	l := newLedger(stdout, suites)
+	steps := plan(suites, set)
+	if len(steps) == 0 {
+		return errors.New("these packages have no tests of this set")
+	}
 	for _, step := range steps {
-		// What fails does not keep the others from being tried.
-		errs := make([]error, len(step))
 		var wait sync.WaitGroup
-		for i, o := range step {
-			wait.Go(func() { errs[i] = o.run(ctx, told, stderr) })
+		for _, o := range step {
+			wait.Go(func() { o.run(ctx, l, stderr) })
 		}
 		wait.Wait()
-		err = errors.Join(err, errors.Join(errs...))
 	}
-	if *all && err != nil && ctx.Err() == nil {
-		if again, ok := told.again(); ok {
-			err = again.run(ctx, told, stderr)
+	if ctx.Err() == nil {
+		l.repeat(func(o order) { o.run(ctx, l, stderr) }, set)
+	}
+	if ctx.Err() == nil && set == testsets.Later && whole {
+		l.complain(note(longFile, l))
+	}
+	return errors.Join(context.Cause(ctx), l.close(set))
+}
+
+// compile compiles the packages with their tests and all that they import, without linking. What
+// fails here fails again in go test, which reports it.
+func compile(ctx context.Context, suites []suite, stdout, stderr io.Writer) error {
+	begin := clock.Mono()
+	for module, in := range byModule(suites) {
+		args := []string{"list", "-e", "-export", "-deps", "-test", "-f", ""}
+		args = append(args, buildflags.Flags...)
+		for _, s := range in {
+			args = append(args, s.path)
+		}
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir, cmd.Stderr = module, stderr
+		cmd.Env = append(os.Environ(), buildflags.Lavish)
+		if err := cmd.Run(); ctx.Err() != nil || errors.Is(err, exec.ErrNotFound) {
+			return fmt.Errorf("compile the tests: %w", err)
 		}
 	}
-	told.close()
-	return err
+	if took := time.Duration(clock.Mono() - begin); took > time.Second {
+		fmt.Fprintf(stdout, "compiled in %.0f s\n", took.Seconds())
+	}
+	return nil
 }
 
-// order is what go test is run with.
-type order struct {
-	args []string
-	env  []string // beside the environment
-}
-
-// small is the small set: first what does not measure, one package more at a time than there are
-// cores, since tests wait for servers and browsers half of theirs; then what does, while nothing
-// else is built or run. Vet is for the other set: it looks into all that is linked, which takes as
-// long as half of the tests.
-func small(suites []suite) [][]order {
-	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.heavy })
-	base := append(slices.Clone(buildflags.Flags), "-vet=off", "-timeout=20m")
-	if os.Getenv(testsets.Fresh) != "" {
-		base = append(base, "-count=1")
-	}
-	var all []string
-	for _, s := range suites {
-		all = append(all, s.path)
-	}
-	lavish := []string{buildflags.Lavish} // the tests, too
-	wide := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
-	in, names := named(suites, func(s suite) []string { return s.measuring })
-	if len(names) == 0 {
-		return [][]order{{{args: slices.Concat(base, []string{wide}, all), env: lavish}}}
-	}
-	return [][]order{
-		{{args: slices.Concat(base, []string{wide, "-skip=" + pattern(names)}, all), env: lavish}},
-		{{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in), env: lavish}},
-	}
-}
-
-// rest is what the small set leaves out, at once: what runs apart, the others, and the packages
-// that it leaves out whole. What of the first two has passed is known by its sums, which know more
-// than go test does.
-func rest(suites []suite) ([][]order, error) {
-	var step []order
-	base, env := other()
-	var whole []string
-	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
-		if s.heavy {
-			whole = append(whole, s.path)
-		}
-		return s.heavy
-	})
-	for _, of := range []func(suite) []string{
-		func(s suite) []string { return s.apart },
-		func(s suite) []string {
-			return slices.DeleteFunc(slices.Clone(s.left), func(test string) bool {
-				return slices.Contains(s.apart, test)
+// byModule yields the packages of each module that has any, in the order of modules.
+func byModule(suites []suite) iter.Seq2[string, []suite] {
+	return func(yield func(string, []suite) bool) {
+		for _, module := range modules {
+			in := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
+				return s.module != module
 			})
-		},
-	} {
-		if in, names := named(suites, of); len(names) > 0 {
-			step = append(step, order{args: slices.Concat(base,
-				[]string{"-count=1", "-run=" + pattern(names)}, in), env: env})
+			if len(in) > 0 && !yield(module, in) {
+				return
+			}
 		}
 	}
-	if len(whole) > 0 {
-		step = append(step, order{args: append(base, whole...), env: env})
-	}
-	if len(step) == 0 {
-		return nil, errors.New("run the other tests: make test leaves out none of these packages'")
-	}
-	return [][]order{step}, nil
 }
 
-// other is how tests of the other set are run: what compiles is lavish; the tests, which measure,
-// are as everybody's programs.
-func other() (args, env []string) {
-	variable, _, _ := strings.Cut(buildflags.Lavish, "=")
-	return slices.Concat(buildflags.Flags, []string{"-vet=off", "-exec=env -u " + variable,
-		"-timeout=60m"}), []string{testsets.Set + "=" + testsets.All, buildflags.Lavish}
+// order is one run of go test.
+type order struct {
+	args        []string
+	set, module string
+	tests       map[string][]string // by package: the tests that it runs
 }
 
-// few is how many tests may fail by what ran beside them.
-const few = 5
+// plan returns the steps of a set, each of which holds orders that run at the same time.
+func plan(suites []suite, set string) (steps [][]order) {
+	var plain, wide, alone []order
+	for module, in := range byModule(suites) {
+		p, w, a := planModule(in, set, module == modules[0])
+		for _, orders := range [][]order{p, w, a} {
+			for i := range orders {
+				orders[i].module = module
+			}
+		}
+		plain, wide, alone = append(plain, p...), append(wide, w...), append(alone, a...)
+	}
+	for _, o := range plain {
+		steps = append(steps, []order{o})
+	}
+	if len(wide) > 0 {
+		steps = append(steps, wide)
+	}
+	for _, o := range alone {
+		steps = append(steps, []order{o})
+	}
+	return steps
+}
 
-// again is what has failed once more, alone: a service that is measured stands still for a second
-// where compilers of three other packages have its core. So a few tests that failed in the midst of
-// others are red if they fail by themselves, and are named in any case. Nothing is run again where
-// tests were lost with a package.
-func (t *told) again() (order, bool) {
-	if t.broken || len(t.failed) == 0 || len(t.failed) > few {
-		return order{}, false
+// planModule sorts the tests of a module into packages without a choice of tests, other exact and
+// live tests, and measured tests.
+func planModule(suites []suite, set string, main bool) (plain, wide, alone []order) {
+	width := "-p=1"
+	if main {
+		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
 	}
-	var in, names []string
-	for _, f := range t.failed {
-		in, names = append(in, f.path), append(names, f.test)
+	any := func(o order) []order {
+		return slices.DeleteFunc([]order{o}, func(o order) bool {
+			return len(o.tests) == 0
+		})
 	}
-	slices.Sort(in)
+	if set == testsets.Later {
+		rest := func(s suite) []string { return without(s.long, s.measuring) }
+		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
+		return nil, any(named(suites, rest, set, "-p=1", "-count=1")),
+			any(named(suites, ones, set, "-p=1", "-count=1"))
+	}
+	apart := func(suite) []string { return nil }
+	ones := func(s suite) []string { return without(s.measuring, s.whole) }
+	var count []string
+	if set == testsets.All { // whose tests remember better than go test what they depend on
+		apart = func(s suite) []string { return without(s.apart, s.measuring) }
+		ones = func(s suite) []string { return without(s.measuring, s.later) }
+		count = []string{"-count=1"}
+	}
+	// Packages without a choice of tests have the same arguments in every run, so that go test
+	// keeps their results.
+	simple := func(s suite) bool { return len(s.measuring)+len(s.left)+len(s.long) == 0 }
+	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
+	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
+	aside := func(s suite) []string { return slices.Concat(ones(s), apart(s)) }
+	none := func(suite) []string { return nil }
+	return any(except(suites, none, set, width)),
+		append(any(named(mixed, apart, set, append(count, "-p=1")...)),
+			any(except(mixed, aside, set, append(count, width)...))...),
+		any(named(mixed, ones, set, append(count, "-p=1")...))
+}
+
+// named orders the tests that of selects. go test takes one pattern for all packages, so tests of
+// the same names in other packages run as well: except leaves those out.
+func named(suites []suite, of func(suite) []string, set string, args ...string) order {
+	names := union(suites, of)
+	o := order{set: set, tests: map[string][]string{}}
+	for _, s := range suites {
+		if in := intersection(s.all, names); len(in) > 0 {
+			o.tests[s.path] = in
+		}
+	}
+	o.args = slices.Concat(args, []string{"-run=" + pattern(names)})
+	return o
+}
+
+// except orders all tests but those that of selects in any of the packages.
+func except(suites []suite, of func(suite) []string, set string, args ...string) order {
+	names := union(suites, of)
+	o := order{set: set, tests: map[string][]string{}, args: args}
+	if len(names) > 0 {
+		o.args = slices.Concat(args, []string{"-skip=" + pattern(names)})
+	}
+	for _, s := range suites {
+		o.tests[s.path] = without(s.all, names)
+	}
+	return o
+}
+
+// union returns the names that of selects in any of the packages, sorted.
+func union(suites []suite, of func(suite) []string) (names []string) {
+	for _, s := range suites {
+		names = append(names, of(s)...)
+	}
 	slices.Sort(names)
-	fmt.Fprintf(t.out, "once more, alone: %s\n", strings.Join(names, ", "))
-	t.alone = true
-	args, env := other()
-	return order{args: slices.Concat(args, []string{"-p=1", "-count=1",
-		"-run=" + pattern(slices.Compact(names))}, slices.Compact(in)), env: env}, true
+	return slices.Compact(names)
 }
 
-// run runs go test and tells what it says.
-func (o order) run(ctx context.Context, told *told, stderr io.Writer) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, o.args...)...)
-	cmd.Env = append(os.Environ(), o.env...)
-	cmd.Stderr = stderr
+// without returns the names that are not among others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains(others, n)
+	})
+}
+
+// intersection returns the names that are among others.
+func intersection(names, others []string) []string { return without(names, without(names, others)) }
+
+// pattern matches tests by name, for -run and -skip.
+func pattern(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// run runs go test and records its events.
+func (o order) run(ctx context.Context, l *ledger, stderr io.Writer) {
+	args := slices.Concat([]string{"test", "-json", "-vet=off", "-timeout=" + limit(o.set)},
+		buildflags.Flags, o.args, slices.Sorted(maps.Keys(o.tests)))
+	if os.Getenv(testsets.Fresh) != "" {
+		args = slices.Insert(args, 1, "-count=1")
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), testsets.Set+"="+o.set)
+	cmd.Dir, cmd.Stderr = o.module, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
 	out, err := cmd.StdoutPipe()
@@ -197,10 +260,20 @@ func (o order) run(ctx context.Context, told *told, stderr io.Writer) error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("run go test: %w", err)
+		l.complain(fmt.Errorf("run go test: %w", err))
+		return
 	}
-	if err := errors.Join(told.read(out), cmd.Wait()); err != nil {
-		return fmt.Errorf("run go test: %w", err)
+	l.read(o, out)
+	// A test or package that failed is recorded; any other failure is go test's own.
+	if err := cmd.Wait(); err != nil && !l.failedIn(o) {
+		l.complain(fmt.Errorf("run go test: %w", err))
 	}
-	return nil
+}
+
+// limit is how long the tests of one package may take.
+func limit(set string) string {
+	if set == testsets.Later {
+		return "2h"
+	}
+	return "15m"
 }

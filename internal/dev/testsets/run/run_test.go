@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,259 +18,409 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// A test is of the other set by its own call, by that of a function that it calls, or of a subtest.
-func TestCalling(t *testing.T) {
-	const head = "package p\n\nimport \"prony.example/internal/dev/testsets\"\n"
-	check := func(name string, want []string, texts ...string) {
-		t.Helper()
-		var files []*ast.File
-		for _, text := range texts {
-			file, err := parser.ParseFile(token.NewFileSet(), "a_test.go", text, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, file)
-		}
-		if got := calling(files, leave); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	const whole = "func TestA(t *testing.T) { tests.Whole(t, \"\") }\n"
-	check("its own", []string{"TestA"}, head+whole)
-	check("by another name", []string{"TestA"}, "package p\nimport x \"prony.example/internal/dev/testsets\"\n"+
-		"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }")
-	check("a subtest's", []string{"TestA"}, head+
-		"func TestA(t *testing.T) { t.Run(\"\", func(t *testing.T) { tests.Once(t) }) }")
-	check("a function's of a function's", []string{"TestA", "TestB"}, head+whole+
-		"func f(t *testing.T) { g(t) }\nfunc TestC(t *testing.T) {}", head+
-		"func g(t *testing.T) { tests.Once(t) }\nfunc TestB(t *testing.T) { f(t) }")
-	check("a method's", []string{"TestB"}, head+"func (w w) ride() { tests.Once(w.t) }\n"+
-		"func TestB(t *testing.T) { w{t}.ride() }")
-	check("the cores alone", nil, head+"func TestA(t *testing.T) { tests.Cores(t) }")
-	check("another package's", nil, "package p\nimport \"x/tests\"\n"+whole)
-	check("none", nil, head+"func f(t *testing.T) { tests.Whole(t) }\n"+
-		"func TestMain(m *testing.M) { f(nil) }")
-}
+const head = "package p\n\nimport \"prony.example/internal/dev/testsets\"\n"
 
-// What is left out by a statement of its own measures nothing in the small set; what leaves out a
-// part of itself may.
-func TestWholeOnes(t *testing.T) {
-	const head = "package p\n\nimport \"prony.example/internal/dev/testsets\"\n"
-	check := func(body string, want bool) {
-		t.Helper()
-		file, err := parser.ParseFile(token.NewFileSet(), "a_test.go",
-			head+"func TestA(t *testing.T) {\n"+body+"\n}\n", 0)
+func parse(t *testing.T, texts ...string) (files []*ast.File) {
+	t.Helper()
+	for _, text := range texts {
+		file, err := parser.ParseFile(token.NewFileSet(), "a_test.go", text, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(whole([]*ast.File{file})) == 1; got != want {
+		files = append(files, file)
+	}
+	return files
+}
+
+// A test is of the second set by its own call, by that of a function that it calls, or of a
+// subtest.
+func TestCalling(t *testing.T) {
+	check := func(name string, want []string, texts ...string) {
+		t.Helper()
+		if got := calling(parse(t, texts...), second); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	const whole = "func TestA(t *testing.T) { testsets.Whole(t, \"\") }\n"
+	check("its own", []string{"TestA"}, head+whole)
+	check("by another name", []string{"TestA"}, "package p\n"+
+		"import x \"prony.example/internal/dev/testsets\"\n"+
+		"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }")
+	check("a subtest's", []string{"TestA"}, head+
+		"func TestA(t *testing.T) { t.Run(\"\", func(t *testing.T) { testsets.Once(t) }) }")
+	check("a function's of a function's", []string{"TestA", "TestB"}, head+whole+
+		"func f(t *testing.T) { g(t) }\nfunc TestC(t *testing.T) {}", head+
+		"func g(t *testing.T) { testsets.Once(t) }\nfunc TestB(t *testing.T) { f(t) }")
+	check("a method's", []string{"TestB"}, head+"func (w w) ride() { testsets.Once(w.t) }\n"+
+		"func TestB(t *testing.T) { w{t}.ride() }")
+	check("it only measures", nil, head+"func TestA(t *testing.T) { testsets.Measured(t) }")
+	check("another package's", nil, "package p\nimport \"x/testsets\"\n"+whole)
+	check("none", nil, head+"func f(t *testing.T) { testsets.Whole(t) }\n"+
+		"func TestMain(m *testing.M) { f(nil) }")
+}
+
+func TestFirst(t *testing.T) {
+	check := func(body string, want bool) {
+		t.Helper()
+		files := parse(t, head+"func TestA(t *testing.T) {\n"+body+"\n}\n")
+		if got := len(first(files, second)) == 1; got != want {
 			t.Errorf("%s: %v, want %v", body, got, want)
 		}
 	}
-	check(`tests.Whole(t, "x")`+"\ntests.Cores(t)", true)
-	check("n := 1\ntests.Once(t, n, tests.Needs{})", true)
-	check("tests.Cores(t)", false)
-	check(`t.Run("x", func(t *testing.T) { tests.Whole(t, "x") })`, false)
-	check(`if n > 1 { tests.Whole(t, "x") }`, false)
-	check(`defer tests.Whole(t, "x")`, false)
+	check(`testsets.Whole(t, "x")`+"\ntestsets.Measured(t)", true)
+	check("n := 1\ntestsets.Once(t, n, testsets.Needs{})", true)
+	check("testsets.Measured(t)", false)
+	check(`t.Run("x", func(t *testing.T) { testsets.Whole(t, "x") })`, false)
+	check(`if n > 1 { testsets.Whole(t, "x") }`, false)
+	check(`defer testsets.Whole(t, "x")`, false)
 	check(`Whole(t, "x")`, false)
 }
 
-// No test is lost where two packages have one of a name, and one of them measures.
-func TestNamed(t *testing.T) {
-	suites := []suite{
-		{path: "a", all: []string{"TestX", "TestY"}, measuring: []string{"TestX"}},
-		{path: "b", all: []string{"TestX"}},
-		{path: "c", all: []string{"TestZ"}},
-	}
-	packages, names := named(suites, func(s suite) []string { return s.measuring })
-	if !slices.Equal(packages, []string{"a", "b"}) || pattern(names) != "^(TestX)$" {
-		t.Errorf("%q of %q", names, packages)
-	}
-	found, err := scan(t.Context(), []string{"prony.example/internal/dev/testsets/...", "prony.example/load"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range found {
-		measures, left := slices.Contains(s.measuring, "TestAhead"), len(s.left) > 0
-		if loads := s.path == "prony.example/load"; measures != loads || left != loads ||
-			len(s.all) == 0 {
-			t.Errorf("%+v", s)
+func TestKinds(t *testing.T) {
+	s := read("p", parse(t, `package p
+import (
+	"net"
+	"os/exec"
+	tests "prony.example/internal/dev/testsets"
+)
+func listen() { net.Listen("tcp", "") }
+func TestExact(t *testing.T) { exec.LookPath("x"); net.ParseIP("") }
+func TestProcess(t *testing.T) { exec.Command("x") }
+func TestSocket(t *testing.T) { listen() }
+func TestDeclared(t *testing.T) { tests.Live(t) }
+func TestSecond(t *testing.T) { tests.Whole(t, "") }
+func TestThird(t *testing.T) { tests.Long(t, "", tests.Needs{}) }
+func TestMeasured(t *testing.T) { listen(); tests.Measured(t) }
+func TestFormer(t *testing.T) { tests.Cores(t) }
+`))
+	for test, want := range map[string]kind{"TestExact": exact, "TestProcess": live,
+		"TestSocket":   live,
+		"TestDeclared": live, "TestSecond": live, "TestThird": live, "TestMeasured": measured,
+		"TestFormer": measured} {
+		if got := s.kindOf(test); got != want {
+			t.Errorf("%s is %s, want %s", test, got, want)
 		}
 	}
 }
 
-// What runs apart is run once, and all that the small set leaves out is run.
-func TestRest(t *testing.T) {
-	steps, err := rest([]suite{
-		{path: "a", all: []string{"TestX", "TestY", "TestZ"}, left: []string{"TestX", "TestY"},
-			apart: []string{"TestX"}},
-		{path: "b", all: []string{"TestV"}, left: []string{"TestV"}},
-		{path: "c", heavy: true, all: []string{"TestX", "TestV"}, left: []string{"TestV"}},
-	})
-	if err != nil || len(steps) != 1 {
-		t.Fatal(steps, err)
-	}
-	var got []string
-	for _, o := range steps[0] {
-		at := slices.Index(o.args, "-timeout=60m")
-		got = append(got, strings.Join(o.args[at+1:], " "))
-	}
-	want := []string{"-count=1 -run=^(TestX)$ a", "-count=1 -run=^(TestV|TestY)$ a b", "c"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	// A measured service is not to have what its compiler had.
-	for _, o := range steps[0] {
-		if !slices.Contains(o.env, "GOGC=400") || !slices.Contains(o.args, "-exec=env -u GOGC") {
-			t.Errorf("in %q it runs %q", o.env, o.args)
-		}
-	}
+var suites = []suite{
+	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"},
+		measuring: []string{"TestM", "TestN"}, left: []string{"TestN", "TestO"},
+		whole: []string{"TestN", "TestO"}, apart: []string{"TestO"}},
+	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"},
+		long: []string{"TestL", "TestV"}, measuring: []string{"TestV"},
+		whole: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
+	{path: "c", module: ".", all: []string{"TestX"}},
+	{path: "h", module: "home", all: []string{"TestH", "TestM"}, measuring: []string{"TestM"},
+		left: []string{"TestH"}},
 }
 
-// What only the home of telemetry links is compiled for the other set alone.
-func TestSmall(t *testing.T) {
-	found, err := scan(t.Context(), []string{"prony.example/home/dashboardtest", "prony.example/load/pace",
-		"prony.example/home/collector", "prony.example/load"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, o := range slices.Concat(small(found)...) {
-		var in []string
-		for _, arg := range o.args {
-			if strings.HasPrefix(arg, "prony/") {
-				in = append(in, arg)
+// Each test of a set runs in exactly one order, and measured ones run after all others.
+func TestPlan(t *testing.T) {
+	check := func(set string, want ...string) {
+		t.Helper()
+		var got []string
+		for i, step := range plan(suites, set) {
+			for _, o := range step {
+				args := strings.Join(without(o.args, []string{"-p=1", "-count=1"}), " ")
+				got = append(got, fmt.Sprint(i, " ", o.module, " ", args, " ", o.tests))
 			}
 		}
-		slices.Sort(in)
-		want := []string{"prony.example/load", "prony.example/load/pace"}[:2-i]
-		if !slices.Equal(in, want) {
-			t.Errorf("%q, want %q", in, want)
+		for i := range want {
+			want[i] = strings.ReplaceAll(want[i], "WIDE", plan(suites, "")[0][0].args[0])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q:\n%s\nwant\n%s", set, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	check("", "0 . WIDE map[c:[TestX]]",
+		"1 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
+		"1 home -skip=^(TestM)$ map[h:[TestH]]",
+		"2 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "3 home -run=^(TestM)$ map[h:[TestM]]")
+	check(testsets.All, "0 . WIDE map[c:[TestX]]",
+		"1 . -run=^(TestO)$ map[a:[TestO]]",
+		"1 . WIDE -skip=^(TestM|TestN|TestO)$ map[a:[TestQ] b:[TestL TestV]]",
+		"1 home -skip=^(TestM)$ map[h:[TestH]]",
+		"2 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
+		"3 home -run=^(TestM)$ map[h:[TestM]]")
+	check(testsets.Later, "0 . -run=^(TestL)$ map[b:[TestL]]", "1 . -run=^(TestV)$ map[b:[TestV]]")
+	if steps := plan(suites[2:], testsets.Later); len(steps) > 0 {
+		t.Errorf("without tests of the set: %v", steps)
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	all := []string{"./load", "./home/bucket", "./home/...", "./homely",
+		"prony.example/home/otlp", "."}
+	for module, want := range map[string][]string{".": {"./load", "./homely", "."},
+		"home": {"./bucket", "./...", "prony.example/home/otlp"}} {
+		if got := patternsIn(module, all); !slices.Equal(got, want) {
+			t.Errorf("in %s: %q, want %q", module, got, want)
 		}
 	}
 }
 
-const stream = `{"Action":"start","Package":"p"}
-{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
-{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: fine\n"}
-{"Action":"pass","Package":"p","Test":"TestA","Elapsed":2.5}
-{"Action":"output","Package":"p","Test":"TestB","Output":"    a_test.go:9: so it fails\n"}
-{"Action":"output","Package":"p","Test":"TestB","Output":"--- FAIL: TestB (3.00s)\n"}
-{"Action":"fail","Package":"p","Test":"TestB","Elapsed":3}
-{"Action":"output","Package":"p","Test":"TestC","Output":"    a_test.go:5: needs Node: not found\n"}
-{"Action":"output","Package":"p","Test":"TestC","Output":"--- SKIP: TestC (0.00s)\n"}
-{"Action":"skip","Package":"p","Test":"TestC","Elapsed":0}
-{"Action":"output","Package":"p","Test":"TestC/x","Output":"    b.go:7: needs Node: not found\n"}
-{"Action":"skip","Package":"p","Test":"TestC/x","Elapsed":0}
-{"Action":"output","Package":"p","Test":"TestD/x","Output":"    a_test.go:6: %sthen (FRESH)\n"}
-{"Action":"skip","Package":"p","Test":"TestD/x","Elapsed":0}
-{"Action":"output","Package":"p","Test":"TestE","Output":"    a_test.go:6: %sall\n"}
-{"Action":"skip","Package":"p","Test":"TestE","Elapsed":0}
-{"Action":"output","Package":"p","Test":"TestF","Output":"panic: it never ends\n"}
-{"Action":"output","Package":"p","Output":"FAIL\tp\t5.6s\n"}
-{"Action":"fail","Package":"p","Elapsed":5.6}
-# no event
-{"Action":"pass","Package":"q","Test":"TestZ","Elapsed":99}
-{"Action":"output","Package":"q","Output":"PASS\n"}
-{"Action":"output","Package":"q","Output":"ok  \tq\t(cached)\n"}
-{"Action":"pass","Package":"q","Elapsed":0}
-{"Action":"build-output","ImportPath":"r","Output":"r.go:1: no\n"}
-`
+// tell returns events of go test: a line each for a package, a test and an action, or an output.
+func tell(lines ...string) string {
+	var out strings.Builder
+	for _, line := range lines {
+		f := strings.SplitN(line, " ", 4)
+		for len(f) < 4 {
+			f = append(f, "")
+		}
+		fmt.Fprintf(&out, `{"Action":%q,"Package":%q,"Test":%q,"Output":%q,"Elapsed":1}`+"\n",
+			f[0], f[1], strings.Trim(f[2], "-"), f[3])
+	}
+	return out.String()
+}
 
-// What failed is printed whole, what passed is not; the rest is told in the end.
-func TestTold(t *testing.T) {
+const (
+	at    = "    x.go:1: " + testsets.Figures
+	quiet = at + `{"failed":true,"seconds":2,"load":0.1,"others":0.05}` + "\n"
+	noisy = at + `{"failed":true,"seconds":2,"load":4,"others":1.2}` + "\n"
+	calm  = at + `{"seconds":98,"load":0.1}` + "\n"
+)
+
+// go test kept the package's result.
+const kept = "ok  \tp\t(cached)\n"
+
+// conclude feeds a ledger the events of the first run and of each repetition, and returns what it
+// prints and how often it ran something again.
+func conclude(t *testing.T, tests []string, runs ...string) (said string, repeats int, err error) {
+	t.Helper()
+	first := order{tests: map[string][]string{"p": tests}}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var out bytes.Buffer
-	told := newTold(&out)
-	said := fmt.Sprintf(stream, testsets.Before+", ", testsets.Elsewhere)
-	// Beside it another one of the same package begins and ends.
-	in, say := io.Pipe()
-	go func() {
-		lines := strings.SplitAfter(said, "\n")
-		for i, line := range lines {
-			if i == len(lines)/4 {
-				other := strings.NewReader(`{"Action":"fail","Package":"p"}`)
-				if err := told.read(other); err != nil {
-					t.Error(err)
-				}
-			}
-			io.WriteString(say, line) //nolint:errcheck // the reader says so
+	l := newLedger(&out, []suite{{path: "p", all: tests, measuring: []string{"TestM"},
+		live: []string{"TestL"}}})
+	l.read(first, strings.NewReader(runs[0]))
+	l.repeat(func(o order) {
+		repeats++
+		if repeats >= len(runs) {
+			t.Fatalf("repetition %d: %v", repeats, o)
 		}
-		say.Close()
-	}()
-	if err := told.read(in); err != nil {
-		t.Fatal(err)
+		l.read(o, strings.NewReader(runs[repeats]))
+	}, "")
+	err = l.close("")
+	return out.String(), repeats, err
+}
+
+// Each row has the events of the first run and of each repetition, and what the last lines count.
+func TestVerdict(t *testing.T) {
+	counts := func(exact, live, measured, flaky, inconclusive int, line string) string {
+		return fmt.Sprintf("exact        %d\nlive         %d\nmeasured     %d\nflaky        %d\n"+
+			"inconclusive %d\n%s\n", exact, live, measured, flaky, inconclusive, line)
 	}
-	told.close()
+	check := func(name, want, failure string, runs ...string) {
+		t.Helper()
+		tests := slices.DeleteFunc([]string{"TestE", "TestL", "TestM"}, func(test string) bool {
+			return !strings.Contains(runs[0], test)
+		})
+		said, repeats, err := conclude(t, tests, runs...)
+		if !strings.HasSuffix(said, want) || repeats != len(runs)-1 ||
+			(err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) {
+			t.Errorf("%s: %d repetitions, error %v, want %q\n%s\nwant\n%s", name, repeats, err,
+				failure, said, want)
+		}
+	}
+	const fine, over = "pass p -", "fail p -"
+	check("all pass", counts(1, 1, 1, 0, 0, "3 passed, 0 failed, 0 skipped"), "",
+		tell("pass p TestE", "pass p TestL", "pass p TestM", fine))
+	check("skipped", counts(1, 0, 0, 0, 0, "1 passed, 0 failed, 1 skipped"), "",
+		tell("pass p TestE", "output p TestL     a.go:1: no tool\n", "skip p TestL", fine))
+	check("flaky", counts(1, 1, 0, 1, 0, "2 passed, 0 failed, 0 skipped"), "",
+		tell("pass p TestE", "fail p TestL", over), tell("pass p TestL", fine))
+	check("flaky at the second", counts(0, 1, 0, 1, 0, "1 passed, 0 failed, 0 skipped"), "",
+		tell("fail p TestL", over), tell("fail p TestL", over), tell("pass p TestL", fine))
+	check("red", counts(1, 0, 0, 0, 0, "0 passed, 1 failed, 0 skipped"), "1 tests failed",
+		tell("fail p TestE", over), tell("fail p TestE", over), tell("fail p TestE", over))
+	failing := func(host string) string {
+		return tell("output p TestM "+host, "fail p TestM", over)
+	}
+	living := strings.ReplaceAll(failing(noisy), "TestM", "TestL")
+	check("measured on a fit host", counts(0, 0, 1, 0, 0, "0 passed, 1 failed, 0 skipped"),
+		"1 tests failed", failing(quiet), failing(quiet), failing(quiet))
+	check("measured, once on a fit host", counts(0, 0, 1, 0, 0, "0 passed, 1 failed, 0 skipped"),
+		"1 tests failed", failing(noisy), failing(quiet), failing(noisy))
+	check("measured without figures", counts(0, 0, 1, 0, 0, "0 passed, 1 failed, 0 skipped"),
+		"1 tests failed", failing(noisy), failing(noisy), tell("fail p TestM", over))
+	check("measured on an unfit host", counts(0, 0, 1, 0, 1, "0 passed, 0 failed, 1 skipped"), "",
+		failing(noisy), failing(noisy), failing(noisy))
+	check("live on an unfit host", counts(0, 1, 0, 0, 0, "0 passed, 1 failed, 0 skipped"),
+		"1 tests failed", living, living, living)
+	check("measured, in a quiet phase", counts(0, 0, 1, 0, 1, "0 passed, 1 failed, 1 skipped"),
+		"1 of 1 measured tests are inconclusive, although", tell("output p TestM "+calm,
+			"output p TestM "+noisy, "fail p TestM", over), failing(noisy), failing(noisy))
+	check("measured, kept by go test", counts(0, 0, 1, 0, 0, "1 passed, 0 failed, 0 skipped"), "",
+		tell("output p TestM "+calm, "pass p TestM", "output p - "+kept, fine))
+}
+
+// Tests that a package took with it when it ended run once more, together.
+func TestLost(t *testing.T) {
+	check := func(name, want string, runs ...string) {
+		t.Helper()
+		said, repeats, err := conclude(t, []string{"TestE", "TestL", "TestM"}, runs...)
+		if !strings.HasSuffix(said, want+" skipped\n") || repeats != len(runs)-1 ||
+			(err == nil) != strings.Contains(want, " 0 failed") {
+			t.Errorf("%s: %d repetitions, error %v\n%s\nwant %q", name, repeats, err, said, want)
+		}
+	}
+	panics := tell("run p TestE", "pass p TestE", "run p TestL", "output p TestL panic: x\n",
+		"fail p -")
+	one := tell("run p TestL", "pass p TestL", "pass p -")
+	check("it panicked once", "3 passed, 0 failed, 0", panics,
+		strings.ReplaceAll(one, "TestL", "TestM"), one)
+	check("it panics always", "2 passed, 1 failed, 0", panics,
+		strings.ReplaceAll(one, "TestL", "TestM"), tell("run p TestL", "fail p -"),
+		tell("run p TestL", "fail p -"))
+	check("the lost one fails", "2 passed, 1 failed, 0", panics,
+		tell("fail p TestM", "fail p -"), one)
+	check("it does not build", "0 passed, 3 failed, 0", tell("fail p -"), tell("fail p -"))
+	all := tell("pass p TestE", "pass p TestL", "pass p TestM")
+	check("only the package failed", "4 passed, 0 failed, 0", all+tell("fail p -"),
+		all+tell("pass p -"))
+	check("the package fails always", "3 passed, 1 failed, 0", all+tell("fail p -"),
+		all+tell("fail p -"), all+tell("fail p -"))
+}
+
+// Many failures are red at once, those on an unfit host apart.
+func TestMany(t *testing.T) {
+	check := func(fails int, text string, want int) {
+		t.Helper()
+		in := order{tests: map[string][]string{"p": {"TestM"}}}
+		l := newLedger(io.Discard, []suite{{path: "p", measuring: []string{"TestM"}}})
+		for i := range fails {
+			of := fmt.Sprintf("Test%d", i)
+			in.tests["p"] = append(in.tests["p"], of)
+			l.suites["p"] = suite{path: "p", measuring: append(l.suites["p"].measuring, of)}
+			l.read(in, strings.NewReader(strings.ReplaceAll(text, "TestM", of)))
+		}
+		repeats := 0
+		l.repeat(func(order) { repeats++ }, "")
+		if repeats != want || (len(l.errs) == 0) != (want > 0) {
+			t.Errorf("%d failed: %d repetitions, want %d: %v", fails, repeats, want, l.errs)
+		}
+	}
+	check(most, tell("fail p TestM"), again*most)
+	check(most+1, tell("fail p TestM"), 0)
+	check(most+1, tell("output p TestM "+noisy, "fail p TestM"), again*(most+1))
+}
+
+// What failed is printed whole, what passed is not.
+func TestPrinted(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var out bytes.Buffer
+	l := newLedger(&out, []suite{{path: "p", all: []string{"TestA", "TestB"}}})
+	l.read(order{}, strings.NewReader(tell("start p -", "output p TestA === RUN TestA\n",
+		"output p TestA     a_test.go:3: fine\n", "pass p TestA",
+		"output p TestB     a_test.go:9: so it fails\n", "fail p TestB",
+		"output p TestC     a_test.go:5: needs Node: not found\n",
+		"output p TestC --- SKIP: TestC (0.00s)\n", "skip p TestC",
+		"output p TestC/x     b.go:7: needs Node: not found\n", "skip p TestC/x",
+		"output p TestD/x     a_test.go:6: "+testsets.Before+", then (FRESH)\n", "skip p TestD/x",
+		"output p TestE     a_test.go:6: "+testsets.Elsewhere+"all\n", "skip p TestE",
+		"output p TestF     a_test.go:6: "+testsets.Longer+"all\n", "skip p TestF",
+		"output p - FAIL p 5.6s\n", "fail p -")+"# no event\n"+
+		`{"Action":"build-output","ImportPath":"r","Output":"r.go:1: no\n"}`+"\n"))
+	l.lists()
 	const want = `    a_test.go:9: so it fails
---- FAIL: TestB (3.00s)
-panic: it never ends
-FAIL	p	5.6s
+FAIL p 5.6s
 # no event
-ok  	q	(cached)
 r.go:1: no
-took longest: 4
-      3.0 s  p TestB
-      2.5 s  p TestA
-      0.0 s  p TestC
-      0.0 s  p TestE
-left out here, by reasons: 1
+took longest: 5
+      1.0 s  p TestA
+      1.0 s  p TestB
+      1.0 s  p TestC
+      1.0 s  p TestE
+      1.0 s  p TestF
+skipped here, by reasons: 1
   p TestC and 1 more: needs Node: not found
 not run again: 1
   p TestD/x: passed before for these very bytes, then (FRESH)
-1 tests, and what is below them, are make test-all's
+make test-all runs 1 more
+make test-long runs 1 more
 `
 	if got := out.String(); got != want {
-		t.Errorf("it says\n%s\nwant\n%s", got, want)
+		t.Errorf("it prints\n%s\nwant\n%s", got, want)
 	}
 }
 
-// A few tests that failed are run once more, unless a package ended before its other tests.
-func TestAgain(t *testing.T) {
-	const (
-		failed = `{"Action":"fail","Package":"p","Test":"%s","Elapsed":1}` + "\n"
-		ended  = `{"Action":"fail","Package":"p"}` + "\n"
-		said   = `{"Action":"output","Package":"p","Output":"%s\n"}` + "\n"
-	)
-	check := func(name, want string, lines ...string) {
+// A test is broken that was flaky in three of the last ten runs of its set.
+func TestBroken(t *testing.T) {
+	line := func(set string, tests ...string) string {
+		for i := range tests {
+			tests[i] = fmt.Sprintf(`{"test":%q}`, tests[i])
+		}
+		return fmt.Sprintf(`{"set":%q,"flaky":[%s]}`+"\n", set, strings.Join(tests, ","))
+	}
+	check := func(want []string, lines ...string) {
 		t.Helper()
-		told := newTold(io.Discard)
-		if err := told.read(strings.NewReader(strings.Join(lines, ""))); err != nil {
-			t.Fatal(err)
-		}
-		again, ok := told.again()
-		got := strings.Join(again.args, " ")
-		if ok != (want != "") || !strings.HasSuffix(got, want) {
-			t.Errorf("%s: %q, %v", name, got, ok)
+		if got := brokenIn([]byte(strings.Join(lines, "")), "all"); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", lines, got, want)
 		}
 	}
-	a, b := fmt.Sprintf(failed, "TestA"), fmt.Sprintf(failed, "TestB")
-	check("nothing failed", "", strings.ReplaceAll(a+ended, "fail", "pass"))
-	check("one of two", "-p=1 -count=1 -run=^(TestA)$ p", fmt.Sprintf(failed, "TestA/x"), a,
-		strings.ReplaceAll(b, "fail", "pass"), ended)
-	check("in two packages", "-run=^(TestA|TestB)$ p q", a, ended,
-		strings.ReplaceAll(b+ended, `"p"`, `"q"`))
-	check("it did not build", "", a, ended, strings.ReplaceAll(ended, `"p"`, `"q"`))
-	check("it panicked", "", a, fmt.Sprintf(said, "exit status 2"), ended)
-	check("it was killed", "", a, fmt.Sprintf(said, "signal: killed"), ended)
-	check("one never ended", "", a,
-		`{"Action":"output","Package":"p","Test":"TestB","Output":"late\n"}`+"\n", ended)
-	check("many", "", strings.Repeat(a, few+1), ended)
+	two := line("all", "p TestA") + line("all", "p TestA", "p TestB")
+	check(nil, two, line("", "p TestA"), line("all", "p TestB"), "no line\n")
+	check([]string{"p TestA"}, two, line("all", "p TestA"))
+	check([]string{"p TestA"}, two, strings.Repeat(line("all"), 7), line("all", "p TestA"))
+	check(nil, two, strings.Repeat(line("all"), 8), line("all", "p TestA"))
 }
 
-// What fails beside others and passes alone is named, and is not red.
-func TestAlone(t *testing.T) {
+// Three flaky runs name the test as broken, which is red only on demand.
+func TestStrict(t *testing.T) {
+	cache := t.TempDir()
+	once := func() (string, error) {
+		t.Setenv("XDG_CACHE_HOME", cache)
+		var out bytes.Buffer
+		l := newLedger(&out, []suite{{path: "p", all: []string{"TestE"}}})
+		o := order{tests: map[string][]string{"p": {"TestE"}}}
+		l.read(o, strings.NewReader(tell("fail p TestE", "fail p -")))
+		l.read(o, strings.NewReader(tell("pass p TestE", "pass p -")))
+		err := l.close("")
+		return out.String(), err
+	}
+	for i := range 3 {
+		said, err := once()
+		if broken := strings.Contains(said, "broken: "); broken != (i == 2) || err != nil {
+			t.Errorf("run %d: %v\n%s", i, err, said)
+		}
+	}
+	t.Setenv(testsets.Strict, "1")
+	if said, err := once(); err == nil {
+		t.Errorf("it is green:\n%s", said)
+	}
+}
+
+// The results of the third set are kept by test; one that was not run again keeps its line.
+func TestNote(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "long.ndjson")
+	const before = `{"test":"p TestB","result":"passed","date":"2026-01-02","seconds":3}` + "\n"
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger(io.Discard, []suite{{path: "p", all: []string{"TestA", "TestB"}}})
+	l.read(order{}, strings.NewReader(tell("pass p TestA", "skip p TestB", "pass p -")))
+	if err := note(file, l); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	const begin = `{"test":"p TestA","result":"passed","date":"`
+	if err != nil || !strings.HasPrefix(string(text), begin) ||
+		!strings.HasSuffix(string(text), `"seconds":1}`+"\n"+before) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// A module goes through all of it: a test that fails once, one that fails always, a later set.
+func TestRun(t *testing.T) {
+	testsets.Live(t)
 	dir := t.TempDir()
-	const text = `package m
-
-import (
-	"os"
-	"testing"
-	"prony.example/internal/dev/testsets"
-)
-
-func TestA(t *testing.T) { tests.Whole(t, ""); if os.Mkdir(%q, 0o700) == nil { t.Error("x") } }
-func TestB(t *testing.T) { tests.Whole(t, ""); if %v { t.Error("always") } }
-`
+	built, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", strings.TrimSpace(string(built)))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	write := func(name, text string) {
 		t.Helper()
 		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
@@ -280,54 +431,35 @@ func TestB(t *testing.T) { tests.Whole(t, ""); if %v { t.Error("always") } }
 			t.Fatal(err)
 		}
 	}
-	// What leaves tests out is known by its path.
-	write("go.mod", "module prony\n\ngo 1.26\n")
-	write("internal/dev/testsets/tests.go",
-		"package tests\n\nimport \"testing\"\n\nfunc Whole(*testing.T, string) {}\n")
-	t.Chdir(dir)
-	check := func(always bool, want string) {
-		t.Helper()
-		write("a_test.go", fmt.Sprintf(text, fmt.Sprint("ran ", always), always))
-		var out, errs bytes.Buffer
-		err := run(context.Background(), []string{"-all", "."}, &out, &errs)
-		if (err != nil) != always || !strings.Contains(out.String(), want) {
-			t.Errorf("error %v\n%s%s\nwant %q", err, &out, &errs, want)
-		}
-	}
-	check(false, "failed beside others, passed alone: 1\n  prony TestA\n")
-	check(true, "once more, alone: TestA, TestB\n")
+	write("go.mod", "module prony.example\n\ngo 1.26\n")
+	write("internal/dev/testsets/tests.go", `package testsets
+import ("os"; "testing")
+func Whole(t *testing.T, _ string) {
+	if os.Getenv("PRONY_TEST") == "" { t.Skip("make test-all runs this: x") }
 }
-
-// A module whose one test fails, or is left out, goes through all of it.
-func TestRun(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":    "module m\n\ngo 1.26\n",
-		"a_test.go": "package m\nimport \"testing\"\nfunc TestA(t *testing.T) { t.Error(\"\") }\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+`)
 	t.Chdir(dir)
-	check := func(want, failure string, args ...string) {
+	check := func(name, body, want, failure string, args ...string) {
 		t.Helper()
+		write("a_test.go", `package m
+import ("os"; "testing"; "prony.example/internal/dev/testsets")
+var _ = os.Mkdir
+func TestA(t *testing.T) { `+body+` }
+func TestB(t *testing.T) { testsets.Whole(t, "") }
+`)
 		var out, errs bytes.Buffer
 		err := run(context.Background(), args, &out, &errs)
-		if (err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) {
-			t.Errorf("%q: error %v, want %q\n%s", args, err, failure, &errs)
-		}
-		said := out.String()
-		if !strings.Contains(said, want) || strings.Contains(said, "once more") {
-			t.Errorf("%q says\n%s\nwant %q, tried once", args, said, want)
+		if (err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) ||
+			!strings.Contains(out.String(), want) {
+			t.Errorf("%s: error %v, want %q\n%s%s\nwant %q", name, err, failure, &out, &errs, want)
 		}
 	}
-	check("--- FAIL: TestA", "exit status 1")
-	check("FAIL\tm", "exit status 1", ".")
-	check("", "leaves out none", "-all")
-	check("", "flag provided but not defined", "-no-such-flag")
-	if err := os.WriteFile("a_test.go", []byte("package m\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	check("ok  \tm\t", "")
+	once := fmt.Sprintf("if os.Mkdir(%q, 0o700) == nil { t.Error() }", filepath.Join(dir, "ran"))
+	check("flaky", once, "1 passed, 0 failed, 1 skipped\n", "")
+	check("always", "t.Error()", "again, alone: prony.example TestA\n", "1 tests failed", ".")
+	check("of both sets", "", "2 passed, 0 failed, 0 skipped\n", "", "-all")
+	check("does not build", "x", "0 passed, 2 failed, 0 skipped\n", "2 tests failed")
+	check("no test of the set", "", "", "no tests of this set", "-long")
+	check("no such flag", "", "", "flag provided but not defined", "-no-such-flag")
+	check("compiled only", "t.Error()", "", "", "-compile")
 }

@@ -64,8 +64,8 @@ type Driver struct {
 	Version string // of this program
 }
 
-// Offer implements driver.Driver. Each generator has a share of the cores to itself where they can
-// be shared out evenly, else all of them.
+// Offer implements generator.Driver. Each generator has a share of the cores to itself where they
+// can be shared out evenly, else all of them.
 func (d Driver) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	n := s.Part.Of
 	if n == 0 {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/generator/translate"
+)
+
+// removedCmds are verbs that this release has no more. Each is an error that names the line to run
+// instead, and goes with the next release.
+func removedCmds() (out []*cobra.Command) {
+	for _, tool := range translate.Tools() {
+		out = append(out, removedCmd(tool, func(args []string) error {
+			return translated(tool, args)
+		}))
+	}
+	return append(out, removedCmd("man", func([]string) error {
+		return fmt.Errorf("the verb man is removed: releases bring the manual pages, in share/man; " +
+			"prony VERB --help prints the same text")
+	}))
+}
+
+// removedCmd is a hidden verb that takes any arguments and fails.
+func removedCmd(name string, instead func(args []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: "(removed)", Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return cli.Usage(instead(args))
+		},
+	}
+}
+
+// translated is the error of a command line of another load generator.
+func translated(tool string, args []string) error {
+	line, err := translate.Translate(tool, args)
+	if err != nil {
+		return fmt.Errorf("the verb %s is removed, and prony load has no line for these "+
+			"arguments: %w; docs/drivers.md maps each flag", tool, err)
+	}
+	shown := cmdlog.Hushed(line.Args)
+	if !slices.Equal(shown, line.Args) {
+		line.Notes = append(line.Notes, "replace … or xxxxx by the secret of your line")
+	}
+	var notes strings.Builder
+	for _, n := range line.Notes {
+		fmt.Fprintf(&notes, "\n- %s", n)
+	}
+	return fmt.Errorf("the verb %s is removed; run this line instead:\n\n  prony %s\n%s", tool,
+		cmdlog.Join(shown), &notes)
+}

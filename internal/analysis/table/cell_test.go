@@ -1,0 +1,103 @@
+package table
+
+import (
+	"math"
+	"testing"
+
+	"prony.example/internal/base/units"
+	"prony.example/stats"
+)
+
+// TestStates: in what state each kind of cell is, and what is printed of it.
+func TestStates(t *testing.T) {
+	check := func(name string, c Cell, state, interval State, text, number, between string) {
+		t.Helper()
+		if c.State != state || c.Interval.State != interval {
+			t.Errorf("%s is %v with an interval that is %v, want %v and %v", name, c.State,
+				c.Interval.State, state, interval)
+		}
+		if c.Text() != text || c.Number() != number || c.Range() != between {
+			t.Errorf("%s prints %q, %q, %q, want %q, %q, %q", name, c.Text(), c.Number(),
+				c.Range(), text, number, between)
+		}
+		if got := !math.IsNaN(c.Value); got != (c.Name == "" && (state == Known || state == Unknown)) {
+			t.Errorf("%s is %v and has the value %v", name, c.State, c.Value)
+		}
+	}
+	nan := math.NaN()
+	// of is the target of metric m, whose ratio r refers to b.
+	of := func(m Metric, r *stats.Ratio) *Target {
+		m.Name, m.Ratio = "x", r
+		return &Target{Name: "a", Reference: "b", Metrics: []Metric{m}}
+	}
+	level := func(n int, lo, hi float64) Metric {
+		return Metric{Summary: stats.Summary{N: n, Center: 200, Lo: lo, Hi: hi}}
+	}
+	ratio := func(lo, hi float64) *stats.Ratio {
+		return &stats.Ratio{N: 3, Center: 1.2, Lo: lo, Hi: hi}
+	}
+	rate := same(units.Rate)
+	lost := Metric{Withheld: "why"}
+	lost.withhold("why")
+
+	check("a name", named("go"), Known, Absent, "go", "go", "")
+	check("nothing", noValue(Absent), Absent, Absent, "–", "–", "")
+	check("a count", valued(7, units.Whole), Known, Absent, "7", "7", "")
+
+	check("a level", metricCell(of(level(3, 190, 210), nil), "", "x", rate), Known, Known, "200",
+		"200", "190 – 210")
+	check("a level of one trial", metricCell(of(level(1, nan, nan), nil), "", "x", rate), Known,
+		Absent, "200", "200", "")
+	check("a level of 3.1 times", metricCell(of(level(2, 100, 310), nil), "", "x", rate), Known,
+		Unknown, "200", "200", "not known with so few blocks")
+	check("a level that was lost", metricCell(of(lost, nil), "", "x", rate), Withheld, Absent,
+		"–", "–", "")
+	check("a level of another load", metricCell(of(lost, nil), "half", "x", rate), Withheld,
+		Absent, "–", "–", "")
+	bound := noValue(Withheld)
+	bound.AtLeast = 300
+	check("a bound", bound, Withheld, Absent, "at least 300", "at least 300", "")
+
+	check("a width", widthCell(of(level(3, 190, 210), nil), "", "x"), Known, Absent, "±5.0 %",
+		"±5.0 %", "")
+	check("the width of one trial", widthCell(of(level(1, nan, nan), nil), "", "x"), Withheld,
+		Absent, "–", "–", "")
+	check("a width of 3.1 times", widthCell(of(level(2, 100, 310), nil), "", "x"), Unknown, Absent,
+		"unknown", "unknown", "")
+
+	check("a ratio", ratioCell(of(lost, ratio(1.1, 1.3)), "", "x"), Known, Known,
+		"1.20 [1.10, 1.30]", "1.20", "1.10 – 1.30")
+	check("a narrow ratio", ratioCell(of(lost, ratio(1.195, 1.205)), "", "x"), Known, Known,
+		"1.200 [1.195, 1.205]", "1.200", "1.195 – 1.205")
+	check("a ratio of one block", ratioCell(of(lost, ratio(nan, nan)), "", "x"), Known, Absent,
+		"1.20", "1.20", "")
+	check("a wide ratio", ratioCell(of(lost, ratio(0.5, 2)), "", "x"), Unknown, Unknown,
+		"unknown", "unknown", "")
+	check("no ratio", ratioCell(of(lost, nil), "", "x"), Withheld, Absent, "–", "–", "")
+	check("the baseline", ratioCell(&Target{Name: "b"}, "", "x"), Known, Absent, "1", "1", "")
+
+	check("a change", changeCell(Metric{Ratio: ratio(1.1, 1.3)}), Known, Known,
+		"+20 % [+10, +30]", "+20 %", "+10 % to +30 %")
+	check("a change of one block", changeCell(Metric{Ratio: ratio(nan, nan)}), Known, Absent,
+		"+20 % (one block)", "+20 % (one block)", "")
+	check("a wide change", changeCell(Metric{Ratio: ratio(0.5, 2)}), Unknown, Unknown, "unknown",
+		"unknown", "")
+}
+
+// A number that looks like the word for an unknown one, or for none, is known: the state decides.
+func TestStateIsNoWord(t *testing.T) {
+	tab := Table{Columns: append(nameColumns(), LoadInfo{Name: "half"}.column("p99 ratio",
+		"p99 ratio", "1", Extra))}
+	for _, word := range []string{unknownWord, units.Absent} {
+		c := named(word)
+		c.N, c.Notes = 3, []string{"said of it"}
+		row := Row{Cells: []Cell{noValue(Absent), named("a"), c}}
+		tab.Rows = append(tab.Rows, row)
+		if got := row.notes(tab.Columns); len(got) != 1 || got[0] != "said of it" {
+			t.Errorf("a target called %q has the notes %q", word, got)
+		}
+	}
+	if notes := tab.narrow(); len(notes) > 0 || len(tab.Columns) != 3 {
+		t.Errorf("%d columns are left, and %q", len(tab.Columns), notes)
+	}
+}

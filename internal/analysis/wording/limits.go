@@ -1,0 +1,154 @@
+// Package wording puts the facts of a record into words: limits, and findings of a verdict. It is
+// the only place where they become sentences, and no code reads a sentence back. Non-goals:
+// deciding anything; a sentence says what a value says.
+package wording
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony.example/record"
+)
+
+// Limit is a limit in words: "cpu quota 0.5 (cgroup v2)", or why nothing enforces it.
+func Limit(l record.Limit) string {
+	switch {
+	case l.Text != "":
+		return l.Text
+	case l.By == record.ByNone:
+		return of(l, unenforced(l))
+	}
+	amount := number(l.Value)
+	switch {
+	case l.Kind == record.LimitCores && l.By == record.ByAffinity:
+		amount = list(l.Cores)
+	case l.Kind == record.LimitCores:
+		amount = ranges(l.Cores)
+	}
+	return of(l, enforced(l, amount))
+}
+
+// LimitKind is a limit in force without its amount: "cpu quota (cgroup v2)".
+func LimitKind(l record.Limit) string {
+	if l.Kind == "" {
+		return l.Text
+	}
+	return of(l, enforced(l, ""))
+}
+
+// LimitOfSide is a limit in force of one side of a duet. Sides swap their cores, so that it names
+// none: "cpuset of a side (cgroup v2)".
+func LimitOfSide(l record.Limit) string {
+	if l.Kind != record.LimitCores || len(l.Cores) == 0 {
+		return Limit(l)
+	}
+	return of(l, enforced(l, "of a side"))
+}
+
+// Limits are several limits in words, in their order.
+func Limits(all []record.Limit) []string {
+	var out []string
+	for _, l := range all {
+		out = append(out, Limit(l))
+	}
+	return out
+}
+
+// of puts the name of the only process that a limit is about before it.
+func of(l record.Limit, text string) string {
+	if l.Process != "" {
+		return l.Process + ": " + text
+	}
+	return text
+}
+
+func enforced(l record.Limit, amount string) string {
+	what, by := l.Kind, " ("+l.By+")"
+	switch {
+	case l.By == record.ByHere:
+		return "attached: as it was started"
+	case l.By == record.ByAway:
+		return "attached: another machine's, as it was started"
+	case l.By == record.ByAffinity:
+		what, by = "affinity", ""
+	case l.Kind == record.LimitCores:
+		what = "cpuset"
+	case l.Kind == record.LimitCPU:
+		what = "cpu quota"
+	case l.By == record.ByRlimit:
+		what = "private memory"
+	}
+	return strings.TrimSpace(what+" "+amount) + by
+}
+
+func unenforced(l record.Limit) string {
+	var what string
+	switch l.Kind {
+	case record.LimitCores:
+		what = fmt.Sprintf("cores %v", l.Cores)
+	case record.LimitCPU:
+		what = number(l.Value) + " CPUs"
+	case record.LimitMemory:
+		what = "memory " + number(l.Value)
+	case record.LimitSwap:
+		what = "no swap"
+	case record.LimitGroup:
+		what = "control group"
+	}
+	why := l.Detail
+	switch l.Reason {
+	case record.EndedBefore:
+		why = "it ended before they could be read"
+	case record.NotMounted:
+		why = "the container's control groups are not mounted here"
+	case record.PerContainer:
+		what += " for the system as a whole"
+		why = "each container has as many: " + l.Detail
+		if l.Kind == record.LimitMemory {
+			why = "each container has its share of it: " + l.Detail
+		}
+	case record.NotCounted:
+		why = "the kernel does not count it"
+	case record.Permitted:
+		why = "the node lets pods swap"
+	case record.Strayed:
+		why = fmt.Sprintf("processes %v are in another one", l.PIDs)
+	}
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
+}
+
+// number prints an amount in full: bytes are whole numbers, of processors at most some digits.
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// list is a list of cores with each of them.
+func list(cores []int) string {
+	out := make([]string, len(cores))
+	for i, c := range cores {
+		out[i] = strconv.Itoa(c)
+	}
+	return strings.Join(out, ",")
+}
+
+// ranges is a list of cores as the kernel writes it: "0-2,4".
+func ranges(cores []int) string {
+	var out []string
+	sorted := slices.Sorted(slices.Values(cores))
+	for i := 0; i < len(sorted); {
+		end := i
+		for end+1 < len(sorted) && sorted[end+1] == sorted[end]+1 {
+			end++
+		}
+		text := strconv.Itoa(sorted[i])
+		if end > i {
+			text += "-" + strconv.Itoa(sorted[end])
+		}
+		out = append(out, text)
+		i = end + 1
+	}
+	return strings.Join(out, ",")
+}

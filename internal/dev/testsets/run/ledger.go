@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"prony.example/internal/dev/testsets"
+)
+
+// event is a line of go test -json (go doc test2json; of a build, go help buildjson).
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
+}
+
+// name identifies a top-level test, or with an empty test a whole package.
+type name struct{ path, test string }
+
+func (n name) String() string { return strings.TrimSpace(n.path + " " + n.test) }
+
+// end is how one run of a test ended.
+type end string
+
+const (
+	passed  end = "pass"
+	failed  end = "fail"
+	skipped end = "skip"
+	lost    end = "lost" // it never ran, because its package failed before
+)
+
+// try is one run of a test.
+type try struct {
+	end     end
+	seconds float64
+	cached  bool
+	hosts   []testsets.Host // of the test and its subtests that measured
+}
+
+// unfit reports whether the test failed on an unfit host.
+func (t try) unfit() bool {
+	known := false
+	for _, h := range t.hosts {
+		if h.Failed && !h.Unfit() {
+			return false
+		}
+		known = known || h.Failed
+	}
+	return t.end == failed && known
+}
+
+// ledger records what go test reports, of all runs that go on at the same time.
+type ledger struct {
+	sync.Mutex
+	out    io.Writer
+	suites map[string]suite
+	tries  map[name][]try
+	ran    []string            // not run again, with reasons
+	left   map[string][]string // skipped tests by reason
+	others map[string]int      // skipped tests, by the command that runs them
+	errs   []error             // what is red beside tests
+}
+
+func newLedger(out io.Writer, suites []suite) *ledger {
+	l := &ledger{out: out, suites: map[string]suite{}, tries: map[name][]try{},
+		left: map[string][]string{}, others: map[string]int{}}
+	for _, s := range suites {
+		l.suites[s.path] = s
+	}
+	return l
+}
+
+// complain records an error that no test stands for.
+func (l *ledger) complain(err error) {
+	if err != nil {
+		l.Lock()
+		l.errs = append(l.errs, err)
+		l.Unlock()
+	}
+}
+
+// kind returns the kind of a test. A package that fails as a whole counts as live.
+func (l *ledger) kind(n name) kind {
+	if n.test == "" {
+		return live
+	}
+	return l.suites[n.path].kindOf(n.test)
+}
+
+// stream is what is not yet ended of one go test.
+type stream struct {
+	*ledger
+	order order
+	said  map[string][]string // by package and test
+	open  map[name]bool       // tests that began
+	ended map[name]bool
+	hosts map[name][]testsets.Host
+	tests map[string][]name // by package: tests that ended
+}
+
+// read records what go test reports about an order. It prints lines that are no events.
+func (l *ledger) read(o order, in io.Reader) {
+	s := stream{l, o, map[string][]string{}, map[name]bool{}, map[name]bool{},
+		map[name][]testsets.Host{}, map[string][]name{}}
+	for r := bufio.NewReader(in); ; {
+		line, err := r.ReadString('\n')
+		var e event
+		l.Lock()
+		if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
+			s.hear(e)
+		} else if line != "" {
+			fmt.Fprint(l.out, line)
+		}
+		l.Unlock()
+		if errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			l.complain(fmt.Errorf("read what go test reports: %w", err))
+			return
+		}
+	}
+}
+
+func (s stream) hear(e event) {
+	key := e.Package + " " + e.Test
+	top, _, below := strings.Cut(e.Test, "/")
+	of := name{e.Package, top}
+	switch e.Action {
+	case "run":
+		s.open[of] = true
+	case "build-output":
+		fmt.Fprint(s.out, e.Output)
+	case "output":
+		if _, text, ok := strings.Cut(e.Output, testsets.Figures); ok {
+			var h testsets.Host
+			if json.Unmarshal([]byte(text), &h) == nil {
+				s.hosts[of] = append(s.hosts[of], h)
+			}
+		} else if !strings.HasPrefix(e.Output, "=== ") {
+			s.said[key] = append(s.said[key], e.Output)
+		}
+	case "pass", "fail", "skip":
+		said := s.said[key]
+		delete(s.said, key)
+		if e.Test == "" {
+			s.end(e, said)
+			return
+		}
+		if e.Action == "fail" {
+			fmt.Fprint(s.out, strings.Join(said, ""))
+		}
+		if e.Action == "skip" {
+			s.skip(key, strings.Join(said, ""))
+		}
+		if !below {
+			s.record(of, try{end: end(e.Action), seconds: e.Elapsed, hosts: s.hosts[of]})
+		}
+	}
+}
+
+func (s stream) record(of name, t try) {
+	s.ended[of] = true
+	s.tries[of] = append(s.tries[of], t)
+	s.tests[of.path] = append(s.tests[of.path], of)
+}
+
+// end records a package's end: tests that never ended failed, and tests that never began are lost.
+func (s stream) end(e event, said []string) {
+	cached := slices.ContainsFunc(said, func(line string) bool {
+		return strings.HasSuffix(line, "\t(cached)\n")
+	})
+	for _, of := range s.tests[e.Package] {
+		last := &s.tries[of][len(s.tries[of])-1]
+		last.cached = cached
+	}
+	if e.Action == "fail" {
+		s.fail(e.Package)
+	} else if whole := (name{e.Package, ""}); len(s.tries[whole]) > 0 {
+		s.record(whole, try{end: passed})
+	}
+	for _, line := range said {
+		if line != "PASS\n" {
+			fmt.Fprint(s.out, line)
+		}
+	}
+}
+
+// fail records the tests that a failed package did not end.
+func (s stream) fail(path string) {
+	for key, lines := range s.said {
+		if strings.HasPrefix(key, path+" ") {
+			fmt.Fprint(s.out, strings.Join(lines, ""))
+			delete(s.said, key)
+		}
+	}
+	known := slices.ContainsFunc(s.tests[path], func(of name) bool {
+		tries := s.tries[of]
+		return tries[len(tries)-1].end == failed
+	})
+	for of := range s.open {
+		if of.path == path && !s.ended[of] {
+			s.record(of, try{end: failed, hosts: s.hosts[of]})
+			known = true
+		}
+	}
+	for _, test := range s.order.tests[path] {
+		if of := (name{path, test}); !s.ended[of] {
+			s.record(of, try{end: lost})
+			known = true
+		}
+	}
+	if !known {
+		s.record(name{path, ""}, try{end: failed})
+	}
+}
+
+// failedIn reports whether a test or package of the order failed.
+func (l *ledger) failedIn(o order) bool {
+	l.Lock()
+	defer l.Unlock()
+	for of, tries := range l.tries {
+		if _, ok := o.tests[of.path]; ok {
+			if last := tries[len(tries)-1].end; last == failed || last == lost {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// skip records why a test was skipped: the last line that it printed before that it was.
+func (l *ledger) skip(name, said string) {
+	why := ""
+	for line := range strings.Lines(said) {
+		if !strings.Contains(line, "--- SKIP: ") {
+			why = strings.TrimSpace(line)
+		}
+	}
+	if _, reason, ok := strings.Cut(why, ".go:"); ok {
+		_, why, _ = strings.Cut(reason, ": ")
+	}
+	switch {
+	case strings.Contains(said, testsets.Elsewhere):
+		l.others["make test-all"]++
+	case strings.Contains(said, testsets.Longer):
+		l.others["make test-long"]++
+	case strings.Contains(said, testsets.Before), strings.Contains(said, testsets.Untouched):
+		l.ran = append(l.ran, name+": "+why)
+	default:
+		l.left[why] = append(l.left[why], name)
+	}
+}

@@ -1,0 +1,255 @@
+package translate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tool is another load generator.
+type tool struct {
+	name       string
+	oneDash    bool   // its flags are those of Go's package flag
+	needsRate  bool   // it has no closed model
+	rateOfEach bool   // its rate is that of each connection
+	onStatus   string // what it does with an answer that has another status
+	usual      asked  // without a flag
+	flags      []row
+}
+
+// row is a flag of a tool beside its counterpart.
+type row struct {
+	flag   string // as the tool spells it: "-c, --connections N"
+	load   string // as prony load spells it, or notNeeded, or none
+	remark string // how the two differ, or what there is instead
+	set    setter
+}
+
+// setter reads a flag's value.
+type setter func(a *asked, value string) error
+
+const (
+	notNeeded = "not needed" // prony load does it anyway
+	none      = "none"
+)
+
+// onThreads is of the flags that start load threads.
+const onThreads = "one load thread is usually enough; `--cores 2,3` starts a thread on each of " +
+	"these cores"
+
+// statusFlag is one that the verbs had in addition to each tool's flags.
+var statusFlag = row{flag: "--status N", load: "--status N",
+	set: parsed(strconv.Atoi, func(a *asked) *int { return &a.status })}
+
+// parsed sets a field to what a function makes of the value.
+func parsed[T any](as func(string) (T, error), field func(*asked) *T) setter {
+	return func(a *asked, value string) (err error) {
+		*field(a), err = as(value)
+		return err
+	}
+}
+
+// text sets a field to the value.
+func text(field func(*asked) *string) setter {
+	return parsed(func(v string) (string, error) { return v, nil }, field)
+}
+
+// on sets a field to true.
+func on(field func(*asked) *bool) setter {
+	return parsed(strconv.ParseBool, field)
+}
+
+// header adds a header field.
+func header(a *asked, value string) error {
+	a.headers = append(a.headers, value)
+	return nil
+}
+
+// prefixed adds a header field of this name.
+func prefixed(name string) setter {
+	return func(a *asked, value string) error { return header(a, name+": "+value) }
+}
+
+func login(a *asked, value string) error { return header(a, basic(value)) }
+
+// rate reads a number of requests a second.
+func rate(text string) (float64, error) {
+	f, err := number(text)
+	if err == nil && f <= 0 {
+		err = fmt.Errorf("want a number above 0")
+	}
+	return f, err
+}
+
+// some reads a time above 0.
+func some(text string) (time.Duration, error) {
+	d, err := span(text)
+	if err == nil && d == 0 {
+		err = fmt.Errorf("want a time above 0")
+	}
+	return d, err
+}
+
+var wrkFlags = []row{
+	{"-c, --connections N", "--connections N", "",
+		parsed(count, func(a *asked) *int { return &a.connections })},
+	{"-d, --duration TIME", "--duration TIME", "",
+		parsed(some, func(a *asked) *time.Duration { return &a.window })},
+	{"-t, --threads N", "--cores LIST", onThreads, nil},
+	{"-H, --header FIELD", "--header FIELD", "", header},
+	{"--timeout TIME", "--timeout TIME", "a request that times out is in the latency",
+		parsed(some, func(a *asked) *time.Duration { return &a.timeout })},
+	{"-s, --script FILE", none, "describe the requests in a `--scenario` file", nil},
+	{"-v, --version", none, "see `prony --version`", nil},
+}
+
+// wrk2Flags are beside those that it shares with wrk.
+var wrk2Flags = []row{
+	{"-R, --rate N", "--rate N --arrivals constant", "wrk2 has a schedule for each connection " +
+		"and leaves out the latency of its first 10 s; prony load has one schedule and " +
+		"leaves out 0.5 s (`--lead`)",
+		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
+	{"-L, --latency", "--spectrum", "", on(func(a *asked) *bool { return &a.spectrum })},
+	{"-U, --u_latency", notNeeded, "service time is always printed", nil},
+	{"-B, --batch_latency", none, "requests are not pipelined", nil},
+}
+
+var heyFlags = []row{
+	{"-n N", "--requests N", "",
+		parsed(count, func(a *asked) *int { return &a.requests })},
+	{"-c N", "--connections N", "",
+		parsed(count, func(a *asked) *int { return &a.connections })},
+	{"-q N", "--rate N×C --arrivals constant", "the rate of hey is that of each of its " +
+		"workers, and a worker that waits for an answer skips requests; in prony load " +
+		"each stays due",
+		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
+	{"-z TIME", "--duration TIME", "",
+		parsed(some, func(a *asked) *time.Duration { return &a.window })},
+	{"-t SECONDS", "--timeout TIME", "",
+		parsed(span, func(a *asked) *time.Duration { return &a.timeout })},
+	{"-m METHOD", "--method METHOD", "", text(func(a *asked) *string { return &a.method })},
+	{"-H FIELD", "--header FIELD", "", header},
+	{"-A TYPE", "--header 'Accept: TYPE'", "", prefixed("Accept")},
+	{"-a USER:PASSWORD", "--header 'Authorization: Basic …'", "", login},
+	{"-U AGENT", "--header 'User-Agent: AGENT'", "", prefixed("User-Agent")},
+	{"-host NAME", "--header 'Host: NAME'", "", prefixed("Host")},
+	{"-d BODY", "--body BODY", "", text(func(a *asked) *string { return &a.body })},
+	{"-D FILE", "--body @FILE", "", text(func(a *asked) *string { return &a.file })},
+	{"-T TYPE", "--type TYPE", "", text(func(a *asked) *string { return &a.mediaType })},
+	{"-h2", "--http2", "", on(func(a *asked) *bool { return &a.http2 })},
+	{"-disable-keepalive", "--churn 1", "", on(func(a *asked) *bool { return &a.renew })},
+	{"-disable-compression", notNeeded, "no compression is asked for", nil},
+	{"-disable-redirects", notNeeded, "redirects are never followed", nil},
+	{"-cpus N", "--cores LIST", onThreads, nil},
+	{"-o FORMAT", none, "hey writes a row for each request, `--output csv` one for each " +
+		"interval", nil},
+	{"-x PROXY", none, "give the server's own address", nil},
+	{"-enable-tmpl", none, "use placeholders such as `{uuid}` and `{random 1..9}`", nil},
+}
+
+var ohaFlags = []row{
+	{"-n N", "--requests N", "",
+		parsed(count, func(a *asked) *int { return &a.requests })},
+	{"-c N", "--connections N", "",
+		parsed(count, func(a *asked) *int { return &a.connections })},
+	{"-p N", "--streams N", "", parsed(count, func(a *asked) *int { return &a.streams })},
+	{"-q N", "--rate N --arrivals constant", "the time of a request always counts from when " +
+		"it was due, as with `--latency-correction`",
+		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
+	{"-z TIME", "--duration TIME", "",
+		parsed(some, func(a *asked) *time.Duration { return &a.window })},
+	{"-t TIME", "--timeout TIME", "",
+		parsed(span, func(a *asked) *time.Duration { return &a.timeout })},
+	{"-m, --method METHOD", "--method METHOD", "",
+		text(func(a *asked) *string { return &a.method })},
+	{"-H FIELD", "--header FIELD", "", header},
+	{"-A TYPE", "--header 'Accept: TYPE'", "", prefixed("Accept")},
+	{"-a USER:PASSWORD", "--header 'Authorization: Basic …'", "", login},
+	{"--host NAME", "--header 'Host: NAME'", "", prefixed("Host")},
+	{"-d BODY", "--body BODY", "", text(func(a *asked) *string { return &a.body })},
+	{"-D FILE", "--body @FILE", "", text(func(a *asked) *string { return &a.file })},
+	{"-T TYPE", "--type TYPE", "", text(func(a *asked) *string { return &a.mediaType })},
+	{"--http2", "--http2", "", on(func(a *asked) *bool { return &a.http2 })},
+	{"--insecure", "--insecure", "", on(func(a *asked) *bool { return &a.insecure })},
+	{"--cacert FILE", "--ca FILE", "", text(func(a *asked) *string { return &a.ca })},
+	{"--unix-socket FILE", "--unix FILE", "", text(func(a *asked) *string { return &a.unix })},
+	{"--disable-keepalive", "--churn 1", "", on(func(a *asked) *bool { return &a.renew })},
+	{"-j, --json", "--output json", "the two have different keys",
+		on(func(a *asked) *bool { return &a.json })},
+	{"--output-format FORMAT", "--output json", "the two have different keys",
+		func(a *asked, value string) error {
+			if a.json = value == "json"; !a.json && value != "text" {
+				return fmt.Errorf("prony load prints text or json in its stead")
+			}
+			return nil
+		}},
+	{"--latency-correction", notNeeded, "see `-q`", nil},
+	{"-w, --wait-ongoing-requests-after-deadline", notNeeded, "the last answers are always " +
+		"waited for", nil},
+	{"--disable-compression", notNeeded, "no compression is asked for", nil},
+	{"-r, --redirect N", notNeeded, "redirects are never followed", nil},
+	{"--no-pre-lookup", notNeeded, "the name is resolved once", nil},
+	{"--no-tui", "--view plain", "", on(func(a *asked) *bool { return &a.plain })},
+	{"--no-color", notNeeded, "without a terminal there is no color", nil},
+	{"--disable-color", notNeeded, "without a terminal there is no color", nil},
+	{"--fps N", notNeeded, "", nil},
+	{"--stats-success-breakdown", notNeeded, "errors are always counted by class", nil},
+	{"-o, --output FILE", none, "redirect the standard output", nil},
+	{"-x, --proxy URL", none, "give the server's own address", nil},
+	{"--connect-to TEXT", none, "give the server's own address, and its name by a `Host` " +
+		"header", nil},
+	{"--http-version VERSION", none, "HTTP/1.1, or `--http2`, or `--http3`", nil},
+	{"--rand-regex-url", none, "use `{key}` in the URL, and `--keys`", nil},
+	{"--max-repeat N", none, "use `{key}` in the URL, and `--keys`", nil},
+	{"--urls-from-file", none, "describe the requests in a `--scenario` file", nil},
+	{"-Z FILE", none, "describe the requests in a `--scenario` file", nil},
+	{"-F, --form FIELD", none, "give the whole body with `--body` and its `--type`", nil},
+	{"--burst-delay TIME", none, "use a `--rate` that changes", nil},
+	{"--burst-rate N", none, "use a `--rate` that changes", nil},
+	{"--ipv4", none, "give the address", nil},
+	{"--ipv6", none, "give the address", nil},
+	{"-V, --version", none, "see `prony --version`", nil},
+}
+
+// onClass is what wrk and wrk2 do.
+const onClass = "counts only those above 399 as errors"
+
+// tools are those whose command lines are translated, with what they do without a flag.
+var tools = []tool{
+	{name: "wrk", onStatus: onClass, flags: slices.Concat(wrkFlags, []row{
+		{"-L, --latency", notNeeded, "percentiles are always printed", nil},
+	}),
+		usual: asked{connections: 10, window: 10 * time.Second, timeout: 2 * time.Second,
+			status: usualStatus, insecure: true}},
+	{name: "wrk2", onStatus: onClass, needsRate: true,
+		flags: slices.Concat(wrkFlags, wrk2Flags),
+		usual: asked{connections: 10, window: 10 * time.Second, timeout: 2 * time.Second,
+			status: usualStatus, insecure: true}},
+	{name: "hey", onStatus: "lists them and counts them as requests", oneDash: true,
+		rateOfEach: true, flags: heyFlags,
+		usual: asked{connections: 50, requests: 200, timeout: 20 * time.Second,
+			mediaType: "text/html", status: usualStatus, insecure: true}},
+	{name: "oha", onStatus: "calls them a success", flags: ohaFlags,
+		usual: asked{connections: 50, requests: 200, status: usualStatus}},
+}
+
+// Table is the table of a tool's flags in Markdown.
+func Table(name string) string {
+	var b strings.Builder
+	for _, t := range tools {
+		if t.name != name {
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | prony load | remark |\n|---|---|---|\n", t.name)
+		for _, r := range t.flags {
+			load := r.load
+			if load != none && load != notNeeded {
+				load = "`" + load + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.flag, load, r.remark)
+		}
+	}
+	return b.String()
+}

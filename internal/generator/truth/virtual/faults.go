@@ -1,0 +1,96 @@
+package virtual
+
+import (
+	"syscall"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+)
+
+// Ticking gives the engine a timer with a tick, as many generators have: it learns of nothing
+// between two ticks. Ticks count from the first wait.
+func Ticking(tick time.Duration) func(load.Engine) load.Engine {
+	return func(e load.Engine) load.Engine { return &ticking{Engine: e, tick: int64(tick)} }
+}
+
+type ticking struct {
+	load.Engine
+	tick, from int64
+	began      bool
+}
+
+// Wait sleeps until the next tick, whatever the deadline, and then delivers what has come.
+func (e *ticking) Wait(_ int64, h load.Handler) error {
+	now := clock.Mono()
+	if !e.began {
+		e.from, e.began = now, true
+	}
+	time.Sleep(time.Duration(e.tick - (now-e.from)%e.tick))
+	return e.Engine.Wait(now, h) // the deadline has passed: it only polls
+}
+
+// Sleeping stops the engine's thread once for a pause, after the first request was sent by after.
+func Sleeping(after, pause time.Duration) func(load.Engine) load.Engine {
+	return func(e load.Engine) load.Engine {
+		return &sleeping{Engine: e, after: int64(after), pause: pause}
+	}
+}
+
+type sleeping struct {
+	load.Engine
+	after, first int64
+	pause        time.Duration
+	sent, slept  bool
+}
+
+// Send notes when the first request is sent.
+func (e *sleeping) Send(slot int, b []byte) {
+	if !e.sent {
+		e.first, e.sent = clock.Mono(), true
+	}
+	e.Engine.Send(slot, b)
+}
+
+// Wait sleeps for the pause when its moment has come.
+func (e *sleeping) Wait(deadline int64, h load.Handler) error {
+	at := e.first + e.after
+	if e.sent && !e.slept {
+		deadline = min(deadline, at)
+		if clock.Mono() >= at {
+			e.slept = true
+			time.Sleep(e.pause)
+		}
+	}
+	return e.Engine.Wait(deadline, h)
+}
+
+// Refusing gives the engine no socket for slots from most on.
+func Refusing(most int) func(load.Engine) load.Engine {
+	return func(e load.Engine) load.Engine { return &refusing{Engine: e, most: most} }
+}
+
+type refusing struct {
+	load.Engine
+	most    int
+	refused []int
+}
+
+// Open refuses the slots that are too many.
+func (e *refusing) Open(slot int) {
+	if slot >= e.most {
+		e.refused = append(e.refused, slot)
+		return
+	}
+	e.Engine.Open(slot)
+}
+
+// Wait reports the slots that were refused.
+func (e *refusing) Wait(deadline int64, h load.Handler) error {
+	refused := e.refused
+	e.refused = nil
+	for _, slot := range refused {
+		h.Closed(slot, clock.Mono(), load.Connecting, syscall.EMFILE)
+	}
+	return e.Engine.Wait(deadline, h)
+}

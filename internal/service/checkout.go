@@ -1,0 +1,254 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"prony.example/internal/base/cmdlog"
+)
+
+// Checkout is a revision of a user's repository that a service is built from. Its builds happen in
+// a clone that has a .git and submodules of its own, so that no git command of a build can change
+// the user's repository or work tree.
+type Checkout struct {
+	Repo   string // the top of the user's work tree, absolute
+	Commit string // the full id
+	Inside string // the service's folder in the repository; empty: its top
+	At     string // a clone of it in which nothing is built
+}
+
+// Clone makes a clone of the revision at a path where nothing is yet. It borrows the objects of the
+// user's repository and writes nothing there. Submodules come from what the user's repository has
+// of them; the others stay empty folders, as after git clone, and are returned.
+func (c Checkout) Clone(ctx context.Context, to string) (missing []string, err error) {
+	dirs, err := c.gitDirs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = borrow(ctx, c.Repo, c.Commit, to)
+	if err == nil {
+		err = nameRemote(ctx, to, remoteOf(ctx, dirs[0], c.Repo))
+	}
+	if err == nil {
+		missing, err = fillSubmodules(ctx, to, c.Repo, dirs)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(to))
+	}
+	return missing, nil
+}
+
+// Refill fills the submodules of the clone that were not in the user's repository earlier, and
+// returns the paths of those that are still not there.
+func (c Checkout) Refill(ctx context.Context) (missing []string, err error) {
+	dirs, err := c.gitDirs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fillSubmodules(ctx, c.At, c.Repo, dirs)
+}
+
+// gitDirs are the git directories of the user's repository: a linked work tree's own, then the
+// common one.
+func (c Checkout) gitDirs(ctx context.Context) (dirs []string, err error) {
+	for _, which := range []string{"--absolute-git-dir", "--git-common-dir"} {
+		dir, err := Git(ctx, c.Repo, "rev-parse", which)
+		if err != nil {
+			return nil, err
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.Repo, dir)
+		}
+		dirs = append(dirs, dir)
+	}
+	return slices.Compact(dirs), nil
+}
+
+// borrow clones a repository and checks a commit out. Objects are shared, not linked: a link would
+// make the build's user the owner of the user's own files.
+func borrow(ctx context.Context, from, commit, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	_, err := Git(ctx, filepath.Dir(to), "clone", "--quiet", "--shared", "--no-checkout", "--", from,
+		to)
+	if err == nil {
+		_, err = Git(ctx, to, "checkout", "--quiet", "--detach", commit)
+	}
+	return err
+}
+
+// nameRemote has a clone name the same remote as the user's repository, to which relative URLs of
+// submodules refer. Without a URL the clone keeps the repository's path to read from, and cannot
+// push to it.
+func nameRemote(ctx context.Context, clone, url string) error {
+	args := []string{"remote", "set-url", "origin", url}
+	if url == "" {
+		args = []string{"config", "remote.origin.pushurl", "no-push-from-a-build"}
+	}
+	_, err := Git(ctx, clone, args...)
+	return err
+}
+
+// remoteOf is the URL of the remote of a git directory: of origin, or of the only one; empty: there
+// is none. A relative one is of the work tree.
+func remoteOf(ctx context.Context, dir, work string) string {
+	name := "origin"
+	names, err := inDir(ctx, dir, "remote")
+	if err == nil && names != "" && !slices.Contains(strings.Fields(names), name) {
+		name, _, _ = strings.Cut(names, "\n")
+	}
+	url, err := inDir(ctx, dir, "config", "--get", "remote."+name+".url")
+	if err != nil {
+		return "" // it is not set
+	}
+	if strings.HasPrefix(url, "./") || strings.HasPrefix(url, "../") {
+		return filepath.Join(work, url)
+	}
+	return url
+}
+
+// fillSubmodules fills the submodules of a clone. Its original is checked out at work, and has the
+// repositories of its submodules below dirs.
+func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (missing []string,
+	err error) {
+	if _, err := os.Stat(filepath.Join(clone, ".gitmodules")); err != nil {
+		return nil, nil
+	}
+	listed, err := Git(ctx, clone, "config", "-z", "--file", ".gitmodules", "--get-regexp",
+		`^submodule\..*\.path$`)
+	if err != nil {
+		return nil, nil // it names none
+	}
+	for _, entry := range strings.Split(strings.TrimRight(listed, "\x00"), "\x00") {
+		key, path, _ := strings.Cut(entry, "\n")
+		name := strings.TrimSuffix(strings.TrimPrefix(key, "submodule."), ".path")
+		commit := gitlink(ctx, clone, path)
+		if commit == "" || !filepath.IsLocal(path) || !filepath.IsLocal(name) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(clone, path, ".git")); err == nil {
+			continue // an earlier run filled it
+		}
+		own := filepath.Join(work, path)
+		var places []string
+		if dir, err := Git(ctx, own, "rev-parse", "--absolute-git-dir"); err == nil {
+			places = append(places, dir)
+		}
+		for _, dir := range dirs {
+			places = append(places, filepath.Join(dir, "modules", name))
+		}
+		from := holder(ctx, places, commit)
+		if from == "" {
+			missing = append(missing, path)
+			continue
+		}
+		nested, err := submodule(ctx, clone, path, from, own, commit)
+		if err != nil {
+			return missing, fmt.Errorf("submodule %s: %w", path, err)
+		}
+		for _, sub := range nested {
+			missing = append(missing, filepath.Join(path, sub))
+		}
+	}
+	return missing, nil
+}
+
+// submodule clones one submodule, with its own submodules, from the git directory that has its
+// commit.
+func submodule(ctx context.Context, clone, path, from, work, commit string) (missing []string,
+	err error) {
+	at := filepath.Join(clone, path)
+	if err := borrow(ctx, from, commit, at); err != nil {
+		return nil, err
+	}
+	if err := nameRemote(ctx, at, remoteOf(ctx, from, work)); err != nil {
+		return nil, err
+	}
+	if missing, err = fillSubmodules(ctx, at, work, []string{from}); err != nil {
+		return nil, err
+	}
+	// The files are there, also where git cannot resolve the submodule's URL.
+	_, _ = Git(ctx, clone, "submodule", "--quiet", "init", "--", path)
+	_, err = Git(ctx, clone, "submodule", "--quiet", "absorbgitdirs", "--", path)
+	return missing, err
+}
+
+// gitlink is the commit that a clone's index has of a submodule; empty: there is none at the path.
+func gitlink(ctx context.Context, clone, path string) string {
+	entry, err := Git(ctx, clone, "ls-files", "--stage", "--", path)
+	fields := strings.Fields(entry)
+	if err != nil || len(fields) < 2 || fields[0] != "160000" {
+		return ""
+	}
+	return fields[1]
+}
+
+// holder is the first of some git directories that has a commit; empty: none has it.
+func holder(ctx context.Context, dirs []string, commit string) string {
+	for _, dir := range dirs {
+		if _, err := inDir(ctx, dir, "cat-file", "-e", commit+"^{commit}"); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// inDir runs git in a git directory, whose work tree may be gone.
+func inDir(ctx context.Context, dir string, args ...string) (string, error) {
+	return Git(ctx, dir, append([]string{"--git-dir=.", "--work-tree=."}, args...)...)
+}
+
+// Git gives what a git command prints in a folder, without the end of its last line. Variables that
+// name another repository, as git sets them for its hooks, do not reach it.
+func Git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = WithoutGit(os.Environ())
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	cmdlog.Command(cmd)
+	out, err := cmd.Output()
+	if err != nil {
+		verb := slices.IndexFunc(args, func(arg string) bool { return arg[0] != '-' })
+		err = fmt.Errorf("git %s: %w", args[max(0, verb)], err)
+		if text := strings.TrimSpace(said.String()); text != "" {
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+	}
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+// gitEnv are the variables that bind git to one repository: those that git rev-parse
+// --local-env-vars prints, without configuration.
+var gitEnv = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_GRAFT_FILE",
+	"GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE",
+	"GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_REPLACE_REF_BASE",
+	"GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+}
+
+// WithoutGit is an environment without the variables that bind git to one repository.
+func WithoutGit(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(gitEnv, name)
+	})
+}
+
+// ceilingEnv names folders above which git looks for no repository (git(1)).
+const ceilingEnv = "GIT_CEILING_DIRECTORIES"
+
+// below has git look for repositories in a folder's copies, and not in the folder or above.
+func below(env []string, folder string) []string {
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	return append(env, ceilingEnv+"="+folder)
+}

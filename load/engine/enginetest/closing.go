@@ -1,0 +1,276 @@
+package enginetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"prony.example/load"
+	"prony.example/record"
+)
+
+// keeps is how many requests a server of these tests takes on a connection.
+const keeps = 10
+
+// RunClosing holds loads of HTTP/1.1 over engines that make returns against servers that close
+// connections: between requests, in all ways in which they may, which is no failure, and otherwise,
+// which is one. With server the servers speak TLS.
+func RunClosing(t *testing.T, server *tls.Config, make Make) {
+	offer := func(t *testing.T, method string, requests int64, end func(c *asked)) *load.Result {
+		at := listenFor(t, server, func(c net.Conn, tcp *net.TCPConn) {
+			a := &asked{c: c, tcp: tcp, in: bufio.NewReader(c)}
+			for a.n = 1; a.next() == nil; a.n++ {
+				if a.n == keeps || a.n == 1 {
+					end(a)
+				}
+				if a.over {
+					return
+				}
+				a.answer("")
+			}
+		})
+		protocol := ""
+		if server != nil {
+			protocol = "HTTP/1.1 over TLS"
+		}
+		return offerTo(t, at, protocol, 4, requests, method, make)
+	}
+	const requests = 400
+	check := func(name string, again bool, end func(a *asked)) {
+		t.Run(name, func(t *testing.T) {
+			r := offer(t, http.MethodGet, requests, end)
+			if r.Answered != requests || r.Errors.Total() != 0 || r.Reconnects < requests/keeps-8 ||
+				again != (r.Retried > 0) || r.Retried > 2*requests/keeps {
+				t.Errorf("%d of %d answered, %d retried over %d new connections, %+v", r.Answered,
+					requests, r.Retried, r.Reconnects, r.Errors)
+			}
+		})
+	}
+	check("announced", false, polite)
+	check("without a word", true, rude)
+	check("reset", true, func(a *asked) { a.last(a.reset) })
+	t.Run("must not be sent twice", func(t *testing.T) {
+		r := offer(t, http.MethodPost, requests, rude)
+		if r.Answered+r.Errors.Closed != requests || r.Errors.Total() != r.Errors.Closed ||
+			r.Retried+r.Errors.Closed == 0 {
+			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried, r.Errors)
+		}
+	})
+	t.Run("amidst an answer", func(t *testing.T) {
+		r := offer(t, http.MethodGet, requests, func(a *asked) {
+			if a.n == keeps {
+				a.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+				a.close()
+			}
+		})
+		// Each connection has one, but for the last ones of the load.
+		if n := r.Errors.Read; n < requests/keeps-4 || n != r.Errors.Total() ||
+			r.Answered+n != requests || r.Retried != 0 {
+			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried, r.Errors)
+		}
+	})
+	t.Run("before the first answer", func(t *testing.T) {
+		r := offer(t, http.MethodGet, 20, (*asked).reset)
+		if n := r.Errors.Read + r.Errors.Write; n != 20 || r.Answered != 0 || r.Retried != 0 {
+			t.Errorf("%d answered, %d retried, %+v", r.Answered, r.Retried, r.Errors)
+		}
+	})
+}
+
+// asked is a server's side of a connection of HTTP/1.1, with the number of the request on it.
+type asked struct {
+	c    net.Conn
+	tcp  *net.TCPConn
+	in   *bufio.Reader
+	n    int
+	over bool
+}
+
+func (a *asked) next() error {
+	r, err := http.ReadRequest(a.in)
+	if err == nil {
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	return err
+}
+
+func (a *asked) answer(fields string) {
+	a.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + fields + "\r\nok")
+}
+
+// say writes; a lost answer fails the test anyway.
+func (a *asked) say(text string) { _, _ = io.WriteString(a.c, text) }
+
+func (a *asked) close() {
+	a.over = true
+	a.c.Close()
+}
+
+func (a *asked) reset() {
+	a.over = true
+	_ = a.tcp.SetLinger(0) // a socket that is open takes it
+	a.tcp.Close()
+}
+
+// last answers the last request of the connection, and ends it.
+func (a *asked) last(end func()) {
+	if a.n == keeps {
+		a.answer("")
+		end()
+	}
+}
+
+func rude(a *asked) { a.last(a.close) }
+
+func polite(a *asked) {
+	if a.n == keeps {
+		a.answer("Connection: close\r\n")
+		a.close()
+	}
+}
+
+// RunLeaving is RunClosing for HTTP/2: servers that go away from connections and refuse streams.
+func RunLeaving(t *testing.T, server *tls.Config, make Make) {
+	const requests = 500
+	offer := func(t *testing.T, serve func(w *leaver, id uint32) error) *load.Result {
+		at := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) { leave(c, serve) })
+		return offerTo(t, at, "HTTP/2", 10, requests, http.MethodPost, make)
+	}
+	check := func(name string, serve func(w *leaver, id uint32) error) {
+		t.Run(name, func(t *testing.T) {
+			r := offer(t, serve)
+			if r.Answered != requests || r.Errors.Total() != 0 || r.Retried == 0 {
+				t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried,
+					r.Errors)
+			}
+		})
+	}
+	check("goes away", func(w *leaver, id uint32) error {
+		if w.n > keeps {
+			return nil // not taken
+		}
+		err := w.answer(id)
+		if w.n == keeps {
+			err = errors.Join(err, w.WriteGoAway(id, http2.ErrCodeNo, nil))
+		}
+		return err
+	})
+	check("refuses streams", func(w *leaver, id uint32) error {
+		if w.n%7 == 0 {
+			return w.WriteRSTStream(id, http2.ErrCodeRefusedStream)
+		}
+		return w.answer(id)
+	})
+	t.Run("breaks streams", func(t *testing.T) {
+		r := offer(t, func(w *leaver, id uint32) error {
+			if w.n%7 == 0 {
+				return w.WriteRSTStream(id, http2.ErrCodeInternal)
+			}
+			return w.answer(id)
+		})
+		if n := r.Errors.Read; n < requests/8 || r.Answered+n != requests || r.Retried != 0 {
+			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried, r.Errors)
+		}
+	})
+}
+
+// leaver is a server's side of a connection of HTTP/2, with the number of the request on it.
+type leaver struct {
+	*http2.Framer
+	n int
+}
+
+// leave serves each request of a connection, whose body has one frame at most.
+func leave(c net.Conn, serve func(w *leaver, id uint32) error) {
+	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	w := &leaver{Framer: http2.NewFramer(c, c)}
+	err := w.WriteSettings()
+	for err == nil {
+		var f http2.Frame
+		if f, err = w.ReadFrame(); err != nil {
+			return
+		}
+		ended := false
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				err = w.WriteSettingsAck()
+			}
+		case *http2.PingFrame:
+			if !f.IsAck() {
+				err = w.WritePing(true, f.Data)
+			}
+		case *http2.HeadersFrame:
+			ended = f.StreamEnded()
+		case *http2.DataFrame:
+			ended = f.StreamEnded()
+		}
+		if ended {
+			w.n++
+			err = errors.Join(err, serve(w, f.Header().StreamID))
+		}
+	}
+}
+
+// answer answers a stream.
+func (w *leaver) answer(id uint32) error {
+	var block bytes.Buffer
+	// Writing to memory does not fail.
+	_ = hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+	return errors.Join(w.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true,
+		BlockFragment: block.Bytes()}), w.WriteData(id, true, []byte("ok")))
+}
+
+// listenFor serves each connection with f, over TLS if server says how.
+func listenFor(t *testing.T, server *tls.Config,
+	f func(c net.Conn, tcp *net.TCPConn)) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go Serve(l, func(c net.Conn) {
+		tcp := c.(*net.TCPConn)
+		if server == nil {
+			f(c, tcp)
+			return
+		}
+		over := tls.Server(c, server)
+		if over.Handshake() == nil {
+			f(over, tcp)
+		}
+	})
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// offerTo sends a number of requests over engines that make returns.
+func offerTo(t *testing.T, at netip.AddrPort, protocol string, connections int, requests int64,
+	method string, make Make) *load.Result {
+	t.Helper()
+	r, err := load.Run(context.Background(), load.Spec{
+		Name: "test", Address: at, Host: "example.com", Model: record.Closed,
+		Connections: connections, Requests: requests, Window: time.Duration(bound),
+		Drain: time.Duration(bound), Timeout: time.Duration(bound), Engine: make,
+		Describe: load.EngineInfo{Protocol: protocol},
+		Scenario: load.Scenario{Requests: []load.Request{
+			{Method: method, Path: "/", Want: "ok", HasWant: true}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

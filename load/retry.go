@@ -1,0 +1,75 @@
+package load
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Servers close connections that they had promised to keep: after a number of requests, after a time,
+// before they restart. A request that crosses such a close has never been processed. That is no
+// failure of the service (RFC 9112, section 9.3.1; RFC 9113, section 8.7): as clients do, the worker
+// sends the request again on a new connection. The request stays under way meanwhile: its due time,
+// its sent time and its timeout are those of the first sending, so that all times include the detour.
+// Each sending again is counted, see record.Load.Retried.
+
+// repeatMax bounds how often one request is sent again. Over HTTP/1.1 a second connection that ends
+// without an answer is a failure already; an HTTP/2 server can refuse streams for as long as it likes.
+const repeatMax = 10
+
+// notRepeatable is the cause of failClosed.
+const notRepeatable = "the server closed the kept-alive connection without an answer, and a request " +
+	"with this method must not be sent twice"
+
+// idempotent are the methods whose requests may be sent again where nobody knows whether the first
+// was processed (RFC 9110, section 9.2.2).
+var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
+	http.MethodPut, http.MethodDelete}
+
+// isUntaken reports whether the engine says that the request was not processed.
+func isUntaken(err error) bool {
+	_, ok := err.(Untaken)
+	return ok
+}
+
+// untaken reports whether the request of connection c, which has ended with err, is one that the
+// server never took: because the engine says so, or because no byte of the answer came over an
+// HTTP/1.1 connection that had answered before. On a fresh connection, or amidst an answer, a close
+// or a reset is the server's failure.
+func (w *worker) untaken(c *conn, err error) bool {
+	if c.repeats >= repeatMax {
+		return false
+	}
+	return isUntaken(err) ||
+		w.cfg.serial && c.answers > 0 && c.first == 0 && (err == nil || isGone(err))
+}
+
+// isGone reports whether an error says that the peer has closed the connection.
+func isGone(err error) bool {
+	return slices.ContainsFunc(goneErrors, func(gone error) bool { return errors.Is(err, gone) })
+}
+
+// serial reports whether a protocol, as records name it, is HTTP/1.1: one request at a time on a
+// connection that ends without further notice.
+func serial(protocol string) bool {
+	return protocol == "" || strings.HasPrefix(protocol, "HTTP/1.1")
+}
+
+// retry opens connection i anew for the request that was on it.
+func (w *worker) retry(i int, now int64) {
+	c := &w.conns[i]
+	c.repeats++
+	w.gone(i)
+	c.task = waiting
+	w.book.reconnected(now)
+	w.open(i, now)
+}
+
+// sendAgain sends the request of connection i once more.
+func (w *worker) sendAgain(i int32, now int64) {
+	c := &w.conns[i]
+	w.expect(c)
+	w.book.sentAgain(c, now)
+	w.engine.Send(int(i), c.out)
+}

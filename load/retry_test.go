@@ -1,0 +1,198 @@
+package load
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony.example/load/extract"
+	"prony.example/load/pace"
+	"prony.example/record"
+)
+
+// crossing answers after a millisecond, and ends each connection instead of its tenth answer.
+func crossing(op Op, err error) func(call) reply {
+	return func(c call) reply {
+		if c.onConn == 10 {
+			return cut(op, err)
+		}
+		return answer(time.Millisecond, "ok")
+	}
+}
+
+// A kept-alive connection that ends without a byte of the tenth answer has not taken that request:
+// it goes again, which takes 1 ms in vain and 1 ms for the answer, and nothing is lost. Of 100 requests on one
+// connection, numbers 10, 19, 28, … 100 meet an end: 11 of them.
+func TestRequestsThatWereNeverTakenGoAgain(t *testing.T) {
+	check := func(name, method string, op Op, end error) {
+		t.Helper()
+		w := &world{serve: crossing(op, end)}
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
+			Drain: time.Second, Scenario: Scenario{Requests: []Request{
+				{Method: method, Path: "/", Want: "ok", HasWant: true}}}})
+		counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
+		if r.Retried != 11 || r.Reconnects != 11 || len(w.calls) != 111 || w.attempts != 12 {
+			t.Errorf("%s: %d retried, %d reconnects, %d requests over %d connections; want 11, "+
+				"11, 111 over 12", name, r.Retried, r.Reconnects, len(w.calls), w.attempts)
+		}
+		// Due time and sent time are those of the first sending, which took 1 ms to fail.
+		about(t, name+": longest response", r.ResponseTime.MaxNs, 2*ms)
+		about(t, name+": longest service", r.ServiceTime.MaxNs, 2*ms)
+		about(t, name+": median", r.ResponseTime.P50Ns, 1*ms)
+		if r.OwnLag.Count != 100 || r.OwnLag.MaxNs != 1 {
+			t.Errorf("%s: own lag %d of %d requests", name, r.OwnLag.MaxNs, r.OwnLag.Count)
+		}
+		if want := int64(111 * len(w.calls[0].text)); r.BytesOut != want {
+			t.Errorf("%s: %d bytes went out, want %d", name, r.BytesOut, want)
+		}
+		if w.calls[9].text != w.calls[10].text {
+			t.Errorf("%s: sent again as %q, first as %q", name, w.calls[10].text, w.calls[9].text)
+		}
+	}
+	check("orderly", "GET", Reading, nil)
+	check("reset", "PUT", Reading, syscall.ECONNRESET)
+	check("broken pipe", "DELETE", Writing, syscall.EPIPE)
+}
+
+// In the closed model a retried request stays under way: 1 ms in vain and 1 ms for the answer, with
+// the rate that this leaves, and Little's law holds to the request.
+func TestRetriedRequestsStayUnderWay(t *testing.T) {
+	w := &world{serve: crossing(Reading, nil)}
+	r := good(t, w, Spec{Model: record.Closed, Connections: 1})
+	// Nine answers in 9 ms, then an end after one more: 900 answers and 100 ends in a second.
+	if r.Done < 899 || r.Done > 901 || r.Retried < 99 || r.Retried > 101 {
+		t.Errorf("%d answers, %d retried", r.Done, r.Retried)
+	}
+	if r.InFlightMean < 0.999 || r.InFlightMean > 1 || r.Errors.Total() != 0 {
+		t.Errorf("%g under way on one connection, %+v", r.InFlightMean, r.Errors)
+	}
+}
+
+// A request that must not be sent twice fails in a class of its own.
+func TestPostIsNotSentTwice(t *testing.T) {
+	w := &world{serve: crossing(Reading, syscall.ECONNRESET)}
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
+		Drain: time.Second, Scenario: Scenario{Requests: []Request{
+			{Method: "POST", Path: "/", Body: "x", Want: "ok", HasWant: true}}}})
+	counts{scheduled: 100, sent: 100, done: 90, answered: 90, failed: 10}.check(t, r)
+	if r.Errors.Closed != 10 || r.Retried != 0 || len(w.calls) != 100 ||
+		!strings.Contains(r.Errors.Example, "must not be sent twice") {
+		t.Errorf("%d retried, %d sent, %+v", r.Retried, len(w.calls), r.Errors)
+	}
+}
+
+// Faults stay faults: an end on a fresh connection, an end amidst an answer, an end for a reason of
+// the own side.
+func TestFaultsAreNotRetried(t *testing.T) {
+	check := func(name string, serve func(call) reply) {
+		t.Helper()
+		w := &world{serve: serve}
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
+			Drain: time.Second})
+		if r.Retried != 0 || r.Errors.Read+r.Errors.Write == 0 {
+			t.Errorf("%s: %d retried, %+v", name, r.Retried, r.Errors)
+		}
+	}
+	check("fresh", func(call) reply { return cut(Reading, syscall.ECONNRESET) })
+	amidst := func(op Op, err error, text ...string) func(call) reply {
+		return func(c call) reply {
+			if c.onConn == 10 {
+				return cut(op, err, text...)
+			}
+			return answer(time.Millisecond, "ok")
+		}
+	}
+	check("a byte of the answer", amidst(Reading, nil, "H"))
+	check("another error", amidst(Writing, errors.New("the request before is not out yet")))
+}
+
+// What an engine says was never taken goes again whatever the method and however fresh the
+// connection, but not for ever: a server that refuses all has eleven tries of each request.
+func TestRefusalsAreBounded(t *testing.T) {
+	refuse := cut(Reading, Untaken("HTTP/2: refused"))
+	post := Scenario{Requests: []Request{{Method: "POST", Path: "/", Want: "ok", HasWant: true}}}
+	s := Spec{Model: record.Open, Schedule: even(10), Connections: 1, Scenario: post,
+		Drain: time.Second, Describe: EngineInfo{Protocol: "HTTP/2"}}
+	w := &world{serve: func(c call) reply {
+		if c.n%2 == 1 {
+			return refuse
+		}
+		return answer(time.Millisecond, "ok")
+	}}
+	r := good(t, w, s)
+	counts{scheduled: 10, sent: 10, done: 10, answered: 10}.check(t, r)
+	if r.Retried != 10 {
+		t.Errorf("%d retried, want 10", r.Retried)
+	}
+	w = &world{serve: func(call) reply { return refuse }}
+	r = good(t, w, s)
+	counts{scheduled: 10, sent: 10, failed: 10}.check(t, r)
+	if r.Retried != 100 || len(w.calls) != 110 || r.Errors.Read != 10 ||
+		!strings.Contains(r.Errors.Example, "refused") {
+		t.Errorf("%d retried, %d sent, %+v", r.Retried, len(w.calls), r.Errors)
+	}
+	// Without the engine's word an HTTP/2 stream that ends is a failure.
+	w = &world{serve: crossing(Reading, nil)}
+	r = good(t, w, s)
+	if r.Retried != 0 || r.Errors.Read == 0 {
+		t.Errorf("%d retried, %+v", r.Retried, r.Errors)
+	}
+}
+
+// The timeout of a request that waits for its new connection counts from the first sending. The
+// connection does not come; after the timeout the request fails, and the next one has its chance.
+func TestRetriedRequestsTimeOut(t *testing.T) {
+	w := &world{serve: crossing(Reading, nil), connect: func(n int) (time.Duration, error) {
+		if n == 2 {
+			return time.Hour, nil
+		}
+		return 0, nil
+	}}
+	r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 1,
+		Drain: time.Second, Timeout: 100 * time.Millisecond})
+	counts{scheduled: 20, sent: 20, done: 19, answered: 19, failed: 1}.check(t, r)
+	if e := r.Errors; e.Timeout != 1 || r.Retried != 1 { // the tenth, and the second tenth
+		t.Errorf("%d retried, %+v", r.Retried, e)
+	}
+	if got := r.ErrorTime.MaxNs / ms; got < 100 || got > 111 {
+		t.Errorf("given up after %d ms", got)
+	}
+}
+
+// A flow goes on with its variables, a HEAD keeps expecting no body, a number of requests is met, and
+// a thinking user thinks after the answer only.
+func TestTurnsSurviveARetry(t *testing.T) {
+	flow := Scenario{Flow: true, Requests: []Request{
+		{Method: "PUT", Path: "/", WantSize: -1, Extract: []extract.Capture{
+			{Var: "id", From: must(extract.JSON("id"))}}},
+		{Method: "GET", Path: "/{id}", Want: "{id}", HasWant: true},
+		{Method: "HEAD", Path: "/{id}", WantSize: -1},
+	}}
+	serve := func(c call) reply {
+		line, _, _ := strings.Cut(c.text, "\r\n")
+		switch {
+		case c.onConn == 5:
+			return cut(Reading, nil)
+		case strings.HasPrefix(line, "PUT"):
+			return answer(time.Millisecond, `{"id": 42}`)
+		case strings.HasPrefix(line, "HEAD"):
+			return raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+		}
+		return answer(time.Millisecond, strings.TrimPrefix(strings.Fields(line)[1], "/"))
+	}
+	w := &world{serve: serve}
+	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Requests: 30, Scenario: flow})
+	if r.Answered != 90 || r.Errors.Total() != 0 || r.FlowTime.Count != 30 || r.Retried < 20 {
+		t.Errorf("%d answers, %d flows, %d retried, %+v", r.Answered, r.FlowTime.Count, r.Retried,
+			r.Errors)
+	}
+	w = &world{serve: crossing(Reading, nil)}
+	r = good(t, w, Spec{Model: record.Closed, Connections: 1, Users: users(pace.Flat(1),
+		Think{Kind: "constant", Lo: 9 * time.Millisecond})})
+	// 10 ms a turn, 11 for one in nine.
+	if r.Answered < 98 || r.Answered > 100 || r.Errors.Total() != 0 || r.Retried < 10 {
+		t.Errorf("%d answers to a user, %d retried, %+v", r.Answered, r.Retried, r.Errors)
+	}
+}

@@ -1,0 +1,42 @@
+package record
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// The limits of version 1 were sentences. What they said is known, and they are kept.
+func TestLimitsOfVersion1(t *testing.T) {
+	check := func(text string, want Limit) {
+		t.Helper()
+		b, err := json.Marshal([]string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []Limit
+		want.Text = text
+		if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, []Limit{want}) {
+			t.Errorf("%s is %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	check("affinity 0,1", Limit{Kind: LimitCores, By: ByAffinity, Cores: []int{0, 1}})
+	check("affinity [0 1]", Limit{Kind: LimitCores, By: ByAffinity, Cores: []int{0, 1}})
+	check("cpuset 0-2,5 (cgroup v1)",
+		Limit{Kind: LimitCores, By: ByCgroup1, Cores: []int{0, 1, 2, 5}})
+	check("cpu quota 0.5 (cgroup v2)", Limit{Kind: LimitCPU, By: ByCgroup2, Value: 0.5})
+	check("memory 268435456 (cgroup v1)", Limit{Kind: LimitMemory, By: ByCgroup1, Value: 1 << 28})
+	check("db: private memory 1048576 (rlimit)",
+		Limit{Kind: LimitMemory, By: ByRlimit, Value: 1 << 20, Process: "db"})
+	check("cores [0 1]: no", Limit{Kind: LimitCores, By: ByNone})
+	check("db: 0.5 CPUs: no", Limit{Kind: LimitCPU, By: ByNone, Process: "db"})
+	check("memory 1048576", Limit{Kind: LimitMemory, By: ByNone})
+	check("no swap: the node lets pods swap", Limit{Kind: LimitSwap, By: ByNone})
+	strayed := "control group: processes [7] are in another one"
+	check(strayed, Limit{Kind: LimitGroup, By: ByNone, Reason: Strayed})
+	if !HasStrayed([]Limit{limitOfText("memory 1048576"), limitOfText(strayed)}) {
+		t.Error("processes that strayed in version 1 are not known")
+	}
+	check("attached: as it was started", Limit{})
+	check("cpuset 9999999999999999999 (cgroup v1)", Limit{Kind: LimitCores, By: ByCgroup1})
+}
