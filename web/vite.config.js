@@ -1,6 +1,6 @@
 // Scripts and style sheets that Go embeds: the report's page for internal/report/page, and the web
-// app for internal/server/app/app (--mode app). Both must be the same bytes wherever they are built,
-// so there are no hashes in names, no source maps, no dates.
+// app for internal/server/app/app (--mode app). Both must be the same bytes wherever they are
+// built, so there are no hashes in names, no source maps, no dates.
 
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";

@@ -5,7 +5,7 @@
 //
 //	shelf ─► entries ─► data/index.js, data/runs-1.js …, feed.xml
 //	each run ─► runs/ID/report.html, report.json, run.json, trials.ndjson
-//	        ├─► runs/ID/compare-OTHER.html with the run before it and a labelled one; data/pairs.js
+//	        ├─► runs/ID/compare-OTHER.html, with the run before it and the baseline; data/pairs.js
 //	        └─► one point of each of its series ─► data/trend-KEY.js, a suite and machine each
 //
 // A run that has not changed since the site was last written is left as it is.
