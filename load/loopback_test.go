@@ -136,7 +136,7 @@ func TestOneSeedOneOrder(t *testing.T) {
 func TestEnginesConserve(t *testing.T) {
 	for name, engine := range engines(t) {
 		var d diary
-		r := offerReal(t, d.keep(truth.Every(10, truth.Gone, truth.Fixed(0))), load.Spec{
+		r := offerReal(t, d.keep(truth.Every(10, truth.Torn, truth.Fixed(0))), load.Spec{
 			Model: record.Open, Schedule: even(500), Connections: 8, Engine: engine,
 			Window: 200 * time.Millisecond,
 		})

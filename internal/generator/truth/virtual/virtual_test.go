@@ -67,7 +67,7 @@ func TestEnds(t *testing.T) {
 	serve := func(change func(*truth.Reply), s load.Spec) *load.Result {
 		return virtual.Serve(truth.Every(10, change, truth.Fixed(ms))).Good(t, s)
 	}
-	if r := serve(truth.Gone, open(100, 4)); r.Errors.Read != 10 || r.Answered != 90 ||
+	if r := serve(truth.Torn, open(100, 4)); r.Errors.Read != 10 || r.Answered != 90 ||
 		!strings.Contains(r.Errors.Example, "reset") {
 		t.Errorf("%+v", r.Errors)
 	}
