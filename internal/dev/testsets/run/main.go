@@ -257,9 +257,9 @@ func (o order) run(ctx context.Context, l *ledger, stderr io.Writer) {
 		l.complain(fmt.Errorf("run go test: %w", err))
 		return
 	}
-	l.read(o, out)
+	bad := l.read(o, out)
 	// A test or package that failed is recorded; any other failure is go test's own.
-	if err := cmd.Wait(); err != nil && !l.failedIn(o) {
+	if err := cmd.Wait(); err != nil && !bad {
 		l.complain(fmt.Errorf("run go test: %w", err))
 	}
 }
