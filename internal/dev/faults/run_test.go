@@ -22,7 +22,7 @@ import (
 // What holds for every line.
 const (
 	within   = time.Minute      // its end; most take a tenth of a second, and other tests run
-	toil     = 10 * time.Second // of processor time; a neighbour makes it two or three times as long
+	toil     = 10 * time.Second // of processor time, which a neighbor may triple
 	memory   = 256 << 20        // bytes of peak resident memory
 	says     = 32 << 10         // bytes of standard error
 	sentence = 1200             // bytes of one line of it, but for names that were given
