@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
@@ -54,7 +55,7 @@ func ownImages(t *testing.T) {
 // Images of somebody's own are measured, each where it listens, and what is wrong with one is said
 // before anything is measured; no container stays.
 func TestRealOwnImages(t *testing.T) {
-	engine(t)
+	engine(t, testsets.Once)
 	ownImages(t)
 	refuses := func(says string, args ...string) {
 		t.Helper()

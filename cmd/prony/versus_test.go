@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
@@ -322,7 +323,7 @@ func TestVersusSpeaks(t *testing.T) {
 			}
 			for _, f := range r.Verdict.Findings {
 				if f.Rule == "little" {
-					t.Errorf("%s: %s", f.Load, f.Observed)
+					t.Errorf("%s: %s", f.Load, wording.Finding(f).Observed)
 				}
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/generator/truth/virtual"
 	"prony.example/load"
 	"prony.example/load/pace"
@@ -147,7 +148,7 @@ func judged(res *load.Result) record.Verdict {
 func finding(v record.Verdict, rule string) (grade, observed string) {
 	for _, f := range v.Findings {
 		if f.Rule == rule {
-			return f.Grade, f.Observed
+			return f.Grade, wording.Finding(f).Observed
 		}
 	}
 	return "", ""

@@ -209,7 +209,7 @@ func TestThousand(t *testing.T) {
 		play(t, o, n, at)
 		return
 	}
-	testsets.Once(t, "a lab of a thousand generators", testsets.Needs{})
+	testsets.Long(t, "a lab of a thousand generators", testsets.Needs{})
 	lab, err := Listen("127.0.0.1:0", n, "v1")
 	if err != nil {
 		t.Fatal(err)

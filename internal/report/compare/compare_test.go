@@ -294,7 +294,8 @@ func TestInvalidTrialsAreLeftOutAloud(t *testing.T) {
 	for _, r := range s.Records {
 		if r.Block == 3 && r.Target.Name == "new" {
 			r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
-				Rule: "errors", Grade: record.Invalid, Observed: "2 %", Limit: "0.1 %"}}}
+				Rule: "errors", Grade: record.Invalid, Text: &record.Words{Observed: "2 %",
+					Limit: "0.1 %"}}}}
 		}
 		if r.Block == 5 && r.Target.Name == "old" {
 			r.Outcome, r.Loads = record.Failed, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -204,7 +205,8 @@ func reasons(r *record.Record) string {
 			if f.Load != "" {
 				where = f.Load + ": " + where
 			}
-			out = append(out, fmt.Sprintf("%s (%s, %s)", where, f.Observed, f.Against()))
+			out = append(out, fmt.Sprintf("%s (%s, %s)", where, wording.Finding(f).Observed,
+				wording.Against(f)))
 		}
 	}
 	if len(out) == 0 {
