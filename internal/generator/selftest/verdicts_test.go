@@ -92,8 +92,8 @@ func TestVerdictsTakeAMinute(t *testing.T) {
 	}
 }
 
-// Each fault of the verdicts' cases in virtual time: what moved a number by more than it is uncertain
-// by itself is doubted, and what moved nothing is not. For a neighbour the engine is preempted.
+// Each fault of the verdicts' cases in virtual time: what moved a number by more than it is
+// uncertain by itself is doubted, and what moved nothing is not. A neighbour preempts the engine.
 func TestVerdictsMeetFaults(t *testing.T) {
 	check := func(c Case, wrap func(load.Engine) load.Engine, moves bool) {
 		t.Helper()
