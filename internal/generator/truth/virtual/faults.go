@@ -79,7 +79,7 @@ type preempted struct {
 	began              bool
 }
 
-// Wait sleeps while the core is taken, before the wait and after it.
+// Wait sleeps while the core is taken, and then waits no longer than until it is taken again.
 func (e *preempted) Wait(deadline int64, h load.Handler) error {
 	now := clock.Mono()
 	if !e.began {
