@@ -122,11 +122,12 @@ func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	var stderr bytes.Buffer
 	a := &app{world: w, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
 	var seen []string
-	rows, err := a.fairRows(context.Background(), []string{name}, spoken, func(ctx context.Context,
-		t lab.Seen) error {
-		seen = append(seen, t.Name)
-		return drive(ctx, root, t)
-	})
+	plain := verifyFlags{by: suite.Launchers[0]}
+	rows, err := a.fairRows(context.Background(), []string{name}, plain, spoken,
+		func(ctx context.Context, t lab.Seen) error {
+			seen = append(seen, t.Name)
+			return drive(ctx, root, t)
+		})
 	if len(rows) == 0 && strings.Contains(stderr.String(), "skipped") {
 		t.Skip(stderr.String())
 	}
@@ -135,7 +136,7 @@ func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	}
 	t.Logf("seen: %s", strings.Join(seen, ", "))
 	for _, line := range unfair(rows, readFairness(page)) {
-		t.Errorf("%s; see prony fairness --update docs/fairness.md", line)
+		t.Errorf("%s; see prony verify --update docs/fairness.md", line)
 	}
 }
 

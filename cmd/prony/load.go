@@ -81,7 +81,7 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
 func (a *app) loadCmd() *cobra.Command {
 	f, o, s, m := &loadFlags{}, &outputFlags{}, &saveFlags{}, &manyFlags{}
 	c := &cobra.Command{
-		Use: "load URL", Short: "Load a server and say what it answered", Args: cli.Arguments(1, 1),
+		Use: "load URL", Short: "Load one server and report how it answered", Args: cli.Arguments(1, 1),
 		Long: loadAbout, Example: loadExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.plan(c.Context(), args[0])

@@ -215,7 +215,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 		d.scenario(s, sc)
 	}
 	for _, tab := range sheet.Tables {
-		d.Notes = append(d.Notes, tab.Notes...)
+		d.Notes = append(d.Notes, table.Texts(tab.Notes)...)
 	}
 	if len(s.Records) > 0 {
 		d.Timestamp = s.Records[0].Time.UTC().Format(time.RFC3339)
@@ -312,9 +312,10 @@ func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
 		for _, m := range t.Metrics {
 			out := jsonSummary{
 				Scenario: sc.Name, Target: t.Name, Load: m.Load, Model: m.Model, Metric: m.Name,
-				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples, Withheld: m.Withheld,
-				Doubt:  m.Doubt,
-				Center: m.Summary.Center, Lo: m.Summary.Lo, Hi: m.Summary.Hi,
+				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples,
+				Withheld: m.Withheld.String(),
+				Doubt:    m.Doubt,
+				Center:   m.Summary.Center, Lo: m.Summary.Lo, Hi: m.Summary.Hi,
 				Confidence: math.NaN(), Assumption: m.Summary.Assumption,
 				Warning: m.Summary.Warning,
 			}

@@ -312,7 +312,8 @@ func TestResults(t *testing.T) {
 			Metrics: []table.Metric{
 				{Name: "p99", Load: "peak", Unit: "ns", Summary: sum(1e6, 2e6, 3e6)},
 				{Name: "throughput", Load: "peak", Unit: "1/s", Summary: sum(none, 7, none)},
-				{Name: "rss_max", Load: "peak", Unit: "B", Withheld: "too few"},
+				{Name: "rss_max", Load: "peak", Unit: "B",
+					Withheld: table.NoteOf(table.NoteNoTrial)},
 			},
 		}}}}}, "r", 5e9)}}}
 	want := map[string]string{

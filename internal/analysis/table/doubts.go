@@ -65,12 +65,20 @@ func (d *doubt) text(fate string) string {
 }
 
 // notes is the text, where there is a reason to say it.
-func (d *doubt) notes(fate string) []string {
+func (d *doubt) notes(fate string) []Note {
 	if len(d.events) == 0 {
 		return nil
 	}
-	return []string{d.text(fate)}
+	return []Note{{Kind: NoteTrialsDoubted, Load: d.load, Args: []any{fated{d, fate}}}}
 }
+
+// fated is a doubt with what became of its trials.
+type fated struct {
+	*doubt
+	fate string
+}
+
+func (f fated) String() string { return f.text(f.fate) }
 
 func (d *doubt) where() string {
 	if d.trials < 2 {
@@ -167,8 +175,8 @@ const (
 )
 
 // nameNotes are the footnotes on a target's name: what befell whole trials.
-func (t *Target) nameNotes() []string {
-	var notes []string
+func (t *Target) nameNotes() []Note {
+	var notes []Note
 	for _, way := range []struct{ grade, fate string }{
 		{record.Invalid, excluded}, {FailedGrade, excluded}, {record.Suspect, kept},
 	} {
@@ -179,7 +187,7 @@ func (t *Target) nameNotes() []string {
 
 // remarks say what is no doubt about a number, with the loads that it was seen in. Of each rule the
 // first trial has the word.
-func (t *Target) remarks() (notes []string) {
+func (t *Target) remarks() (notes []Note) {
 	var rules []string
 	for _, r := range t.Trials {
 		for _, f := range r.Verdict.Findings {
@@ -187,23 +195,22 @@ func (t *Target) remarks() (notes []string) {
 				continue
 			}
 			rules = append(rules, f.Rule)
-			var loads []string
+			var loads Loads
 			for _, g := range r.Verdict.Findings {
 				if g.Rule == f.Rule && g.Remark {
 					loads = append(loads, g.Load)
 				}
 			}
 			w := wording.Finding(f)
-			notes = append(notes, fmt.Sprintf("%s: %s (%s)", strings.Join(loads, ", "), w.Observed,
-				w.Hint))
+			notes = append(notes, NoteOf(NoteRemarked, loads, w.Observed, w.Hint))
 		}
 	}
 	return notes
 }
 
 // loadNotes are the footnotes on the first of a load's numbers.
-func (t *Target) loadNotes(load string) []string {
-	var notes []string
+func (t *Target) loadNotes(load string) []Note {
+	var notes []Note
 	if len(t.offers(load)) > 0 {
 		notes = t.loadDoubt(load, record.Invalid).notes(excluded)
 	}
@@ -211,16 +218,16 @@ func (t *Target) loadNotes(load string) []string {
 }
 
 // lost says why no number can be made of a load that was offered.
-func (t *Target) lost(load string) string {
+func (t *Target) lost(load string) Note {
 	if why := t.loadDoubt(load, record.Invalid).notes(""); len(why) > 0 {
 		return why[0]
 	}
-	return "every trial that offered " + load + " is INVALID"
+	return NoteOf(NoteAllInvalid, load)
 }
 
 // endings says why a target has no number at all.
-func (t *Target) endings() []string {
-	var notes []string
+func (t *Target) endings() Footnote {
+	var notes Footnote
 	for _, grade := range []string{record.Invalid, FailedGrade} {
 		notes = append(notes, t.wholeDoubt(grade).notes("")...)
 	}

@@ -169,7 +169,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	tab := only(t, sheetOf(all, Options{}))
 	const span = "no good trial: peak INVALID in blocks 1–3: errors (7 went wrong, limit 0.1 %); " +
 		"half INVALID in blocks 1–3: rate (50 % of peak, INVALID by errors)"
-	if tab.Rows[0].Span != span {
+	if tab.Rows[0].Span.String() != span {
 		t.Errorf("no load is left: %q", tab.Rows[0].Span)
 	}
 }
@@ -195,8 +195,8 @@ func TestLostPeak(t *testing.T) {
 			t.Errorf("%s is %s: %q", key, c.Text(), notes(tab, c))
 		}
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(tab.Footnotes), func(note string) bool {
-		return strings.Count(note, why) != 1
+	if n := len(slices.DeleteFunc(slices.Clone(tab.Footnotes), func(f Footnote) bool {
+		return strings.Count(f.String(), why) != 1
 	})); n != 1 {
 		t.Errorf("the note stands %d times", n)
 	}
@@ -381,8 +381,9 @@ func TestTools(t *testing.T) {
 		if s.Tools != want {
 			t.Errorf("tools %q, wanted %q", s.Tools, want)
 		}
-		if strings.Contains(s.Head, "25.0.3") || strings.Contains(s.Head, "1.26.8") {
-			t.Errorf("the head names tools: %q", s.Head)
+		if head := s.Head.String(); strings.Contains(head, "25.0.3") ||
+			strings.Contains(head, "1.26.8") {
+			t.Errorf("the head names tools: %q", head)
 		}
 	}
 	target := func(language, runtime string) record.Target {
@@ -412,7 +413,7 @@ func TestLoadGrade(t *testing.T) {
 	if got := LoadGrade(&r, "half"); got != record.Suspect {
 		t.Errorf("unjudged: %s", got)
 	}
-	m := lostMetric(metric.Metric{Name: "x", Unit: units.Ns}, "why")
+	m := lostMetric(metric.Metric{Name: "x", Unit: units.Ns}, NoteOf(NoteNoTrial))
 	if !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
 		t.Errorf("lost metric %+v", m)
 	}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestDoubt(t *testing.T) {
 		if sheet.Numbers.Suspect != suspect || sheet.Numbers.Valid == 0 && suspect == 0 {
 			t.Errorf("%s: numbers %+v", name, sheet.Numbers)
 		}
-		said := strings.Join(sheet.Tables[0].Footnotes, "\n")
+		said := fmt.Sprint(sheet.Tables[0].Footnotes)
 		if by > 0 && !strings.Contains(said, "peak may be off: req/s by up to ") {
 			t.Errorf("%s: footnotes %q", name, said)
 		}
@@ -90,11 +91,11 @@ func TestWarmUpDoubtsNoStart(t *testing.T) {
 	}
 	target := analyze(records, Options{}).Scenarios[0].Targets[0]
 	ready, _ := target.Metric("", metric.Ready)
-	if ready.Withheld != "" || ready.Grade() != record.Valid {
+	if !ready.Known() || ready.Grade() != record.Valid {
 		t.Errorf("ready is %s (%s), and was over before the warm-up", ready.Grade(), ready.Withheld)
 	}
 	steady, _ := target.Metric("", metric.SteadyAt)
-	if steady.Withheld != "" || steady.Grade() != record.Suspect {
+	if !steady.Known() || steady.Grade() != record.Suspect {
 		t.Errorf("the steady state is %s (%s)", steady.Grade(), steady.Withheld)
 	}
 }
