@@ -266,8 +266,8 @@ func madeUp(rng *rand.Rand, id string, names []string, noise float64) Side {
 		switch rng.IntN(14) {
 		case 0:
 			r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
-				Rule: "capacity", Load: "half", Grade: record.Invalid, Observed: "a tenth",
-				Limit: "1 %"}}}
+				Rule: "capacity", Load: "half", Grade: record.Invalid, Value: 0.1, Limit: 0.01,
+				Unit: record.UnitPerS, Side: record.Above}}}
 		case 1:
 			r.Outcome, r.Loads = record.Failed, nil
 			r.Failure = &record.Failure{Step: "ready", Error: "no answer\nat all"}

@@ -91,7 +91,8 @@ func (s *side) numbers(sc *table.Scenario) ScenarioNumbers {
 	fits := map[[2]string]*stats.Blocks{}
 	for _, t := range sc.Targets {
 		row := TargetNumbers{Subject: s.subject(sc.Name, t), Service: t.Info.Service,
-			Reference: t.Reference, Told: t.Method, Method: s.method(sc.Name, t).Aspects}
+			Reference: t.Reference, Told: table.Texts(t.Method),
+			Method: s.method(sc.Name, t).Aspects}
 		row.Ran = row.Subject.ran
 		for _, l := range measured(t)[0].Loads {
 			if l.Model == record.Open && l.RateOf != "" {
@@ -117,7 +118,7 @@ func (s *side) metric(sc *table.Scenario, t *table.Target, m table.Metric,
 		Latency: meaning.Quantile > 0, Value: r.A}
 	n := noise{a: s, pairing: pairing{scenario: sc.Name}}
 	item := n.item(t, &r)
-	out.Alone = m.Withheld == "" && len(item.Values) < len(m.Points)
+	out.Alone = m.Known() && len(item.Values) < len(m.Points)
 	key := [2]string{m.Load, m.Name}
 	if fits[key] == nil {
 		fits[key] = n.of(s, &r, table.DefaultConfidence)
