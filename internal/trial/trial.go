@@ -378,7 +378,7 @@ func (f *life) ready(ctx context.Context) error {
 			"wait for %s to be ready: %w%s", f.trial.Target, err, f.lastSaid()))
 	}
 	if f.speech != nil {
-		if err := nethttp.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
+		if err := load.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
 			return f.orExit(err)
 		}
 	}
