@@ -132,11 +132,11 @@ func TestOneSeedOneOrder(t *testing.T) {
 }
 
 // Each engine that moves bytes of plain HTTP/1.1 loses no request on real sockets: what was due was
-// sent, and what was sent was answered or failed. One answer in ten is a reset.
+// sent, and what was sent was answered or failed. One answer in ten is torn by a reset.
 func TestEnginesConserve(t *testing.T) {
 	for name, engine := range engines(t) {
 		var d diary
-		r := offerReal(t, d.keep(truth.Every(10, truth.Gone, truth.Fixed(0))), load.Spec{
+		r := offerReal(t, d.keep(truth.Every(10, truth.Torn, truth.Fixed(0))), load.Spec{
 			Model: record.Open, Schedule: even(500), Connections: 8, Engine: engine,
 			Window: 200 * time.Millisecond,
 		})

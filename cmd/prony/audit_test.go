@@ -16,7 +16,7 @@ import (
 
 // published is a file of the audit's tests, from here.
 func published(name string) string {
-	return filepath.Join("..", "..", "internal", "audit", "testdata", name)
+	return filepath.Join("..", "..", "internal", "report", "audit", "testdata", name)
 }
 
 func TestAuditExitsAsItFinds(t *testing.T) {

@@ -123,7 +123,7 @@ func makeExamples(t *testing.T, repo, dir string) {
 		"throughput,p99", "--format", "json")
 	mocked("gate.json", "gate", first+":go-nethttp", first+":rust-axum", "--format", "json")
 	mocked("trend.json", "trend", "results", "--metric", "throughput", "--format", "json")
-	t.Chdir(filepath.Join(repo, "internal", "audit", "testdata"))
+	t.Chdir(filepath.Join(repo, "internal", "report", "audit", "testdata"))
 	mocked("audit.json", "audit", "java-http.json", "--json")
 	makeLoadExamples(t, save)
 	t.Chdir(filepath.Join(repo, "cmd", "prony"))

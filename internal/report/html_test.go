@@ -81,8 +81,8 @@ func TestHTMLEscapes(t *testing.T) {
 		r.Provenance.Command = []string{evil}
 		r.Provenance.CPUModel, r.Provenance.Kernel = evil, evil
 		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
-			{Rule: evil, Load: "peak", Grade: record.Suspect, Observed: evil, Limit: evil,
-				Hint: evil},
+			{Rule: evil, Load: "peak", Grade: record.Suspect, Text: &record.Words{
+				Observed: evil, Limit: evil, Hint: evil}},
 		}}
 		if r.Failure != nil {
 			r.Failure.Log = []string{evil}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -259,7 +260,7 @@ func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
 			},
 			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
 			Load: l.Name, Model: l.Model, Verdict: table.LoadGrade(r, l.Name),
-			Findings: table.Bearing(r, l.Name),
+			Findings: wording.WithWords(table.Bearing(r, l.Name)),
 		}
 		d.Results = append(d.Results, out)
 	}

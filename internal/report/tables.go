@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/internal/report/rows"
 	"prony.example/record"
@@ -70,7 +71,8 @@ func (r *trialRow) findings() string {
 		found = table.Bearing(r.record, r.load.Name)
 	}
 	for _, f := range found {
-		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule, f.Observed, f.Against()))
+		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule,
+			wording.Finding(f).Observed, wording.Against(f)))
 	}
 	return strings.Join(out, "; ")
 }

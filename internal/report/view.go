@@ -172,12 +172,23 @@ type trialView struct {
 	Target    string
 	When      string
 	Headline  string
-	Findings  []record.Finding
+	Findings  []findingView
 	Failure   *record.Failure
 	Log       string
 	Loads     []factsView
 	Facts     []fact
 	Reproduce string
+}
+
+// findingView is a finding in words.
+type findingView struct{ Rule, Load, Grade, Observed, Against, Hint string }
+
+func findingViews(findings []record.Finding) (out []findingView) {
+	for _, f := range findings {
+		w := wording.Finding(f)
+		out = append(out, findingView{f.Rule, f.Load, f.Grade, w.Observed, wording.Against(f), w.Hint})
+	}
+	return out
 }
 
 type factsView struct {
@@ -189,7 +200,7 @@ type fact struct{ Name, Value string }
 
 func trialViewOf(r *record.Record) trialView {
 	v := trialView{
-		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: r.Verdict.Findings,
+		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: findingViews(r.Verdict.Findings),
 		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
 			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
 		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),

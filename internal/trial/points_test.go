@@ -204,7 +204,7 @@ func TestAllThatIsTold(t *testing.T) {
 			"prony_trial_throughput_per_second peak":       "1000",
 			"prony_trial_latency_seconds peak 0.99":        "0.001",
 			"prony_trial_error_share half":                 "0",
-			"prony_trial_allocated_bytes_per_request half": "4", // of 1,000
+			"prony_trial_allocated_bytes_per_request half": "8", // of 500
 			"prony_trial_gc_paused_share half":             "0.01",
 			"prony_trial_heap_after_gc_bytes half":         "", // unknown
 			"prony_trial_reason INVALID half order":        "1",

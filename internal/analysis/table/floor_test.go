@@ -1,9 +1,12 @@
 package table
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+
+	"prony.example/record"
 
 	"prony.example/record/metric"
 )
@@ -111,5 +114,36 @@ func TestVersusProcess(t *testing.T) {
 	said := strings.Join(Texts(tab.Notes), " ")
 	if !strings.Contains(said, "else the plain process for a container") {
 		t.Errorf("notes %q", tab.Notes)
+	}
+}
+
+// A baseline names a target: that it runs in containers alone, which its row says, hides no ratio.
+// Of a target with several rows nobody knows which one is meant.
+func TestBaselineInContainers(t *testing.T) {
+	all := append(rates("x", 100, 101), rates("y", 90, 92)...)
+	for i := range all {
+		all[i].Target.Launcher = "docker"
+	}
+	tab := sheetOf(all, Options{Baseline: "x"}).Tables[0]
+	// 90/100 and 92/101 are 0.9 and 0.911.
+	if got := find(t, tab, "y in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
+		t.Errorf("y over x is %v, want 0.9055", got)
+	}
+	if !strings.Contains(fmt.Sprint(tab.Notes), "target over x in docker, paired") {
+		t.Errorf("notes %q", tab.Notes)
+	}
+	other := rates("x", 50, 51)
+	for i := range other {
+		other[i].Target.Launcher = "kubernetes"
+	}
+	var several []*record.Record
+	for _, r := range append(all, other...) {
+		several = append(several, &r)
+	}
+	for _, sc := range Analyze(several, Options{Baseline: "x"}).Scenarios {
+		if sc.Versus.Kind != VersusNone || sc.Find("x") != nil || sc.Find("y").Name != "y in docker" ||
+			sc.Find("x in docker").Name != "x in docker" || sc.Find("z") != nil {
+			t.Errorf("ratios refer to %q", sc.Versus)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // moved is a finding with a bound on the throughput of peak.
 func moved(rule string, by float64) record.Finding {
-	return record.Finding{Rule: rule, Load: "peak", Grade: record.Valid, Observed: "some",
+	return record.Finding{Rule: rule, Load: "peak", Grade: record.Valid,
 		Moves: []record.Move{{Number: metric.Throughput, By: by}}}
 }
 
@@ -63,7 +63,7 @@ func TestDoubt(t *testing.T) {
 	check("two together, and one is enough", []string{"drift"}, 0.11,
 		one(drift, moved("steal", 0.02)), one(drift, moved("steal", 0.02)),
 		one(drift, moved("steal", 0.02)))
-	open := record.Finding{Rule: "limits", Grade: record.Suspect, Observed: "not in force: all"}
+	open := record.Finding{Rule: "limits", Grade: record.Suspect}
 	check("what nobody bounds", []string{"limits"}, 0, one(open))
 	other := moved("lag", 0.5)
 	other.Moves[0].Number = "p99"
@@ -87,7 +87,7 @@ func TestWarmUpDoubtsNoStart(t *testing.T) {
 		records[i].Start = record.Start{ReadyNs: 30e6 + int64(i)}
 		records[i].Warmup = record.Warmup{SteadyAtNs: 1e9 + int64(i), Steady: true}
 		records[i].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
-			{Rule: "warm-up", Grade: record.Suspect, Observed: "some"}}}
+			{Rule: "warm-up", Grade: record.Suspect}}}
 	}
 	target := analyze(records, Options{}).Scenarios[0].Targets[0]
 	ready, _ := target.Metric("", metric.Ready)

@@ -189,13 +189,14 @@ func (sc *Scenario) versus(o Options) {
 			break
 		}
 	}
-	if sc.Versus.Kind != VersusNone || sc.Target(o.Baseline) == nil || len(sc.Targets) < 2 {
+	base := sc.Find(o.Baseline)
+	if sc.Versus.Kind != VersusNone || base == nil || len(sc.Targets) < 2 {
 		return
 	}
-	sc.Versus = Versus{VersusBaseline, o.Baseline}
+	sc.Versus = Versus{VersusBaseline, base.Name}
 	for _, t := range sc.Targets {
-		if t.Name != o.Baseline {
-			t.Reference = o.Baseline
+		if t != base {
+			t.Reference = base.Name
 		}
 	}
 }

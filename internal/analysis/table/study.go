@@ -123,6 +123,23 @@ func (sc *Scenario) Target(name string) *Target {
 	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
 }
 
+// Find is the row of that name, else the only row of the target of that name, as a target that is
+// measured in containers alone has; nil when there is none, or when several could be meant.
+func (sc *Scenario) Find(name string) *Target {
+	if row := sc.Target(name); row != nil {
+		return row
+	}
+	var found *Target
+	for _, t := range sc.Targets {
+		if t.Info.Name == name && found != nil {
+			return nil
+		} else if t.Info.Name == name {
+			found = t
+		}
+	}
+	return found
+}
+
 // Load finds one by its name; without fields when there is none.
 func (sc *Scenario) Load(name string) LoadInfo {
 	for _, l := range sc.Loads {

@@ -20,7 +20,7 @@ import (
 
 // Options say what to compare with and what to put around the numbers.
 type Options struct {
-	Baseline   string  // a row's name; empty: no ratio columns
+	Baseline   string  // a row, or a target that has one row; empty: no ratio columns
 	Confidence float64 // of intervals and tiers; 0 means 0.95
 	Effect     float64 // the difference that the closing note plans for; 0 means 0.03
 

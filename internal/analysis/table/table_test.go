@@ -214,7 +214,8 @@ func TestOverload(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 102, 900, 104), rates("b", 50, 50, 51))
 	finding := func(grade string) []record.Finding {
-		return []record.Finding{{Rule: "steal", Grade: grade, Observed: "4 %", Limit: "1 %"}}
+		return []record.Finding{{Rule: "steal", Grade: grade, Value: 0.04, Limit: 0.01,
+			Unit: record.UnitShare, Side: record.Above}}
 	}
 	records[2].Verdict = record.Verdict{Grade: record.Invalid, Findings: finding(record.Invalid)}
 	records[3].Verdict = record.Verdict{Grade: record.Suspect, Findings: finding(record.Suspect)}
@@ -228,8 +229,8 @@ func TestVerdicts(t *testing.T) {
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
 		t.Errorf("a: %+v", c)
 	}
-	const want = "INVALID in block 3, not in the numbers: steal (4 % > 1 %)\n" +
-		"SUSPECT in block 4, kept: steal (4 % > 1 %)"
+	const want = "INVALID in block 3, not in the numbers: steal (4.0 % stolen by the hypervisor " +
+		"> 1.0 %)\nSUSPECT in block 4, kept: steal (4.0 % > 1.0 %)"
 	if got := notes(tab, find(t, tab, "a", "target")); got != want {
 		t.Errorf("footnotes of a:\n%s\nwanted\n%s", got, want)
 	}

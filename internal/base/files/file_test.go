@@ -64,7 +64,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a pipe that nobody writes to", silent, "", "", pipe)
-	check("no size is told", "/proc/self/comm", "file.test\n", "file.test\n", "file.test\n")
+	check("no size is told", "/proc/self/comm", "files.test\n", "files.test\n", "files.test\n")
 }
 
 // A pipe is read to its end, however slowly that comes.

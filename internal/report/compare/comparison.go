@@ -218,6 +218,9 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	if len(c.Unlike) > 0 && !o.Unlike {
 		return c, &UnlikeError{c.Unlike, o.Refused}
 	}
+	if row, err := sa.row(o.Control); err == nil { // else checkControl says so
+		o.Control, c.Control = row, row
+	}
 	if err := checkControl(sa, sb, c.Paired, o.Control); err != nil {
 		return c, err
 	}
