@@ -31,7 +31,7 @@ func (l *Ledger) Result() *Result {
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
-		Errors:         total.errors(), Reconnects: total.renewed, Retried: total.retried,
+		Errors:         total.errors(), Reconnects: l.reconnects(), Retried: total.retried,
 		InFlightMean: float64(total.area) / float64(windowNs),
 		CarriedMean:  float64(total.carriedNs) / float64(windowNs),
 		LeftMean:     float64(total.leftNs) / float64(windowNs),
@@ -73,6 +73,12 @@ func (l *Ledger) Result() *Result {
 	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
 	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
+}
+
+// reconnects is how many connections were opened anew: all streams of a shared one tell of its end.
+func (l *Ledger) reconnects() int64 {
+	streams := int64(max(l.spec.Describe.Streams, 1))
+	return (l.total.renewed + streams - 1) / streams
 }
 
 // cost is what offering the load took.

@@ -137,6 +137,7 @@ func Resume(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
 	w := &Writer{f: f, run: r.ID}
+	r.Version = Version // the records to come are of it
 	if err = w.endLine(); err == nil {
 		err = putHead(dir, r)
 	}

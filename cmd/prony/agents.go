@@ -17,7 +17,7 @@ import (
 
 func (a *app) agentsCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use: "agents", Short: "List what may ride along with services",
+		Use: "agents", Short: "List the agents that can be attached to services",
 		Args: cli.Arguments(0, 0),
 		Long: `Agents lists what agents.yaml declares: each agent at each of its levels, the
 runtimes that can have it, its version, and whether it was fetched or what it lacks here. A suite
@@ -28,7 +28,7 @@ names one as a variant (agent: NAME/LEVEL); a run fetches what it needs by itsel
 		},
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "fetch [NAME...]", Short: "Fetch agents, all that can be had here by default",
+		Use: "fetch [NAME...]", Short: "Fetch agents (default: all that this machine can use)",
 		Args: cobra.ArbitraryArgs,
 		Long: `Fetch gets agents through Maven, npm and pip, as their user has set them up, into
 .prony/agents, and says the digest of each. What was fetched is taken again as long as it is still

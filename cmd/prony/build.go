@@ -18,7 +18,7 @@ func (a *app) buildCmd() *cobra.Command {
 	jobs, images := 0, false
 	c := &cobra.Command{
 		Use:   "build [SERVICE[/TARGET]...]",
-		Short: "Build services, all that can be built by default",
+		Short: "Build services (default: all that can be built here)",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Build makes the artifacts of services, each in a private copy of its folder below
 .prony/build, several at once as processors and memory allow. A build is taken again as long as

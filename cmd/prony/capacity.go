@@ -55,7 +55,7 @@ const capacityExamples = `  prony capacity http://127.0.0.1:8080/hello --slo 'p9
 func (a *app) capacityCmd() *cobra.Command {
 	f := &capacityFlags{}
 	c := &cobra.Command{
-		Use: "capacity URL", Short: "Find the highest rate that keeps the objectives",
+		Use: "capacity URL", Short: "Find the highest rate that meets the objectives",
 		Args: cli.Arguments(1, 1), Long: capacityAbout, Example: capacityExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.capacity(c.Context(), args[0], f)

@@ -21,7 +21,7 @@ type doctorOptions struct {
 func (a *app) doctorCmd() *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
-		Use: "doctor", Short: "Grade this machine as a place to measure on",
+		Use: "doctor", Short: "Check whether this machine is fit to measure on",
 		Args: cli.Arguments(0, 0),
 		Long: `Doctor looks at this machine for a second and grades it as a place to measure on:
 processors, clock, who else is busy, memory, network, permissions. For whatever may move numbers it

@@ -31,7 +31,7 @@ type explainFlags struct{ target, trial, load, id string }
 func (a *app) explainCmd() *cobra.Command {
 	f := explainFlags{}
 	c := &cobra.Command{
-		Use: "explain [RUN]", Short: "Tell where the time of a slow request went",
+		Use: "explain [RUN]", Short: "Show where a slow request spent its time",
 		Args: cli.Arguments(0, 1),
 		Long: `Explain takes a request that carried a trace id, the slowest of the run's observed
 trials unless flags say otherwise, and puts together what is known of it: when it was due, sent and

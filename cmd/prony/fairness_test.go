@@ -66,8 +66,9 @@ func TestFairness(t *testing.T) {
 // at a time, as go test has
 // processors: the build of one mostly waits for one core, or for a registry.
 func TestFairnessOfAll(t *testing.T) {
-	testsets.Whole(t, "every service")
-	testsets.Apart(t)
+	if os.Getenv(testsets.Set) != testsets.Later {
+		t.Skip(testsets.Longer + "every service")
+	}
 	root, page := fairnessPage(t)
 	services, err := service.Catalog(root)
 	if err != nil {
@@ -86,7 +87,7 @@ func TestFairnessOfAll(t *testing.T) {
 					rows = append(rows, line)
 				}
 			}
-			testsets.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
+			testsets.Long(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
 			t.Parallel()
 			isFair(t, apart{dir: filepath.Join(t.TempDir(), "journal")}, s.Name, true)
 		})
@@ -121,11 +122,12 @@ func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	var stderr bytes.Buffer
 	a := &app{world: w, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
 	var seen []string
-	rows, err := a.fairRows(context.Background(), []string{name}, spoken, func(ctx context.Context,
-		t lab.Seen) error {
-		seen = append(seen, t.Name)
-		return drive(ctx, root, t)
-	})
+	plain := verifyFlags{by: suite.Launchers[0]}
+	rows, err := a.fairRows(context.Background(), []string{name}, plain, spoken,
+		func(ctx context.Context, t lab.Seen) error {
+			seen = append(seen, t.Name)
+			return drive(ctx, root, t)
+		})
 	if len(rows) == 0 && strings.Contains(stderr.String(), "skipped") {
 		t.Skip(stderr.String())
 	}
@@ -134,7 +136,7 @@ func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	}
 	t.Logf("seen: %s", strings.Join(seen, ", "))
 	for _, line := range unfair(rows, readFairness(page)) {
-		t.Errorf("%s; see prony fairness --update docs/fairness.md", line)
+		t.Errorf("%s; see prony verify --update docs/fairness.md", line)
 	}
 }
 

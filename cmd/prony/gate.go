@@ -29,7 +29,7 @@ type gateFlags struct {
 func (a *app) gateCmd() *cobra.Command {
 	f := &gateFlags{}
 	c := &cobra.Command{
-		Use: "gate BASE [NEW]", Short: "Fail when a run is a regression, and only then",
+		Use: "gate BASE [NEW]", Short: "Fail if a run is a regression",
 		Args: cli.Arguments(1, 2),
 		Long: `Gate asks of each metric whether NEW is worse than BASE by more than the limit of
 --max-regression, and answers by the interval of the difference, not by the difference:

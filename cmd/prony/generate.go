@@ -35,7 +35,7 @@ func (a *app) generateCmd() *cobra.Command {
 	g := &distributed.Generator{Index: unknownIndex, Version: version()}
 	var child bool // of the lab's own
 	c := &cobra.Command{
-		Use: "generate", Short: "Offer a part of a load that prony load --generators leads",
+		Use: "generate", Short: "Offer one part of a distributed load",
 		Args: cli.Arguments(0, 0),
 		Long: `Generate is one of several generators of one load: it connects to the lab, which
 prony load --generators N --listen HOST:PORT is, is told the load, connects to the service, waits

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
@@ -80,7 +81,7 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
 func (a *app) loadCmd() *cobra.Command {
 	f, o, s, m := &loadFlags{}, &outputFlags{}, &saveFlags{}, &manyFlags{}
 	c := &cobra.Command{
-		Use: "load URL", Short: "Load a server and say what it answered", Args: cli.Arguments(1, 1),
+		Use: "load URL", Short: "Load one server and report how it answered", Args: cli.Arguments(1, 1),
 		Long: loadAbout, Example: loadExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.plan(c.Context(), args[0])
@@ -324,8 +325,9 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	if r.Verdict.Grade == record.Invalid && (form == "csv" || form == "hlog") { // have no verdict
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == record.Invalid {
-				fmt.Fprintf(a.stderr, "INVALID %s: %s (%s); %s\n", f.Rule, f.Observed, f.Against(),
-					f.Hint)
+				w := wording.Finding(f)
+				fmt.Fprintf(a.stderr, "INVALID %s: %s (%s); %s\n", f.Rule, w.Observed,
+					wording.Against(f), w.Hint)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ type logsFlags struct {
 func (a *app) logsCmd() *cobra.Command {
 	f := &logsFlags{}
 	c := &cobra.Command{
-		Use: "logs [RUN]", Short: "Show the log lines that were kept of a run",
+		Use: "logs [RUN]", Short: "Show the log lines of a run",
 		Args: cli.Arguments(0, 1),
 		Long: `Logs shows what the services of a run wrote. RUN is its folder, or the folder's name
 below results/; without one it is the newest run that has any.

@@ -76,12 +76,8 @@ func reading(ctx context.Context, verb string, do func() error) error {
 	}
 }
 
-const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says
-what every number is worth: an interval, a verdict (VALID, SUSPECT or INVALID, with reasons) and a
-line that reproduces it.
-
-"prony versus" compares services of your own, anywhere. In a checkout, "prony" alone is "prony run":
-it compares the services of the canonical suite whose toolchains are present.`
+const about = `Prony compares the performance of HTTP services and reports whether a
+difference is real. In a checkout, "prony" without a verb is "prony run".`
 
 const examples = `  prony                              in a checkout: the canonical comparison
   prony versus ./old ./new --get /   services of your own: which is faster?
@@ -131,10 +127,10 @@ func newRoot(app *app) *cobra.Command {
 		}
 		return cli.FollowSuffix(c.Flags())
 	}
-	root.PersistentFlags().BoolVarP(&show, "show", "x", false, "print each outside action "+
-		"(commands, cgroup writes, containers) as a line to paste into a shell")
+	root.PersistentFlags().BoolVarP(&show, "show", "x", false, "print outside actions, "+
+		"such as commands, as shell lines")
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
-		"folder that holds services/ and suites/ (default: found upwards from here)")
+		"`FOLDER` of services/ and suites/ (default: found upwards)")
 	root.AddCommand(app.loadCmd(), app.capacityCmd(), app.rainCmd(), app.reportCmd(),
 		app.importCmd(), app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(),
 		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),
@@ -145,6 +141,7 @@ func newRoot(app *app) *cobra.Command {
 		root.AddCommand(c())
 	}
 	app.addCompletion(root)
+	group(root)
 	return root
 }
 

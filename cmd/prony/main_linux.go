@@ -39,7 +39,7 @@ func (a *app) parquet(ctx context.Context, w io.Writer, rows io.Reader) error {
 
 // addTrials adds the verbs that start services, or look at what Linux alone tells of them.
 func (a *app) addTrials(root *cobra.Command) {
-	root.AddCommand(a.runCmd(), a.planCmd(), a.servicesCmd(), a.verifyCmd(), a.fairnessCmd(),
+	root.AddCommand(a.runCmd(), a.planCmd(), a.servicesCmd(), a.verifyCmd(),
 		a.buildCmd(), a.truthCmd(), a.selftestCmd(), a.nullCmd(), a.doctorCmd(), a.telemetryCmd(),
 		a.queryCmd(), a.storeCmd(), a.agentsCmd(), a.stackCmd(), a.newCmd(), a.versusCmd(),
 		a.serveCmd(), a.startCmd())

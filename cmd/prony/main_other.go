@@ -18,7 +18,7 @@ type world = any
 func begin() world { return nil }
 
 // linuxAlone are the verbs that start services, or look at what Linux alone tells of them.
-var linuxAlone = []string{"run", "plan", "services", "verify", "fairness", "build", "truth",
+var linuxAlone = []string{"run", "plan", "services", "verify", "build", "truth",
 	"selftest", "doctor", "telemetry", "query", "store", "agents", "stack", "new", "versus",
 	"serve", "start"}
 
@@ -26,7 +26,7 @@ var linuxAlone = []string{"run", "plan", "services", "verify", "fairness", "buil
 func (a *app) addTrials(root *cobra.Command) {
 	for _, name := range linuxAlone {
 		root.AddCommand(&cobra.Command{
-			Use: name, Short: "(works on Linux alone)", DisableFlagParsing: true,
+			Use: name, Short: "(works on Linux only)", DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
 				return fmt.Errorf("%s works on Linux alone: it needs cgroups and /proc; run it "+
 					"there, in a virtual machine say; load, report and compare work here", name)

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cache"
 	"prony.example/internal/base/cli"
@@ -118,6 +121,40 @@ func TestHelpTeaches(t *testing.T) {
 		}
 	}
 }
+
+// The help fits one screen: every verb once, in its group, by an imperative phrase.
+func TestHelpFitsOneScreen(t *testing.T) {
+	help, _, exit := say(t, mock{}, "--help")
+	lines := strings.Split(strings.TrimSuffix(help, "\n"), "\n")
+	if exit != cli.Fine || len(lines) > 49 { // the last line of the screen is the prompt's
+		t.Errorf("exit %d, %d lines:\n%s", exit, len(lines), help)
+	}
+	for _, line := range lines {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	walk(wholeRoot(t), func(c *cobra.Command) {
+		top := c.HasParent() && c.Parent() == c.Root() && c.Name() != "completion"
+		if n := strings.Count(help, "\n  "+c.Name()+" "); top && n != 1 {
+			t.Errorf("%s is in the help %d times", c.Name(), n)
+		}
+		if top && c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
+		}
+		if !c.HasParent() || c.Parent().Name() == "truth" || c.Parent().Name() == "completion" {
+			return // kinds of servers, and cobra's
+		}
+		first, _, _ := strings.Cut(c.Short, " ")
+		if len(c.Short) > 60 || !imperative.MatchString(first) || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: %q (%d bytes): want an imperative phrase of up to 60", c.CommandPath(),
+				c.Short, len(c.Short))
+		}
+	})
+}
+
+// imperative is a verb as the phrase of a help begins with one, no Prints and no Printing.
+var imperative = regexp.MustCompile(`^[A-Z][a-z]*[a-rt-z],?$`)
 
 // manyTargets are targets of many languages, some in more modes than one.
 const manyTargets = "rust-axum,go-nethttp,java-netty,java-jdk,node-express,python-flask"

@@ -17,7 +17,7 @@ import (
 
 func (a *app) newCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use: "new", Short: "Lay out something new in a checkout", Args: cli.Arguments(0, 0),
+		Use: "new", Short: "Create a new service in a checkout", Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newServiceCmd())
@@ -27,7 +27,7 @@ func (a *app) newCmd() *cobra.Command {
 func (a *app) newServiceCmd() *cobra.Command {
 	var like string
 	c := &cobra.Command{
-		Use: "service LANGUAGE-FRAMEWORK", Short: "Lay out a service that keeps its contracts",
+		Use: "service LANGUAGE-FRAMEWORK", Short: "Create a service that keeps its contracts",
 		Args: cli.Arguments(1, 1),
 		Long: `Service makes services/LANGUAGE-FRAMEWORK, for the languages ` +
 			strings.Join(scaffold.Languages(), ", ") + `: the simplest service of that

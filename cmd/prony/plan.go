@@ -23,7 +23,7 @@ func (a *app) planCmd() *cobra.Command {
 	f := &runFlags{}
 	var effect, from string
 	c := &cobra.Command{
-		Use: "plan [SUITE]", Short: "Print what a suite would run, in order",
+		Use: "plan [SUITE]", Short: "Print the trials of a suite without running them",
 		Args: cli.Arguments(0, 1),
 		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
 an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for

@@ -59,8 +59,7 @@ func golang(t *testing.T, system, tag, line string) {
 
 // It is built for each of them, and vetted, but for its tests, which are run on Linux.
 func TestOtherSystems(t *testing.T) {
-	testsets.Once(t, "programs of other systems", portsNeed)
-	testsets.Apart(t)
+	testsets.Long(t, "programs of other systems", portsNeed)
 	hidden := struct{ Replace map[string]string }{map[string]string{}}
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -91,7 +90,7 @@ func TestOtherSystems(t *testing.T) {
 // What other systems have instead of Linux's files is run here by the tag portable: the tests of
 // the packages where they differ, and the verbs that work everywhere, through the real program.
 func TestPortable(t *testing.T) {
-	testsets.Once(t, "what other systems have", portsNeed)
+	testsets.Long(t, "what other systems have", portsNeed)
 	testsets.Cores(t)
 	const here = "linux/" // of any processor: Go's own
 	golang(
@@ -144,17 +143,10 @@ func TestPortable(t *testing.T) {
 	for _, c := range verbs(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})) {
 		want = append(want, c.Name())
 	}
-	_, list, _ := strings.Cut(prony(0, "--help"), "Available Commands:\n")
-	for line := range strings.Lines(list) {
-		name, indented := strings.CutPrefix(line, "  ")
-		if !indented {
-			break
-		}
-		if name = strings.Fields(name)[0]; name != "help" && name != "completion" {
-			got = append(got, name)
-		}
+	for _, name := range regexp.MustCompile(`(?m)^  ([a-z]+) `).
+		FindAllStringSubmatch(prony(0, "--help"), -1) {
+		got = append(got, name[1])
 	}
-	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("--help lists %q, on Linux %q", got, want)
 	}

@@ -31,7 +31,7 @@ type profileFlags struct {
 func (a *app) profileCmd() *cobra.Command {
 	f := &profileFlags{}
 	c := &cobra.Command{
-		Use: "profile [RUN]", Short: "Show where a run's services spent their time",
+		Use: "profile [RUN]", Short: "Show where the services of a run spent their time",
 		Args: cli.Arguments(0, 1),
 		Long: `Profile shows the profiles that were taken during a run: RUN is its folder, or the
 folder's name below results/; without one it is the newest run that has any. A table of the

@@ -13,8 +13,8 @@ import (
 	"prony.example/record"
 )
 
-// A verb of another tool prints the line of prony load and is an error of usage.
-func TestToolVerbsAreRemoved(t *testing.T) {
+// A removed verb prints the line to run instead and is an error of usage.
+func TestRemovedVerbs(t *testing.T) {
 	check := func(line string, wants ...string) {
 		t.Helper()
 		stdout, stderr, exit := say(t, mock{}, strings.Fields(line)...)
@@ -32,6 +32,8 @@ func TestToolVerbsAreRemoved(t *testing.T) {
 	check("oha --gibberish http://localhost/", "unknown flag: --gibberish")
 	check("hey", "want one URL")
 	check("oha --help", "a request for help")
+	check("fairness go-nethttp rust-axum", "\n\n  prony verify --table go-nethttp rust-axum\n")
+	check("fairness --update docs/fairness.md", "\n\n  prony verify --update docs/fairness.md\n")
 	check("man /tmp/x", "the verb man is removed", "share/man", "--help")
 	help, _, _ := say(t, mock{}, "--help")
 	for _, tool := range translate.Tools() {

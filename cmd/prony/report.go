@@ -45,7 +45,7 @@ const whyHelp = "of text: say why numbers are doubted, each cause once, and what
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
-		Use: "report RUN", Short: "Make the report of a run again", Args: cli.Arguments(1, 1),
+		Use: "report RUN", Short: "Print or write the report of a run", Args: cli.Arguments(1, 1),
 		Long: `Report prints what the records of a run say: RUN is its folder. A report is a
 function of the records alone, so it can be made again at any time, on any machine.
 
@@ -126,7 +126,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	o := run.Options()
 	o.Baseline = cmp.Or(f.baseline, o.Baseline)
 	if f.baseline != "" && !slices.ContainsFunc(records, func(r *record.Record) bool {
-		return table.RowName(r.Target) == f.baseline
+		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {
 		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
 	}

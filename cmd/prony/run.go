@@ -163,7 +163,7 @@ const runExamples = `  prony run
 func (a *app) runCmd() *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
-		Use: "run [SUITE]", Short: "Run a suite and report what it found",
+		Use: "run [SUITE]", Short: "Run a suite of services and report the results",
 		Args: cli.Arguments(0, 1),
 		Long: runAbout, Example: runExamples,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
@@ -197,12 +197,6 @@ const maxLabels = 4 << 10
 func extents(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed {
 		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
-	}
-	for name, want := range map[string]string{"against": "the folder of another checkout",
-		"duet": "it without a value, or =" + suite.Shared} {
-		if c.Flag(name).Changed && strings.TrimSpace(c.Flag(name).Value.String()) == "" {
-			return cli.Usagef("--%s is empty: want %s", name, want)
-		}
 	}
 	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
 		return cli.Usagef("--label: %d bytes of labels; want at most %d",

@@ -32,7 +32,7 @@ const (
 func (a *app) serveCmd() *cobra.Command {
 	var listen string
 	c := &cobra.Command{
-		Use: "serve [DIR]", Short: "Show runs in a browser, and an API for programs",
+		Use: "serve [DIR]", Short: "Serve runs as web pages and as an API",
 		Args: cli.Arguments(0, 1),
 		Long: `Serve shows the runs of a folder (default: results/ of the checkout, or .prony/run of
 the project) in a browser: the list with its rankings, the report of each run, logs, comparisons,

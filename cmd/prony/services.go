@@ -13,7 +13,7 @@ import (
 
 func (a *app) servicesCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "services", Short: "List the catalog and what is missing to run each here",
+		Use: "services", Short: "List the services and what each needs to run here",
 		Args: cli.Arguments(0, 0),
 		Long: `Services lists every target of the catalog with its contracts, and what this machine
 lacks to build and run it. A suite skips what cannot run, with the same words.`,

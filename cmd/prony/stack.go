@@ -28,7 +28,7 @@ const (
 
 func (a *app) stackCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use: "stack", Short: "Start, stop and see Grafana's stack in Docker",
+		Use: "stack", Short: "Start, stop or inspect Grafana's stack in Docker",
 		Long: `Stack runs docker compose on deploy/compose.yaml: Alloy takes telemetry in and
 passes it to Mimir (metrics), Loki (logs), Tempo (traces) and Pyroscope (profiles); Grafana shows
 it, with dashboards of runs, services, JVMs, the generator and the host. All of it listens on
@@ -47,7 +47,7 @@ each panel answers.`,
 func (a *app) stackUpCmd() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "up", Short: "Start it and wait until all of it is healthy", Args: cobra.NoArgs,
+		Use: "up", Short: "Start the stack and wait until it is healthy", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wait < time.Second {
 				return cli.Usagef("--wait %v: want a second at least", wait)
@@ -70,7 +70,7 @@ func (a *app) stackUpCmd() *cobra.Command {
 func (a *app) stackDownCmd() *cobra.Command {
 	volumes := false
 	c := &cobra.Command{
-		Use: "down", Short: "Stop it; what it has stored stays", Args: cobra.NoArgs,
+		Use: "down", Short: "Stop the stack and keep its data", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			args := []string{"down"}
 			if volumes {
@@ -85,7 +85,7 @@ func (a *app) stackDownCmd() *cobra.Command {
 
 func (a *app) stackStatusCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say what of it runs, and where", Args: cobra.NoArgs,
+		Use: "status", Short: "List the parts of the stack and their addresses", Args: cobra.NoArgs,
 		Long: "Status lists the parts of the stack. The exit code is 0 when all of them run and " +
 			"none is unhealthy, else 1.",
 		RunE: func(c *cobra.Command, _ []string) error {

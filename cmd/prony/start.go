@@ -40,7 +40,7 @@ const startCPUs, startMemory = 1, 1 << 30
 func (a *app) startCmd() *cobra.Command {
 	f := &startFlags{cpus: startCPUs, memory: startMemory, by: suite.Launchers[0]}
 	c := &cobra.Command{
-		Use: "start TARGET", Short: "Start one target under its limits, to look at it",
+		Use: "start TARGET", Short: "Start one target under its limits, without load",
 		Args: cli.Arguments(1, 1),
 		Long: `Start builds a target, starts it on the cores and under the limits that it has in a
 run, checks its contract case by case, and holds it until Ctrl-C: it says where it listens, which

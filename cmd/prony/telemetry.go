@@ -68,7 +68,7 @@ func (a *app) storeCmd() *cobra.Command {
 	})
 	c.AddCommand(&cobra.Command{
 		Use: "keep s3://BUCKET/PREFIX RESULTS -- VERB ...", Long: keepAbout,
-		Short: "Do what another line of prony's says, with its results kept in a bucket",
+		Short: "Run another line of prony and keep its results in a bucket",
 		Args:  cli.Arguments(3, 1<<10),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := flags.CheckPlace(args[0]); err != nil {

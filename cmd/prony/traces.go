@@ -32,7 +32,7 @@ type tracesFlags struct {
 func (a *app) tracesCmd() *cobra.Command {
 	f := &tracesFlags{}
 	c := &cobra.Command{
-		Use: "traces [RUN]", Short: "Show the traces that were kept of a run",
+		Use: "traces [RUN]", Short: "Show the traces of a run",
 		Args: cli.Arguments(0, 1),
 		Long: `Traces shows what the services of a run told of single requests. RUN is its folder,
 or the folder's name below results/; without one it is the newest run that has traces. They are

@@ -26,7 +26,7 @@ type trendFlags struct {
 func (a *app) trendCmd() *cobra.Command {
 	f := &trendFlags{}
 	c := &cobra.Command{
-		Use: "trend [DIR...]", Short: "Find where the history of many runs changes",
+		Use: "trend [DIR...]", Short: "Find changes in the history of many runs",
 		Args: cobra.ArbitraryArgs,
 		Long: `Trend reads all runs below the folders (default: results/), lays the values of each
 target and metric in the order of time, and finds the points where their level changes: between

@@ -50,7 +50,7 @@ func (a *app) truthCmd() *cobra.Command {
 		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, format.Wrap("      ", k.Does+". "+k.Reads, 92, 6))
 	}
 	c := &cobra.Command{
-		Use: "truth KIND", Short: "Serve known answers, to test any load generator with",
+		Use: "truth KIND", Short: "Serve known answers to test any load generator",
 		Args: cobra.ArbitraryArgs, Long: about.String(),
 		Example: `  prony truth stall --stall 1s --after 3s
   prony truth mm1 --service 2ms --port 9000 --duration 1m`,
@@ -161,7 +161,7 @@ func fieldText(p *truth.Params, name string) string {
 func (a *app) selftestCmd() *cobra.Command {
 	f := &selftestFlags{}
 	c := &cobra.Command{
-		Use: "selftest [CASE...]", Short: "Prove the generator against servers with known answers",
+		Use: "selftest [CASE...]", Short: "Test the generator against servers with known answers",
 		Args: cobra.ArbitraryArgs,
 		Long: `Selftest runs the generator against truth servers (see prony truth --help), each on
 cores of its own, for about a minute, and holds what it measured against what is known: the stall

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,30 +17,60 @@ import (
 )
 
 func (a *app) verifyCmd() *cobra.Command {
-	var verbose bool
-	by := suite.Launchers[0]
+	var f verifyFlags
+	f.by = suite.Launchers[0]
 	c := &cobra.Command{
 		Use:   "verify [SERVICE[/TARGET]...]",
-		Short: "Check that services answer as their contracts say",
+		Short: "Check that services answer as their contracts require",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Verify builds a service, starts each of its targets and asks every golden case of
 the contracts that it declares, in HTTP/1.1 and in each other protocol that it speaks. An answer
 that differs is named with the place and both versions. SERVICE/TARGET is one of its targets alone.
-Without a name it verifies every service that can run here.`,
+Without a name it verifies every service that can run here.
+
+With --table it also prints what the answers look like, for each request that suites measure: the
+bytes of head and body, the headers that a target adds to those of the contract, and whether it keeps
+the connection; below it, the differences. Bodies are equal by contract. Heads belong to the framework
+and are part of what a request costs.
+
+With --update it writes that table into a Markdown file, between <!-- prony:begin heads --> and
+<!-- prony:end heads -->. Targets of the catalog that cannot run here keep their rows.`,
 		Example: "  prony verify go-nethttp\n  prony verify --verbose java-spring/virtual\n" +
-			"  prony verify --launcher docker go-nethttp",
+			"  prony verify --launcher docker go-nethttp\n" +
+			"  prony verify --table go-nethttp rust-axum\n" +
+			"  prony verify --update docs/fairness.md",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.verify(c.Context(), args, by, verbose)
+			return a.verify(c.Context(), args, f)
 		},
 	}
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the cases that pass, too")
-	cli.OneOf(c, &by, "launcher", "how targets are started", suite.Launchers...)
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also list the cases that pass")
+	c.Flags().BoolVar(&f.table, "table", false, "print a table of what the answers look like")
+	c.Flags().StringVar(&f.page, "update", "", "Markdown `FILE` to write that table into")
+	cli.OneOf(c, &f.by, "launcher", "how targets are started", suite.Launchers...)
 	return c
 }
 
-func (a *app) verify(ctx context.Context, args []string, by string, verbose bool) error {
-	v := &verifier{app: a, verbose: verbose}
-	err := v.visit(ctx, args, by, true, func(ctx context.Context, t lab.Seen) error {
+// verifyFlags say what is verified how, and what is printed of it.
+type verifyFlags struct {
+	by      string
+	verbose bool
+	table   bool
+	page    string
+}
+
+func (a *app) verify(ctx context.Context, args []string, f verifyFlags) error {
+	if f.table || f.page != "" {
+		rows, err := a.fairRows(ctx, args, f, true, nil)
+		if f.page != "" {
+			err = errors.Join(err, a.updateFairness(f.page, rows))
+		}
+		if f.table {
+			err = errors.Join(err, printFairness(a.stdout, rows))
+		}
+		return err
+	}
+	v := &verifier{app: a, verbose: f.verbose}
+	err := v.visit(ctx, args, f.by, true, func(ctx context.Context, t lab.Seen) error {
 		_, err := v.conform(ctx, t)
 		return err
 	})

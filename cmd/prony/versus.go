@@ -184,6 +184,10 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	}
 	var sources []adhoc.Source
 	for _, command := range args {
+		if strings.TrimSpace(command) == "" {
+			return nil, nil, cli.Usagef("%q: the command of a service is empty, perhaps because a "+
+				"variable of your script is not set; write the command, or leave it out", command)
+		}
 		sources = append(sources, adhoc.Source{Command: command, Dir: dir})
 	}
 	for _, url := range f.urls {
@@ -193,6 +197,10 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 		sources = append(sources, adhoc.Source{Image: image, Port: f.port, Dir: dir})
 	}
 	for _, revision := range f.revisions {
+		if strings.HasPrefix(revision, "-") {
+			return nil, nil, cli.Usagef("--git %q: no revision begins with -; name a revision, "+
+				"such as main or HEAD~1", revision)
+		}
 		sources = append(sources, adhoc.Source{Command: f.command, Revision: revision, Dir: dir,
 			Steps: [][]string{{"sh", "-c", f.build}}})
 	}

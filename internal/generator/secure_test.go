@@ -204,7 +204,7 @@ func TestSecureFaults(t *testing.T) {
 			_, _ = c.NetConn().Write([]byte{23, 3, 3, 255, 255})
 			_, _ = io.Copy(io.Discard, c.NetConn())
 		}))
-	check("an end before the answer", "closed the connection before", true,
+	check("an end before the answer", "closed the connection without", true,
 		answering(func(c *tls.Conn) { c.Close() }))
 }
 

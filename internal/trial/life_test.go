@@ -21,6 +21,7 @@ import (
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
@@ -84,42 +85,9 @@ func (w *world) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return w.offer(ctx, s)
 }
 
-// steadyLoad answers at a constant rate, whatever is asked, in the time that was asked for.
+// steadyLoad answers at a constant rate.
 func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, error) {
-	began := clock.Mono()
-	for s.Watch != nil && clock.Mono()-began < int64(s.Window) {
-		time.Sleep(s.Every)
-		elapsed := time.Duration(clock.Mono() - began)
-		if !s.Watch(int64(elapsed.Seconds()*rate), elapsed) || ctx.Err() != nil {
-			return &load.Result{Load: record.Load{Done: 1}}, ctx.Err()
-		}
-	}
-	time.Sleep(s.Lead)
-	if s.OnWindow != nil {
-		s.OnWindow(true)
-	}
-	select {
-	case <-time.After(s.Window):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if s.OnWindow != nil {
-		s.OnWindow(false)
-	}
-	return &load.Result{Load: good(s)}, nil
-}
-
-// good is a result without a flaw: 1,000 requests a second of 1 ms each.
-func good(s load.Spec) record.Load {
-	n := int64(s.Window.Seconds() * rate)
-	d := record.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, MaxNs: 1e6,
-		P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6}
-	return record.Load{
-		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1,
-		RatePerS: s.Schedule.Rate.Max(), WindowNs: int64(s.Window),
-		Scheduled: n, Sent: n, Done: n, Answered: n,
-		ThroughputPerS: rate, InFlightMean: 1, ResponseTime: d, ServiceTime: d, FirstByte: d,
-	}
+	return trialtest.Load{Rate: rate}.Offer(ctx, s)
 }
 
 type watcher struct {

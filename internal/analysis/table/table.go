@@ -13,13 +13,12 @@ package table
 import (
 	"cmp"
 
-	"prony.example/internal/base/format"
 	"prony.example/record"
 )
 
 // Options say what to compare with and what to put around the numbers.
 type Options struct {
-	Baseline   string  // a row's name; empty: no ratio columns
+	Baseline   string  // a row, or a target that has one row; empty: no ratio columns
 	Confidence float64 // of intervals and tiers; 0 means 0.95
 	Effect     float64 // the difference that the closing note plans for; 0 means 0.03
 
@@ -47,7 +46,7 @@ func (o Options) withDefaults() Options {
 
 // Sheet is a whole report in words: a head line, a table a scenario, and closing lines.
 type Sheet struct {
-	Head      string
+	Head      Head
 	Tools     string // versions of what compiled or ran the targets; empty when none is known
 	Tables    []Table
 	Numbers   Numbers
@@ -58,13 +57,13 @@ type Sheet struct {
 
 // Table is one scenario's comparison. Every row has one cell per column, unless it has a Span.
 type Table struct {
-	Kind      string // one of Kinds; empty: the comparison of a scenario
-	Scenario  string
-	Title     string // empty when the run has one scenario only
-	Columns   []Column
-	Rows      []Row
-	Footnotes []string // number k is at k-1, numbered in reading order
-	Notes     []string // sentences under the footnotes
+	Kind         string // one of Kinds; empty: the comparison of a scenario
+	Scenario     string
+	OneOfSeveral bool // the run has other scenarios, too
+	Columns      []Column
+	Rows         []Row
+	Footnotes    []Footnote // number k is at k-1, numbered in reading order
+	Notes        []Note     // under the footnotes
 }
 
 // Kinds of tables beside the comparison.
@@ -75,30 +74,12 @@ const (
 	FloorKind    = "floor"    // A/A
 )
 
-// Column is a heading, with what a renderer needs to set it.
-type Column struct {
-	Key     string // stable name for programs: "peak/throughput"
-	Group   string // heading over several columns, e.g. "peak (closed, 64 connections)"
-	Short   string // the same in a word, for renderers without spanning headings
-	Heading string
-	Unit    string // base unit of Cell.Value: "1/s", "ns", "B", "J", "1"; empty for text
-	Align   format.Align
-	Weight  int // 0 stays; a narrow terminal leaves out the highest first
-}
-
-// Weights of columns.
-const (
-	Essential = 0
-	Detail    = 1
-	Extra     = 2
-)
-
 // Row is a target, or a target that has no numbers and says why in Span.
 type Row struct {
 	Name  string
 	Tier  int // from 1; 0 when not ranked
 	Cells []Cell
-	Span  string // when set, it stands in place of all cells after the name
+	Span  Note // if there is one, it stands in place of all cells after the name
 }
 
 // Tally is how many trials ended in one way, and why, or never did.

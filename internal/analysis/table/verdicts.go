@@ -212,8 +212,8 @@ func (s *Study) missing() []Tally {
 }
 
 // missingOf says which trials of a row have no record; nothing where all have one.
-func (o Options) missingOf(scenario, row string) []string {
-	var blocks []int
+func (o Options) missingOf(scenario, row string) []Note {
+	var blocks Blocks
 	for _, p := range o.Missing {
 		if p.Scenario == scenario && p.Row == row && p.Role == "" {
 			blocks = append(blocks, p.Block)
@@ -222,7 +222,7 @@ func (o Options) missingOf(scenario, row string) []string {
 	if len(blocks) == 0 {
 		return nil
 	}
-	return []string{MissingGrade + " in " + blocksText(blocks) + ": planned, without a record"}
+	return []Note{NoteOf(NoteTrialsMissing, blocks)}
 }
 
 // unseen are the rows of targets that were planned and of which nothing was recorded.

@@ -75,8 +75,8 @@ func TestSlowClientsProvoked(t *testing.T) {
 	}
 	provoke(t, truth.Fixed(2*time.Millisecond), s)
 	f := provokeBy(t, faulty(2*time.Millisecond, virtual.Refusing(40)), s, "slow clients SUSPECT")
-	if want := "40 of 50 connected"; f[0].Observed != want {
-		t.Errorf("observed %q, want %q", f[0].Observed, want)
+	if f[0].Value != 40 || f[0].Limit != 50 {
+		t.Errorf("found %+v, want 40 of 50", f[0])
 	}
 }
 

@@ -98,10 +98,6 @@ var verbs = []verb{
 	{name: "explain", reads: []line{
 		{args: "explain RUN", at: "RUN/telemetry/spans.ndjson", fine: "bom"}},
 		silent: "its run was not traced"},
-	{name: "fairness", reads: []line{
-		{args: "--root ROOT fairness go-one", at: "ROOT/services/go-one/service.yaml",
-			open: built}},
-		prints: []string{"--root ROOT fairness go-two"}},
 	{name: "gate", reads: []line{
 		{args: "gate RUN RUN", at: "RUN/trials.ndjson", fine: "bom torn long",
 			codes: []int{2, 4, 5}}},
@@ -250,7 +246,7 @@ var verbs = []verb{
 		reads: []line{
 			{args: "--root ROOT verify go-one", at: "ROOT/services/go-one/service.yaml",
 				open: built}},
-		prints: []string{"--root ROOT verify go-two"}},
+		prints: []string{"--root ROOT verify go-two", "--root ROOT verify --table go-two"}},
 	{name: "versus", works: []work{
 		{"versus SERVICE --get /hello --measure 1m --blocks 1 --out OUT", 1, "OUT"},
 		{"versus --git HEAD --build 'sleep 1000 & wait' --run ./app --get / --out OUT", 1, ""},

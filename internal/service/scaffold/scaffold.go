@@ -235,7 +235,7 @@ It answers as its contracts say, by %s. Next:
 
   prony verify %[2]s     now, and after each change
   %[3]s/README.md        the files to change, in order
-  prony fairness %[2]s --update docs/fairness.md     once its answers are its own
+  prony verify %[2]s --update docs/fairness.md     once its answers are its own
   prony run --targets %[2]s,%[4]s --blocks 5
 `, l.Framework, l.Name, l.Folder, l.Like)
 	return b.String()

@@ -60,7 +60,7 @@ type Query struct {
 func Ask(do func(context.Context, Query) error) *cobra.Command {
 	q := Query{}
 	c := &cobra.Command{
-		Use: "query [RUN] 'PROMQL'", Short: "Ask the metrics that a run's services told",
+		Use: "query [RUN] 'PROMQL'", Short: "Query the metrics of a run with PromQL",
 		Args: cli.Arguments(0, 2), Long: queryAbout, Example: queryExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			q := q

@@ -68,7 +68,7 @@ type Serve struct {
 // sense.
 func Telemetry(do func(context.Context, Serve) error) *cobra.Command {
 	c := &cobra.Command{
-		Use: "telemetry", Short: "Take in traces, metrics and logs, and answer queries about them",
+		Use: "telemetry", Short: "Run the collector of traces, metrics and logs",
 		Long: telemetryAbout, Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -80,7 +80,7 @@ func serve(do func(context.Context, Serve) error) *cobra.Command {
 	s := Serve{Memory: DefaultMemory}
 	var listen string
 	c := &cobra.Command{
-		Use: "serve --dir DIR", Short: "Be a home for OTLP, Zipkin and Prometheus queries",
+		Use: "serve --dir DIR", Short: "Collect OTLP and Zipkin, and answer Prometheus queries",
 		Long: serveAbout, Example: serveExamples, Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := listenOn(s, listen, c.Flags().Changed)

@@ -37,13 +37,13 @@ type Store struct {
 // Bucket is the verb store. Do is called with what makes sense.
 func Bucket(do func(context.Context, Store) error) *cobra.Command {
 	c := &cobra.Command{
-		Use: "store", Short: "Keep runs in a bucket of S3's protocol", Long: storeAbout,
+		Use: "store", Short: "Copy runs to and from an S3 bucket", Long: storeAbout,
 		Example: storeExamples, Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	push := &cobra.Command{
 		Use: "push RESULTS s3://BUCKET/PREFIX", Args: cli.Arguments(2, 2),
-		Short: "Bring a run, or all runs of a folder, into a bucket",
+		Short: "Copy a run, or all runs of a folder, into a bucket",
 		RunE: func(c *cobra.Command, args []string) error {
 			s := Store{Push: true, Dir: args[0], Place: args[1]}
 			return s.checked(c.Context(), do)
@@ -52,7 +52,7 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 	var s Store
 	pull := &cobra.Command{
 		Use: "pull s3://BUCKET/PREFIX RESULTS", Args: cli.Arguments(2, 2),
-		Short: "Bring runs of a bucket into a folder",
+		Short: "Copy runs from a bucket into a folder",
 		RunE: func(c *cobra.Command, args []string) error {
 			s.Place, s.Dir = args[0], args[1]
 			return s.checked(c.Context(), do)

@@ -64,7 +64,8 @@ func RunClosing(t *testing.T, server *tls.Config, make Make) {
 		r := offer(t, http.MethodPost, requests, rude)
 		if r.Answered+r.Errors.Closed != requests || r.Errors.Total() != r.Errors.Closed ||
 			r.Retried+r.Errors.Closed == 0 {
-			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried, r.Errors)
+			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried,
+				r.Errors)
 		}
 	})
 	t.Run("amidst an answer", func(t *testing.T) {
@@ -77,7 +78,8 @@ func RunClosing(t *testing.T, server *tls.Config, make Make) {
 		// Each connection has one, but for the last ones of the load.
 		if n := r.Errors.Read; n < requests/keeps-4 || n != r.Errors.Total() ||
 			r.Answered+n != requests || r.Retried != 0 {
-			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried, r.Errors)
+			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried,
+				r.Errors)
 		}
 	})
 	t.Run("before the first answer", func(t *testing.T) {
@@ -180,7 +182,8 @@ func RunLeaving(t *testing.T, server *tls.Config, make Make) {
 			return w.answer(id)
 		})
 		if n := r.Errors.Read; n < requests/8 || r.Answered+n != requests || r.Retried != 0 {
-			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried, r.Errors)
+			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried,
+				r.Errors)
 		}
 	})
 }

@@ -170,8 +170,8 @@ const (
 	refused  = load.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
 )
 
-// cut takes the end of a stream that is not answered in full. A call that is refused goes again once,
-// as with other clients of gRPC (gRFC A6); then it has a status.
+// cut takes the end of a stream that is not answered in full. A call that is refused goes again
+// once, as with other clients of gRPC (gRFC A6); then it has a status.
 func (e *Engine) cut(c *conn, at int64, f *frame) error {
 	i, err := e.lane(c, f.id)
 	if i == none {

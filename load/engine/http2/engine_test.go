@@ -287,8 +287,8 @@ func TestGoAway(t *testing.T) {
 }
 
 // What a server refuses before it answers may go again on the same connection; after the head of an
-// answer, or with another code, it is a failure, and so is what a server leaves that goes away with an
-// error.
+// answer, or with another code, it is a failure, and so is what a server leaves that goes away with
+// an error.
 func TestUntakenStreams(t *testing.T) {
 	check := func(again int, want string, act func(b *bench, w *wire)) {
 		t.Helper()

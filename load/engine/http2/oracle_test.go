@@ -173,8 +173,8 @@ func (o *oracle) hold(t *testing.T, script []byte) int {
 	return code
 }
 
-// asked is what the answer of a script comes to that is heard in pieces, the second one where the first
-// is that the call was not taken.
+// asked is what the answer of a script comes to that is heard in pieces, the second one where the
+// first is that the call was not taken.
 func asked(t *testing.T, script []byte, piece int) (code int, text string) {
 	b := newCalls(t, 1, 1)
 	b.callMax = smallMax

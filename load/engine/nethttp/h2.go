@@ -131,8 +131,8 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 
 func (c *part) close() {}
 
-// gone are the errors of golang.org/x/net/http2 for a request that the server has not taken, since it
-// goes away, and that its own Transport would send again. The package does not export them.
+// gone are the errors of golang.org/x/net/http2 for a request that the server has not taken, since
+// it goes away, and that its own Transport would send again. The package does not export them.
 var gone = []string{"http2: Transport received Server's graceful shutdown GOAWAY",
 	"http2: client conn not usable"}
 

@@ -69,8 +69,8 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error)
 // ended says that the connection was closed while it was idle, so that the request never left.
 const ended = load.Untaken("the server closed the idle connection")
 
-// before looks for what has come since the last answer: bytes that the next answer would begin with,
-// or the end of the connection.
+// before looks for what has come since the last answer: bytes that the next answer would begin
+// with, or the end of the connection.
 func (c *stream) before() error {
 	c.idle.look = true
 	n, err := c.conn.Read(c.buf) // errors other than the end come again

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	longest = 10 // how many of the slowest tests are listed
+	longest = 20 // how many of the slowest tests are listed
 	most    = 10 // how many tests may fail and still be repeated
 	again   = 2  // how often a failed test is repeated
 	share   = 5  // on a fit host, one of this many measured tests may be inconclusive

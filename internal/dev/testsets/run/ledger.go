@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"prony.example/internal/dev/testsets"
 )
@@ -217,6 +218,23 @@ func (s stream) fail(path string) {
 	if !known {
 		s.record(name{path, ""}, try{end: failed})
 	}
+}
+
+// step prints how long the orders of a step took together.
+func (l *ledger) step(orders []order, took time.Duration) {
+	l.Lock()
+	defer l.Unlock()
+	kinds, n := map[kind]int{}, 0
+	for _, o := range orders {
+		for path, tests := range o.tests {
+			for _, test := range tests {
+				kinds[l.kind(name{path, test})]++
+				n++
+			}
+		}
+	}
+	fmt.Fprintf(l.out, "%d tests (%d exact, %d live, %d measured) in %.0f s\n", n, kinds[exact],
+		kinds[live], kinds[measured], took.Seconds())
 }
 
 // failedIn reports whether a test or package of the order failed.

@@ -106,7 +106,7 @@ func TestFormer(t *testing.T) { tests.Cores(t) }
 var suites = []suite{
 	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"},
 		measuring: []string{"TestM", "TestN"}, left: []string{"TestN", "TestO"},
-		whole: []string{"TestN", "TestO"}, apart: []string{"TestO"}},
+		whole: []string{"TestN", "TestO"}},
 	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"},
 		long: []string{"TestL", "TestV"}, measuring: []string{"TestV"},
 		whole: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
@@ -138,8 +138,7 @@ func TestPlan(t *testing.T) {
 		"1 home -skip=^(TestM)$ map[h:[TestH]]",
 		"2 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "3 home -run=^(TestM)$ map[h:[TestM]]")
 	check(testsets.All, "0 . WIDE map[c:[TestX]]",
-		"1 . -run=^(TestO)$ map[a:[TestO]]",
-		"1 . WIDE -skip=^(TestM|TestN|TestO)$ map[a:[TestQ] b:[TestL TestV]]",
+		"1 . WIDE -skip=^(TestM|TestN)$ map[a:[TestO TestQ] b:[TestL TestV]]",
 		"1 home -skip=^(TestM)$ map[h:[TestH]]",
 		"2 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
 		"3 home -run=^(TestM)$ map[h:[TestM]]")

@@ -24,6 +24,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of JVMs", testsets.Needs{Facts: []string{
 		testsets.Version("java", "-version")}})
+	testsets.Measured(t)
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("needs a JDK: ", err)
