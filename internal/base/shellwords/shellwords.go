@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -116,14 +116,11 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 			}
 			b.WriteString(escaped.ReplaceAllString(p.Value, "$1"))
 		case *syntax.SglQuoted:
-			value := p.Value
 			if p.Dollar {
-				var err error
-				if value, _, err = expand.Format(nil, value, nil); err != nil {
-					return "", fmt.Errorf("line %d: %w", p.Pos().Line(), err)
-				}
+				b.WriteString(ansi(p.Value))
+				continue
 			}
-			b.WriteString(value)
+			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
 			value, err := text(p.Parts, true, expansion)
 			if err != nil {
@@ -138,6 +135,29 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 		}
 	}
 	return b.String(), nil
+}
+
+// ansi returns what the text of $'…' stands for: its escapes are those of Go but for octal numbers
+// of fewer digits, which browsers do not write.
+func ansi(text string) string {
+	var b strings.Builder
+	for text != "" {
+		c, rune, rest, err := strconv.UnquoteChar(text, '\'')
+		switch {
+		case err != nil: // such as \", which stands for the quote alone
+			text = strings.TrimPrefix(text, `\`)
+			n := min(1, len(text))
+			b.WriteString(text[:n])
+			text = text[n:]
+			continue
+		case rune:
+			b.WriteRune(c)
+		default:
+			b.WriteByte(byte(c))
+		}
+		text = rest
+	}
+	return b.String()
 }
 
 func parse(script string, of syntax.LangVariant) (*syntax.File, error) {

@@ -34,11 +34,12 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%q: %q, %v, want that it needs a shell", command, got, err)
 		}
 	}
-	for command, want := range map[string]string{"a 'b": "line 1: reached EOF without closing quote",
-		"a\n\"b": "line 2: reached EOF", `a \`: "the backslash at the end escapes nothing",
-		"a )": "line 1: "} {
-		if got, err := shellwords.Split(command); err == nil || !strings.Contains(err.Error(), want) ||
-			errors.Is(err, shellwords.ErrNeedsShell) {
+	for command, want := range map[string]string{"a )": "line 1: ",
+		"a 'b": "line 1: reached EOF without closing quote", "a\n\"b": "line 2: reached EOF",
+		`a \`: "the backslash at the end escapes nothing"} {
+		got, err := shellwords.Split(command)
+		if err == nil || errors.Is(err, shellwords.ErrNeedsShell) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v, want %s", command, got, err, want)
 		}
 	}
@@ -61,7 +62,7 @@ func TestCommands(t *testing.T) {
 	check("a b\n# c\nd | e & f", `[["a" "b"] ["d"] ["e"] ["f"]]`)
 	check(`a $B "${C}d" '$E' ${F:-g} $1`, `[["a" "<B>" "<C>d" "$E" "${F:-g}" "$1"]]`)
 	check("a \"$(b c)\" `d` $((1+2))", "[[\"a\" \"$(b c)\" \"`d`\" \"$((1+2))\"]]")
-	check(`a $'b\n\u0041\x42\''`, `[["a" "b\nAB'"]]`)
+	check(`a $'b\n\u0041\x42\'é\"\!\\'`, `[["a" "b\nAB'é\"!\\"]]`)
 	check("a \\\n b ^\n c ^\r\n d", `[["a" "b" "c" "d"]]`)
 	check("a * ~ {b,c}", `[["a" "*" "~" "{b,c}"]]`)
 	check("a\nb 'c", "line 2: reached EOF without closing quote `'`")
