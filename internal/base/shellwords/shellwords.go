@@ -57,8 +57,9 @@ func Split(command string) ([]string, error) {
 // caret ends a line of cmd.exe that the next line continues.
 var caret = regexp.MustCompile(`\^\r?\n`)
 
-// Commands returns the words of each simple command of a Bash script. In place of the value of
-// $NAME, a word has what the function returns for NAME. Other expansions stay as they are written.
+// Commands returns the words of each simple command of a Bash script, variables in front of it
+// included. In place of the value of $NAME, a word has what the function returns for NAME. Other
+// expansions stay as they are written.
 func Commands(script string, variable func(name string) string) (out [][]string, err error) {
 	script = caret.ReplaceAllString(script, "\\\n")
 	file, err := parse(script, syntax.LangBash)
@@ -79,6 +80,9 @@ func Commands(script string, variable func(name string) string) (out [][]string,
 			return true
 		}
 		var words []string
+		for _, a := range call.Assigns {
+			words = append(words, script[a.Pos().Offset():a.End().Offset()])
+		}
 		for _, w := range call.Args {
 			word, failed := text(w.Parts, false, expansion)
 			err = errors.Join(err, failed)

@@ -49,7 +49,8 @@ func TestSplit(t *testing.T) {
 func TestCommands(t *testing.T) {
 	check := func(script string, want string) {
 		t.Helper()
-		got, err := shellwords.Commands(script, func(name string) string { return "<" + name + ">" })
+		named := func(name string) string { return "<" + name + ">" }
+		got, err := shellwords.Commands(script, named)
 		text := fmt.Sprintf("%q", got)
 		if err != nil {
 			text = err.Error()
@@ -64,6 +65,7 @@ func TestCommands(t *testing.T) {
 	check("a \"$(b c)\" `d` $((1+2))", "[[\"a\" \"$(b c)\" \"`d`\" \"$((1+2))\"]]")
 	check(`a $'b\n\u0041\x42\'é\"\!\\'`, `[["a" "b\nAB'é\"!\\"]]`)
 	check("a \\\n b ^\n c ^\r\n d", `[["a" "b" "c" "d"]]`)
+	check("a b?c=d&e=f", `[["a" "b?c=d"] ["e=f"]]`)
 	check("a * ~ {b,c}", `[["a" "*" "~" "{b,c}"]]`)
 	check("a\nb 'c", "line 2: reached EOF without closing quote `'`")
 }

@@ -29,10 +29,9 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 `
 		d, err := Read("f", []byte(text), OpenAPI, "")
 		got := ""
-		switch {
-		case err != nil:
+		if err != nil {
 			got = err.Error()
-		default:
+		} else {
 			got = d.Requests[0].Body
 		}
 		if got != want {
@@ -42,8 +41,9 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 	const ref, none = `$ref: '#/components/schemas/`, "read f as openapi: every operation wants a " +
 		"value that has no example; add an example, or give a --url alone"
 	check(`{`+ref+`Base'}`, `{"id":7}`)
-	check(`{`+ref+`Named'}`, `{"id":7,"name":"Ann"}`) // what is made of what is made of others
-	check(`{allOf: [{`+ref+`Named'}, {properties: {x: {const: 1}}}]}`, `{"id":7,"name":"Ann","x":1}`)
+	check(`{`+ref+`Named'}`, `{"id":7,"name":"Ann"}`)
+	check(`{allOf: [{`+ref+`Named'}, {properties: {x: {const: 1}}}]}`,
+		`{"id":7,"name":"Ann","x":1}`) // allOf within allOf
 	check(`{allOf: [{`+ref+`Base'}, {required: [y]}]}`, none)
 	check(`{properties: {c: {allOf: [{`+ref+`Color'}]}}}`, `{"c":"red"}`)
 	check(`{properties: {c: {`+ref+`Color', default: green}}}`, `{"c":"green"}`)
