@@ -48,8 +48,8 @@ type Facts struct {
 	Of    int64 `json:"of,omitempty"`    // of so many
 	// Closed is how many of Count failed since the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`
-	AtNs  int64 `json:"atNs,omitempty"`  // when, from the window's opening, or for how long before it
-	MaxNs int64 `json:"maxNs,omitempty"` // the most, where the value is a percentile
+	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or for how long before it
+	MaxNs  int64 `json:"maxNs,omitempty"` // the most, where the value is a percentile
 	// TimesNs are several times, such as percentiles in their order, or those of a window's halves.
 	TimesNs  []int64 `json:"timesNs,omitempty"`
 	MeanNs   float64 `json:"meanNs,omitempty"`

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/load/engine/enginetest"
@@ -120,7 +121,8 @@ func TestPostsToServersThatClose(t *testing.T) {
 	i := slices.IndexFunc(got.Verdict.Findings, func(f record.Finding) bool {
 		return f.Rule == "errors"
 	})
-	if i < 0 || !strings.Contains(got.Verdict.Findings[i].Hint, "kept-alive connections") {
+	if i < 0 || !strings.Contains(
+		wording.Finding(got.Verdict.Findings[i]).Hint, "kept-alive connections") {
 		t.Errorf("%+v", got.Verdict)
 	}
 }

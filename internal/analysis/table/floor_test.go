@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func TestBaselineInContainers(t *testing.T) {
 	if got := find(t, tab, "y in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
 		t.Errorf("y over x is %v, want 0.9055", got)
 	}
-	if !strings.Contains(strings.Join(tab.Notes, " "), "target over x in docker, paired") {
+	if !strings.Contains(fmt.Sprint(tab.Notes), "target over x in docker, paired") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 	other := rates("x", 50, 51)
@@ -140,7 +141,7 @@ func TestBaselineInContainers(t *testing.T) {
 		several = append(several, &r)
 	}
 	for _, sc := range Analyze(several, Options{Baseline: "x"}).Scenarios {
-		if sc.Versus != "" || sc.Find("x") != nil || sc.Find("y").Name != "y in docker" ||
+		if sc.Versus.Kind != VersusNone || sc.Find("x") != nil || sc.Find("y").Name != "y in docker" ||
 			sc.Find("x in docker").Name != "x in docker" || sc.Find("z") != nil {
 			t.Errorf("ratios refer to %q", sc.Versus)
 		}
