@@ -263,7 +263,7 @@ func TestCostHistory(t *testing.T) {
 
 // A measurement, in small, is a line that can be read again, and the next is compared with it.
 func TestCostInSmall(t *testing.T) {
-	testsets.Whole(t, "what a request costs, measured twice")
+	testsets.Long(t, "what a request costs, measured twice", testsets.Needs{})
 	testsets.Cores(t)
 	file := filepath.Join(t.TempDir(), costFile)
 	for range 2 {

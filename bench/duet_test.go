@@ -201,7 +201,7 @@ func (g *rendezvous) meet(ctx context.Context) (int64, error) {
 
 // It works, in small.
 func TestDuetInSmall(t *testing.T) {
-	testsets.Once(t, "the noise of duets, in small", testsets.Needs{})
+	testsets.Long(t, "the noise of duets, in small", testsets.Needs{})
 	testsets.Cores(t)
 	noise, how := duetNoise(t, 3, 200*time.Millisecond)
 	for _, name := range []string{"duet", "alone", "usual"} {

@@ -279,7 +279,7 @@ func proofReport(tb testing.TB, dir string) string {
 
 // The proof runs, in small: whole trials of every server, and the tables from their records.
 func TestProofInSmall(t *testing.T) {
-	testsets.Once(t, "the proof on real runs, in small: some twenty servers", testsets.Needs{})
+	testsets.Long(t, "the proof on real runs, in small: some twenty servers", testsets.Needs{})
 	testsets.Cores(t)
 	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/load/arrivalcheck"
+	"prony.example/load/engine"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -31,7 +32,7 @@ func (l *Ledger) Result() *Result {
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
-		Errors:         total.errors(), Reconnects: total.renewed, Retried: total.retried,
+		Errors:         total.errors(), Reconnects: l.reconnects(), Retried: total.retried,
 		InFlightMean: float64(total.area) / float64(windowNs),
 		CarriedMean:  float64(total.carriedNs) / float64(windowNs),
 		LeftMean:     float64(total.leftNs) / float64(windowNs),
@@ -73,6 +74,12 @@ func (l *Ledger) Result() *Result {
 	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
 	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
+}
+
+// reconnects is how many connections were opened anew: all streams of a shared one tell of its end.
+func (l *Ledger) reconnects() int64 {
+	streams := int64(max(l.spec.Describe.Streams, 1))
+	return (l.total.renewed + streams - 1) / streams
 }
 
 // cost is what offering the load took.
@@ -171,7 +178,7 @@ func (l *Ledger) routes() (out []record.Route) {
 func (l *Ledger) handshakes(r *run) {
 	l.tls = newHist()
 	for _, w := range r.workers {
-		if e, ok := w.engine.(Handshaker); ok {
+		if e, ok := w.engine.(engine.Handshaker); ok {
 			l.tls.Merge(e.Handshakes())
 			spoken, resumed := e.Session()
 			l.spoken = cmp.Or(l.spoken, spoken)

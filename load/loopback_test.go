@@ -132,7 +132,7 @@ func TestOneSeedOneOrder(t *testing.T) {
 }
 
 // Each engine that moves bytes of plain HTTP/1.1 loses no request on real sockets: what was due was
-// sent, and what was sent was answered or failed. One answer in ten is a reset.
+// sent, and what was sent was answered or failed. One answer in ten is torn by a reset.
 func TestEnginesConserve(t *testing.T) {
 	for name, engine := range engines(t) {
 		var d diary

@@ -23,8 +23,8 @@ func crossing(op Op, err error) func(call) reply {
 }
 
 // A kept-alive connection that ends without a byte of the tenth answer has not taken that request:
-// it goes again, which takes 1 ms in vain and 1 ms for the answer, and nothing is lost. Of 100 requests on one
-// connection, numbers 10, 19, 28, … 100 meet an end: 11 of them.
+// it goes again, which takes 1 ms in vain and 1 ms for the answer, and nothing is lost. Of 100
+// requests on one connection, numbers 10, 19, 28, … 100 meet an end: 11 of them.
 func TestRequestsThatWereNeverTakenGoAgain(t *testing.T) {
 	check := func(name, method string, op Op, end error) {
 		t.Helper()
@@ -161,8 +161,8 @@ func TestRetriedRequestsTimeOut(t *testing.T) {
 	}
 }
 
-// A flow goes on with its variables, a HEAD keeps expecting no body, a number of requests is met, and
-// a thinking user thinks after the answer only.
+// A flow goes on with its variables, a HEAD keeps expecting no body, a number of requests is met,
+// and a thinking user thinks after the answer only.
 func TestTurnsSurviveARetry(t *testing.T) {
 	flow := Scenario{Flow: true, Requests: []Request{
 		{Method: "PUT", Path: "/", WantSize: -1, Extract: []extract.Capture{

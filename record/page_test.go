@@ -53,10 +53,14 @@ func TestThePageNamesEveryKey(t *testing.T) {
 	check("the head", run, head[""])
 	checkEntries(head, run)
 
-	outline := entries(section("## The record\n", "### A load\n"))
+	outline := entries(section("## The record\n", "### A limit\n"))
 	check("the record", recordType, outline[""])
 	checkEntries(outline, recordType)
 
+	check("a limit", reflect.TypeFor[Limit](),
+		firstColumn(section("### A limit\n", "### A finding\n")))
+	check("a finding", reflect.TypeFor[Finding](),
+		firstColumn(section("### A finding\n", "### Version 1\n")))
 	check("a load", load, firstColumn(section("### A load\n", "\nThe objects in it")))
 	checkEntries(entries(section("\nThe objects in it", "\nA distribution")), load)
 	check("a distribution", dist, backquoted(section("\nA distribution", "\nhistogram is")))
@@ -131,14 +135,11 @@ func object(v reflect.Type) reflect.Type {
 	return v
 }
 
-// keys lists those of a struct. A verdict's findings are outlined in its own line.
+// keys lists those of a struct.
 func keys(of reflect.Type) []string {
 	var out []string
 	for i := range of.NumField() {
 		out = append(out, key(of.Field(i)))
-		if inner := object(of.Field(i).Type); inner == reflect.TypeFor[Finding]() {
-			out = append(out, keys(inner)...)
-		}
 	}
 	return out
 }

@@ -7,13 +7,12 @@ package record
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"time"
 )
 
-// Version is the format's version; a reader refuses a newer one.
-const Version = 1
+// Version is the format's version; a reader refuses a newer one, and reads older ones (see
+// version1.go).
+const Version = 2
 
 // Outcomes of a trial.
 const (
@@ -229,7 +228,8 @@ type Load struct {
 	Grown       int     `json:"grown,omitempty"`    // open: opened beyond those, as needed
 	Threads     int     `json:"threads"`
 	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
-	RateOf      string  `json:"rateOf,omitempty"`   // e.g. "50% of peak"
+	RateOf      string  `json:"rateOf,omitempty"`   // as the suite has it, e.g. "50% of peak"
+	RateBase    string  `json:"rateBase,omitempty"` // the load that the rate is a share of
 	Seed        uint64  `json:"seed"`
 	TraceHash   string  `json:"traceHash,omitempty"` // open: of the schedule itself
 
@@ -542,40 +542,3 @@ const (
 	Suspect = "SUSPECT"
 	Invalid = "INVALID"
 )
-
-// Finding is one rule that did not hold. Where its grade is VALID it moves no number by what
-// counts: alone and with the others it stays below the number's own uncertainty, or it is only the
-// cause of what others found.
-type Finding struct {
-	Rule     string `json:"rule"`
-	Load     string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
-	Grade    string `json:"grade"`          // what it makes of the trial
-	Observed string `json:"observed"`
-	Limit    string `json:"limit,omitempty"` // empty where Moves says what counts
-	Hint     string `json:"hint"`
-	Moves    []Move `json:"moves,omitempty"` // what it can have moved; empty: nobody can say
-	// Remark: no doubt, and what the number's reader should know of the service all the same.
-	Remark bool `json:"remark,omitempty"`
-}
-
-// Against says what a finding was held to: "limit 5.0 %", or what it can have moved most.
-func (f *Finding) Against() string {
-	switch {
-	case f.Limit != "":
-		return "limit " + f.Limit
-	case len(f.Moves) == 0:
-		return "no limit"
-	}
-	m := slices.MaxFunc(f.Moves, func(a, b Move) int { return cmp.Compare(a.By, b.By) })
-	share := 100 * m.By
-	if share >= 10 {
-		return fmt.Sprintf("can have moved %s by %.0f %%", m.Number, share)
-	}
-	return fmt.Sprintf("can have moved %s by %.1f %%", m.Number, share)
-}
-
-// Move is how far a finding can have moved a number, up or down.
-type Move struct {
-	Number string  `json:"number"` // a metric's name: "throughput", "p99"
-	By     float64 `json:"by"`     // at most, as a share of the number
-}

@@ -137,6 +137,7 @@ func Resume(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
 	w := &Writer{f: f, run: r.ID}
+	r.Version = Version // the records to come are of it
 	if err = w.endLine(); err == nil {
 		err = putHead(dir, r)
 	}
@@ -365,6 +366,9 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 			return fmt.Errorf("%w: more than %d records", errBound, maxRecords)
 		default:
 			err = measurable(reflect.ValueOf(rec))
+		}
+		if rec.Version == 1 {
+			rec.upgrade()
 		}
 		if err != nil {
 			return fmt.Errorf("not a record: %w", err)

@@ -152,11 +152,11 @@ func TestReadRecords(t *testing.T) {
 	check("empty lines", "\n"+line("a")+"\n", "a",
 		"1: not a record: unexpected end of JSON input",
 		"3: not a record: unexpected end of JSON input")
-	check("newer", line("a")+`{"version":2,"trial":"x"}`+"\n"+line("b"), "a b",
-		"2: not a record: version 2, this prony knows 1")
+	check("newer", line("a")+`{"version":3,"trial":"x"}`+"\n"+line("b"), "a b",
+		"2: not a record: version 3, this prony knows 2")
 	check("no version", "{}\nnull\n"+line("a"), "a",
-		"1: not a record: version 0, this prony knows 1",
-		"2: not a record: version 0, this prony knows 1")
+		"1: not a record: version 0, this prony knows 2",
+		"2: not a record: version 0, this prony knows 2")
 	check("another type", `{"version":1,"block":"one"}`+"\n"+line("a"), "a",
 		"1: not a record: json: cannot unmarshal string into Go struct field Record.block "+
 			"of type int")
@@ -218,8 +218,8 @@ func TestReadRefusesAFolder(t *testing.T) {
 	const line = `{"version":1,"trial":"a"}` + "\n"
 	check("no head", map[string]string{TrialsFile: line},
 		"read run DIR: it has no run.json; is it a folder below results/?")
-	check("newer head", map[string]string{TrialsFile: line, RunFile: `{"version":2}`},
-		"read run DIR: it has version 2 and this prony knows 1; use a newer one")
+	check("newer head", map[string]string{TrialsFile: line, RunFile: `{"version":3}`},
+		"read run DIR: it has version 3 and this prony knows 2; use a newer one")
 	check("head of something else", map[string]string{TrialsFile: line, RunFile: `{"name":"x"}`},
 		"read run DIR: its run.json has no version; is it a folder below results/?")
 	check("torn head", map[string]string{TrialsFile: line, RunFile: `{"version":1`},

@@ -1,14 +1,23 @@
 package record
 
 import (
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"prony.example/internal/base/lazyregexp"
 )
 
 // Version 1 had sentences where newer records have values. They are read here, once, so that nobody
 // else has to look into a sentence; the words themselves are kept, and are what is printed.
+
+// upgrade adds what newer records say and version 1 had in words alone.
+func (r *Record) upgrade() {
+	for i := range r.Loads {
+		_, r.Loads[i].RateBase, _ = strings.Cut(r.Loads[i].RateOf, " of ")
+	}
+}
 
 // limitIn1 finds the parts of a limit in words: the process of a system, the kind, a number or a
 // list of cores, and what enforces it.
@@ -23,16 +32,17 @@ var missingIn1 = lazyregexp.New(
 // limitOfText reads a limit of version 1. Of one in an unknown form only the words are known.
 func limitOfText(text string) Limit {
 	l := Limit{Text: text}
-	if m := limitIn1.FindStringSubmatch(text); m != nil {
+	m := limitIn1.FindStringSubmatch(text)
+	if m != nil && (m[5] != "" || m[2] == ByAffinity) {
 		l.Process, l.By = m[1], m[5]
-		if m[2] == "affinity" || m[2] == "cpuset" {
+		if m[2] == ByAffinity || m[2] == "cpuset" {
 			l.Kind, l.Cores = LimitCores, coresOfText(m[3]+m[4])
 		} else {
 			l.Kind = LimitMemory
 			l.Value, _ = strconv.ParseFloat(m[3], 64)
 		}
 		switch m[2] {
-		case "affinity":
+		case ByAffinity:
 			l.By = ByAffinity
 		case "cpu quota":
 			l.Kind = LimitCPU
@@ -78,3 +88,76 @@ func coresOfText(text string) (cores []int) {
 
 // maxCores is above the number of cores of a machine: Linux knows at most 8192.
 const maxCores = 1 << 13
+
+// finding1 is a finding of version 1.
+type finding1 struct {
+	Rule     string `json:"rule"`
+	Load     string `json:"load"`
+	Grade    string `json:"grade"`
+	Observed string `json:"observed"`
+	Limit    string `json:"limit"`
+	Hint     string `json:"hint"`
+	Moves    []Move `json:"moves"`
+	Remark   bool   `json:"remark"`
+}
+
+// finding has the words of a finding of version 1, and of its numbers those that can be read: the
+// limit, where it is one, and the first number of its unit in what was observed.
+func (one finding1) finding() Finding {
+	f := Finding{Rule: one.Rule, Load: one.Load, Grade: one.Grade, Moves: one.Moves,
+		Remark: one.Remark,
+		Text:   &Words{Observed: one.Observed, Limit: one.Limit, Hint: one.Hint}}
+	limit, ok := amountOf(one.Limit)
+	if !ok || limit.text != strings.TrimSpace(one.Limit) {
+		return f
+	}
+	f.Limit, f.Unit, f.Text.Quantity = limit.value, limit.unit, true
+	seen := one.Observed
+	if _, worth, found := strings.Cut(seen, "worth "); found {
+		seen = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+	}
+	for _, text := range amountIn1.FindAllString(seen, -1) {
+		q, ok := amountOf(text)
+		if !ok || q.unit != limit.unit {
+			continue
+		}
+		f.Value, f.Text.Amount = q.value, q.text
+		switch {
+		case q.value > limit.value:
+			f.Side = Above
+		case q.value < limit.value:
+			f.Side = Below
+		}
+		break
+	}
+	return f
+}
+
+// amount1 is a number of version 1 with its unit.
+type amount1 struct {
+	text  string
+	value float64
+	unit  string
+}
+
+// amountIn1 finds numbers with the units that rules printed, durations as Go prints them.
+var amountIn1 = lazyregexp.New(
+	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
+
+// amountOf reads the first number in a text.
+func amountOf(text string) (amount1, bool) {
+	found := amountIn1.FindString(text)
+	number, unit, scale := found, UnitCount, 1.0
+	if n, ok := strings.CutSuffix(found, "%"); ok {
+		number, unit, scale = strings.TrimSpace(n), UnitShare, 100
+	} else if n, ok := strings.CutSuffix(found, "/s"); ok {
+		number, unit = n, UnitPerS
+	}
+	if v, err := strconv.ParseFloat(number, 64); err == nil && math.Abs(v) < greatest {
+		return amount1{found, v / scale, unit}, true
+	}
+	if d, err := time.ParseDuration(found); err == nil {
+		return amount1{found, float64(d), UnitNs}, true
+	}
+	return amount1{}, false
+}

@@ -367,28 +367,6 @@ func (b *Blocks) Ratio(x, y Item) Ratio {
 	return r.about(math.Log(r.Center), spread{sum.variance / float64(r.N), sum.free})
 }
 
-// Noise is what a fit says of one target's noise, for who compares it elsewhere as Unpaired and
-// Ratio do: variances of log values with the degrees of freedom behind them.
-type Noise struct {
-	// Shared is of a trial within its block, Level of a trial with its block's mood.
-	Shared     float64 `json:"shared"`
-	SharedFree float64 `json:"sharedFree"`
-	Level      float64 `json:"level"`
-	LevelFree  float64 `json:"levelFree"`
-	MoodFree   float64 `json:"moodFree"` // of the blocks' moods
-}
-
-// Noise is that of a target; false where it has no part in the fit.
-func (b *Blocks) Noise(name string) (Noise, bool) {
-	r := b.rows[name]
-	if r == nil {
-		return Noise{}, false
-	}
-	_, sum := b.level(r)
-	return Noise{Shared: r.shared.variance, SharedFree: r.shared.free, Level: sum.variance,
-		LevelFree: sum.free, MoodFree: b.mood.free}, true
-}
-
 // freedom is Satterthwaite's, of the sum of two variances.
 func freedom(a, b spread) float64 {
 	sum := a.variance + b.variance

@@ -86,7 +86,7 @@ func (m simulation) run(r *rand.Rand) (trials int, early, late bool, found int) 
 // TestSequenceErrs holds the stated errors against simulated runs: looks tell targets that are
 // alike apart in at most 1 % of runs, and looks or the table in the end in at most 6 %.
 func TestSequenceErrs(t *testing.T) {
-	testsets.Whole(t, "1,500 runs each of six machines")
+	testsets.Long(t, "1,500 runs each of six machines", testsets.Needs{})
 	checkSequence(t, 1500, func(check func(string, int, []float64, ...noise)) {
 		check("all alike", 8, []float64{1, 1, 1, 1}, gauss(0.02))
 		check("quiet", 8, []float64{1, 1, 1}, gauss(0.01)) // ends early, as alike

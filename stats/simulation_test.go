@@ -132,7 +132,7 @@ func simulated(r *rand.Rand, blocks int, levels []float64, first, rest noise) []
 
 // TestTiersFalseAlarms: targets that are in truth alike share one tier, but for alpha.
 func TestTiersFalseAlarms(t *testing.T) {
-	testsets.Once(t, "simulated false alarms of tiers", testsets.Needs{})
+	testsets.Long(t, "simulated false alarms of tiers", testsets.Needs{})
 	const experiments = 2000 // four standard errors at 0.05: 4 sqrt(0.05*0.95/2000) = 0.0195
 	check := func(targets, blocks int, first, rest noise, atLeast, atMost float64) {
 		t.Helper()

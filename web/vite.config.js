@@ -1,6 +1,5 @@
-// Scripts and style sheets that Go embeds: the report's page for internal/report/page, the web app
-// for internal/server/app/app (--mode app), and beside it the comparison of two runs (--mode
-// compare), which only pages without a server load. All must be the same bytes wherever they are
+// Scripts and style sheets that Go embeds: the report's page for internal/report/page, and the web
+// app for internal/server/app/app (--mode app). Both must be the same bytes wherever they are
 // built, so there are no hashes in names, no source maps, no dates.
 
 import { readFileSync } from "node:fs";
@@ -38,13 +37,6 @@ const bundles = {
     file: "app",
     licences: [uplot, ["Preact", "preact"]],
   },
-  compare: {
-    to: "../internal/server/app/app",
-    entry: "app/compare/entry.ts",
-    file: "compare",
-    licences: [],
-    beside: true,
-  },
 };
 
 export default defineConfig(({ mode }) => {
@@ -56,7 +48,7 @@ export default defineConfig(({ mode }) => {
     build: {
       target: "es2020",
       outDir: bundle.to,
-      emptyOutDir: !bundle.beside,
+      emptyOutDir: true,
       sourcemap: false,
       minify: true,
       reportCompressedSize: false,

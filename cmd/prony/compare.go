@@ -191,8 +191,16 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// oneRun refuses --targets where they are not two rows of one run.
+// oneRun refuses --targets where they are not two rows of one run, and RUN: without a row, which
+// would compare other rows than were meant.
 func oneRun(args, targets []string) error {
+	for _, arg := range args {
+		name, row := addressOf(arg, func(name string) bool { return isFile(name) || isRun(name) })
+		if row == "" && name != arg {
+			return cli.Usagef("%q: the row behind the colon is empty, perhaps because a variable "+
+				"of your script is not set; name a row, or leave the colon out", arg)
+		}
+	}
 	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
 		return cli.Usagef("--targets names two rows, A,B, of one run; of " +
 			"two runs name them as RUN:TARGET")

@@ -106,6 +106,21 @@ func TestTrend(t *testing.T) {
 	check(cli.Failed, "find runs", filepath.Join(root, "nowhere"))
 }
 
+// A row whose name is empty, as of a variable that is not set, is no comparison of all rows.
+func TestComparesNoEmptyRow(t *testing.T) {
+	root := checkout(t)
+	run := measured(t, root, "run")
+	for _, args := range [][]string{{"gate", run + ":", run + ":"},
+		{"gate", run + ":go-nethttp", run + ":"}, {"compare", run + ":", run + ":rust-axum"},
+		{"compare", filepath.Join(run, record.RunFile) + ":", run}} {
+		stdout, stderr, exit := say(t, mock{}, args...)
+		if exit != cli.Misused || stdout != "" {
+			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, cli.Misused, stdout, stderr)
+		}
+		has(t, "what is said", stderr, `:": the row behind the colon is empty`)
+	}
+}
+
 func TestHelpOfComparisonTeaches(t *testing.T) {
 	for _, verb := range []string{"compare", "gate", "trend"} {
 		stdout, _, exit := say(t, mock{}, verb, "--help")

@@ -66,8 +66,9 @@ func TestFairness(t *testing.T) {
 // at a time, as go test has
 // processors: the build of one mostly waits for one core, or for a registry.
 func TestFairnessOfAll(t *testing.T) {
-	testsets.Whole(t, "every service")
-	testsets.Apart(t)
+	if os.Getenv(testsets.Set) != testsets.Later {
+		t.Skip(testsets.Longer + "every service")
+	}
 	root, page := fairnessPage(t)
 	services, err := service.Catalog(root)
 	if err != nil {
@@ -86,7 +87,7 @@ func TestFairnessOfAll(t *testing.T) {
 					rows = append(rows, line)
 				}
 			}
-			testsets.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
+			testsets.Long(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
 			t.Parallel()
 			isFair(t, apart{dir: filepath.Join(t.TempDir(), "journal")}, s.Name, true)
 		})
@@ -186,7 +187,7 @@ func drive(ctx context.Context, root string, t lab.Seen) error {
 		speaks := *t.Speaks
 		speaks.Streams = scene.Streams
 		to.Stack = &speaks
-		if err := nethttp.Messages(ctx, speaks, scenario.Requests); err != nil {
+		if err := load.Messages(ctx, speaks, scenario.Requests); err != nil {
 			return err
 		}
 	}

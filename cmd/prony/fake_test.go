@@ -10,9 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/fake"
 	"prony.example/internal/launch/process"
@@ -24,6 +21,7 @@ import (
 	"prony.example/internal/trial"
 	"prony.example/internal/trial/doctor"
 	"prony.example/internal/trial/lab"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
@@ -197,7 +195,6 @@ type mockLoad struct {
 }
 
 func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
-	began := clock.Mono()
 	of := uint64(0)
 	name, rest := ownName(m.target)
 	for _, c := range name[strings.LastIndexByte(name, '-')+1:] {
@@ -207,54 +204,14 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 	if strings.HasSuffix(rest, "b") {
 		rate += 100 * pace.Uniform(s.Seed, of+1) // an arm's own luck
 	}
-	for s.Watch != nil && clock.Mono()-began < int64(s.Window) {
-		time.Sleep(s.Every)
-		elapsed := time.Duration(clock.Mono() - began)
-		if !s.Watch(int64(elapsed.Seconds()*rate), elapsed) {
-			return &load.Result{}, ctx.Err()
-		}
+	res, err := trialtest.Load{Rate: rate}.Offer(ctx, s)
+	if err != nil || s.Trace.Share == 0 {
+		return res, err
 	}
-	time.Sleep(s.Lead)
-	s.OnWindow(true)
-	select {
-	case <-time.After(s.Window):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	s.OnWindow(false)
-	out := mockResult(s, rate)
-	if out.TraceShare = s.Trace.Share; s.Trace.Share > 0 {
-		out.Traced = []record.Traced{{TraceID: "0123456789abcdef0123456789abcdef",
-			Why: "slowest", ScheduledNs: 250e6, LagNs: 1e6, FirstByteNs: 7e6, ResponseNs: 9e6}}
-	}
-	return &load.Result{Load: out}, nil
-}
-
-// mockResult is a flawless load: every request took a millisecond.
-func mockResult(s load.Spec, rate float64) record.Load {
-	asked := 0.0
-	if s.Model == record.Open {
-		asked = s.Schedule.Rate.At(0)
-		rate = asked
-	}
-	n := int64(s.Window.Seconds() * rate)
-	h := hdrhistogram.New(1, 1<<40, 3)
-	if err := h.RecordValues(1e6, n); err != nil {
-		panic(err)
-	}
-	hdr, err := h.EncodeV2()
-	if err != nil {
-		panic(err)
-	}
-	d := record.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6,
-		P999Ns: 1e6, MaxNs: 1e6, HDR: string(hdr)}
-	return record.Load{
-		Name: s.Name, Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections,
-		Threads: 1, RatePerS: asked, WindowNs: int64(s.Window),
-		Scheduled: n, Sent: n, Done: n, Answered: n,
-		ThroughputPerS: rate, InFlightMean: rate / 1000,
-		ResponseTime: d, ServiceTime: d, FirstByte: d,
-	}
+	res.TraceShare = s.Trace.Share
+	res.Traced = []record.Traced{{TraceID: "0123456789abcdef0123456789abcdef",
+		Why: "slowest", ScheduledNs: 250e6, LagNs: 1e6, FirstByteNs: 7e6, ResponseNs: 9e6}}
+	return res, nil
 }
 
 type mockWatch struct{ at int64 }

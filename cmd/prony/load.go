@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
@@ -324,8 +325,9 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	if r.Verdict.Grade == record.Invalid && (form == "csv" || form == "hlog") { // have no verdict
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == record.Invalid {
-				fmt.Fprintf(a.stderr, "INVALID %s: %s (%s); %s\n", f.Rule, f.Observed, f.Against(),
-					f.Hint)
+				w := wording.Finding(f)
+				fmt.Fprintf(a.stderr, "INVALID %s: %s (%s); %s\n", f.Rule, w.Observed,
+					wording.Against(f), w.Hint)
 			}
 		}
 	}

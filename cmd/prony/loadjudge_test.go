@@ -18,15 +18,15 @@ func TestInvalidLoadsSayWhy(t *testing.T) {
 		a := &app{stderr: &stderr}
 		err := a.judge(summary.Report{Load: &record.Load{}, Verdict: record.Verdict{
 			Grade: record.Invalid, Findings: []record.Finding{
-				{Rule: "lag", Grade: record.Valid, Observed: "p99 2 µs"},
-				{Rule: "answers", Grade: record.Invalid, Observed: "no good answer",
-					Limit: "at least 1", Hint: "raise measure"},
+				{Rule: "lag", Grade: record.Valid, Value: 2e3},
+				{Rule: "answers", Grade: record.Invalid, Limit: 1, Unit: record.UnitCount,
+					Side: record.Below, Facts: record.Facts{Said: []string{"refused"}}},
 			}}}, nil, form)
 		if cli.Code(err) != cli.Invalid || strings.TrimSpace(stderr.String()) != want {
 			t.Errorf("%s: exit %d, %q; want %q", form, cli.Code(err), &stderr, want)
 		}
 	}
-	why := "INVALID answers: no good answer (limit at least 1); raise measure"
+	why := "INVALID answers: no good answer (limit at least 1); see the errors: refused"
 	check("csv", why)
 	check("hlog", why)
 	check("text", "") // it has said so

@@ -59,8 +59,7 @@ func golang(t *testing.T, system, tag, line string) {
 
 // It is built for each of them, and vetted, but for its tests, which are run on Linux.
 func TestOtherSystems(t *testing.T) {
-	testsets.Once(t, "programs of other systems", portsNeed)
-	testsets.Apart(t)
+	testsets.Long(t, "programs of other systems", portsNeed)
 	hidden := struct{ Replace map[string]string }{map[string]string{}}
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -91,7 +90,7 @@ func TestOtherSystems(t *testing.T) {
 // What other systems have instead of Linux's files is run here by the tag portable: the tests of
 // the packages where they differ, and the verbs that work everywhere, through the real program.
 func TestPortable(t *testing.T) {
-	testsets.Once(t, "what other systems have", portsNeed)
+	testsets.Long(t, "what other systems have", portsNeed)
 	testsets.Cores(t)
 	const here = "linux/" // of any processor: Go's own
 	golang(

@@ -82,6 +82,11 @@ func TestProjectRefuses(t *testing.T) {
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {body: bye}}]\n")
 	check(1, "connection refused; start it first", "targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
 		requests)
+	for key, empty := range map[string]string{"git: '', build: x": "git", "git: , build: x": "git",
+		"url: ' '": "url", "image: ''": "image", "build: ''": "build"} {
+		check(1, "prony.yaml:1: "+empty+" of the target a is empty",
+			"targets: {a: {command: ./app, "+key+"}}\n"+requests)
+	}
 	check(1, "revision nothing",
 		"targets: {a: {command: ./app, git: nothing, build: x}}\n"+requests)
 	check(1, "  broken\n", "targets: {a: {command: ./app, git: main, "+

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 
 // engine skips a test where no Docker engine answers, and gives each its own lab. It is remembered
 // with the services that it starts.
-func engine(t *testing.T, services ...string) {
+func engine(t *testing.T, remember func(testing.TB, string, testsets.Needs), services ...string) {
 	t.Helper()
 	testsets.Whole(t, "services in containers")
 	l, _, err := docker.New(t.Context(), docker.Options{})
@@ -33,13 +34,24 @@ func engine(t *testing.T, services ...string) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := exec.Command("docker", "buildx", "version").Run(); err != nil {
+	if !buildKit() {
 		t.Skip("needs BuildKit: docker buildx was not found")
 	}
-	testsets.Once(t, "services in containers", needs(t,
+	remember(t, "services in containers", needs(t,
 		testsets.Version("docker", "version")+testsets.Version("docker", "buildx", "version"),
 		services...))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+}
+
+// buildKit reports whether docker build has BuildKit: from version 23 on, it is a plugin.
+func buildKit() bool {
+	if exec.Command("docker", "buildx", "version").Run() == nil {
+		return true
+	}
+	version, err := exec.Command("docker", "version", "--format", "{{.Client.Version}}").Output()
+	major, _, _ := strings.Cut(string(version), ".")
+	n, badly := strconv.Atoi(major)
+	return err == nil && badly == nil && n < 23
 }
 
 // needs are what a run of services depends on beside the program: their sources, the suites, and
@@ -83,7 +95,11 @@ func TestRealImages(t *testing.T) {
 	for _, name := range []string{"go-gin", "node-express", "python-flask", "rust-axum",
 		"java-jdk"} {
 		t.Run(name, func(t *testing.T) {
-			engine(t, name)
+			if name == "go-gin" {
+				engine(t, testsets.Once, name)
+			} else {
+				engine(t, testsets.Long, name)
+			}
 			out, stderr, exit := aloud(t, "verify", "--root", root, "--launcher", "docker", name)
 			if exit != cli.Fine || !strings.Contains(out, name) {
 				t.Errorf("exit %d\n%s%s", exit, out, stderr)
@@ -95,12 +111,12 @@ func TestRealImages(t *testing.T) {
 // The same target as a process and as containers: whole records, a container's with its image and
 // its limits, and nothing of it left in the engine.
 func TestRealContainers(t *testing.T) {
-	engine(t, "go-gin")
-	testsets.Cores(t)
+	engine(t, testsets.Once, "go-gin")
+	testsets.Measured(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := aloud(t, "run", "--root", root, "--out", dir, "--targets", "go-gin",
-		"--blocks", "1", "--measure", "500ms", "--warmup", "2s",
+		"--blocks", "1", "--measure", "3s", "--warmup", "2s",
 		"--launcher", "process,docker,docker-host")
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
@@ -164,7 +180,7 @@ func compilerOf(t *testing.T, file string) string {
 
 // A container whose memory is too small is ended by the kernel, and the record says so.
 func TestRealOutOfMemory(t *testing.T) {
-	engine(t, "java-jdk")
+	engine(t, testsets.Long, "java-jdk")
 	root := checkout(t)
 	suite := filepath.Join(t.TempDir(), "small.yaml")
 	if err := os.WriteFile(suite, []byte(`name: small

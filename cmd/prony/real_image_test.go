@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
@@ -54,7 +55,7 @@ func ownImages(t *testing.T) {
 // Images of somebody's own are measured, each where it listens, and what is wrong with one is said
 // before anything is measured; no container stays.
 func TestRealOwnImages(t *testing.T) {
-	engine(t)
+	engine(t, testsets.Once)
 	ownImages(t)
 	refuses := func(says string, args ...string) {
 		t.Helper()
@@ -69,7 +70,19 @@ func TestRealOwnImages(t *testing.T) {
 	refuses("exposes 8080/tcp, 9090/tcp: say with port", "--image", "prony-test/two:1")
 	refuses("listens at $PORT", "--image", "prony-test/fixed:1", "--port", "81")
 
-	stdout, stderr, exit := inProject(t, `targets:
+	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
+		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
+		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB", "--out", "v")
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "the answer", stdout, "target over a in docker", "against a\n", "\nb  ", "\na-again  ",
+		"peak CPU per request")
+	if strings.Contains(stderr, "no such row") {
+		t.Error(stderr)
+	}
+
+	stdout, stderr, exit = inProject(t, `targets:
   told: {image: 'prony-test/told:1'}
   fixed: {image: 'prony-test/fixed:1'}
   two: {image: 'prony-test/two:1', port: 8080}

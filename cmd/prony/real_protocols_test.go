@@ -43,7 +43,7 @@ func TestRealProtocolsContained(t *testing.T) {
 	check := func(target string, spoken []string, launchers ...string) {
 		t.Run(target, func(t *testing.T) {
 			name, _, _ := strings.Cut(target, "/")
-			engine(t, name)
+			engine(t, testsets.Long, name)
 			testsets.Cores(t)
 			askedIn(t, checkout(t), target, spoken, launchers...)
 		})
@@ -62,7 +62,7 @@ func askedIn(t *testing.T, root, target string, spoken []string, launchers ...st
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := aloud(t, "run", filepath.Join(root, "suites/protocols.yaml"), "--root",
 		root, "--out", dir, "--targets", target, "--scenarios", "cached read", "--blocks", "1",
-		"--measure", "500ms", "--warmup", "3s", "--launcher", strings.Join(launchers, ","))
+		"--measure", "2s", "--warmup", "3s", "--launcher", strings.Join(launchers, ","))
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}

@@ -198,12 +198,6 @@ func extents(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed {
 		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
 	}
-	for name, want := range map[string]string{"against": "the folder of another checkout",
-		"duet": "it without a value, or =" + suite.Shared} {
-		if c.Flag(name).Changed && strings.TrimSpace(c.Flag(name).Value.String()) == "" {
-			return cli.Usagef("--%s is empty: want %s", name, want)
-		}
-	}
 	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
 		return cli.Usagef("--label: %d bytes of labels; want at most %d",
 			len(labels.Value.String()), maxLabels)

@@ -22,9 +22,9 @@ func (a *app) siteCmd() *cobra.Command {
 		Use: "site [DIR]", Short: "Write runs as a site of static files",
 		Args: cli.Arguments(0, 1),
 		Long: `Site writes all runs of a folder (default: results/) as static files: a list of what
-each found, each run's report, comparisons of any two of them, where their histories change, a feed
-of news and the raw records to download. It needs no server: open index.html from the disk, or
-publish the folder as it is.
+each found, each run's report, its comparison with the run before it and with the newest run that is
+labelled "baseline", where their histories change, a feed of news and the raw records to download.
+It needs no server: open index.html from the disk, or publish the folder as it is.
 
 Written again, only runs that have changed are made anew; those that are gone are removed.
 

@@ -186,7 +186,7 @@ func TestChartGates(t *testing.T) {
 
 // So do nights of which nothing stays but what they brought into a bucket of a real server.
 func TestChartGatesInBucket(t *testing.T) {
-	testsets.Once(t, "nights whose runs are in a bucket", testsets.Needs{
+	testsets.Long(t, "nights whose runs are in a bucket", testsets.Needs{
 		Files: append([]string{"deploy/helm/prony"}, homeSources...)})
 	onPath(t)
 	env, kept := testsets.S3(t)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
@@ -168,6 +169,17 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
 	check(2, "say what builds a revision", "--git", "main", "--get", "/")
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
+	built := []string{"--build", "x", "--run", "./app", "--get", "/"}
+	check(2, `--git "": the value is empty, perhaps because a variable of your script is not set; `+
+		"name a revision", append(built, "--git", "", "--git", "HEAD")...)
+	check(2, `--git "": the value is empty`, append(built, "--git", "HEAD", "--git", " ")...)
+	check(2, `--git "-x": no revision begins with -`, append(built, "--git", "-x")...)
+	check(2, `--url "": the value is empty`, "./app", "--url", "", "--get", "/")
+	check(2, `--image "": the value is empty`, "./app", "--image", "", "--get", "/")
+	check(2, `--build "": the value is empty`, "./app", "--build", "", "--get", "/")
+	check(2, `--run "": the value is empty`, "./app", "--run=", "--get", "/")
+	check(2, `--get "": the value is empty`, "./app", "--get", "")
+	check(2, `"": the command of a service is empty`, "./app", "", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
 	check(2, "--url ftp://127.0.0.1: want http or https", "--url", "ftp://127.0.0.1", "--get", "/")
 	check(2, "is spoken with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
@@ -322,7 +334,7 @@ func TestVersusSpeaks(t *testing.T) {
 			}
 			for _, f := range r.Verdict.Findings {
 				if f.Rule == "little" {
-					t.Errorf("%s: %s", f.Load, f.Observed)
+					t.Errorf("%s: %s", f.Load, wording.Finding(f).Observed)
 				}
 			}
 		})

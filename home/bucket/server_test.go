@@ -30,7 +30,7 @@ func place(t *testing.T, env map[string]string, at string) (*Bucket, *[]string) 
 // server is a real one that has the bucket bench.
 func server(t *testing.T, args ...string) (env map[string]string, dir string) {
 	t.Helper()
-	testsets.Once(t, "a real server of S3's protocol", testsets.Needs{})
+	testsets.Long(t, "a real server of S3's protocol", testsets.Needs{})
 	env, dir = testsets.S3(t, args...)
 	if err := os.Mkdir(filepath.Join(dir, "bench"), 0o755); err != nil {
 		t.Fatal(err)

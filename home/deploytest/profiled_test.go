@@ -203,7 +203,7 @@ func profiled(t *testing.T, c container, server, log string) *processes.System {
 
 // The agents of the Compose files in a real JVM: profiles come, and have the spans of requests.
 func TestProfilesAreLinkedToSpans(t *testing.T) {
-	testsets.Once(t, "a JVM that Pyroscope's agent profiles", testsets.Needs{
+	testsets.Long(t, "a JVM that Pyroscope's agent profiles", testsets.Needs{
 		Files: []string{"agents.yaml", "deploy", "services/java-jdk"}})
 	c, ok := parse(t, []string{"PYROSCOPE=on"}, "*").Services["java-jdk-platform"]
 	if !ok {

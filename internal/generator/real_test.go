@@ -73,11 +73,18 @@ func (s *service) count() (requests, refused int64) {
 	return s.requests, s.refused
 }
 
-// needs leaves the test to the second set, and out of that where the tool is not installed.
+// ofSecond are the tools of the second set; all others are of the third.
+var ofSecond = []string{"wrk", "hey"}
+
+// needs skips the test in sets that are not the tool's, and if the tool is not installed.
 func needs(t *testing.T, name string) Driver {
 	t.Helper()
 	what := "what " + name + " does"
 	testsets.Whole(t, what) // before it is asked who it is
+	remember := testsets.Once
+	if !slices.Contains(ofSecond, name) {
+		remember = testsets.Long
+	}
 	of, err := named(name)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +93,7 @@ func needs(t *testing.T, name string) Driver {
 	if err != nil {
 		t.Skipf("skipped: %v", err)
 	}
-	testsets.Once(t, what, testsets.Needs{Facts: []string{version}})
+	remember(t, what, testsets.Needs{Facts: []string{version}})
 	return &foreign{tool: of, path: path}
 }
 

@@ -46,7 +46,7 @@ func TestBundleIsBuilt(t *testing.T) {
 	}
 	committed := map[string][]byte{"internal/report/page/page.js": []byte(pageJS),
 		"internal/report/page/page.css": []byte(pageCSS)}
-	for _, name := range []string{app.Script, app.Style, app.Comparison} {
+	for _, name := range []string{app.Script, app.Style} {
 		committed["internal/server/app/app/"+name] = app.File(name)
 	}
 	for name, committed := range committed {

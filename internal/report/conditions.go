@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -33,15 +34,16 @@ func warningsOf(records []*record.Record) []warning {
 			if f.Grade == record.Valid {
 				continue // it moves no number; the trial's own list has it
 			}
+			words := wording.Finding(f)
 			k := key{f.Rule, f.Load, f.Grade}
 			w := groups[k]
 			if w == nil {
-				w = &warning{Rule: f.Rule, Grade: f.Grade, Observed: f.Observed, Limit: f.Against(),
-					Hint: f.Hint}
+				w = &warning{Rule: f.Rule, Grade: f.Grade, Observed: words.Observed,
+					Limit: wording.Against(f), Hint: words.Hint}
 				groups[k], keys = w, append(keys, k)
 			}
 			w.Trials = append(w.Trials, fmt.Sprintf("%s, block %d: %s", table.RowName(r.Target),
-				r.Block, f.Observed))
+				r.Block, words.Observed))
 		}
 	}
 	slices.SortStableFunc(keys, func(a, b key) int {

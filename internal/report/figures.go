@@ -212,7 +212,7 @@ func latencySays(sc *table.Scenario, l pageLatency) string {
 	}
 	var at []named
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(l.Load, "p99"); ok && m.Withheld == "" {
+		if m, ok := t.Metric(l.Load, "p99"); ok && m.Known() {
 			at = append(at, named{t.Name, m.Summary.Center})
 		}
 	}
@@ -240,7 +240,7 @@ func latencyTables(sc *table.Scenario, ls []pageLatency) []dataTable {
 			for _, name := range t.Columns[1:] {
 				m, ok := target.Metric(l.Load, name)
 				text := units.Absent
-				if ok && m.Withheld == "" {
+				if ok && m.Known() {
 					text = withInterval(m)
 				}
 				row = append(row, text)

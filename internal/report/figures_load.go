@@ -100,7 +100,7 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 	var over []string
 	for _, l := range sc.Loads {
 		rate, ok := t.Metric(l.Name, metric.Throughput)
-		if !ok || rate.Withheld != "" {
+		if !ok || !rate.Known() {
 			if ok && l.Model == record.Open {
 				over = append(over, l.Name)
 			}
@@ -114,13 +114,13 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 		}
 		p50, _ := t.Metric(l.Name, "p50")
 		p99, _ := t.Metric(l.Name, "p99")
-		if p50.Withheld != "" {
+		if !p50.Known() {
 			over = append(over, l.Name)
 			continue
 		}
 		point := pageLoadPoint{Load: l.Title, PerS: roundTo(rate.Summary.Center, 1),
 			P50Ms: milli(p50.Summary.Center)}
-		if p99.Withheld == "" {
+		if p99.Known() {
 			s := p99.Summary
 			point.P99Ms, point.P99Lo, point.P99Hi = milli(s.Center), milli(s.Lo), milli(s.Hi)
 		}
@@ -208,16 +208,16 @@ func costOf(sc *table.Scenario) *pageCost {
 		rate, ok := t.Metric(load, metric.Throughput)
 		cpu, hasCPU := t.Metric(load, metric.CPU)
 		rss, hasRSS := t.Metric(load, metric.RSS)
-		if !ok || rate.Withheld != "" {
+		if !ok || !rate.Known() {
 			continue
 		}
 		p := pageCostPoint{Target: t.Name, Tier: t.Tier, PerS: roundTo(rate.Summary.Center, 1)}
 		var words []string
-		if hasCPU && cpu.Withheld == "" {
+		if hasCPU && cpu.Known() {
 			p.CPUUs = format.Finite(roundTo(cpu.Summary.Center/1e3, 3))
 			words = append(words, units.Duration(cpu.Summary.Center)+" of CPU a request")
 		}
-		if hasRSS && rss.Withheld == "" {
+		if hasRSS && rss.Known() {
 			p.RSSMiB = format.Finite(roundTo(rss.Summary.Center/(1<<20), 2))
 			words = append(words, units.Bytes(rss.Summary.Center)+" resident")
 		}

@@ -160,6 +160,7 @@ func measure(r *record.Record, s subject, pace float64, rng *rand.Rand) {
 	}
 	half := &r.Loads[1]
 	half.Arrivals, half.RateOf, half.RatePerS = "poisson", "50% of peak", peak/2
+	half.RateBase = "peak"
 }
 
 // loadOf makes one load: counts, a log-normal distribution of response times, a series.
@@ -238,14 +239,13 @@ func judge(r *record.Record) {
 	switch {
 	case r.Outcome == record.Failed:
 		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
-			Rule: "failed", Grade: record.Invalid, Limit: "the trial ends well",
-			Observed: r.Failure.Step + ": " + r.Failure.Error, Hint: r.Failure.Hint,
+			Rule: "failed", Grade: record.Invalid, Facts: record.Facts{Step: r.Failure.Step,
+				Said: []string{r.Failure.Error}, Advice: r.Failure.Hint},
 		}}}
 	case r.Target.Name == "node-express" && r.Block == 2:
 		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{{
-			Rule: "steal", Load: "peak", Grade: record.Suspect, Limit: "1.0 %",
-			Observed: "1.3 % stolen by the hypervisor",
-			Hint:     "the machine's own host is busy: run again, or elsewhere",
+			Rule: "steal", Load: "peak", Grade: record.Suspect, Value: 0.013, Limit: 0.01,
+			Unit: record.UnitShare, Side: record.Above,
 		}, neighbours("peak", 6.7)}}
 	case r.Target.Name == "rust-axum" && r.Block != 3:
 		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
@@ -255,33 +255,40 @@ func judge(r *record.Record) {
 		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: overloaded(r.Block)}
 	case r.Target.Name == "go-nethttp" && r.Block == 3:
 		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
-			Rule: "delivered", Load: "half", Grade: record.Invalid, Limit: "99.0 %",
-			Observed: "96.2 % sent", Hint: "the generator was late: give it a quieter core",
+			Rule: "delivered", Load: "half", Grade: record.Invalid, Value: 0.962, Limit: 0.99,
+			Unit: record.UnitShare, Side: record.Below,
 		}}}
 	}
 }
 
+// neighbours is a finding as version 1 had them.
 func neighbours(load string, percent float64) record.Finding {
+	amount := fmt.Sprintf("%.1f %%", percent)
 	return record.Finding{
-		Rule: "neighbours", Load: load, Grade: record.Suspect, Limit: "5.0 %",
-		Observed: fmt.Sprintf("%.1f %% of the machine", percent),
-		Hint:     "end what else is running",
+		Rule: "neighbours", Load: load, Grade: record.Suspect, Value: percent / 100, Limit: 0.05,
+		Unit: record.UnitShare, Side: record.Above, Text: &record.Words{
+			Observed: amount + " of the machine", Limit: "5.0 %", Amount: amount, Quantity: true,
+			Hint: "end what else is running"},
 	}
 }
 
 // overloaded leaves a target without any latency: in block 2 by way of its peak, and else itself.
+// Its findings are as version 1 had them.
 func overloaded(block int) []record.Finding {
 	if block == 2 {
 		return []record.Finding{{
-			Rule: "errors", Load: "peak", Grade: record.Invalid, Limit: "0.1 %",
-			Observed: "812 of 314,000 went wrong (status 503)",
-			Hint:     "an error is not an answer; read the service's log",
+			Rule: "errors", Load: "peak", Grade: record.Invalid, Limit: 0.001,
+			Unit: record.UnitShare, Text: &record.Words{
+				Observed: "812 of 314,000 went wrong (status 503)", Limit: "0.1 %", Quantity: true,
+				Hint: "an error is not an answer; read the service's log"},
 		}}
 	}
 	return []record.Finding{{
-		Rule: "capacity", Load: "half", Grade: record.Invalid, Limit: "157/s",
-		Observed: fmt.Sprintf("backlog grows by %d/s", 200+block),
-		Hint:     "above capacity, latency says only how long the test was: lower the rate",
+		Rule: "capacity", Load: "half", Grade: record.Invalid, Value: float64(200 + block),
+		Limit: 157, Unit: record.UnitPerS, Side: record.Above, Text: &record.Words{
+			Observed: fmt.Sprintf("backlog grows by %d/s", 200+block), Limit: "157/s",
+			Amount: fmt.Sprintf("%d/s", 200+block), Quantity: true,
+			Hint: "above capacity, latency says only how long the test was: lower the rate"},
 	}}
 }
 

@@ -109,7 +109,7 @@ var pageFuncs = template.FuncMap{
 	// parts cuts a name where a line may break.
 	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
 	// named tells the column that names the rows.
-	"named": func(c table.Column) bool { return strings.HasSuffix(c.Key, "target") },
+	"named": func(c table.Column) bool { return c.Role == table.RoleName },
 	"add":   func(a, b int) int { return a + b },
 	"classes": func(c table.Column, first bool) string {
 		var classes []string
@@ -117,7 +117,7 @@ var pageFuncs = template.FuncMap{
 			name string
 			has  bool
 		}{
-			{"tier", c.Key == "tier"}, {"left", c.Align == format.Left && c.Key != "tier"},
+			{"tier", c.Role == table.RoleTier}, {"left", c.Align() == format.Left},
 			{"first", first}, {"extra", c.Weight >= table.Extra},
 		} {
 			if class.has {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/record"
 )
 
@@ -80,8 +81,8 @@ func TestHTMLEscapes(t *testing.T) {
 		r.Provenance.Command = []string{evil}
 		r.Provenance.CPUModel, r.Provenance.Kernel = evil, evil
 		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
-			{Rule: evil, Load: "peak", Grade: record.Suspect, Observed: evil, Limit: evil,
-				Hint: evil},
+			{Rule: evil, Load: "peak", Grade: record.Suspect, Text: &record.Words{
+				Observed: evil, Limit: evil, Hint: evil}},
 		}}
 		if r.Failure != nil {
 			r.Failure.Log = []string{evil}
@@ -115,11 +116,14 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	text := strings.NewReplacer("<wbr>", "", "&#43;", "+", "&#39;", "'", "&#34;", `"`,
 		"&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(markup)
 	sheet := sheetOf(made(), fixtureOptions())
-	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Tools, sheet.Reproduce}
+	want := []string{sheet.Head.Under("canonical").String(), sheet.Tools, sheet.Reproduce}
 	for _, tab := range sheet.Tables {
-		want = append(append(want, tab.Footnotes...), tab.Notes...)
+		for _, f := range tab.Footnotes {
+			want = append(want, f.String())
+		}
+		want = append(want, table.Texts(tab.Notes)...)
 		for _, row := range tab.Rows {
-			want = append(want, row.Span)
+			want = append(want, row.Span.String())
 			for k, c := range row.Cells {
 				want = append(want, c.Number())
 				if !ownColumn(tab, k) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -214,7 +215,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 		d.scenario(s, sc)
 	}
 	for _, tab := range sheet.Tables {
-		d.Notes = append(d.Notes, tab.Notes...)
+		d.Notes = append(d.Notes, table.Texts(tab.Notes)...)
 	}
 	if len(s.Records) > 0 {
 		d.Timestamp = s.Records[0].Time.UTC().Format(time.RFC3339)
@@ -259,7 +260,7 @@ func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
 			},
 			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
 			Load: l.Name, Model: l.Model, Verdict: table.LoadGrade(r, l.Name),
-			Findings: table.Bearing(r, l.Name),
+			Findings: wording.WithWords(table.Bearing(r, l.Name)),
 		}
 		d.Results = append(d.Results, out)
 	}
@@ -311,9 +312,10 @@ func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
 		for _, m := range t.Metrics {
 			out := jsonSummary{
 				Scenario: sc.Name, Target: t.Name, Load: m.Load, Model: m.Model, Metric: m.Name,
-				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples, Withheld: m.Withheld,
-				Doubt:  m.Doubt,
-				Center: m.Summary.Center, Lo: m.Summary.Lo, Hi: m.Summary.Hi,
+				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples,
+				Withheld: m.Withheld.String(),
+				Doubt:    m.Doubt,
+				Center:   m.Summary.Center, Lo: m.Summary.Lo, Hi: m.Summary.Hi,
 				Confidence: math.NaN(), Assumption: m.Summary.Assumption,
 				Warning: m.Summary.Warning,
 			}

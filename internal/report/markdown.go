@@ -22,14 +22,14 @@ type MarkdownOptions struct {
 // tables have no headings that span, so each column carries its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	p := &format.Page{}
-	p.Line("%s", format.Markdown(s.Head))
+	p.Line("%s", format.Markdown(s.Head.String()))
 	if s.Tools != "" {
 		p.Line("\n%s", format.Markdown(s.Tools))
 	}
 	for _, tab := range s.Tables {
 		p.Line("")
-		if tab.Title != "" {
-			p.Line("### %s\n", format.Markdown(tab.Title))
+		if title := tab.Title(); title != "" {
+			p.Line("### %s\n", format.Markdown(title))
 		}
 		if o.Essential {
 			tab = essential(tab)
@@ -83,10 +83,10 @@ func essential(tab table.Table) table.Table {
 	for _, i := range kept {
 		out.Columns = append(out.Columns, tab.Columns[i])
 	}
-	ratios := func(c table.Column) bool { return strings.HasSuffix(c.Key, "ratio") }
+	ratios := func(c table.Column) bool { return c.Role == table.RoleRatio }
 	if !slices.ContainsFunc(out.Columns, ratios) {
-		out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(note string) bool {
-			return strings.HasPrefix(note, "Ratios are ")
+		out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(n table.Note) bool {
+			return n.Kind == table.NoteRatios
 		})
 	}
 	number := map[int]int{} // old to new, in reading order
@@ -122,8 +122,8 @@ func markdownTable(p *format.Page, tab table.Table, fold bool) {
 	var heads []string
 	var aligns []format.Align
 	for _, c := range tab.Columns {
-		heads = append(heads, strings.TrimSpace(c.Short+" "+c.Heading))
-		aligns = append(aligns, c.Align)
+		heads = append(heads, c.FullHeading())
+		aligns = append(aligns, c.Align())
 	}
 	var rows [][]string
 	for _, row := range tab.Rows {
@@ -142,10 +142,10 @@ func footnotes(p *format.Page, tab table.Table, fold bool) {
 		p.Line("\n<details><summary>%s</summary>", foldedWords(tab))
 	}
 	for i, note := range tab.Footnotes {
-		p.Line("\n%s %s", format.Mark(i+1), format.Markdown(note))
+		p.Line("\n%s %s", format.Mark(i+1), format.Markdown(note.String()))
 	}
 	for _, note := range tab.Notes {
-		p.Line("\n%s", format.Markdown(note))
+		p.Line("\n%s", format.Markdown(note.String()))
 	}
 	if fold {
 		p.Line("\n</details>")
@@ -164,24 +164,28 @@ func markdownRow(row table.Row) (cells []string) {
 	for _, c := range row.Cells {
 		cells = append(cells, c.Text()+format.Marks(c.Refs))
 	}
-	if row.Span != "" {
-		cells = append(cells, row.Span)
+	if row.Span.Is() {
+		cells = append(cells, row.Span.String())
 	}
 	return cells
 }
 
 // loadLegend says in a sentence what the short names in the headings stand for.
 func loadLegend(tab table.Table) []string {
-	var groups []string
+	var groups []table.Group
 	for _, c := range tab.Columns {
-		if strings.HasPrefix(c.Group, c.Short+" (") {
+		if c.Group.Kind == table.GroupLoad {
 			groups = table.AddNew(groups, c.Group)
 		}
 	}
 	if len(groups) == 0 {
 		return nil
 	}
-	return []string{"Loads: " + strings.Join(groups, "; ") + "."}
+	var headings []string
+	for _, g := range groups {
+		headings = append(headings, g.Heading())
+	}
+	return []string{"Loads: " + strings.Join(headings, "; ") + "."}
 }
 
 // Update replaces what stands between the lines `<!-- prony:begin NAME -->` and

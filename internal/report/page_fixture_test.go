@@ -31,13 +31,14 @@ var rich = sync.OnceValue(func() []record.Record {
 			l := loadOf(s, fmt.Sprintf("rate%d", k+1), "open", perS, s.p50Ms*slower, s.sigma, rng)
 			l.Arrivals, l.RatePerS, l.RateOf = "poisson", perS, fmt.Sprintf("%.0f%% of peak",
 				100*share)
+			l.RateBase = "peak"
 			if share > 1 && s.peakPerS < 20_000 {
 				l.Done = l.Done * 9 / 10 // the backlog grows
 				l.BacklogPerS = perS / 10
 				r.Verdict.Grade = record.Invalid
 				r.Verdict.Findings = append(r.Verdict.Findings, record.Finding{Rule: "capacity",
-					Load: l.Name, Grade: record.Invalid, Observed: "backlog grows by a tenth",
-					Limit: "1 %", Hint: "offer less"})
+					Load: l.Name, Grade: record.Invalid, Text: &record.Words{
+						Observed: "backlog grows by a tenth", Limit: "1 %", Hint: "offer less"}})
 			}
 			r.Loads = append(r.Loads, l)
 		}

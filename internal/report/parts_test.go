@@ -29,8 +29,8 @@ func TestOtherTablesOnThePage(t *testing.T) {
 	study := analyze(records, table.Options{})
 	v := viewOf(study, HTMLOptions{}, dataOf(study, HTMLOptions{}))
 	for i, sc := range v.Scenarios {
-		if len(sc.Others) != 2 || !strings.HasPrefix(sc.Others[0].Title, "Where it goes") ||
-			!strings.HasPrefix(sc.Others[1].Title, "Noise floor") {
+		if len(sc.Others) != 2 || !strings.HasPrefix(sc.Others[0].Title(), "Where it goes") ||
+			!strings.HasPrefix(sc.Others[1].Title(), "Noise floor") {
 			t.Errorf("scenario %d: other tables %+v", i, sc.Others)
 		}
 	}

@@ -227,8 +227,8 @@ func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
 	print := units.Printer(m.Unit)
 	row := stripRow{Name: name, Dots: dots(m.Points, blocks, r, print)}
 	s := m.Summary
-	if m.Withheld != "" || math.IsNaN(s.Center) {
-		row.Text, row.Range, row.Class = units.Absent, m.Withheld, "withheld"
+	if !m.Known() || math.IsNaN(s.Center) {
+		row.Text, row.Range, row.Class = units.Absent, m.Withheld.String(), "withheld"
 		row.Dots = nil
 		return row
 	}
@@ -250,7 +250,7 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	var all, seen []float64
 	base, title := "", loadName(sc, load)
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric); ok && m.Withheld == "" {
+		if m, ok := t.Metric(load, metric); ok && m.Known() {
 			base = m.Unit
 			seen = append(seen, m.Summary.Center)
 			all = append(all, m.Summary.Lo, m.Summary.Hi)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/internal/report/rows"
 	"prony.example/record"
@@ -70,7 +71,8 @@ func (r *trialRow) findings() string {
 		found = table.Bearing(r.record, r.load.Name)
 	}
 	for _, f := range found {
-		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule, f.Observed, f.Against()))
+		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule,
+			wording.Finding(f).Observed, wording.Against(f)))
 	}
 	return strings.Join(out, "; ")
 }
@@ -310,7 +312,7 @@ func summaryRows(s *table.Study) []summaryRow {
 				rows = append(rows, summaryRow{&t.Metrics[j], suite, run, sc, t})
 			}
 			if len(t.Metrics) == 0 {
-				none := &table.Metric{Withheld: "no good trial"}
+				none := &table.Metric{Withheld: table.NoteOf(table.NoteNoneGood)}
 				rows = append(rows, summaryRow{none, suite, run, sc, t})
 			}
 		}
@@ -318,7 +320,7 @@ func summaryRows(s *table.Study) []summaryRow {
 	return rows
 }
 
-func (r *summaryRow) has() bool      { return r.Withheld == "" }
+func (r *summaryRow) has() bool      { return r.Known() }
 func (r *summaryRow) interval() bool { return r.has() && r.Summary.HasInterval() }
 func (r *summaryRow) compared() bool { return r.Ratio != nil }
 
@@ -363,7 +365,7 @@ func summaryColumns() []column[summaryRow] {
 		whole("suspect", func(r *row) int64 { return int64(r.target.Counts.Suspect) }),
 		whole("invalid", func(r *row) int64 { return int64(r.target.Counts.Invalid) }),
 		whole("failed", func(r *row) int64 { return int64(r.target.Counts.Failed) }),
-		label("withheld", func(r *row) string { return r.Withheld }),
+		label("withheld", func(r *row) string { return r.Withheld.String() }),
 		where((*row).ranks, decimal("noise_between", func(r *row) float64 {
 			return r.target.Variance.Between
 		})),

@@ -24,7 +24,7 @@ const gap = "  "
 // says so; if that is not enough, its groups of columns are set one below the other, all of them.
 func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 	t := texter{o: o}
-	t.prose(t.paint(sgrBold, s.Head), 0)
+	t.prose(t.paint(sgrBold, s.Head.String()), 0)
 	if s.Tools != "" {
 		t.prose(t.paint(sgrFaint, s.Tools), 0)
 	}
@@ -75,8 +75,8 @@ func (t *texter) prose(text string, indent int) {
 }
 
 func (t *texter) table(tab table.Table) {
-	if tab.Title != "" {
-		t.Line("%s", t.paint(sgrBold, tab.Title))
+	if title := tab.Title(); title != "" {
+		t.Line("%s", t.paint(sgrBold, title))
 		t.Line("")
 	}
 	parts := t.parts(tab)
@@ -94,13 +94,13 @@ func (t *texter) table(tab table.Table) {
 		t.Line("")
 	}
 	for i, note := range tab.Footnotes {
-		t.prose(format.Mark(i+1)+" "+note, 2)
+		t.prose(format.Mark(i+1)+" "+note.String(), 2)
 	}
 	if len(tab.Notes) > 0 {
 		t.Line("")
 	}
 	for _, note := range tab.Notes {
-		t.prose(note, 0)
+		t.prose(note.String(), 0)
 	}
 }
 
@@ -137,7 +137,7 @@ func leftOut(tab table.Table, parts []layout) []string {
 	for i, c := range tab.Columns {
 		shown := func(l layout) bool { return slices.Contains(l.columns, i) }
 		if !slices.ContainsFunc(parts, shown) {
-			names = append(names, strings.TrimSpace(c.Short+" "+c.Heading))
+			names = append(names, c.FullHeading())
 		}
 	}
 	return names
@@ -180,7 +180,7 @@ type layout struct {
 func newLayout(tab table.Table, columns []int) layout {
 	l := layout{tab: tab, columns: columns, spans: true}
 	for _, c := range columns {
-		text, gutter := format.Columns(tab.Columns[c].Heading), 0
+		text, gutter := format.Columns(tab.Columns[c].Heading()), 0
 		for _, row := range tab.Rows {
 			if c >= len(row.Cells) {
 				continue // a row that is said in words
@@ -198,7 +198,7 @@ func newLayout(tab table.Table, columns []int) layout {
 // cell is a cell's text and what hangs beside it.
 func (l *layout) cell(row table.Row, column int) (text, marks string) {
 	c := row.Cells[column]
-	if l.tab.Columns[column].Align == format.Right {
+	if l.tab.Columns[column].Align() == format.Right {
 		return c.Text(), format.Marks(c.Refs)
 	}
 	return c.Text() + format.Marks(c.Refs), ""
@@ -224,7 +224,7 @@ func (l *layout) runs() []run { return runsOf(l.tab, l.columns) }
 // widenForGroups lets a group's first column take the room that a long group heading needs.
 func (l *layout) widenForGroups() {
 	for _, r := range l.runs() {
-		heading := format.Columns(l.tab.Columns[l.columns[r.first]].Group)
+		heading := format.Columns(l.tab.Columns[l.columns[r.first]].Group.Heading())
 		if lack := heading - l.span(r); lack > 0 {
 			l.texts[r.first] += lack
 		}
@@ -261,17 +261,17 @@ func (t *texter) grid(l layout) {
 		if i > 0 {
 			groups.WriteString(gap + " ")
 		}
-		group := l.tab.Columns[l.columns[r.first]].Group
+		group := l.tab.Columns[l.columns[r.first]].Group.Heading()
 		groups.WriteString(format.Pad(group, l.span(r), format.Left))
 	}
 	if g := strings.TrimRight(groups.String(), " "); g != "" {
 		t.Line("%s", t.paint(sgrFaint, g))
 	}
 	t.Line("%s", t.paint(sgrBold, l.row(func(column int) (heading, marks string) {
-		return l.tab.Columns[column].Heading, ""
+		return l.tab.Columns[column].Heading(), ""
 	})))
 	for _, row := range l.tab.Rows {
-		if row.Span == "" {
+		if !row.Span.Is() {
 			t.Line("%s", l.row(func(column int) (string, string) { return l.cell(row, column) }))
 		} else if l.spans {
 			t.spanned(l, row)
@@ -291,7 +291,7 @@ func (l *layout) row(in func(column int) (text, marks string)) string {
 				b.WriteString(gap)
 			}
 			text, marks := in(l.columns[k])
-			b.WriteString(format.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
+			b.WriteString(format.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align()))
 			b.WriteString(format.Pad(marks, l.gutters[k], format.Left))
 		}
 	}
@@ -304,13 +304,13 @@ func (t *texter) spanned(l layout, row table.Row) {
 	indent := 0
 	for k := range nameCount {
 		cell := row.Cells[l.columns[k]]
-		align := l.tab.Columns[l.columns[k]].Align
+		align := l.tab.Columns[l.columns[k]].Align()
 		b.WriteString(format.Pad(cell.Text(), l.texts[k]+l.gutters[k], align))
 		b.WriteString(gap)
 		indent += l.texts[k] + l.gutters[k] + len(gap)
 	}
 	width := max(cmp.Or(t.o.Width, format.Width), indent+minSpan)
-	t.Line("%s", format.Wrap(b.String(), row.Span, width, indent))
+	t.Line("%s", format.Wrap(b.String(), row.Span.String(), width, indent))
 }
 
 // minSpan is the least width that words beside a name are wrapped to.

@@ -78,7 +78,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	v := view{
 		Sheet: sheet, Title: cmp.Or(o.Title, suite), Run: run, Excluded: excluded(sheet.Verdicts),
 	}
-	v.Head = strings.TrimPrefix(v.Head, v.Title+" · ") // the heading has said it
+	v.Head = v.Head.Under(v.Title)
 	if len(s.Records) > 0 {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
@@ -127,7 +127,7 @@ func tableViewOf(tab table.Table, number int) tableView {
 	v.Starts = make([]bool, len(tab.Columns))
 	for _, r := range runsOf(tab, columnsOf(tab, table.Extra)) {
 		v.Starts[r.first] = r.first > 0
-		g := groupView{Heading: tab.Columns[r.first].Group, Span: r.last - r.first + 1}
+		g := groupView{Heading: tab.Columns[r.first].Group.Heading(), Span: r.last - r.first + 1}
 		for _, c := range tab.Columns[r.first : r.last+1] {
 			if c.Weight < table.Extra {
 				g.Lean++
@@ -162,7 +162,7 @@ const tierColors = 6
 
 // ownColumn tells whether the column after k holds k's interval.
 func ownColumn(tab table.Table, k int) bool {
-	return k+1 < len(tab.Columns) && strings.HasSuffix(tab.Columns[k+1].Key, "/interval")
+	return k+1 < len(tab.Columns) && tab.Columns[k+1].Role == table.RoleWidth
 }
 
 // trialView is one record, to be opened by the reader.
@@ -172,12 +172,23 @@ type trialView struct {
 	Target    string
 	When      string
 	Headline  string
-	Findings  []record.Finding
+	Findings  []findingView
 	Failure   *record.Failure
 	Log       string
 	Loads     []factsView
 	Facts     []fact
 	Reproduce string
+}
+
+// findingView is a finding in words.
+type findingView struct{ Rule, Load, Grade, Observed, Against, Hint string }
+
+func findingViews(findings []record.Finding) (out []findingView) {
+	for _, f := range findings {
+		w := wording.Finding(f)
+		out = append(out, findingView{f.Rule, f.Load, f.Grade, w.Observed, wording.Against(f), w.Hint})
+	}
+	return out
 }
 
 type factsView struct {
@@ -189,7 +200,7 @@ type fact struct{ Name, Value string }
 
 func trialViewOf(r *record.Record) trialView {
 	v := trialView{
-		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: r.Verdict.Findings,
+		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: findingViews(r.Verdict.Findings),
 		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
 			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
 		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),

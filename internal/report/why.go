@@ -9,6 +9,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -83,7 +84,8 @@ func (c *cause) below(f record.Finding) *cause {
 			return u
 		}
 	}
-	u := &cause{rule: f.Rule, observed: strings.TrimSpace(f.Load + " " + f.Observed), hint: f.Hint}
+	w := wording.Finding(f)
+	u := &cause{rule: f.Rule, observed: strings.TrimSpace(f.Load + " " + w.Observed), hint: w.Hint}
 	c.under = append(c.under, u)
 	return u
 }

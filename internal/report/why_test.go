@@ -11,8 +11,8 @@ import (
 // here the hypervisor made the generator late in both trials, and that made bunches.
 func TestWhy(t *testing.T) {
 	find := func(rule, load, grade string, by float64) record.Finding {
-		f := record.Finding{Rule: rule, Load: load, Grade: grade, Observed: rule + " was seen",
-			Hint: "mend " + rule}
+		f := record.Finding{Rule: rule, Load: load, Grade: grade, Text: &record.Words{
+			Observed: rule + " was seen", Hint: "mend " + rule}}
 		if by > 0 {
 			f.Moves = []record.Move{{Number: "p50", By: by / 2}, {Number: "p99", By: by}}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
 	"prony.example/record"
@@ -230,7 +231,7 @@ func loaded(text []byte) (l Loaded, err error) {
 	}
 	for _, f := range of.Verdict.Findings {
 		if f.Grade != record.Valid {
-			l.Findings = append(l.Findings, f.Rule+": "+f.Observed)
+			l.Findings = append(l.Findings, f.Rule+": "+wording.Finding(f).Observed)
 		}
 	}
 	return l, nil

@@ -9,14 +9,37 @@ import (
 	"strings"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/report"
 	"prony.example/internal/report/compare"
 	"prony.example/internal/report/history"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
 )
 
-// compare holds two runs, or two targets of one, against each other; with a limit it judges, too.
+// compare compares two runs, or two targets of one run. With a limit it also judges, as a gate
+// does.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
+	return s.compared(w, r, "application/json", "compare",
+		func(w io.Writer, c compare.Comparison, g *compare.Gate) error {
+			if g != nil {
+				return compare.GateJSON(w, *g)
+			}
+			return compare.JSON(w, c)
+		})
+}
+
+// comparePage is the same as the page that prony compare --format html writes.
+func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	return s.compared(w, r, "text/html; charset=utf-8", "compare page",
+		func(w io.Writer, c compare.Comparison, g *compare.Gate) error {
+			return report.Compare(w, c, report.HTMLOptions{Gate: g})
+		})
+}
+
+// compared answers with a comparison as one of its forms; the gate is nil without a limit.
+func (s *Server) compared(w http.ResponseWriter, r *http.Request, kind, form string,
+	write func(io.Writer, compare.Comparison, *compare.Gate) error) error {
 	q := r.URL.Query()
 	if err := only(q, "a", "b", "metric", "control", "unlike", "limit"); err != nil {
 		return err
@@ -28,8 +51,13 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 	if q.Get("b") != "" {
 		ids = append(ids, run(q.Get("b")))
 	}
-	return s.present(w, r, "application/json", "compare "+q.Encode(), ids,
-		func(w io.Writer) error { return s.printComparison(w, q) })
+	return s.present(w, r, kind, form+" "+q.Encode(), ids, func(w io.Writer) error {
+		c, g, err := s.comparison(q)
+		if err != nil {
+			return err
+		}
+		return write(w, c, g)
+	})
 }
 
 // run cuts RUN:TARGET; no identifier holds a colon.
@@ -43,21 +71,10 @@ func list(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
 }
 
-func (s *Server) printComparison(w io.Writer, q url.Values) error {
-	from, err := s.side(q.Get("a"))
+func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate, err error) {
+	from, to, err := s.sides(q)
 	if err != nil {
-		return err
-	}
-	to := from
-	if run(q.Get("b")) == run(q.Get("a")) {
-		_, to.Target, _ = strings.Cut(q.Get("b"), ":")
-	} else if q.Get("b") != "" {
-		if to, err = s.side(q.Get("b")); err != nil {
-			return err
-		}
-	} else if from.Target != "" {
-		return refuse(http.StatusBadRequest, "b: compare %s with what? name a second one, or the "+
-			"run alone", q.Get("a"))
+		return c, nil, err
 	}
 	metrics := list(q.Get("metric"))
 	of := func(metrics []string) (compare.Comparison, error) {
@@ -70,33 +87,49 @@ func (s *Server) printComparison(w io.Writer, q url.Values) error {
 		return c, nil
 	}
 	if q.Get("limit") == "" {
-		c, err := of(metrics)
-		if err != nil {
-			return err
-		}
-		return compare.JSON(w, c)
+		c, err = of(metrics)
+		return c, nil, err
 	}
 	limits, err := compare.ParseLimits(metrics, strings.Split(q.Get("limit"), ","))
 	if err != nil {
-		return refuse(http.StatusBadRequest, "limit: %v", err)
+		return c, nil, refuse(http.StatusBadRequest, "limit: %v", err)
 	}
 	all, err := of([]string{"all"})
 	if err != nil {
-		return err
+		return c, nil, err
 	}
 	judged, err := compare.Judged(all, limits)
 	if err != nil {
-		return refuse(http.StatusUnprocessableEntity, "%v", err)
+		return c, nil, refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
-	c, err := of(judged)
+	if c, err = of(judged); err != nil {
+		return c, nil, err
+	}
+	gate, err := compare.Judge(c, limits, 0)
 	if err != nil {
-		return err
+		return c, nil, refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
-	g, err := compare.Judge(c, limits, 0)
-	if err != nil {
-		return refuse(http.StatusUnprocessableEntity, "%v", err)
+	return gate.Comparison, &gate, nil
+}
+
+// sides reads the runs that a request names.
+func (s *Server) sides(q url.Values) (from, to compare.Side, err error) {
+	if from, err = s.side(q.Get("a")); err != nil {
+		return from, to, err
 	}
-	return compare.GateJSON(w, g)
+	switch b := q.Get("b"); {
+	case run(b) == run(q.Get("a")):
+		to = from
+		_, to.Target, _ = strings.Cut(b, ":")
+	case b != "":
+		to, err = s.side(b)
+	case from.Target != "":
+		err = refuse(http.StatusBadRequest, "b: compare %s with what? name a second one, or the "+
+			"run alone", q.Get("a"))
+	default:
+		to = from
+	}
+	return from, to, err
 }
 
 func (s *Server) side(address string) (side compare.Side, err error) {

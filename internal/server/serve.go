@@ -151,6 +151,7 @@ func (s *Server) routes() map[string]handler {
 		"POST " + v1 + "/check":                 s.ofLab(ok, s.check),
 		"POST " + v1 + "/runs":                  s.ofLab(accepted, s.begin),
 		"GET " + v1 + "/compare":                s.compare,
+		"GET " + v1 + "/compare/page":           s.comparePage,
 		"GET " + v1 + "/trend":                  s.trend,
 		"GET " + v1 + "/suites":                 s.ofLab(ok, s.suites),
 		"GET " + v1 + "/suites/{name}":          s.ofLab(ok, s.suite),

@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"prony.example/internal/report"
+	"prony.example/internal/report/compare"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
 )
@@ -42,7 +43,7 @@ func TestDescription(t *testing.T) {
 	for _, path := range []string{"/openapi.yaml", "/runs", "/runs/" + monday,
 		"/runs/" + monday + "/report", "/runs/" + monday + "/page", "/runs/" + monday + "/log",
 		"/runs/" + monday + "/logs/b1-05-go-nethttp",
-		"/compare?a=" + monday + "&limit=5%25",
+		"/compare?a=" + monday + "&limit=5%25", "/compare/page?a=" + monday + "&limit=5%25",
 		"/trend", "/suites", "/suites/canonical", "/catalog", "/host",
 		"/service", "/service/log"} {
 		if answer, text := s.ask(t, http.MethodGet, path, ""); answer.StatusCode != http.StatusOK {
@@ -201,14 +202,44 @@ func TestCompare(t *testing.T) {
 		"a=" + monday + "&metrics=x": 400,
 		"a=" + monday + "&limit=x":   400,
 	} {
-		answer, text := s.ask(t, http.MethodGet, "/compare?"+query, "")
-		if answer.StatusCode != want {
-			t.Errorf("%s: %d %.300s, want %d", query, answer.StatusCode, text, want)
+		for _, path := range []string{"/compare?", "/compare/page?"} {
+			answer, text := s.ask(t, http.MethodGet, path+query, "")
+			if answer.StatusCode != want {
+				t.Errorf("%s: %d %.300s, want %d", query, answer.StatusCode, text, want)
+			}
+			judged := strings.Contains(text, `"sentence"`) ||
+				strings.Contains(text, `class="gate"`)
+			if want == 200 && judged != strings.Contains(query, "limit") {
+				t.Errorf("%s%s: judged %v: %.300s", path, query, judged, text)
+			}
 		}
-		if judged := strings.Contains(text, `"outcome"`); want == 200 &&
-			strings.Contains(query, "limit") && !judged {
-			t.Errorf("%s: no gate in %.300s", query, text)
-		}
+	}
+}
+
+// A comparison's page is that of prony compare, and no script of it reaches this server.
+func TestComparePage(t *testing.T) {
+	s := newSite(t, Options{})
+	a, err := s.side(monday + ":go-nethttp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := a
+	b.Target = "node-express"
+	c, err := compare.Compare(a, b, compare.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := report.Compare(&want, c, report.HTMLOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	answer, text := s.ask(t, http.MethodGet, "/compare/page?a="+monday+":go-nethttp&b="+monday+
+		":node-express", "")
+	if text != want.String() {
+		t.Errorf("it is not the page of prony compare: %.300s", text)
+	}
+	if got := answer.Header.Get("Content-Security-Policy"); got != reportPolicy {
+		t.Errorf("its policy is %q", got)
 	}
 }
 

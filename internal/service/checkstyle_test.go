@@ -31,10 +31,8 @@ func checkstyle(t *testing.T, folder string) (string, error) {
 
 // The services' Java is written in Google's style, with our deviations.
 func TestCheckstyle(t *testing.T) {
-	testsets.Once(t, "every Java service's style", testsets.Needs{Files: []string{"services"},
-		Facts: []string{testsets.Version("mvn", "--version")}})
 	const services = "../../services"
-	testsets.Once(t, "Checkstyle on all of the services' Java", testsets.Needs{
+	testsets.Long(t, "Checkstyle on all of the services' Java", testsets.Needs{
 		Files: []string{"services"}, Facts: []string{testsets.Version("mvn", "--version")}})
 	if out, err := checkstyle(t, services); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -120,8 +120,8 @@ func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
 func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
 	data, kept := c.files[named{name, limit}]
 	if !kept && c.sealed {
-		c.Wrong(at, "save the suite as a file and check it there", "cannot check with file %s: the "+
-			"server opens only files that the saved suite names", name)
+		c.Wrong(at, "save the suite as a file and check it there", "cannot check with file %s: "+
+			"the server opens only files that the saved suite names", name)
 		return nil, false
 	}
 	var err error

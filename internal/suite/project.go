@@ -219,6 +219,15 @@ func (c *checker) target(at string, s Source) {
 	if c.Node(at+".compose") != nil && s.Compose.Service == "" {
 		c.Wrong(at+".compose", "as compose: {service: web}", "compose.service is missing")
 	}
+	for _, k := range []struct{ key, text, want string }{
+		{"command", s.Command, "write the command that starts it"},
+		{"url", s.URL, "as http://127.0.0.1:8081"}, {"image", s.Image, "as app:1.2"},
+		{"git", s.Git, "as main, HEAD~1 or a commit"}, {"build", s.Build, "write what builds it"}} {
+		if strings.TrimSpace(k.text) == "" && c.Node(at+"."+k.key) != nil {
+			c.Wrong(at+"."+k.key, k.want+", or leave the key out", "%s of the target %s is empty",
+				k.key, last(at))
+		}
+	}
 	switch {
 	case len(kinds) == 0:
 		c.Wrong(at, "give it a command, a url, an image or compose",

@@ -15,6 +15,9 @@ import (
 	"prony.example/internal/observe/probe"
 	"prony.example/internal/service/counters"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
+	"prony.example/load"
+	"prony.example/load/pace"
 	"prony.example/record"
 )
 
@@ -74,13 +77,20 @@ func near(got, want float64) float64 {
 	return got
 }
 
+// whateverAsked is a good result at a rate, also of a load that asks for another.
+func whateverAsked(s load.Spec, rate float64) record.Load {
+	s.Schedule.Rate = pace.Flat(rate)
+	return trialtest.Good(s, rate)
+}
+
 // A counter is read before the load and at the edges of each window, and the record has what it
-// counted beside what the answers want. The load answers 1,000 a second.
+// counted beside what the answers want. Each load answers 1,000 a second, whatever it asks for.
 func TestCounterOfATrial(t *testing.T) {
 	check := func(m *askMeter, want record.Asks, grade string) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
+			w.offer = trialtest.Load{Rate: rate, Result: whateverAsked}.Offer
 			m.begun = func() bool { return slices.Contains(w.notes, "load warmup") }
 			var opened counters.Place
 			var told []string

@@ -19,6 +19,7 @@ import (
 	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
@@ -130,39 +131,21 @@ func (g *stage) steady(ctx context.Context, core int, s load.Spec) (*load.Result
 
 func (g *stage) paced(ctx context.Context, core int, s load.Spec,
 	rateAt func(time.Duration) float64) (*load.Result, error) {
-	time.Sleep(time.Duration(core) * 100 * time.Millisecond)
-	start, err := s.Together(ctx)
+	l := trialtest.Load{Rate: rate, RateAt: rateAt,
+		Connect: time.Duration(core) * 100 * time.Millisecond}
+	res, err := l.Offer(ctx, s)
 	if err != nil {
-		return nil, err
+		return res, err
 	}
-	time.Sleep(time.Duration(start - clock.Mono()))
-	done := 0.0
-	for s.Watch != nil && clock.Mono()-start < int64(s.Window) {
-		time.Sleep(s.Every)
-		elapsed := time.Duration(clock.Mono() - start)
-		done += rateAt(elapsed) * s.Every.Seconds()
-		if !s.Watch(int64(done), elapsed) {
-			break
-		}
-	}
-	if s.Watch != nil {
-		g.mu.Lock()
-		g.windows[s.Name+" ended"] = append(g.windows[s.Name+" ended"], clock.Mono())
-		g.mu.Unlock()
-		return &load.Result{Load: record.Load{Done: int64(done)}}, ctx.Err()
-	}
-	opened := clock.Mono() + int64(core)*1000 // the right one 2 µs later than the left one
 	g.mu.Lock()
-	g.windows[s.Name] = append(g.windows[s.Name], clock.Mono())
-	g.mu.Unlock()
-	s.OnWindow(true)
-	select {
-	case <-time.After(s.Window):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	defer g.mu.Unlock()
+	if s.Watch != nil {
+		g.windows[s.Name+" ended"] = append(g.windows[s.Name+" ended"], clock.Mono())
+		return res, nil
 	}
-	s.OnWindow(false)
-	return &load.Result{Load: good(s), OpenedNs: opened}, nil
+	g.windows[s.Name] = append(g.windows[s.Name], res.FromNs)
+	res.OpenedNs += int64(core) * 1000 // the right one 2 µs later than the left one
+	return res, nil
 }
 
 // duets plans the targets bad and good two at a time.

@@ -21,6 +21,7 @@ import (
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
@@ -84,42 +85,9 @@ func (w *world) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return w.offer(ctx, s)
 }
 
-// steadyLoad answers at a constant rate, whatever is asked, in the time that was asked for.
+// steadyLoad answers at a constant rate.
 func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, error) {
-	began := clock.Mono()
-	for s.Watch != nil && clock.Mono()-began < int64(s.Window) {
-		time.Sleep(s.Every)
-		elapsed := time.Duration(clock.Mono() - began)
-		if !s.Watch(int64(elapsed.Seconds()*rate), elapsed) || ctx.Err() != nil {
-			return &load.Result{Load: record.Load{Done: 1}}, ctx.Err()
-		}
-	}
-	time.Sleep(s.Lead)
-	if s.OnWindow != nil {
-		s.OnWindow(true)
-	}
-	select {
-	case <-time.After(s.Window):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if s.OnWindow != nil {
-		s.OnWindow(false)
-	}
-	return &load.Result{Load: good(s)}, nil
-}
-
-// good is a result without a flaw: 1,000 requests a second of 1 ms each.
-func good(s load.Spec) record.Load {
-	n := int64(s.Window.Seconds() * rate)
-	d := record.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, MaxNs: 1e6,
-		P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6}
-	return record.Load{
-		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1,
-		RatePerS: s.Schedule.Rate.Max(), WindowNs: int64(s.Window),
-		Scheduled: n, Sent: n, Done: n, Answered: n,
-		ThroughputPerS: rate, InFlightMean: 1, ResponseTime: d, ServiceTime: d, FirstByte: d,
-	}
+	return trialtest.Load{Rate: rate}.Offer(ctx, s)
 }
 
 type watcher struct {
@@ -381,7 +349,8 @@ func TestLifeInOrder(t *testing.T) {
 		if got := r.Loads[0].Service.CPUPerRequestNs; got != 500e3 {
 			t.Errorf("%g ns of CPU a request, want 500,000", got)
 		}
-		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" {
+		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" ||
+			l.RateBase != "peak" {
 			t.Errorf("second load at %g/s of %q, want 500 of peak", l.RatePerS, l.RateOf)
 		}
 	})
@@ -406,6 +375,9 @@ func TestFaults(t *testing.T) {
 	check("never ready", serves(http.NotFoundHandler(), 0, nil), "ready", "404", "see ")
 	late := serves(fake.Hello("virtual"), time.Hour, nil)
 	check("never listens", late, "ready", "connection refused", "see ")
+	check("ends before it is watched", unwatched("signal: killed"), "ready",
+		"the service ended (signal: killed)", "the whole log is")
+	check("cannot be watched", unwatched(""), "ready", "start probe: no such file", "")
 	check("answers wrongly", serves(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
 	check("hangs in the warm-up", during("warmup",
 		func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
@@ -481,6 +453,24 @@ func serves(h http.Handler, delay time.Duration, err error) fault {
 				return h, delay, err
 			}
 			return fine(name)
+		}
+	}
+}
+
+// unwatched has the bad target fail to be sampled, as a service does whose control group is gone.
+// What comes with the error is no watcher, whatever it looks like. The launcher hears of the end
+// later.
+func unwatched(ended string) fault {
+	return func(w *world, _ *experiment) {
+		fine := w.lab.Watch
+		w.lab.Watch = func(p launch.Process, every time.Duration) (trial.Watcher, error) {
+			if !isBad(lastLaunch(w.notes)) {
+				return fine(p, every)
+			}
+			if ended != "" {
+				time.AfterFunc(time.Second, func() { w.launcher.Crash(ended) })
+			}
+			return (*watcher)(nil), errors.New("start probe: no such file or directory")
 		}
 	}
 }

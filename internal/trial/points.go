@@ -376,7 +376,7 @@ func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 		for _, t := range sc.Targets {
 			s := sheet{opened: nowNs}
 			for _, m := range t.Metrics {
-				if m.Withheld != "" || m.Summary.N == 0 {
+				if !m.Known() || m.Summary.N == 0 {
 					continue
 				}
 				s.labels = map[string]string{"run": run, "target": t.Info.Name,

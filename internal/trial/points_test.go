@@ -204,7 +204,7 @@ func TestAllThatIsTold(t *testing.T) {
 			"prony_trial_throughput_per_second peak":       "1000",
 			"prony_trial_latency_seconds peak 0.99":        "0.001",
 			"prony_trial_error_share half":                 "0",
-			"prony_trial_allocated_bytes_per_request half": "4", // of 1,000
+			"prony_trial_allocated_bytes_per_request half": "8", // of 500
 			"prony_trial_gc_paused_share half":             "0.01",
 			"prony_trial_heap_after_gc_bytes half":         "", // unknown
 			"prony_trial_reason INVALID half order":        "1",
@@ -312,7 +312,8 @@ func TestResults(t *testing.T) {
 			Metrics: []table.Metric{
 				{Name: "p99", Load: "peak", Unit: "ns", Summary: sum(1e6, 2e6, 3e6)},
 				{Name: "throughput", Load: "peak", Unit: "1/s", Summary: sum(none, 7, none)},
-				{Name: "rss_max", Load: "peak", Unit: "B", Withheld: "too few"},
+				{Name: "rss_max", Load: "peak", Unit: "B",
+					Withheld: table.NoteOf(table.NoteNoTrial)},
 			},
 		}}}}}, "r", 5e9)}}}
 	want := map[string]string{

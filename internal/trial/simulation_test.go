@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 }
 
 func TestSimulationOfMany(t *testing.T) {
-	testsets.Whole(t, "2,000 runs under faults by seed")
+	testsets.Long(t, "2,000 runs under faults by seed", testsets.Needs{})
 	simulate(t, fewSeeds+1, manySeeds)
 }
 

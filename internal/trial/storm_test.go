@@ -25,6 +25,7 @@ import (
 	"prony.example/internal/observe/profile"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
@@ -329,36 +330,35 @@ func (m *storm) Points(context.Context, telemetry.Own) {}
 func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	id := m.at(int(s.Address.Port()))
 	m.note(id, "load")
-	start := clock.Mono()
-	if s.Together != nil {
-		var err error
-		if start, err = s.Together(ctx); err != nil {
-			return nil, err
+	together := s.Together
+	s.Together = func(ctx context.Context) (start int64, err error) {
+		start = clock.Mono()
+		if together != nil {
+			start, err = together(ctx)
 		}
-		time.Sleep(time.Duration(start - clock.Mono()))
+		if err == nil && m.breaks(id, "load", "no descriptors left", true) {
+			err = errors.New("no descriptors left")
+		}
+		return start, err
 	}
-	if m.breaks(id, "load", "no descriptors left", true) {
-		return nil, errors.New("no descriptors left")
+	l := trialtest.Load{Rate: rate}
+	if s.Watch != nil && m.breaks(id, "cold", "no good answer", true) {
+		l.Rate = 0
 	}
-	if s.Watch != nil {
-		return m.warm(ctx, id, start, s)
+	if cross := s.OnWindow; cross != nil {
+		s.OnWindow = func(open bool) {
+			cross(open)
+			if open && m.breaks(id, "clock at the edge", "", false) {
+				clock.SetWall(time.Hour)
+			}
+		}
 	}
-	time.Sleep(s.Lead)
-	s.OnWindow(true)
-	if m.breaks(id, "clock at the edge", "", false) {
-		clock.SetWall(time.Hour)
+	l.Result = func(s load.Spec, rate float64) record.Load {
+		out := trialtest.Good(s, rate)
+		m.flaw(id, &out)
+		return out
 	}
-	opened, wall := clock.Mono(), clock.Wall().UnixNano()
-	select {
-	case <-time.After(s.Window):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	s.OnWindow(false)
-	out := good(s)
-	out.OpenedAtNs = wall
-	m.flaw(id, &out)
-	return &load.Result{Load: out, FromNs: opened, OpenedNs: opened}, nil
+	return l.Offer(ctx, s)
 }
 
 // flaw spoils a load's answers.
@@ -373,23 +373,6 @@ func (m *storm) flaw(id string, out *record.Load) {
 	if out.Model == record.Open && m.breaks(id, "not sent", "", true) {
 		out.Sent, out.Done, out.Answered = out.Sent/2, out.Done/2, out.Answered/2
 	}
-}
-
-func (m *storm) warm(ctx context.Context, id string, start int64, s load.Spec) (*load.Result,
-	error) {
-	dead := m.breaks(id, "cold", "no good answer", true)
-	done := int64(0)
-	for clock.Mono()-start < int64(s.Window) && ctx.Err() == nil {
-		time.Sleep(s.Every)
-		elapsed := time.Duration(clock.Mono() - start)
-		if !dead {
-			done = int64(elapsed.Seconds() * rate)
-		}
-		if !s.Watch(done, elapsed) {
-			break
-		}
-	}
-	return &load.Result{Load: record.Load{Done: done}}, ctx.Err()
 }
 
 // gone is a home of telemetry that may be away at any moment.

@@ -98,96 +98,31 @@ export interface Change {
   word: string;
 }
 
-// Comparison is docs/formats/compare-json.md.
+// Comparison is what the app shows of docs/formats/compare-json.md. The comparison's page has all.
 export interface Comparison {
   title: string;
-  paired: boolean;
-  confidence: number;
-  control?: string;
-  tests: number;
-  fingerprint?: string;
-  unlike: Difference[] | null;
-  told: Difference[] | null;
   warnings: string[] | null;
-  missing: string[] | null;
-  reproduce: string[] | null;
   pairs: Pair[] | null;
-}
-
-export interface Difference {
-  aspect: string;
-  a: string;
-  b: string;
 }
 
 export interface Pair {
   scenario: string;
-  a: Subject;
-  b: Subject;
+  b: { target: string };
   rows: Row[] | null;
-}
-
-export interface Subject {
-  run: string;
-  suite: string;
-  time?: string;
-  target: string;
-  commit?: string;
-  artifact?: string;
-  prony?: string;
-  machine?: string;
-  method: string;
-  blocks: number;
-  valid: number;
-  suspect: number;
-  invalid: number;
-  failed: number;
-  excluded: string[] | null;
 }
 
 export interface Row {
   load: string;
-  model: string;
   metric: string;
-  unit: string;
-  better: string;
-  a: Value;
-  b: Value;
-  ratio: Ratio | null;
-  control?: Ratio | null;
-  blocks?: { block: number; ratio: number }[] | null;
-  pHolm: number | null;
+  ratio: { centre: number | null; lo: number | null; hi: number | null } | null;
   outcome: "better" | "worse" | "alike" | "equal" | "none";
   word: string;
-  detectable: number | null;
 }
 
-export interface Value {
-  n: number;
-  centre: number | null;
-  lo: number | null;
-  hi: number | null;
-  mean: number | null;
-  assumption?: string;
-  warning?: string;
-  withheld?: string;
-  points: Point[] | null;
-}
-
-export interface Point {
-  trial: string;
-  block: number;
-  value: number;
-  verdict: string;
-}
-
-export interface Ratio {
-  n: number;
-  centre: number | null;
-  lo: number | null;
-  hi: number | null;
-  p: number;
-  sdLog: number | null;
-  assumption?: string;
-  warning?: string;
+// Written is a comparison that a site has: of run b with run a (docs/site.md).
+export interface Written {
+  a: string;
+  b: string;
+  kind: "previous" | "baseline";
+  refused?: string; // why there is no page
 }

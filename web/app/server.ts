@@ -18,6 +18,10 @@ function asked(query: Record<string, string>): string {
   return given.length > 0 ? "?" + new URLSearchParams(given).toString() : "";
 }
 
+function sidesOf({ a, b, control, unlike }: Sides, limit = ""): string {
+  return asked({ a, b, control, unlike: unlike ? "true" : "", limit });
+}
+
 // wrong is what an answer that is no success says: the API's {"error": "…"}, or its text.
 async function wrong(answer: Response): Promise<Refused> {
   const text = await answer.text();
@@ -91,16 +95,17 @@ export class Server implements Source {
   }
 
   compare(sides: Sides): Promise<Comparison> {
-    const { a, b, control } = sides;
-    const unlike = sides.unlike ? "true" : "";
-    return this.get(path("compare") + asked({ a, b, control, unlike }));
+    return this.get(path("compare") + sidesOf(sides));
   }
 
   // gate judges a comparison, too: by how much B may be worse than A.
   gate(sides: Sides, limit: string): Promise<Gate> {
-    const { a, b, control } = sides;
-    const unlike = sides.unlike ? "true" : "";
-    return this.get(path("compare") + asked({ a, b, control, unlike, limit }));
+    return this.get(path("compare") + sidesOf(sides, limit));
+  }
+
+  // comparison is the address of the comparison's page.
+  comparison(sides: Sides, limit: string): string {
+    return path("compare", "page") + sidesOf(sides, limit);
   }
 
   async groups(): Promise<Group[]> {

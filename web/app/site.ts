@@ -1,8 +1,8 @@
 // Files beside the page. A page from a file may not fetch, but it may load scripts: each document
 // is a script that hands it over, prony.put(name, document).
 
-import type { Comparison, Entry, Shelf, Trend } from "./model";
-import type { Group, Sides, Source } from "./source";
+import type { Entry, Shelf, Trend, Written } from "./model";
+import type { Group, Source } from "./source";
 import { Refused } from "./refused";
 
 interface Index {
@@ -14,7 +14,6 @@ interface Index {
 
 interface Given {
   put(name: string, document: unknown): void;
-  compare?: (a: unknown, b: unknown, sides: Sides) => Comparison;
 }
 
 declare global {
@@ -26,8 +25,7 @@ declare global {
 const documents = new Map<string, unknown>();
 const loads = new Map<string, Promise<void>>();
 
-const given: Given = { put: (name, document) => documents.set(name, document) };
-window.prony = given;
+window.prony = { put: (name, document) => documents.set(name, document) };
 
 // load runs a script once.
 function load(address: string): Promise<void> {
@@ -88,13 +86,13 @@ export class Site implements Source {
     return found;
   }
 
-  async compare(sides: Sides): Promise<Comparison> {
-    const side = (name: string) => take(`runs/${encodeURIComponent(run(name))}/numbers`);
-    const [a, b] = await Promise.all([side(sides.a), side(sides.b), load("compare.js")]);
-    if (!given.compare) {
-      throw new Refused("compare.js beside this page is not what prony site wrote.");
-    }
-    return given.compare(a, b, sides);
+  // pairs are the comparisons that were written with the site, those of the newest runs first.
+  pairs(): Promise<Written[]> {
+    return take("data/pairs");
+  }
+
+  comparison({ a, b }: Written): string {
+    return `runs/${encodeURIComponent(b)}/compare-${encodeURIComponent(a)}.html`;
   }
 
   async groups(): Promise<Group[]> {
@@ -113,9 +111,4 @@ export class Site implements Source {
     const names = ["trials.ndjson", "run.json", "report.json"];
     return names.map((name) => [name, `runs/${encodeURIComponent(id)}/${name}`]);
   }
-}
-
-// run is the first part of RUN:TARGET; identifiers of runs hold no colon.
-function run(side: string): string {
-  return side.split(":", 1)[0] ?? "";
 }

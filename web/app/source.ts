@@ -1,6 +1,6 @@
 // Where documents come from: the API of a server, or files beside the page. Pages ask neither.
 
-import type { Comparison, Entry, Shelf, Trend } from "./model";
+import type { Entry, Shelf, Trend } from "./model";
 import { Server } from "./server";
 import { Site } from "./site";
 
@@ -22,7 +22,6 @@ export interface Source {
   // runs gives the newest ones at once, and all when they are asked for.
   runs(all: boolean): Promise<Shelf>;
   run(id: string): Promise<Entry>;
-  compare(sides: Sides): Promise<Comparison>;
   // groups are the histories that there are: runs of one suite on one machine.
   groups(): Promise<Group[]>;
   trend(key: string): Promise<Trend>;
@@ -36,3 +35,6 @@ export const source: Source = document.querySelector('meta[name="prony-source"][
 
 // server is the API, where there is a server.
 export const server = source instanceof Server ? source : null;
+
+// site is the files beside the page, where there is no server.
+export const site = source instanceof Site ? source : null;

@@ -6,51 +6,30 @@ export interface StripRow {
   lo: number | null;
   hi: number | null;
   text: string; // the value in words
-  range?: string; // its interval in words
   tone: string; // a class, such as "of-1" for the first tier
-  dots?: number[]; // single trials or blocks
   href?: string;
 }
 
-export interface Axis {
-  lo: number;
-  hi: number;
-  log: boolean;
-  mark?: number; // a value with a line of its own
+// place is where a value stands, in percent of an axis from zero to its end.
+function place(x: number, end: number): number {
+  return 100 * Math.min(1, Math.max(0, x / end));
 }
 
-// place is where a value stands, in percent of the axis.
-function place(x: number, { lo, hi, log }: Axis): number {
-  const at = log ? Math.log(x / lo) / Math.log(hi / lo) : (x - lo) / (hi - lo);
-  return 100 * Math.min(1, Math.max(0, at));
-}
-
-// fromZero is the axis of lengths that are compared.
-export function fromZero(rows: StripRow[]): Axis {
+// endOf is the end of an axis from zero that has room for all rows.
+function endOf(rows: StripRow[]): number {
   const most = Math.max(0, ...rows.flatMap((r) => [r.centre ?? 0, r.hi ?? 0]));
-  return { lo: 0, hi: most > 0 ? most * 1.02 : 1, log: false };
-}
-
-// around is an axis of ratios, which has 1 in it.
-export function around(rows: StripRow[]): Axis {
-  const all = rows
-    .flatMap((r) => [r.centre, r.lo, r.hi, ...(r.dots ?? [])])
-    .filter((x): x is number => x !== null && x > 0 && Number.isFinite(x));
-  const lo = Math.min(1 / 1.02, ...all);
-  const hi = Math.max(1.02, ...all);
-  const room = Math.max(1.005, (hi / lo) ** 0.04);
-  return { lo: lo / room, hi: hi * room, log: true, mark: 1 };
+  return most > 0 ? most * 1.02 : 1;
 }
 
 interface Props {
   caption: string;
   head: [name: string, axis: string, value: string];
   rows: StripRow[];
-  axis: Axis;
   bare?: boolean; // its head is for screen readers alone
 }
 
-export function Strip({ caption, head, rows, axis, bare }: Props) {
+export function Strip({ caption, head, rows, bare }: Props) {
+  const end = endOf(rows);
   return (
     <table class={bare ? "strip small bare" : "strip small"}>
       <caption>{caption}</caption>
@@ -68,11 +47,10 @@ export function Strip({ caption, head, rows, axis, bare }: Props) {
           <tr key={r.name} class={"band " + r.tone}>
             <th scope="row">{r.href ? <a href={r.href}>{r.name}</a> : r.name}</th>
             <td class="drawn">
-              <Drawn row={r} axis={axis} />
+              <Drawn row={r} end={end} />
             </td>
             <td class="number">
               {r.text}
-              {r.range && <span class="range">{r.range}</span>}
             </td>
           </tr>
         ))}
@@ -81,22 +59,16 @@ export function Strip({ caption, head, rows, axis, bare }: Props) {
   );
 }
 
-function Drawn({ row, axis }: { row: StripRow; axis: Axis }) {
-  const at = (x: number) => place(x, axis).toFixed(2) + "%";
+function Drawn({ row, end }: { row: StripRow; end: number }) {
+  const at = (x: number) => place(x, end).toFixed(2) + "%";
   const has = row.lo !== null && row.hi !== null && row.centre !== null;
   return (
     <svg aria-hidden="true">
-      {axis.mark !== undefined && (
-        <line class="mark" x1={at(axis.mark)} x2={at(axis.mark)} y1="0" y2="100%" />
-      )}
-      {row.dots?.map((x) => (
-        <circle class="trial-dot" cx={at(x)} cy="72%" r="2.5" />
-      ))}
       {has && (
         <rect
           class="whisker"
           x={at(row.lo ?? 0)}
-          width={(place(row.hi ?? 0, axis) - place(row.lo ?? 0, axis)).toFixed(2) + "%"}
+          width={(place(row.hi ?? 0, end) - place(row.lo ?? 0, end)).toFixed(2) + "%"}
           y="calc(50% - 1.5px)"
           height="3"
         />

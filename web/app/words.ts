@@ -38,29 +38,6 @@ export function change(ratio: number | null): string {
   return (by < 0 ? "−" : "+") + units.percent(Math.abs(by));
 }
 
-// tooWide is the factor between an interval's ends from which on it is no finding, as in all
-// reports: its numbers would be read as one.
-const tooWide = 3;
-
-export function wide(lo: number, hi: number): boolean {
-  return hi > tooWide * lo;
-}
-
-// least is a difference that so many blocks see, a share of the value.
-export function least(share: number | null): string {
-  if (share === null) {
-    return absent;
-  }
-  return wide(1, 1 + share) ? "too noisy" : change(1 + share).replace("+", "");
-}
-
-export function probability(p: number | null): string {
-  if (p === null || Number.isNaN(p)) {
-    return absent;
-  }
-  return p < 0.001 ? "< 0.001" : p.toFixed(3);
-}
-
 // moment is a time as its document has it, in UTC, to the minute.
 export function moment(time: string): string {
   const at = new Date(time);

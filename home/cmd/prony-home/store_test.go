@@ -16,7 +16,7 @@ import (
 // What pulls again and again has a run soon after it was pushed, also when the bucket was away in
 // between, and ends without an error when it is told to.
 func TestPullEvery(t *testing.T) {
-	testsets.Once(t, "a real server of S3's protocol", testsets.Needs{})
+	testsets.Long(t, "a real server of S3's protocol", testsets.Needs{})
 	env, kept := testsets.S3(t)
 	for key, value := range env {
 		t.Setenv(key, value)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -19,12 +18,12 @@ import (
 // variants it has no rows.
 func (sc *Scenario) overheadTable(o Options) Table {
 	column := columnOf("overhead")
-	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
-		column("target", "target", "", format.Left), column("variant", "variant", "", format.Left),
-		column("load", "load", "", format.Left),
+	t := Table{Kind: OverheadKind, Columns: []Column{
+		column("target", "", "", RoleName), column("variant", "variant", "", RoleWord),
+		column("load", "load", "", RoleWord),
 	}}
 	for _, d := range overheads {
-		t.Columns = append(t.Columns, column(d.metric, d.heading, units.One, format.Right))
+		t.Columns = append(t.Columns, column(d.metric, d.heading, units.One, RoleNumber))
 	}
 	for _, bare := range sc.Targets {
 		riders := sc.ridersOf(bare)
@@ -87,7 +86,7 @@ func overheadRow(bare, of *Target, l LoadInfo) Row {
 		c := noValue(Absent)
 		m, ok := of.Metric(load, d.metric)
 		switch {
-		case d.model != "" && d.model != l.Model, !ok, m.Withheld != "", m.Summary.N == 0:
+		case d.model != "" && d.model != l.Model, !ok, !m.Known(), m.Summary.N == 0:
 		case of == bare:
 			c = levelCell(m.Summary, d.print)
 		case d.absolute != nil:
@@ -135,23 +134,16 @@ func points(by float64) string {
 }
 
 // overheadNotes say how to read the table, and what its loads cannot say.
-func (sc *Scenario) overheadNotes(o Options) []string {
-	notes := []string{fmt.Sprintf("Changes against the same target bare, paired within blocks, "+
-		"with their %g %% interval; the bare target's own values stand above them. An interval "+
-		"that holds 0 shows no difference; unknown is one that spans more than a factor of %d, "+
-		"and more blocks would narrow it.", math.Round(o.Confidence*1000)/10, tooWide)}
+func (sc *Scenario) overheadNotes(o Options) []Note {
+	notes := []Note{NoteOf(NoteChanges, Confidence(o.Confidence))}
 	for _, l := range sc.Loads {
 		for _, t := range sc.Targets {
 			if load := loadOfAny(t, l.Name); load != nil && load.Think != "" {
-				notes = append(notes, fmt.Sprintf("%s is a closed load whose users think: its "+
-					"throughput follows from its response times alone (users / (response + think "+
-					"time)) and says nothing of capacity; and both arms are not offered the same "+
-					"requests, for the slower one is asked less often.", l.Name))
+				notes = append(notes, NoteOf(NoteUsersThink, l.Name))
 				break
 			}
 			if l.Model == record.Closed {
-				notes = append(notes, fmt.Sprintf("%s is closed: its req/s is the capacity with "+
-					"so many connections; response times of it wait for the service.", l.Name))
+				notes = append(notes, NoteOf(NoteLoadIsClosed, l.Name))
 				break
 			}
 		}
@@ -174,21 +166,16 @@ func figures(x float64) string { return units.Digits(x, 3) }
 // equal loads should say equally much. Without telemetry it has no rows.
 func (sc *Scenario) toldTable(o Options) Table {
 	column := columnOf("told")
-	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column(
-			"target",
-			"target",
-			"",
-			format.Left,
-		), column("spans", "spans", units.One, format.Right),
-		column("points", "metric points", units.One, format.Right),
-		column("logs", "logs", units.One, format.Right),
-		column("bytes", "bytes", units.Octet, format.Right),
-		column("each", "bytes/req", units.Octet, format.Right),
-		column("refused", "refused", units.One, format.Right),
-		column("dropped", "not kept", units.One, format.Right),
-		column("lost", "lost by the sender", units.One, format.Right),
-		column("home", "home's CPU", units.One, format.Right),
+	t := Table{Kind: ToldKind, Columns: []Column{
+		column("target", "", "", RoleName), column("spans", "spans", units.One, RoleNumber),
+		column("points", "metric points", units.One, RoleNumber),
+		column("logs", "logs", units.One, RoleNumber),
+		column("bytes", "bytes", units.Octet, RoleNumber),
+		column("each", "bytes/req", units.Octet, RoleNumber),
+		column("refused", "refused", units.One, RoleNumber),
+		column("dropped", "not kept", units.One, RoleNumber),
+		column("lost", "lost by the sender", units.One, RoleNumber),
+		column("home", "home's CPU", units.One, RoleNumber),
 	}}
 	sent := false
 	for _, target := range sc.Targets {
@@ -207,8 +194,8 @@ func (sc *Scenario) toldTable(o Options) Table {
 		trials := telling(r)
 		if r.Failure != nil {
 			trials = nil
-			partial = append(partial, fmt.Sprintf("%s failed in step %s: %s.", r.Trial,
-				r.Failure.Step, r.Failure.Error))
+			partial = append(partial, NoteOf(NoteStepFailed, r.Trial, r.Failure.Step,
+				r.Failure.Error))
 		}
 		if r.Failure != nil || len(trials) > 0 {
 			name := RowName(r.Target) + ", observed"
@@ -216,24 +203,20 @@ func (sc *Scenario) toldTable(o Options) Table {
 		}
 	}
 	if len(t.Rows) > 0 {
-		t.Notes = []string{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
-			"are of OTLP before compression, per request that a load or the warm-up has counted. " +
-			"Not kept: counted, and left out of what can be looked at later. Home's CPU: 100 % " +
-			"is one processor, none of the service's."}
-		t.Notes = append(t.Notes, partial...)
+		t.Notes = append([]Note{NoteOf(NoteTelemetry)}, partial...)
 	}
 	return t
 }
 
 // partial says which trials' telemetry is not whole, and why, each reason once.
-func (sc *Scenario) partial() (notes []string) {
+func (sc *Scenario) partial() (notes []Note) {
 	var all []*record.Record
 	for _, t := range sc.Targets {
 		all = append(all, t.Trials...)
 	}
 	for _, r := range append(all, sc.Observed...) {
 		if of := r.Telemetry; of != nil && of.Partial != "" && len(notes) < partialMax {
-			notes = append(notes, fmt.Sprintf("Not whole: %s (%s).", r.Trial, of.Partial))
+			notes = append(notes, NoteOf(NoteNotWhole, r.Trial, of.Partial))
 		}
 	}
 	return notes
@@ -312,14 +295,14 @@ func lostSpans(r *record.Record) float64 {
 func (sc *Scenario) partsTable(o Options) Table {
 	column := columnOf("parts")
 	load := sc.anchor().Name
-	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
-		column("target", "target", "", format.Left), column("process", "process", "", format.Left),
-		column("share", "of its CPU", units.One, format.Right),
-		column("cpu", "CPU", units.One, format.Right),
-		column("request", "CPU µs/req", units.Ns, format.Right),
-		column("rss", "RSS", units.Octet, format.Right),
-		column("threads", "threads", units.One, format.Right),
-		column("ready", "ready", units.Ns, format.Right),
+	t := Table{Kind: PartsKind, Columns: []Column{
+		column("target", "", "", RoleName), column("process", "process", "", RoleWord),
+		column("share", "of its CPU", units.One, RoleNumber),
+		column("cpu", "CPU", units.One, RoleNumber),
+		column("request", "CPU µs/req", units.Ns, RoleNumber),
+		column("rss", "RSS", units.Octet, RoleNumber),
+		column("threads", "threads", units.One, RoleNumber),
+		column("ready", "ready", units.Ns, RoleNumber),
 	}}
 	for _, target := range sc.Targets {
 		trials := target.offers(load)
@@ -331,8 +314,7 @@ func (sc *Scenario) partsTable(o Options) Table {
 		}
 	}
 	if len(t.Rows) > 0 {
-		t.Notes = []string{fmt.Sprintf("Medians of the trials, at %s. CPU: 100 %% is one "+
-			"processor. Ready: from the exec of that process.", load)}
+		t.Notes = []Note{NoteOf(NoteProcesses, load)}
 	}
 	return t
 }

@@ -51,10 +51,11 @@ type Cell struct {
 	Grade    string   // VALID or SUSPECT; empty: no measured number
 	Refs     []int    // footnotes, ascending
 	// Notes are what is said of this number in the row's footnote, each for itself.
-	Notes []string
+	Notes []Note
 
-	form      form
-	load, off string // under which load and by how much it may be off; empty: nobody can say
+	form form
+	load string // under which off holds
+	off  *Off   // how far it may be off; nil: nobody can say
 }
 
 // Text is what a terminal shows: the number, with its interval behind it in columns whose numbers
@@ -154,9 +155,9 @@ func noValue(s State) Cell {
 }
 
 // withheld is a cell without a number, with the reason as a footnote.
-func withheld(why string) Cell {
+func withheld(why Note) Cell {
 	c := noValue(Withheld)
-	c.Notes = []string{why}
+	c.Notes = []Note{why}
 	return c
 }
 

@@ -8,21 +8,29 @@ import (
 	"prony.example/stats"
 )
 
+// printed is what a test expects of a cell: its states, and its texts.
+type printed struct {
+	state, interval      State
+	text, alone, between string
+}
+
+func (want printed) check(t *testing.T, name string, c Cell) {
+	t.Helper()
+	got := printed{c.State, c.Interval.State, c.Text(), c.Number(), c.Range()}
+	if got != want {
+		t.Errorf("%s is %+v, want %+v", name, got, want)
+	}
+	number := c.Name == "" && (c.State == Known || c.State == Unknown)
+	if math.IsNaN(c.Value) == number {
+		t.Errorf("%s is %v and has the value %v", name, c.State, c.Value)
+	}
+}
+
 // TestStates: in what state each kind of cell is, and what is printed of it.
 func TestStates(t *testing.T) {
-	check := func(name string, c Cell, state, interval State, text, number, between string) {
+	check := func(name string, c Cell, state, interval State, text, alone, between string) {
 		t.Helper()
-		if c.State != state || c.Interval.State != interval {
-			t.Errorf("%s is %v with an interval that is %v, want %v and %v", name, c.State,
-				c.Interval.State, state, interval)
-		}
-		if c.Text() != text || c.Number() != number || c.Range() != between {
-			t.Errorf("%s prints %q, %q, %q, want %q, %q, %q", name, c.Text(), c.Number(),
-				c.Range(), text, number, between)
-		}
-		if got := !math.IsNaN(c.Value); got != (c.Name == "" && (state == Known || state == Unknown)) {
-			t.Errorf("%s is %v and has the value %v", name, c.State, c.Value)
-		}
+		printed{state, interval, text, alone, between}.check(t, name, c)
 	}
 	nan := math.NaN()
 	// of is the target of metric m, whose ratio r refers to b.
@@ -37,8 +45,8 @@ func TestStates(t *testing.T) {
 		return &stats.Ratio{N: 3, Center: 1.2, Lo: lo, Hi: hi}
 	}
 	rate := same(units.Rate)
-	lost := Metric{Withheld: "why"}
-	lost.withhold("why")
+	lost := Metric{}
+	lost.withhold(NoteOf(NoteVerbatim, "why"))
 
 	check("a name", named("go"), Known, Absent, "go", "go", "")
 	check("nothing", noValue(Absent), Absent, Absent, "–", "–", "")
@@ -90,10 +98,10 @@ func TestStateIsNoWord(t *testing.T) {
 		"p99 ratio", "1", Extra))}
 	for _, word := range []string{unknownWord, units.Absent} {
 		c := named(word)
-		c.N, c.Notes = 3, []string{"said of it"}
+		c.N, c.Notes = 3, []Note{NoteOf(NoteVerbatim, "said of it")}
 		row := Row{Cells: []Cell{noValue(Absent), named("a"), c}}
 		tab.Rows = append(tab.Rows, row)
-		if got := row.notes(tab.Columns); len(got) != 1 || got[0] != "said of it" {
+		if got := row.notes(tab.Columns); len(got) != 1 || got[0].String() != "said of it" {
 			t.Errorf("a target called %q has the notes %q", word, got)
 		}
 	}

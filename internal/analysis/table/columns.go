@@ -2,11 +2,8 @@ package table
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -67,7 +64,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	out := sc.servedSpecs(l, o)
 	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99"} {
-		out = append(out, shows(l.column(p, p+" closed", units.Ns, Extra), l.Name, p, times))
+		out = append(out, shows(l.waits(l.column(p, p, units.Ns, Extra)), l.Name, p, times))
 	}
 	return out
 }
@@ -78,7 +75,8 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	if l.Model == record.Capacity {
 		name = metric.Capacity
 	}
-	sure := fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
+	width := l.column("interval", "", units.One, Essential)
+	width.Role, width.Confidence = RoleWidth, o.Confidence
 	out := []spec{
 		{column: l.column(name, "req/s", units.PerS, Essential),
 			cell: func(t *Target) Cell {
@@ -88,19 +86,32 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 				}
 				return c
 			}},
-		{column: l.column("interval", sure, units.One, Essential),
+		{column: width,
 			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
-	if sc.Versus != "" {
-		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, units.One, Detail),
+	if sc.Versus.Kind != VersusNone {
+		out = append(out, spec{column: sc.ratio(l.column("ratio", "", units.One, Detail)),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
 	}
 	return out
 }
 
 // column is one of the load's.
-func (l LoadInfo) column(key, heading, base string, weight int) Column {
-	return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, format.Right, weight}
+func (l LoadInfo) column(key, label, base string, weight int) Column {
+	return Column{Key: l.Name + "/" + key, Group: Group{GroupLoad, l.Name, l.Title}, Label: label,
+		Unit: base, Weight: weight}
+}
+
+// waits marks a column of response times if those of the load wait for the service.
+func (l LoadInfo) waits(c Column) Column {
+	c.Waits = l.Model == record.Closed
+	return c
+}
+
+// ratio makes a column that of a quantity's ratios.
+func (sc *Scenario) ratio(c Column) Column {
+	c.Role, c.Versus = RoleRatio, sc.Versus
+	return c
 }
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
@@ -110,8 +121,8 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	for _, p := range []string{"p50", "p99", "p99.9"} {
 		out = append(out, shows(l.column(p, p, units.Ns, Essential), l.Name, p, times))
 	}
-	if sc.Versus != "" {
-		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", units.One, Extra),
+	if sc.Versus.Kind != VersusNone {
+		out = append(out, spec{column: sc.ratio(l.column("p99 ratio", "p99", units.One, Extra)),
 			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
 	}
 	c := l.column(metric.Achieved, "achieved", units.One, sc.achievedWeight(l))
@@ -122,10 +133,10 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 // costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
 // is in the heading.
 func (sc *Scenario) costSpecs(load string) []spec {
-	group := "cost at " + load
+	group := Group{Kind: GroupCost, Load: load}
 	var least []float64
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric.CPU); ok && m.Withheld == "" {
+		if m, ok := t.Metric(load, metric.CPU); ok && m.Known() {
 			least = append(least, m.Summary.Center/1e3)
 		}
 	}
@@ -134,8 +145,8 @@ func (sc *Scenario) costSpecs(load string) []spec {
 		decimals = min(units.DecimalsFor(slices.Min(least), 3), 2)
 	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
-	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", units.Ns, format.Right, Essential}
-	rss := Column{"cost/rss", group, "cost", "RSS", units.Octet, format.Right, Detail}
+	cpu := Column{Key: "cost/cpu", Group: group, Label: "CPU µs/req", Unit: units.Ns}
+	rss := Column{Key: "cost/rss", Group: group, Label: "RSS", Unit: units.Octet, Weight: Detail}
 	return []spec{shows(cpu, load, metric.CPU, perRequest),
 		shows(rss, load, metric.RSS, same(units.Bytes))}
 }
@@ -149,7 +160,8 @@ func micros(decimals int) func(float64) string {
 // would be.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
-		c := Column{"start/" + key, "start", "", heading, units.Ns, format.Right, weight}
+		c := Column{Key: "start/" + key, Group: Group{Kind: GroupStart}, Label: heading,
+			Unit: units.Ns, Weight: weight}
 		return shows(c, "", metric, same(units.Duration))
 	}
 	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
@@ -160,7 +172,7 @@ func (sc *Scenario) startSpecs() []spec {
 func (sc *Scenario) achievedWeight(l LoadInfo) int {
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(l.Name, metric.Achieved)
-		if ok && m.Withheld == "" && m.Summary.Center < metric.KeptUp {
+		if ok && m.Known() && m.Summary.Center < metric.KeptUp {
 			return Essential
 		}
 	}
@@ -172,7 +184,7 @@ func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 	var ns []float64
 	for _, t := range sc.Targets {
 		for _, p := range shown {
-			if m, ok := t.Metric(l.Name, p.Name); ok && m.Withheld == "" {
+			if m, ok := t.Metric(l.Name, p.Name); ok && m.Known() {
 				ns = append(ns, m.Summary.Center)
 			}
 		}
@@ -181,9 +193,9 @@ func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 }
 
 // columnOf makes columns of a table that is of one kind and has no groups.
-func columnOf(kind string) func(key, heading, base string, align format.Align) Column {
-	return func(key, heading, base string, align format.Align) Column {
-		return Column{Key: kind + "/" + key, Heading: heading, Unit: base, Align: align}
+func columnOf(kind string) func(key, label, base string, role Role) Column {
+	return func(key, label, base string, role Role) Column {
+		return Column{Key: kind + "/" + key, Label: label, Unit: base, Role: role}
 	}
 }
 
@@ -192,28 +204,28 @@ func (t *Target) metric(load, name string) Metric {
 	if m, ok := t.Metric(load, name); ok {
 		return m
 	}
-	return Metric{Withheld: "no trial of this target offered that load"}
+	return Metric{Withheld: NoteOf(NoteNotOffered)}
 }
 
 // noInterval says what would give one. The commonest cause, a single trial, is the same for a value
 // and for a ratio, so that both share a footnote.
-func noInterval(n int, warning string) string {
+func noInterval(n int, warning string) Note {
 	if n < 2 {
-		return "no interval from a single trial (raise --blocks)"
+		return NoteOf(NoteOneTrial)
 	}
-	return "no interval: " + strings.ReplaceAll(warning, ">=", "≥")
+	return NoteOf(NoteNoInterval, Warning(warning))
 }
 
 // metricCell has a metric's centre.
 func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
-	if m.Withheld != "" {
+	if !m.Known() {
 		return withheld(m.Withheld)
 	}
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
 	if m.Doubt != nil && m.Doubt.By > 0 {
-		c.load, c.off = load, m.off()
+		c.load, c.off = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules}
 	}
 	return c
 }
@@ -221,7 +233,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 // widthCell has the interval of a metric as its larger arm relative to the centre.
 func widthCell(t *Target, load, name string) Cell {
 	m := t.metric(load, name)
-	if m.Withheld != "" {
+	if !m.Known() {
 		return withheld(m.Withheld)
 	}
 	s := m.Summary
@@ -233,9 +245,9 @@ func widthCell(t *Target, load, name string) Cell {
 	})
 	c.N = s.N
 	if Wide(s.Lo, s.Hi) {
-		c.State, c.Notes = Unknown, []string{unknownNote}
+		c.State, c.Notes = Unknown, []Note{NoteOf(NoteIntervalWide)}
 	} else if s.Warning != "" {
-		c.Notes = []string{s.Warning}
+		c.Notes = []Note{NoteOf(NoteWarned, s.Warning)}
 	}
 	return c
 }
@@ -247,8 +259,8 @@ func ratioCell(t *Target, load, name string) Cell {
 	}
 	m, ok := t.Metric(load, name)
 	if !ok || m.Ratio == nil {
-		why := "no block has a number of both this target and " + t.Reference
-		if m.Withheld != "" {
+		why := NoteOf(NoteNoCommonBlock, t.Reference)
+		if !m.Known() {
 			why = m.Withheld
 		}
 		return withheld(why)
@@ -258,11 +270,11 @@ func ratioCell(t *Target, load, name string) Cell {
 		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
 	switch {
 	case c.Interval.State == Absent:
-		c.Notes = []string{noInterval(r.N, r.Warning)}
+		c.Notes = []Note{noInterval(r.N, r.Warning)}
 	case c.Interval.State == Unknown:
-		c.State, c.Notes = Unknown, []string{unknownNote}
+		c.State, c.Notes = Unknown, []Note{NoteOf(NoteIntervalWide)}
 	case r.Warning != "":
-		c.Notes = []string{r.Warning}
+		c.Notes = []Note{NoteOf(NoteWarned, r.Warning)}
 	}
 	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
 		c.form = ratioForm(3)
@@ -276,11 +288,6 @@ const unknownWord = "unknown"
 // tooWide is the factor between an interval's ends from which on it is no finding: its numbers
 // would be read as one.
 const tooWide = 3
-
-const notKnown = "not known with so few blocks"
-
-var unknownNote = fmt.Sprintf(notKnown+": the interval spans more than a factor of %d (raise "+
-	"--blocks)", tooWide)
 
 // Wide tells whether an interval, of a level or a ratio, says too little to be printed.
 func Wide(lo, hi float64) bool { return hi > tooWide*lo }
@@ -321,13 +328,13 @@ func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []sp
 		c := l.column(m.Column.Name, m.Column.Heading, m.Unit, Detail)
 		switch {
 		case place == metric.OfCost:
-			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"
+			c.Key, c.Group = "cost/"+m.Name, Group{Kind: GroupCost, Load: l.Name}
 		case place == metric.OfTrial && m.Unit == units.Octet:
-			c.Key, c.Group = "artifact/"+m.Column.Name, "artifact"
+			c.Key, c.Group = "artifact/"+m.Column.Name, Group{Kind: GroupArtifact}
 		case place == metric.OfTrial:
-			c.Key, c.Group = "start/"+m.Column.Name, "start"
-		case l.Model == record.Closed && m.Unit == units.Ns:
-			c.Heading += " closed"
+			c.Key, c.Group = "start/"+m.Column.Name, Group{Kind: GroupStart}
+		case m.Unit == units.Ns:
+			c = l.waits(c)
 		}
 		out = append(out, shows(c, l.Name, m.Name, p))
 	}

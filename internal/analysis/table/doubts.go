@@ -2,13 +2,10 @@ package table
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -68,12 +65,20 @@ func (d *doubt) text(fate string) string {
 }
 
 // notes is the text, where there is a reason to say it.
-func (d *doubt) notes(fate string) []string {
+func (d *doubt) notes(fate string) []Note {
 	if len(d.events) == 0 {
 		return nil
 	}
-	return []string{d.text(fate)}
+	return []Note{{Kind: NoteTrialsDoubted, Load: d.load, Args: []any{fated{d, fate}}}}
 }
+
+// fated is a doubt with what became of its trials.
+type fated struct {
+	*doubt
+	fate string
+}
+
+func (f fated) String() string { return f.text(f.fate) }
 
 func (d *doubt) where() string {
 	if d.trials < 2 {
@@ -170,8 +175,8 @@ const (
 )
 
 // nameNotes are the footnotes on a target's name: what befell whole trials.
-func (t *Target) nameNotes() []string {
-	var notes []string
+func (t *Target) nameNotes() []Note {
+	var notes []Note
 	for _, way := range []struct{ grade, fate string }{
 		{record.Invalid, excluded}, {FailedGrade, excluded}, {record.Suspect, kept},
 	} {
@@ -182,7 +187,7 @@ func (t *Target) nameNotes() []string {
 
 // remarks say what is no doubt about a number, with the loads that it was seen in. Of each rule the
 // first trial has the word.
-func (t *Target) remarks() (notes []string) {
+func (t *Target) remarks() (notes []Note) {
 	var rules []string
 	for _, r := range t.Trials {
 		for _, f := range r.Verdict.Findings {
@@ -190,22 +195,22 @@ func (t *Target) remarks() (notes []string) {
 				continue
 			}
 			rules = append(rules, f.Rule)
-			var loads []string
+			var loads Loads
 			for _, g := range r.Verdict.Findings {
 				if g.Rule == f.Rule && g.Remark {
 					loads = append(loads, g.Load)
 				}
 			}
-			notes = append(notes, fmt.Sprintf("%s: %s (%s)", strings.Join(loads, ", "), f.Observed,
-				f.Hint))
+			w := wording.Finding(f)
+			notes = append(notes, NoteOf(NoteRemarked, loads, w.Observed, w.Hint))
 		}
 	}
 	return notes
 }
 
 // loadNotes are the footnotes on the first of a load's numbers.
-func (t *Target) loadNotes(load string) []string {
-	var notes []string
+func (t *Target) loadNotes(load string) []Note {
+	var notes []Note
 	if len(t.offers(load)) > 0 {
 		notes = t.loadDoubt(load, record.Invalid).notes(excluded)
 	}
@@ -213,16 +218,16 @@ func (t *Target) loadNotes(load string) []string {
 }
 
 // lost says why no number can be made of a load that was offered.
-func (t *Target) lost(load string) string {
+func (t *Target) lost(load string) Note {
 	if why := t.loadDoubt(load, record.Invalid).notes(""); len(why) > 0 {
 		return why[0]
 	}
-	return "every trial that offered " + load + " is INVALID"
+	return NoteOf(NoteAllInvalid, load)
 }
 
 // endings says why a target has no number at all.
-func (t *Target) endings() []string {
-	var notes []string
+func (t *Target) endings() Footnote {
+	var notes Footnote
 	for _, grade := range []string{record.Invalid, FailedGrade} {
 		notes = append(notes, t.wholeDoubt(grade).notes("")...)
 	}
@@ -257,42 +262,35 @@ func blocksText(blocks []int) string {
 	return "blocks " + strings.Join(parts, ", ")
 }
 
-// observed is what a finding saw, taken apart so that several can be told in few words.
+// observed is what a finding saw, so that several can be told in few words.
 type observed struct {
-	words string  // "31.5 %", or all that was recorded where there is no number to compare
+	words string  // "31.5 %", or all that was found where no number of it is printed
 	sign  string  // ">" or "<": on which side of the limit it is; empty when that cannot be said
 	limit string  // "2.0 %"; empty when the limit is no quantity ("steady", "none")
 	over  float64 // how many times the limit, or the limit how many times it; from 1
 }
 
-// observe takes a finding apart. Brief words are the number alone, which suffices for a doubt; what
-// excludes a number is told as the rule recorded it.
+// observe is what a finding saw. Brief words are the number alone, which suffices for a doubt; what
+// excludes a number is told in full.
 func observe(f record.Finding, brief bool) observed {
-	o := observed{words: f.Observed}
-	limit, ok := amountOf(f.Limit)
-	if !ok || limit.text != strings.TrimSpace(f.Limit) {
+	w := wording.Finding(f)
+	o := observed{words: w.Observed}
+	if !w.Quantity {
 		return o
 	}
-	o.limit = limit.text
-	seen := f.Observed
-	if _, worth, found := strings.Cut(seen, "worth "); found {
-		seen = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+	o.limit = w.Limit
+	if w.Amount == "" {
+		return o
 	}
-	for _, text := range amountIn.FindAllString(seen, -1) {
-		q, ok := amountOf(text)
-		if !ok || q.unit != limit.unit {
-			continue
-		}
-		if brief {
-			o.words = q.text
-		}
-		switch {
-		case q.value > limit.value:
-			o.sign, o.over = ">", q.value/limit.value
-		case q.value < limit.value:
-			o.sign, o.over = "<", limit.value/q.value
-		}
-		break
+	if brief {
+		o.words = w.Amount
+	}
+	switch {
+	case w.Amount == w.Limit: // beyond it by less than is printed
+	case f.Value > f.Limit:
+		o.sign, o.over = ">", f.Value/f.Limit
+	case f.Value < f.Limit:
+		o.sign, o.over = "<", f.Limit/f.Value
 	}
 	return o
 }
@@ -329,33 +327,4 @@ func several(all []observed) string {
 		}
 	}
 	return "at worst " + worst.text()
-}
-
-// amount is a number with its unit.
-type amount struct {
-	text  string
-	value float64
-	unit  string // "%", "/s", "s" or empty
-}
-
-// amountIn finds numbers with the units that rules print, durations as Go prints them.
-var amountIn = lazyregexp.New(
-	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
-
-// amountOf reads the first amount in a text.
-func amountOf(text string) (amount, bool) {
-	found := amountIn.FindString(text)
-	number, unit := found, ""
-	for _, u := range []string{"%", "/s"} {
-		if n, ok := strings.CutSuffix(found, u); ok {
-			number, unit = strings.TrimSpace(n), u
-		}
-	}
-	if v, err := strconv.ParseFloat(number, 64); err == nil && !math.IsInf(v, 0) {
-		return amount{found, v, unit}, true
-	}
-	if d, err := time.ParseDuration(found); err == nil {
-		return amount{found, d.Seconds(), "s"}, true
-	}
-	return amount{}, false
 }

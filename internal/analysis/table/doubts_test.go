@@ -1,6 +1,8 @@
 package table
 
 import (
+	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -11,9 +13,15 @@ import (
 	"prony.example/record/metric"
 )
 
-// finding is one on a load (empty: the whole trial).
+// finding is one of version 1 on a load (empty: the whole trial).
 func finding(grade, load, rule, observed, limit string) record.Finding {
-	return record.Finding{Rule: rule, Load: load, Grade: grade, Observed: observed, Limit: limit}
+	b, err := json.Marshal(map[string]string{"rule": rule, "load": load, "grade": grade,
+		"observed": observed, "limit": limit})
+	var f record.Finding
+	if err = cmp.Or(err, json.Unmarshal(b, &f)); err != nil {
+		panic(err)
+	}
+	return f
 }
 
 func invalid(load string) record.Finding {
@@ -80,11 +88,11 @@ func TestWhatFalls(t *testing.T) {
 	check("peak is in doubt only", findings(suspect("peak"), suspect("half")), all, all, all)
 	check("peak, and half has a rate of its own", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[1].RateOf = ""
+		r.Loads[1].RateOf, r.Loads[1].RateBase = "", ""
 	}, two, all, two)
 	check("peak, and half is a share of another", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[1].RateOf = "50% of speak"
+		r.Loads[1].RateOf, r.Loads[1].RateBase = "50% of speak", "speak"
 	}, two, all, two)
 	check("peak, and it is open", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
@@ -161,7 +169,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	tab := only(t, sheetOf(all, Options{}))
 	const span = "no good trial: peak INVALID in blocks 1–3: errors (7 went wrong, limit 0.1 %); " +
 		"half INVALID in blocks 1–3: rate (50 % of peak, INVALID by errors)"
-	if tab.Rows[0].Span != span {
+	if tab.Rows[0].Span.String() != span {
 		t.Errorf("no load is left: %q", tab.Rows[0].Span)
 	}
 }
@@ -172,7 +180,7 @@ func TestLostPeak(t *testing.T) {
 	records := rates("b", 10, 11, 12)
 	for _, r := range three() {
 		r = judged(r, invalid("peak"))
-		r.Loads[1].RateOf = ""
+		r.Loads[1].RateOf, r.Loads[1].RateBase = "", ""
 		records = append(records, r)
 	}
 	tab := only(t, sheetOf(records, Options{Baseline: "b"}))
@@ -187,8 +195,8 @@ func TestLostPeak(t *testing.T) {
 			t.Errorf("%s is %s: %q", key, c.Text(), notes(tab, c))
 		}
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(tab.Footnotes), func(note string) bool {
-		return strings.Count(note, why) != 1
+	if n := len(slices.DeleteFunc(slices.Clone(tab.Footnotes), func(f Footnote) bool {
+		return strings.Count(f.String(), why) != 1
 	})); n != 1 {
 		t.Errorf("the note stands %d times", n)
 	}
@@ -224,7 +232,7 @@ func TestRemark(t *testing.T) {
 	records := three()
 	for i := range records {
 		f := finding(record.Valid, "peak", "unasked", "db is not known: refused", "a counter")
-		f.Hint, f.Remark = "nobody has seen", true
+		f.Text.Hint, f.Remark = "nobody has seen", true
 		g := f
 		g.Load = "half"
 		records[i] = judged(records[i], f, g)
@@ -272,8 +280,37 @@ func TestDoubtsOnTheirLoad(t *testing.T) {
 	}
 }
 
-// TestObserve: what rules record, in few words; an INVALID finding keeps its words.
+// TestObserve: what rules find, in few words; an INVALID finding keeps its words.
 func TestObserve(t *testing.T) {
+	check := func(brief, full string, f record.Finding) {
+		t.Helper()
+		if got := observe(f, true).text(); got != brief {
+			t.Errorf("%+v in brief: %q, wanted %q", f, got, brief)
+		}
+		if got := observe(f, false).text(); got != full {
+			t.Errorf("%+v: %q, wanted %q", f, got, full)
+		}
+	}
+	throttled := record.Finding{Rule: "throttled", Value: 0.315, Limit: 0.01,
+		Unit: record.UnitShare, Side: record.Above}
+	check("31.5 % > 1.0 %", "31.5 % of the window > 1.0 %", throttled)
+	throttled.Value = 0.01 * (1 + 1e-9) // the excess is less than is printed
+	check("1.0 %, limit 1.0 %", "1.0 % of the window, limit 1.0 %", throttled)
+	check("96.2 % < 99.0 %", "96.2 % sent < 99.0 %", record.Finding{Rule: "delivered",
+		Value: 0.962, Limit: 0.99, Unit: record.UnitShare, Side: record.Below})
+	check("200 < 381", "64438 answers, worth 200 independent ones < 381", record.Finding{
+		Rule: "samples", Case: "in company", Value: 200, Limit: 381, Unit: record.UnitCount,
+		Side: record.Below, Facts: record.Facts{Count: 64438}})
+	// Its words have no share to hold against the limit.
+	check("7 of 500 went wrong, limit 0.1 %", "7 of 500 went wrong, limit 0.1 %", record.Finding{
+		Rule: "errors", Case: "many", Value: 0.014, Limit: 0.001, Unit: record.UnitShare,
+		Side: record.Above, Facts: record.Facts{Count: 7, Of: 500}})
+	check("not steady after 5s", "not steady after 5s", record.Finding{Rule: "warm-up",
+		Case: "never steady", Value: 5e9, Unit: record.UnitNs})
+}
+
+// TestObserveOldWords: the sentences of version 1 say what they said.
+func TestObserveOldWords(t *testing.T) {
 	for _, row := range []struct{ observed, limit, brief, full string }{
 		// The second number was held to the limit, not the first.
 		{"64438 answers, worth 200 independent ones", "381", "200 < 381",
@@ -294,7 +331,7 @@ func TestObserve(t *testing.T) {
 		{"no good answer", "at least 1", "no good answer", "no good answer"},
 		{"", "", "", ""},
 	} {
-		f := record.Finding{Observed: row.observed, Limit: row.limit}
+		f := finding("", "", "", row.observed, row.limit)
 		if got := observe(f, true).text(); got != row.brief {
 			t.Errorf("%q of %q in brief: %q, wanted %q", row.observed, row.limit, got, row.brief)
 		}
@@ -311,7 +348,7 @@ func TestSeveral(t *testing.T) {
 		var all []observed
 		for _, s := range seen {
 			value, limit, _ := strings.Cut(s, " of ")
-			all = append(all, observe(record.Finding{Observed: value, Limit: limit}, true))
+			all = append(all, observe(finding("", "", "", value, limit), true))
 		}
 		if got := several(all); got != want {
 			t.Errorf("%q: %q, wanted %q", seen, got, want)
@@ -344,8 +381,9 @@ func TestTools(t *testing.T) {
 		if s.Tools != want {
 			t.Errorf("tools %q, wanted %q", s.Tools, want)
 		}
-		if strings.Contains(s.Head, "25.0.3") || strings.Contains(s.Head, "1.26.8") {
-			t.Errorf("the head names tools: %q", s.Head)
+		if head := s.Head.String(); strings.Contains(head, "25.0.3") ||
+			strings.Contains(head, "1.26.8") {
+			t.Errorf("the head names tools: %q", head)
 		}
 	}
 	target := func(language, runtime string) record.Target {
@@ -375,7 +413,7 @@ func TestLoadGrade(t *testing.T) {
 	if got := LoadGrade(&r, "half"); got != record.Suspect {
 		t.Errorf("unjudged: %s", got)
 	}
-	m := lostMetric(metric.Metric{Name: "x", Unit: units.Ns}, "why")
+	m := lostMetric(metric.Metric{Name: "x", Unit: units.Ns}, NoteOf(NoteNoTrial))
 	if !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
 		t.Errorf("lost metric %+v", m)
 	}

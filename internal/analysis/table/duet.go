@@ -126,7 +126,7 @@ func (d *Duet) pooled() stats.Windows {
 }
 
 // duetNotes say that rows were measured side by side, and what that was worth.
-func (sc *Scenario) duetNotes(o Options) (out []string) {
+func (sc *Scenario) duetNotes(o Options) (out []Note) {
 	duets := sc.duets(o)
 	if len(duets) == 0 {
 		return nil
@@ -139,15 +139,15 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 	}) {
 		where = "each service on the cores of its own load"
 	}
-	out = append(out, "Duets: trials ran two at a time, side by side "+where+", under loads that "+
-		"began together; levels are those beside a busy neighbour.")
+	out = append(out, NoteOf(NoteDuets, where))
 	for i := range duets {
-		out = append(out, duets[i].note())
+		out = append(out, NoteOf(NoteDuetWorth, &duets[i]))
 	}
 	return out
 }
 
-func (d *Duet) note() string {
+// String is what pairing was worth, and the sides' part.
+func (d *Duet) String() string {
 	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A,
 		len(d.Windows), d.By,
 		units.Duration(float64(d.WindowNs)))

@@ -109,7 +109,7 @@ func TestDuetNotes(t *testing.T) {
 	check := func(name string, records []record.Record, has []string, hasNot ...string) {
 		t.Helper()
 		s := analyze(records, Options{})
-		text := strings.Join(only(t, s.Sheet()).Notes, "\n")
+		text := strings.Join(Texts(only(t, s.Sheet()).Notes), "\n")
 		for _, x := range has {
 			if !strings.Contains(text, x) {
 				t.Errorf("%s: notes are\n%s\nwithout %q", name, text, x)

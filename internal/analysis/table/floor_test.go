@@ -1,9 +1,12 @@
 package table
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+
+	"prony.example/record"
 
 	"prony.example/record/metric"
 )
@@ -38,7 +41,7 @@ func TestFloor(t *testing.T) {
 		t.Errorf("resolves %v, want about 1.04 %%", f.Detects)
 	}
 	sheet := study.Sheet()
-	if len(sheet.Tables) != 2 || !strings.HasPrefix(sheet.Tables[1].Title, "Noise floor") {
+	if len(sheet.Tables) != 2 || sheet.Tables[1].Kind != FloorKind {
 		t.Fatalf("tables %+v", sheet.Tables)
 	}
 	if got := sheet.Tables[1].Rows[0].Cells[2].Text(); got != "1.000 [0.993, 1.008]" {
@@ -60,7 +63,7 @@ func TestFalseAlarm(t *testing.T) {
 	}
 	sheet := sheetOf(records, Options{})
 	floor := sheet.Tables[1]
-	if len(floor.Footnotes) != 1 || !strings.HasPrefix(floor.Footnotes[0], "a false alarm") {
+	if len(floor.Footnotes) != 1 || floor.Footnotes[0][0].Kind != NoteFalseAlarm {
 		t.Errorf("footnotes %q", floor.Footnotes)
 	}
 }
@@ -82,7 +85,7 @@ func TestVersusOrigin(t *testing.T) {
 	if got := find(t, tab, "x@base", "peak/ratio").Text(); got != "1" {
 		t.Errorf("x@base over itself is %q", got)
 	}
-	if !strings.Contains(strings.Join(tab.Notes, " "), "target over base, paired") {
+	if !strings.Contains(strings.Join(Texts(tab.Notes), " "), "target over base, paired") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -108,7 +111,39 @@ func TestVersusProcess(t *testing.T) {
 	if got := find(t, tab, "x", "peak/ratio").Text(); got != "1" {
 		t.Errorf("the process over itself is %q", got)
 	}
-	if !strings.Contains(strings.Join(tab.Notes, " "), "else the plain process for a container") {
+	said := strings.Join(Texts(tab.Notes), " ")
+	if !strings.Contains(said, "else the plain process for a container") {
 		t.Errorf("notes %q", tab.Notes)
+	}
+}
+
+// A baseline names a target: that it runs in containers alone, which its row says, hides no ratio.
+// Of a target with several rows nobody knows which one is meant.
+func TestBaselineInContainers(t *testing.T) {
+	all := append(rates("x", 100, 101), rates("y", 90, 92)...)
+	for i := range all {
+		all[i].Target.Launcher = "docker"
+	}
+	tab := sheetOf(all, Options{Baseline: "x"}).Tables[0]
+	// 90/100 and 92/101 are 0.9 and 0.911.
+	if got := find(t, tab, "y in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
+		t.Errorf("y over x is %v, want 0.9055", got)
+	}
+	if !strings.Contains(fmt.Sprint(tab.Notes), "target over x in docker, paired") {
+		t.Errorf("notes %q", tab.Notes)
+	}
+	other := rates("x", 50, 51)
+	for i := range other {
+		other[i].Target.Launcher = "kubernetes"
+	}
+	var several []*record.Record
+	for _, r := range append(all, other...) {
+		several = append(several, &r)
+	}
+	for _, sc := range Analyze(several, Options{Baseline: "x"}).Scenarios {
+		if sc.Versus.Kind != VersusNone || sc.Find("x") != nil || sc.Find("y").Name != "y in docker" ||
+			sc.Find("x in docker").Name != "x in docker" || sc.Find("z") != nil {
+			t.Errorf("ratios refer to %q", sc.Versus)
+		}
 	}
 }

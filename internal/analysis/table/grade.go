@@ -2,12 +2,8 @@ package table
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
-	"strings"
 
-	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
 )
@@ -21,7 +17,7 @@ type Doubt struct {
 // Grade is VALID, SUSPECT, or empty where there is no number.
 func (m *Metric) Grade() string {
 	switch {
-	case m.Withheld != "":
+	case !m.Known():
 		return ""
 	case m.Doubt != nil:
 		return record.Suspect
@@ -34,7 +30,7 @@ func (m *Metric) Grade() string {
 // mean of the bounds is the bound of their middle; what nobody can bound counts where it is.
 func (t *Target) doubt(m *Metric) {
 	m.Doubt = nil
-	if m.Withheld != "" || len(m.Points) == 0 {
+	if !m.Known() || len(m.Points) == 0 {
 		return
 	}
 	limit := 0.0
@@ -116,32 +112,23 @@ func (n *Numbers) count(rows []Row) {
 
 // doubts says of a row's numbers, load by load, how far they may be off: "half may be off: p99 by
 // up to 40 % (lag), mean by up to 12 % (lag)".
-func (r *Row) doubts() (out []string) {
-	load := ""
-	for _, c := range r.Cells {
-		switch {
-		case c.off == "":
-		case len(out) > 0 && c.load == load:
-			out[len(out)-1] += ", " + c.off
-		default:
-			load = c.load
-			out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+c.off)
+func (r *Row) doubts() (out []Note) {
+	load, offs := "", Offs{}
+	said := func() {
+		if len(offs) > 0 {
+			out = append(out, Note{Kind: NoteMayBeOff, Load: load, Args: []any{LoadOf(load), offs}})
 		}
 	}
-	return out
-}
-
-// off says how far a metric may be, and by what: "p99 by up to 40 % (lag)".
-func (m *Metric) off() string {
-	name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
-	return fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
-		strings.Join(m.Doubt.Rules, ", "))
-}
-
-// atMost prints a bound; beyond twice the number it says only that.
-func atMost(by float64) string {
-	if by > 2 {
-		return "more than twice its size"
+	for _, c := range r.Cells {
+		if c.off == nil {
+			continue
+		}
+		if c.load != load {
+			said()
+			load, offs = c.load, nil
+		}
+		offs = append(offs, *c.off)
 	}
-	return units.Percent(math.Ceil(1000*by) / 1000)
+	said()
+	return out
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 
 // moved is a finding with a bound on the throughput of peak.
 func moved(rule string, by float64) record.Finding {
-	return record.Finding{Rule: rule, Load: "peak", Grade: record.Valid, Observed: "some",
+	return record.Finding{Rule: rule, Load: "peak", Grade: record.Valid,
 		Moves: []record.Move{{Number: metric.Throughput, By: by}}}
 }
 
@@ -46,7 +47,7 @@ func TestDoubt(t *testing.T) {
 		if sheet.Numbers.Suspect != suspect || sheet.Numbers.Valid == 0 && suspect == 0 {
 			t.Errorf("%s: numbers %+v", name, sheet.Numbers)
 		}
-		said := strings.Join(sheet.Tables[0].Footnotes, "\n")
+		said := fmt.Sprint(sheet.Tables[0].Footnotes)
 		if by > 0 && !strings.Contains(said, "peak may be off: req/s by up to ") {
 			t.Errorf("%s: footnotes %q", name, said)
 		}
@@ -62,7 +63,7 @@ func TestDoubt(t *testing.T) {
 	check("two together, and one is enough", []string{"drift"}, 0.11,
 		one(drift, moved("steal", 0.02)), one(drift, moved("steal", 0.02)),
 		one(drift, moved("steal", 0.02)))
-	open := record.Finding{Rule: "limits", Grade: record.Suspect, Observed: "not in force: all"}
+	open := record.Finding{Rule: "limits", Grade: record.Suspect}
 	check("what nobody bounds", []string{"limits"}, 0, one(open))
 	other := moved("lag", 0.5)
 	other.Moves[0].Number = "p99"
@@ -86,15 +87,15 @@ func TestWarmUpDoubtsNoStart(t *testing.T) {
 		records[i].Start = record.Start{ReadyNs: 30e6 + int64(i)}
 		records[i].Warmup = record.Warmup{SteadyAtNs: 1e9 + int64(i), Steady: true}
 		records[i].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
-			{Rule: "warm-up", Grade: record.Suspect, Observed: "some"}}}
+			{Rule: "warm-up", Grade: record.Suspect}}}
 	}
 	target := analyze(records, Options{}).Scenarios[0].Targets[0]
 	ready, _ := target.Metric("", metric.Ready)
-	if ready.Withheld != "" || ready.Grade() != record.Valid {
+	if !ready.Known() || ready.Grade() != record.Valid {
 		t.Errorf("ready is %s (%s), and was over before the warm-up", ready.Grade(), ready.Withheld)
 	}
 	steady, _ := target.Metric("", metric.SteadyAt)
-	if steady.Withheld != "" || steady.Grade() != record.Suspect {
+	if !steady.Known() || steady.Grade() != record.Suspect {
 		t.Errorf("the steady state is %s (%s)", steady.Grade(), steady.Withheld)
 	}
 }

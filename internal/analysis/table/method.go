@@ -78,11 +78,10 @@ var ownAspects = []aspect{
 }
 
 // differences says in what a target's own trials vary, a sentence each.
-func differences(trials []*record.Record) []string {
-	var out []string
+func differences(trials []*record.Record) (out []Note) {
 	for _, a := range slices.Concat(aspects, ownAspects) {
 		if vs := distinct(trials, a.of); len(vs) > 1 {
-			out = append(out, fmt.Sprintf("varies in %s: %s", a.name, strings.Join(vs, " | ")))
+			out = append(out, NoteOf(NoteVaries, a.name, Differing(vs)))
 		}
 	}
 	return out
@@ -90,25 +89,24 @@ func differences(trials []*record.Record) []string {
 
 // unlikeRows says in what rows differ where each row agrees with itself: the numbers of such rows
 // are not comparable, though each may be right.
-func (sc *Scenario) unlikeRows() []string {
-	var out []string
+func (sc *Scenario) unlikeRows() (out []Note) {
 	for _, a := range aspects {
 		parts := sc.parted(a.of)
 		if len(parts) < 2 {
 			continue
 		}
-		what := "Rows vary in " + a.name + ", so they are not like for like"
 		if a.name == sweep {
-			what = "Rows sweep the load, as was asked"
+			out = append(out, NoteOf(NoteRowsSweep, parts))
+		} else {
+			out = append(out, NoteOf(NoteRowsVary, a.name, parts))
 		}
-		out = append(out, what+": "+partsText(parts)+".")
 	}
 	return append(out, sc.unlikeTools()...)
 }
 
 // unlikeTools says where rows of one language were made or run by different versions of its tools:
 // an image has its own.
-func (sc *Scenario) unlikeTools() (out []string) {
+func (sc *Scenario) unlikeTools() (out []Note) {
 	var names []string
 	for _, t := range sc.Targets {
 		for _, r := range t.Used {
@@ -123,44 +121,28 @@ func (sc *Scenario) unlikeTools() (out []string) {
 			}
 			return ""
 		})
-		parts = slices.DeleteFunc(parts, func(p part) bool { return p.value == nothing })
+		parts = slices.DeleteFunc(parts, func(p Sharing) bool { return p.Value == nothing })
 		if len(parts) > 1 {
-			out = append(out, fmt.Sprintf("Rows vary in the version of %s, so that their "+
-				"difference is also that: %s.", name, partsText(parts)))
+			out = append(out, NoteOf(NoteToolsVary, name, parts))
 		}
 	}
 	return out
 }
 
-// part is a value of an aspect, and the rows that have it.
-type part struct {
-	value string
-	rows  []string
-}
-
 // parted are the values of rows that agree with themselves, in order.
-func (sc *Scenario) parted(of func(*record.Record) string) (parts []part) {
+func (sc *Scenario) parted(of func(*record.Record) string) (parts Shared) {
 	for _, t := range sc.Targets {
 		vs := distinct(t.Used, of)
 		if len(vs) != 1 {
 			continue // no trial, or its own footnote says it
 		}
-		at := slices.IndexFunc(parts, func(p part) bool { return p.value == vs[0] })
+		at := slices.IndexFunc(parts, func(p Sharing) bool { return p.Value == vs[0] })
 		if at < 0 {
-			at, parts = len(parts), append(parts, part{value: vs[0]})
+			at, parts = len(parts), append(parts, Sharing{Value: vs[0]})
 		}
-		parts[at].rows = append(parts[at].rows, t.Name)
+		parts[at].Rows = append(parts[at].Rows, t.Name)
 	}
 	return parts
-}
-
-// partsText lists them: "1.26.8 (a, b); 1.26.5 (c)".
-func partsText(parts []part) string {
-	var words []string
-	for _, p := range parts {
-		words = append(words, fmt.Sprintf("%s (%s)", p.value, units.Few(p.rows, 3)))
-	}
-	return strings.Join(words, "; ")
 }
 
 // nothing is a value that a record does not have.
@@ -221,7 +203,7 @@ type Method struct{ Aspects []Aspect }
 // others are told, because they may explain a difference.
 type Aspect struct {
 	Name    string `json:"name"`
-	Value   string `json:"value"` // UnknownValue where no record says; all values, where trials vary
+	Value   string `json:"value"` // UnknownValue where no record says; all, where trials vary
 	Binding bool   `json:"binding"`
 }
 

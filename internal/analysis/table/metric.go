@@ -1,7 +1,6 @@
 package table
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func (l LoadInfo) has(q metric.Metric) bool {
 }
 
 // lostMetric is one that no trial is left for.
-func lostMetric(q metric.Metric, why string) Metric {
+func lostMetric(q metric.Metric, why Note) Metric {
 	m := Metric{Name: q.Name, Unit: q.Unit}
 	m.withhold(why)
 	return m
@@ -128,7 +127,7 @@ func across(q metric.Metric, offered []offer, confidence float64) Metric {
 		m.Points = append(m.Points, o.point(v))
 	}
 	if lacking > 0 {
-		m.withhold(fmt.Sprintf("in %s %s", ofTrials(lacking, len(offered)), q.Missing))
+		m.withhold(NoteOf(NoteInSomeTrials, OfTrials{lacking, len(offered)}, Lack(q.Name)))
 		if q.Name == metric.Capacity {
 			m.bound(offered, lacking)
 		}
@@ -145,7 +144,7 @@ func across(q metric.Metric, offered []offer, confidence float64) Metric {
 	return m
 }
 
-func (m *Metric) withhold(why string) {
+func (m *Metric) withhold(why Note) {
 	m.Withheld = why
 	nan := math.NaN()
 	m.Summary = stats.Summary{N: len(m.Points), Center: nan, Lo: nan, Hi: nan}
@@ -164,20 +163,12 @@ func (m *Metric) bound(offered []offer, lacking int) {
 		least, why = min(least, s.HeldPerS), s.Reason
 	}
 	m.AtLeast = least
-	m.Withheld = fmt.Sprintf("at least %s/s: in %s the search ended early (%s)", units.Rate(least),
-		ofTrials(lacking, len(offered)), why)
+	of := OfTrials{lacking, len(offered)}
+	m.Withheld = NoteOf(NoteSearchEnded, Rate(least), of, why)
 	if least <= 0 {
 		m.AtLeast = 0
-		m.Withheld = fmt.Sprintf("in %s no rate held: %s", ofTrials(lacking, len(offered)), why)
+		m.Withheld = NoteOf(NoteNoRateHeld, of, why)
 	}
-}
-
-// ofTrials says "2 of 3 trials", or "the only trial".
-func ofTrials(k, n int) string {
-	if n == 1 {
-		return "the only trial"
-	}
-	return fmt.Sprintf("%d of %d trials", k, n)
 }
 
 // loadInfos lists a scenario's loads in the order in which trials offered them.

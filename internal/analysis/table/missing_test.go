@@ -19,7 +19,7 @@ func TestMissing(t *testing.T) {
 	check := func(records []record.Record, head string, rows ...string) {
 		t.Helper()
 		sh := sheetOf(records, o)
-		if !strings.Contains(sh.Head, head) {
+		if !strings.Contains(sh.Head.String(), head) {
 			t.Errorf("head %q, want %q in it", sh.Head, head)
 		}
 		tally := sh.Verdicts[len(sh.Verdicts)-1]
@@ -28,7 +28,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("tally %+v", tally)
 		}
 		for i, row := range sh.Tables[0].Rows {
-			if got := row.Name + ": " + row.Span; got != rows[i] {
+			if got := row.Name + ": " + row.Span.String(); got != rows[i] {
 				t.Errorf("row %d is %q, want %q", i, got, rows[i])
 			}
 		}
@@ -42,7 +42,8 @@ func TestMissing(t *testing.T) {
 		"b: "+gone, "a: missing in block 2: planned, without a record")
 	sh := sheetOf([]record.Record{a}, o)
 	if notes := sh.Tables[0].Footnotes; len(notes) == 0 ||
-		!strings.HasPrefix(notes[0], "missing in block 2: planned") {
+		notes[0][0].Kind != NoteTrialsMissing ||
+		!strings.HasPrefix(notes[0].String(), "missing in block 2: planned") {
 		t.Errorf("footnotes %q", notes)
 	}
 }

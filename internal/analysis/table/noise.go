@@ -1,14 +1,12 @@
 package table
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
 	"slices"
 
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -58,15 +56,16 @@ func (sc *Scenario) headline(m Metric) bool {
 
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
-	effect := units.Percent(o.Effect)
 	column := columnOf("floor")
-	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
-		column("target", "target", "", format.Left), column("metric", "metric", "", format.Left),
-		column("ratio", "b over a", units.One, format.Right),
-		column("blocks", "blocks", units.One, format.Right),
-		column("sd", "SD of a pair", units.One, format.Right),
-		column("detects", "resolves", units.One, format.Right),
-		column("needed", "blocks for "+effect, units.One, format.Right),
+	needed := column("needed", "", units.One, RoleBlocks)
+	needed.Effect = o.Effect
+	t := Table{Kind: FloorKind, Columns: []Column{
+		column("target", "", "", RoleName), column("metric", "metric", "", RoleWord),
+		column("ratio", "", units.One, RoleArms),
+		column("blocks", "blocks", units.One, RoleNumber),
+		column("sd", "SD of a pair", units.One, RoleNumber),
+		column("detects", "resolves", units.One, RoleNumber),
+		needed,
 	}}
 	var notes noteBook
 	for _, f := range sc.Floors {
@@ -78,17 +77,15 @@ func (sc *Scenario) floorTable(o Options) Table {
 		case Absent:
 			ratio.State, ratio.Refs = Withheld, notes.refs(noInterval(r.N, r.Warning))
 		case Unknown:
-			ratio.State, ratio.Refs = Unknown, notes.refs(unknownNote)
+			ratio.State, ratio.Refs = Unknown, notes.refs(NoteOf(NoteIntervalWide))
 		}
 		detects := valued(f.Detects, units.Percent)
 		detects.State = resolutionState(f.Detects)
 		if detects.State == Unknown {
-			detects.Refs = notes.refs(unresolvedNote)
+			detects.Refs = notes.refs(NoteOf(NoteDifferenceWide))
 		}
 		if r.HasInterval() && (r.Lo > 1 || r.Hi < 1) {
-			alarm := fmt.Sprintf("a false alarm: the interval leaves out 1 though nothing "+
-				"differs; so does one in %.0f by design, more of them would mean a broken method",
-				1/(1-o.Confidence))
+			alarm := NoteOf(NoteFalseAlarm, Odds(1/(1-o.Confidence)))
 			ratio.Refs = append(ratio.Refs, notes.refs(alarm)...)
 		}
 		row := Row{Name: f.Target, Cells: []Cell{
@@ -98,18 +95,13 @@ func (sc *Scenario) floorTable(o Options) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Footnotes = notes
-	t.Notes = []string{fmt.Sprintf("Resolves: the smallest difference between two targets that so "+
-		"many blocks find in %.0f %% of runs, at %s confidence, on this machine as it was.",
-		100*planPower, units.Percent(o.Confidence))}
+	t.Notes = []Note{NoteOf(NoteResolves, Percent(planPower), Confidence(o.Confidence))}
 	return t
 }
 
 func metricWords(f Floor) string {
-	return f.Load + " " + cmp.Or(metric.Named(f.Metric, f.Unit).Short, f.Metric)
+	return f.Load + " " + shortName(f.Metric, f.Unit)
 }
-
-var unresolvedNote = fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
-	"from none (raise --blocks)", tooWide)
 
 func neededText(n float64) string {
 	if n > planBlocks {
@@ -130,7 +122,7 @@ func (sc *Scenario) splitNoise() {
 	for _, t := range sc.Targets {
 		t.Variance = stats.Components(nil) // unknown
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
-		if !ok || m.Withheld != "" || m.Name != metric.Throughput {
+		if !ok || !m.Known() || m.Name != metric.Throughput {
 			continue // what an open load serves is what was offered: it ranks by response time
 		}
 		var trials [][]float64
@@ -167,15 +159,8 @@ func enough(trials [][]float64) bool {
 	})
 }
 
-// Shares of the noise from which a longer window would hardly help, and up to which it would help
-// as much as a further block: it divides what is within trials only.
-const (
-	mostlyBetween = 0.7
-	mostlyWithin  = 0.3
-)
-
 // noiseNote says for the usual target where the noise of what ranks comes from, and what to do.
-func (sc *Scenario) noiseNote() []string {
+func (sc *Scenario) noiseNote() []Note {
 	var shares []float64
 	for _, t := range sc.Targets {
 		if v := t.Variance.Share; !math.IsNaN(v) && len(t.Used) > 0 {
@@ -186,17 +171,7 @@ func (sc *Scenario) noiseNote() []string {
 		return nil
 	}
 	share := stats.Median(shares)
-	note := fmt.Sprintf("Of the noise in %s req/s, %s is between trials: ", sc.Ranking.Load,
-		units.Percent(share))
-	switch {
-	case share >= mostlyBetween:
-		note += "longer windows would not help, more blocks would."
-	case share > mostlyWithin:
-		note += "more blocks would help most, longer windows somewhat."
-	default:
-		note += "longer windows would help as much as more blocks."
-	}
-	return []string{note}
+	return []Note{NoteOf(NoteNoiseBetween, sc.Ranking.Load, Percent(share), Advice(share))}
 }
 
 // quantity is a metric under a load, of whatever target.
@@ -207,7 +182,7 @@ type quantity struct{ load, name string }
 func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	items := map[quantity][]stats.Item{}
 	for t, m := range sc.Metrics() {
-		if m.Withheld == "" {
+		if m.Known() {
 			key := quantity{m.Load, m.Name}
 			items[key] = append(items[key], stats.Item{Name: t.Name, Values: ByBlock(m.Points)})
 		}
@@ -219,7 +194,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	for t, m := range sc.Metrics() {
 		values := ByBlock(m.Points)
 		// A target that was measured twice in a block, as in duets, speaks for itself.
-		if m.Withheld == "" && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
+		if m.Known() && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
 			item := stats.Item{Name: t.Name, Values: values}
 			m.Summary = fits[quantity{m.Load, m.Name}].Level(item)
 		}

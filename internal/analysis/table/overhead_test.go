@@ -73,7 +73,7 @@ func TestOverhead(t *testing.T) {
 	check("x", metric.SpansEach, "0")
 	check("x +agent", "ready", "+30 %")    // 1.3 s after 1 s
 	check("x +agent", "p50", units.Absent) // the load is closed
-	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "peak is closed") {
+	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "peak is closed") {
 		t.Errorf("notes %q", said)
 	}
 }
@@ -101,7 +101,7 @@ func TestThinkingUsersAreLabelled(t *testing.T) {
 		records[i].Loads[0].Think = "constant 1s"
 	}
 	tab := tableOf(t, sheetOf(records, Options{}), OverheadKind)
-	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "nothing of capacity") {
+	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "nothing of capacity") {
 		t.Errorf("notes %q", said)
 	}
 }
@@ -145,7 +145,7 @@ func TestToldOfObservedTrials(t *testing.T) {
 	if last := tab.Rows[len(tab.Rows)-1]; len(last.Cells) != len(tab.Columns) {
 		t.Errorf("the last row is %+v", last)
 	}
-	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "(it is gone)") ||
+	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "(it is gone)") ||
 		!strings.Contains(said, "failed in step ready: no.") {
 		t.Errorf("notes %q", said)
 	}

@@ -1,14 +1,11 @@
 package table
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
@@ -24,16 +21,16 @@ type Percentile struct {
 	Q          float64
 	Ns, Lo, Hi float64 // NaN when not known
 	Confidence float64
-	Had        int64  // independent answers
-	Needs      int64  // as many would do for an interval; 0 where there are enough
-	Unanswered string // why it is one of the requests that were never answered; empty: it is not
+	Had        int64 // independent answers
+	Needs      int64 // as many would do for an interval; 0 where there are enough
+	Unanswered Note  // it is one of the requests that were never answered; none: it is not
 }
 
 // HasInterval tells whether there is one.
 func (p Percentile) HasInterval() bool { return !math.IsNaN(p.Lo) && !math.IsNaN(p.Hi) }
 
 // Refused tells whether it is not to be quoted, whatever Ns is.
-func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered != "" }
+func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered.Is() }
 
 // Percentiles are those of a distribution of a load's answers. What the answers are worth together
 // was found of response times beyond p99, and is taken for all.
@@ -103,22 +100,21 @@ func atRank(h *hdrhistogram.Histogram, rank int64) float64 {
 // Refusal says why there is no interval and what would give one: the flag is the one that makes the
 // window longer, windowNs what it is now. Empty where there are answers enough.
 func (p Percentile) Refusal(flag string, windowNs int64) string {
-	if p.Unanswered != "" || p.Needs == 0 {
-		return p.Unanswered
+	if p.Unanswered.Is() || p.Needs == 0 {
+		return p.Unanswered.String()
 	}
-	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", units.Count(p.Needs),
-		units.Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
+	return NoteOf(NoteFewIndependent, Count(p.Needs), Count(p.Had),
+		Longer{flag, p.Needs, p.Had, windowNs}).String()
 }
 
 // unanswered says that a quantile is one of the requests that were never answered. They are slower
 // than all answered ones: where they are more than what lies above the quantile, nobody knows it.
-func unanswered(l *record.Load, q float64) string {
+func unanswered(l *record.Load, q float64) Note {
 	all := l.Censored + l.ResponseTime.Count
 	if float64(l.Censored) <= (1-q)*float64(all) {
-		return ""
+		return Note{}
 	}
-	return fmt.Sprintf("%s of %s requests were never answered, more than lie above "+
-		"this percentile", units.Count(l.Censored), units.Count(all))
+	return NoteOf(NoteNeverAnswered, Count(l.Censored), Count(all))
 }
 
 // grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
@@ -163,38 +159,36 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 			}
 		}
 		switch why := tooFew(p.Quantile, offered, confidence); {
-		case backlog != "":
+		case backlog.Is():
 			m.withhold(backlog)
-		case why != "":
+		case why.Is():
 			m.withhold(why)
 		case len(m.Points) < len(offered):
-			m.withhold("no histogram of response times, or a damaged one, in " + unread(offered,
-				hists))
+			m.withhold(NoteOf(NoteNoHistogram, unread(offered, hists)))
 		default:
 			m.Summary = stats.Summarize(Values(m.Points), confidence)
 		}
 		metrics = append(metrics, m)
 	}
-	if backlog == "" {
+	if !backlog.Is() {
 		curve.draw(offered, hists, confidence)
 	}
 	return metrics, curve
 }
 
 // unread names the trials whose histograms are missing or damaged.
-func unread(offered []offer, hists []*hdrhistogram.Histogram) string {
-	var ids []string
+func unread(offered []offer, hists []*hdrhistogram.Histogram) (ids Names) {
 	for i, o := range offered {
 		if hists[i] == nil {
 			ids = append(ids, o.record.Trial)
 		}
 	}
-	return units.Few(ids, mostMissing)
+	return ids
 }
 
 func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {
 	for _, q := range grid {
-		if tooFew(q, offered, confidence) != "" {
+		if tooFew(q, offered, confidence).Is() {
 			return
 		}
 		var at []float64
@@ -257,7 +251,7 @@ func quantile(d record.Dist, h *hdrhistogram.Histogram, q float64) float64 {
 }
 
 // tooFew says why a quantile of these trials would be a guess; empty when it would not.
-func tooFew(q float64, offered []offer, confidence float64) string {
+func tooFew(q float64, offered []offer, confidence float64) Note {
 	needs := stats.QuantileNeeds(q, confidence)
 	fewest := offered[0].load
 	for _, o := range offered {
@@ -265,52 +259,27 @@ func tooFew(q float64, offered []offer, confidence float64) string {
 		if l.ResponseTime.Count < fewest.ResponseTime.Count {
 			fewest = l
 		}
-		if why := unanswered(l, q); why != "" {
-			return "in a trial " + why
+		if why := unanswered(l, q); why.Is() {
+			return NoteOf(NoteUnanswered, why.Args...)
 		}
 	}
 	had := fewest.ResponseTime.Count
 	if had >= needs {
-		return ""
+		return Note{}
 	}
 	if had == 0 {
-		return "no response time was recorded"
+		return NoteOf(NoteNoAnswers)
 	}
-	return fmt.Sprintf(
-		"needs n ≥ %s a trial for an interval; had %s%s",
-		units.Count(
-			needs,
-		),
-		units.Count(had),
-		measureLonger("--measure", needs, had, fewest.WindowNs),
-	)
-}
-
-// measureLonger is the hint that would give the percentile: the window, in whole seconds, in which
-// the same rate yields enough samples even when a Poisson count falls three deviations low.
-func measureLonger(flag string, needs, had, windowNs int64) string {
-	if windowNs == 0 || had == 0 {
-		return ""
-	}
-	want := float64(needs) + 3*math.Sqrt(float64(needs))
-	seconds := math.Ceil(want / float64(had) * float64(windowNs) / 1e9)
-	return fmt.Sprintf(" (raise %s to %s)", flag, wholeSeconds(seconds))
-}
-
-// wholeSeconds prints 90 as "90s" and 600 as "10m": what the flag reads.
-func wholeSeconds(s float64) string {
-	if s >= 600 {
-		return fmt.Sprintf("%.0fm", math.Ceil(s/60))
-	}
-	return (time.Duration(s) * time.Second).String()
+	return NoteOf(NoteFewAnswers, Count(needs), Count(had),
+		Longer{"--measure", needs, had, fewest.WindowNs})
 }
 
 // overload says that an open load was more than a trial could serve; empty when all kept up. It is
 // for records that nobody has judged: the verdict allows for randomness and for what a window's
 // edge cuts off, and takes a load that fell behind out of the numbers by itself.
-func overload(info LoadInfo, offered []offer) string {
+func overload(info LoadInfo, offered []offer) Note {
 	if info.Model != record.Open {
-		return ""
+		return Note{}
 	}
 	for _, o := range offered {
 		l := o.load
@@ -320,12 +289,10 @@ func overload(info LoadInfo, offered []offer) string {
 			continue
 		}
 		seconds := float64(l.WindowNs) / 1e9
-		return fmt.Sprintf("offered %s/s, of which %s ended in the window: the backlog grew by "+
-			"%s/s, so latency would tell the length of the test (offer less than the capacity)",
-			units.Rate(float64(l.Scheduled)/seconds), units.Percent(ended/float64(l.Scheduled)),
-			units.Rate(backlogPerS(l, ended, seconds)))
+		return NoteOf(NoteBacklogGrew, Rate(float64(l.Scheduled)/seconds),
+			Percent(ended/float64(l.Scheduled)), Rate(backlogPerS(l, ended, seconds)))
 	}
-	return ""
+	return Note{}
 }
 
 func backlogPerS(l *record.Load, ended, seconds float64) float64 {

@@ -51,7 +51,7 @@ func TestWarmupMetrics(t *testing.T) {
 			m, ok := study.Scenarios[0].Targets[0].Metric("", name)
 			got := m.Summary.Center
 			same := got == want || math.IsNaN(want) && math.IsNaN(got)
-			if !ok || !same || m.Withheld != withheld || m.Unit != units.Ns {
+			if !ok || !same || m.Withheld.String() != withheld || m.Unit != units.Ns {
 				t.Errorf("%q: %s is %v %s (%s), wanted %v", kind, name, got, m.Unit, m.Withheld,
 					want)
 			}

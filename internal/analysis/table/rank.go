@@ -19,7 +19,7 @@ func (sc *Scenario) rank(o Options) {
 	sc.Ranking = Ranking{Load: load, Metric: metric}
 	var items []stats.Item
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric); ok && m.Withheld == "" {
+		if m, ok := t.Metric(load, metric); ok && m.Known() {
 			items = append(items, stats.Item{Name: t.Name, Values: goodness(m)})
 		}
 	}
@@ -51,7 +51,7 @@ func tierOrLast(t *Target) int {
 // center is the ranking metric's centre, larger is better; -1 without one.
 func (sc *Scenario) center(t *Target) float64 {
 	m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
-	if !ok || m.Withheld != "" {
+	if !ok || !m.Known() {
 		return -1
 	}
 	if m.Unit == units.Ns {
@@ -71,7 +71,7 @@ func (sc *Scenario) rankingMetric() (load, name string) {
 	for _, t := range sc.Targets {
 		// A target that lost the load has no points, and would have no p50 either.
 		m, ok := t.Metric(l.Name, "p99")
-		if ok && m.Withheld != "" && len(m.Points) > 0 {
+		if ok && !m.Known() && len(m.Points) > 0 {
 			return l.Name, "p50"
 		}
 	}
@@ -146,11 +146,31 @@ func loadOf(r *record.Record, name string) *record.Load {
 	return nil
 }
 
+// Versus is what a scenario's ratios refer to.
+type Versus struct {
+	Kind VersusKind
+	Name string // of the baseline, or of the other checkout
+}
+
+// VersusKind says which row a row's ratio refers to.
+type VersusKind int
+
+// Kinds of references.
+const (
+	VersusNone     VersusKind = iota // there are no ratios
+	VersusBaseline                   // all refer to one row
+	VersusArm                        // arm b to arm a of an A/A run
+	VersusBare                       // one with something attached to the same target without
+	VersusProcess                    // one in a container to the same target as a plain process
+	VersusOrigin                     // ours to the same target of another checkout
+	VersusMixed                      // several of these
+)
+
 // versus finds for every row the one that its ratios refer to: arm a for arm b of an A/A run, the
 // same target bare for one that something rides along with, the same of another checkout for ours,
 // else the baseline. It says what to call them together.
 func (sc *Scenario) versus(o Options) {
-	sc.Versus = ""
+	sc.Versus = Versus{}
 	for _, t := range sc.Targets {
 		for _, k := range twins {
 			twin := firstOf(sc.Targets, func(x *Target) bool { return k.of(t.Info, x.Info) })
@@ -158,50 +178,51 @@ func (sc *Scenario) versus(o Options) {
 				continue
 			}
 			t.Reference = twin.Name
-			called := cmp.Or(k.called, twin.Info.Origin)
-			if sc.Versus != "" && sc.Versus != called {
-				called = mixedTwins
+			to := Versus{Kind: k.kind}
+			if k.kind == VersusOrigin {
+				to.Name = twin.Info.Origin
 			}
-			sc.Versus = called
+			if sc.Versus.Kind != VersusNone && sc.Versus != to {
+				to = Versus{Kind: VersusMixed}
+			}
+			sc.Versus = to
 			break
 		}
 	}
-	if sc.Versus != "" || sc.Target(o.Baseline) == nil || len(sc.Targets) < 2 {
+	base := sc.Find(o.Baseline)
+	if sc.Versus.Kind != VersusNone || base == nil || len(sc.Targets) < 2 {
 		return
 	}
-	sc.Versus = o.Baseline
+	sc.Versus = Versus{VersusBaseline, base.Name}
 	for _, t := range sc.Targets {
-		if t.Name != o.Baseline {
-			t.Reference = o.Baseline
+		if t != base {
+			t.Reference = base.Name
 		}
 	}
 }
 
-// mixedTwins is what references of several kinds are called together.
-const mixedTwins = "its own"
-
 // twins are the ways in which two rows may be of the same target, the closest first: whether b is
-// the one that a refers to, and what to call it (empty: by its origin).
+// the one that a refers to.
 var twins = []struct {
-	called string
-	of     func(a, b record.Target) bool
+	kind VersusKind
+	of   func(a, b record.Target) bool
 }{
-	{"itself", func(a, b record.Target) bool {
+	{VersusArm, func(a, b record.Target) bool {
 		arms := a.Arm == "b" && b.Arm == "a"
 		b.Arm = a.Arm
 		return arms && RowName(a) == RowName(b)
 	}},
-	{"bare", func(a, b record.Target) bool {
+	{VersusBare, func(a, b record.Target) bool {
 		bare := a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none")
 		b.Variant = a.Variant
 		return bare && RowName(a) == RowName(b)
 	}},
-	{"process", func(a, b record.Target) bool {
+	{VersusProcess, func(a, b record.Target) bool {
 		contained := a.Launcher != "" && b.Launcher == ""
 		b.Launcher = a.Launcher
 		return contained && RowName(a) == RowName(b)
 	}},
-	{"", func(a, b record.Target) bool {
+	{VersusOrigin, func(a, b record.Target) bool {
 		other := a.Origin == "" && b.Origin != ""
 		a.Name += "@" + b.Origin
 		return other && RowName(a) == RowName(b)
@@ -209,23 +230,9 @@ var twins = []struct {
 }
 
 // ratioNote says what is over what.
-func (sc *Scenario) ratioNote() []string {
-	switch sc.Versus {
-	case "":
+func (sc *Scenario) ratioNote() []Note {
+	if sc.Versus.Kind == VersusNone {
 		return nil
-	case "itself":
-		return []string{"Ratios are arm b over arm a of the same target, paired within blocks: " +
-			"what is not 1 is noise."}
-	case mixedTwins:
-		return []string{"Ratios are target over the same target: arm a for arm b, else bare for " +
-			"what rides along, else the plain process for a container, else the other " +
-			"checkout's; paired within blocks."}
-	case "process":
-		return []string{"Ratios are target in a container over the same target as a plain " +
-			"process, paired within blocks."}
-	case "bare":
-		return []string{"Ratios are target with what rides along over the same target bare, " +
-			"paired within blocks."}
 	}
-	return []string{"Ratios are target over " + sc.Versus + ", paired within blocks."}
+	return []Note{NoteOf(NoteRatios, Over(sc.Versus))}
 }

@@ -38,7 +38,7 @@ func TestCapacityRanks(t *testing.T) {
 	}
 	tab := only(t, study.Sheet())
 	if !slices.ContainsFunc(tab.Columns, func(c Column) bool {
-		return c.Group == "users (capacity, p99<50ms)" && c.Heading == "req/s"
+		return c.Group.Heading() == "users (capacity, p99<50ms)" && c.Heading() == "req/s"
 	}) {
 		t.Errorf("the columns are %+v", tab.Columns)
 	}

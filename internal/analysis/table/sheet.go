@@ -2,12 +2,10 @@ package table
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"prony.example/internal/base/cmdlog"
-	"prony.example/internal/base/format"
 	"prony.example/internal/base/lazyregexp"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -26,14 +24,14 @@ func (s *Study) Sheet() Sheet {
 	for _, sc := range s.Scenarios {
 		tab := sc.table(s.Options)
 		sh.Numbers.count(tab.Rows)
-		if len(s.Scenarios) > 1 {
-			tab.Title = sc.Name
-		}
+		tab.OneOfSeveral = len(s.Scenarios) > 1
 		sh.Tables = append(sh.Tables, tab)
 	}
 	sh.skip(s.Options.Skipped)
 	if n := len(sh.Tables); n > 0 {
-		sh.Tables[n-1].Notes = append(sh.Tables[n-1].Notes, s.Options.Notes...)
+		for _, text := range s.Options.Notes {
+			sh.Tables[n-1].Notes = append(sh.Tables[n-1].Notes, NoteOf(NoteVerbatim, text))
+		}
 	}
 	for _, of := range []func(*Scenario, Options) Table{
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
@@ -41,10 +39,7 @@ func (s *Study) Sheet() Sheet {
 	} {
 		for _, sc := range s.Scenarios {
 			tab := of(sc, s.Options)
-			tab.Scenario = sc.Name
-			if len(s.Scenarios) > 1 {
-				tab.Title += ", " + tab.Scenario
-			}
+			tab.Scenario, tab.OneOfSeveral = sc.Name, len(s.Scenarios) > 1
 			if len(tab.Rows) > 0 {
 				sh.Tables = append(sh.Tables, tab)
 			}
@@ -64,7 +59,7 @@ func (sh *Sheet) skip(skipped []record.Skipped) {
 	}
 	last := &sh.Tables[len(sh.Tables)-1]
 	for _, k := range skipped {
-		last.Rows = append(last.Rows, spanRow(k.Target, "skipped: "+k.Reason))
+		last.Rows = append(last.Rows, spanRow(k.Target, NoteOf(NoteSkipped, k.Reason)))
 	}
 }
 
@@ -79,7 +74,7 @@ func (sc *Scenario) table(o Options) Table {
 	for _, target := range sc.Targets {
 		if len(target.Used) == 0 {
 			t.Rows = append(t.Rows, spanRow(target.Name,
-				"no good trial: "+strings.Join(target.endings(), "; ")))
+				NoteOf(NoteNoGoodTrial, target.endings())))
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
@@ -87,23 +82,23 @@ func (sc *Scenario) table(o Options) Table {
 		for _, s := range specs {
 			c := s.cell(target)
 			if s.leads != "" {
-				c.Notes = AddNew(target.loadNotes(s.leads), c.Notes...)
+				c.Notes = addNotes(target.loadNotes(s.leads), c.Notes...)
 			}
 			row.Cells = append(row.Cells, c)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	untold := t.narrow()
-	said := make([][]string, len(t.Rows))
+	said := make([][]Note, len(t.Rows))
 	for i, row := range t.Rows {
 		said[i] = append(row.doubts(), row.notes(t.Columns)...)
 	}
 	common := append(untold, general(said)...)
 	var notes noteBook
-	for i, texts := range said {
+	for i, of := range said {
 		// A row has one mark: what is to be said of its numbers is said together.
-		if len(texts) > 0 {
-			t.Rows[i].Cells[1].Refs = notes.refs(strings.Join(texts, "; "))
+		if len(of) > 0 {
+			t.Rows[i].Cells[1].Refs = notes.refs(of...)
 		}
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
@@ -115,12 +110,12 @@ func (sc *Scenario) table(o Options) Table {
 
 // narrow takes out the columns that give way first and have nothing but a word: of its ratios none
 // is known.
-func (t *Table) narrow() (notes []string) {
+func (t *Table) narrow() (notes []Note) {
 	for i := len(t.Columns) - 1; i >= 0; i-- {
 		c := t.Columns[i]
 		known, word := false, false
 		for _, r := range t.Rows {
-			if r.Span == "" && r.Cells[i].N > 0 { // the one that others are over has none
+			if !r.Span.Is() && r.Cells[i].N > 0 { // the one that others are over has none
 				word = word || r.Cells[i].State == Unknown
 				known = known || r.Cells[i].State != Unknown
 			}
@@ -129,77 +124,86 @@ func (t *Table) narrow() (notes []string) {
 			continue
 		}
 		for k, r := range t.Rows {
-			if r.Span == "" {
+			if !r.Span.Is() {
 				t.Rows[k].Cells = slices.Delete(r.Cells, i, i+1)
 			}
 		}
 		t.Columns = slices.Delete(t.Columns, i, i+1)
-		notes = append(notes, fmt.Sprintf("No %s of %s is known: %s.", c.Heading, c.Short,
-			strings.TrimPrefix(unknownNote, notKnown+": ")))
+		notes = append(notes, NoteOf(NoteNoneKnown, Columns{c}, c.Group.Short()))
 	}
 	return notes
 }
 
 // general takes out what is no row's own, to be said once for all: what a mere word in the table
 // stands for, and why numbers are missing in several rows.
-func general(rows [][]string) (common []string) {
-	of := map[string]int{}
-	spoken := func(text string) string {
-		switch {
-		case text == unknownNote:
-			return "Unknown: " + strings.TrimPrefix(text, notKnown+": ") + "."
-		case someTrials.MatchString(text):
-			return "No " + someTrials.ReplaceAllString(text, " where in some trial ") + "."
-		}
-		return ""
-	}
-	for _, texts := range rows {
-		for _, text := range texts {
-			of[spoken(text)]++
+func general(rows [][]Note) (common []Note) {
+	var all []Note
+	for _, notes := range rows {
+		for _, n := range notes {
+			all = append(all, n.general())
 		}
 	}
-	for i, texts := range rows {
-		rows[i] = slices.DeleteFunc(texts, func(text string) bool {
-			as := spoken(text)
-			if as == "" || of[as] < 2 && text != unknownNote {
+	for i, notes := range rows {
+		rows[i] = slices.DeleteFunc(notes, func(n Note) bool {
+			as := n.general()
+			times := 0
+			for _, other := range all {
+				if as.Same(other) {
+					times++
+				}
+			}
+			if !as.Is() || times < 2 && as.Kind != NoteUnknowns {
 				return false
 			}
-			common = AddNew(common, as)
+			common = addNotes(common, as)
 			return true
 		})
 	}
 	return common
 }
 
-// someTrials are those that ofTrials counts.
-var someTrials = regexp.MustCompile(`: in (\d+ of \d+ trials|the only trial) `)
+// general is what can be said of all rows in place of this note, if any.
+func (n Note) general() Note {
+	missing := len(n.Columns) > 0
+	switch {
+	case n.Kind == NoteIntervalWide:
+		return NoteOf(NoteUnknowns)
+	case n.Kind == NoteInSomeTrials && missing:
+		return NoteOf(NoteLackInSome, n.Columns, n.Args[1])
+	case n.Kind == NoteNoRateHeld && missing:
+		return NoteOf(NoteNoneHeldInSome, n.Columns, n.Args[1])
+	}
+	return Note{}
+}
 
-// notes are what the cells of a row say, each thing once. Where a number is missing, the reason has
-// the headings before it: "half p99, p99.9: needs …".
-func (r *Row) notes(columns []Column) []string {
-	var texts []string
-	missing := map[string][]string{}
+// names tells whether the text begins with the load that a group is about.
+func (n Note) names(g Group) bool {
+	return n.Load != "" && g.Kind == GroupLoad && g.Load == n.Load
+}
+
+// notes are what the cells of a row say, each thing once. Where a number is missing, the reason
+// names the columns: "half p99, p99.9: needs …", unless it names the load itself.
+func (r *Row) notes(columns []Column) (notes []Note) {
+	var missing []Columns
 	for i, c := range r.Cells {
-		for _, text := range c.Notes {
-			texts = AddNew(texts, text)
-			if c.missing() && !strings.HasPrefix(text, columns[i].Short+" ") {
-				missing[text] = append(missing[text], columns[i].Heading)
+		for _, n := range c.Notes {
+			at := slices.IndexFunc(notes, n.Same)
+			if at < 0 {
+				at, notes, missing = len(notes), append(notes, n), append(missing, nil)
+			}
+			if c.missing() && !n.names(columns[i].Group) {
+				missing[at] = append(missing[at], columns[i])
 			}
 		}
 	}
-	for i, text := range texts {
-		if of := missing[text]; len(of) > 0 {
-			texts[i] = strings.Join(of, ", ") + ": " + text
-		}
+	for i := range notes {
+		notes[i].Columns = missing[i]
 	}
-	return texts
+	return notes
 }
 
 func nameColumns() []Column {
-	return []Column{
-		{Key: "tier", Heading: "tier", Align: format.Center},
-		{Key: "target", Heading: "target", Align: format.Left},
-	}
+	return []Column{{Key: "tier", Role: RoleTier}, {Key: "target", Role: RoleName}}
 }
 
 func nameCells(t *Target) []Cell {
@@ -211,19 +215,8 @@ func nameCells(t *Target) []Cell {
 	return []Cell{tier, name}
 }
 
-func spanRow(name, text string) Row {
-	return Row{Name: name, Span: text, Cells: []Cell{noValue(Absent), named(name)}}
-}
-
-// noteBook numbers footnotes by first use; equal texts share a number.
-type noteBook []string
-
-func (n *noteBook) refs(text string) []int {
-	at := slices.Index(*n, text)
-	if at < 0 {
-		at, *n = len(*n), append(*n, text)
-	}
-	return []int{at + 1}
+func spanRow(name string, why Note) Row {
+	return Row{Name: name, Span: why, Cells: []Cell{noValue(Absent), named(name)}}
 }
 
 // Planning a difference: the usual power, and no advice beyond a day's worth of blocks.
@@ -233,41 +226,32 @@ const (
 )
 
 // tierNote says what a tier means and what would make tiers finer.
-func (sc *Scenario) tierNote(o Options) []string {
-	if len(sc.Targets) < 2 || len(sc.Ranking.Tiers) == 0 {
+func (sc *Scenario) tierNote(o Options) []Note {
+	switch {
+	case len(sc.Targets) < 2 || len(sc.Ranking.Tiers) == 0:
 		return nil
+	case sc.Typical.SDLog > 0:
+		return []Note{NoteOf(NoteTiersPlan, sc.plan(o))}
+	case sc.blocksUsed() < 2:
+		return []Note{NoteOf(NoteTiersOfOne)}
 	}
-	note := "Targets in one tier cannot be told apart with these blocks"
-	if sc.Typical.SDLog > 0 {
-		note += "; " + sc.plan(o)
-	} else if sc.blocksUsed() < 2 {
-		note += "; one block tells nothing apart, two are the least that can"
-	}
-	return []string{note + "."}
+	return []Note{NoteOf(NoteTiers)}
 }
 
-// plan says how many blocks would separate two of these targets. The level is Holm's worst case
+// plan is how many blocks would separate two of these targets. The level is Holm's worst case
 // among all pairs, the one that the tiers were made with.
-func (sc *Scenario) plan(o Options) string {
+func (sc *Scenario) plan(o Options) Plan {
 	k := 0
 	for _, names := range sc.Ranking.Tiers {
 		k += len(names)
 	}
 	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
 	needed := sc.Typical.Resolves(o.Effect, alpha, planPower)
-	effect := fmt.Sprintf("%.3g %%", 100*o.Effect)
-	switch more := needed - sc.blocksUsed(); {
-	case needed > planBlocks:
-		return fmt.Sprintf("at this noise no sensible number of blocks separates a %s difference",
-			effect)
-	case more > 0:
-		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
-	}
-	return fmt.Sprintf("they suffice to separate a %s difference", effect)
+	return Plan{Effect: o.Effect, Needed: needed, Have: sc.blocksUsed()}
 }
 
 // assumptionNote names what the intervals rest on, where it is more than nothing.
-func (sc *Scenario) assumptionNote() []string {
+func (sc *Scenario) assumptionNote() []Note {
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 		if !ok {
@@ -275,35 +259,62 @@ func (sc *Scenario) assumptionNote() []string {
 		}
 		switch m.Summary.Assumption {
 		case stats.LogNormal:
-			return []string{"Intervals from so few trials assume that trials are log-normal."}
+			return []Note{NoteOf(NoteLogNormal)}
 		case stats.Moderated:
-			return []string{"Intervals from so few trials assume that trials are log-normal, and " +
-				"that targets are as alike in noise as they look; each uses the trials of all."}
+			return []Note{NoteOf(NoteModerated)}
 		}
 	}
 	return nil
 }
 
-// head is the line over everything: what ran, how often, on what. Versions of tools stand on a line
-// of their own, because a line that wraps is not read.
-func (s *Study) head() string {
-	targets, blocks := s.Extent()
-	extent := units.Plural(targets, "target") + " × " + units.Plural(blocks, "block")
+// Head is what ran, how often, on what. Versions of tools stand on a line of their own, because a
+// line that wraps is not read.
+type Head struct {
+	Suites, Contracts, Seeds []string
+	Targets, Blocks          int
+	Host                     *record.Provenance // of the first record; nil: there is none
+}
+
+func (s *Study) head() Head {
+	h := Head{}
+	h.Targets, h.Blocks = s.Extent()
 	if len(s.Records) == 0 {
-		if targets == 0 {
-			return "no records"
-		}
+		return h
+	}
+	h.Host = &s.Records[0].Provenance
+	h.Suites = said(s.Records, func(r *record.Record) string { return r.Suite })
+	h.Contracts = said(s.Records, func(r *record.Record) string { return r.Contract })
+	h.Seeds = said(s.Records, func(r *record.Record) string {
+		return fmt.Sprint(r.Provenance.Seed)
+	})
+	return h
+}
+
+// Under is the head below a title that has said the suite.
+func (h Head) Under(title string) Head {
+	if len(h.Suites) == 1 && h.Suites[0] == title {
+		h.Suites = nil
+	}
+	return h
+}
+
+// String is the line over everything: "canonical · contract hello · 2 targets × 5 blocks · …".
+func (h Head) String() string {
+	extent := units.Plural(h.Targets, "target") + " × " + units.Plural(h.Blocks, "block")
+	switch {
+	case h.Host == nil && h.Targets == 0:
+		return "no records"
+	case h.Host == nil:
 		return "no records of " + extent
 	}
-	all := func(of func(*record.Record) string) string {
-		return strings.Join(said(s.Records, of), " + ")
+	var parts []string
+	if len(h.Suites) > 0 {
+		parts = append(parts, strings.Join(h.Suites, " + "))
 	}
-	parts := []string{all(func(r *record.Record) string { return r.Suite })}
-	if c := all(func(r *record.Record) string { return r.Contract }); c != "" {
-		parts = append(parts, "contract "+c)
+	if len(h.Contracts) > 0 {
+		parts = append(parts, "contract "+strings.Join(h.Contracts, " + "))
 	}
-	seeds := all(func(r *record.Record) string { return fmt.Sprint(r.Provenance.Seed) })
-	parts = append(parts, extent, "seed "+seeds, hostLine(s.Records[0].Provenance))
+	parts = append(parts, extent, "seed "+strings.Join(h.Seeds, " + "), hostLine(*h.Host))
 	return strings.Join(parts, " · ")
 }
 

@@ -4,25 +4,31 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"prony.example/internal/base/units"
+	"prony.example/record/metric"
 )
 
 // What several rows say alike is said once, and "unknown" by no row at all.
 func TestGeneral(t *testing.T) {
-	const why = "steady after: in %s no steady state is known (allow it more)"
-	rows := [][]string{
-		{"half may be off: p50 by up to 34 % (lag)", unknownNote,
-			fmt.Sprintf(why, "1 of 3 trials")},
-		{fmt.Sprintf(why, "2 of 3 trials"), "p99.9: in 2 of 3 trials nothing was known"}, nil,
+	lacks := func(column string, k int) Note {
+		return Note{Kind: NoteInSomeTrials, Columns: Columns{{Label: column}},
+			Args: []any{OfTrials{k, 3}, Lack(metric.CPU)}}
 	}
+	bound := NoteOf(NoteSearchEnded, Rate(300), OfTrials{1, 3}, "it took too long")
+	off := NoteOf(NoteMayBeOff, LoadOf("half"), Offs{{"p50", units.Ns, 0.34, []string{"lag"}}})
+	rows := [][]Note{{off, NoteOf(NoteIntervalWide), lacks("CPU", 1), bound},
+		{lacks("CPU", 2), lacks("p99.9", 2), bound}, nil}
 	want := []string{
 		"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
-		"No steady after where in some trial no steady state is known (allow it more).",
+		"No CPU where in some trial " + metric.Named(metric.CPU, units.Ns).Missing + ".",
 	}
-	if got := general(rows); !slices.Equal(got, want) {
+	if got := Texts(general(rows)); !slices.Equal(got, want) {
 		t.Errorf("said of all: %q", got)
 	}
-	if left := fmt.Sprint(rows); left != "[[half may be off: p50 by up to 34 % (lag)] "+
-		"[p99.9: in 2 of 3 trials nothing was known] []]" {
+	const least = "at least 300/s: in 1 of 3 trials the search ended early (it took too long)"
+	if left := fmt.Sprint(rows); left != "[[half may be off: p50 by up to 34 % (lag) "+least+
+		"] [p99.9: in 2 of 3 trials "+metric.Named(metric.CPU, units.Ns).Missing+" "+least+"] []]" {
 		t.Errorf("said of rows: %s", left)
 	}
 }
@@ -32,12 +38,12 @@ func TestGeneral(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	unknown, known := Cell{State: Unknown, N: 3}, Cell{State: Known, N: 3}
 	of := func(weight int, cells ...Cell) Table {
-		out := Table{Columns: append(nameColumns(), LoadInfo{Name: "half"}.column("p99 ratio",
-			"p99 ratio", "1", weight))}
+		out := Table{Columns: append(nameColumns(), (&Scenario{}).ratio(
+			LoadInfo{Name: "half"}.column("p99 ratio", "p99", "1", weight)))}
 		for i, c := range cells {
 			out.Rows = append(out.Rows, Row{Cells: []Cell{named("1"), named(fmt.Sprint(i)), c}})
 		}
-		out.Rows = append(out.Rows, spanRow("failed", "no good trial"))
+		out.Rows = append(out.Rows, spanRow("failed", NoteOf(NoteNoTrial)))
 		return out
 	}
 	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
@@ -47,8 +53,8 @@ func TestNarrow(t *testing.T) {
 		notes string
 		left  int
 	}{
-		"none is known": {of(Extra, named("1"), unknown, unknown, noValue(Withheld)), "[" + none + "]",
-			2},
+		"none is known": {of(Extra, named("1"), unknown, unknown, noValue(Withheld)),
+			"[" + none + "]", 2},
 		"one is known":    {of(Extra, named("1"), unknown, known), "[]", 3},
 		"none is unknown": {of(Extra, named("1"), noValue(Withheld)), "[]", 3},
 		"it stays":        {of(Detail, named("1"), unknown), "[]", 3},
@@ -76,7 +82,7 @@ func TestNarrowRun(t *testing.T) {
 	}
 	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
 		"(raise --blocks)."
-	if find(t, tab, "b", "peak/ratio").State != Known || !slices.Contains(tab.Notes, none) {
+	if find(t, tab, "b", "peak/ratio").State != Known || !slices.Contains(Texts(tab.Notes), none) {
 		t.Errorf("%q", tab.Notes)
 	}
 }

@@ -24,14 +24,12 @@ type Scenario struct {
 	Loads   []LoadInfo // in the order in which they were offered
 	Targets []*Target  // best first; those without numbers last
 	Ranking Ranking
-	Method  []string // how rows differ in method, a sentence each
+	Method  []Note // how rows differ in method
 	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
 	// in the middle, or next below it; zero when no two targets share two blocks.
 	Typical stats.Ratio
-	// Versus is what the rows' ratios refer to: a row, "itself" in A/A runs, another checkout's
-	// name; empty when there are none.
-	Versus string
-	Floors []Floor // of A/A runs, by target
+	Versus  Versus  // what the rows' ratios refer to
+	Floors  []Floor // of A/A runs, by target
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
 }
@@ -59,7 +57,7 @@ type Target struct {
 	Used    []*record.Record // those with a load that numbers are made of
 	Metrics []Metric
 	Curves  []Curve
-	Method  []string // how its own trials differ in method, a sentence each
+	Method  []Note // how its own trials differ in method
 	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
 	Reference string
 	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
@@ -89,9 +87,12 @@ type Metric struct {
 	Doubt   *Doubt       // nil: it is what it is, within its interval
 	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
 	AtLeast float64
-	// Withheld says why there is no centre and what would give it; empty when there is one.
-	Withheld string
+	// Withheld says why there is no centre and what would give it; none where there is one.
+	Withheld Note
 }
+
+// Known tells whether the metric has a centre.
+func (m *Metric) Known() bool { return !m.Withheld.Is() }
 
 // Point is a trial's value. Block counts the blocks of all runs in the records, from 1.
 type Point struct {
@@ -120,6 +121,23 @@ func (s *Study) Scenario(name string) *Scenario {
 // Target finds a row by its name; nil when there is none.
 func (sc *Scenario) Target(name string) *Target {
 	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
+}
+
+// Find is the row of that name, else the only row of the target of that name, as a target that is
+// measured in containers alone has; nil when there is none, or when several could be meant.
+func (sc *Scenario) Find(name string) *Target {
+	if row := sc.Target(name); row != nil {
+		return row
+	}
+	var found *Target
+	for _, t := range sc.Targets {
+		if t.Info.Name == name && found != nil {
+			return nil
+		} else if t.Info.Name == name {
+			found = t
+		}
+	}
+	return found
 }
 
 // Load finds one by its name; without fields when there is none.
@@ -301,7 +319,7 @@ func (sc *Scenario) compareTo(o Options) {
 			continue
 		}
 		b, ok := reference.Metric(m.Load, m.Name)
-		if ok && b.Withheld == "" && m.Withheld == "" {
+		if ok && b.Known() && m.Known() {
 			m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
 				positives(t.Name, *m))
 		}

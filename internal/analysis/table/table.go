@@ -2,7 +2,9 @@
 //
 //  1. Analyze groups the records of a run by scenario, target and load and gives every metric a
 //     centre, an interval, a ratio to the baseline or the reason why there is none (a Study);
-//  2. Study.Sheet projects that to columns and rows of printed text with footnotes (a Sheet).
+//  2. Study.Sheet projects that to columns, rows and footnotes (a Sheet). Its cells, notes and
+//     headings are values with a state or a kind; their methods make the texts, which renderers
+//     call last. notetext.go has the texts of all notes.
 //
 // Text, Markdown and the HTML page print the Sheet; CSV and JSON print the Study, in base units.
 // The unit of inference is the trial: no number here pools requests of different trials.
@@ -13,13 +15,12 @@ package table
 import (
 	"cmp"
 
-	"prony.example/internal/base/format"
 	"prony.example/record"
 )
 
 // Options say what to compare with and what to put around the numbers.
 type Options struct {
-	Baseline   string  // a row's name; empty: no ratio columns
+	Baseline   string  // a row, or a target that has one row; empty: no ratio columns
 	Confidence float64 // of intervals and tiers; 0 means 0.95
 	Effect     float64 // the difference that the closing note plans for; 0 means 0.03
 
@@ -45,9 +46,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Sheet is a whole report in words: a head line, a table a scenario, and closing lines.
+// Sheet is a whole report: a head line, a table a scenario, and closing lines.
 type Sheet struct {
-	Head      string
+	Head      Head
 	Tools     string // versions of what compiled or ran the targets; empty when none is known
 	Tables    []Table
 	Numbers   Numbers
@@ -58,13 +59,13 @@ type Sheet struct {
 
 // Table is one scenario's comparison. Every row has one cell per column, unless it has a Span.
 type Table struct {
-	Kind      string // one of Kinds; empty: the comparison of a scenario
-	Scenario  string
-	Title     string // empty when the run has one scenario only
-	Columns   []Column
-	Rows      []Row
-	Footnotes []string // number k is at k-1, numbered in reading order
-	Notes     []string // sentences under the footnotes
+	Kind         string // one of Kinds; empty: the comparison of a scenario
+	Scenario     string
+	OneOfSeveral bool // the run has other scenarios, too
+	Columns      []Column
+	Rows         []Row
+	Footnotes    []Footnote // number k is at k-1, numbered in reading order
+	Notes        []Note     // under the footnotes
 }
 
 // Kinds of tables beside the comparison.
@@ -75,30 +76,12 @@ const (
 	FloorKind    = "floor"    // A/A
 )
 
-// Column is a heading, with what a renderer needs to set it.
-type Column struct {
-	Key     string // stable name for programs: "peak/throughput"
-	Group   string // heading over several columns, e.g. "peak (closed, 64 connections)"
-	Short   string // the same in a word, for renderers without spanning headings
-	Heading string
-	Unit    string // base unit of Cell.Value: "1/s", "ns", "B", "J", "1"; empty for text
-	Align   format.Align
-	Weight  int // 0 stays; a narrow terminal leaves out the highest first
-}
-
-// Weights of columns.
-const (
-	Essential = 0
-	Detail    = 1
-	Extra     = 2
-)
-
 // Row is a target, or a target that has no numbers and says why in Span.
 type Row struct {
 	Name  string
 	Tier  int // from 1; 0 when not ranked
 	Cells []Cell
-	Span  string // when set, it stands in place of all cells after the name
+	Span  Note // if there is one, it stands in place of all cells after the name
 }
 
 // Tally is how many trials ended in one way, and why, or never did.

@@ -32,7 +32,8 @@ func trial(target string, block int, perS float64) record.Record {
 // with adds an open load, "half", whose response times are so many samples of the same value.
 func with(r record.Record, samples int64, ns int64) record.Record {
 	r.Loads = append(r.Loads, record.Load{
-		Name: "half", Model: record.Open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
+		Name: "half", Model: record.Open, Arrivals: "poisson", RateOf: "50% of peak",
+		RateBase: "peak", WindowNs: 9e9,
 		Scheduled: samples, Done: samples,
 		ResponseTime: record.Dist{
 			Count: samples, P50Ns: ns, P90Ns: ns, P99Ns: 2 * ns, P999Ns: 3 * ns,
@@ -69,7 +70,7 @@ func find(t *testing.T, tab Table, row, key string) Cell {
 	t.Helper()
 	column := slices.IndexFunc(tab.Columns, func(c Column) bool { return c.Key == key })
 	for _, r := range tab.Rows {
-		if r.Name == row && r.Span == "" && column >= 0 {
+		if r.Name == row && !r.Span.Is() && column >= 0 {
 			return r.Cells[column]
 		}
 	}
@@ -80,11 +81,11 @@ func find(t *testing.T, tab Table, row, key string) Cell {
 // notes is what is said of a cell; the footnotes of a table that has no rows' notes.
 func notes(tab Table, c Cell) string {
 	if len(c.Notes) > 0 {
-		return strings.Join(c.Notes, "\n")
+		return strings.Join(Texts(c.Notes), "\n")
 	}
 	var texts []string
 	for _, ref := range c.Refs {
-		texts = append(texts, tab.Footnotes[ref-1])
+		texts = append(texts, tab.Footnotes[ref-1].String())
 	}
 	return strings.Join(texts, "\n")
 }
@@ -125,7 +126,7 @@ func TestRowsAndTiers(t *testing.T) {
 		t.Errorf("fast: %+v", c)
 	}
 	got := tab.Columns[2]
-	if got.Group != "peak (closed, 64 connections)" || got.Heading != "req/s" {
+	if got.Group.Heading() != "peak (closed, 64 connections)" || got.Heading() != "req/s" {
 		t.Errorf("column %+v", got)
 	}
 }
@@ -214,7 +215,8 @@ func TestOverload(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 102, 900, 104), rates("b", 50, 50, 51))
 	finding := func(grade string) []record.Finding {
-		return []record.Finding{{Rule: "steal", Grade: grade, Observed: "4 %", Limit: "1 %"}}
+		return []record.Finding{{Rule: "steal", Grade: grade, Value: 0.04, Limit: 0.01,
+			Unit: record.UnitShare, Side: record.Above}}
 	}
 	records[2].Verdict = record.Verdict{Grade: record.Invalid, Findings: finding(record.Invalid)}
 	records[3].Verdict = record.Verdict{Grade: record.Suspect, Findings: finding(record.Suspect)}
@@ -228,14 +230,14 @@ func TestVerdicts(t *testing.T) {
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
 		t.Errorf("a: %+v", c)
 	}
-	const want = "INVALID in block 3, not in the numbers: steal (4 % > 1 %)\n" +
-		"SUSPECT in block 4, kept: steal (4 % > 1 %)"
+	const want = "INVALID in block 3, not in the numbers: steal (4.0 % stolen by the hypervisor " +
+		"> 1.0 %)\nSUSPECT in block 4, kept: steal (4.0 % > 1.0 %)"
 	if got := notes(tab, find(t, tab, "a", "target")); got != want {
 		t.Errorf("footnotes of a:\n%s\nwanted\n%s", got, want)
 	}
-	if names(tab) != "a b c" || tab.Rows[1].Span !=
+	if names(tab) != "a b c" || tab.Rows[1].Span.String() !=
 		"no good trial: failed in blocks 1–3: ready (refused)" ||
-		tab.Rows[2].Span != "skipped: no compiler" {
+		tab.Rows[2].Span.String() != "skipped: no compiler" {
 		t.Errorf("rows without numbers: %+v", tab.Rows[1:])
 	}
 	if want := []Tally{
@@ -256,7 +258,7 @@ func TestUnlike(t *testing.T) {
 		records[i].Limits.InForce = []record.Limit{memory, cpuset}
 	}
 	tab := only(t, sheetOf(records, Options{}))
-	said := strings.Join(slices.Concat(tab.Footnotes, tab.Notes), "\n")
+	said := fmt.Sprint(tab.Footnotes, tab.Notes)
 	if strings.Contains(said, "varies") || strings.Contains(said, "vary") {
 		t.Errorf("like trials: %q %q", tab.Footnotes, tab.Notes)
 	}
@@ -268,8 +270,10 @@ func TestUnlike(t *testing.T) {
 	if got := notes(tab, find(t, tab, "a", "target")); got != "varies in planHash: one | two" {
 		t.Errorf("footnote %q", got)
 	}
-	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows vary in limits in force, so they are not like "+
-		"for like: cpuset (cgroup v2), private memory 0 (rlimit) (a, c); cpuset (cgroup v2) (b)." {
+	if len(tab.Notes) == 0 || tab.Notes[0].String() !=
+		"Rows vary in limits in force, so they are not like "+
+			"for like: cpuset (cgroup v2), private memory 0 (rlimit) (a, c); "+
+			"cpuset (cgroup v2) (b)." {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -287,7 +291,7 @@ func TestUnlikeTools(t *testing.T) {
 		}
 	}
 	said := func() string {
-		return strings.Join(only(t, sheetOf(records, Options{})).Notes, "\n")
+		return strings.Join(Texts(only(t, sheetOf(records, Options{})).Notes), "\n")
 	}
 	if got := said(); strings.Contains(got, "vary") {
 		t.Errorf("like tools: %s", got)
@@ -311,16 +315,17 @@ func TestSweep(t *testing.T) {
 		records[i].Target.Swept = record.Swept{Connections: n, BodyBytes: 1000}
 	}
 	tab := only(t, sheetOf(records, Options{}))
-	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows sweep the load, as was asked: 8 connections, "+
-		"bodies of 1000 B (a); 16 connections, bodies of 1000 B (b)." {
+	if len(tab.Notes) == 0 || tab.Notes[0].String() !=
+		"Rows sweep the load, as was asked: 8 connections, "+
+			"bodies of 1000 B (a); 16 connections, bodies of 1000 B (b)." {
 		t.Errorf("notes %q", tab.Notes)
 	}
-	if said := strings.Join(tab.Notes, "\n"); strings.Contains(said, "vary") {
+	if said := strings.Join(Texts(tab.Notes), "\n"); strings.Contains(said, "vary") {
 		t.Errorf("a sweep is told as a fault: %s", said)
 	}
 	records[2].Target.Swept, records[3].Target.Swept = record.Swept{}, record.Swept{}
 	tab = only(t, sheetOf(records, Options{}))
-	if said := strings.Join(tab.Notes, "\n"); !strings.Contains(said, "Rows vary in load") {
+	if said := strings.Join(Texts(tab.Notes), "\n"); !strings.Contains(said, "Rows vary in load") {
 		t.Errorf("unlike loads are not told: %s", said)
 	}
 }
@@ -385,8 +390,8 @@ func TestScenariosAndVariants(t *testing.T) {
 	second := trial("a", 1, 5)
 	second.Scenario = "compute"
 	s := sheetOf(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
-	if len(s.Tables) != 3 || s.Tables[0].Title != "compute" || names(s.Tables[1]) !=
-		"a +otel-full a" || s.Tables[2].Title != "What riding along costs, hello" {
+	if len(s.Tables) != 3 || s.Tables[0].Title() != "compute" || names(s.Tables[1]) !=
+		"a +otel-full a" || s.Tables[2].Title() != "What riding along costs, hello" {
 		t.Errorf("tables %+v", s.Tables)
 	}
 	if s.Reproduce != "prony run x" || s.Report != "r.html" {

@@ -53,11 +53,11 @@ func TestNoise(t *testing.T) {
 			t.Errorf("%s: %v of the noise is between trials, wanted %v to %v", name, share, lo, hi)
 		}
 		sheet := study.Sheet()
-		said := slices.DeleteFunc(slices.Clone(sheet.Tables[0].Notes), func(s string) bool {
-			return !strings.HasPrefix(s, "Of the noise in peak req/s, ")
+		said := slices.DeleteFunc(slices.Clone(sheet.Tables[0].Notes), func(n Note) bool {
+			return n.Kind != NoteNoiseBetween || n.Args[0] != "peak"
 		})
 		if note == "" && len(said) > 0 || note != "" && (len(said) != 1 ||
-			!strings.HasSuffix(said[0], note)) {
+			!strings.HasSuffix(said[0].String(), note)) {
 			t.Errorf("%s: the notes say %q, wanted %q", name, said, note)
 		}
 	}

@@ -55,11 +55,10 @@ func baseOf(r *record.Record, load string) string {
 	if l == nil || l.Model != record.Open {
 		return ""
 	}
-	_, name, _ := strings.Cut(l.RateOf, " of ")
-	if base := loadOf(r, name); base == nil || base.Model != record.Closed {
+	if base := loadOf(r, l.RateBase); base == nil || base.Model != record.Closed {
 		return ""
 	}
-	return name
+	return l.RateBase
 }
 
 // ofWhole tells whether a finding is on the whole trial. One that names a load which the record
@@ -212,8 +211,8 @@ func (s *Study) missing() []Tally {
 }
 
 // missingOf says which trials of a row have no record; nothing where all have one.
-func (o Options) missingOf(scenario, row string) []string {
-	var blocks []int
+func (o Options) missingOf(scenario, row string) []Note {
+	var blocks Blocks
 	for _, p := range o.Missing {
 		if p.Scenario == scenario && p.Row == row && p.Role == "" {
 			blocks = append(blocks, p.Block)
@@ -222,7 +221,7 @@ func (o Options) missingOf(scenario, row string) []string {
 	if len(blocks) == 0 {
 		return nil
 	}
-	return []string{MissingGrade + " in " + blocksText(blocks) + ": planned, without a record"}
+	return []Note{NoteOf(NoteTrialsMissing, blocks)}
 }
 
 // unseen are the rows of targets that were planned and of which nothing was recorded.

@@ -38,7 +38,7 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 	check("b +agent", "0.40")
 	check("a", "1")
 	check("b", "1")
-	said := strings.Join(tab.Notes, " ")
+	said := strings.Join(Texts(tab.Notes), " ")
 	if !strings.Contains(said, "over the same target bare") {
 		t.Errorf("notes %q", tab.Notes)
 	}
@@ -62,7 +62,7 @@ func TestClosestReference(t *testing.T) {
 					want[target.Name])
 			}
 		}
-		if got := strings.Join(sc.ratioNote(), " "); !strings.Contains(got, note) {
+		if got := strings.Join(Texts(sc.ratioNote()), " "); !strings.Contains(got, note) {
 			t.Errorf("note %q, want %s", got, note)
 		}
 	}

@@ -34,7 +34,7 @@ func TestWantedColumns(t *testing.T) {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 		i := slices.IndexFunc(tab.Columns, func(c Column) bool { return c.Key == key })
-		if got := tab.Columns[i].Heading; got != heading {
+		if got := tab.Columns[i].Heading(); got != heading {
 			t.Errorf("%s is headed %q, want %q", key, got, heading)
 		}
 	}
@@ -89,7 +89,7 @@ func system(block int) record.Record {
 
 func TestPartsOfASystem(t *testing.T) {
 	s := sheetOf([]record.Record{system(1), system(2), full(1), full(2)}, Options{})
-	if len(s.Tables) != 2 || s.Tables[1].Title != "Where it goes: each process of a system" {
+	if len(s.Tables) != 2 || s.Tables[1].Title() != "Where it goes: each process of a system" {
 		t.Fatalf("tables %+v", s.Tables)
 	}
 	var got []string

@@ -1,10 +1,8 @@
 package verdict
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"prony.example/record"
 )
@@ -25,11 +23,8 @@ func answers(_ *record.Record, l *load) *record.Finding {
 	if l.Done > 0 {
 		return nil
 	}
-	hint := "none came inside the window: raise measure, or read the service's log"
-	if l.Errors.Example != "" {
-		hint = "see the errors: " + l.Errors.Example
-	}
-	return invalid("no good answer", "at least 1", hint)
+	return invalid(record.Finding{Limit: 1, Unit: record.UnitCount, Side: record.Below,
+		Facts: record.Facts{Said: said(l.Errors.Example)}})
 }
 
 // sums holds the histogram of response times against the counters. Prony's own are booked together,
@@ -40,13 +35,13 @@ func sums(_ *record.Record, l *load) *record.Finding {
 	if l.Driver != "" {
 		return foreignSums(l.Load)
 	}
-	observed := fmt.Sprintf("%d response times of %d answers and timeouts", have, want)
-	if l.Censored < 0 {
-		observed = fmt.Sprintf("%d more ends than requests", -l.Censored)
-	} else if have == want {
+	switch {
+	case l.Censored < 0:
+		return invalid(in("ends", with(record.Facts{Count: -l.Censored}, record.Finding{})))
+	case have == want:
 		return nil
 	}
-	return invalid(observed, "as many", "this is a defect of Prony: please report it")
+	return invalid(in("times", with(record.Facts{Count: have, Of: want}, record.Finding{})))
 }
 
 func foreignSums(l *record.Load) *record.Finding {
@@ -56,8 +51,8 @@ func foreignSums(l *record.Load) *record.Finding {
 	if have == 0 || float64(have) >= least && float64(have) <= most {
 		return nil
 	}
-	return suspect(fmt.Sprintf("%d times of %d answers", have, l.Answered), percent(sumsMax),
-		"the tool's percentiles are not those of all its requests")
+	off := math.Abs(float64(have-l.Answered)) / float64(max(l.Answered, 1))
+	return suspect(in("tool", with(record.Facts{Count: have, Of: l.Answered}, share(off, sumsMax))))
 }
 
 // order leaves out what a foreign tool does not say.
@@ -81,8 +76,8 @@ func order(_ *record.Record, l *load) *record.Finding {
 		}
 		inside := d.MeanNs >= float64(low) && d.MeanNs <= float64(high)
 		if d.Count > 0 && (!slices.IsSorted(v) || !inside) {
-			return invalid(fmt.Sprintf("%v ns, mean %.0f", v, d.MeanNs), "increasing",
-				"this is a defect of "+who+": please report it")
+			return invalid(with(record.Facts{TimesNs: v, MeanNs: d.MeanNs, Name: who},
+				record.Finding{}))
 		}
 	}
 	return nil
@@ -100,24 +95,17 @@ func failures(_ *record.Record, l *load) *record.Finding {
 	if n == 0 {
 		return nil
 	}
-	observed := fmt.Sprintf("%d of %d went wrong", n, l.Answered+n)
-	if l.Errors.Example != "" {
-		observed += " (" + l.Errors.Example + ")"
-	}
-	hint := "read the service's log"
-	if 2*l.Errors.Closed > n {
-		hint = "raise the service's limits on kept-alive connections (requests, idle time), or use " +
-			"a method that may be repeated"
-	}
+	part := float64(n) / float64(l.Answered+n)
+	facts := record.Facts{Count: n, Of: l.Answered + n, Closed: l.Errors.Closed,
+		Said: said(l.Errors.Example)}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
-		return invalid(observed, percent(errorsMax), "an error is not an answer; "+hint)
+		return invalid(in("many", with(facts, share(part, errorsMax))))
 	}
-	share := float64(n) / float64(l.Answered+n)
 	times := l.times()
-	moves := moves(l.Load, share, func(q float64) float64 {
-		return max(times.below(q, share), times.beyond(q, share))
+	moves := moves(l.Load, part, func(q float64) float64 {
+		return max(times.below(q, part), times.beyond(q, part))
 	})
-	return orCause(observed, hint, moves)
+	return orCause(with(facts, share(part, 0)), moves)
 }
 
 // retried names a service that closes connections while requests are on their way to it. Each such
@@ -127,24 +115,22 @@ func retried(_ *record.Record, l *load) *record.Finding {
 	if float64(l.Retried) <= errorsMax*float64(all) {
 		return nil
 	}
-	return remark(fmt.Sprintf("%d of %d requests were sent again", l.Retried, all),
-		"the service closed kept-alive connections before it took these requests, or it failed "+
-			"without an answer: compare with its keep-alive limits and its log")
+	return remark(with(record.Facts{Count: l.Retried, Of: all},
+		share(float64(l.Retried)/float64(all), errorsMax)))
 }
 
 func censored(_ *record.Record, l *load) *record.Finding {
 	if l.Censored <= 0 || l.Scheduled == 0 {
 		return nil
 	}
-	observed := fmt.Sprintf("%d of %d unanswered at the end", l.Censored, l.Scheduled)
-	hint := "the tail is longer than it looks: raise drain, or lower the rate"
+	part := float64(l.Censored) / float64(l.Scheduled)
+	facts := record.Facts{Count: l.Censored, Of: l.Scheduled}
 	if float64(l.Censored) > censoredMax*float64(l.Scheduled) {
-		return invalid(observed, percent(censoredMax), hint)
+		return invalid(with(facts, share(part, censoredMax)))
 	}
-	share := float64(l.Censored) / float64(l.Scheduled)
 	times := l.times()
-	return orCause(observed, hint, moves(l.Load, 0, func(q float64) float64 {
-		return times.beyond(q, share)
+	return orCause(with(facts, share(part, 0)), moves(l.Load, 0, func(q float64) float64 {
+		return times.beyond(q, part)
 	}))
 }
 
@@ -170,15 +156,22 @@ func little(_ *record.Record, l *load) *record.Finding {
 	edge := swell(l.Load) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
 	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
-	observed := fmt.Sprintf("%.2f under way, rate × time gives %.2f", l.InFlightMean, want)
-	hint := "requests from before the window still wait: connections starve, or it is too short"
+	f := with(record.Facts{Observed: l.InFlightMean, Expected: want}, share(off, littleMax))
 	switch {
 	case off > littleWrong:
-		return invalid(observed, percent(littleMax), hint)
+		return invalid(f)
 	case off > littleMax:
-		return suspect(observed, percent(littleMax), hint)
+		return suspect(f)
 	}
 	return nil
+}
+
+// said are the words of others, if there are any.
+func said(words string) []string {
+	if words == "" {
+		return nil
+	}
+	return []string{words}
 }
 
 // clipped looks for times that a histogram could not hold; a foreign tool's has other ends.
@@ -190,9 +183,7 @@ func clipped(_ *record.Record, l *load) *record.Finding {
 	if longest < rangeNs || l.Driver != "" {
 		return nil
 	}
-	limit := time.Duration(rangeNs).Round(time.Second)
-	return suspect(fmt.Sprintf("at least one took %v or longer", limit), limit.String(),
-		"longer times count as this one: set a timeout below it")
+	return suspect(nanoseconds(longest, rangeNs))
 }
 
 // connectionNs is the least that a new TCP connection is taken to cost of a service's processor
@@ -209,24 +200,23 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 	if l.Done == 0 || float64(l.Reconnects) <= reconnectsMax*float64(l.Done) {
 		return nil
 	}
-	observed := fmt.Sprintf("%d for %d requests", l.Reconnects, l.Done)
+	f := record.Finding{Value: float64(l.Reconnects) / float64(l.Done), Unit: record.UnitShare,
+		Facts: record.Facts{Count: l.Reconnects, Of: l.Done}}
 	if float64(l.Reconnects) >= keepsNone*float64(l.Done) {
-		return remark(observed, "the service keeps no connection: each number is of a "+
-			"request with one of its own")
+		return remark(in("none kept", f))
 	}
 	each := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
-	share := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
+	took := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
 		(each/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
-	return bounded(observed, "the service closes connections: this measures handshakes too",
-		taken(l, share, float64(l.Reconnects)/float64(l.Done)))
+	return bounded(f, taken(l, took, float64(l.Reconnects)/float64(l.Done)))
 }
 
 func slow(_ *record.Record, l *load) *record.Finding {
 	if l.Slow.Opened >= int64(l.Slow.Clients) {
 		return nil
 	}
-	return suspect(fmt.Sprintf("%d of %d connected", l.Slow.Opened, l.Slow.Clients),
-		fmt.Sprint(l.Slow.Clients), "raise the limit on open files of both sides, or ask for fewer")
+	return suspect(record.Finding{Value: float64(l.Slow.Opened), Limit: float64(l.Slow.Clients),
+		Unit: record.UnitCount, Side: record.Below})
 }
 
 const (
@@ -249,22 +239,22 @@ func datagrams(_ *record.Record, l *load) *record.Finding {
 	if n <= 0 || l.Answered == 0 {
 		return nil
 	}
-	observed := fmt.Sprintf("%d lost of %d answers", l.Generator.DatagramsLost, l.Answered)
-	hint := "raise net.core.rmem_max for service and load, or give them cores of their own"
+	f := record.Finding{Facts: record.Facts{Count: l.Generator.DatagramsLost, Of: l.Answered}}
 	streams := float64(max(l.Streams, 1))
 	sent := max(float64(l.BytesIn)/datagramBytes, float64(l.Answered)/streams)
 	under := sent / float64(l.Answered) * streams
 	if window := max(windowLeast, math.Sqrt(1.5*sent/n)); under > window {
-		return suspect(fmt.Sprintf("%s of %.0f datagrams", observed, under/streams),
-			fmt.Sprintf("%.0f under way", window), hint)
+		f.Case, f.Unit, f.Side = "under way", record.UnitCount, record.Above
+		f.Value, f.Limit, f.Facts.Observed = under, window, under/streams
+		return suspect(f)
 	}
 	took := n * float64(l.ResponseTime.MaxNs) /
 		(float64(max(l.Connections, 1)) * float64(max(l.WindowNs, 1)))
 	took = min(took, 0.9)
 	took /= 1 - took
-	times, share := l.times(), n*streams/float64(l.Answered)
-	return bounded(observed, hint, moves(l.Load, took, func(q float64) float64 {
-		by := times.below(q, share)
+	times, part := l.times(), n*streams/float64(l.Answered)
+	return bounded(f, moves(l.Load, took, func(q float64) float64 {
+		by := times.below(q, part)
 		if l.Model == record.Closed {
 			by = max(by, took)
 		}

@@ -1,9 +1,6 @@
 package verdict
 
 import (
-	"fmt"
-	"time"
-
 	"prony.example/record"
 	"prony.example/record/metric"
 )
@@ -31,32 +28,31 @@ func asksOf(a record.Asks, l *record.Load) *record.Finding {
 	late := float64(a.LateNs) / float64(max(a.BetweenNs, 1))
 	switch {
 	case a.Error != "":
-		return remark(a.Of+" is not known: "+a.Error,
-			"whether the service asks it nobody has seen")
+		return remark(in("not read", with(record.Facts{Name: a.Of, Said: said(a.Error)},
+			record.Finding{})))
 	case l.Done == 0 || a.Wanted == 0:
 		return nil
 	case late >= 1:
-		return remark(fmt.Sprintf("%s counts %s up to %v late", a.Of, a.What,
-			time.Duration(a.LateNs)), "raise measure: whether the service asks it nobody has seen")
+		return remark(in("late", record.Finding{Value: float64(a.LateNs), Unit: record.UnitNs,
+			Facts: record.Facts{Name: a.Of, What: a.What}}))
 	}
 	least := a.Wanted*(1-unaskedMax-late) - unaskedFew
 	if a.BetweenNs < l.WindowNs { // it was first read in the window: of the rest alone
 		least *= float64(a.BetweenNs) / float64(l.WindowNs)
 	}
 	each, want := metric.AsksEach(a, l), a.Wanted/float64(l.Done)
-	observed := fmt.Sprintf("%s: %s %s an answer", a.Of, apart(each, want, 2), a.What)
-	limit := apart(want, each, 2)
+	f := record.Finding{Value: each, Limit: want, Unit: record.UnitCount, Side: record.Below,
+		Facts: record.Facts{Name: a.Of, What: a.What}}
 	others := a.RestPerS * float64(a.BetweenNs) / 1e9
 	switch {
 	case a.Count < least:
-		return invalid(observed, limit, "it answers without asking, as from a cache: have it ask, "+
-			"or say with asks what it does")
+		return invalid(in("cached", f))
 	case a.Count-others < least:
-		return suspect(fmt.Sprintf("%s, of which others may have asked %.0f %%", observed,
-			100*others/a.Count), limit, "have nobody else use it while it is measured")
+		f.Facts.Others = others / max(a.Count, 1)
+		return suspect(in("shared", f))
 	case others > othersMax*a.Count:
-		return remark(fmt.Sprintf("%s: others ask it, too, %.0f %s a second before the load",
-			a.Of, a.RestPerS, a.What), "have nobody else use it while it is measured")
+		return remark(in("others", record.Finding{Value: a.RestPerS, Unit: record.UnitPerS,
+			Facts: f.Facts}))
 	}
 	return nil
 }

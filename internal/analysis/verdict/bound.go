@@ -23,42 +23,37 @@ const (
 // bounded is a finding of which is known how far it can move which numbers. Whether that counts is
 // decided when all bounds are known (see weigh), and whether it is told where it is known what is
 // asked for (see worthTelling). Without a move it is nothing.
-func bounded(observed, hint string, moves []record.Move) *record.Finding {
+func bounded(f record.Finding, moves []record.Move) *record.Finding {
 	if len(moves) == 0 {
 		return nil
 	}
-	return &record.Finding{Grade: record.Valid, Observed: observed, Hint: hint, Moves: moves}
+	return orCause(f, moves)
 }
 
 // cause is a finding that moves no number by itself: what it does to one, another rule bounds.
-func cause(observed, limit, hint string) *record.Finding {
-	return &record.Finding{Grade: record.Valid, Observed: observed, Limit: limit, Hint: hint}
-}
+func cause(f record.Finding) *record.Finding { return graded(record.Valid, f) }
 
 // remark is of the service, and no doubt about what was measured of it.
-func remark(observed, hint string) *record.Finding {
-	f := cause(observed, "", hint)
+func remark(f record.Finding) *record.Finding {
 	f.Remark = true
-	return f
+	return cause(f)
 }
 
-// orCause keeps what is worth telling though it is too little to count.
-func orCause(observed, hint string, moves []record.Move) *record.Finding {
-	f := cause(observed, "none", hint)
+// orCause is worth telling though it may be too little to count, by a rule that keeps such.
+func orCause(f record.Finding, moves []record.Move) *record.Finding {
 	f.Moves = moves
-	return f
+	return cause(f)
 }
 
-// worthTelling drops a bound that is small beside what the suite asks for: of a cause the bound
-// alone, else the finding.
-func worthTelling(f *record.Finding, resolves float64) *record.Finding {
+// worthTelling drops a bound that is small beside what the suite asks for: the bound alone where
+// small ones are kept, as a cause, else the finding.
+func worthTelling(f *record.Finding, small bool, resolves float64) *record.Finding {
 	switch {
 	case f == nil || f.Moves == nil:
 		return f
 	case slices.ContainsFunc(f.Moves, func(m record.Move) bool { return m.By >= least*resolves }):
-		f.Limit = ""
 		return f
-	case f.Limit == "":
+	case !small:
 		return nil
 	}
 	f.Moves = nil

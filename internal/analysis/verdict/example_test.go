@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/record"
 )
 
@@ -14,8 +15,9 @@ func ExampleJudge() {
 	}})
 	fmt.Println(v.Grade)
 	for _, f := range v.Findings {
-		fmt.Printf("%s: observed %s, limit %s\n", f.Rule, f.Observed, f.Limit)
-		fmt.Println(f.Hint)
+		w := wording.Finding(f)
+		fmt.Printf("%s: observed %s, limit %s\n", f.Rule, w.Observed, w.Limit)
+		fmt.Println(w.Hint)
 	}
 	// Output:
 	// INVALID

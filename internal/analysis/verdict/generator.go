@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -35,9 +34,9 @@ func lag(_ *record.Record, l *load) *record.Finding {
 		ranked, t, least := lateBy(l.times(), l.lags(), 2*waited), l.times(), l.punctual()
 		by = func(q float64) float64 { return min(t.above(q, least.at(q)), ranked(q)) }
 	}
-	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
-		"the generator's core was not its own, or is slow to wake: quiet the machine",
-		moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
+	f := record.Finding{Value: float64(l.OwnLag.P99Ns), Unit: record.UnitNs,
+		Facts: record.Facts{MaxNs: l.OwnLag.MaxNs}}
+	return bounded(f, moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
 }
 
 // lateBy bounds by which share a percentile of times is too high that began later than they should,
@@ -53,33 +52,27 @@ func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	}
 }
 
-func short(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
-
 // timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
 // that sleeps deeply when nothing runs wakes late before the load, and need not during it.
 func timer(r *record.Record, l *load) *record.Finding {
 	before := l.Generator.Wakeup.P99Ns
 	if before < l.OwnLag.P99Ns/2 || before == 0 ||
-		worthTelling(lag(r, l), r.Verdict.Resolves()) == nil {
+		worthTelling(lag(r, l), false, r.Verdict.Resolves()) == nil {
 		return nil
 	}
-	return cause(fmt.Sprintf("p99 %v before the load", short(before)), "",
-		"its timer was as late before the load: use --pacing precise, or another machine")
+	return cause(record.Finding{Value: float64(before), Unit: record.UnitNs})
 }
 
 // withinRoom bounds what a faster generator would have found: a service cannot serve more than the
 // processor time allows that it left unused. Where that is not known, or an open load asked for no
 // more, the threshold counts.
-func withinRoom(l *record.Load, observed, limit, hint string) *record.Finding {
+func withinRoom(l *record.Load, f record.Finding) *record.Finding {
 	left, known := room(l)
 	if !known || l.Model == record.Open {
-		return suspect(observed, limit, hint)
+		return suspect(f)
 	}
-	observed += fmt.Sprintf(", and the service had %s of its processor time left",
-		percent(1-l.Service.CPUShare))
-	f := cause(observed, limit, hint)
-	f.Moves = evenly(l, left)
-	return f
+	f.Case, f.Facts.Left = "with room", 1-l.Service.CPUShare
+	return orCause(f, evenly(l, left))
 }
 
 // generator leaves out the time that a thread polls because nothing is due yet: it would have been
@@ -92,8 +85,7 @@ func generatorBusy(_ *record.Record, l *load) *record.Finding {
 	if busy <= generatorMax {
 		return nil
 	}
-	return withinRoom(l.Load, beside(busy, generatorMax)+" of a core", percent(generatorMax),
-		"the generator may be what was measured: give the load more cores")
+	return withinRoom(l.Load, share(busy, generatorMax))
 }
 
 // runDelay takes from a closed load what the threads waited, but no more than the service could
@@ -102,28 +94,25 @@ func runDelay(_ *record.Record, l *load) *record.Finding {
 	if l.WindowNs <= 0 || l.Threads < 1 {
 		return nil
 	}
-	share := min(float64(l.Generator.RunDelayNs)/float64(l.WindowNs)/float64(l.Threads), 0.9)
-	by := share / (1 - share)
+	part := min(float64(l.Generator.RunDelayNs)/float64(l.WindowNs)/float64(l.Threads), 0.9)
+	by := part / (1 - part)
 	if left, known := room(l.Load); known {
 		by = min(by, left)
 	}
-	observed, hint := percent(share)+" of the window", "something else ran on the load's cores"
 	if l.Model == record.Closed {
-		return bounded(observed, hint, evenly(l.Load, by))
+		return bounded(record.Finding{Value: part, Unit: record.UnitShare}, evenly(l.Load, by))
 	}
-	if share <= runDelayMax {
+	if part <= runDelayMax {
 		return nil
 	}
-	return cause(observed, percent(runDelayMax), hint) // of what lag sees
+	return cause(share(part, runDelayMax)) // of what lag sees
 }
 
 func ceiling(_ *record.Record, l *load) *record.Finding {
 	if l.CeilingPerS <= 0 || l.ThroughputPerS <= ceilingMax*l.CeilingPerS {
 		return nil
 	}
-	share := l.ThroughputPerS / l.CeilingPerS
-	return withinRoom(l.Load, beside(share, ceilingMax)+" of the null server's",
-		percent(ceilingMax), "the service may be faster than this: give the load more cores")
+	return withinRoom(l.Load, share(l.ThroughputPerS/l.CeilingPerS, ceilingMax))
 }
 
 // batch looks for answers that lay in their sockets while the thread took others: the time of each
@@ -135,14 +124,13 @@ func batch(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	mean := float64(l.Done) / float64(g.Turns)
-	hint := "answers wait in line and look slower than they are: give the load more cores"
+	f := record.Finding{Value: mean, Limit: batchMax, Unit: record.UnitCount, Side: record.Above}
 	if mean > batchMax {
-		return suspect(apart(mean, batchMax, 1)+" answers a turn",
-			fmt.Sprintf("%.1f", float64(batchMax)), hint)
+		return suspect(in("mean", f))
 	}
 	if g.BatchMax > batchMax && float64(g.BatchMax) > batchShare*float64(l.Done) {
-		return suspect(fmt.Sprintf("a turn took %d of %d answers", g.BatchMax, l.Done),
-			fmt.Sprint(batchMax), hint)
+		f.Value, f.Facts.Of = float64(g.BatchMax), l.Done
+		return suspect(in("largest", f))
 	}
 	return nil
 }
@@ -155,19 +143,17 @@ func foreign(_ *record.Record, l *load) *record.Finding {
 	if l.Driver == "" || !timed(&l.ResponseTime) && !timed(&l.ServiceTime) {
 		return nil
 	}
-	hint := ": for latency use Prony's own generator"
+	f := record.Finding{Facts: record.Facts{Name: l.Driver}}
 	if strings.HasPrefix(l.Driver, "wrk ") && l.ServiceTime.HDR == "" {
-		return suspect(l.Driver+" adds invented samples to its percentiles", "measured ones only",
-			"it takes the mean latency for the time between requests"+hint)
+		return suspect(in("invented", f))
 	}
 	if l.Model != record.Open || l.OwnLag.Count > 0 {
 		return nil
 	}
-	why := "its own lateness is in its times"
 	if !timed(&l.ResponseTime) {
-		why = "its clock starts when a request leaves: what waited before that is in no time"
+		return suspect(in("late start", f))
 	}
-	return suspect(l.Driver+" does not say how late it sends", "lag is measured", why+hint)
+	return suspect(in("own lateness", f))
 }
 
 // timed tells whether there is anything in a distribution; tools print percentiles of they do not
@@ -189,15 +175,14 @@ const (
 // thread waited for a processor, which run delay bounds. What it did to an open load is its lag.
 func stoodStill(_ *record.Record, l *load) *record.Finding {
 	still := time.Duration(l.Generator.StillMaxNs)
-	observed, hint := still.Round(time.Millisecond).String(),
-		"somebody stopped prony or its machine (Ctrl-Z, a paused VM): run it again undisturbed"
 	switch {
 	case still >= stillMost:
-		return invalid(observed, "less than "+stillMost.String(), hint)
+		return invalid(nanoseconds(still, stillMost))
 	case still < stillLeast || l.Model != record.Closed || l.WindowNs <= 0:
 		return nil
 	}
 	delay := l.Generator.RunDelayNs / int64(max(l.Threads, 1))
-	share := min(float64(max(int64(still)-delay, 0))/float64(l.WindowNs), 0.9)
-	return bounded(observed, hint, evenly(l.Load, share/(1-share)))
+	part := min(float64(max(int64(still)-delay, 0))/float64(l.WindowNs), 0.9)
+	return bounded(record.Finding{Value: float64(still), Unit: record.UnitNs},
+		evenly(l.Load, part/(1-part)))
 }

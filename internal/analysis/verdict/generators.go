@@ -1,19 +1,15 @@
 package verdict
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"prony.example/internal/base/units"
 	"prony.example/record"
 )
 
 const (
 	clockWrong = 100 * time.Millisecond // invalid above, as for a thread that stands still
 	wallOff    = 100 * time.Millisecond // told above
-	namesMax   = 3                      // generators that a finding names
 )
 
 // ownRules are about the health of whoever offers a load: what one of several generators is judged
@@ -34,41 +30,32 @@ func Alone(l *record.Load) []record.Finding {
 	})
 }
 
-// called is a generator in words.
-func called(g *record.Generator) string {
-	return fmt.Sprintf("generator %d (%s)", g.Index, g.Name)
-}
-
 // generators wants each of several to have done its part, and to have been well.
 func generators(_ *record.Record, l *load) *record.Finding {
-	var lost, ill []string
-	grade, hint := record.Valid, ""
+	var lost, ill []record.PartFinding
+	grade := record.Valid
 	for i := range l.Generators {
 		g := &l.Generators[i]
 		if g.Fault != "" {
-			lost = append(lost, called(g)+" "+g.Fault)
+			lost = append(lost, record.PartFinding{Generator: g.Index, Name: g.Name, Fault: g.Fault})
 			continue
 		}
 		for _, f := range g.Findings {
-			grade, hint = worse(grade, f.Grade), f.Hint
-			ill = append(ill, fmt.Sprintf("%s: %s: %s", called(g), f.Rule, f.Observed))
+			grade = worse(grade, f.Grade)
+			ill = append(ill, record.PartFinding{Generator: g.Index, Name: g.Name, Rule: f.Rule,
+				Case: f.Case, Value: f.Value, Limit: f.Limit, Unit: f.Unit, Side: f.Side,
+				Count: f.Facts.Count, Of: f.Facts.Of, MaxNs: f.Facts.MaxNs})
 		}
 	}
-	limit := fmt.Sprintf("%d that do their part", len(l.Generators))
+	of := int64(len(l.Generators))
 	switch {
 	case len(lost) > 0:
-		return invalid(some(lost), limit,
-			"a part of the schedule was not offered as it was to be: see that generator's log")
+		return invalid(in("lost", with(record.Facts{Of: of, Parts: lost}, record.Finding{})))
 	case len(ill) > 0:
-		f := suspect(some(ill), limit, hint)
-		f.Grade = grade
-		return f
+		return graded(grade, in("ill", with(record.Facts{Of: of, Parts: ill}, record.Finding{})))
 	}
 	return nil
 }
-
-// some are the first of several texts.
-func some(texts []string) string { return strings.Join(units.First(texts, namesMax), "; ") }
 
 // clocks bounds by how much parts of one schedule can have been shifted against each other. Each
 // response time is one clock's, so that only the pattern of arrivals is moved: by as much as the
@@ -90,22 +77,19 @@ func clocks(_ *record.Record, l *load) *record.Finding {
 		limit = max(limit, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
 	}
 	g := &l.Generators[worst]
-	observed := fmt.Sprintf("%s: its clock is up to %v off, and drifted by %v", called(g),
-		apart.Round(time.Microsecond), time.Duration(g.Clock.DriftNs).Round(time.Microsecond))
-	hint := "its part of the schedule came at other moments than it was due: let one service of " +
-		"time set both machines' clocks, and use a quieter network"
+	facts := record.Facts{Generator: g.Index, Name: g.Name, DriftNs: g.Clock.DriftNs}
 	switch {
 	case apart > clockWrong:
-		return invalid(observed, clockWrong.String(), hint)
+		return invalid(with(facts, nanoseconds(apart, clockWrong)))
 	case apart > limit && l.Model == record.Open:
-		return suspect(observed, limit.String(), hint)
+		return suspect(with(facts, nanoseconds(apart, limit)))
 	}
 	for i := range l.Generators {
 		off := time.Duration(l.Generators[i].Clock.WallNs)
 		if off.Abs() > wallOff {
-			return cause(fmt.Sprintf("%s: its wall clock is %v off", called(&l.Generators[i]),
-				off.Round(time.Millisecond)), wallOff.String(),
-				"no number is moved, but what is logged there is dated by it")
+			facts := record.Facts{Generator: l.Generators[i].Index, Name: l.Generators[i].Name,
+				DriftNs: int64(off)}
+			return cause(in("wall", with(facts, nanoseconds(off.Abs(), wallOff))))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/record"
 )
 
@@ -28,11 +29,11 @@ var manyRows = []row{
 	{"generators", half, invalid, many(func(g *record.Generator) { g.Fault = "is gone" })},
 	{"generators", peak, invalid, many(func(g *record.Generator) { g.Fault = "is gone" })},
 	{"generators", half, suspect, many(func(g *record.Generator) {
-		g.Findings = []record.Finding{{Rule: "lag", Grade: suspect, Observed: "much", Hint: "rest"}}
+		g.Findings = []record.Finding{{Rule: "lag", Grade: suspect, Value: ms}}
 	})},
 	{"generators", half, invalid, many(func(g *record.Generator) {
 		g.Findings = []record.Finding{
-			{Rule: "stood still", Grade: invalid, Observed: "1 s", Hint: "rest"}}
+			{Rule: "stood still", Grade: invalid, Value: sec}}
 	})},
 
 	{"clocks", half, valid, many(func(*record.Generator) {})},
@@ -58,7 +59,7 @@ func TestGeneratorsAreNamed(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("%s finds nothing", rule)
 		}
-		return v.Findings[i].Observed
+		return wording.Finding(v.Findings[i]).Observed
 	}
 	all := observed("generators", func(l *record.Load) {
 		l.Generators = append(l.Generators, record.Generator{Index: 3, Name: "d/4"},

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -39,12 +38,12 @@ func delivered(_ *record.Record, l *load) *record.Finding {
 	if unsent <= max(unsentMax*float64(l.Scheduled), backlogNoise) {
 		return nil
 	}
-	hint := "the generator was late: give it a quieter core"
+	f := record.Finding{Value: float64(l.Sent) / float64(l.Scheduled), Limit: 1 - unsentMax,
+		Unit: record.UnitShare, Side: record.Below}
 	if float64(l.Waited) > unsentMax*float64(l.Scheduled) {
-		hint = "all connections were busy: the service cannot keep up; lower the rate"
+		f.Case = "waited"
 	}
-	share := float64(l.Sent) / float64(l.Scheduled)
-	return invalid(beside(share, 1-unsentMax)+" sent", percent(1-unsentMax), hint)
+	return invalid(f)
 }
 
 // capacity allows for the backlog's own randomness: where L requests are under way on average,
@@ -61,9 +60,8 @@ func capacity(_ *record.Record, l *load) *record.Finding {
 	if l.BacklogPerS <= limit || paused(l.Load, limit) {
 		return nil
 	}
-	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
-	return invalid(observed, fmt.Sprintf("%.1f/s", limit),
-		"above capacity, latency says only how long the test was: lower the rate")
+	return invalid(record.Finding{Value: l.BacklogPerS, Limit: limit, Unit: record.UnitPerS,
+		Side: record.Above})
 }
 
 // paused tells a service that stood still for a while, for which open loads are made, from one that
@@ -139,8 +137,7 @@ func waited(r *record.Record, l *load) *record.Finding {
 	if l.heldUpKnown() {
 		sooner = withMore(r, l.Load)
 	}
-	return bounded(percent(share)+" of the arrivals found every connection busy",
-		"the tail holds waits for a connection: raise connections, or lower the rate",
+	return bounded(record.Finding{Value: share, Unit: record.UnitShare},
 		moves(l.Load, 0, func(q float64) float64 {
 			kept := (1 - sooner) * times.at(q-2*sooner*share)
 			return min(times.below(q, share), late(q), times.above(q, kept))
@@ -186,9 +183,10 @@ func rate(_ *record.Record, l *load) *record.Finding {
 			unsent += s.Scheduled[i] - s.Sent[i]
 		}
 		if float64(unsent) > max(unsentMax*float64(due), backlogNoise)+float64(l.Waited) {
-			at := time.Duration(int64(from) * s.IntervalNs)
-			return suspect(fmt.Sprintf("%d of %d left in the interval from %v on", due-unsent, due,
-				at), percent(1-unsentMax), "the generator was late: give it a quieter core")
+			return suspect(record.Finding{Value: float64(due-unsent) / float64(due),
+				Limit: 1 - unsentMax, Unit: record.UnitShare, Side: record.Below,
+				Facts: record.Facts{Count: due - unsent, Of: due,
+					AtNs: int64(from) * s.IntervalNs}})
 		}
 	}
 	return nil
@@ -199,8 +197,6 @@ func rate(_ *record.Record, l *load) *record.Finding {
 // them show a difference that is too small to matter.
 func arrivals(_ *record.Record, l *load) *record.Finding {
 	p := &l.Process
-	hint := "the generator sends in another rhythm than it says: use --pacing precise, or a core " +
-		"of its own"
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 {
 		return nil // the steps of a flow are no arrivals
 	}
@@ -208,19 +204,18 @@ func arrivals(_ *record.Record, l *load) *record.Finding {
 	case pace.Poisson:
 		limit := max(adMax, adShare*float64(min(p.Samples, adGaps)))
 		if p.AndersonDarling > limit {
-			return suspect("A² = "+apart(p.AndersonDarling, limit, 3),
-				fmt.Sprintf("%.3f", limit), hint)
+			return suspect(in("poisson", record.Finding{Value: p.AndersonDarling, Limit: limit,
+				Unit: record.UnitCount, Side: record.Above}))
 		}
 	case pace.Constant:
 		limit := max(gapFloor, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
 		off := time.Duration(p.GapDeviationNs)
-		observed := fmt.Sprintf("p99 of the gaps is off by %v", off)
 		switch {
 		case off <= limit:
 		case off <= 2*time.Duration(l.OwnLag.MaxNs): // each gap has a lag at either end
-			return cause(observed, limit.String(), hint)
+			return cause(in("constant", nanoseconds(off, limit)))
 		default:
-			return suspect(observed, limit.String(), hint)
+			return suspect(in("constant", nanoseconds(off, limit)))
 		}
 	}
 	return nil
@@ -239,27 +234,28 @@ func bursts(_ *record.Record, l *load) *record.Finding {
 	}
 	var found *record.Finding
 	worst := 0.0
-	for _, in := range []struct {
+	for _, of := range []struct {
 		width time.Duration
 		index float64
 	}{{time.Millisecond, p.Dispersion1ms}, {10 * time.Millisecond, p.Dispersion10ms},
 		{100 * time.Millisecond, p.Dispersion100ms}} {
-		bins := float64(p.Samples) / l.RatePerS / in.width.Seconds()
-		excess, chance := in.index-1, burstSigmas*math.Sqrt(2/max(bins-1, 1))
-		observed := fmt.Sprintf("variance is %.2f of the mean in bins of %v", in.index, in.width)
+		bins := float64(p.Samples) / l.RatePerS / of.width.Seconds()
+		excess, chance := of.index-1, burstSigmas*math.Sqrt(2/max(bins-1, 1))
+		f := record.Finding{Value: of.index, Unit: record.UnitCount,
+			Facts: record.Facts{BinNs: int64(of.width)}}
 		switch even := -excess; {
 		case excess > max(worst, chance):
 			worst = excess
 			times := l.times()
-			found = bounded(observed, "the generator sends in bunches: give it a quieter core",
+			found = bounded(in("bunches", f),
 				moves(l.Load, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
 		case l.Arrivals != pace.Poisson:
 		case even > max(evenMax, chance):
-			return suspect(observed, "1.00 of the mean", "the generator sends too evenly")
+			f.Limit, f.Side = 1, record.Below
+			return suspect(in("even", f))
 		case even > max(worst, chance):
 			worst = even
-			found = bounded(observed, "the generator sends too evenly",
-				moves(l.Load, 0, func(float64) float64 { return even }))
+			found = bounded(in("even", f), moves(l.Load, 0, func(float64) float64 { return even }))
 		}
 	}
 	return found

@@ -42,7 +42,8 @@ func TestArrivalsOfARamp(t *testing.T) {
 		Model: record.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
 			Arrivals: pace.Poisson, Rate: ramping(200, 3000, window)},
 	})
-	if found := verdict.Judge(r).Findings; len(found) > 0 || r.Loads[0].Process.AndersonDarling <= 0 {
+	found := verdict.Judge(r).Findings
+	if len(found) > 0 || r.Loads[0].Process.AndersonDarling <= 0 {
 		t.Errorf("%+v, found %+v", r.Loads[0].Process, found)
 	}
 }
@@ -75,8 +76,8 @@ func TestSlowClientsProvoked(t *testing.T) {
 	}
 	provoke(t, truth.Fixed(2*time.Millisecond), s)
 	f := provokeBy(t, faulty(2*time.Millisecond, virtual.Refusing(40)), s, "slow clients SUSPECT")
-	if want := "40 of 50 connected"; f[0].Observed != want {
-		t.Errorf("observed %q, want %q", f[0].Observed, want)
+	if f[0].Value != 40 || f[0].Limit != 50 {
+		t.Errorf("found %+v, want 40 of 50", f[0])
 	}
 }
 
@@ -138,8 +139,8 @@ func TestStoodStillProvoked(t *testing.T) {
 	check := func(s load.Spec, want ...string) {
 		t.Helper()
 		s.Connections, s.Window = 256, 1500*time.Millisecond
-		w := faulty(5*time.Millisecond, virtual.Sleeping(500*time.Millisecond, 600*time.Millisecond))
-		provokeBy(t, w, s, want...)
+		pause := virtual.Sleeping(500*time.Millisecond, 600*time.Millisecond)
+		provokeBy(t, faulty(5*time.Millisecond, pause), s, want...)
 	}
 	check(load.Spec{Model: record.Closed}, "stood still INVALID", "drift SUSPECT")
 	check(load.Spec{Model: record.Open, Schedule: constant(500)}, "stood still INVALID")

@@ -1,9 +1,6 @@
 package verdict
 
 import (
-	"fmt"
-	"time"
-
 	"prony.example/record"
 )
 
@@ -27,9 +24,7 @@ func delayed(_ *record.Record, l *load) *record.Finding {
 	if gap < ackLeastNs || gap > ackMostNs || spread > ackSpreadNs {
 		return nil
 	}
-	return remark(fmt.Sprintf("half of the answers have their end %v after their first byte",
-		time.Duration(gap).Round(time.Millisecond/10)), "as where a second write waits for a "+
-		"delayed acknowledgement: write once, or set TCP_NODELAY")
+	return remark(record.Finding{Value: float64(gap), Unit: record.UnitNs})
 }
 
 const (
@@ -54,7 +49,6 @@ func unused(r *record.Record, l *load) *record.Finding {
 	case generatorBusy(r, l) != nil || ceiling(r, l) != nil || delayed(r, l) != nil:
 		return nil // and so it is known what it waits for
 	}
-	return remark(fmt.Sprintf("the service used %s of its processor time", percent(used)),
-		fmt.Sprintf("%d connections do not fill it: it waits for something, or has few threads",
-			l.Connections))
+	return remark(record.Finding{Value: used, Unit: record.UnitShare,
+		Facts: record.Facts{Connections: l.Connections}})
 }

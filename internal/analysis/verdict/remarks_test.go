@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/dev/testsets"
 	"prony.example/load"
 	"prony.example/record"
@@ -20,7 +21,7 @@ func remarked(t *testing.T, r *record.Record) (rules []string) {
 	for _, f := range verdict.Judge(r).Findings {
 		if f.Remark {
 			rules = append(rules, f.Load+" "+f.Rule)
-			if f.Grade != valid || len(f.Moves) > 0 || f.Hint == "" {
+			if f.Grade != valid || len(f.Moves) > 0 || wording.Finding(f).Hint == "" {
 				t.Errorf("a remark that is a doubt, or mute: %+v", f)
 			}
 		}

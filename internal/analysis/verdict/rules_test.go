@@ -1,12 +1,14 @@
 package verdict_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/record"
 )
 
@@ -122,10 +124,19 @@ func check(t *testing.T, i int, w row) {
 		t.Errorf("row %d (%s): found at %q, want %q", i, w.rule, got.Load, w.load)
 	}
 	// What is said to be off must not read like its own limit, as 98.96 % in one digit does.
-	same := got.Limit != "" && strings.HasPrefix(got.Observed, got.Limit)
-	mute := got.Hint == "" || strings.HasPrefix(got.Hint, ":")
-	if got.Observed == "" || got.Limit == "" && len(got.Moves) == 0 || mute || same {
-		t.Errorf("row %d (%s): the finding does not explain itself: %+v", i, w.rule, got)
+	says := wording.Finding(got)
+	same := says.Limit != "" && strings.HasPrefix(says.Observed, says.Limit)
+	mute := says.Hint == "" || strings.HasPrefix(says.Hint, ":") || got.Text != nil ||
+		strings.Contains(fmt.Sprint(says), "%!")
+	if says.Observed == "" || says.Limit == "" && len(got.Moves) == 0 || mute || same {
+		t.Errorf("row %d (%s): the finding does not explain itself: %+v, %+v", i, w.rule, got, says)
+	}
+	// A number that is held to another is on the side of it that is wrong.
+	above, below := got.Side == record.Above, got.Side == record.Below
+	bound := len(got.Moves) > 0
+	if above && got.Value < got.Limit && !bound || below && got.Value > got.Limit ||
+		(above || below) && got.Unit == "" {
+		t.Errorf("row %d (%s): its numbers contradict each other: %+v", i, w.rule, got)
 	}
 }
 
@@ -218,10 +229,11 @@ func TestFailed(t *testing.T) {
 			t.Errorf("verdict is %+v\nwant INVALID with %+v", v, want)
 		}
 	}
-	want := record.Finding{Rule: "failed", Grade: invalid, Limit: "the trial ends well"}
-	want.Observed, want.Hint = "ready: connection refused", "see the log"
+	want := record.Finding{Rule: "failed", Grade: invalid}
+	want.Facts = record.Facts{Step: "ready", Said: []string{"connection refused"},
+		Advice: "see the log"}
 	check(&record.Failure{Step: "ready", Error: "connection refused", Hint: "see the log"}, want)
-	want.Observed, want.Hint = "the record does not say why", "read the service's log"
+	want.Case, want.Facts = "unknown", record.Facts{}
 	check(nil, want)
 }
 
@@ -259,4 +271,13 @@ func TestGradeIsTheWorst(t *testing.T) {
 	}, invalid, "/warm-up", "peak/answers")
 	// A trial may be about the start alone.
 	check(func(r *record.Record) { r.Loads = nil }, valid)
+}
+
+// Each rule's findings have words of their own.
+func TestEveryRuleHasWords(t *testing.T) {
+	for _, r := range verdict.Rules() {
+		if got := wording.Finding(record.Finding{Rule: r.Name}).Observed; got == r.Name {
+			t.Errorf("%s has no words in package wording", r.Name)
+		}
+	}
 }

@@ -1,10 +1,8 @@
 package verdict
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"prony.example/record"
 )
@@ -23,16 +21,16 @@ const (
 func samples(_ *record.Record, l *load) *record.Finding {
 	n := l.ResponseTime.Count
 	if n < p99Needs && (n > 0 || l.Driver == "") {
-		return cause(fmt.Sprintf("%d answers", n), fmt.Sprint(p99Needs), "raise measure")
+		return cause(record.Finding{Value: float64(n), Limit: p99Needs, Unit: record.UnitCount,
+			Side: record.Below})
 	}
 	share, _ := l.Memory.Worth()
 	worth := int64(share * float64(n))
 	if share == 1 || worth >= p99Needs {
 		return nil
 	}
-	return cause(fmt.Sprintf("%d answers, worth %d independent ones", n, worth),
-		fmt.Sprint(p99Needs), "slow answers came in company, so that p99 rests on a few events: "+
-			"raise measure")
+	return cause(in("in company", record.Finding{Value: float64(worth), Limit: p99Needs,
+		Unit: record.UnitCount, Side: record.Below, Facts: record.Facts{Count: n}}))
 }
 
 // drift allows for the counts' own randomness: the difference of two counts has a variance of at
@@ -55,14 +53,14 @@ func drift(_ *record.Record, l *load) *record.Finding {
 	if math.Abs(change) <= driftSigmas*math.Sqrt(first+second) {
 		return nil
 	}
-	observed := "no answer in the first half"
+	f := record.Finding{Case: "begins with none"}
 	switch {
 	case first > 0 && change > 0:
-		observed = "got faster by " + percent(change/first)
+		f = record.Finding{Case: "faster", Value: change / first, Unit: record.UnitShare}
 	case first > 0:
-		observed = "got slower by " + percent(-change/first)
+		f = record.Finding{Case: "slower", Value: -change / first, Unit: record.UnitShare}
 	}
-	return bounded(observed, unsettled, evenly(l.Load, math.Abs(change)/(first+second)))
+	return bounded(f, evenly(l.Load, math.Abs(change)/(first+second)))
 }
 
 // whole are the answers of the intervals that are as long as the others.
@@ -73,8 +71,6 @@ func whole(l *record.Load) []int64 {
 	}
 	return l.Series.Done[:n]
 }
-
-const unsettled = "not in a steady state: raise warmup.max and measure"
 
 // settled compares response times, interval by interval, between the halves of an open window. A
 // queue's own ups and downs make the halves differ too, so that two things are asked for: a
@@ -110,7 +106,6 @@ func settled(_ *record.Record, l *load) *record.Finding {
 	if agree < settledPairs*pairs || pairs == 0 || high == 0 {
 		return nil
 	}
-	show := func(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
-	return bounded(fmt.Sprintf("median %v in the first half, %v in the second", show(a), show(b)),
-		unsettled, evenly(l.Load, float64(high-low)/float64(high+low)))
+	return bounded(record.Finding{Facts: record.Facts{TimesNs: []int64{a, b}}},
+		evenly(l.Load, float64(high-low)/float64(high+low)))
 }

@@ -1,15 +1,10 @@
 package verdict
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"time"
 
-	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/runtimes"
-	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/stats"
 )
@@ -18,12 +13,11 @@ func failed(r *record.Record, _ *load) *record.Finding {
 	if r.Outcome == record.Measured {
 		return nil
 	}
-	f := invalid("the record does not say why", "the trial ends well", "read the service's log")
-	if r.Failure != nil {
-		f.Observed = r.Failure.Step + ": " + r.Failure.Error
-		f.Hint = r.Failure.Hint
+	if r.Failure == nil {
+		return invalid(in("unknown", record.Finding{}))
 	}
-	return f
+	return invalid(with(record.Facts{Step: r.Failure.Step, Said: []string{r.Failure.Error},
+		Advice: r.Failure.Hint}, record.Finding{}))
 }
 
 // warmup is no doubt of its own where nothing compiles while it serves: what such a service has not
@@ -39,20 +33,19 @@ func warmup(r *record.Record, _ *load) *record.Finding {
 	}
 	l, end, ok := ending(r)
 	c := compiled(l)
-	hint := "raise warmup.max, run as root so that compilers go first, or warm up on all cores"
 	if r.Warmup.SilentAtNs > 0 { // they were silent, and began again
-		hint = "raise warmup.min and measure"
+		c.found.Case = "compiles again"
 	}
 	switch {
 	case c.behind:
-		return suspect(c.told, "silent", hint)
+		return suspect(c.found)
 	case f == nil && c.busy:
-		f = suspect(c.told, "silent", hint)
+		f = suspect(c.found)
 	}
 	switch {
 	case f == nil:
 	case ok && (c.known || r.Warmup.Steady):
-		f = orCause(f.Observed, f.Hint, evenly(l, c.own+end))
+		f = orCause(*f, evenly(l, c.own+end))
 		f.Load = l.Name
 	case c.known && !c.busy:
 		return named(f)
@@ -87,7 +80,7 @@ type compilation struct {
 	known        bool // threads' names tell
 	busy, behind bool // they had something to do, they always had
 	own          float64
-	told         string
+	found        record.Finding
 }
 
 // compiled looks at the compilers of a load's window. What they had of the service's time is the
@@ -103,12 +96,11 @@ func compiled(l *record.Load) (c compilation) {
 	c.behind = runtimes.Behind(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
 	took := min(float64(r.CompilerNs)/float64(u.CPUNs), 0.9) // the rest is bound enough
 	c.own = took / (1 - took)
-	c.told = fmt.Sprintf("in the window of %s compilers ran for %s and waited for a core for %s "+
-		"of the time", l.Name, share(r.CompilerNs, u.WindowNs), share(r.CompilerWaitNs, u.WindowNs))
+	part := func(ns int64) float64 { return float64(ns) / float64(max(u.WindowNs, 1)) }
+	c.found = record.Finding{Case: "compiles", Value: part(r.CompilerNs), Unit: record.UnitShare,
+		Facts: record.Facts{Name: l.Name, Waited: part(r.CompilerWaitNs)}}
 	return c
 }
-
-func share(ns, ofNs int64) string { return percent(float64(ns) / float64(max(ofNs, 1))) }
 
 // atEnd is by which share the last quarter of a closed window differs from the whole; false where
 // it has too few intervals, or none that should be alike.
@@ -130,19 +122,16 @@ func atEnd(l *record.Load) (share float64, ok bool) {
 }
 
 func unsteady(w record.Warmup) *record.Finding {
-	seconds := func(ns int64) time.Duration {
-		return time.Duration(ns).Round(100 * time.Millisecond)
+	after := func(way string, ns int64) *record.Finding {
+		return suspect(record.Finding{Case: way, Value: float64(ns), Unit: record.UnitNs})
 	}
 	switch {
 	case !w.Steady:
-		return suspect(fmt.Sprintf("not steady after %v", seconds(w.DurationNs)), "steady",
-			"raise warmup.max")
+		return after("never steady", w.DurationNs)
 	case w.Kind == stats.Unsteady:
-		return suspect(fmt.Sprintf("looked steady after %v, and was not in the window",
-			seconds(w.DurationNs)), "steady", "raise warmup.min and measure")
+		return after("steady before", w.DurationNs)
 	case w.SteadyAtNs > w.DurationNs:
-		return suspect(fmt.Sprintf("the steady state began %v into the window",
-			seconds(w.SteadyAtNs-w.DurationNs)), "before it", "raise warmup.min")
+		return after("steady late", w.SteadyAtNs-w.DurationNs)
 	}
 	return nil
 }
@@ -153,17 +142,15 @@ func quiet(r *record.Record, _ *load) *record.Finding {
 	if r.Before.WindowNs == 0 || r.Before.Quiet {
 		return nil
 	}
-	waited := time.Duration(r.Before.WaitedNs).Round(100 * time.Millisecond)
-	return cause(fmt.Sprintf("before the trial %s, and %v did not help", r.Before.Why, waited),
-		"a quiet host", "end what else runs; see prony doctor")
+	return cause(with(record.Facts{Said: []string{r.Before.Why}, AtNs: r.Before.WaitedNs},
+		record.Finding{}))
 }
 
 func limits(r *record.Record, _ *load) *record.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil
 	}
-	return suspect("not in force: "+strings.Join(wording.Limits(r.Limits.Missing), ", "), "all in force",
-		"run as root, or have cgroups delegated to you")
+	return suspect(with(record.Facts{Limits: r.Limits.Missing}, record.Finding{}))
 }
 
 // chatty says what is not there for whoever looks for it, and that a service which writes that much
@@ -172,15 +159,14 @@ func chatty(r *record.Record, _ *load) *record.Finding {
 	if r.LogDroppedBytes == 0 {
 		return nil
 	}
-	return cause(fmt.Sprintf("%d MB of the service's log are not kept", r.LogDroppedBytes/1e6),
-		"all of it", "have it log less, as in production")
+	return cause(record.Finding{Value: float64(r.LogDroppedBytes), Unit: record.UnitBytes,
+		Side: record.Above})
 }
 
 func cores(r *record.Record, _ *load) *record.Finding {
 	for _, c := range r.Limits.ServiceCores {
 		if slices.Contains(r.Limits.LoadCores, c) {
-			return suspect(fmt.Sprintf("both on core %d", c), "disjoint cores",
-				"give the machine a second core")
+			return suspect(with(record.Facts{Core: c}, record.Finding{}))
 		}
 	}
 	return nil
@@ -191,8 +177,7 @@ func podCores(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || len(r.Pod.Shared) == 0 {
 		return nil
 	}
-	return suspect(strings.Join(r.Pod.Shared, "; "), "cores of its own",
-		"have its node's kubelet run with cpuManagerPolicy: static, and ask for whole CPUs")
+	return suspect(with(record.Facts{Said: r.Pod.Shared}, record.Finding{}))
 }
 
 // readerLate is what part of a window a reading may come after its edge: the answers between two
@@ -204,16 +189,14 @@ func readings(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || r.Pod.Reader == nil {
 		return nil
 	}
-	const hint = "have the lab and the node in one network, and the cluster's API answer"
 	if lost := r.Pod.Reader.Lost; len(lost) > 0 {
-		return suspect("what the service used is not known where a reading did not come: "+
-			strings.Join(lost, "; "), "each reading", hint)
+		return suspect(in("lost", with(record.Facts{Said: lost}, record.Finding{})))
 	}
 	late := float64(r.Pod.Reader.LateMaxNs)
 	for _, l := range r.Loads {
 		if most := readerLate * float64(l.WindowNs); late > most {
-			return suspect(fmt.Sprintf("a reading came %s late", units.Duration(late)),
-				fmt.Sprintf("%s, 1 %% of load %s", units.Duration(most), l.Name), hint)
+			return suspect(in("late", record.Finding{Value: late, Limit: most, Unit: record.UnitNs,
+				Side: record.Above, Facts: record.Facts{Name: l.Name}}))
 		}
 	}
 	return nil
@@ -228,6 +211,5 @@ func clusterAway(r *record.Record, _ *load) *record.Finding {
 	for _, a := range r.Pod.Away {
 		sum += a.Ns
 	}
-	return cause(fmt.Sprintf("its API did not answer for %s", units.Duration(float64(sum))),
-		"none", "what was measured does not depend on it")
+	return cause(record.Finding{Value: float64(sum), Unit: record.UnitNs, Side: record.Above})
 }

@@ -4,10 +4,9 @@
 package verdict
 
 import (
-	"fmt"
 	"slices"
+	"time"
 
-	"prony.example/internal/base/units"
 	"prony.example/record"
 )
 
@@ -19,6 +18,10 @@ type Rule struct {
 	Source string // who found that it matters
 	check  func(*record.Record, *load) *record.Finding
 }
+
+// keepSmall are the rules whose findings are kept, as causes, where they can only have moved too
+// little.
+var keepSmall = []string{"warm-up", "generator", "ceiling", "errors", "censored"}
 
 // Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
@@ -48,7 +51,7 @@ func Judge(r *record.Record) record.Verdict {
 // apply adds what rules find of a record, or of a load of it.
 func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 	for _, rule := range rules {
-		f := worthTelling(rule.check(r, l), v.Resolves())
+		f := worthTelling(rule.check(r, l), slices.Contains(keepSmall, rule.Name), v.Resolves())
 		if f == nil {
 			continue
 		}
@@ -84,30 +87,36 @@ func worse(a, b string) string {
 	return a
 }
 
-func suspect(observed, limit, hint string) *record.Finding {
-	return &record.Finding{Grade: record.Suspect, Observed: observed, Limit: limit, Hint: hint}
+func suspect(f record.Finding) *record.Finding { return graded(record.Suspect, f) }
+
+func invalid(f record.Finding) *record.Finding { return graded(record.Invalid, f) }
+
+func graded(grade string, f record.Finding) *record.Finding {
+	f.Grade = grade
+	return &f
 }
 
-func invalid(observed, limit, hint string) *record.Finding {
-	return &record.Finding{Grade: record.Invalid, Observed: observed, Limit: limit, Hint: hint}
+// share is a finding of a share, which is above its limit.
+func share(value, limit float64) record.Finding {
+	return record.Finding{Value: value, Limit: limit, Unit: record.UnitShare, Side: record.Above}
 }
 
-func percent(x float64) string { return units.PercentTo(x, 1) }
+// nanoseconds is a finding of a time, which is above its limit.
+func nanoseconds[T int64 | time.Duration](value, limit T) record.Finding {
+	return record.Finding{Value: float64(value), Limit: float64(limit), Unit: record.UnitNs,
+		Side: record.Above}
+}
 
-// beside is a share with as many digits as it takes to tell it from its limit.
-func beside(x, limit float64) string { return apart(100*x, 100*limit, 1) + " %" }
+// in is a finding with the way in which its rule does not hold.
+func in(way string, f record.Finding) record.Finding {
+	f.Case = way
+	return f
+}
 
-// apart is likewise for other numbers, with some digits at least.
-func apart(x, limit float64, digits int) string {
-	at := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
-	more := digits
-	for more < 5 && at(more, x) == at(more, limit) {
-		more++
-	}
-	if at(more, x) == at(more, limit) {
-		more = digits
-	}
-	return at(more, x)
+// with is a finding with its facts.
+func with(facts record.Facts, f record.Finding) record.Finding {
+	f.Facts = facts
+	return f
 }
 
 // follows says which findings may be what another one comes from, the likeliest first. What no

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/record"
 )
 
@@ -22,7 +23,7 @@ func TestWithheld(t *testing.T) {
 			t.Errorf("%s: latency is withheld because of %+v", what, *f)
 		case rule != "" && (f == nil || f.Rule != rule || f.Load != load):
 			t.Errorf("%s: want %s to withhold latency, have %+v", what, rule, f)
-		case rule != "" && f.Observed == "":
+		case rule != "" && wording.Finding(*f).Observed == "":
 			t.Errorf("%s: the finding says nothing to print instead: %+v", what, *f)
 		}
 		if other := verdict.Withheld(v, peak); (other != nil) != (rule != "" && load == "") {

@@ -120,17 +120,51 @@ func Output(c *cobra.Command, formatName, file *string, formats ...string) {
 		"file to write, in the format of its suffix (default: standard output)")
 }
 
-// notEmpty are flags that choose or ask for something: empty, as a variable of a script that is not
-// set, they would silently ask for all, or for nothing.
-var notEmpty = []string{"targets", "threshold", "rate", "users", "trace", "traces", "scenario",
-	"slo", "detect", "max-regression", "concurrency", "stress"}
+// notEmpty are flags that choose, compare or judge, each with what to write instead of nothing.
+// Empty, as with a variable of a script that is not set, they would silently choose everything, or
+// compare or judge something else.
+var notEmpty = []struct{ name, want string }{
+	{"git", "name a revision, such as main or HEAD~1"},
+	{"url", "name a service, such as http://127.0.0.1:8081"},
+	{"image", "name an image of the Docker engine, such as app:1.2"},
+	{"build", "write the command that builds a revision"},
+	{"run", "write the command that starts the service"},
+	{"get", "write a path, such as /items"},
+	{"request", "write a method and a path, such as 'POST /items'"},
+	{"against", "name the folder of another checkout"},
+	{"duet", "leave the value out, or write =shared"},
+	{"targets", ""}, {"target", ""}, {"scenarios", ""}, {"loads", ""}, {"load", ""}, {"trial", ""},
+	{"metric", "name a metric, such as throughput or p99"},
+	{"max-regression", "write a share, such as 5% or p99=10%"},
+	{"control", "name a row of both runs"},
+	{"baseline", "name a row of the run"},
+	{"last-good", "name the file that keeps the last good run"},
+	{"diff", "name a target, a run or a trial"},
+	{"resume", "name the folder of the run"},
+	{"from", "name a file"},
+	{"agent", "name an agent, as prony agents lists them"},
+	{"slo", "write objectives, such as 'p99<20ms'"},
+	{"threshold", "write objectives, such as 'p99<20ms'"},
+	{"rate", ""}, {"users", ""}, {"trace", ""}, {"traces", ""}, {"scenario", ""}, {"detect", ""},
+	{"concurrency", ""}, {"stress", ""},
+}
 
-// NotEmpty refuses such a flag that is given and empty.
+// NotEmpty refuses such a flag that was given and is empty, or of whose values one is.
 func NotEmpty(fs *pflag.FlagSet) error {
-	for _, name := range notEmpty {
-		f := fs.Lookup(name)
-		if f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
-			return Usagef("--%s is empty; say what is meant, or leave it out", name)
+	for _, flag := range notEmpty {
+		f := fs.Lookup(flag.name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		empty := func(value string) bool { return strings.TrimSpace(value) == "" }
+		if len(values) == 0 || slices.ContainsFunc(values, empty) {
+			return Usagef("--%s \"\": the value is empty, perhaps because a variable of your script "+
+				"is not set; %s, or leave the flag out", flag.name,
+				cmp.Or(flag.want, "write a value"))
 		}
 	}
 	return nil

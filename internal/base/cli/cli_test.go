@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"prony.example/internal/base/cli"
 )
@@ -92,6 +93,38 @@ func TestMisuse(t *testing.T) {
 		"--format says which is meant", "-o", "a.md")
 	check("want verb [A] [flags], got 2 arguments; see verb --help", "a", "b")
 	check("unknown flag: --foo; see verb --help", "--foo")
+}
+
+// A flag that chooses and is empty is refused by its name, with its value and what to write.
+func TestNotEmpty(t *testing.T) {
+	check := func(refused string, args ...string) {
+		t.Helper()
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		fs.StringArray("git", nil, "")
+		fs.StringSlice("metric", nil, "")
+		fs.String("rate", "", "")
+		fs.String("body", "", "")
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		err := cli.NotEmpty(fs)
+		if refused == "" && err == nil {
+			return
+		}
+		if cli.Code(err) != cli.Misused || !strings.HasPrefix(err.Error(), refused) ||
+			!strings.HasSuffix(err.Error(), ", or leave the flag out") {
+			t.Errorf("%q: %v, want %q", args, err, refused)
+		}
+	}
+	check("")
+	check("", "--git", "main", "--metric", "p99,mean", "--rate", "1", "--body", "")
+	git := `--git "": the value is empty, perhaps because a variable of your script is not set; ` +
+		`name a revision, such as main or HEAD~1, or`
+	check(git, "--git", "")
+	check(git, "--git", "main", "--git", " \t")
+	check(`--metric "": `, "--metric=")
+	check(`--metric "": `, "--metric", "p99,,mean")
+	check(`--rate "": `, "--rate", "")
 }
 
 func TestHelpAndCompletion(t *testing.T) {

@@ -109,7 +109,8 @@ func fieldsOf(v reflect.Value) (out []field) {
 		switch {
 		case f.Anonymous && name == "":
 			out = append(out, fieldsOf(v.Field(i))...)
-		case name == "" || name == "-", options == "omitempty" && empty(v.Field(i)):
+		case name == "" || name == "-", options == "omitempty" && empty(v.Field(i)),
+			options == "omitzero" && v.Field(i).IsZero():
 		default:
 			out = append(out, field{name, v.Field(i)})
 		}

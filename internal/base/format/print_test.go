@@ -67,6 +67,7 @@ func TestJSON(t *testing.T) {
 		Rows   []inner            `json:"rows,omitempty"`
 		None   *float64           `json:"none"`
 		One    *float64           `json:"one"`
+		Zero   inner              `json:"zero,omitzero"`
 		Map    map[string]float64 `json:"map"`
 		Time   time.Time          `json:"time"`
 	}{Version: 1, inner: inner{math.NaN(), 0}, Hidden: "x", Text: "≥ 5 <b>", One: &one,

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/base/buildflags"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/observe/profile"
@@ -55,7 +56,11 @@ func program(t *testing.T, name string) string {
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}
-	testsets.Build(t, file, "prony.example/cmd/"+name)
+	of := buildflags.Module
+	if name == "prony-home" {
+		of = testsets.Home
+	}
+	testsets.Build(t, file, of+"/cmd/"+name)
 	return file
 }
 

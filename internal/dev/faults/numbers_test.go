@@ -20,13 +20,17 @@ var notFinite = regexp.MustCompile(
 // damaged, or shown.
 func TestAbsurdNumbers(t *testing.T) {
 	testsets.Once(t, "records with numbers that cannot be", programFiles)
+	more := testsets.More(t, programFiles)
 	readers := []string{"report RUN", "report RUN --format json", "report RUN --format csv",
 		"report RUN -o OUT.html", "report RUN -o OUT.parquet", "audit RUN", "gate RUN RUN --unlike",
 		"audit RUN --json", "trend RUN/..", "trend RUN/.. --format json",
 		"compare RUN --targets a/b,c/d --unlike", "compare RUN RUN --unlike -o OUT.json",
 		"compare RUN --targets a/b,c/d --unlike -o OUT.html", "explain RUN"}
-	for _, text := range readers {
-		for _, number := range absurd {
+	for k, text := range readers {
+		for i, number := range absurd {
+			if !more && i != k%len(absurd) {
+				continue
+			}
 			t.Run(text+"/"+number, func(t *testing.T) {
 				t.Parallel()
 				s := newScene(t)

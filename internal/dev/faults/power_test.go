@@ -101,7 +101,7 @@ func inOrder(t *testing.T, s *scene, calls, file string) {
 // When the power fails, what a run has told of is there: the disk as it is at that moment, which a
 // file stands for that a file system is mounted from, has the records of all trials that are told.
 func TestPowerLoss(t *testing.T) {
-	testsets.Once(t, "a run, and its disk at each trial's end", programFiles)
+	testsets.Long(t, "a run, and its disk at each trial's end", programFiles)
 	testsets.Cores(t)
 	s := newScene(t)
 	s.put("prony.yaml", "targets: {app: {command: '"+program(t, "prony")+

@@ -57,10 +57,6 @@ func Whole(t testing.TB, what string) {
 	}
 }
 
-// Apart has a live test of many minutes run in its own process beside all other live tests. It must
-// share no state with them.
-func Apart(t testing.TB) { t.Helper() }
-
 // cores names the test of this program that measures.
 var cores struct {
 	sync.Mutex
@@ -156,7 +152,7 @@ func Once(t testing.TB, what string, needs Needs) {
 	t.Helper()
 	Whole(t, what)
 	if os.Getenv(Set) != Later {
-		remembered(t, needs)
+		remembered(t, "", needs)
 	}
 }
 
@@ -166,11 +162,22 @@ func Long(t testing.TB, what string, needs Needs) {
 	if os.Getenv(Set) != Later {
 		t.Skip(Longer + what)
 	}
-	remembered(t, needs)
+	remembered(t, "", needs)
 }
 
-// remembered skips a test that has passed before, and remembers how it ends.
-func remembered(t testing.TB, needs Needs) {
+// More reports whether the rows of a table that belong to the third set run in this test of the
+// second. If they passed before, it skips the test, as Long does. Call it after Once.
+func More(t testing.TB, needs Needs) bool {
+	t.Helper()
+	if os.Getenv(Set) != Later {
+		return false
+	}
+	remembered(t, " more", needs)
+	return true
+}
+
+// remembered skips a part of a test that has passed before, and remembers how it ends.
+func remembered(t testing.TB, part string, needs Needs) {
 	t.Helper()
 	of, err := self()
 	if err != nil {
@@ -185,7 +192,7 @@ func remembered(t testing.TB, needs Needs) {
 		t.Logf("nothing is remembered: %v", err)
 		return
 	}
-	path := filepath.Join(dir, name(of.pkg+" "+t.Name()))
+	path := filepath.Join(dir, name(of.pkg+" "+t.Name()+part))
 	if os.Getenv(Fresh) == "" {
 		if when, ok := recall(path, sum); ok {
 			t.Skipf("%s, %s (%s=1 runs it again)", Before, when, Fresh)

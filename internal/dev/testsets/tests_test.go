@@ -23,6 +23,10 @@ func TestInner(t *testing.T) {
 		Measured(t)
 		t.Run("below", func(t *testing.T) { Measured(t) })
 	})
+	t.Run("more", func(t *testing.T) {
+		Once(t, "some verbs", Needs{})
+		t.Logf("more: %v", More(t, Needs{}))
+	})
 	t.Run("long", func(t *testing.T) { Long(t, "clusters", Needs{}) })
 	t.Run("once", func(t *testing.T) {
 		Once(t, "a service", Needs{Facts: []string{os.Getenv("FACT")}})
@@ -85,6 +89,30 @@ func TestSets(t *testing.T) {
 	check(Later, "long", "SKIP "+Before)
 	check(Later, "once", "PASS")
 	check(All, "once", "SKIP "+Before)
+}
+
+// The rows of the third set run there alone, whatever passed in the second.
+func TestMore(t *testing.T) {
+	if os.Getenv(inner) != "" {
+		return
+	}
+	cache := t.TempDir()
+	check := func(set, want string) {
+		t.Helper()
+		if got := outcome(t, "more", cache, Set+"="+set); got != want {
+			t.Errorf("in the set %q: %s, want %s", set, got, want)
+		}
+	}
+	check("", "SKIP "+Elsewhere)
+	check(All, "PASS")
+	check(All, "SKIP "+Before)
+	check(Later, "PASS")
+	check(Later, "SKIP "+Before)
+	for set, want := range map[string]string{All: "more: false", Later: "more: true"} {
+		if said := innerSays(t.TempDir(), Set+"="+set); !strings.Contains(said, want) {
+			t.Errorf("in the set %q it says\n%s", set, said)
+		}
+	}
 }
 
 // A measured test reports its host once, with its own subtests.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/record"
 	"prony.example/record/slo"
 )
@@ -82,7 +83,7 @@ func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding
 	service = short(l, promisesErrors)
 	starved := ""
 	for _, f := range findings {
-		text := f.Rule + ": " + f.Observed
+		text := f.Rule + ": " + wording.Finding(f).Observed
 		switch {
 		case f.Grade != record.Invalid:
 		case f.Rule == "delivered" && float64(l.Waited) > waitedMax*float64(l.Scheduled),
@@ -151,7 +152,7 @@ func own(l *record.Load, objectives []slo.Objective) string {
 func busy(findings []record.Finding) string {
 	for _, f := range findings {
 		if f.Rule == "generator" {
-			return f.Rule + ": " + f.Observed
+			return f.Rule + ": " + wording.Finding(f).Observed
 		}
 	}
 	return ""

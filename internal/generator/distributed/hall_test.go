@@ -2,17 +2,19 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"prony.example/internal/analysis/verdict"
-	"prony.example/internal/base/clock"
+	"prony.example/internal/analysis/wording"
+	"prony.example/internal/generator/truth/virtual"
 	"prony.example/load"
 	"prony.example/load/pace"
 	"prony.example/record"
@@ -45,11 +47,22 @@ func (h *hall) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1),
 func (h *hall) enter() net.Conn {
 	a, b := net.Pipe()
 	select {
-	case h.come <- a:
+	case h.come <- piped{a}:
 	case <-h.shut:
 		a.Close() //nolint:errcheck // a pipe
 	}
 	return b
+}
+
+// piped is a pipe whose deadline can still be set once the other side has closed it, as a socket's
+// can: what it has to say of that, it says when it is read.
+type piped struct{ net.Conn }
+
+func (c piped) SetReadDeadline(at time.Time) error {
+	if err := c.Conn.SetReadDeadline(at); !errors.Is(err, io.ErrClosedPipe) {
+		return err
+	}
+	return nil
 }
 
 // stage is a lab in a bubble with its generators.
@@ -112,77 +125,18 @@ func scored(perS float64) Order {
 	return Order{Spec: s}
 }
 
-// pretend is a load without a service.
+// pretend is a load without a service: request k is answered after a time that k decides.
 func pretend(ctx context.Context, o Order) (*load.Result, error) {
 	s := o.Spec
-	s.Engine, s.Describe = quiet, load.EngineInfo{Name: "made up", Pacing: "none"}
-	return load.Run(ctx, s)
-}
-
-// quiet is an engine with a service in it: request k is answered after a time that k decides.
-func quiet(_ netip.AddrPort, slots int) (load.Engine, error) {
-	return &echo{opened: make([]bool, slots)}, nil
-}
-
-type echo struct {
-	opened []bool
-	news   []int // slots that are to be
-	asked  []question
-}
-
-// question is a request under way.
-type question struct {
-	slot  int
-	until int64 // the answer's moment
-}
-
-func (e *echo) Open(i int) { e.news = append(e.news, i) }
-func (e *echo) Release()   {}
-
-func (e *echo) Close(i int) {
-	e.opened[i] = false
-	e.asked = slices.DeleteFunc(e.asked, func(q question) bool { return q.slot == i })
-}
-
-func (e *echo) Send(i int, b []byte) {
-	var k uint64
-	if _, err := fmt.Sscanf(string(b), "GET /%d ", &k); err != nil {
-		panic(string(b))
-	}
-	e.asked = append(e.asked, question{i, clock.Mono() + 100e3 + int64(pace.Below(7, k, 3e6))})
-}
-
-var answer = []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-func (e *echo) Wait(deadline int64, h load.Handler) error {
-	next := min(deadline, clock.Mono()+20e6) // it may be stopped
-	if len(e.news) > 0 {
-		next = clock.Mono()
-	}
-	for _, q := range e.asked {
-		next = min(next, q.until)
-	}
-	time.Sleep(time.Duration(next - clock.Mono()))
-	news := e.news
-	e.news = nil
-	for _, i := range news {
-		e.opened[i] = true
-		h.Opened(i, clock.Mono())
-	}
-	var due []question
-	e.asked = slices.DeleteFunc(e.asked, func(q question) bool {
-		if q.until > clock.Mono() {
-			return false
+	w := &virtual.World{Serve: func(c virtual.Call) virtual.Reply {
+		var k uint64
+		if _, err := fmt.Sscanf(c.Text, "GET /%d ", &k); err != nil {
+			panic(c.Text)
 		}
-		due = append(due, q)
-		return true
-	})
-	for _, q := range due {
-		if e.opened[q.slot] {
-			h.Received(q.slot, clock.Mono(), answer)
-		}
-	}
-	return nil
+		return virtual.Answer(time.Duration(100e3+pace.Below(7, k, 3e6)), "ok")
+	}}
+	s.Describe = load.EngineInfo{Name: "made up", Pacing: "none"}
+	return w.Offer(ctx, s)
 }
 
 func judged(res *load.Result) record.Verdict {
@@ -194,7 +148,7 @@ func judged(res *load.Result) record.Verdict {
 func finding(v record.Verdict, rule string) (grade, observed string) {
 	for _, f := range v.Findings {
 		if f.Rule == rule {
-			return f.Grade, f.Observed
+			return f.Grade, wording.Finding(f).Observed
 		}
 	}
 	return "", ""

@@ -7,6 +7,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -58,7 +59,8 @@ func percentiles(r Report) []Percentile {
 				q.Assumption = "independence"
 			}
 			if above != nil {
-				q.Withheld = above.Rule + ": " + above.Observed + "; " + above.Hint
+				w := wording.Finding(*above)
+				q.Withheld = above.Rule + ": " + w.Observed + "; " + w.Hint
 			}
 			if q.Withheld == "" {
 				q.Ns, q.LoNs, q.HiNs = format.Finite(p.Ns), format.Finite(p.Lo), format.Finite(p.Hi)

@@ -18,12 +18,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/load"
@@ -47,9 +49,8 @@ type Report struct {
 func CutShort(v record.Verdict, load string, ran, window time.Duration) record.Verdict {
 	v.Grade = record.Invalid
 	v.Findings = append([]record.Finding{{
-		Rule: "whole", Load: load, Grade: record.Invalid,
-		Observed: fmt.Sprintf("ended after %v of the window", ran.Round(time.Millisecond)),
-		Limit:    window.String(), Hint: "let it run to its end",
+		Rule: wording.Whole, Load: load, Grade: record.Invalid, Value: float64(ran),
+		Limit: float64(window), Unit: record.UnitNs, Side: record.Below,
 	}}, v.Findings...)
 	return v
 }
@@ -60,7 +61,13 @@ func JSON(w io.Writer, r Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false) // "≥ 5 <" is read by people too
-	return e.Encode(document{r.Load, r.Verdict, percentiles(r)})
+	v, l := r.Verdict, *r.Load
+	v.Findings = wording.WithWords(v.Findings)
+	l.Generators = slices.Clone(l.Generators)
+	for i := range l.Generators {
+		l.Generators[i].Findings = wording.WithWords(l.Generators[i].Findings)
+	}
+	return e.Encode(document{&l, v, percentiles(r)})
 }
 
 type document struct {

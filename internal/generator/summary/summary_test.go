@@ -19,6 +19,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/dev/schema"
 	"prony.example/load"
 	"prony.example/record"
@@ -119,11 +120,10 @@ func of(l *record.Load, findings ...record.Finding) Report {
 
 var (
 	wrong = record.Finding{Rule: "errors", Load: "load", Grade: record.Suspect,
-		Observed: "2 of 10000 went wrong (GET /hello: status 503, want 200)", Limit: "none",
-		Hint: "read the service's log"}
+		Value: 0.0002, Unit: record.UnitShare, Side: record.Above, Facts: record.Facts{Count: 2,
+			Of: 10000, Said: []string{"GET /hello: status 503, want 200"}}}
 	tooMuch = record.Finding{Rule: "capacity", Load: "load", Grade: record.Invalid,
-		Observed: "backlog grows by 812.3/s", Limit: "50.0/s",
-		Hint: "above capacity, latency says only how long the test was: lower the rate"}
+		Value: 812.3, Limit: 50, Unit: record.UnitPerS, Side: record.Above}
 )
 
 func textOf(t *testing.T, r Report, o Options) string {
@@ -144,7 +144,7 @@ func TestText(t *testing.T) {
 	golden(t, "open.txt", textOf(t, of(open(), wrong), Options{}))
 	golden(t, "closed.txt", textOf(t, of(closed()), Options{}))
 	golden(t, "remark.txt", textOf(t, of(closed(), record.Finding{Rule: "delayed ack", Load: "load",
-		Grade: record.Valid, Observed: "half of them late", Hint: "write once", Remark: true},
+		Grade: record.Valid, Value: 40.2e6, Unit: record.UnitNs, Remark: true},
 		record.Finding{Rule: "timer", Grade: record.Valid}), Options{}))
 	golden(t, "spectrum.txt", textOf(t, of(closed()), Options{Spectrum: true}))
 
@@ -252,8 +252,7 @@ func TestCutShort(t *testing.T) {
 		before := record.Verdict{Grade: grade, Findings: also}
 		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second)
 		findings := append([]record.Finding{{Rule: "whole", Load: "load", Grade: record.Invalid,
-			Observed: "ended after 1.5s of the window", Limit: "10s",
-			Hint: "let it run to its end"}}, also...)
+			Value: 1.5e9, Limit: 10e9, Unit: record.UnitNs, Side: record.Below}}, also...)
 		if v.Grade != record.Invalid || !reflect.DeepEqual(v.Findings, findings) {
 			t.Errorf("%s became %+v, want INVALID with %+v", grade, v, findings)
 		}
@@ -280,6 +279,7 @@ func TestJSON(t *testing.T) {
 	if err := d.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
+	r.Verdict.Findings = wording.WithWords(r.Verdict.Findings)
 	if !reflect.DeepEqual(got.Load, *r.Load) || !reflect.DeepEqual(got.Verdict, r.Verdict) {
 		t.Errorf("what comes back is\n%+v, want\n%+v, %+v", got, *r.Load, r.Verdict)
 	}

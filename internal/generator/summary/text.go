@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -37,8 +38,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.Line("")
 	withheld := verdict.Withheld(r.Verdict, r.Load.Name)
 	if withheld != nil {
-		p.row("latency", "withheld: %s (limit %s);", withheld.Observed, withheld.Limit)
-		p.row("", "%s", withheld.Hint)
+		w := wording.Finding(*withheld)
+		p.row("latency", "withheld: %s (limit %s);", w.Observed, w.Limit)
+		p.row("", "%s", w.Hint)
 	} else {
 		p.latency(l)
 	}
@@ -215,15 +217,16 @@ func (p *page) verdict(v record.Verdict) {
 	p.Line("%s", v.Grade)
 	var noted []string
 	for _, f := range v.Findings {
+		w := wording.Finding(f)
 		if f.Remark {
-			p.Line("  %s: %s\n    %s", f.Rule, f.Observed, f.Hint)
+			p.Line("  %s: %s\n    %s", f.Rule, w.Observed, w.Hint)
 			continue
 		}
 		if f.Grade == record.Valid {
 			noted = append(noted, f.Rule)
 			continue
 		}
-		p.Line("  %s: %s (%s)\n    %s", f.Rule, f.Observed, f.Against(), f.Hint)
+		p.Line("  %s: %s (%s)\n    %s", f.Rule, w.Observed, wording.Against(f), w.Hint)
 	}
 	if len(noted) > 0 {
 		p.Line("  noted, too little to move a number: %s", strings.Join(noted, ", "))

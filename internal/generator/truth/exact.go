@@ -192,8 +192,8 @@ func Every(n int64, change func(*Reply), p Plan) Plan {
 // Wrong is a change: the body has one letter that it should not have.
 func Wrong(r *Reply) { r.Text = wrong }
 
-// Torn is a change: the connection is reset in the midst of the answer's head. Without a byte of it,
-// clients would take the connection for one that was closed before the request, and ask again.
+// Torn is a change: the connection is reset in the midst of the answer's head. Without a byte of
+// it, clients would take the connection for one that was closed before the request, and ask again.
 func Torn(r *Reply) { r.Text, r.Then = r.Text[:tornAt], Reset }
 
 // tornAt is how many bytes of a torn answer leave.

@@ -283,7 +283,7 @@ func TestAllAreAskedToEnd(t *testing.T) {
 	for end := clock.Mono() + patience; clock.Mono() < end && len(p.Log(9)) < 1; {
 		time.Sleep(time.Millisecond)
 	}
-	if err := p.Stop(2 * time.Second); err != nil {
+	if err := p.Stop(time.Duration(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if log := p.Log(9); !slices.Contains(log, "child was asked") {

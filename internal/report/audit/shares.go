@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -303,7 +304,8 @@ func checkVerdict(r *Row, _ []Value) (hit, bool) {
 	var words []string
 	for _, f := range r.verdict.Findings {
 		if f.Grade != record.Valid {
-			words = append(words, fmt.Sprintf("%s: %s, %s", f.Rule, f.Observed, f.Against()))
+			words = append(words, fmt.Sprintf("%s: %s, %s", f.Rule,
+				wording.Finding(f).Observed, wording.Against(f)))
 		}
 	}
 	h := hit{severity: Note, arithmetic: r.verdict.Grade + ": " + strings.Join(words, "; "),

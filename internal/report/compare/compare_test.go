@@ -294,7 +294,8 @@ func TestInvalidTrialsAreLeftOutAloud(t *testing.T) {
 	for _, r := range s.Records {
 		if r.Block == 3 && r.Target.Name == "new" {
 			r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
-				Rule: "errors", Grade: record.Invalid, Observed: "2 %", Limit: "0.1 %"}}}
+				Rule: "errors", Grade: record.Invalid, Text: &record.Words{Observed: "2 %",
+					Limit: "0.1 %"}}}}
 		}
 		if r.Block == 5 && r.Target.Name == "old" {
 			r.Outcome, r.Loads = record.Failed, nil
@@ -323,6 +324,12 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	for _, r := range aa.Records[:len(drifting)] {
 		r.Target.Arm = "a"
 	}
+	images := runOf("i", noon, rows{"x": slower, "y": drifting})
+	for _, r := range images.Records {
+		r.Target.Launcher = "docker"
+	}
+	several := runOf("s", noon, rows{"x": slower, "y": drifting})
+	several.Records = append(several.Records, images.Records...)
 	check := func(want string, a, b Side) {
 		t.Helper()
 		c, err := Compare(a, b, Options{Unlike: true})
@@ -346,6 +353,9 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	check("x>x", at(all, "x"), other)
 	check("x>x", all, at(other, "x"))
 	check("x (a)>x (b)", aa, aa)
+	check("x in docker>y in docker", at(images, "x"), at(images, "y"))
+	check("x in docker>y in docker", at(images, "x in docker"), at(images, "y"))
+	check("x>x in docker", at(several, "x"), at(several, "x in docker"))
 	check(`find "q" in results/r: no such row; there are x, x@base, y, y@base`, at(all, "q"), other)
 	check("compare rows of results/o: say which two, such as results/o:x results/o:z", other, other)
 	check("compare results/aa with results/o: no row is in both; name one of each, such as "+

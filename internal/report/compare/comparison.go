@@ -135,7 +135,7 @@ type Value struct {
 	// Mean is the geometric mean that Ratio is of; NaN where there is none. It may lie on the other
 	// side of the other's than the medians do.
 	Mean     float64       `json:"mean"`
-	Withheld string        `json:"withheld,omitempty"` // why there is none; empty: there is
+	Withheld *table.Note   `json:"withheld,omitempty"` // why there is none; empty: there is
 	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
 }
 
@@ -218,6 +218,9 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	if len(c.Unlike) > 0 && !o.Unlike {
 		return c, &UnlikeError{c.Unlike, o.Refused}
 	}
+	if row, err := sa.row(o.Control); err == nil { // else checkControl says so
+		o.Control, c.Control = row, row
+	}
 	if err := checkControl(sa, sb, c.Paired, o.Control); err != nil {
 		return c, err
 	}
@@ -297,9 +300,9 @@ func of(t *table.Target, m table.Metric) table.Metric {
 	if own, ok := t.Metric(m.Load, m.Name); ok {
 		return own
 	}
-	m.Points, m.Withheld = nil, "no trial is usable"
+	m.Points, m.Withheld = nil, table.NoteOf(table.NoteNoTrial)
 	if len(t.Used) > 0 {
-		m.Withheld = "no trial was offered this load"
+		m.Withheld = table.NoteOf(table.NoteNeverOffered)
 	}
 	nan := math.NaN()
 	m.Summary = stats.Summary{Center: nan, Lo: nan, Hi: nan}
@@ -309,10 +312,18 @@ func of(t *table.Target, m table.Metric) table.Metric {
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	r := newRow(a, b)
-	if a.Withheld == "" && b.Withheld == "" && !r.constant() {
+	if a.Known() && b.Known() && !r.constant() {
 		r.Ratio = c.ratio(&r, n)
 	}
 	return r
+}
+
+func valueOf(m table.Metric) Value {
+	v := Value{Summary: m.Summary, Mean: math.NaN(), Points: m.Points}
+	if !m.Known() {
+		v.Withheld = &m.Withheld
+	}
+	return v
 }
 
 // newRow is that of a metric, without a ratio yet.
@@ -320,8 +331,7 @@ func newRow(a, b table.Metric) Row {
 	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
 		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
-		Better: Lower, A: Value{a.Summary, math.NaN(), a.Withheld, a.Points},
-		B:     Value{b.Summary, math.NaN(), b.Withheld, b.Points},
+		Better: Lower, A: valueOf(a), B: valueOf(b),
 		PHolm: math.NaN(), Detectable: math.NaN(), Outcome: Silent,
 	}
 	if meaning.Higher {
@@ -387,7 +397,7 @@ func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
 // item is a target's values of a row's metric by block; none where it may not be quoted.
 func (n noise) item(t *table.Target, r *Row) stats.Item {
 	item := stats.Item{Name: t.Name}
-	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Withheld == "" {
+	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Known() {
 		item.Values = table.ByBlock(m.Points)
 	}
 	return item

@@ -94,7 +94,7 @@ func (r *Row) speak(alpha float64) {
 	a, b := r.A.Summary.Center, r.B.Summary.Center
 	change := b - a
 	switch {
-	case r.A.Withheld != "" || r.B.Withheld != "":
+	case r.A.Withheld != nil || r.B.Withheld != nil:
 		r.Outcome, r.Word = Silent, "no number"
 		return
 	case r.Ratio == nil && a == b:
@@ -130,8 +130,10 @@ func checkControl(a, b *side, same bool, name string) error {
 		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
 			"already; leave out the control", name)
 	}
-	if err := cmp.Or(a.need(name), b.need(name)); err != nil {
-		return err
+	for _, s := range []*side{a, b} {
+		if _, err := s.row(name); err != nil {
+			return err
+		}
 	}
 	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
 		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
@@ -168,7 +170,7 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 			return table.Metric{}, false
 		}
 		m, ok := t.Metric(r.Load, r.Metric)
-		return m, ok && m.Withheld == ""
+		return m, ok && m.Known()
 	}
 	ma, okA := number(ca)
 	mb, okB := number(cb)

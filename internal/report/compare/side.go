@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
@@ -17,7 +18,7 @@ type Side struct {
 	Dir       string // the run's folder, as the caller named it; one run has one name
 	Head      record.Run
 	Records   []*record.Record
-	Target    string // a row's name; empty: each that the other side has too
+	Target    string // a row, or a target that has one row; empty: each that both sides have
 	Reproduce string // the command that makes the run again
 }
 
@@ -55,11 +56,23 @@ func (s *side) rows() []string {
 	return slices.Compact(names)
 }
 
-func (s *side) need(name string) error {
-	if rows := s.rows(); name != "" && !slices.Contains(rows, name) {
-		return &NoTargetError{name, s.Dir, rows}
+// row is the name of the row that somebody calls so: a row's name, or that of a target that has one
+// row. The error is a *NoTargetError.
+func (s *side) row(name string) (string, error) {
+	rows := s.rows()
+	if name == "" || slices.Contains(rows, name) {
+		return name, nil
 	}
-	return nil
+	var found []string
+	for _, sc := range s.study.Scenarios {
+		if t := sc.Find(name); t != nil {
+			found = table.AddNew(found, t.Name)
+		}
+	}
+	if len(found) != 1 {
+		return "", &NoTargetError{name, s.Dir, rows}
+	}
+	return found[0], nil
 }
 
 // method is how a row was measured.
@@ -84,8 +97,10 @@ type pairing struct {
 // pair finds which rows stand against each other. Within one run and without names these are the
 // ones whose ratios the run's own report shows; between runs, those of one name.
 func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) {
-	if err := cmp.Or(a.need(a.Target), b.need(b.Target)); err != nil {
-		return nil, nil, err
+	for _, s := range []*side{a, b} {
+		if s.Target, err = s.row(s.Target); err != nil {
+			return nil, nil, err
+		}
 	}
 	nameA, nameB := a.Target, b.Target
 	if !same {
@@ -204,7 +219,8 @@ func reasons(r *record.Record) string {
 			if f.Load != "" {
 				where = f.Load + ": " + where
 			}
-			out = append(out, fmt.Sprintf("%s (%s, %s)", where, f.Observed, f.Against()))
+			out = append(out, fmt.Sprintf("%s (%s, %s)", where, wording.Finding(f).Observed,
+				wording.Against(f)))
 		}
 	}
 	if len(out) == 0 {

@@ -152,7 +152,7 @@ func ranking(sc *table.Scenario) Ranking {
 		row := Row{Target: t.Name, Tier: t.Tier}
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
 			out.Unit = m.Unit
-			if m.Withheld == "" {
+			if m.Known() {
 				s := m.Summary
 				row.Center, row.Low = format.Finite(s.Center), format.Finite(s.Lo)
 				row.High, row.Doubted = format.Finite(s.Hi), m.Doubt != nil

@@ -23,14 +23,13 @@ const (
 	Site   = "site"   // files beside the page
 )
 
-// The app's script and style, and what compares two runs where there is no server.
+// The app's script and style.
 const (
-	Script     = "app.js"
-	Style      = "app.css"
-	Comparison = "compare.js"
+	Script = "app.js"
+	Style  = "app.css"
 )
 
-//go:embed app/app.js app/app.css app/compare.js
+//go:embed app/app.js app/app.css
 var built embed.FS
 
 // File is one of the app's, by the names above; it panics for any other.

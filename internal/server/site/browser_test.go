@@ -20,9 +20,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"prony.example/internal/dev/testsets"
-	"prony.example/internal/report/compare"
 	"prony.example/internal/report/runs"
-	"prony.example/record"
 )
 
 const (
@@ -204,11 +202,11 @@ func TestSiteInBrowser(t *testing.T) {
 		t.Log("without axe-core: npm ci in web/ brings it")
 	}
 	url := "file://" + filepath.Join(to, "index.html")
-	first, last := list.Entries[0].ID, list.Entries[len(list.Entries)-1].ID
+	last := list.Entries[len(list.Entries)-1].ID
 	pages := map[string]struct{ hash, has string }{
 		"runs":    {"", "51 runs, the newest first"},
 		"run":     {"#/run/" + last, "</script><b>bold</b>"},
-		"compare": {"#/compare?a=" + last + "&b=" + first, "Nothing pairs these runs"},
+		"compare": {"#/compare", "50 comparisons"},
 		"history": {"#/history?target=go-nethttp", "go-nethttp"},
 	}
 	for _, screen := range []struct {
@@ -229,22 +227,7 @@ func TestSiteInBrowser(t *testing.T) {
 	}
 	t.Run("filters", func(t *testing.T) { filters(t, ctx, url, last) })
 	t.Run("keys", func(t *testing.T) { byKeys(t, ctx, url) })
-	t.Run("comparison", func(t *testing.T) { compared(t, ctx, url, s, last, first) })
-	t.Run("the one before", func(t *testing.T) {
-		b := open(t, ctx, url+"#/compare?b="+first, 1280, "light")
-		b.has("Nothing pairs these runs")
-		got := value[string](b, `document.querySelector("select").value`)
-		if want := list.Entries[1].ID; got != want {
-			t.Errorf("%s is compared with %q, want %s", first, got, want)
-		}
-	})
-	t.Run("unlike", func(t *testing.T) {
-		b := open(t, ctx, url+"#/compare?a="+last+"&b=nosuch", 1280, "light")
-		b.has("There is no runs/nosuch/numbers.js")
-		b.mu.Lock()
-		b.wrong = nil // the browser says, too, that there is no such file
-		b.mu.Unlock()
-	})
+	t.Run("comparison", func(t *testing.T) { compared(t, ctx, url, list) })
 	t.Run("report", func(t *testing.T) {
 		b := open(t, ctx, url, 1280, "light")
 		b.wait(`document.querySelectorAll(".card").length === 24`)
@@ -291,30 +274,15 @@ func byKeys(t *testing.T, ctx context.Context, url string) {
 	b.wait(`/^2026-/.test(document.querySelector(".reading").textContent)`)
 }
 
-// compared holds what the page shows to what prony compare computes.
-func compared(t *testing.T, ctx context.Context, url string, s *runs.Shelf, from, to string) {
-	side := func(id string) compare.Side {
-		r, err := s.Read(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return compare.Side{Dir: id, Head: r.Head, Records: record.Compared(r.Records)}
-	}
-	want, err := compare.Compare(side(from), side(to), compare.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := open(t, ctx, url+"#/compare?a="+from+"&b="+to, 1280, "light")
-	b.has(want.Title)
-	var words []string
-	for _, p := range want.Pairs {
-		for _, r := range p.Rows {
-			words = append(words, r.Word)
-		}
-	}
-	got := value[[]string](b,
-		`[...document.querySelectorAll(".compared .badge")].map((x) => x.textContent)`)
-	if strings.Join(got, "\n") != strings.Join(words, "\n") {
-		t.Errorf("the page says %q, not %q", got, words)
-	}
+// compared goes from a run to its comparison with the one before it.
+func compared(t *testing.T, ctx context.Context, url string, list runs.Index) {
+	b := open(t, ctx, url+"#/run/"+list.Entries[1].ID, 1280, "light")
+	b.has("Compare with another run")
+	b.do(chromedp.Click(chromedp.CSS(`.doors a[href^="#/compare"]`)))
+	b.has("2 comparisons") // with the run before it, and of the run after it
+	before := list.Entries[2].ID
+	b.do(chromedp.Click(chromedp.CSS(`.card a[href$="compare-`+before+`.html"]`)),
+		chromedp.WaitReady(chromedp.CSS("#pair-1")))
+	b.has("B against A")
+	b.has(before)
 }

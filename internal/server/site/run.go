@@ -13,7 +13,6 @@ import (
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/files"
 	"prony.example/internal/report"
-	"prony.example/internal/report/compare"
 	"prony.example/internal/report/history"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
@@ -123,14 +122,7 @@ func reports(run *runs.Run, study table.Study, id, to string) error {
 	if err := put(filepath.Join(to, "report.html"), html.Bytes()); err != nil {
 		return err
 	}
-	if err := put(filepath.Join(to, "report.json"), doc.Bytes()); err != nil {
-		return err
-	}
-	side := compare.Side{Dir: id, Head: run.Head, Records: record.Compared(run.Records),
-		Reproduce: runs.Reproduce(run.Head)}
-	side.Head.ID = id // by which the site calls it, whatever its head says
-	name := runsDir + "/" + id + "/numbers"
-	return give(filepath.Join(to, "..", ".."), name, compare.NumbersOf(side, study))
+	return put(filepath.Join(to, "report.json"), doc.Bytes())
 }
 
 // replicate copies a file; what is there already is replaced, and not written through.

@@ -1,10 +1,11 @@
 // Package site writes the runs below a folder as static files: the web app (internal/server/app),
-// an index, histories, and for each run its report, what any comparison needs of it and its raw
+// an index, histories, and for each run its report, its comparisons with earlier runs and its raw
 // records. Any server of files serves it, and it opens from a disk: since a page from a file may
 // not fetch, each document is a script too, which hands it over (docs/site.md lists the files).
 //
 //	shelf ─► entries ─► data/index.js, data/runs-1.js …, feed.xml
-//	each run ─► runs/ID/report.html, report.json, numbers.js, run.json, trials.ndjson
+//	each run ─► runs/ID/report.html, report.json, run.json, trials.ndjson
+//	        ├─► runs/ID/compare-OTHER.html, with the run before it and the baseline; data/pairs.js
 //	        └─► one point of each of its series ─► data/trend-KEY.js, a suite and machine each
 //
 // A run that has not changed since the site was last written is left as it is.
@@ -105,8 +106,7 @@ func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, erro
 	}
 	// What tells a site from other folders comes first: one that was interrupted is gone on with.
 	for name, data := range map[string][]byte{"index.html": app.Index(app.Site),
-		app.Script: app.File(app.Script), app.Style: app.File(app.Style),
-		app.Comparison: app.File(app.Comparison)} {
+		app.Script: app.File(app.Script), app.Style: app.File(app.Style)} {
 		if err := files.Put(filepath.Join(to, name), data); err != nil {
 			return made, fmt.Errorf("write site: %w", err)
 		}
@@ -129,6 +129,9 @@ func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, erro
 		}
 	}
 	made.Runs = len(entries)
+	if err := writePairs(ctx, s, entries, to); err != nil {
+		return made, err
+	}
 	if err := writeData(to, entries, series); err != nil {
 		return made, err
 	}

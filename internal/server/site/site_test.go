@@ -131,8 +131,8 @@ func TestSite(t *testing.T) {
 		t.Fatalf("%d histories of one suite on one machine", len(x.Groups))
 	}
 	checkTrend(t, s, list, to, x.Groups[0].Key)
-	for _, name := range []string{"report.html", "report.json", "numbers.js", "run.json",
-		"trials.ndjson"} {
+	for _, name := range []string{"report.html", "report.json", "run.json", "trials.ndjson",
+		"compare-" + list.Entries[8].ID + ".html"} {
 		if _, err := os.Stat(filepath.Join(to, "runs", list.Entries[7].ID, name)); err != nil {
 			t.Error(err)
 		}

@@ -336,7 +336,7 @@ func TestAToolThatFails(t *testing.T) {
 
 // What agents.yaml declares can be had, wherever its tool is: a second time without it.
 func TestEveryAgentIsFetched(t *testing.T) {
-	testsets.Once(
+	testsets.Long(
 		t,
 		"every agent, fetched",
 		testsets.Needs{Files: []string{"agents.yaml", "agents"}},

@@ -15,8 +15,9 @@ func TestDigest(t *testing.T) {
 			Loads: []record.Load{{Name: "half", Model: "open",
 				ResponseTime: record.Dist{P99Ns: 139e6}}},
 			Verdict: record.Verdict{Grade: grade, Findings: []record.Finding{
-				{Rule: "quiet", Grade: record.Suspect, Observed: "others"},
-				{Rule: "delivered", Load: "half", Grade: grade, Observed: "97.6 % sent"},
+				{Rule: "quiet", Grade: record.Suspect, Text: &record.Words{Observed: "others"}},
+				{Rule: "delivered", Load: "half", Grade: grade, Value: 0.976, Limit: 0.99,
+					Unit: record.UnitShare, Side: record.Below},
 			}}}
 		if got := Digest(r); !strings.Contains(got, want) || strings.Contains(got, not) {
 			t.Errorf("%q, want %q and not %q", got, want, not)

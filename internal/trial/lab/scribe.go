@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/units"
 	"prony.example/internal/launch/cgroup"
@@ -157,7 +158,7 @@ func Digest(r *record.Record) string {
 			if f.Load != "" {
 				of = f.Load + ": " + f.Rule
 			}
-			fmt.Fprintf(&b, ": %s: %s", of, f.Observed)
+			fmt.Fprintf(&b, ": %s: %s", of, wording.Finding(f).Observed)
 			break
 		}
 	}

@@ -1,10 +1,10 @@
-// Any two runs, or two targets of one, held against each other: what prony compare prints.
+// The way to a comparison's page, which prony compare --format html writes, too. A server makes one
+// of any two runs, or of two targets of one run; a site has those that were written with it.
 
-import type { Comparison, Entry, Pair, Row, Subject } from "../model";
-import { Ask, Badge, Box, Command, Facts, Select, useLoaded } from "../parts";
+import type { Comparison, Entry, Row, Written } from "../model";
+import { Ask, Badge, Select, Trouble, useLoaded } from "../parts";
 import { replace, type Route, to } from "../route";
-import { server, source } from "../source";
-import { around, Strip, type StripRow } from "../strip";
+import { server, site, source } from "../source";
 import * as words from "../words";
 import { Judged } from "./gate";
 
@@ -13,7 +13,15 @@ export function Compare({ route }: { route: Route }) {
   return (
     <>
       <h1 tabIndex={-1}>Compare</h1>
-      <Ask of={loaded}>{(shelf) => <Choice runs={shelf.runs} query={route.query} />}</Ask>
+      <Ask of={loaded}>
+        {({ runs }) =>
+          server ? (
+            <Choice runs={runs} query={route.query} />
+          ) : (
+            <Listed runs={runs} query={route.query} />
+          )
+        }
+      </Ask>
     </>
   );
 }
@@ -81,13 +89,11 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
             onChange={(e) => set({ unlike: e.currentTarget.checked ? "1" : "" })} />
           even what was not measured in the same way
         </label>
-        {server && (
-          <label>
-            Gate: B may be worse by
-            <input type="text" value={given.limit} placeholder="5%, or p99=10%" autocomplete="off"
-              onChange={(e) => set({ limit: e.currentTarget.value.replace(/\s/g, "") })} />
-          </label>
-        )}
+        <label>
+          Gate: B may be worse by
+          <input type="text" value={given.limit} placeholder="5%, or p99=10%" autocomplete="off"
+            onChange={(e) => set({ limit: e.currentTarget.value.replace(/\s/g, "") })} />
+        </label>
       </form>
       {runA && runB ? (
         <Compared {...given} />
@@ -111,229 +117,104 @@ interface Given {
 
 function Compared({ a, b, control, unlike, limit }: Given) {
   const sides = { a, b, control, unlike: unlike !== "" };
-  const loaded = useLoaded(() => source.compare(sides), [a, b, control, unlike]);
+  const loaded = useLoaded(() => server!.compare(sides), [a, b, control, unlike]);
   return (
     <>
-      {server && limit && <Judged sides={sides} limit={limit} />}
-      <Ask of={loaded}>{(c) => <Shown c={c} />}</Ask>
+      {limit && <Judged sides={sides} limit={limit} />}
+      <Ask of={loaded}>
+        {(c) => <Shown c={c} href={server!.comparison(sides, limit)} />}
+      </Ask>
     </>
   );
 }
 
-function Shown({ c }: { c: Comparison }) {
+// Shown is what a comparison found, and the way to its page.
+function Shown({ c, href }: { c: Comparison; href: string }) {
+  const pairs = c.pairs ?? [];
+  const changed = pairs.flatMap((p) =>
+    (p.rows ?? [])
+      .filter((r) => r.outcome === "better" || r.outcome === "worse")
+      .map((r) => ({ r, name: pairs.length > 1 ? `${p.scenario}, ${p.b.target}: ` : "" })),
+  );
   return (
     <div class="result">
       <h2>{c.title}</h2>
-      {(c.unlike ?? []).length > 0 && (
-        <div class="banner" role="alert">
-          <p>The two were not measured in the same way: what differs is in every number.</p>
-          <Differences of={c.unlike ?? []} />
-        </div>
-      )}
-      <Warnings of={c.warnings ?? []} />
-      {(c.pairs ?? []).map((p) => (
-        <PairShown key={p.scenario + p.a.target + p.b.target} c={c} p={p} />
-      ))}
-      <Closing c={c} />
-    </div>
-  );
-}
-
-const fewWarnings = 4;
-
-// Warnings has the first ones open: the gravest, and what is of all numbers.
-function Warnings({ of }: { of: string[] }) {
-  const listed = (some: string[]) => (
-    <ul class="reasons">
-      {some.map((w) => (
-        <li key={w}>{w}</li>
-      ))}
-    </ul>
-  );
-  const first = of.filter((w) => !w.startsWith("Not in all numbers"));
-  const left = of.filter((w) => w.startsWith("Not in all numbers"));
-  if (left.length <= fewWarnings) {
-    return listed(of);
-  }
-  return (
-    <>
-      {listed(first)}
-      <details class="data">
-        <summary>{left.length} trials are not in all numbers</summary>
-        {listed(left)}
-      </details>
-    </>
-  );
-}
-
-function Differences({ of }: { of: { aspect: string; a: string; b: string }[] }) {
-  return (
-    <ul class="plain">
-      {of.map((d) => (
-        <li key={d.aspect}>
-          {d.aspect}: {d.a} against {d.b}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function interval(r: Row): string {
-  const { lo, hi } = r.ratio ?? { lo: null, hi: null };
-  if (lo === null || hi === null) {
-    return "";
-  }
-  return words.wide(lo, hi) ? "unknown" : `${words.change(lo)} to ${words.change(hi)}`;
-}
-
-// by is B to A: their ratio, or that of exact values.
-function by(r: Row): number | null {
-  if (r.a.withheld || r.b.withheld) {
-    return null;
-  }
-  if (r.ratio) {
-    return r.ratio.centre;
-  }
-  return r.a.centre !== null && r.b.centre !== null ? r.b.centre / r.a.centre : null;
-}
-
-function PairShown({ c, p }: { c: Comparison; p: Pair }) {
-  const rows = p.rows ?? [];
-  const drawn: StripRow[] = rows
-    .filter((r) => r.ratio !== null && r.ratio.centre !== null)
-    .map((r) => ({ r, told: interval(r) !== "unknown" }))
-    .map(({ r, told }) => ({
-      name: words.metric(r.load, r.metric),
-      centre: r.ratio?.centre ?? null,
-      lo: told ? (r.ratio?.lo ?? null) : null,
-      hi: told ? (r.ratio?.hi ?? null) : null,
-      text: words.change(r.ratio?.centre ?? null),
-      range: `${r.better} is better`,
-      tone: r.outcome,
-      dots: (r.blocks ?? []).map((b) => b.ratio),
-    }));
-  const against = p.a.target !== p.b.target ? ` against ${p.a.target}` : "";
-  return (
-    <section class="figure forest">
-      <h3>
-        {p.scenario}: {p.b.target}
-        {against}
-      </h3>
-      {drawn.length > 0 && (
-        <Strip caption="Ratios of B to A with their intervals" rows={drawn} axis={around(drawn)}
-          head={["measure", "B over A, logarithmic; the line is no difference", "change"]} />
-      )}
-      <Box label="All measures">
-        <table class="plain compared">
-          <caption>All measures of {p.b.target}</caption>
-          <thead>
-            <tr>
-              {["measure", "A", "B", "B to A", `${100 * c.confidence} % interval`, "p", "", "sees"]
-                .map((h, i) => <th key={i} scope="col">{h || "B is"}</th>)}
-            </tr>
-          </thead>
-          <tbody>{rows.map((r) => <Line key={r.load + r.metric} r={r} />)}</tbody>
-        </table>
-      </Box>
-      <Withheld rows={rows} />
-      <details class="data">
-        <summary>The two sides</summary>
-        <div class="sides">
-          <Side name="A" of={p.a} />
-          <Side name="B" of={p.b} />
-        </div>
-      </details>
-    </section>
-  );
-}
-
-// Withheld says why a side has no number.
-function Withheld({ rows }: { rows: Row[] }) {
-  const why = rows
-    .flatMap((r) => [["A", r.a, r] as const, ["B", r.b, r] as const])
-    .filter(([, v]) => v.withheld);
-  if (why.length === 0) {
-    return null;
-  }
-  return (
-    <details class="data">
-      <summary>Why {words.count(why.length, "number")} cannot be had</summary>
-      <ul class="plain">
-        {why.map(([side, v, r]) => (
-          <li key={side + r.load + r.metric}>
-            {side} has no {words.metric(r.load, r.metric)}: {v.withheld}
+      {changed.length === 0 && <p role="status">No significant difference.</p>}
+      <ul class="reasons">
+        {changed.map(({ r, name }) => (
+          <li key={name + r.load + r.metric}>
+            {name}
+            {words.metric(r.load, r.metric)} {words.change(r.ratio?.centre ?? null)}
+            {interval(r)} <Badge grade={r.outcome} text={r.word} />
           </li>
         ))}
       </ul>
-    </details>
-  );
-}
-
-function Line({ r }: { r: Row }) {
-  const level = (v: Row["a"]) => words.amount(v.withheld ? null : (v.mean ?? v.centre), r.unit);
-  return (
-    <tr>
-      <th scope="row">{words.metric(r.load, r.metric)}</th>
-      <td>{level(r.a)}</td>
-      <td>{level(r.b)}</td>
-      <td>{words.change(by(r))}</td>
-      <td>{interval(r) || words.absent}</td>
-      <td>{words.probability(r.pHolm)}</td>
-      <td><Badge grade={r.outcome} text={r.word} /></td>
-      <td>{words.least(r.detectable)}</td>
-    </tr>
-  );
-}
-
-function Side({ name, of }: { name: string; of: Subject }) {
-  const n = `VALID ${of.valid}, SUSPECT ${of.suspect}, INVALID ${of.invalid}, failed ${of.failed}`;
-  return (
-    <div>
-      <h4>{name}</h4>
-      <Facts
-        of={[
-          ["target", of.target],
-          ["run", <a href={to("run", of.run)}>{of.run}</a>],
-          ["suite", of.suite],
-          ["commit", of.commit ?? ""],
-          ["artifact", of.artifact ?? ""],
-          ["machine", of.machine ?? ""],
-          ["prony", of.prony ?? ""],
-          ["blocks", String(of.blocks)],
-          ["trials", n],
-          ["method", of.method],
-          ["left out", (of.excluded ?? []).join("; ")],
-        ]}
-      />
+      {(c.warnings ?? []).length > 0 && (
+        <p>{words.count((c.warnings ?? []).length, "warning")}, on the comparison's page</p>
+      )}
+      <p class="doors">
+        <a class="act" href={href}>Open the comparison</a>
+      </p>
     </div>
   );
 }
 
-function Closing({ c }: { c: Comparison }) {
-  const how = c.paired
-    ? "paired within the blocks of one run; Student's t on logarithms"
-    : "not paired: the sides come from different runs; Welch's t on logarithms";
+function interval({ ratio }: Row): string {
+  if (!ratio || ratio.lo === null || ratio.hi === null) {
+    return "";
+  }
+  return ` (${words.change(ratio.lo)} to ${words.change(ratio.hi)})`;
+}
+
+// Listed are the comparisons of a site, all or those of one run.
+function Listed({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
+  const loaded = useLoaded(() => site!.pairs(), []);
+  return (
+    <Ask of={loaded}>
+      {(pairs) => <Pairs runs={runs} pairs={pairs} of={query.get("b") ?? ""} />}
+    </Ask>
+  );
+}
+
+const most = 50; // comparisons that are shown at a time
+
+function Pairs({ runs, pairs, of }: { runs: Entry[]; pairs: Written[]; of: string }) {
+  const known = new Map(runs.map((r) => [r.id, r]));
+  const name = (id: string) => {
+    const run = known.get(id);
+    return run ? `${words.moment(run.time)} · ${run.suite}` : id;
+  };
+  const found = pairs.filter((p) => of === "" || p.a === of || p.b === of);
+  const options = runs.map((r): [string, string] => [r.id, name(r.id)]);
+  const kinds = { previous: "the run before it", baseline: "the baseline" };
   return (
     <>
-      <h3>What the numbers are</h3>
-      <p class="lead">
-        A and B are geometric means where they have a ratio, and B to A is their ratio with its
-        {" "}{100 * c.confidence} % interval ({how}). The unit is the trial, never the request.
-        {c.tests > 1 && ` p is corrected for ${c.tests} measures (Holm).`} “Sees” is the least
-        difference that so many blocks tell from none in 8 of 10 cases.
+      <form class="filters" aria-label="Which comparisons" onSubmit={(e) => e.preventDefault()}>
+        <Select label="Run" none="all runs" value={of} options={options}
+          changed={(b) => replace(to("compare", "", { b }))} />
+      </form>
+      <p class="lead" role="status">
+        {words.count(found.length, "comparison")}
+        {found.length > most && `, the first ${most} of them below: choose a run`}. On the command
+        line, <code>prony compare A B</code> compares any two runs.
       </p>
-      {(c.missing ?? []).length > 0 && (
-        <p class="lead">Not compared: {(c.missing ?? []).join("; ")}.</p>
-      )}
-      {(c.told ?? []).length > 0 && (
-        <details class="data">
-          <summary>What else differs between the sides, and forbids nothing</summary>
-          <Differences of={c.told ?? []} />
-        </details>
-      )}
-      {(c.reproduce ?? []).map((line) => (
-        <Command key={line} text={line} label="Command that reproduces a run" />
-      ))}
+      <ul class="cards">
+        {found.slice(0, most).map((p) => (
+          <li class="card" key={p.a + " " + p.b}>
+            <h2>{name(p.b)}</h2>
+            <p>
+              against {kinds[p.kind]}: {name(p.a)}
+            </p>
+            {p.refused ? (
+              <Trouble text={p.refused} />
+            ) : (
+              <p class="doors">
+                <a class="act" href={site!.comparison(p)}>Open the comparison</a>
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

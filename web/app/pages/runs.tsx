@@ -6,7 +6,7 @@ import type { Entry, Ranked, Shelf } from "../model";
 import { Ask, Badge, Select, useLoaded } from "../parts";
 import { replace, type Route, to } from "../route";
 import { source } from "../source";
-import { fromZero, Strip, type StripRow } from "../strip";
+import { Strip, type StripRow } from "../strip";
 import * as words from "../words";
 
 const shownAtFirst = 24;
@@ -222,7 +222,6 @@ export function Ranking({ of, most }: { of: Ranked; most: number }) {
         caption={`${of.scenario}: ${what}`}
         head={["target", "from zero, with its interval", "median"]}
         rows={drawn}
-        axis={fromZero(drawn)}
       />
       {left > 0 && <p class="foot">and {words.count(left, "other target")}</p>}
     </>

@@ -72,11 +72,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errors.New("these packages have no tests of this set")
 	}
 	for _, step := range steps {
+		began := clock.Mono()
 		var wait sync.WaitGroup
 		for _, o := range step {
 			wait.Go(func() { o.run(ctx, l, stderr) })
 		}
 		wait.Wait()
+		l.step(step, time.Duration(clock.Mono()-began))
 	}
 	if ctx.Err() == nil {
 		l.repeat(func(o order) { o.run(ctx, l, stderr) }, set)
@@ -134,14 +136,16 @@ type order struct {
 // plan returns the steps of a set, each of which holds orders that run at the same time.
 func plan(suites []suite, set string) (steps [][]order) {
 	var plain, wide, alone []order
+	add := func(orders *[]order, o order, module string) {
+		if o.module = module; len(o.tests) > 0 {
+			*orders = append(*orders, o)
+		}
+	}
 	for module, in := range byModule(suites) {
 		p, w, a := planModule(in, set, module == modules[0])
-		for _, orders := range [][]order{p, w, a} {
-			for i := range orders {
-				orders[i].module = module
-			}
-		}
-		plain, wide, alone = append(plain, p...), append(wide, w...), append(alone, a...)
+		add(&plain, p, module)
+		add(&wide, w, module)
+		add(&alone, a, module)
 	}
 	for _, o := range plain {
 		steps = append(steps, []order{o})
@@ -157,27 +161,20 @@ func plan(suites []suite, set string) (steps [][]order) {
 
 // planModule sorts the tests of a module into packages without a choice of tests, other exact and
 // live tests, and measured tests.
-func planModule(suites []suite, set string, main bool) (plain, wide, alone []order) {
+func planModule(suites []suite, set string, main bool) (plain, wide, alone order) {
 	width := "-p=1"
 	if main {
 		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
 	}
-	any := func(o order) []order {
-		return slices.DeleteFunc([]order{o}, func(o order) bool {
-			return len(o.tests) == 0
-		})
-	}
 	if set == testsets.Later {
 		rest := func(s suite) []string { return without(s.long, s.measuring) }
 		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
-		return nil, any(named(suites, rest, set, "-p=1", "-count=1")),
-			any(named(suites, ones, set, "-p=1", "-count=1"))
+		return order{}, named(suites, rest, set, "-p=1", "-count=1"),
+			named(suites, ones, set, "-p=1", "-count=1")
 	}
-	apart := func(suite) []string { return nil }
 	ones := func(s suite) []string { return without(s.measuring, s.whole) }
 	var count []string
 	if set == testsets.All { // whose tests remember better than go test what they depend on
-		apart = func(s suite) []string { return without(s.apart, s.measuring) }
 		ones = func(s suite) []string { return without(s.measuring, s.later) }
 		count = []string{"-count=1"}
 	}
@@ -186,12 +183,9 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone []ord
 	simple := func(s suite) bool { return len(s.measuring)+len(s.left)+len(s.long) == 0 }
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
-	aside := func(s suite) []string { return slices.Concat(ones(s), apart(s)) }
 	none := func(suite) []string { return nil }
-	return any(except(suites, none, set, width)),
-		append(any(named(mixed, apart, set, append(count, "-p=1")...)),
-			any(except(mixed, aside, set, append(count, width)...))...),
-		any(named(mixed, ones, set, append(count, "-p=1")...))
+	return except(suites, none, set, width), except(mixed, ones, set, append(count, width)...),
+		named(mixed, ones, set, append(count, "-p=1")...)
 }
 
 // named orders the tests that of selects. go test takes one pattern for all packages, so tests of
@@ -263,9 +257,9 @@ func (o order) run(ctx context.Context, l *ledger, stderr io.Writer) {
 		l.complain(fmt.Errorf("run go test: %w", err))
 		return
 	}
-	l.read(o, out)
+	bad := l.read(o, out)
 	// A test or package that failed is recorded; any other failure is go test's own.
-	if err := cmd.Wait(); err != nil && !l.failedIn(o) {
+	if err := cmd.Wait(); err != nil && !bad {
 		l.complain(fmt.Errorf("run go test: %w", err))
 	}
 }
@@ -275,5 +269,5 @@ func limit(set string) string {
 	if set == testsets.Later {
 		return "2h"
 	}
-	return "15m"
+	return "20m"
 }

@@ -24,13 +24,14 @@ const library = buildflags.Module + "/internal/dev/testsets"
 // Calls that decide the kind and the set of a test, by package and function.
 var (
 	second   = []string{library + ".Whole", library + ".Once"}
-	long     = []string{library + ".Long"}
+	long     = []string{library + ".Long", library + ".More"}
 	measures = []string{library + ".Measured", library + ".Cores"}
-	beside   = []string{library + ".Apart"}
 	lives    = []string{library + ".Live", library + ".S3", library + ".Tool", library + ".Build",
 		"os/exec.Command", "os/exec.CommandContext", "net.Listen", "net.ListenPacket",
 		"net.ListenUDP", "net.ListenTCP", "net.Dial", "net.DialTimeout",
-		"net/http/httptest.NewServer",
+		buildflags.Module + "/load/engine/enginetest.Run",
+		buildflags.Module + "/load/engine/enginetest.RunSecure",
+		buildflags.Module + "/load/engine/enginetest.Serve", "net/http/httptest.NewServer",
 		"net/http/httptest.NewTLSServer", "net/http/httptest.NewUnstartedServer"}
 )
 
@@ -46,10 +47,10 @@ const (
 // suite holds the tests of one package by name. A test may be in several lists, because parts of it
 // may measure or be of another set.
 type suite struct {
-	path, module                            string // import path, folder of its module
-	all, live, measuring, left, long, apart []string
-	whole                                   []string // wholly of a later set than the first
-	later                                   []string // wholly of the third set
+	path, module                     string // import path, folder of its module
+	all, live, measuring, left, long []string
+	whole                            []string // wholly of a later set than the first
+	later                            []string // wholly of the third set
 }
 
 // kindOf returns the kind of a test.
@@ -139,10 +140,10 @@ func read(path string, files []*ast.File) suite {
 	if path == library { // its own tests call these functions to test them
 		return s
 	}
-	s.measuring, s.apart = calling(files, measures), calling(files, beside)
+	s.measuring = calling(files, measures)
 	s.left, s.long = calling(files, second), calling(files, long)
 	s.whole = first(files, slices.Concat(second, long))
-	s.later = first(files, long)
+	s.later = first(files, []string{library + ".Long"})
 	return s
 }
 

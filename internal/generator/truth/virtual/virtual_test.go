@@ -80,12 +80,13 @@ func TestEnds(t *testing.T) {
 	if r := w.Good(t, open(100, 1)); r.Answered != 100 || w.Attempts != 21 {
 		t.Errorf("%d answered over %d connections, want 100 over 21", r.Answered, w.Attempts)
 	}
-	// What is sent on a connection that the server has just closed never reaches it.
+	// A request on a connection that the server has just closed never reaches it and goes again.
 	end := func(r *truth.Reply) { r.Then = truth.Close }
 	w = virtual.Serve(truth.Every(10, end, truth.Fixed(ms)))
 	r := w.Good(t, load.Spec{Model: record.Closed, Connections: 1, Requests: 100})
-	if got := int64(len(w.Calls)); got != r.Answered || r.Errors.Read != r.Sent-got || got == 100 {
-		t.Errorf("the server received %d, %d answered of %d, %+v", got, r.Answered, r.Sent, r.Errors)
+	if len(w.Calls) != 100 || r.Answered != 100 || r.Retried != 9 || w.Attempts != 11 {
+		t.Errorf("the server received %d over %d connections, %d answered, %d sent again",
+			len(w.Calls), w.Attempts, r.Answered, r.Retried)
 	}
 }
 
@@ -134,6 +135,10 @@ func TestFaults(t *testing.T) {
 	if r := by(virtual.Sleeping(300*ms, 50*ms)); r.OwnLag.MaxNs/1e6 != 49 &&
 		r.OwnLag.MaxNs/1e6 != 50 || r.Generator.StillMaxNs != int64(40*ms) {
 		t.Errorf("late by %d ns, stood still for %d ns", r.OwnLag.MaxNs, r.Generator.StillMaxNs)
+	}
+	if r := by(virtual.Preempted(20*ms, 100*ms)); r.OwnLag.MaxNs/1e6 != 19 &&
+		r.OwnLag.MaxNs/1e6 != 20 || r.Answered != 1000 || r.OwnLag.P50Ns > 1 {
+		t.Errorf("late by %d ns, %d in the middle", r.OwnLag.MaxNs, r.OwnLag.P50Ns)
 	}
 	w := &virtual.World{Serve: virtual.After(ms), Wrap: virtual.Refusing(3)}
 	r := w.Good(t, load.Spec{Model: record.Closed, Connections: 8})

@@ -13,6 +13,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/observe/profile"
 	"prony.example/internal/observe/profile/profiletest"
 )
@@ -83,6 +84,7 @@ func subject(t *testing.T) profile.Subject {
 const here = "prony.example/internal/observe/profile/gopprof."
 
 func TestTruthOfCPU(t *testing.T) {
+	testsets.Measured(t)
 	work(t, func(int) { three(); one() })
 	p := profiletest.Take(t, Collector{}, subject(t), profile.CPU, 2*time.Second)
 	profiletest.Split(t, p, here+"three", here+"one", profile.Samples(p))

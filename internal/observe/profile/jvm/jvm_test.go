@@ -24,6 +24,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of JVMs", testsets.Needs{Facts: []string{
 		testsets.Version("java", "-version")}})
+	testsets.Measured(t)
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("needs a JDK: ", err)
@@ -40,6 +41,10 @@ func split(t *testing.T, flags ...string) profile.Subject {
 func TestTruth(t *testing.T) {
 	for _, c := range []profile.Collector{AsyncProfiler{}, JFR{}} {
 		t.Run(c.Name(), func(t *testing.T) {
+			if c.Name() == "async-profiler" {
+				testsets.Long(t, "async-profiler", testsets.Needs{Facts: []string{
+					testsets.Version("java", "-version")}})
+			}
 			s := split(t)
 			if c.Name() == "async-profiler" {
 				s.Tools.AsyncProfiler = profiletest.AsyncProfiler(t)

@@ -26,6 +26,7 @@ func build(t *testing.T, language string) string {
 	t.Helper()
 	testsets.Once(t, "a profiler of the kernel", testsets.Needs{Facts: []string{
 		testsets.Version("cc", "--version"), testsets.Version("perf", "--version")}})
+	testsets.Measured(t)
 	program := filepath.Join(t.TempDir(), "split")
 	args := map[string][]string{
 		"Go": {"go", "build", "-o", program, "./testdata/split"},

@@ -21,6 +21,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of Node", testsets.Needs{Facts: []string{
 		testsets.Version("node", "--version")}})
+	testsets.Measured(t)
 	program, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("needs Node: ", err)
@@ -50,6 +51,7 @@ func TestTruth(t *testing.T) {
 func TestOwnNetwork(t *testing.T) {
 	testsets.Once(t, "a profiler of Node", testsets.Needs{Facts: []string{
 		testsets.Version("node", "--version")}})
+	testsets.Measured(t)
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("needs Node: ", err)

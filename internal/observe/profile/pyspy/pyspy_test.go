@@ -18,6 +18,7 @@ func split(t *testing.T) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of Python", testsets.Needs{Facts: []string{
 		testsets.Version("python3", "--version")}})
+	testsets.Measured(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs Python: ", err)

@@ -1,4 +1,4 @@
-package record_test
+package wording
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 func TestAgainst(t *testing.T) {
 	check := func(want, limit string, moves ...record.Move) {
 		t.Helper()
-		f := record.Finding{Limit: limit, Moves: moves}
-		if got := f.Against(); got != want {
+		f := record.Finding{Text: &record.Words{Limit: limit}, Moves: moves}
+		if got := Against(f); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)
 		}
 	}

@@ -1,0 +1,209 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"prony.example/internal/base/units"
+	"prony.example/record/metric"
+)
+
+var (
+	noCPU = metric.Named(metric.CPU, units.Ns).Missing
+	alike = Shared{{"1", []string{"a", "b"}}, {"2", []string{"c"}}}
+)
+
+// noteExample is the text of a kind of note, of the arguments that it has.
+type noteExample struct {
+	want string
+	args []any
+}
+
+var noteExamples = map[NoteKind][]noteExample{
+	NoteNone:         {{"", nil}},
+	NoteVerbatim:     {{"100 % of it", []any{"100 % of it"}}},
+	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
+	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
+		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
+	NoteNoRateHeld: {{"in 1 of 2 trials no rate held: late", []any{OfTrials{1, 2}, "late"}}},
+	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
+		"150/s, so latency would tell the length of the test (offer less than the capacity)",
+		[]any{Rate(500), Percent(0.7), Rate(150)}}},
+	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s, and ten times as many 82.5 s of 101 s.
+	NoteFewAnswers: {{"needs n ≥ 381 a trial for an interval; had 380 (raise --measure to 12s)",
+		[]any{Count(381), Count(380), Longer{"--measure", 381, 380, 10e9}}},
+		{"needs n ≥ 3,838 a trial for an interval; had 0",
+			[]any{Count(3838), Count(0), Longer{"--measure", 3838, 0, 10e9}}}},
+	NoteFewIndependent: {{"needs n ≥ 381 independent answers; had 40",
+		[]any{Count(381), Count(40), Longer{"--for", 381, 40, 0}}}},
+	NoteNeverAnswered: {{"7 of 1,000 requests were never answered, more than lie above this " +
+		"percentile", []any{Count(7), Count(1000)}}},
+	NoteUnanswered: {{"in a trial 7 of 9 requests were never answered, more than lie above " +
+		"this percentile", []any{Count(7), Count(9)}}},
+	NoteNoAnswers: {{"no response time was recorded", nil}},
+	NoteNoHistogram: {{"no histogram of response times, or a damaged one, in b1, b2",
+		[]any{Names{"b1", "b2"}}}},
+	NoteAllInvalid:    {{"every trial that offered half is INVALID", []any{"half"}}},
+	NoteNotOffered:    {{"no trial of this target offered that load", nil}},
+	NoteNeverOffered:  {{"no trial was offered this load", nil}},
+	NoteNoTrial:       {{"no trial is usable", nil}},
+	NoteNoneGood:      {{"no good trial", nil}},
+	NoteNoCommonBlock: {{"no block has a number of both this target and b", []any{"b"}}},
+	NoteOneTrial:      {{"no interval from a single trial (raise --blocks)", nil}},
+	NoteNoInterval:    {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
+	NoteIntervalWide: {{"not known with so few blocks: the interval spans more than a factor " +
+		"of 3 (raise --blocks)", nil}},
+	NoteDifferenceWide: {{"not known with so few blocks: differences below a factor of 3 are " +
+		"not told from none (raise --blocks)", nil}},
+	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
+		nil}},
+	NoteLackInSome: {{"No CPU, RSS where in some trial " + noCPU + ".",
+		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
+	NoteNoneHeldInSome: {{"No req/s where in some trial no rate held: late.",
+		[]any{Columns{{Label: "req/s"}}, "late"}}},
+	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
+		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},
+
+	NoteTrialsMissing: {{"missing in blocks 1–3: planned, without a record",
+		[]any{Blocks{3, 1, 2}}}},
+	NoteTrialsDoubted: {{"half INVALID in block 2, kept: errors (7 of 9)", []any{fated{&doubt{
+		load: "half", grade: "INVALID", blocks: []int{2}, trials: 3,
+		events: []event{{2, "errors", observed{words: "7 of 9"}}}}, kept}}}},
+	NoteMayBeOff: {{"half may be off: p99 by up to 40 % (lag, steal), mean by up to more than " +
+		"twice its size (lag)", []any{LoadOf("half"), Offs{
+		{"p99", units.Ns, 0.4001, []string{"lag", "steal"}},
+		{"mean", units.Ns, 2.1, []string{"lag"}}}}},
+		{"may be off: ready by up to 9.0 % (steal)", []any{LoadOf(""),
+			Offs{{metric.Ready, units.Ns, 0.09, []string{"steal"}}}}}},
+	NoteRemarked: {{"peak, half: no counter (ask it)",
+		[]any{Loads{"peak", "half"}, "no counter", "ask it"}}},
+	NoteWarned: {{"all ratios are equal", []any{"all ratios are equal"}}},
+	NoteFalseAlarm: {{"a false alarm: the interval leaves out 1 though nothing differs; so " +
+		"does one in 20 by design, more of them would mean a broken method",
+		[]any{Odds(1 / (1 - 0.95))}}},
+	NoteVaries: {{"varies in kernel: 6.1 | 6.2", []any{"kernel", Differing{"6.1", "6.2"}}}},
+	NoteNoGoodTrial: {{"no good trial: no trial is usable; no good trial",
+		[]any{Footnote{NoteOf(NoteNoTrial), NoteOf(NoteNoneGood)}}}},
+	NoteSkipped: {{"skipped: no compiler", []any{"no compiler"}}},
+
+	NoteRowsVary: {{"Rows vary in kernel, so they are not like for like: 1 (a, b); 2 (c).",
+		[]any{"kernel", alike}}},
+	NoteRowsSweep: {{"Rows sweep the load, as was asked: 1 (a, b); 2 (c).", []any{alike}}},
+	NoteToolsVary: {{"Rows vary in the version of go, so that their difference is also that: " +
+		"1 (a, b); 2 (c).", []any{"go", alike}}},
+	NoteDuets: {{"Duets: trials ran two at a time, side by side on cores of their own, under " +
+		"loads that began together; levels are those beside a busy neighbour.",
+		[]any{"on cores of their own"}}},
+	NoteRatios: {{"Ratios are target over bare, paired within blocks.",
+		[]any{Over{VersusBaseline, "bare"}}},
+		{"Ratios are target over main, paired within blocks.",
+			[]any{Over{VersusOrigin, "main"}}},
+		{"Ratios are target with what rides along over the same target bare, paired within " +
+			"blocks.", []any{Over{Kind: VersusBare}}},
+		{"Ratios are target in a container over the same target as a plain process, paired " +
+			"within blocks.", []any{Over{Kind: VersusProcess}}},
+		{"Ratios are arm b over arm a of the same target, paired within blocks: what is not 1 " +
+			"is noise.", []any{Over{Kind: VersusArm}}},
+		{"Ratios are target over the same target: arm a for arm b, else bare for what rides " +
+			"along, else the plain process for a container, else the other checkout's; paired " +
+			"within blocks.", []any{Over{Kind: VersusMixed}}}},
+	NoteTiers: {{"Targets in one tier cannot be told apart with these blocks.", nil}},
+	NoteTiersOfOne: {{"Targets in one tier cannot be told apart with these blocks; one block " +
+		"tells nothing apart, two are the least that can.", nil}},
+	NoteTiersPlan: {{"Targets in one tier cannot be told apart with these blocks; about 3 more " +
+		"would separate a 3 % difference.", []any{Plan{0.03, 8, 5}}},
+		{"Targets in one tier cannot be told apart with these blocks; they suffice to separate " +
+			"a 3 % difference.", []any{Plan{0.03, 5, 5}}},
+		{"Targets in one tier cannot be told apart with these blocks; at this noise no " +
+			"sensible number of blocks separates a 3 % difference.",
+			[]any{Plan{0.03, 1001, 5}}}},
+	NoteNoiseBetween: {{"Of the noise in peak req/s, 70 % is between trials: longer windows " +
+		"would not help, more blocks would.", []any{"peak", Percent(0.7), Advice(0.7)}},
+		{"Of the noise in peak req/s, 31 % is between trials: more blocks would help most, " +
+			"longer windows somewhat.", []any{"peak", Percent(0.31), Advice(0.31)}},
+		{"Of the noise in peak req/s, 30 % is between trials: longer windows would help as " +
+			"much as more blocks.", []any{"peak", Percent(0.3), Advice(0.3)}}},
+	NoteLogNormal: {{"Intervals from so few trials assume that trials are log-normal.", nil}},
+	NoteModerated: {{"Intervals from so few trials assume that trials are log-normal, and that " +
+		"targets are as alike in noise as they look; each uses the trials of all.", nil}},
+	NoteChanges: {{"Changes against the same target bare, paired within blocks, with their " +
+		"99.5 % interval; the bare target's own values stand above them. An interval that " +
+		"holds 0 shows no difference; unknown is one that spans more than a factor of 3, and " +
+		"more blocks would narrow it.", []any{Confidence(0.995)}}},
+	NoteUsersThink: {{"half is a closed load whose users think: its throughput follows from " +
+		"its response times alone (users / (response + think time)) and says nothing of " +
+		"capacity; and both arms are not offered the same requests, for the slower one is " +
+		"asked less often.", []any{"half"}}},
+	NoteLoadIsClosed: {{"peak is closed: its req/s is the capacity with so many connections; " +
+		"response times of it wait for the service.", []any{"peak"}}},
+	NoteTelemetry: {{"Medians of whole trials, from start to stop, warm-up included. Bytes are " +
+		"of OTLP before compression, per request that a load or the warm-up has counted. Not " +
+		"kept: counted, and left out of what can be looked at later. Home's CPU: 100 % is one " +
+		"processor, none of the service's.", nil}},
+	NoteNotWhole:   {{"Not whole: b1 (it is gone).", []any{"b1", "it is gone"}}},
+	NoteStepFailed: {{"b1 failed in step ready: no.", []any{"b1", "ready", "no"}}},
+	NoteProcesses: {{"Medians of the trials, at peak. CPU: 100 % is one processor. Ready: from " +
+		"the exec of that process.", []any{"peak"}}},
+	NoteResolves: {{"Resolves: the smallest difference between two targets that so many blocks " +
+		"find in 80 % of runs, at 95 % confidence, on this machine as it was.",
+		[]any{Percent(0.8), Confidence(0.95)}}},
+}
+
+func TestNoteTexts(t *testing.T) {
+	for kind := range noteTexts {
+		// duet_test.go tests the text of a duet.
+		if len(noteExamples[NoteKind(kind)]) == 0 && NoteKind(kind) != NoteDuetWorth {
+			t.Errorf("no text is tested of the kind %d, %q", kind, noteTexts[kind])
+		}
+		for _, row := range noteExamples[NoteKind(kind)] {
+			if got := NoteOf(NoteKind(kind), row.args...).String(); got != row.want {
+				t.Errorf("kind %d of %v reads\n%s\nwant\n%s", kind, row.args, got, row.want)
+			}
+		}
+	}
+}
+
+// A row's reason for a missing number names the columns, unless its text begins with their load.
+func TestNotesNameColumns(t *testing.T) {
+	lost := Note{Kind: NoteTrialsDoubted, Load: "half", Args: []any{"half INVALID"}}
+	kept := Note{Kind: NoteTrialsDoubted, Load: "cost", Args: []any{"cost INVALID"}}
+	half, cost := Group{GroupLoad, "half", "half"}, Group{Kind: GroupCost, Load: "half"}
+	columns := []Column{{Group: half, Label: "p50"}, {Group: half, Label: "p99"},
+		{Group: cost, Label: "CPU"}, {Group: cost, Label: "RSS"}}
+	bound := withheld(NoteOf(NoteSearchEnded, Rate(3), OfTrials{1, 2}, "late"))
+	bound.AtLeast = 3
+	for _, row := range []struct {
+		want  string
+		cells []Cell
+	}{
+		{"[half INVALID]", []Cell{withheld(lost), withheld(lost)}},
+		{"[CPU, RSS: half INVALID]", []Cell{withheld(lost), withheld(lost), withheld(lost),
+			withheld(lost)}},
+		// The columns of cost have no load, whatever a load is called.
+		{"[CPU: cost INVALID]", []Cell{named("a"), named("b"), withheld(kept)}},
+		{"[p99: no trial is usable]", []Cell{named("a"), withheld(NoteOf(NoteNoTrial))}},
+		{"[at least 3.00/s: in 1 of 2 trials the search ended early (late)]", []Cell{bound}},
+	} {
+		r := Row{Cells: row.cells}
+		got := "[" + strings.Join(Texts(r.notes(columns)), "; ") + "]"
+		if got != row.want {
+			t.Errorf("%s, want %s", got, row.want)
+		}
+	}
+}
+
+// A baseline may have any name, also one that a heading gives to references of a kind.
+func TestVersusByAnyName(t *testing.T) {
+	for _, name := range []string{"bare", "itself", "process", "its own"} {
+		records := append(rates(name, 100, 101), rates("a", 50, 52)...)
+		study := analyze(records, Options{Baseline: name})
+		sc := study.Scenarios[0]
+		if want := (Versus{VersusBaseline, name}); sc.Versus != want {
+			t.Errorf("versus %+v, want %+v", sc.Versus, want)
+		}
+		if got := Texts(sc.ratioNote()); len(got) != 1 ||
+			got[0] != "Ratios are target over "+name+", paired within blocks." {
+			t.Errorf("%q", got)
+		}
+	}
+}

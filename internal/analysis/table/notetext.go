@@ -1,0 +1,266 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"prony.example/internal/base/units"
+	"prony.example/record/metric"
+)
+
+// noteTexts are the texts of notes. What a place holds prints itself.
+var noteTexts = [...]string{
+	NoteNone: "", NoteVerbatim: "%s",
+
+	NoteInSomeTrials: "in %s %s",
+	NoteSearchEnded:  "at least %s: in %s the search ended early (%s)",
+	NoteNoRateHeld:   "in %s no rate held: %s",
+	NoteBacklogGrew: "offered %s, of which %s ended in the window: the backlog grew by %s, so " +
+		"latency would tell the length of the test (offer less than the capacity)",
+	NoteFewAnswers:    "needs n ≥ %s a trial for an interval; had %s%s",
+	NoteNeverAnswered: neverAnswered, NoteUnanswered: "in a trial " + neverAnswered,
+	NoteFewIndependent: "needs n ≥ %s independent answers; had %s%s",
+	NoteNoAnswers:      "no response time was recorded",
+	NoteNoHistogram:    "no histogram of response times, or a damaged one, in %s",
+	NoteAllInvalid:     "every trial that offered %s is INVALID",
+	NoteNotOffered:     "no trial of this target offered that load",
+	NoteNeverOffered:   "no trial was offered this load",
+	NoteNoTrial:        "no trial is usable",
+	NoteNoneGood:       "no good trial",
+	NoteNoCommonBlock:  "no block has a number of both this target and %s",
+	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
+	NoteNoInterval:     "no interval: %s",
+	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
+	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
+		"from none "+
+		"(raise --blocks)", tooWide),
+	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
+	NoteLackInSome:     "No %s where in some trial %s.",
+	NoteNoneHeldInSome: "No %s where in some trial no rate held: %s.",
+	NoteNoneKnown:      "No %s of %s is known: " + spansTooMuch + ".",
+
+	NoteTrialsMissing: MissingGrade + " in %s: planned, without a record",
+	NoteTrialsDoubted: "%s",
+	NoteMayBeOff:      "%smay be off: %s",
+	NoteRemarked:      "%s: %s (%s)",
+	NoteWarned:        "%s",
+	NoteFalseAlarm: "a false alarm: the interval leaves out 1 though nothing differs; so does " +
+		"one in %s by design, more of them would mean a broken method",
+	NoteVaries:      "varies in %s: %s",
+	NoteNoGoodTrial: "no good trial: %s",
+	NoteSkipped:     "skipped: %s",
+
+	NoteRowsVary:  "Rows vary in %s, so they are not like for like: %s.",
+	NoteRowsSweep: "Rows sweep the load, as was asked: %s.",
+	NoteToolsVary: "Rows vary in the version of %s, so that their difference is also that: %s.",
+	NoteDuets: "Duets: trials ran two at a time, side by side %s, under loads that began " +
+		"together; levels are those beside a busy neighbour.",
+	NoteDuetWorth: "%s",
+	NoteRatios:    "Ratios are %s.",
+	NoteTiers:     "Targets in one tier cannot be told apart with these blocks.",
+	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
+		"nothing apart, two are the least that can.",
+	NoteTiersPlan:    "Targets in one tier cannot be told apart with these blocks; %s.",
+	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
+	NoteLogNormal:    "Intervals from so few trials assume that trials are log-normal.",
+	NoteModerated: "Intervals from so few trials assume that trials are log-normal, and that " +
+		"targets are as alike in noise as they look; each uses the trials of all.",
+	NoteChanges: fmt.Sprintf("Changes against the same target bare, paired within blocks, with "+
+		"their "+
+		"%%s interval; the bare target's own values stand above them. An interval that holds 0 "+
+		"shows no difference; unknown is one that spans more than a factor of %d, and more blocks "+
+		"would narrow it.", tooWide),
+	NoteUsersThink: "%s is a closed load whose users think: its throughput follows from its " +
+		"response times alone (users / (response + think time)) and says nothing of capacity; " +
+		"and both arms are not offered the same requests, for the slower one is asked less often.",
+	NoteLoadIsClosed: "%s is closed: its req/s is the capacity with so many connections; " +
+		"response times of it wait for the service.",
+	NoteTelemetry: "Medians of whole trials, from start to stop, warm-up included. Bytes are of " +
+		"OTLP before compression, per request that a load or the warm-up has counted. Not kept: " +
+		"counted, and left out of what can be looked at later. Home's CPU: 100 % is one " +
+		"processor, none of the service's.",
+	NoteNotWhole:   "Not whole: %s (%s).",
+	NoteStepFailed: "%s failed in step %s: %s.",
+	NoteProcesses: "Medians of the trials, at %s. CPU: 100 %% is one processor. Ready: from the " +
+		"exec of that process.",
+	NoteResolves: "Resolves: the smallest difference between two targets that so many blocks " +
+		"find in %s of runs, at %s confidence, on this machine as it was.",
+}
+
+// Parts of texts that also stand elsewhere.
+const notKnown = "not known with so few blocks"
+
+const neverAnswered = "%s of %s requests were never answered, more than lie above this percentile"
+
+var spansTooMuch = fmt.Sprintf("the interval spans more than a factor of %d (raise --blocks)",
+	tooWide)
+
+// String is the note's text: "steady after: in 2 of 3 trials no steady state is known".
+func (n Note) String() string {
+	text := noteTexts[n.Kind]
+	if len(n.Args) > 0 {
+		text = fmt.Sprintf(text, n.Args...)
+	}
+	if len(n.Columns) > 0 {
+		text = n.Columns.String() + ": " + text
+	}
+	return text
+}
+
+func (o OfTrials) String() string {
+	if o.N == 1 {
+		return "the only trial"
+	}
+	return fmt.Sprintf("%d of %d trials", o.K, o.N)
+}
+
+func (l Lack) String() string { return metric.Named(string(l), "").Missing }
+
+func (r Rate) String() string { return units.Rate(float64(r)) + "/s" }
+
+func (p Percent) String() string { return units.Percent(float64(p)) }
+
+func (c Count) String() string { return units.Count(int64(c)) }
+
+func (w Warning) String() string { return strings.ReplaceAll(string(w), ">=", "≥") }
+
+func (n Names) String() string { return units.Few(n, mostMissing) }
+
+func (l Loads) String() string { return strings.Join(l, ", ") }
+
+func (v Differing) String() string { return strings.Join(v, " | ") }
+
+func (b Blocks) String() string { return blocksText(b) }
+
+func (o Odds) String() string { return fmt.Sprintf("%.0f", float64(o)) }
+
+func (c Confidence) String() string { return fmt.Sprintf("%g %%", math.Round(float64(c)*1000)/10) }
+
+func (l LoadOf) String() string {
+	if l == "" {
+		return ""
+	}
+	return string(l) + " "
+}
+
+func (c Columns) String() string {
+	var headings []string
+	for _, column := range c {
+		headings = append(headings, column.Heading())
+	}
+	return strings.Join(headings, ", ")
+}
+
+// String is the hint that would give a percentile: the window, in whole seconds, in which
+// the same rate yields enough samples even when a Poisson count falls three deviations low.
+func (l Longer) String() string {
+	if l.WindowNs == 0 || l.Had == 0 {
+		return ""
+	}
+	want := float64(l.Needs) + 3*math.Sqrt(float64(l.Needs))
+	seconds := math.Ceil(want / float64(l.Had) * float64(l.WindowNs) / 1e9)
+	return fmt.Sprintf(" (raise %s to %s)", l.Flag, wholeSeconds(seconds))
+}
+
+// wholeSeconds prints 90 as "90s" and 600 as "10m": what the flag reads.
+func wholeSeconds(s float64) string {
+	if s >= 600 {
+		return fmt.Sprintf("%.0fm", math.Ceil(s/60))
+	}
+	return (time.Duration(s) * time.Second).String()
+}
+
+func (o Offs) String() string {
+	var texts []string
+	for _, of := range o {
+		name := shortName(of.Metric, of.Unit)
+		texts = append(texts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(of.By),
+			strings.Join(of.Rules, ", ")))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// shortName is what a metric is called where there is little room.
+func shortName(name, unit string) string {
+	return cmp.Or(metric.Named(name, unit).Short, name)
+}
+
+// atMost prints a bound; beyond twice the number it says only that.
+func atMost(by float64) string {
+	if by > 2 {
+		return "more than twice its size"
+	}
+	return units.Percent(math.Ceil(1000*by) / 1000)
+}
+
+func (s Shared) String() string {
+	var words []string
+	for _, p := range s {
+		words = append(words, fmt.Sprintf("%s (%s)", p.Value, units.Few(p.Rows, 3)))
+	}
+	return strings.Join(words, "; ")
+}
+
+func (p Plan) String() string {
+	effect := fmt.Sprintf("%.3g %%", 100*p.Effect)
+	switch more := p.Needed - p.Have; {
+	case p.Needed > planBlocks:
+		return fmt.Sprintf("at this noise no sensible number of blocks separates a %s difference",
+			effect)
+	case more > 0:
+		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
+	}
+	return fmt.Sprintf("they suffice to separate a %s difference", effect)
+}
+
+// String is what the references are called in a heading.
+func (v Versus) String() string {
+	switch v.Kind {
+	case VersusArm:
+		return "itself"
+	case VersusBare:
+		return "bare"
+	case VersusProcess:
+		return "process"
+	case VersusMixed:
+		return "its own"
+	}
+	return v.Name
+}
+
+func (o Over) String() string {
+	switch o.Kind {
+	case VersusArm:
+		return "arm b over arm a of the same target, paired within blocks: what is not 1 is noise"
+	case VersusMixed:
+		return "target over the same target: arm a for arm b, else bare for what rides along, " +
+			"else the plain process for a container, else the other checkout's; paired within " +
+			"blocks"
+	case VersusProcess:
+		return "target in a container over the same target as a plain process, paired within " +
+			"blocks"
+	case VersusBare:
+		return "target with what rides along over the same target bare, paired within blocks"
+	}
+	return "target over " + o.Name + ", paired within blocks"
+}
+
+// Shares of the noise from which a longer window would hardly help, and up to which it would help
+// as much as a further block: it divides what is within trials only.
+const (
+	mostlyBetween = 0.7
+	mostlyWithin  = 0.3
+)
+
+func (a Advice) String() string {
+	switch {
+	case a >= mostlyBetween:
+		return "longer windows would not help, more blocks would"
+	case a > mostlyWithin:
+		return "more blocks would help most, longer windows somewhat"
+	}
+	return "longer windows would help as much as more blocks"
+}

@@ -1,0 +1,169 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"prony.example/internal/base/units"
+	"prony.example/record"
+)
+
+// The findings of rules on answers, and on those who offer the load together.
+
+func answers(f record.Finding) record.Words {
+	hint := "none came inside the window: raise measure, or read the service's log"
+	if said := first(f.Facts.Said); said != "" {
+		hint = "see the errors: " + said
+	}
+	return words(hint, "at least 1", "no good answer")
+}
+
+func sums(f record.Finding) record.Words {
+	const ours = "this is a defect of Prony: please report it"
+	switch f.Case {
+	case "ends":
+		return words(ours, "as many", "%d more ends than requests", f.Facts.Count)
+	case "times":
+		return words(ours, "as many", "%d response times of %d answers and timeouts",
+			f.Facts.Count, f.Facts.Of)
+	}
+	return quantity(words("the tool's percentiles are not those of all its requests",
+		percent(f.Limit), "%d times of %d answers", f.Facts.Count, f.Facts.Of))
+}
+
+func order(f record.Finding) record.Words {
+	return words("this is a defect of "+f.Facts.Name+": please report it", "increasing",
+		"%v ns, mean %.0f", f.Facts.TimesNs, f.Facts.MeanNs)
+}
+
+func failures(f record.Finding) record.Words {
+	observed := fmt.Sprintf("%d of %d went wrong", f.Facts.Count, f.Facts.Of)
+	if said := first(f.Facts.Said); said != "" {
+		observed += " (" + said + ")"
+	}
+	hint := "read the service's log"
+	if 2*f.Facts.Closed > f.Facts.Count {
+		hint = "raise the service's limits on kept-alive connections (requests, idle time), or use " +
+			"a method that may be repeated"
+	}
+	if f.Case == "many" {
+		return quantity(words("an error is not an answer; "+hint, percent(f.Limit), "%s", observed))
+	}
+	return words(hint, "none", "%s", observed)
+}
+
+func retried(f record.Finding) record.Words {
+	return words("the service closed kept-alive connections before it took these requests, or it "+
+		"failed without an answer: compare with its keep-alive limits and its log", "",
+		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Of)
+}
+
+func censored(f record.Finding) record.Words {
+	w := words("the tail is longer than it looks: raise drain, or lower the rate", "none",
+		"%d of %d unanswered at the end", f.Facts.Count, f.Facts.Of)
+	if f.Limit > 0 {
+		w.Limit = percent(f.Limit)
+		return quantity(w)
+	}
+	return w
+}
+
+func little(f record.Finding) record.Words {
+	return quantity(words("requests from before the window still wait: connections starve, or it "+
+		"is too short", percent(f.Limit), "%.2f under way, rate × time gives %.2f",
+		f.Facts.Observed, f.Facts.Expected))
+}
+
+func clipped(f record.Finding) record.Words {
+	limit := duration(f.Limit, time.Second).String()
+	return amount(words("longer times count as this one: set a timeout below it", limit,
+		"at least one took %s or longer", limit), limit)
+}
+
+func connections(f record.Finding) record.Words {
+	w := words("the service closes connections: this measures handshakes too", "",
+		"%d for %d requests", f.Facts.Count, f.Facts.Of)
+	if f.Case == "none kept" {
+		w.Hint = "the service keeps no connection: each number is of a request with one of its own"
+	}
+	return w
+}
+
+func slow(f record.Finding) record.Words {
+	n := fmt.Sprint(int64(f.Value))
+	return amount(words("raise the limit on open files of both sides, or ask for fewer",
+		fmt.Sprint(int64(f.Limit)), "%s of %d connected", n, int64(f.Limit)), n)
+}
+
+func datagrams(f record.Finding) record.Words {
+	w := words("raise net.core.rmem_max for service and load, or give them cores of their own",
+		"", "%d lost of %d answers", f.Facts.Count, f.Facts.Of)
+	if f.Case == "under way" {
+		w.Observed += fmt.Sprintf(" of %.0f datagrams", f.Facts.Observed)
+		w.Limit = fmt.Sprintf("%.0f under way", f.Limit)
+	}
+	return w
+}
+
+func unasked(f record.Finding) record.Words {
+	of := f.Facts
+	const nobody = "whether the service asks it nobody has seen"
+	const alone = "have nobody else use it while it is measured"
+	switch f.Case {
+	case "not read":
+		return words(nobody, "", "%s is not known: %s", of.Name, first(of.Said))
+	case "late":
+		return words("raise measure: "+nobody, "", "%s counts %s up to %v late", of.Name, of.What,
+			time.Duration(f.Value))
+	case "others":
+		return words(alone, "", "%s: others ask it, too, %.0f %s a second before the load",
+			of.Name, f.Value, of.What)
+	}
+	each := apart(f.Value, f.Limit, 2)
+	w := words("it answers without asking, as from a cache: have it ask, or say with asks what "+
+		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer", of.Name, each, of.What)
+	if f.Case == "shared" {
+		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*of.Others)
+		w.Hint = alone
+	}
+	return amount(w, each)
+}
+
+// namesMax bounds how many generators a finding names.
+const namesMax = 3
+
+// called is a generator in words.
+func called(index int, name string) string {
+	return fmt.Sprintf("generator %d (%s)", index, name)
+}
+
+func generators(f record.Finding) record.Words {
+	hint := "a part of the schedule was not offered as it was to be: see that generator's log"
+	var texts []string
+	for _, p := range f.Facts.Parts {
+		text := called(p.Generator, p.Name)
+		if p.Fault != "" {
+			texts = append(texts, text+" "+p.Fault)
+			continue
+		}
+		w := Finding(p.Finding())
+		hint = w.Hint
+		texts = append(texts, text+": "+p.Rule+": "+w.Observed)
+	}
+	return words(hint, fmt.Sprintf("%d that do their part", f.Facts.Of), "%s",
+		strings.Join(units.First(texts, namesMax), "; "))
+}
+
+func clocks(f record.Finding) record.Words {
+	name, limit := called(f.Facts.Generator, f.Facts.Name), time.Duration(f.Limit).String()
+	if f.Case == "wall" {
+		return quantity(words("no number is moved, but what is logged there is dated by it", limit,
+			"%s: its wall clock is %v off", name, duration(f.Facts.DriftNs, time.Millisecond)))
+	}
+	off := duration(f.Value, time.Microsecond).String()
+	return amount(words("its part of the schedule came at other moments than it was due: let one "+
+		"service of time set both machines' clocks, and use a quieter network", limit,
+		"%s: its clock is up to %s off, and drifted by %v", name, off,
+		duration(f.Facts.DriftNs, time.Microsecond)), off)
+}

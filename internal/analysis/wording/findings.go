@@ -1,0 +1,213 @@
+package wording
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"prony.example/internal/base/units"
+	"prony.example/record"
+)
+
+// Finding is a finding in words. Its limit is empty where what it can have moved says what counts.
+func Finding(f record.Finding) record.Words {
+	if f.Text != nil {
+		return *f.Text
+	}
+	say := sentences[f.Rule]
+	switch {
+	case f.Rule == "generators":
+		return generators(f)
+	case say == nil:
+		return record.Words{Observed: cmp.Or(f.Case, f.Rule)}
+	}
+	w := say(f)
+	if len(f.Moves) > 0 {
+		w.Limit, w.Quantity = "", false
+	}
+	return w
+}
+
+// Against says what a finding was held to: "limit 5.0 %", or what it can have moved most.
+func Against(f record.Finding) string {
+	limit := Finding(f).Limit
+	switch {
+	case limit != "":
+		return "limit " + limit
+	case len(f.Moves) == 0:
+		return "no limit"
+	}
+	m := slices.MaxFunc(f.Moves, func(a, b record.Move) int { return cmp.Compare(a.By, b.By) })
+	share := 100 * m.By
+	if share >= 10 {
+		return fmt.Sprintf("can have moved %s by %.0f %%", m.Number, share)
+	}
+	return fmt.Sprintf("can have moved %s by %.1f %%", m.Number, share)
+}
+
+// WithWords are findings with their words, for documents that people read.
+func WithWords(findings []record.Finding) []record.Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		words := Finding(out[i])
+		out[i].Text = &words
+	}
+	return out
+}
+
+// sentences put the findings of each rule into words, but those on generators, which have findings
+// of the others.
+var sentences = map[string]func(record.Finding) record.Words{
+	"failed": failed, "warm-up": warmup, "quiet": quiet, "limits": limits, "log": logged,
+	"cores": cores, "pod": pod, "reader": reader, "cluster": cluster, "answers": answers,
+	"sums": sums, "stood still": stoodStill, "order": order, "capacity": capacity,
+	"delivered": delivered, "generator": busy, "run delay": runDelay, "ceiling": ceiling,
+	"little": little, "errors": failures, "unasked": unasked, "censored": censored,
+	"datagrams": datagrams, "clocks": clocks, "range": clipped, "connections": connections,
+	"delayed ack": delayed, "unused": unused, "slow clients": slow, "drift": drift,
+	"steal": steal, "throttled": throttled, "neighbours": neighbours, "memory": memory,
+	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
+	"bursts": bursts, "batch": batch, "retried": retried,
+	"samples": samples, "settled": settled,
+	"foreign": foreign, Whole: whole,
+}
+
+// Whole is the rule that a load was offered for all of its window.
+const Whole = "whole"
+
+// words are what was found, a limit that is no number, and what to do.
+func words(hint, limit, format string, args ...any) record.Words {
+	return record.Words{Observed: fmt.Sprintf(format, args...), Limit: limit, Hint: hint}
+}
+
+// amount adds the value as the words have it, and that the limit is a number like it.
+func amount(w record.Words, value string) record.Words {
+	w.Amount, w.Quantity = value, w.Limit != ""
+	return w
+}
+
+// quantity says that the limit is a number, though the words have none to hold against it.
+func quantity(w record.Words) record.Words {
+	w.Quantity = true
+	return w
+}
+
+// limitText is the text of a limit, or none where there is none.
+func limitText(f record.Finding, text string) string {
+	if f.Side == "" {
+		return ""
+	}
+	return text
+}
+
+func percent(x float64) string { return units.PercentTo(x, 1) }
+
+// share is a share with as many digits as it takes to tell it from its limit.
+func share(f record.Finding) string {
+	if f.Side == "" {
+		return percent(f.Value)
+	}
+	return apart(100*f.Value, 100*f.Limit, 1) + " %"
+}
+
+// apart is likewise for other numbers, with some digits at least.
+func apart(x, limit float64, digits int) string {
+	at := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
+	more := digits
+	for more < 5 && at(more, x) == at(more, limit) {
+		more++
+	}
+	if at(more, x) == at(more, limit) {
+		more = digits
+	}
+	return at(more, x)
+}
+
+// duration is a time, rounded.
+func duration[T float64 | int64](ns T, to time.Duration) time.Duration {
+	return time.Duration(ns).Round(to)
+}
+
+// first is the first of several words.
+func first(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+func failed(f record.Finding) record.Words {
+	const limit = "the trial ends well"
+	if f.Case == "unknown" {
+		return words("read the service's log", limit, "the record does not say why")
+	}
+	return words(f.Facts.Advice, limit, "%s: %s", f.Facts.Step, first(f.Facts.Said))
+}
+
+func warmup(f record.Finding) record.Words {
+	after := duration(f.Value, 100*time.Millisecond)
+	switch f.Case {
+	case "never steady":
+		return words("raise warmup.max", "steady", "not steady after %v", after)
+	case "steady before":
+		return words("raise warmup.min and measure", "steady",
+			"looked steady after %v, and was not in the window", after)
+	case "steady late":
+		return words("raise warmup.min", "before it", "the steady state began %v into the window",
+			after)
+	}
+	hint := "raise warmup.max, run as root so that compilers go first, or warm up on all cores"
+	if f.Case == "compiles again" {
+		hint = "raise warmup.min and measure"
+	}
+	return words(hint, "silent", "in the window of %s compilers ran for %s and waited for a core "+
+		"for %s of the time", f.Facts.Name, percent(f.Value), percent(f.Facts.Waited))
+}
+
+func quiet(f record.Finding) record.Words {
+	return words("end what else runs; see prony doctor", "a quiet host",
+		"before the trial %s, and %v did not help", first(f.Facts.Said),
+		duration(f.Facts.AtNs, 100*time.Millisecond))
+}
+
+func limits(f record.Finding) record.Words {
+	return words("run as root, or have cgroups delegated to you", "all in force",
+		"not in force: %s", strings.Join(Limits(f.Facts.Limits), ", "))
+}
+
+func logged(f record.Finding) record.Words {
+	return words("have it log less, as in production", "all of it",
+		"%d MB of the service's log are not kept", int64(f.Value)/1e6)
+}
+
+func cores(f record.Finding) record.Words {
+	return words("give the machine a second core", "disjoint cores", "both on core %d",
+		f.Facts.Core)
+}
+
+func pod(f record.Finding) record.Words {
+	return words("have its node's kubelet run with cpuManagerPolicy: static, and ask for whole CPUs",
+		"cores of its own", "%s", strings.Join(f.Facts.Said, "; "))
+}
+
+func reader(f record.Finding) record.Words {
+	const hint = "have the lab and the node in one network, and the cluster's API answer"
+	if f.Case == "lost" {
+		return words(hint, "each reading", "what the service used is not known where a reading "+
+			"did not come: %s", strings.Join(f.Facts.Said, "; "))
+	}
+	return words(hint, units.Duration(f.Limit)+", 1 % of load "+f.Facts.Name,
+		"a reading came %s late", units.Duration(f.Value))
+}
+
+func cluster(f record.Finding) record.Words {
+	return words("what was measured does not depend on it", "none",
+		"its API did not answer for %s", units.Duration(f.Value))
+}
+
+func whole(f record.Finding) record.Words {
+	return words("let it run to its end", time.Duration(f.Limit).String(),
+		"ended after %v of the window", duration(f.Value, time.Millisecond))
+}

@@ -1,0 +1,115 @@
+// Package trialtest has a load without a generator, a network or a service, for tests of what is
+// around loads. It takes the time of a testing/synctest bubble and calls back as load.Run does.
+//
+// Non-goals: queues, errors and single requests; load itself is tested with truth/virtual.
+package trialtest
+
+import (
+	"context"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony.example/internal/base/clock"
+	"prony.example/load"
+	"prony.example/record"
+)
+
+// ResponseNs is how long each answer takes.
+const ResponseNs = 1e6
+
+// Load is a load whose answers come at a known rate.
+type Load struct {
+	Rate    float64                              // answers a second, unless the load asks for fewer
+	RateAt  func(elapsed time.Duration) float64  // the same of a warm-up, by its age; nil: Rate
+	Connect time.Duration                        // how long connecting takes
+	Result  func(load.Spec, float64) record.Load // nil: Good
+}
+
+// Offer takes as long as the load would and returns its result. A load with Watch is a warm-up: it
+// returns when its window or Watch ends it, with nothing but the number of answers.
+func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	time.Sleep(l.Connect)
+	start := clock.Mono()
+	if s.Together != nil {
+		var err error
+		if start, err = s.Together(ctx); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(start - clock.Mono()))
+	}
+	if s.Watch != nil {
+		return l.warm(ctx, s, start)
+	}
+	time.Sleep(s.Lead)
+	if s.OnWindow != nil {
+		s.OnWindow(true)
+	}
+	opened, wall := clock.Mono(), clock.Wall().UnixNano()
+	select {
+	case <-time.After(s.Window):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.OnWindow != nil {
+		s.OnWindow(false)
+	}
+	result := l.Result
+	if result == nil {
+		result = Good
+	}
+	out := result(s, l.Rate)
+	out.OpenedAtNs = wall
+	return &load.Result{Load: out, FromNs: opened, OpenedNs: opened}, nil
+}
+
+// warm reports to Watch until the warm-up is over.
+func (l Load) warm(ctx context.Context, s load.Spec, start int64) (*load.Result, error) {
+	done := 0.0
+	for clock.Mono()-start < int64(s.Window) && ctx.Err() == nil {
+		time.Sleep(s.Every)
+		elapsed := time.Duration(clock.Mono() - start)
+		rate := l.Rate
+		if l.RateAt != nil {
+			rate = l.RateAt(elapsed)
+		}
+		done += rate * s.Every.Seconds()
+		if !s.Watch(int64(done), elapsed) {
+			break
+		}
+	}
+	return &load.Result{Load: record.Load{Done: int64(done)}}, ctx.Err()
+}
+
+// Good is a result without a flaw: all answers good, each after ResponseNs, as many a second as an
+// open load asks for, or as the rate of a closed one.
+func Good(s load.Spec, rate float64) record.Load {
+	asked := 0.0
+	if s.Model == record.Open {
+		asked = s.Schedule.Rate.At(0)
+		rate = asked
+	}
+	n := int64(s.Window.Seconds() * rate)
+	d := Times(n, ResponseNs)
+	return record.Load{
+		Name: s.Name, Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections,
+		Threads: 1, RatePerS: asked, WindowNs: int64(s.Window),
+		Scheduled: n, Sent: n, Done: n, Answered: n,
+		ThroughputPerS: rate, InFlightMean: rate * ResponseNs / 1e9,
+		ResponseTime: d, ServiceTime: d, FirstByte: d,
+	}
+}
+
+// Times are n equal times, with their histogram.
+func Times(n, ns int64) record.Dist {
+	h := hdrhistogram.New(1, 1<<40, 3)
+	if err := h.RecordValues(ns, n); err != nil {
+		panic("trialtest: the times are out of range: " + err.Error())
+	}
+	hdr, err := h.EncodeV2()
+	if err != nil {
+		panic("trialtest: encode histogram: " + err.Error())
+	}
+	return record.Dist{Count: n, MinNs: ns, MeanNs: float64(ns), P50Ns: ns, P90Ns: ns, P99Ns: ns,
+		P999Ns: ns, MaxNs: ns, HDR: string(hdr)}
+}

@@ -1,0 +1,137 @@
+package record
+
+import "encoding/json"
+
+// Finding is one rule that did not hold, as values; package internal/analysis/wording puts it into
+// words. Where its grade is VALID it moves no number by what counts: alone and with the others it
+// stays below the number's own uncertainty, or it is only the cause of what others found.
+type Finding struct {
+	Rule  string `json:"rule"`
+	Case  string `json:"case,omitempty"` // in which of its ways the rule does not hold; empty: it has one
+	Load  string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
+	Grade string `json:"grade"`          // what it makes of the trial
+	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the limit
+	// on which a value is wrong, Above or Below; empty: it was held to no number. A number that is
+	// absent is 0.
+	Value float64 `json:"value,omitempty"`
+	Limit float64 `json:"limit,omitempty"`
+	Unit  string  `json:"unit,omitempty"` // one of the units; empty: the finding has no number
+	Side  string  `json:"side,omitempty"`
+	Facts Facts   `json:"facts,omitzero"`
+	Moves []Move  `json:"moves,omitempty"` // what it can have moved; empty: nobody can say
+	// Remark: no doubt, and what the number's reader should know of the service all the same.
+	Remark bool `json:"remark,omitempty"`
+	// Text is the finding in words, in documents for readers and in records of version 1. Newer
+	// records have none.
+	Text *Words `json:"text,omitempty"`
+}
+
+// Sides of a limit.
+const (
+	Above = "above"
+	Below = "below"
+)
+
+// Units of a finding's numbers.
+const (
+	UnitShare = "share" // 0 to 1, in general
+	UnitNs    = "ns"
+	UnitBytes = "bytes"
+	UnitPerS  = "1/s"
+	UnitCount = "count" // of whatever the rule counts, or a mean of such counts
+)
+
+// Facts are what a rule found beside its value. Each rule and case has some of them; the rest are
+// absent.
+type Facts struct {
+	Count int64 `json:"count,omitempty"` // of requests, answers, datagrams or clients that it befell
+	Of    int64 `json:"of,omitempty"`    // of so many
+	// Closed is how many of Count failed since the service had closed their connections.
+	Closed int64 `json:"closed,omitempty"`
+	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or for how long before it
+	MaxNs  int64 `json:"maxNs,omitempty"` // the most, where the value is a percentile
+	// TimesNs are several times, such as percentiles in their order, or those of a window's halves.
+	TimesNs  []int64 `json:"timesNs,omitempty"`
+	MeanNs   float64 `json:"meanNs,omitempty"`
+	DriftNs  int64   `json:"driftNs,omitempty"`  // of a clock
+	Expected float64 `json:"expected,omitempty"` // what the other side of an equation gives
+	Observed float64 `json:"observed,omitempty"` // what its one side was
+	// Left is the share of the service's processor time that was left unused.
+	Left float64 `json:"left,omitempty"`
+	// Waited is for which share of the time who ran for Value waited for a core.
+	Waited      float64 `json:"waited,omitempty"`
+	Others      float64 `json:"others,omitempty"` // what others asked, as a share or a second
+	BinNs       int64   `json:"binNs,omitempty"`  // in which arrivals were counted
+	Connections int     `json:"connections,omitempty"`
+	Core        int     `json:"core,omitempty"`
+	Generator   int     `json:"generator,omitempty"` // of several, its index
+	// Name is what the finding is about: a generator, a tool, a counter or a load.
+	Name string `json:"name,omitempty"`
+	What string `json:"what,omitempty"` // a counter counts
+	Step string `json:"step,omitempty"` // of the trial, that failed
+	// Said are words of others: an error, a service's answer, a node's account.
+	Said   []string      `json:"said,omitempty"`
+	Advice string        `json:"advice,omitempty"` // that came with an error
+	Limits []Limit       `json:"limits,omitempty"` // that are not in force
+	Parts  []PartFinding `json:"parts,omitempty"`  // of a load from many generators
+}
+
+// PartFinding is what is wrong with one of several generators: a fault, or the finding of a rule on
+// its part of the load.
+type PartFinding struct {
+	Generator int     `json:"generator"`
+	Name      string  `json:"name"`
+	Fault     string  `json:"fault,omitempty"`
+	Rule      string  `json:"rule,omitempty"`
+	Case      string  `json:"case,omitempty"`
+	Value     float64 `json:"value,omitempty"`
+	Limit     float64 `json:"limit,omitempty"`
+	Unit      string  `json:"unit,omitempty"`
+	Side      string  `json:"side,omitempty"`
+	Count     int64   `json:"count,omitempty"`
+	Of        int64   `json:"of,omitempty"`
+	MaxNs     int64   `json:"maxNs,omitempty"`
+}
+
+// Finding is the rule's.
+func (p PartFinding) Finding() Finding {
+	return Finding{Rule: p.Rule, Case: p.Case, Value: p.Value, Limit: p.Limit, Unit: p.Unit,
+		Side: p.Side, Facts: Facts{Count: p.Count, Of: p.Of, MaxNs: p.MaxNs}}
+}
+
+// Words are a finding in words.
+type Words struct {
+	Observed string `json:"observed"`
+	Limit    string `json:"limit,omitempty"` // empty where Moves says what counts
+	Hint     string `json:"hint"`
+	// Amount is the value alone, as Observed has it; empty: it has none. Quantity says that Limit
+	// is a number with its unit and nothing more.
+	Amount   string `json:"amount,omitempty"`
+	Quantity bool   `json:"quantity,omitempty"`
+}
+
+// Move is how far a finding can have moved a number, up or down.
+type Move struct {
+	Number string  `json:"number"` // a metric's name: "throughput", "p99"
+	By     float64 `json:"by"`     // at most, as a share of the number
+}
+
+// UnmarshalJSON reads a finding, or one of version 1, which was in words.
+func (f *Finding) UnmarshalJSON(data []byte) error {
+	var old struct {
+		Observed *string `json:"observed"`
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	if old.Observed == nil {
+		type plain Finding
+		return json.Unmarshal(data, (*plain)(f))
+	}
+	var one finding1
+	if err := json.Unmarshal(data, &one); err != nil {
+		return err
+	}
+	*f = one.finding()
+	return nil
+}
