@@ -12,6 +12,13 @@ import (
 // Version 1 had sentences where newer records have values. They are read here, once, so that nobody
 // else has to look into a sentence; the words themselves are kept, and are what is printed.
 
+// upgrade adds what newer records say and version 1 had in words alone.
+func (r *Record) upgrade() {
+	for i := range r.Loads {
+		_, r.Loads[i].RateBase, _ = strings.Cut(r.Loads[i].RateOf, " of ")
+	}
+}
+
 // limitIn1 finds the parts of a limit in words: the process of a system, the kind, a number or a
 // list of cores, and what enforces it.
 var limitIn1 = lazyregexp.New(`^(?:([^:()]+): )?` +
