@@ -477,7 +477,7 @@ func Words(command string) ([]string, error) {
 	case errors.Is(err, shellwords.ErrNeedsShell):
 		return []string{"sh", "-c", command}, nil
 	case err != nil:
-		return nil, fmt.Errorf("split the command %q: %w", command, err)
+		return nil, err
 	case len(words) == 0:
 		return nil, errors.New("the command is empty")
 	case assignment.MatchString(words[0]):
