@@ -1,6 +1,6 @@
-// Package cache has what all that is kept for the next run is kept by: a folder for each kind, below
-// .prony or outside of the project, and locks between those who fill it. What a kept thing is, and whether it is whole, is its owner's to
-// know.
+// Package cache has what all that is kept for the next run is kept by: a folder for each kind,
+// below .prony or outside of the project, and locks between those who fill it. What a kept thing
+// is, and whether it is whole, is its owner's to know.
 package cache
 
 import (

@@ -65,8 +65,8 @@ func Project(ctx context.Context, root string, now time.Time) (string, error) {
 	return folder, nil
 }
 
-// likeProject opens a cache to whoever may enter the project's folder, and to nobody else: what is in
-// a private home stays private, and who serves there gets to the cache. Root's belong to the
+// likeProject opens a cache to whoever may enter the project's folder, and to nobody else: what is
+// in a private home stays private, and who serves there gets to the cache. Root's belong to the
 // project's owner.
 func likeProject(folder, project string) error {
 	info, err := os.Stat(project)

@@ -86,9 +86,9 @@ func TestProjectStaysPrivate(t *testing.T) {
 
 // Root's caches are where the users get to that serve for it; any other user's are its own.
 func TestProjects(t *testing.T) {
-	t.Setenv("HOME", "/home/x")
+	t.Setenv("HOME", "/home-of-x")
 	t.Setenv("XDG_CACHE_HOME", "")
-	want := "/home/x/.cache/prony"
+	want := "/home-of-x/.cache/prony"
 	if os.Geteuid() == 0 {
 		want = systemCache
 	}

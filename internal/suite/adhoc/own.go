@@ -70,8 +70,8 @@ type Way interface {
 	named() string // what a name is made of
 }
 
-// Command starts what is in the source's folder, as a shell has it; the service listens on $PORT, or
-// on {port} of the command.
+// Command starts what is in the source's folder, as a shell has it; the service listens on $PORT,
+// or on {port} of the command.
 type Command string
 
 // Revision starts what a revision of the repository in the source's folder has, once it is built.
