@@ -69,7 +69,8 @@ func limitOfText(text string) Limit {
 
 // coresOfText reads a list of cores as the kernel or Go writes it: "0-2,4", "0 1".
 func coresOfText(text string) (cores []int) {
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+	apart := func(r rune) bool { return r == ' ' || r == ',' }
+	for part := range strings.FieldsFuncSeq(text, apart) {
 		from, to, isRange := strings.Cut(part, "-")
 		first, err := strconv.Atoi(from)
 		last := first

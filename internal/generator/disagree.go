@@ -78,7 +78,8 @@ func unlike(a, b *record.Load) (out []Disagreement) {
 		say("rate", "%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
 	}
 	if a.Arrivals != b.Arrivals && a.Model == record.Open && b.Model == record.Open {
-		say("arrivals", "%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y, b.Arrivals)
+		say("arrivals", "%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y,
+			b.Arrivals)
 	}
 	if a.Protocol != b.Protocol {
 		say("protocol", "%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
@@ -116,7 +117,8 @@ func differences(a, b *record.Load) (out []Disagreement) {
 		a, b int64
 	}{{"p50", x.P50Ns, y.P50Ns}, {"p99", x.P99Ns, y.P99Ns}, {"largest", x.MaxNs, y.MaxNs}} {
 		if q.a > 0 && q.b > 0 && apart(float64(q.a), float64(q.b)) > differsTime {
-			say(q.name+" "+what, "%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other, short(q.b))
+			say(q.name+" "+what, "%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other,
+				short(q.b))
 		}
 	}
 	return out

@@ -25,6 +25,7 @@ var checks = []struct {
 	{"limits", findLimits},
 	{"shown", findShown},
 	{"bans", findBans},
+	{"read back", findReadBack},
 	{"map", findMap},
 	{"dependencies", findDependencies},
 	{"decisions", findDecisions},

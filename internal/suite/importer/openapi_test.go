@@ -38,8 +38,9 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 			t.Errorf("%s: %s, want %s", schema, got, want)
 		}
 	}
-	const ref, none = `$ref: '#/components/schemas/`, "read f as openapi: every operation wants a " +
-		"value that has no example; add an example, or give a --url alone"
+	const ref = `$ref: '#/components/schemas/`
+	const none = "read f as openapi: every operation wants a value that has no example; add an " +
+		"example, or give a --url alone"
 	check(`{`+ref+`Base'}`, `{"id":7}`)
 	check(`{`+ref+`Named'}`, `{"id":7,"name":"Ann"}`)
 	check(`{allOf: [{`+ref+`Named'}, {properties: {x: {const: 1}}}]}`,
