@@ -96,7 +96,8 @@ func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding
 		case f.Rule == "errors":
 			// The objective says how many are too many.
 		case f.Rule == "little":
-			starved = fault{f.Rule, text} // what an overload does to the books; else a defect of the instrument
+			// What an overload does to the books; else a defect of the instrument.
+			starved = fault{f.Rule, text}
 		default:
 			instrument = fault{f.Rule, text}
 		}
