@@ -7,12 +7,12 @@ import "encoding/json"
 // stays below the number's own uncertainty, or it is only the cause of what others found.
 type Finding struct {
 	Rule  string `json:"rule"`
-	Case  string `json:"case,omitempty"` // in which of its ways the rule does not hold; empty: it has one
+	Case  string `json:"case,omitempty"` // in which of its ways the rule does not hold
 	Load  string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
 	Grade string `json:"grade"`          // what it makes of the trial
-	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the limit
-	// on which a value is wrong, Above or Below; empty: it was held to no number. A number that is
-	// absent is 0.
+	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the
+	// limit on which a value is wrong, Above or Below; empty: it was held to no number. A number
+	// that is absent is 0.
 	Value float64 `json:"value,omitempty"`
 	Limit float64 `json:"limit,omitempty"`
 	Unit  string  `json:"unit,omitempty"` // one of the units; empty: the finding has no number
@@ -44,11 +44,11 @@ const (
 // Facts are what a rule found beside its value. Each rule and case has some of them; the rest are
 // absent.
 type Facts struct {
-	Count int64 `json:"count,omitempty"` // of requests, answers, datagrams or clients that it befell
+	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it befell
 	Of    int64 `json:"of,omitempty"`    // of so many
 	// Closed is how many of Count failed since the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`
-	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or for how long before it
+	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or how long before
 	MaxNs  int64 `json:"maxNs,omitempty"` // the most, where the value is a percentile
 	// TimesNs are several times, such as percentiles in their order, or those of a window's halves.
 	TimesNs  []int64 `json:"timesNs,omitempty"`

@@ -14,7 +14,8 @@ type Limit struct {
 	Cores []int   `json:"cores,omitempty"` // of LimitCores
 	// Process is the one of a system that the limit holds, or misses, alone; empty: all of them.
 	Process string `json:"process,omitempty"`
-	// Reason is why nothing enforces it, one of the reasons; empty: nobody knows, or it is in force.
+	// Reason is why nothing enforces it, one of the reasons; empty: nobody knows, or it is in
+	// force.
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"` // the error of who refused it
 	PIDs   []int  `json:"pids,omitempty"`   // the processes that have strayed
@@ -50,7 +51,7 @@ const (
 	PerContainer = "per container" // each container of the system has it for itself, as Detail says
 	NotCounted   = "not counted"   // the kernel does not count swap
 	Permitted    = "permitted"     // the node lets pods swap
-	Strayed      = "strayed"       // processes are in another control group: nobody knows what they used
+	Strayed      = "strayed"       // processes are in another control group: their use is not known
 )
 
 // Unenforced is a limit that nothing enforces, with the reason.

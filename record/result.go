@@ -228,7 +228,8 @@ type Load struct {
 	Grown       int     `json:"grown,omitempty"`    // open: opened beyond those, as needed
 	Threads     int     `json:"threads"`
 	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
-	RateOf      string  `json:"rateOf,omitempty"`   // e.g. "50% of peak"
+	RateOf      string  `json:"rateOf,omitempty"`   // as the suite has it, e.g. "50% of peak"
+	RateBase    string  `json:"rateBase,omitempty"` // the load that the rate is a share of
 	Seed        uint64  `json:"seed"`
 	TraceHash   string  `json:"traceHash,omitempty"` // open: of the schedule itself
 

@@ -367,6 +367,9 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 		default:
 			err = measurable(reflect.ValueOf(rec))
 		}
+		if rec.Version == 1 {
+			rec.upgrade()
+		}
 		if err != nil {
 			return fmt.Errorf("not a record: %w", err)
 		}

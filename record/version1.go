@@ -12,6 +12,13 @@ import (
 // Version 1 had sentences where newer records have values. They are read here, once, so that nobody
 // else has to look into a sentence; the words themselves are kept, and are what is printed.
 
+// upgrade adds what newer records say and version 1 had in words alone.
+func (r *Record) upgrade() {
+	for i := range r.Loads {
+		_, r.Loads[i].RateBase, _ = strings.Cut(r.Loads[i].RateOf, " of ")
+	}
+}
+
 // limitIn1 finds the parts of a limit in words: the process of a system, the kind, a number or a
 // list of cores, and what enforces it.
 var limitIn1 = lazyregexp.New(`^(?:([^:()]+): )?` +
@@ -62,7 +69,8 @@ func limitOfText(text string) Limit {
 
 // coresOfText reads a list of cores as the kernel or Go writes it: "0-2,4", "0 1".
 func coresOfText(text string) (cores []int) {
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+	apart := func(r rune) bool { return r == ' ' || r == ',' }
+	for part := range strings.FieldsFuncSeq(text, apart) {
 		from, to, isRange := strings.Cut(part, "-")
 		first, err := strconv.Atoi(from)
 		last := first

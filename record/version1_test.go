@@ -2,6 +2,8 @@ package record
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -39,4 +41,24 @@ func TestLimitsOfVersion1(t *testing.T) {
 	}
 	check("attached: as it was started", Limit{})
 	check("cpuset 9999999999999999999 (cgroup v1)", Limit{Kind: LimitCores, By: ByCgroup1})
+}
+
+// The load that a rate is a share of is known of records of version 1.
+func TestRateBaseOfVersion1(t *testing.T) {
+	check := func(rateOf, want string) {
+		t.Helper()
+		dir := t.TempDir()
+		line := `{"version":1,"trial":"t","run":"r","loads":[{"rateOf":"` + rateOf + `"}]}` + "\n"
+		if err := os.WriteFile(filepath.Join(dir, RunFile), []byte(`{"version":1,"id":"r"}`),
+			0o644); err != nil {
+			t.Fatal(err)
+		}
+		records, bad := reread(t, dir, []byte(line))
+		if len(bad) > 0 || len(records) != 1 || records[0].Loads[0].RateBase != want {
+			t.Errorf("%s: %+v, bad %v; want %q", rateOf, records, bad, want)
+		}
+	}
+	check("50% of peak", "peak")
+	check("ramp 10..90 in 30s % of capacity", "capacity")
+	check("", "")
 }

@@ -143,7 +143,7 @@ func printDisagreement(w io.Writer, a, b *record.Load) {
 		return
 	}
 	fmt.Fprintf(w, "\nwere both of the same service:\n")
-	for _, s := range why {
-		fmt.Fprintf(w, "  - %s\n", s)
+	for _, d := range why {
+		fmt.Fprintf(w, "  - %s\n", d.Text)
 	}
 }

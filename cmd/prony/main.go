@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,13 +32,9 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	err := execute(ctx, root, args)
+	err := execute(cli.Interruptible(ctx), root, args)
 	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
-		text := err.Error()
-		if ctx.Err() != nil { // a signal came: what it broke off has no better word for it
-			text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
-		}
-		fmt.Fprintf(errs, "prony: %s\n", format.Clip(cmdlog.Hush(text)))
+		fmt.Fprintf(errs, "prony: %s\n", format.Clip(cmdlog.Hush(err.Error())))
 	}
 	cut := out.Close()
 	if cut != nil && err == nil && !errors.Is(cut, syscall.EPIPE) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -271,7 +270,7 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 // block, and what about the tools explains it. A sentence comes once for each target and load, with
 // its first block's numbers and how many blocks it is true of.
 func disagreements(records []*record.Record) []string {
-	type spot struct{ target, scenario, load, driver, says string }
+	type spot struct{ target, scenario, load, driver, kind string }
 	type finding struct {
 		spot
 		example string
@@ -295,11 +294,10 @@ func disagreements(records []*record.Record) []string {
 				if own.Name != l.Name {
 					continue
 				}
-				for _, says := range generator.Disagree(&own, &l) {
-					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver,
-						numbers.ReplaceAllString(says, "#")}
+				for _, d := range generator.Disagree(&own, &l) {
+					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver, d.Kind}
 					if blocks[s]++; blocks[s] == 1 {
-						order = append(order, finding{s, says})
+						order = append(order, finding{s, d.Text})
 					}
 				}
 			}
@@ -318,9 +316,6 @@ func disagreements(records []*record.Record) []string {
 	}
 	return out
 }
-
-// numbers differ from block to block and make no other finding.
-var numbers = regexp.MustCompile(`[0-9][0-9.,]*`)
 
 func printDisagreements(w io.Writer, lines []string) error {
 	if len(lines) == 0 {

@@ -165,7 +165,7 @@ func TestVersusRefuses(t *testing.T) {
 		"capacity")
 	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
 	check(2, "there is no program ./none", "./none", "--get", "/")
-	check(2, "a quote is not closed", "./app 'x", "--get", "/")
+	check(2, "without closing quote", "./app 'x", "--get", "/")
 	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
 	check(2, "say what builds a revision", "--git", "main", "--get", "/")
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")

@@ -20,10 +20,16 @@ const (
 	delivered   = 0.99  // of the rate asked for
 )
 
+// Disagreement is one thing in which two results differ, or a cause of it.
+type Disagreement struct {
+	Kind string // the same for the same thing between other results of these two
+	Text string // with this one's numbers
+}
+
 // Disagree says why two results of loads against the same service differ: first what cannot be
 // compared at all, then what differs, then what about the tools explains it. It is empty when they
-// agree. Only the sentences about what differs are certain; the causes are those that apply.
-func Disagree(a, b *record.Load) []string {
+// agree. Only what differs is certain; the causes are those that apply.
+func Disagree(a, b *record.Load) []Disagreement {
 	out := unlike(a, b)
 	facts := differences(a, b)
 	if len(out)+len(facts) == 0 {
@@ -31,14 +37,22 @@ func Disagree(a, b *record.Load) []string {
 	}
 	out = append(out, facts...)
 	for _, l := range []*record.Load{a, b} {
-		for _, c := range causes {
+		for i, c := range causes {
 			if c.of != "" && c.of != brand(l) || !c.when(l) {
 				continue
 			}
-			out = append(out, who(l)+" "+c.say(l))
+			out = append(out, Disagreement{fmt.Sprintf("cause %d of %s", i, who(l)),
+				who(l) + " " + c.say(l)})
 		}
 	}
 	return out
+}
+
+// saying appends a disagreement of a kind.
+func saying(out *[]Disagreement) func(kind, format string, args ...any) {
+	return func(kind, format string, args ...any) {
+		*out = append(*out, Disagreement{kind, fmt.Sprintf(format, args...)})
+	}
 }
 
 func who(l *record.Load) string { return cmp.Or(l.Driver, "prony") }
@@ -50,24 +64,25 @@ func brand(l *record.Load) string {
 }
 
 // unlike says what makes a comparison meaningless.
-func unlike(a, b *record.Load) (out []string) {
+func unlike(a, b *record.Load) (out []Disagreement) {
 	x, y := who(a), who(b)
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	say := saying(&out)
 	if a.Model != b.Model && a.Model != "" && b.Model != "" {
-		say("%s offered a %s load, %s %s one: only an open one counts what waits before it is sent",
-			x, a.Model, y, article(b.Model))
+		say("model", "%s offered a %s load, %s %s one: only an open one counts what waits "+
+			"before it is sent", x, a.Model, y, article(b.Model))
 	}
 	if a.Connections != b.Connections && a.Connections > 0 && b.Connections > 0 {
-		say("%s used %d connections, %s %d", x, a.Connections, y, b.Connections)
+		say("connections", "%s used %d connections, %s %d", x, a.Connections, y, b.Connections)
 	}
 	if a.RatePerS > 0 && b.RatePerS > 0 && apart(a.RatePerS, b.RatePerS) > 1-delivered {
-		say("%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
+		say("rate", "%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
 	}
 	if a.Arrivals != b.Arrivals && a.Model == record.Open && b.Model == record.Open {
-		say("%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y, b.Arrivals)
+		say("arrivals", "%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y,
+			b.Arrivals)
 	}
 	if a.Protocol != b.Protocol {
-		say("%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
+		say("protocol", "%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
 			cmp.Or(b.Protocol, "HTTP/1.1"))
 	}
 	return out
@@ -83,14 +98,14 @@ func article(model string) string {
 // apart is the relative difference of two positive numbers.
 func apart(a, b float64) float64 { return math.Abs(a-b) / max(a, b) }
 
-func differences(a, b *record.Load) (out []string) {
+func differences(a, b *record.Load) (out []Disagreement) {
 	one, other := who(a), who(b)
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	say := saying(&out)
 	if x, y := a.ThroughputPerS, b.ThroughputPerS; x > 0 && y > 0 && apart(x, y) > differs {
-		say("throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", one, x, other, y, y/x)
+		say("throughput", "throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", one, x, other, y, y/x)
 	}
 	if x, y := failed(a), failed(b); math.Abs(x-y) > differsRate {
-		say("failed requests: %s %s, %s %s", one, share(x), other, share(y))
+		say("failed", "failed requests: %s %s, %s %s", one, share(x), other, share(y))
 	}
 	what, x, y := "response time", &a.ResponseTime, &b.ResponseTime
 	if x.Count == 0 || y.Count == 0 {
@@ -102,7 +117,8 @@ func differences(a, b *record.Load) (out []string) {
 		a, b int64
 	}{{"p50", x.P50Ns, y.P50Ns}, {"p99", x.P99Ns, y.P99Ns}, {"largest", x.MaxNs, y.MaxNs}} {
 		if q.a > 0 && q.b > 0 && apart(float64(q.a), float64(q.b)) > differsTime {
-			say("%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other, short(q.b))
+			say(q.name+" "+what, "%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other,
+				short(q.b))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,30 @@ func closed100() *record.Load {
 		ResponseTime: d, ServiceTime: d}
 }
 
+func said(all []Disagreement) (out []string) {
+	for _, d := range all {
+		out = append(out, d.Text)
+	}
+	return out
+}
+
+// The same thing with other numbers is of the same kind, and nothing else is.
+func TestKindsOfDisagreement(t *testing.T) {
+	kinds := func(perS float64, p99 int64) (out []string) {
+		b := closed100()
+		b.Driver, b.ThroughputPerS, b.ResponseTime.P99Ns = "jmeter", perS, p99
+		for _, d := range Disagree(closed100(), b) {
+			out = append(out, d.Kind)
+		}
+		return out
+	}
+	first, second := kinds(500, 40*ms), kinds(700, 50*ms)
+	if !slices.Equal(first, second) || len(first) != 4 ||
+		len(slices.Compact(slices.Sorted(slices.Values(first)))) != 4 {
+		t.Errorf("kinds are %q and %q", first, second)
+	}
+}
+
 func TestDisagree(t *testing.T) {
 	// check compares ours with what another tool's load is after a change; wants are parts of the
 	// sentences, in order, of which there are as many.
@@ -23,7 +48,7 @@ func TestDisagree(t *testing.T) {
 		b := closed100()
 		b.Driver = driver
 		change(b)
-		got := Disagree(closed100(), b)
+		got := said(Disagree(closed100(), b))
 		ok := len(got) == len(wants)
 		for i := range min(len(got), len(wants)) {
 			ok = ok && strings.Contains(got[i], wants[i])
@@ -79,7 +104,7 @@ func TestDisagreeOfOpenLoads(t *testing.T) {
 	a.Model, b.Model, b.Driver = record.Open, record.Open, "h2load 1.52.0"
 	a.RatePerS, b.RatePerS, a.Arrivals, b.Arrivals = 1000, 1020, "poisson", "constant"
 	b.ResponseTime, b.ServiceTime.P99Ns = record.Dist{}, 50*ms
-	got := strings.Join(Disagree(a, b), "\n")
+	got := strings.Join(said(Disagree(a, b)), "\n")
 	for _, w := range []string{"asked for 1000/s, h2load 1.52.0 for 1020/s", "prony had poisson",
 		"p99 of service time: prony 5ms, h2load 1.52.0 50ms", "h2load 1.52.0 starts its clock",
 		"h2load 1.52.0 came to 98.0 %", "paces each connection for itself"} {

@@ -160,6 +160,7 @@ func measure(r *record.Record, s subject, pace float64, rng *rand.Rand) {
 	}
 	half := &r.Loads[1]
 	half.Arrivals, half.RateOf, half.RatePerS = "poisson", "50% of peak", peak/2
+	half.RateBase = "peak"
 }
 
 // loadOf makes one load: counts, a log-normal distribution of response times, a series.

@@ -31,6 +31,7 @@ var rich = sync.OnceValue(func() []record.Record {
 			l := loadOf(s, fmt.Sprintf("rate%d", k+1), "open", perS, s.p50Ms*slower, s.sigma, rng)
 			l.Arrivals, l.RatePerS, l.RateOf = "poisson", perS, fmt.Sprintf("%.0f%% of peak",
 				100*share)
+			l.RateBase = "peak"
 			if share > 1 && s.peakPerS < 20_000 {
 				l.Done = l.Done * 9 / 10 // the backlog grows
 				l.BacklogPerS = perS / 10

@@ -28,10 +28,14 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 	for _, t := range tallies {
 		trials += t.Trials
 	}
-	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(n.Valid+n.Suspect, "number"))
+	all := n.Valid + n.Suspect + n.Unknown
+	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(all, "number"))
 	out := paint(record.Valid, numbers)
 	if n.Suspect > 0 {
 		out += " · " + paint(record.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
+	}
+	if n.Unknown > 0 {
+		out += fmt.Sprintf(" · %d not known", n.Unknown)
 	}
 	var parts []string
 	for _, t := range excluded(tallies) {

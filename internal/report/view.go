@@ -186,7 +186,8 @@ type findingView struct{ Rule, Load, Grade, Observed, Against, Hint string }
 func findingViews(findings []record.Finding) (out []findingView) {
 	for _, f := range findings {
 		w := wording.Finding(f)
-		out = append(out, findingView{f.Rule, f.Load, f.Grade, w.Observed, wording.Against(f), w.Hint})
+		out = append(out, findingView{f.Rule, f.Load, f.Grade, w.Observed,
+			wording.Against(f), w.Hint})
 	}
 	return out
 }
@@ -200,7 +201,8 @@ type fact struct{ Name, Value string }
 
 func trialViewOf(r *record.Record) trialView {
 	v := trialView{
-		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: findingViews(r.Verdict.Findings),
+		Grade: table.Grade(r), Target: table.RowName(r.Target),
+		Findings: findingViews(r.Verdict.Findings),
 		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
 			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
 		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),

@@ -349,7 +349,8 @@ func TestLifeInOrder(t *testing.T) {
 		if got := r.Loads[0].Service.CPUPerRequestNs; got != 500e3 {
 			t.Errorf("%g ns of CPU a request, want 500,000", got)
 		}
-		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" {
+		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" ||
+			l.RateBase != "peak" {
 			t.Errorf("second load at %g/s of %q, want 500 of peak", l.RatePerS, l.RateOf)
 		}
 	})

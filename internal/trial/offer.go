@@ -43,7 +43,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 		return f.search(ctx, l)
 	}
 	spec := f.specOf(l)
-	rateOf := ""
+	rateOf, rateBase := "", ""
 	if l.Model == record.Open {
 		ofPerS, err := f.delivered(l.Rate.Of)
 		if err != nil {
@@ -51,7 +51,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 		}
 		spec.Schedule = l.Schedule(ofPerS)
 		if l.Rate.Of != "" {
-			rateOf = l.Rate.String()
+			rateOf, rateBase = l.Rate.String(), l.Rate.Of
 		}
 	}
 	stop := f.profile(ctx, l.Name)
@@ -60,7 +60,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	if err != nil {
 		return err
 	}
-	o.load.RateOf = rateOf
+	o.load.RateOf, o.load.RateBase = rateOf, rateBase
 	f.keep(o)
 	return nil
 }

@@ -88,11 +88,11 @@ func TestWhatFalls(t *testing.T) {
 	check("peak is in doubt only", findings(suspect("peak"), suspect("half")), all, all, all)
 	check("peak, and half has a rate of its own", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[1].RateOf = ""
+		r.Loads[1].RateOf, r.Loads[1].RateBase = "", ""
 	}, two, all, two)
 	check("peak, and half is a share of another", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[1].RateOf = "50% of speak"
+		r.Loads[1].RateOf, r.Loads[1].RateBase = "50% of speak", "speak"
 	}, two, all, two)
 	check("peak, and it is open", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
@@ -180,7 +180,7 @@ func TestLostPeak(t *testing.T) {
 	records := rates("b", 10, 11, 12)
 	for _, r := range three() {
 		r = judged(r, invalid("peak"))
-		r.Loads[1].RateOf = ""
+		r.Loads[1].RateOf, r.Loads[1].RateBase = "", ""
 		records = append(records, r)
 	}
 	tab := only(t, sheetOf(records, Options{Baseline: "b"}))

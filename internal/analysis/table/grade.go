@@ -14,10 +14,22 @@ type Doubt struct {
 	Rules []string `json:"rules"`        // what did, the most first
 }
 
-// Grade is VALID, SUSPECT, or empty where there is no number.
-func (m *Metric) Grade() string {
+// State is Withheld without a centre, and Unknown where its interval is Wide.
+func (m *Metric) State() State {
+	s := m.Summary
 	switch {
 	case !m.Known():
+		return Withheld
+	case s.HasInterval() && Wide(s.Lo, s.Hi):
+		return Unknown
+	}
+	return Known
+}
+
+// Grade is VALID or SUSPECT; empty where the number is not known, or there is none.
+func (m *Metric) Grade() string {
+	switch {
+	case m.State() != Known:
 		return ""
 	case m.Doubt != nil:
 		return record.Suspect
@@ -95,16 +107,19 @@ func (t *Target) bearing(r *record.Record, load string) []record.Finding {
 type Numbers struct {
 	Valid   int `json:"valid"`
 	Suspect int `json:"suspect"`
+	Unknown int `json:"unknown"` // their interval spans more than a factor of three
 }
 
 func (n *Numbers) count(rows []Row) {
 	for _, row := range rows {
 		for _, c := range row.Cells {
-			switch c.Grade {
-			case record.Valid:
+			switch {
+			case c.Grade == record.Valid:
 				n.Valid++
-			case record.Suspect:
+			case c.Grade == record.Suspect:
 				n.Suspect++
+			case c.State == Known && c.Interval.State == Unknown:
+				n.Unknown++
 			}
 		}
 	}

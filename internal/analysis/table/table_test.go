@@ -32,7 +32,8 @@ func trial(target string, block int, perS float64) record.Record {
 // with adds an open load, "half", whose response times are so many samples of the same value.
 func with(r record.Record, samples int64, ns int64) record.Record {
 	r.Loads = append(r.Loads, record.Load{
-		Name: "half", Model: record.Open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
+		Name: "half", Model: record.Open, Arrivals: "poisson", RateOf: "50% of peak",
+		RateBase: "peak", WindowNs: 9e9,
 		Scheduled: samples, Done: samples,
 		ResponseTime: record.Dist{
 			Count: samples, P50Ns: ns, P90Ns: ns, P99Ns: 2 * ns, P999Ns: 3 * ns,

@@ -55,11 +55,10 @@ func baseOf(r *record.Record, load string) string {
 	if l == nil || l.Model != record.Open {
 		return ""
 	}
-	_, name, _ := strings.Cut(l.RateOf, " of ")
-	if base := loadOf(r, name); base == nil || base.Model != record.Closed {
+	if base := loadOf(r, l.RateBase); base == nil || base.Model != record.Closed {
 		return ""
 	}
-	return name
+	return l.RateBase
 }
 
 // ofWhole tells whether a finding is on the whole trial. One that names a load which the record

@@ -37,7 +37,8 @@ func generators(_ *record.Record, l *load) *record.Finding {
 	for i := range l.Generators {
 		g := &l.Generators[i]
 		if g.Fault != "" {
-			lost = append(lost, record.PartFinding{Generator: g.Index, Name: g.Name, Fault: g.Fault})
+			lost = append(lost, record.PartFinding{Generator: g.Index, Name: g.Name,
+				Fault: g.Fault})
 			continue
 		}
 		for _, f := range g.Findings {

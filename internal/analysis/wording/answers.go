@@ -44,8 +44,8 @@ func failures(f record.Finding) record.Words {
 	}
 	hint := "read the service's log"
 	if 2*f.Facts.Closed > f.Facts.Count {
-		hint = "raise the service's limits on kept-alive connections (requests, idle time), or use " +
-			"a method that may be repeated"
+		hint = "raise the service's limits on kept-alive connections (requests, idle time), or " +
+			"use a method that may be repeated"
 	}
 	if f.Case == "many" {
 		return quantity(words("an error is not an answer; "+hint, percent(f.Limit), "%s", observed))

@@ -188,8 +188,8 @@ func cores(f record.Finding) record.Words {
 }
 
 func pod(f record.Finding) record.Words {
-	return words("have its node's kubelet run with cpuManagerPolicy: static, and ask for whole CPUs",
-		"cores of its own", "%s", strings.Join(f.Facts.Said, "; "))
+	return words("have its node's kubelet run with cpuManagerPolicy: static, and ask for "+
+		"whole CPUs", "cores of its own", "%s", strings.Join(f.Facts.Said, "; "))
 }
 
 func reader(f record.Finding) record.Words {

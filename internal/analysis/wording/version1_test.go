@@ -79,8 +79,8 @@ func TestFindingOfVersion1IsKept(t *testing.T) {
 	if err := json.Unmarshal(b, &second); err != nil || !reflect.DeepEqual(first, second) {
 		t.Errorf("%+v became %+v, %v", first, second, err)
 	}
-	if math.Abs(first.Value-0.116) > 1e-12 || first.Limit != 0.1 || first.Unit != record.UnitShare ||
-		first.Side != record.Above {
+	if math.Abs(first.Value-0.116) > 1e-12 || first.Limit != 0.1 ||
+		first.Unit != record.UnitShare || first.Side != record.Above {
 		t.Errorf("its numbers are %+v", first)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -102,6 +103,35 @@ func Context() (context.Context, context.CancelFunc) {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	return signal.NotifyContext(context.Background(), ends...)
+}
+
+// ErrInterrupted is the error of a context that a signal has ended. errors.Is finds
+// context.Canceled in it.
+var ErrInterrupted error = interruption{}
+
+type interruption struct{}
+
+func (interruption) Error() string { return "interrupted" }
+
+func (interruption) Is(target error) bool { return target == context.Canceled }
+
+// Interruptible is a program's first context, whose end is ErrInterrupted, so that errors say what
+// happened. It ends with ctx and passes on none of its values.
+func Interruptible(ctx context.Context) context.Context { return interruptible{ctx} }
+
+// interruptible has no values. Contexts made from it take its Err, and not that of ctx, since they
+// find no context of package context in it.
+type interruptible struct{ ctx context.Context }
+
+func (c interruptible) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
+func (c interruptible) Done() <-chan struct{}       { return c.ctx.Done() }
+func (c interruptible) Value(any) any               { return nil }
+
+func (c interruptible) Err() error {
+	if err := c.ctx.Err(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ErrInterrupted
 }
 
 // UntilEnd ends the context when nobody holds the other end of a stream any more: a parent that

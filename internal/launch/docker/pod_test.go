@@ -71,7 +71,8 @@ func TestSystemWithoutGroup(t *testing.T) {
 	}
 	const why = "the engine's cgroup driver is systemd, whose groups are systemd's to make"
 	want := []record.Limit{
-		{Kind: record.LimitCPU, Value: 0.5, By: record.ByNone, Reason: record.PerContainer, Detail: why},
+		{Kind: record.LimitCPU, Value: 0.5, By: record.ByNone, Reason: record.PerContainer,
+			Detail: why},
 		{Kind: record.LimitMemory, Value: 64 << 20, By: record.ByNone, Reason: record.PerContainer,
 			Detail: why},
 	}

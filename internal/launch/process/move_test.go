@@ -48,7 +48,8 @@ func TestMove(t *testing.T) {
 		}
 		inForce, missing := p.Limits()
 		// One processor is what one core holds it to, and two do not.
-		if seen == 0 || !slices.Contains(wording.Limits(inForce), "affinity "+cgroup.CoreList(cores)) ||
+		own := "affinity " + cgroup.CoreList(cores)
+		if seen == 0 || !slices.Contains(wording.Limits(inForce), own) ||
 			len(missing) != len(cores)-1 {
 			t.Errorf("%d processes seen; in force %+v, missing %+v", seen, inForce, missing)
 		}

@@ -82,8 +82,8 @@ func TestRights(t *testing.T) {
 				}
 			}
 			inForce, missing := p.Limits()
-			if all := strings.Join(wording.Limits(inForce), "; "); !strings.Contains(all, "memory 268435456") ||
-				!strings.Contains(all, "affinity 0") {
+			all := strings.Join(wording.Limits(inForce), "; ")
+			if !strings.Contains(all, "memory 268435456") || !strings.Contains(all, "affinity 0") {
 				t.Errorf("in force is %q, missing %+v", all, missing)
 			}
 		})
