@@ -55,10 +55,8 @@ func TestServices(t *testing.T) {
 	}
 	from := []Source{
 		{Way: Command("./app -p {port}"), Dir: dir}, {Way: Command("GOGC=400 ./app"), Dir: dir},
-		{
-			Way: Command("./app -p {port}"),
-			Dir: dir,
-		}, {Way: Command("sh -c './app -q'"), Dir: dir, Name: "x"},
+		{Way: Command("./app -p {port}"), Dir: dir},
+		{Way: Command("sh -c './app -q'"), Dir: dir, Name: "x"},
 		{Way: Command("env java -jar ./app.jar"), Dir: dir},
 		{Way: Revision{"feature/a b", "./app"}, Dir: dir, Steps: [][]string{{"true"}}},
 		{Way: Command("./app -p {port}"), Dir: dir, Again: true},
