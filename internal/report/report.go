@@ -28,10 +28,13 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 	for _, t := range tallies {
 		trials += t.Trials
 	}
-	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(n.Valid+n.Suspect, "number"))
+	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(n.All(), "number"))
 	out := paint(record.Valid, numbers)
 	if n.Suspect > 0 {
 		out += " · " + paint(record.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
+	}
+	if n.Unknown > 0 {
+		out += fmt.Sprintf(" · %d unknown", n.Unknown)
 	}
 	var parts []string
 	for _, t := range excluded(tallies) {

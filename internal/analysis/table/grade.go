@@ -14,13 +14,17 @@ type Doubt struct {
 	Rules []string `json:"rules"`        // what did, the most first
 }
 
-// Grade is VALID, SUSPECT, or empty where there is no number.
+// Grade is VALID, SUSPECT or unknown, or empty where there is no number. A number whose interval is
+// unknown, or so wide that the number is not printed, is unknown and never VALID.
 func (m *Metric) Grade() string {
+	s := m.Summary
 	switch {
 	case !m.Known():
 		return ""
 	case m.Doubt != nil:
 		return record.Suspect
+	case !s.HasInterval() || Wide(s.Lo, s.Hi):
+		return UnknownGrade
 	}
 	return record.Valid
 }
@@ -95,7 +99,11 @@ func (t *Target) bearing(r *record.Record, load string) []record.Finding {
 type Numbers struct {
 	Valid   int `json:"valid"`
 	Suspect int `json:"suspect"`
+	Unknown int `json:"unknown"` // their interval is not known
 }
+
+// All is how many there are.
+func (n Numbers) All() int { return n.Valid + n.Suspect + n.Unknown }
 
 func (n *Numbers) count(rows []Row) {
 	for _, row := range rows {
@@ -105,6 +113,8 @@ func (n *Numbers) count(rows []Row) {
 				n.Valid++
 			case record.Suspect:
 				n.Suspect++
+			case UnknownGrade:
+				n.Unknown++
 			}
 		}
 	}

@@ -90,7 +90,7 @@ type LeftOut struct {
 const cacheFile = "shelf.json"
 
 // cacheVersion changes with the form of the file.
-const cacheVersion = 2
+const cacheVersion = 3
 
 type cached struct {
 	Version int             `json:"version"`
