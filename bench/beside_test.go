@@ -93,7 +93,7 @@ func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ..
 	b.Helper()
 	asks, first := map[string]costing{}, rivals[0].name
 	var names []string
-	for _, name := range []string{generator.Uring, generator.Epoll, generator.Stack} {
+	for _, name := range []string{load.Uring, load.Epoll, load.Stack} {
 		names = append(names, name)
 		asks[name] = func(tb testing.TB, x shape, at netip.AddrPort, core int,
 			d time.Duration) float64 {
@@ -120,7 +120,7 @@ func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ..
 			at, stop := null(b, prony, x.protocol, serverCore)
 			b.Cleanup(stop)
 			servers[x.protocol] = at
-			offered(b, generator.Epoll, x, at, core, 100*time.Millisecond) // until it is up
+			offered(b, load.Epoll, x, at, core, 100*time.Millisecond) // until it is up
 		}
 		costs, order := map[string][]float64{}, slices.Clone(names)
 		for range rounds {

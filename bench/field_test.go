@@ -178,7 +178,7 @@ type loadTool struct {
 // field is our engines, and whoever else is installed.
 func field() []loadTool {
 	var all []loadTool
-	for _, engine := range []string{generator.Uring, generator.Epoll} {
+	for _, engine := range []string{load.Uring, load.Epoll} {
 		all = append(all, loadTool{"prony/" + engine, func(tb testing.TB, addr netip.AddrPort,
 			core,
 			conns int, d time.Duration) (figures, bool) {
@@ -283,7 +283,7 @@ func punctuality(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, ro
 	fmt.Fprintf(out, "lag (sent − due), constant arrivals, 64 connections, medians of %d\n", rounds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "generator\trequests/s\tp50 µs\tp99 µs\tCPU of a core\t")
-	for _, engine := range []string{generator.Uring, generator.Epoll} {
+	for _, engine := range []string{load.Uring, load.Epoll} {
 		for _, pacing := range []string{load.Frugal, load.Precise} {
 			for _, perS := range []float64{1000, 20_000, 50_000} {
 				var runs []figures

@@ -7,6 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/load/arrivalcheck"
+	"prony.example/load/engine"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -177,7 +178,7 @@ func (l *Ledger) routes() (out []record.Route) {
 func (l *Ledger) handshakes(r *run) {
 	l.tls = newHist()
 	for _, w := range r.workers {
-		if e, ok := w.engine.(Handshaker); ok {
+		if e, ok := w.engine.(engine.Handshaker); ok {
 			l.tls.Merge(e.Handshakes())
 			spoken, resumed := e.Session()
 			l.spoken = cmp.Or(l.spoken, spoken)

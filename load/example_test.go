@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"prony.example/load"
-	"prony.example/load/engine/epoll"
+	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -23,15 +23,13 @@ func greet() (at netip.AddrPort, end func()) {
 	return netip.MustParseAddrPort(server.Listener.Addr().String()), server.Close
 }
 
-func byEpoll(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }
-
 // A closed load: on each of two connections the next request leaves when the last was answered.
 // Every answer is compared with the text that it should have, the drawn key included.
 func ExampleRun() {
 	at, end := greet()
 	defer end()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "hello", Address: at, Model: record.Closed, Connections: 2, Engine: byEpoll, Seed: 1,
+		Name: "hello", Address: at, Model: record.Closed, Connections: 2, Seed: 1,
 		Requests: 100, Window: time.Minute, Timeout: 10 * time.Second,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
 			{Method: "GET", Path: "/?key={key}", Want: "hello {key}", HasWant: true},
@@ -50,7 +48,7 @@ func ExampleRun_open() {
 	at, end := greet()
 	defer end()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "hello", Address: at, Model: record.Open, Connections: 2, Engine: byEpoll, Seed: 1,
+		Name: "hello", Address: at, Model: record.Open, Connections: 2, Seed: 1,
 		Window: 500 * time.Millisecond, Drain: 10 * time.Second, Timeout: 10 * time.Second,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(200)},
 		Scenario: load.Scenario{Requests: []load.Request{
@@ -66,4 +64,29 @@ func ExampleRun_open() {
 	// Output:
 	// 100 due, 100 answered
 	// from due to done at least as long as from sent to done: true
+}
+
+// A load over TLS: the choice sets the engine, and the record names the protocol.
+func ExampleChoice_Set() {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	s := load.Spec{
+		Name: "secure", Address: netip.MustParseAddrPort(server.Listener.Addr().String()),
+		Model: record.Closed, Connections: 1, Requests: 10, Window: time.Minute,
+		Timeout: 10 * time.Second,
+		Scenario: load.Scenario{Requests: []load.Request{
+			{Method: "GET", Path: "/", Status: 404, WantSize: -1},
+		}},
+	}
+	by := load.Choice{Speak: &nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp",
+		Address: server.Listener.Addr().String(), Host: "example.com", Insecure: true}}
+	if err := by.Set(&s); err != nil {
+		log.Fatal(err)
+	}
+	r, err := load.Run(context.Background(), s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s: %d answers, %d errors\n", r.Protocol, r.Answered, r.Errors.Total())
+	// Output: HTTP/1.1 over TLS: 10 answers, 0 errors
 }

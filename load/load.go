@@ -184,6 +184,11 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	if s.Engine == nil {
+		if err := (Choice{}).Set(&s); err != nil {
+			return nil, err
+		}
+	}
 	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()),
 		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
@@ -216,8 +221,6 @@ func (s *Spec) check() error {
 		return errors.New("it has no address to send to")
 	case s.overseen() && s.Every <= 0:
 		panic("load: Spec.Watch, Live, Glance or Stream is set, Spec.Every is not positive")
-	case s.Engine == nil:
-		panic("load: Spec.Engine is nil")
 	}
 	return s.checkLoad()
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"prony.example/internal/base/clock"
+	"prony.example/load/engine"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -69,12 +70,9 @@ func (t *Trace) check(requests []Request) error {
 	return nil
 }
 
-// Headless is an engine whose requests may have no header fields, and then cannot carry trace ids.
-type Headless interface{ Headless() bool }
-
 // carries says why the engine cannot do what is asked.
 func (t *Trace) carries(e Engine) error {
-	if h, ok := e.(Headless); ok && t.Share > 0 && h.Headless() {
+	if h, ok := e.(engine.Headless); ok && t.Share > 0 && h.Headless() {
 		return errors.New("messages of its protocol have no header fields to carry a trace id " +
 			"in; leave out the share of traced requests")
 	}

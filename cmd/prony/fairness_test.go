@@ -187,7 +187,7 @@ func drive(ctx context.Context, root string, t lab.Seen) error {
 		speaks := *t.Speaks
 		speaks.Streams = scene.Streams
 		to.Stack = &speaks
-		if err := nethttp.Messages(ctx, speaks, scenario.Requests); err != nil {
+		if err := load.Messages(ctx, speaks, scenario.Requests); err != nil {
 			return err
 		}
 	}

@@ -81,8 +81,8 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
 func (a *app) loadCmd() *cobra.Command {
 	f, o, s, m := &loadFlags{}, &outputFlags{}, &saveFlags{}, &manyFlags{}
 	c := &cobra.Command{
-		Use: "load URL", Short: "Load one server and report how it answered", Args: cli.Arguments(1, 1),
-		Long: loadAbout, Example: loadExamples,
+		Use: "load URL", Short: "Load one server and report how it answered",
+		Args: cli.Arguments(1, 1), Long: loadAbout, Example: loadExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.plan(c.Context(), args[0])
 			if err != nil {

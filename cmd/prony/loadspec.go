@@ -93,8 +93,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.IntSliceVar(&s.Cores, "cores", nil,
 		"a load thread on each of these cores (default: one thread, not pinned)")
 	fs.Uint64Var(&s.Seed, "seed", 1, "of arrivals, keys, mix and pauses")
-	f.engine = generator.Auto
-	cli.OneOf(c, &f.engine, "engine", "", generator.Engines...)
+	f.engine = load.Auto
+	cli.OneOf(c, &f.engine, "engine", "", load.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
 	fs.BoolVar(&f.http3, "http3", false, "HTTP/3: over QUIC, of https URLs")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
@@ -190,7 +190,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		return nil, err
 	}
 	if c := o.by.Stack; c != nil {
-		if err := nethttp.Messages(ctx, *c, s.Scenario.Requests); err != nil {
+		if err := load.Messages(ctx, *c, s.Scenario.Requests); err != nil {
 			return nil, err
 		}
 	}

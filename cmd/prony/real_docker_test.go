@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,13 +34,24 @@ func engine(t *testing.T, remember func(testing.TB, string, testsets.Needs), ser
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := exec.Command("docker", "buildx", "version").Run(); err != nil {
+	if !buildKit() {
 		t.Skip("needs BuildKit: docker buildx was not found")
 	}
 	remember(t, "services in containers", needs(t,
 		testsets.Version("docker", "version")+testsets.Version("docker", "buildx", "version"),
 		services...))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+}
+
+// buildKit reports whether docker build has BuildKit: from version 23 on, it is a plugin.
+func buildKit() bool {
+	if exec.Command("docker", "buildx", "version").Run() == nil {
+		return true
+	}
+	version, err := exec.Command("docker", "version", "--format", "{{.Client.Version}}").Output()
+	major, _, _ := strings.Cut(string(version), ".")
+	n, badly := strconv.Atoi(major)
+	return err == nil && badly == nil && n < 23
 }
 
 // needs are what a run of services depends on beside the program: their sources, the suites, and

@@ -21,11 +21,12 @@ func removedCmds() (out []*cobra.Command) {
 		}))
 	}
 	return append(out, removedCmd("man", func([]string) error {
-		return fmt.Errorf("the verb man is removed: releases bring the manual pages, in share/man; " +
-			"prony VERB --help prints the same text")
+		return fmt.Errorf("the verb man is removed: releases bring the manual pages, in " +
+			"share/man; prony VERB --help prints the same text")
 	}), removedCmd("fairness", func(args []string) error {
 		line := append([]string{"prony", "verify", "--table"}, args...)
-		if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--update") }) {
+		update := func(arg string) bool { return strings.HasPrefix(arg, "--update") }
+		if slices.ContainsFunc(args, update) {
 			line = slices.Delete(line, 2, 3) // it did not print the table then
 		}
 		return fmt.Errorf("the verb fairness is removed; run this line instead:\n\n  %s",

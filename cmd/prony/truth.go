@@ -180,8 +180,8 @@ The exit code is 0 when every number is within its limit, 1 when one is not.`,
 		},
 	}
 	fs := c.Flags()
-	f.engine, f.pacing = generator.Auto, load.Frugal
-	cli.OneOf(c, &f.engine, "engine", "engine to prove", generator.Engines...)
+	f.engine, f.pacing = load.Auto, load.Frugal
+	cli.OneOf(c, &f.engine, "engine", "engine to prove", load.Engines...)
 	cli.OneOf(c, &f.pacing, "pacing", "way to wait for the next arrival", load.Frugal, load.Precise)
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print all outcomes as JSON")

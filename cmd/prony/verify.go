@@ -29,9 +29,9 @@ that differs is named with the place and both versions. SERVICE/TARGET is one of
 Without a name it verifies every service that can run here.
 
 With --table it also prints what the answers look like, for each request that suites measure: the
-bytes of head and body, the headers that a target adds to those of the contract, and whether it keeps
-the connection; below it, the differences. Bodies are equal by contract. Heads belong to the framework
-and are part of what a request costs.
+bytes of head and body, the headers that a target adds to those of the contract, and whether it
+keeps the connection; below it, the differences. Bodies are equal by contract. Heads belong to the
+framework and are part of what a request costs.
 
 With --update it writes that table into a Markdown file, between <!-- prony:begin heads --> and
 <!-- prony:end heads -->. Targets of the catalog that cannot run here keep their rows.`,

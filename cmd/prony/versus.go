@@ -188,20 +188,22 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 			return nil, nil, cli.Usagef("%q: the command of a service is empty, perhaps because a "+
 				"variable of your script is not set; write the command, or leave it out", command)
 		}
-		sources = append(sources, adhoc.Source{Command: command, Dir: dir})
+		sources = append(sources, adhoc.Source{Way: adhoc.Command(command), Dir: dir})
 	}
 	for _, url := range f.urls {
-		sources = append(sources, adhoc.Source{URL: url, Remote: f.remote, Dir: dir})
+		sources = append(sources, adhoc.Source{Way: adhoc.URL(url), Remote: f.remote, Dir: dir})
 	}
 	for _, image := range f.images {
-		sources = append(sources, adhoc.Source{Image: image, Port: f.port, Dir: dir})
+		sources = append(sources, adhoc.Source{Way: adhoc.Image{Name: image, Port: f.port},
+			Dir: dir})
 	}
 	for _, revision := range f.revisions {
 		if strings.HasPrefix(revision, "-") {
 			return nil, nil, cli.Usagef("--git %q: no revision begins with -; name a revision, "+
 				"such as main or HEAD~1", revision)
 		}
-		sources = append(sources, adhoc.Source{Command: f.command, Revision: revision, Dir: dir,
+		sources = append(sources, adhoc.Source{Dir: dir,
+			Way:   adhoc.Revision{Git: revision, Start: adhoc.Command(f.command)},
 			Steps: [][]string{{"sh", "-c", f.build}}})
 	}
 	switch {

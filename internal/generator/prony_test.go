@@ -16,7 +16,7 @@ func TestEngines(t *testing.T) {
 	check := func(p Prony, name, reason string) {
 		t.Helper()
 		var s load.Spec
-		if err := p.choose(&s); err != nil {
+		if err := p.choice().Set(&s); err != nil {
 			t.Fatal(err)
 		}
 		info, err := p.Describe()
@@ -40,31 +40,31 @@ func TestEngines(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", p, err, want)
 		}
 	}
-	check(Prony{Engine: Epoll}, Epoll, "asked for")
+	check(Prony{Engine: load.Epoll}, load.Epoll, "asked for")
 	tls := &nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
 	h3 := &nethttp.Config{Protocol: nethttp.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
 	check(Prony{Stack: h3}, "stack", "HTTP/3")
 	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
-	bad(Prony{Engine: Epoll, Stack: h3}, "leave out --engine")
+	bad(Prony{Engine: load.Epoll, Stack: h3}, "leave out --engine")
 	clear := &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "127.0.0.1:1"}
 	for _, speech := range []*nethttp.Config{tls, clear} {
-		check(Prony{Stack: speech, Engine: Epoll}, Epoll, "asked for")
-		check(Prony{Stack: speech, Engine: Stack}, Stack, "asked for")
+		check(Prony{Stack: speech, Engine: load.Epoll}, load.Epoll, "asked for")
+		check(Prony{Stack: speech, Engine: load.Stack}, load.Stack, "asked for")
 	}
 	secure := &nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
-	check(Prony{Stack: secure, Engine: Epoll}, Epoll, "asked for")
-	check(Prony{Stack: secure, Engine: Stack}, Stack, "asked for")
-	check(Prony{Stack: tls, Engine: Stack}, Stack, "asked for")
-	check(Prony{Engine: Stack}, Stack, "asked for")
+	check(Prony{Stack: secure, Engine: load.Epoll}, load.Epoll, "asked for")
+	check(Prony{Stack: secure, Engine: load.Stack}, load.Stack, "asked for")
+	check(Prony{Stack: tls, Engine: load.Stack}, load.Stack, "asked for")
+	check(Prony{Engine: load.Stack}, load.Stack, "asked for")
 	if err := uring.Probe(); err != nil {
-		check(Prony{}, Epoll, "io_uring cannot be used")
-		bad(Prony{Engine: Uring}, "leave out --engine")
+		check(Prony{}, load.Epoll, "io_uring cannot be used")
+		bad(Prony{Engine: load.Uring}, "leave out --engine")
 		t.Skipf("skipped: %v", err)
 	}
-	check(Prony{}, Uring, "fastest")
-	check(Prony{Stack: secure}, Uring, "fastest")
-	check(Prony{Stack: tls}, Uring, "fastest")
-	check(Prony{Stack: clear}, Uring, "fastest")
-	check(Prony{Engine: Auto}, Uring, "fastest")
-	check(Prony{Engine: Uring}, Uring, "asked for")
+	check(Prony{}, load.Uring, "fastest")
+	check(Prony{Stack: secure}, load.Uring, "fastest")
+	check(Prony{Stack: tls}, load.Uring, "fastest")
+	check(Prony{Stack: clear}, load.Uring, "fastest")
+	check(Prony{Engine: load.Auto}, load.Uring, "fastest")
+	check(Prony{Engine: load.Uring}, load.Uring, "asked for")
 }

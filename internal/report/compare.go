@@ -107,11 +107,13 @@ func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) p
 		if s, ok := levels(r); ok {
 			v.Levels = append(v.Levels, s)
 		}
-		for _, why := range []struct{ name, text string }{{"A", r.A.Withheld}, {"B",
-			r.B.Withheld}} {
-			if why.text != "" {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", why.name, r.Name(),
-					why.text))
+		for _, side := range []struct {
+			name string
+			why  *table.Note
+		}{{"A", r.A.Withheld}, {"B", r.B.Withheld}} {
+			if side.why != nil {
+				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", side.name, r.Name(),
+					side.why))
 			}
 		}
 		if r.Control != nil && r.Control.HasInterval() {
@@ -240,7 +242,7 @@ func levels(row compare.Row) (strip, bool) {
 	all := []float64{}
 	blocks := 0
 	for _, v := range []compare.Value{row.A, row.B} {
-		if v.Withheld != "" {
+		if v.Withheld != nil {
 			return strip{}, false
 		}
 		all = append(all, v.Summary.Center, v.Summary.Lo, v.Summary.Hi)
@@ -278,7 +280,7 @@ func compareRowOf(r compare.Row) compareRow {
 	out := compareRow{Name: r.Name(), A: compare.Level(r.A, r.Unit),
 		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
-	if r.A.Withheld == "" && r.B.Withheld == "" {
+	if r.A.Withheld == nil && r.B.Withheld == nil {
 		out.Change = units.Change(1 + r.Change())
 	}
 	if r.HasRatio() {

@@ -250,3 +250,20 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("updating twice gives %q, then %q, %v", once, twice, err)
 	}
 }
+
+func TestVerdictLine(t *testing.T) {
+	plain := func(_, text string) string { return text }
+	check := func(n table.Numbers, want string) {
+		t.Helper()
+		tallies := []table.Tally{{Grade: record.Valid, Trials: 3},
+			{Grade: record.Invalid, Trials: 1, Reason: "errors"}}
+		if got := verdictLine(n, tallies, plain); got != want {
+			t.Errorf("%+v: %q, want %q", n, got, want)
+		}
+	}
+	const rest = "; 4 trials: 1 INVALID (errors)"
+	check(table.Numbers{Valid: 1}, "1 of 1 number VALID"+rest)
+	check(table.Numbers{Valid: 5, Suspect: 2}, "5 of 7 numbers VALID · 2 SUSPECT"+rest)
+	check(table.Numbers{Valid: 5, Suspect: 2, Unknown: 3},
+		"5 of 10 numbers VALID · 2 SUSPECT · 3 not known"+rest)
+}

@@ -172,16 +172,20 @@ func markdownRow(row table.Row) (cells []string) {
 
 // loadLegend says in a sentence what the short names in the headings stand for.
 func loadLegend(tab table.Table) []string {
-	var groups []string
+	var groups []table.Group
 	for _, c := range tab.Columns {
 		if c.Group.Kind == table.GroupLoad {
-			groups = table.AddNew(groups, c.Group.Heading())
+			groups = table.AddNew(groups, c.Group)
 		}
 	}
 	if len(groups) == 0 {
 		return nil
 	}
-	return []string{"Loads: " + strings.Join(groups, "; ") + "."}
+	var headings []string
+	for _, g := range groups {
+		headings = append(headings, g.Heading())
+	}
+	return []string{"Loads: " + strings.Join(headings, "; ") + "."}
 }
 
 // Update replaces what stands between the lines `<!-- prony:begin NAME -->` and

@@ -34,7 +34,7 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 		out += " · " + paint(record.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
 	}
 	if n.Unknown > 0 {
-		out += fmt.Sprintf(" · %d unknown", n.Unknown)
+		out += fmt.Sprintf(" · %d not known", n.Unknown)
 	}
 	var parts []string
 	for _, t := range excluded(tallies) {

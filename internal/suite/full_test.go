@@ -404,8 +404,8 @@ func TestCheckEdited(t *testing.T) {
 	}
 	check(own, own, "")
 	check(own, "bloks: 1\n"+own, `YAML:1: unknown key "bloks"`)
-	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: arrivals.trace", 1),
-		"cannot check with file arrivals.trace: the server opens only files that the saved suite names")
+	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: arrivals.trace", 1), "cannot "+
+		"check with file arrivals.trace: the server opens only files that the saved suite names")
 	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: /etc/passwd", 1),
 		"cannot check with file /etc/passwd")
 	check("name: [", strings.Replace(whole, "body: ab", "body: b", 1), "")

@@ -47,7 +47,11 @@ func (f *life) count(ctx context.Context) {
 			a := &asked{name: name}
 			at, a.failed = service.CounterAt(at, f.addr.Addr().String(), f.ports())
 			if a.failed == nil {
-				a.counter, a.failed = f.lab.Counter(at)
+				if c, err := f.lab.Counter(at); err != nil {
+					a.failed = err
+				} else {
+					a.counter = c
+				}
 			}
 			f.asked = append(f.asked, a)
 		}

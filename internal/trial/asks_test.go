@@ -77,6 +77,12 @@ func near(got, want float64) float64 {
 	return got
 }
 
+// whateverAsked is a good result at a rate, also of a load that asks for another.
+func whateverAsked(s load.Spec, rate float64) record.Load {
+	s.Schedule.Rate = pace.Flat(rate)
+	return trialtest.Good(s, rate)
+}
+
 // A counter is read before the load and at the edges of each window, and the record has what it
 // counted beside what the answers want. Each load answers 1,000 a second, whatever it asks for.
 func TestCounterOfATrial(t *testing.T) {
@@ -84,10 +90,7 @@ func TestCounterOfATrial(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.offer = trialtest.Load{Rate: rate, Result: func(s load.Spec, rate float64) record.Load {
-				s.Schedule.Rate = pace.Flat(rate)
-				return trialtest.Good(s, rate)
-			}}.Offer
+			w.offer = trialtest.Load{Rate: rate, Result: whateverAsked}.Offer
 			m.begun = func() bool { return slices.Contains(w.notes, "load warmup") }
 			var opened counters.Place
 			var told []string

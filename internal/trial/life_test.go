@@ -375,6 +375,9 @@ func TestFaults(t *testing.T) {
 	check("never ready", serves(http.NotFoundHandler(), 0, nil), "ready", "404", "see ")
 	late := serves(fake.Hello("virtual"), time.Hour, nil)
 	check("never listens", late, "ready", "connection refused", "see ")
+	check("ends before it is watched", unwatched("signal: killed"), "ready",
+		"the service ended (signal: killed)", "the whole log is")
+	check("cannot be watched", unwatched(""), "ready", "start probe: no such file", "")
 	check("answers wrongly", serves(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
 	check("hangs in the warm-up", during("warmup",
 		func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
@@ -450,6 +453,24 @@ func serves(h http.Handler, delay time.Duration, err error) fault {
 				return h, delay, err
 			}
 			return fine(name)
+		}
+	}
+}
+
+// unwatched has the bad target fail to be sampled, as a service does whose control group is gone.
+// What comes with the error is no watcher, whatever it looks like. The launcher hears of the end
+// later.
+func unwatched(ended string) fault {
+	return func(w *world, _ *experiment) {
+		fine := w.lab.Watch
+		w.lab.Watch = func(p launch.Process, every time.Duration) (trial.Watcher, error) {
+			if !isBad(lastLaunch(w.notes)) {
+				return fine(p, every)
+			}
+			if ended != "" {
+				time.AfterFunc(time.Second, func() { w.launcher.Crash(ended) })
+			}
+			return (*watcher)(nil), errors.New("start probe: no such file or directory")
 		}
 	}
 }

@@ -378,7 +378,7 @@ func (f *life) ready(ctx context.Context) error {
 			"wait for %s to be ready: %w%s", f.trial.Target, err, f.lastSaid()))
 	}
 	if f.speech != nil {
-		if err := nethttp.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
+		if err := load.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
 			return f.orExit(err)
 		}
 	}
@@ -391,8 +391,26 @@ func (f *life) ready(ctx context.Context) error {
 		return f.orExit(err)
 	}
 	f.podded(bounded)
-	f.watch, err = f.lab.Watch(f.proc, time.Duration(f.trial.Watched.Period))
-	return err
+	watch, err := f.lab.Watch(f.proc, time.Duration(f.trial.Watched.Period))
+	if err != nil {
+		return f.orEnd(ctx, err)
+	}
+	f.watch = watch // only a good one: what comes with an error is not to be stopped
+	return nil
+}
+
+// endWait is how long a launcher may take to hear that the service has ended: a cluster says so
+// some seconds after the kernel.
+const endWait = 5 * time.Second
+
+// orEnd is orExit of an error that the end of the service may have given rise to just now.
+func (f *life) orEnd(ctx context.Context, err error) error {
+	select {
+	case <-f.proc.Exited():
+	case <-time.After(endWait):
+	case <-ctx.Done():
+	}
+	return f.orExit(err)
 }
 
 // orExit says that the service ended, when that is why something else did not work.

@@ -98,7 +98,7 @@ export interface Change {
   word: string;
 }
 
-// Comparison is what the app shows of docs/formats/compare-json.md; the comparison's page has it all.
+// Comparison is what the app shows of docs/formats/compare-json.md. The comparison's page has all.
 export interface Comparison {
   title: string;
   warnings: string[] | null;

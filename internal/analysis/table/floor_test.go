@@ -141,7 +141,8 @@ func TestBaselineInContainers(t *testing.T) {
 		several = append(several, &r)
 	}
 	for _, sc := range Analyze(several, Options{Baseline: "x"}).Scenarios {
-		if sc.Versus.Kind != VersusNone || sc.Find("x") != nil || sc.Find("y").Name != "y in docker" ||
+		if sc.Versus.Kind != VersusNone || sc.Find("x") != nil ||
+			sc.Find("y").Name != "y in docker" ||
 			sc.Find("x in docker").Name != "x in docker" || sc.Find("z") != nil {
 			t.Errorf("ratios refer to %q", sc.Versus)
 		}

@@ -14,16 +14,18 @@ type Doubt struct {
 	Rules []string `json:"rules"`        // what did, the most first
 }
 
-// Grade is VALID, SUSPECT or unknown, or empty where there is no number. A number whose interval is
-// unknown, or so wide that the number is not printed, is unknown and never VALID.
+// Grade is VALID, SUSPECT or UnknownGrade, or empty where there is no number. A number whose
+// interval is Wide is not known, whatever moved it; one without an interval is never VALID.
 func (m *Metric) Grade() string {
 	s := m.Summary
 	switch {
 	case !m.Known():
 		return ""
+	case s.HasInterval() && Wide(s.Lo, s.Hi):
+		return UnknownGrade
 	case m.Doubt != nil:
 		return record.Suspect
-	case !s.HasInterval() || Wide(s.Lo, s.Hi):
+	case !s.HasInterval():
 		return UnknownGrade
 	}
 	return record.Valid
@@ -108,12 +110,12 @@ func (n Numbers) All() int { return n.Valid + n.Suspect + n.Unknown }
 func (n *Numbers) count(rows []Row) {
 	for _, row := range rows {
 		for _, c := range row.Cells {
-			switch c.Grade {
-			case record.Valid:
+			switch {
+			case c.Grade == record.Valid:
 				n.Valid++
-			case record.Suspect:
+			case c.Grade == record.Suspect:
 				n.Suspect++
-			case UnknownGrade:
+			case c.Grade == UnknownGrade:
 				n.Unknown++
 			}
 		}

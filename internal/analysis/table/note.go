@@ -88,6 +88,9 @@ func NoteOf(kind NoteKind, args ...any) Note { return Note{Kind: kind, Args: arg
 // Is tells whether there is something to say.
 func (n Note) Is() bool { return n.Kind != NoteNone }
 
+// MarshalText makes of a note its text, also in JSON.
+func (n Note) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
 // Texts are the texts of notes.
 func Texts(notes []Note) []string {
 	out := make([]string, len(notes))
@@ -105,22 +108,22 @@ func (f Footnote) String() string { return strings.Join(Texts(f), "; ") }
 // addNotes appends what a list does not say yet, in these words.
 func addNotes(to []Note, more ...Note) []Note {
 	for _, n := range more {
-		if !slices.ContainsFunc(to, n.same) {
+		if !slices.ContainsFunc(to, n.Same) {
 			to = append(to, n)
 		}
 	}
 	return to
 }
 
-// same tells whether two notes read the same: a reader would take a second one for a mistake.
-func (n Note) same(as Note) bool { return n.Kind == as.Kind && n.String() == as.String() }
+// Same tells whether two notes read the same: a reader would take a second one for a mistake.
+func (n Note) Same(as Note) bool { return n.Kind == as.Kind && n.String() == as.String() }
 
 // noteBook numbers footnotes by first use; those that read the same share a number.
 type noteBook []Footnote
 
 func (b *noteBook) refs(notes ...Note) []int {
 	at := slices.IndexFunc(*b, func(f Footnote) bool {
-		return slices.EqualFunc(f, notes, Note.same)
+		return slices.EqualFunc(f, notes, Note.Same)
 	})
 	if at < 0 {
 		at, *b = len(*b), append(*b, notes)

@@ -148,7 +148,7 @@ func general(rows [][]Note) (common []Note) {
 			as := n.general()
 			times := 0
 			for _, other := range all {
-				if as.same(other) {
+				if as.Same(other) {
 					times++
 				}
 			}
@@ -187,7 +187,7 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 	var missing []Columns
 	for i, c := range r.Cells {
 		for _, n := range c.Notes {
-			at := slices.IndexFunc(notes, n.same)
+			at := slices.IndexFunc(notes, n.Same)
 			if at < 0 {
 				at, notes, missing = len(notes), append(notes, n), append(missing, nil)
 			}

@@ -2,7 +2,9 @@
 //
 //  1. Analyze groups the records of a run by scenario, target and load and gives every metric a
 //     centre, an interval, a ratio to the baseline or the reason why there is none (a Study);
-//  2. Study.Sheet projects that to columns and rows of printed text with footnotes (a Sheet).
+//  2. Study.Sheet projects that to columns, rows and footnotes (a Sheet). Its cells, notes and
+//     headings are values with a state or a kind; their methods make the texts, which renderers
+//     call last. notetext.go has the texts of all notes.
 //
 // Text, Markdown and the HTML page print the Sheet; CSV and JSON print the Study, in base units.
 // The unit of inference is the trial: no number here pools requests of different trials.
@@ -44,7 +46,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Sheet is a whole report in words: a head line, a table a scenario, and closing lines.
+// Sheet is a whole report: a head line, a table a scenario, and closing lines.
 type Sheet struct {
 	Head      Head
 	Tools     string // versions of what compiled or ran the targets; empty when none is known
@@ -93,7 +95,7 @@ type Tally struct {
 const FailedGrade = "failed"
 
 // UnknownGrade is the grade of a number whose interval is unknown.
-const UnknownGrade = "unknown"
+const UnknownGrade = "not known"
 
 // MissingGrade is that of a Tally of trials that were planned and have no record.
 const MissingGrade = "missing"

@@ -42,7 +42,8 @@ func TestArrivalsOfARamp(t *testing.T) {
 		Model: record.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
 			Arrivals: pace.Poisson, Rate: ramping(200, 3000, window)},
 	})
-	if found := verdict.Judge(r).Findings; len(found) > 0 || r.Loads[0].Process.AndersonDarling <= 0 {
+	found := verdict.Judge(r).Findings
+	if len(found) > 0 || r.Loads[0].Process.AndersonDarling <= 0 {
 		t.Errorf("%+v, found %+v", r.Loads[0].Process, found)
 	}
 }
@@ -138,8 +139,8 @@ func TestStoodStillProvoked(t *testing.T) {
 	check := func(s load.Spec, want ...string) {
 		t.Helper()
 		s.Connections, s.Window = 256, 1500*time.Millisecond
-		w := faulty(5*time.Millisecond, virtual.Sleeping(500*time.Millisecond, 600*time.Millisecond))
-		provokeBy(t, w, s, want...)
+		pause := virtual.Sleeping(500*time.Millisecond, 600*time.Millisecond)
+		provokeBy(t, faulty(5*time.Millisecond, pause), s, want...)
 	}
 	check(load.Spec{Model: record.Closed}, "stood still INVALID", "drift SUSPECT")
 	check(load.Spec{Model: record.Open, Schedule: constant(500)}, "stood still INVALID")

@@ -174,7 +174,8 @@ func TestHomeIsNotBurst(t *testing.T) {
 				}
 			})
 		})
-		if method := overGRPC[x.path]; more && method != "" && strings.HasSuffix(x.kind, "protobuf") {
+		method := overGRPC[x.path]
+		if more && method != "" && strings.HasSuffix(x.kind, "protobuf") {
 			t.Run(x.name+"/gRPC", func(t *testing.T) {
 				bombard(t, func(at telemetry.Endpoints) (send func(context.Context)) {
 					c, err := grpc.NewClient(at.GRPC, grpc.WithTransportCredentials(

@@ -144,8 +144,8 @@ func (r release) programs(system string) error {
 	return nil
 }
 
-// share writes manual pages and completion, which are the same everywhere. A program of this machine
-// that is built with the manual writes both.
+// share writes manual pages and completion, which are the same everywhere. A program of this
+// machine that is built with the manual writes both.
 func (r release) share() error {
 	r.say("build the manual")
 	dir, err := os.MkdirTemp("", "prony-manual-*")

@@ -29,6 +29,7 @@ var checks = []struct {
 	{"map", findMap},
 	{"dependencies", findDependencies},
 	{"decisions", findDecisions},
+	{"index", findIndex},
 	{"formats", findFormats},
 	{"links", findLinks},
 	{"commands", findCommands},

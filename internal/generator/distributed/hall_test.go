@@ -2,7 +2,9 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -45,11 +47,22 @@ func (h *hall) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1),
 func (h *hall) enter() net.Conn {
 	a, b := net.Pipe()
 	select {
-	case h.come <- a:
+	case h.come <- piped{a}:
 	case <-h.shut:
 		a.Close() //nolint:errcheck // a pipe
 	}
 	return b
+}
+
+// piped is a pipe whose deadline can still be set once the other side has closed it, as a socket's
+// can: what it has to say of that, it says when it is read.
+type piped struct{ net.Conn }
+
+func (c piped) SetReadDeadline(at time.Time) error {
+	if err := c.Conn.SetReadDeadline(at); !errors.Is(err, io.ErrClosedPipe) {
+		return err
+	}
+	return nil
 }
 
 // stage is a lab in a bubble with its generators.

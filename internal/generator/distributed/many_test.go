@@ -236,8 +236,8 @@ func TestThousand(t *testing.T) {
 	}
 	for _, g := range all.Generators {
 		if g.LateNs > 0 || g.Sent == 0 {
-			t.Errorf("%s began %d ns late by its own word and sent %d", who(g.Index, g.Name), g.LateNs,
-				g.Sent)
+			t.Errorf("%s began %d ns late by its own word and sent %d", who(g.Index, g.Name),
+				g.LateNs, g.Sent)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func run(t *testing.T, w *world) map[string]selftest.Outcome {
 
 // The real generator passes every case in virtual time, on a wire of 100 µs each way. Times are off
 // by both ways and half a gap between arrivals, 1 ms at most; a timeout is noticed within a tick of
-// 10 ms. Rates are off by what the wire adds to a service time of 25 ms, 1 % at most. Counts are exact,
-// but for requests at the edges of a freeze and the last new connection of each of eight.
+// 10 ms. Rates are off by what the wire adds to a service time of 25 ms, 1 % at most. Counts are
+// exact, but for requests at the edges of a freeze and the last new connection of each of eight.
 func TestGeneratorPasses(t *testing.T) {
 	for name, o := range run(t, &world{cpu: 1}) {
 		if o.State != selftest.OK || o.Attempts != 1 || o.Disturbed != "" || len(o.Lines) == 0 {
@@ -103,9 +103,11 @@ var lies = []struct {
 		l.Errors = record.Errors{}
 	}}, []string{"wrong bodies", "resets", "timeouts", "load shedding"}},
 
-	{"it does not look at bodies", world{cpu: 1, drops: overlooks(isWrongBody)}, []string{"wrong bodies"}},
+	{"it does not look at bodies", world{cpu: 1, drops: overlooks(isWrongBody)},
+		[]string{"wrong bodies"}},
 
-	{"it does not look at status codes", world{cpu: 1, drops: overlooks(isRefusal)}, []string{"load shedding"}},
+	{"it does not look at status codes", world{cpu: 1, drops: overlooks(isRefusal)},
+		[]string{"load shedding"}},
 
 	{"it misses one wrong body", world{cpu: 1, forgets: func(l *record.Load) {
 		if l.Errors.Body > 0 {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony.example/internal/generator/truth"
+	"prony.example/internal/generator/truth/virtual"
 	"prony.example/load"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -88,6 +90,37 @@ func TestVerdictsTakeAMinute(t *testing.T) {
 	if sum > 60*time.Second {
 		t.Errorf("the loads take %v", sum)
 	}
+}
+
+// Each fault of the verdicts' cases in virtual time: what moved a number by more than it is
+// uncertain by itself is doubted, and what moved nothing is not. A neighbour preempts the engine.
+func TestVerdictsMeetFaults(t *testing.T) {
+	check := func(c Case, wrap func(load.Engine) load.Engine, moves bool) {
+		t.Helper()
+		k, ok := truth.Find(c.Kind)
+		if !ok {
+			t.Fatalf("there is no kind %q", c.Kind)
+		}
+		plan, err := k.Plan(c.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &virtual.World{Serve: virtual.Plan(plan), Wrap: wrap}
+		lines := c.lines(&c, &measured{Result: w.Good(t, c.Spec)})
+		moved, doubted := lines[0], lines[1]
+		if !moved.OK || !doubted.OK || doubted.Measured == 1 != moves {
+			t.Errorf("%s: want a doubt %v; %+v", c.Name, moves, lines)
+		}
+	}
+	for _, busy := range []time.Duration{0, 2 * ms, 20 * ms, 80 * ms} {
+		check(neighbour(busy), virtual.Preempted(busy, 200*ms), busy > 2*ms)
+	}
+	check(crowd(64), nil, false)
+	check(crowd(7), nil, true)
+	check(crowd(6), nil, true)
+	check(settling(20*ms), nil, false)
+	check(settling(25*ms), nil, true)
+	check(settling(40*ms), nil, true)
 }
 
 // Somebody is there for as long as it is said, and then gone.

@@ -278,6 +278,25 @@ func TestReaderHears(t *testing.T) {
 	}
 }
 
+// A pod that ended before it was sampled gives an error, no sampler, and nothing to stop.
+func TestReaderSamplesNothingThatHasEnded(t *testing.T) {
+	r := &reader{boot: "b00", pods: map[string]*podRead{}}
+	q := question{Do: "sample", UID: "12345678-0000", Groups: []launch.Group{{Version: 2,
+		Dir: "/sys/fs/cgroup/of-a-pod-that-has-ended"}}}
+	if _, err := r.answer(q); err == nil || !strings.Contains(err.Error(), "start probe") {
+		t.Errorf("sampling it: %v", err)
+	}
+	for _, do := range []string{"mark", "series", "roles", "stop"} {
+		q.Do = do
+		if _, err := r.answer(q); err == nil || !strings.Contains(err.Error(), "not sampled") {
+			t.Errorf("%s of it: %v", do, err)
+		}
+	}
+	if err := r.forget(q.UID); err != nil {
+		t.Error(err)
+	}
+}
+
 // A moment on the node is one by the lab's clock, and a mark that is no later than the one before,
 // or read from elsewhere, is lost.
 func TestReaderOfThePast(t *testing.T) {

@@ -135,7 +135,7 @@ type Value struct {
 	// Mean is the geometric mean that Ratio is of; NaN where there is none. It may lie on the other
 	// side of the other's than the medians do.
 	Mean     float64       `json:"mean"`
-	Withheld string        `json:"withheld,omitempty"` // why there is none; empty: there is
+	Withheld *table.Note   `json:"withheld,omitempty"` // why there is none; empty: there is
 	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
 }
 
@@ -318,13 +318,20 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	return r
 }
 
+func valueOf(m table.Metric) Value {
+	v := Value{Summary: m.Summary, Mean: math.NaN(), Points: m.Points}
+	if !m.Known() {
+		v.Withheld = &m.Withheld
+	}
+	return v
+}
+
 // newRow is that of a metric, without a ratio yet.
 func newRow(a, b table.Metric) Row {
 	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
 		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
-		Better: Lower, A: Value{a.Summary, math.NaN(), a.Withheld.String(), a.Points},
-		B:     Value{b.Summary, math.NaN(), b.Withheld.String(), b.Points},
+		Better: Lower, A: valueOf(a), B: valueOf(b),
 		PHolm: math.NaN(), Detectable: math.NaN(), Outcome: Silent,
 	}
 	if meaning.Higher {

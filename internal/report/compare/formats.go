@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/stats"
@@ -95,7 +96,12 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 	if r.HasRatio() {
 		lo, hi, p1 = r.Ratio.Lo, r.Ratio.Hi, r.Ratio.P
 	}
-	withheld := strings.Trim(r.A.Withheld+"; "+r.B.Withheld, "; ")
+	var withheld table.Footnote
+	for _, v := range []Value{r.A, r.B} {
+		if v.Withheld != nil {
+			withheld = append(withheld, *v.Withheld)
+		}
+	}
 	return append(
 		row,
 		units.Raw(1+r.Change()),
@@ -112,7 +118,7 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 		strconv.FormatBool(c.Paired),
 		c.Control,
 		differences(c.Unlike),
-		withheld,
+		withheld.String(),
 	)
 }
 

@@ -220,7 +220,7 @@ func known(c Comparison) string {
 func (k *Check) decide(c Comparison, checks, invalid int) {
 	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
 	switch {
-	case k.Row.A.Withheld != "" || k.Row.B.Withheld != "":
+	case k.Row.A.Withheld != nil || k.Row.B.Withheld != nil:
 		k.Outcome = Unfit
 		k.Why = lacks(*k.Row)[0].say(k.Row.Name())
 	case lost > invalid:

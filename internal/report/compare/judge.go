@@ -94,7 +94,7 @@ func (r *Row) speak(alpha float64) {
 	a, b := r.A.Summary.Center, r.B.Summary.Center
 	change := b - a
 	switch {
-	case r.A.Withheld != "" || r.B.Withheld != "":
+	case r.A.Withheld != nil || r.B.Withheld != nil:
 		r.Outcome, r.Word = Silent, "no number"
 		return
 	case r.Ratio == nil && a == b:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"prony.example/internal/analysis/table"
@@ -147,7 +148,7 @@ func Level(v Value, base string) string {
 	if !math.IsNaN(v.Mean) {
 		s.Center, s.Lo, s.Hi = v.Mean, min(s.Lo, v.Mean), max(s.Hi, v.Mean)
 	}
-	if v.Withheld != "" || math.IsNaN(s.Center) {
+	if v.Withheld != nil || math.IsNaN(s.Center) {
 		return units.Absent
 	}
 	text := units.Quantity(s.Center, base)
@@ -163,7 +164,7 @@ func Level(v Value, base string) string {
 
 // changeText is B to A as a difference, with its interval.
 func changeText(r Row) string {
-	if r.Outcome == Silent && (r.A.Withheld != "" || r.B.Withheld != "") {
+	if r.Outcome == Silent && (r.A.Withheld != nil || r.B.Withheld != nil) {
 		return units.Absent
 	}
 	text := units.Change(1 + r.Change())
@@ -193,17 +194,18 @@ func sentence(head, text string) string {
 // notes say why numbers are missing, each reason once, and what the control did.
 func notes(p Pair) (out []string) {
 	var reasons []lack
-	names := map[lack][]string{}
+	var names [][]string
 	for _, r := range p.Rows {
 		for _, l := range lacks(r) {
-			if names[l] == nil {
-				reasons = append(reasons, l)
+			at := slices.IndexFunc(reasons, l.same)
+			if at < 0 {
+				at, reasons, names = len(reasons), append(reasons, l), append(names, nil)
 			}
-			names[l] = append(names[l], r.Name())
+			names[at] = append(names[at], r.Name())
 		}
 	}
-	for _, l := range reasons {
-		out = append(out, l.say(names[l]...))
+	for i, l := range reasons {
+		out = append(out, l.say(names[i]...))
 	}
 	for _, r := range p.Rows {
 		if r.Control != nil && r.Control.HasInterval() {
@@ -215,7 +217,12 @@ func notes(p Pair) (out []string) {
 }
 
 // lack is who has no number, and why.
-type lack struct{ who, why string }
+type lack struct {
+	who string
+	why *table.Note
+}
+
+func (l lack) same(as lack) bool { return l.who == as.who && l.why.Same(*as.why) }
 
 func (l lack) say(names ...string) string {
 	return fmt.Sprintf("%s no %s: %s", l.who, strings.Join(names, ", "), l.why)
@@ -223,11 +230,11 @@ func (l lack) say(names ...string) string {
 
 func lacks(r Row) (out []lack) {
 	a, b := r.A.Withheld, r.B.Withheld
-	if a == b && a != "" {
+	if a != nil && b != nil && a.Same(*b) {
 		return []lack{{"both have", a}}
 	}
 	for _, l := range []lack{{"A has", a}, {"B has", b}} {
-		if l.why != "" {
+		if l.why != nil {
 			out = append(out, l)
 		}
 	}

@@ -74,7 +74,7 @@ func verdicts(e runs.Entry) string {
 	}{
 		{e.Numbers.Valid, units.Plural(e.Numbers.Valid, "number") + " VALID"},
 		{e.Numbers.Suspect, fmt.Sprint(e.Numbers.Suspect, " SUSPECT")},
-		{e.Numbers.Unknown, units.Plural(e.Numbers.Unknown, "number") + " unknown"},
+		{e.Numbers.Unknown, fmt.Sprint(e.Numbers.Unknown, " not known")},
 		{e.Trials.Invalid, units.Plural(e.Trials.Invalid, "trial") + " INVALID"},
 		{e.Trials.Failed, fmt.Sprint(e.Trials.Failed, " failed")},
 		{e.Trials.Missing, fmt.Sprint(e.Trials.Missing, " missing")},

@@ -70,5 +70,9 @@ func Open(p Place) (Counter, error) {
 		}
 		return &postgres{at: u, statements: p.Statements}, nil
 	}
-	return openPage(p.Metrics, p.Series)
+	page, err := openPage(p.Metrics, p.Series)
+	if err != nil { // a nil one would be a Counter
+		return nil, err
+	}
+	return page, nil
 }

@@ -16,7 +16,7 @@ func FuzzWords(f *testing.F) {
 	for _, seed := range []string{"", "a b  c",
 		`a 'b c' "d e"`, `a\ b`, `"\$x" '\'`, `"a\b\"c"`,
 		`A=1 b`, "a\\\nb", "\"a\\\nb\"", "a\tb", "a[bc]", "caf\xe9", "words.g[o]", "a ''",
-		"a \"\"x"} {
+		"a \"\"x", "a\rb", "a # b", "{a,b} {c}"} {
 		f.Add(seed)
 	}
 	sh, err := exec.LookPath("sh")
@@ -32,7 +32,7 @@ func FuzzWords(f *testing.F) {
 		if err != nil || got[0] == "sh" || got[0] == "env" {
 			return
 		}
-		const each = `set -- %; printf '%s\0' "$@"`
+		const each = "set -- %\nprintf '%s\\0' \"$@\"" // what is a comment ends with the line
 		cmd := exec.Command(sh, "-c", strings.Replace(each, "%", "x "+text, 1))
 		cmd.Env = []string{"PATH=/dev/null"} // whatever it is taken for, it starts nothing
 		said, err := cmd.Output()

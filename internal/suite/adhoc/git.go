@@ -15,13 +15,14 @@ import (
 // there: in the same folder of the repository as the one that is worked in. It says what a reader
 // of the result should know, if anything. A source of no revision stays as it is.
 func (s *Source) Clone(ctx context.Context, kept string) (note string, err error) {
-	if s.Revision == "" {
+	way, is := s.Way.(Revision)
+	if !is {
 		return "", nil
 	}
-	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", s.Revision+"^{commit}")
+	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", way.Git+"^{commit}")
 	if err != nil {
-		return "", s.wrong("--git "+s.Revision, fmt.Errorf("%s is no repository that has the "+
-			"revision %s (%w)", s.Dir, s.Revision, err))
+		return "", s.wrong("--git "+way.Git, fmt.Errorf("%s is no repository that has the "+
+			"revision %s (%w)", s.Dir, way.Git, err))
 	}
 	top, err := service.Git(ctx, s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Source) Clone(ctx context.Context, kept string) (note string, err error
 	}
 	to := filepath.Join(kept, id[:12])
 	from := &service.Checkout{Repo: top, Commit: id, Inside: strings.Trim(inside, "/"), At: to}
-	notes := s.changed(ctx, id)
+	notes := s.changed(ctx, way.Git, id)
 	s.checkout, s.Dir = from, filepath.Join(to, from.Inside)
 	missing, err := cloned(ctx, from)
 	if err != nil {
@@ -42,21 +43,21 @@ func (s *Source) Clone(ctx context.Context, kept string) (note string, err error
 	if len(missing) > 0 {
 		notes = append(notes, fmt.Sprintf("--git %s: the folders of these submodules are empty, "+
 			"because your repository does not have their commits: %s; have --build fetch them, "+
-			"or run git submodule update --init --recursive there first", s.Revision,
+			"or run git submodule update --init --recursive there first", way.Git,
 			strings.Join(missing, ", ")))
 	}
 	return strings.Join(notes, "; "), nil
 }
 
 // changed says that the work tree is not what its commit has, where that is the source's revision.
-func (s *Source) changed(ctx context.Context, id string) (notes []string) {
+func (s *Source) changed(ctx context.Context, revision, id string) (notes []string) {
 	head, err := service.Git(ctx, s.Dir, "rev-parse", "HEAD")
 	if err != nil || head != id {
 		return nil
 	}
 	changes, err := service.Git(ctx, s.Dir, "status", "--porcelain")
 	if err == nil && changes != "" {
-		notes = append(notes, "--git "+s.Revision+" is what was committed: changes that are not "+
+		notes = append(notes, "--git "+revision+" is what was committed: changes that are not "+
 			"stay out")
 	}
 	return notes

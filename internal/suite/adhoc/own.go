@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/shellwords"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
@@ -38,17 +39,12 @@ import (
 
 // Source is where a target comes from.
 type Source struct {
-	Name    string // empty: made of what it is
-	Command string // as a shell has it; the service listens on $PORT, or on {port} of the command
+	Name string // empty: made of what it is
+	Way  Way    // how it is had
 	// Dir is where it is started: of a revision, where the user works, until Clone.
 	Dir      string
-	Revision string     // of the repository there; empty: what is there
-	Steps    [][]string // that build a revision
-	URL      string     // where it runs already, instead of a command
+	Steps    [][]string // that build it, before a command is started
 	Remote   []string   // hosts of URLs that are other machines, and may be loaded
-	Image    string     // of the local Docker engine, likewise
-	Port     int        // of the image: where it listens; 0: where it exposes one, else $PORT
-	Compose  *service.Compose
 	Env      map[string]string
 	Wants    []service.Want
 	Before   []service.Process // started before the command, in order
@@ -67,6 +63,51 @@ type Source struct {
 
 	checkout *service.Checkout // of the revision, from Clone on
 }
+
+// Way is how a target is had: a Command, a Revision, a URL, an Image or a Compose.
+type Way interface {
+	text() string  // that it is asked for by
+	named() string // what a name is made of
+}
+
+// Command starts what is in the source's folder, as a shell has it; the service listens on $PORT, or
+// on {port} of the command.
+type Command string
+
+// Revision starts what a revision of the repository in the source's folder has, once it is built.
+type Revision struct {
+	Git   string
+	Start Command
+}
+
+// URL is where the service runs already.
+type URL string
+
+// Image is one of the local Docker engine.
+type Image struct {
+	Name string
+	Port int // where it listens; 0: where it exposes one, else $PORT
+}
+
+// Compose is a service of a Compose file, which is brought up.
+type Compose struct {
+	service.Compose
+	Port int // where its container listens; 0: the one that the file names
+}
+
+func (c Command) text() string  { return string(c) }
+func (r Revision) text() string { return string(r.Start) }
+func (u URL) text() string      { return string(u) }
+func (i Image) text() string    { return i.Name }
+func (c Compose) text() string  { return c.Service }
+
+func (c Command) named() string {
+	return noPort.ReplaceAllString(folders.ReplaceAllString(string(c), "$1"), "")
+}
+func (r Revision) named() string { return r.Git }
+func (u URL) named() string      { return scheme.ReplaceAllString(string(u), "") }
+func (i Image) named() string    { return i.Name }
+func (c Compose) named() string  { return c.Service }
 
 // maxName keeps a name short enough for files, cgroups and the first column of a table.
 const maxName = 32
@@ -92,15 +133,11 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	}
 	out := make([]*service.Service, len(sources))
 	for i, from := range sources {
-		starts := cmp.Or(from.Command, from.URL, from.Image)
-		if from.Compose != nil {
-			starts = from.Compose.Service
-		}
-		args, err := Words(starts)
+		args, err := Words(from.Way.text())
 		if err != nil {
-			return nil, from.wrong(from.Command, err)
+			return nil, from.wrong(from.Way.text(), err)
 		}
-		s := &service.Service{Name: names[i], About: from.Command, Contracts: []string{""},
+		s := &service.Service{Name: names[i], Contracts: []string{""},
 			Dir: from.Dir, Environ: environ, Wants: from.Wants,
 			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
@@ -116,27 +153,42 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 				Command: args, Ready: ready})
 			s.Run.Command, s.Build.Artifact = nil, "." // of which several are started
 		}
-		if from.URL != "" {
-			s.Made = &service.Built{Dir: from.Dir}
-			if s.Made.Attached, s.Made.Host, err = from.address(); err != nil {
-				return nil, from.wrong("--url "+from.URL, err)
-			}
-		} else if from.Compose != nil {
-			s.Made = &service.Built{Dir: from.Dir, Front: from.Compose.Service, Port: from.Port,
-				Compose: from.Compose, Images: map[string]string{"": from.Compose.Service}}
-		} else if from.Image != "" {
-			s.Made = &service.Built{Dir: from.Dir, Front: from.Image, Port: from.Port,
-				Images: map[string]string{"": from.Image}}
-		} else if len(from.Steps) == 0 {
-			if s.Made, err = made(from.Dir, s.Processes(target)); err != nil {
-				return nil, from.wrong(from.Command, err)
-			}
-			target.Runtime = guess(from.Dir, args)
+		if err := from.have(s, &target, args); err != nil {
+			return nil, err
 		}
 		s.Targets = []service.Target{target}
 		out[i] = s
 	}
 	return out, nil
+}
+
+// have says of a service how it is had, where nothing builds it.
+func (s Source) have(to *service.Service, target *service.Target, args []string) (err error) {
+	switch way := s.Way.(type) {
+	case URL:
+		to.Made = &service.Built{Dir: s.Dir}
+		if to.Made.Attached, to.Made.Host, err = s.address(string(way)); err != nil {
+			return s.wrong("--url "+string(way), err)
+		}
+	case Compose:
+		to.Made = &service.Built{Dir: s.Dir, Front: way.Service, Port: way.Port,
+			Compose: &way.Compose, Images: map[string]string{"": way.Service}}
+	case Image:
+		to.Made = &service.Built{Dir: s.Dir, Front: way.Name, Port: way.Port,
+			Images: map[string]string{"": way.Name}}
+	case Command:
+		to.About = string(way)
+		if len(s.Steps) > 0 {
+			return nil
+		}
+		if to.Made, err = made(s.Dir, to.Processes(*target)); err != nil {
+			return s.wrong(string(way), err)
+		}
+		target.Runtime = guess(s.Dir, args)
+	case Revision:
+		to.About = string(way.Start)
+	}
+	return nil
 }
 
 // wrong is what is wrong with a source: with the line, which calls it so, or with the file.
@@ -149,8 +201,8 @@ func (s Source) wrong(called string, err error) error {
 
 // address is where the service of the URL listens, and the name that it is asked by; empty: its
 // address. Another machine is one that Remote names: a load may harm whoever does not expect it.
-func (s Source) address() (at netip.AddrPort, name string, err error) {
-	u, err := url.Parse(s.URL)
+func (s Source) address(of string) (at netip.AddrPort, name string, err error) {
+	u, err := url.Parse(of)
 	switch {
 	case err != nil:
 		return at, "", err
@@ -178,10 +230,10 @@ func (s Source) address() (at netip.AddrPort, name string, err error) {
 func Protocol(sources []Source, asked string) (string, error) {
 	var plain, secure []string
 	for _, s := range sources {
-		if strings.HasPrefix(s.URL, "https:") {
-			secure = append(secure, s.URL)
+		if at, is := s.Way.(URL); is && strings.HasPrefix(string(at), "https:") {
+			secure = append(secure, string(at))
 		} else {
-			plain = append(plain, cmp.Or(s.URL, s.Command, s.Image))
+			plain = append(plain, s.Way.text())
 		}
 	}
 	switch {
@@ -211,9 +263,7 @@ func named(sources []Source) ([]string, error) {
 				maxName)
 		}
 		if name == "" {
-			text := cmp.Or(from.Revision, scheme.ReplaceAllString(from.URL, ""), from.Image,
-				noPort.ReplaceAllString(folders.ReplaceAllString(
-					from.Command, "$1"), ""))
+			text := from.Way.named()
 			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")
 			name = strings.TrimRight(name[:min(len(name), maxName-len(again))], ".-_")
 		}
@@ -322,6 +372,9 @@ func scripted(args []string) (script string, commands []string) {
 	return script, between.Split(strings.Trim(script, "&|; \t\n"), -1)
 }
 
+// special are the characters that mean something to a shell outside of quotes.
+const special = "|&;<>()$`*?[#~\n"
+
 // artifact is what a build must have made: the program, where the command names one of the folder.
 func artifact(args []string) string {
 	p := program(args)
@@ -352,21 +405,33 @@ func guess(dir string, args []string) string {
 	return ""
 }
 
+// wayOf is how a target of a project's file is had, which has one way.
+func wayOf(t suite.Source) Way {
+	switch {
+	case t.Compose.Service != "":
+		return Compose{service.Compose{File: t.Compose.File, Service: t.Compose.Service},
+			t.Compose.Port}
+	case t.URL != "":
+		return URL(t.URL)
+	case t.Image != "":
+		return Image{t.Image, t.Port}
+	case t.Git != "":
+		return Revision{t.Git, Command(t.Command)}
+	}
+	return Command(t.Command)
+}
+
 // Sources are the targets of a project's file, in its order; dir is its folder.
 func Sources(p *suite.Project, dir string) (out []Source, err error) {
 	for _, name := range p.Names {
 		t := p.Targets[name]
-		from := Source{Name: name, File: p.File, Command: t.Command, URL: t.URL, Image: t.Image,
-			Port: t.Port, Revision: t.Git, Dir: filepath.Join(dir, t.Dir), Env: map[string]string{}}
+		from := Source{Name: name, File: p.File, Way: wayOf(t), Dir: filepath.Join(dir, t.Dir),
+			Env: map[string]string{}}
 		if t.Dir != "" && !filepath.IsLocal(t.Dir) {
 			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
 				name, t.Dir)
 		}
 		from.Built, from.Connections, from.Body = t.Built, t.Connections, t.Body
-		if t.Compose.Service != "" {
-			from.Port = t.Compose.Port
-			from.Compose = &service.Compose{File: t.Compose.File, Service: t.Compose.Service}
-		}
 		if t.Build != "" {
 			from.Steps = [][]string{{"sh", "-c", t.Build}}
 		}
@@ -403,67 +468,20 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 // assignment is a variable in front of a command.
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// special are the characters outside of quotes for which a command needs a shell.
-const special = "|&;<>()$`*?[#~\n"
-
-// Words splits a command as a shell would, by POSIX' rules of quoting (Shell Command Language,
-// 2.2). Variables in front of it are set by env, so that no shell stands between the lab and the
-// service; one that does more than name a program and its arguments is handed to sh.
+// Words splits a command by POSIX' rules of quoting. Variables in front of it are set by env, so
+// that no shell stands between the lab and the service. A command that does more than name a
+// program and its arguments is handed to sh.
 func Words(command string) ([]string, error) {
-	words, plain, err := split(command)
+	words, err := shellwords.Split(command)
 	switch {
+	case errors.Is(err, shellwords.ErrNeedsShell):
+		return []string{"sh", "-c", command}, nil
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("split the command %q: %w", command, err)
 	case len(words) == 0:
 		return nil, errors.New("the command is empty")
-	case !plain:
-		return []string{"sh", "-c", command}, nil
 	case assignment.MatchString(words[0]):
 		return append([]string{"env"}, words...), nil
 	}
 	return words, nil
-}
-
-// split gives the words, and whether a shell would have made no more of them.
-func split(command string) (words []string, plain bool, err error) {
-	var word strings.Builder
-	var quote byte // 0: outside
-	begun, escaped := false, false
-	plain = true
-	for _, c := range []byte(command) { // bytes: the name of a file may be no UTF-8
-		switch {
-		case escaped && c == '\n': // the command goes on in the next line
-			escaped = false
-		case escaped:
-			if quote == '"' && strings.IndexByte("\"\\$`", c) < 0 {
-				word.WriteByte('\\')
-			}
-			word.WriteByte(c)
-			escaped, begun = false, true
-		case c == '\\' && quote != '\'':
-			escaped = true
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote, begun = c, true
-		case quote == 0 && (c == ' ' || c == '\t'):
-			if begun {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			begun = false
-		default:
-			literal := quote == '\'' || quote == '"' && c != '$' && c != '`'
-			plain = plain && (literal || strings.IndexByte(special, c) < 0)
-			word.WriteByte(c)
-			begun = true
-		}
-	}
-	if quote != 0 || escaped {
-		return nil, false, errors.New("a quote is not closed")
-	}
-	if begun {
-		words = append(words, word.String())
-	}
-	return words, plain, nil
 }

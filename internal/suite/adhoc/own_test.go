@@ -54,11 +54,11 @@ func TestServices(t *testing.T) {
 		}
 	}
 	from := []Source{
-		{Command: "./app -p {port}", Dir: dir}, {Command: "GOGC=400 ./app", Dir: dir},
-		{Command: "./app -p {port}", Dir: dir}, {Command: "sh -c './app -q'", Dir: dir, Name: "x"},
-		{Command: "env java -jar ./app.jar", Dir: dir},
-		{Command: "./app", Revision: "feature/a b", Dir: dir, Steps: [][]string{{"true"}}},
-		{Command: "./app -p {port}", Dir: dir, Again: true},
+		{Way: Command("./app -p {port}"), Dir: dir}, {Way: Command("GOGC=400 ./app"), Dir: dir},
+		{Way: Command("./app -p {port}"), Dir: dir}, {Way: Command("sh -c './app -q'"), Dir: dir, Name: "x"},
+		{Way: Command("env java -jar ./app.jar"), Dir: dir},
+		{Way: Revision{"feature/a b", "./app"}, Dir: dir, Steps: [][]string{{"true"}}},
+		{Way: Command("./app -p {port}"), Dir: dir, Again: true},
 	}
 	services, err := Services(from, nil, "/")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestServices(t *testing.T) {
 		"feature-a-b", "app-p-again"}
 	for i, s := range services {
 		if s.Name != want[i] || s.Full(s.Targets[0]) != want[i] {
-			t.Errorf("%s is called %s, want %s", from[i].Command, s.Name, want[i])
+			t.Errorf("%s is called %s, want %s", from[i].Way, s.Name, want[i])
 		}
 	}
 	if a, b := services[0].Made, services[6].Made; a.SHA256 != b.SHA256 || a.SizeBytes != 3 {
@@ -83,8 +83,8 @@ func TestServices(t *testing.T) {
 	if services[5].Made != nil || services[5].Build.Artifact != "app" {
 		t.Errorf("a revision is built to %q, made %v", services[5].Build.Artifact, services[5].Made)
 	}
-	for _, wrong := range []Source{{Command: "./none", Dir: dir}, {Command: "", Dir: dir},
-		{Command: "./app", Dir: dir, Name: "a b"}, {Command: "./app", Dir: dir, Name: "-a"}} {
+	for _, wrong := range []Source{{Way: Command("./none"), Dir: dir}, {Way: Command(""), Dir: dir},
+		{Way: Command("./app"), Dir: dir, Name: "a b"}, {Way: Command("./app"), Dir: dir, Name: "-a"}} {
 		if _, err := Services([]Source{wrong}, nil, "/"); err == nil {
 			t.Errorf("%+v is a service", wrong)
 		}
@@ -280,7 +280,7 @@ func TestHalfAClone(t *testing.T) {
 	} {
 		to := filepath.Join(repo, "kept "+name)
 		make(filepath.Join(to, id))
-		s := Source{Dir: filepath.Join(repo, "in"), Revision: "main"}
+		s := Source{Dir: filepath.Join(repo, "in"), Way: Revision{Git: "main"}}
 		_, err := s.Clone(t.Context(), to)
 		text, err1 := os.ReadFile(filepath.Join(s.Dir, "f"))
 		if err != nil || string(text) != "two" {
@@ -296,7 +296,7 @@ func TestClone(t *testing.T) {
 	inside(t, repo, "three")
 	for revision, want := range map[string]string{"main": "two", "main~1": "one"} {
 		for range 2 { // the second finds the first's
-			s := Source{Dir: filepath.Join(repo, "in"), Revision: revision}
+			s := Source{Dir: filepath.Join(repo, "in"), Way: Revision{Git: revision}}
 			note, err := s.Clone(t.Context(), kept)
 			if err != nil {
 				t.Fatal(err)
@@ -310,12 +310,12 @@ func TestClone(t *testing.T) {
 			}
 		}
 	}
-	s := Source{Dir: repo, Revision: "nothing"}
+	s := Source{Dir: repo, Way: Revision{Git: "nothing"}}
 	if _, err := s.Clone(t.Context(), kept); err == nil ||
 		!strings.Contains(err.Error(), "--git nothing") {
 		t.Errorf("error %v", err)
 	}
-	s = Source{Dir: kept, Revision: "main"}
+	s = Source{Dir: kept, Way: Revision{Git: "main"}}
 	if _, err := s.Clone(t.Context(), kept); err == nil {
 		t.Error("a folder without a repository has revisions")
 	}

@@ -1,12 +1,14 @@
 package adhoc
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
+	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 // Options are how targets are measured. What is zero is the suites' default.
@@ -27,65 +29,48 @@ const Name = "versus"
 // Suite is the experiment that a command line stands for: closed at the peak, open at half of it.
 // The requests are those that were asked, with what is expected of their answers.
 func Suite(held []Held, o Options) (*suite.Suite, error) {
-	var requests []map[string]any
-	for _, h := range held {
-		r := map[string]any{"request": h.Request.Request}
-		for key, value := range map[string]string{"body": h.Request.Body, "type": h.Request.Type} {
-			if value != "" {
-				r[key] = value
-			}
+	return suite.New(func(s *suite.Suite) {
+		s.Name, s.Baseline, s.Blocks = Name, o.Baseline, o.Blocks
+		s.Limits = suite.Limits{CPUs: o.CPUs, Memory: strictyaml.Size(o.MemoryBytes >> 20 << 20)}
+		warmup(&s.Warmup, o)
+		scene := o.Speaks
+		scene.Name, scene.Requests = "requests", nil
+		for _, h := range held {
+			r := suite.NewRequest(h.Request.Request)
+			r.Headers, r.Body, r.Type = h.Request.Headers, h.Request.Body, h.Request.Type
+			r.Expect, r.Checks = h.Request.Expect, h.Request.Checks
+			scene.Requests = append(scene.Requests, r)
 		}
-		if len(h.Request.Headers) > 0 {
-			r["headers"] = h.Request.Headers
+		s.Scenarios = []suite.Scenario{scene}
+		load := func(name, model string, measure time.Duration) suite.Load {
+			l := suite.NewLoad(name, model)
+			l.Connections, l.Lead = o.Connections, suite.Duration(200*time.Millisecond)
+			l.Measure = suite.Duration(measure)
+			return l
 		}
-		requests = append(requests, r)
-	}
-	type part = map[string]any
-	loads := []part{
-		{"name": "peak", "model": "closed", "connections": o.Connections, "lead": "200ms",
-			"measure": "3s"},
-		{"name": "half", "model": "open", "rate": "50% of peak", "connections": o.Connections,
-			"lead": "200ms", "measure": "3s", "drain": "1s"},
-	}
-	if o.SLO != "" {
-		loads = append(loads, part{"name": "users", "model": "capacity", "slo": o.SLO,
-			"connections": o.Connections, "lead": "200ms", "measure": "1s", "budget": "40s"})
-	}
-	text, err := json.Marshal(part{ // which is YAML, so that all defaults and checks are a suite's
-		"name": Name, "baseline": o.Baseline, "blocks": o.Blocks,
-		"limits":    part{"cpus": o.CPUs, "memory": fmt.Sprintf("%dM", o.MemoryBytes>>20)},
-		"warmup":    warmup(o),
-		"scenarios": []part{{"name": "requests", "requests": requests}},
-		"loads":     loads,
+		peak := load("peak", record.Closed, 3*time.Second)
+		half := load("half", record.Open, 3*time.Second)
+		half.Rate = suite.Rate{Share: 0.5, Of: peak.Name}
+		half.Drain = suite.Duration(time.Second)
+		s.Loads = []suite.Load{peak, half}
+		if o.SLO != "" {
+			users := load("users", record.Capacity, time.Second)
+			users.SLO, users.Budget = o.SLO, suite.Duration(40*time.Second)
+			s.Loads = append(s.Loads, users)
+		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	s, err := suite.Read(Name, text)
-	if err != nil {
-		return nil, err
-	}
-	s.File = ""
-	sc := &s.Scenarios[0]
-	sc.Protocol, sc.Unix, sc.Streams, sc.TLS = o.Speaks.Protocol, o.Speaks.Unix, o.Speaks.Streams,
-		o.Speaks.TLS
-	for i, h := range held {
-		to := &s.Scenarios[0].Requests[i]
-		to.Expect, to.Checks = h.Request.Expect, h.Request.Checks
-	}
-	return s, s.Override(suite.Override{}) // which checks what was filled in
 }
 
-// warmup lets what compiles while it serves have all cores until its compilers are silent: on one
-// core they and the requests that they compile for take turns, for minutes. What is steady earlier
-// is measured earlier. Where one cannot be given them, none is.
-func warmup(o Options) map[string]any {
-	out := map[string]any{"connections": o.Connections, "min": "1s", "max": "20s"}
+// warmup lets a service that compiles while it serves have all cores until its compilers are silent:
+// on one core they and the requests that they compile for take turns, for minutes. A service that
+// is steady earlier is measured earlier. If one target cannot be given all cores, none is.
+func warmup(to *suite.Warmup, o Options) {
+	to.Connections = o.Connections
+	to.Min, to.Max = suite.Duration(time.Second), suite.Duration(20*time.Second)
 	whole := o.CPUs == math.Trunc(o.CPUs) // parts of cores are a quota, which holds on all of them
 	if whole && !o.Stay {
-		out["cores"] = suite.AllCores
+		to.Cores = suite.AllCores
 	}
-	return out
 }
 
 // ParseRequest reads "GET /path" or a path alone, which is asked with GET.

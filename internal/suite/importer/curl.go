@@ -3,11 +3,10 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"prony.example/internal/base/shellwords"
 )
 
 // takesValue are curl's options that are followed by a value and mean nothing to a load, by both of
@@ -27,9 +26,11 @@ var refused = map[string]string{"-F": "a form of several parts",
 	"-r": "a range of bytes", "--range": "a range of bytes"}
 
 func (d *Draft) readCurl(_ string, data []byte) error {
-	commands, err := words(string(data))
+	commands, err := shellwords.Commands(string(data), func(name string) string {
+		return hole(strings.ToUpper(name))
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; paste the whole command", err)
 	}
 	for _, c := range commands {
 		if len(c) > 0 && c[0] == "$" {
@@ -218,122 +219,4 @@ func (l *line) requests() (out []raw, why string) {
 		out = append(out, r)
 	}
 	return out, ""
-}
-
-// variable is one of a shell.
-var variable = regexp.MustCompile(`^\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
-
-// operators end a command of a shell.
-const operators = "\n;|&"
-
-// words splits lines as a shell would (POSIX, Shell Command Language, 2.2, and bash's $'…'),
-// without ever running one: a variable becomes the hole of its name, and the rest is taken as it
-// stands.
-func words(s string) (out [][]string, err error) {
-	var now []string
-	var word strings.Builder
-	in := false
-	end := func() {
-		if in {
-			now = append(now, word.String())
-		}
-		word.Reset()
-		in = false
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '\\' && i+1 < len(s):
-			if i++; s[i] == '\r' && i+1 < len(s) && s[i+1] == '\n' {
-				i++
-			} else if s[i] != '\n' {
-				in = true
-				word.WriteByte(s[i])
-			}
-		case c == '^' && i+1 < len(s) && (s[i+1] == '\n' || s[i+1] == '\r'): // of cmd.exe
-			i++
-		case c == '\'', c == '"', strings.HasPrefix(s[i:], "$'"):
-			n, text, ok := quoted(s[i:])
-			if !ok {
-				return nil, fmt.Errorf("line %d: a quote is never closed; paste the whole command",
-					1+strings.Count(s[:i], "\n"))
-			}
-			in = true
-			word.WriteString(text)
-			i += n - 1
-		case c == '#' && !in:
-			for i+1 < len(s) && s[i+1] != '\n' {
-				i++
-			}
-		case strings.IndexByte(operators, c) >= 0 && !(c == '&' && in):
-			end()
-			out, now = append(out, now), nil
-		case c == ' ' || c == '\t' || c == '\r':
-			end()
-		default:
-			in = true
-			n, text := expand(s[i:])
-			word.WriteString(text)
-			i += n - 1
-		}
-	}
-	end()
-	return append(out, now), nil
-}
-
-// expand gives the first character, or the hole of the variable that begins here.
-func expand(s string) (n int, text string) {
-	if m := variable.FindStringSubmatch(s); m != nil {
-		return len(m[0]), hole(strings.ToUpper(m[1] + m[2]))
-	}
-	return 1, s[:1]
-}
-
-// quoted reads what is in quotes, and says how many bytes that takes.
-func quoted(s string) (n int, text string, closed bool) {
-	var b strings.Builder
-	i, mark, ansi := 1, s[0], false
-	if mark == '$' {
-		i, mark, ansi = 2, '\'', true
-	}
-	for ; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == mark:
-			return i + 1, b.String(), true
-		case c == '\\' && ansi && i+1 < len(s):
-			n, out := escape(s[i+1:])
-			b.WriteString(out)
-			i += n
-		case c == '\\' && mark == '"' && i+1 < len(s) && strings.IndexByte("\"\\$`\n", s[i+1]) >= 0:
-			if i++; s[i] != '\n' {
-				b.WriteByte(s[i])
-			}
-		case mark == '"':
-			n, out := expand(s[i:])
-			b.WriteString(out)
-			i += n - 1
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return len(s), "", false
-}
-
-// escape reads what is behind a backslash in $'…', which is what browsers write.
-func escape(s string) (n int, out string) {
-	at := strings.IndexByte("ntr", s[0])
-	if at >= 0 {
-		return 1, "\n\t\r"[at : at+1]
-	}
-	if s[0] == 'u' && len(s) >= 5 {
-		if code, err := strconv.ParseUint(s[1:5], 16, 16); err == nil {
-			return 5, string(rune(code))
-		}
-	}
-	if s[0] == 'x' && len(s) >= 3 {
-		if code, err := url.PathUnescape("%" + s[1:3]); err == nil {
-			return 3, code
-		}
-	}
-	return 1, s[:1]
 }

@@ -145,8 +145,8 @@ func TestCurl(t *testing.T) {
 	check(`curl http://a/ -H 'X-Any: ${HOME} {key}'`, "GET http://a/ X-Any=$${HOME} {{key}}")
 	check("curl http://a/eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", "GET http://a/${SECRET}")
 	check("curl \\\n  http://a/ \\\n  -H 'A: b'", "GET http://a/ A=b")
-	check("curl 'http://a", "read stdin as curl: line 1: a quote is never closed; paste the whole "+
-		"command")
+	check("curl 'http://a", "read stdin as curl: line 1: reached EOF without closing quote `'`; "+
+		"paste the whole command")
 	check("wget http://a", "read stdin as curl: no line of it begins with curl; paste one from the "+
 		"browser's tools (Copy as cURL)")
 	check("curl -T file http://a", "read stdin as curl: nothing is left: 1: an upload (-T); add an "+

@@ -27,10 +27,12 @@ type openAPI struct {
 	base   string   // path of the server
 	inside []string // references whose schemas are being looked into
 	looked int      // schemas of this value so far
+	// outside are references to other files, which are not read.
+	outside map[string]bool
 }
 
 func (d *Draft) readOpenAPI(name string, data []byte) error {
-	o := openAPI{}
+	o := openAPI{outside: map[string]bool{}}
 	if trimmed := strings.TrimSpace(string(data)); strings.HasPrefix(trimmed, "{") {
 		if err := json.Unmarshal(data, &o.root); err != nil {
 			return broken(err)
@@ -59,6 +61,10 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 			d.Found++
 			d.leave("DELETE, whose second answer is another one")
 		}
+	}
+	if len(o.outside) > 0 {
+		d.leaveAll("a reference to another file; bundle the document into one file first",
+			len(o.outside))
 	}
 	return nil
 }
@@ -95,7 +101,8 @@ func (o *openAPI) tree(of any) tree {
 		}
 		parts, inside := strings.CutPrefix(at, "#/")
 		if !inside {
-			return nil // of another file
+			o.outside[at] = true
+			return nil
 		}
 		of = o.root
 		for p := range strings.SplitSeq(parts, "/") {
@@ -214,6 +221,9 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 		return nil, false
 	}
 	if named, _ := schema.(tree); named["$ref"] != nil {
+		if v, ok := given(named); ok { // OpenAPI 3.1: what stands beside a reference comes first
+			return v, true
+		}
 		at := plain(named["$ref"])
 		if slices.Contains(o.inside, at) {
 			return nil, false
@@ -221,6 +231,38 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 		o.inside = append(o.inside, at)
 		defer func() { o.inside = o.inside[:len(o.inside)-1] }()
 	}
+	if v, ok := given(s); ok {
+		return v, true
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		list, is := s[key].([]any)
+		for _, one := range list {
+			if v, ok := o.sample(one, depth+1); ok {
+				return v, true
+			}
+		}
+		if is {
+			return nil, false
+		}
+	}
+	if items, ok := s["items"]; ok {
+		v, ok := o.sample(items, depth+1)
+		return []any{v}, ok
+	}
+	if parts, _ := s["allOf"].([]any); len(parts) == 1 && s["properties"] == nil {
+		return o.sample(parts[0], depth+1) // the usual way to describe a reference
+	}
+	out := tree{}
+	for _, name := range o.object(s, depth, out) {
+		if _, ok := out[plain(name)]; !ok {
+			return nil, false
+		}
+	}
+	return out, len(out) > 0
+}
+
+// given is a value that stands in a schema itself.
+func given(s tree) (any, bool) {
 	for _, key := range []string{"example", "const", "default"} {
 		if v, ok := s[key]; ok {
 			return v, true
@@ -231,34 +273,27 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 			return list[0], true
 		}
 	}
-	for _, key := range []string{"oneOf", "anyOf"} {
-		if list, _ := s[key].([]any); len(list) > 0 {
-			return o.sample(list[0], depth+1)
-		}
+	return nil, false
+}
+
+// object adds the properties of a schema, and of the schemas that it is made of, to out. It returns
+// the names of those that are required.
+func (o *openAPI) object(s tree, depth int, out tree) (required []any) {
+	if o.looked++; depth > depthMax || o.looked > lookedMax {
+		return nil
 	}
-	if items, ok := s["items"]; ok {
-		v, ok := o.sample(items, depth+1)
-		return []any{v}, ok
-	}
-	out, required := tree{}, []any{}
 	parts, _ := s["allOf"].([]any)
-	for _, part := range append(slices.Clip(parts), any(s)) {
-		p := o.tree(part)
-		properties := o.tree(p["properties"])
-		for name := range properties {
-			if v, ok := o.sample(properties[name], depth+1); ok {
-				out[name] = v
-			}
-		}
-		more, _ := p["required"].([]any)
-		required = append(required, more...)
+	for _, part := range parts {
+		required = append(required, o.object(o.tree(part), depth+1, out)...)
 	}
-	for _, name := range required {
-		if _, ok := out[plain(name)]; !ok {
-			return nil, false
+	properties := o.tree(s["properties"])
+	for name := range properties {
+		if v, ok := o.sample(properties[name], depth+1); ok {
+			out[name] = v
 		}
 	}
-	return out, len(out) > 0
+	own, _ := s["required"].([]any)
+	return append(required, own...)
 }
 
 // body takes the example of a body, of JSON where there is a choice.

@@ -241,7 +241,11 @@ func Watch(p launch.Process, l host.Layout, period time.Duration, other func() [
 			}
 		}
 	}
-	return probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
+	s, err := probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
+	if err != nil { // a nil one would be a Watcher
+		return nil, err
+	}
+	return s, nil
 }
 
 // elsewhere samples a service that runs on another machine; nil: it is one of this.

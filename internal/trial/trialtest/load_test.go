@@ -60,7 +60,8 @@ func TestWarmUp(t *testing.T) {
 			return 1000
 		}}
 		r, err := l.Offer(t.Context(), s)
-		if want := []int64{100, 200, 250}; err != nil || !slices.Equal(done, want) || r.Done != 250 {
+		want := []int64{100, 200, 250}
+		if err != nil || !slices.Equal(done, want) || r.Done != 250 {
 			t.Errorf("error %v, %v, %d in the end; want %v", err, done, r.Done, want)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

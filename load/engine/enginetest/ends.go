@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // The peer resets while a request of so many bytes is half written, or is answered: told once, as
 // the operation that it ends.
-func (s *suite) reset(size int, op load.Op) func(t *testing.T) {
+func (s *suite) reset(size int, op engine.Op) func(t *testing.T) {
 	return func(t *testing.T) {
 		h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 			_, _ = io.ReadFull(c, make([]byte, min(size, 1<<20))) // short or not, it is reset now
@@ -33,7 +33,7 @@ func (s *suite) reset(size int, op load.Op) func(t *testing.T) {
 		h.Send(0, pattern(size))
 		end := h.end(0)
 		reset := errors.Is(end.err, syscall.ECONNRESET) ||
-			op == load.Writing && errors.Is(end.err, syscall.EPIPE)
+			op == engine.Writing && errors.Is(end.err, syscall.EPIPE)
 		if end.op != op || !reset {
 			t.Errorf("told %v, %v; want it reset in %v", end.op, end.err, op)
 		}
@@ -54,7 +54,7 @@ func (s *suite) answerAndClose(t *testing.T) {
 	}
 	h.all("end", func(s *told) bool { return s.closed != nil })
 	for i, s := range h.slots {
-		if !bytes.Equal(s.got, pattern(size)) || s.closed[0] != (ending{load.Reading, nil}) {
+		if !bytes.Equal(s.got, pattern(size)) || s.closed[0] != (ending{engine.Reading, nil}) {
 			t.Errorf("slot %d: %d bytes, %v", i, len(s.got), s.closed)
 		}
 	}
@@ -71,7 +71,7 @@ func (s *suite) halfClosed(t *testing.T) {
 		left <- b
 	}), 1)
 	h.open()
-	if end := h.end(0); end != (ending{load.Reading, nil}) {
+	if end := h.end(0); end != (ending{engine.Reading, nil}) {
 		t.Errorf("told %v, %v", end.op, end.err)
 	}
 	if got := string(h.slots[0].got); got != "last words" {
@@ -111,7 +111,7 @@ func (s *suite) earlyAnswer(t *testing.T) {
 	h.onOpened = func(i int) { h.Send(i, first) }
 	h.Open(0)
 	end := h.end(0)
-	if end.op != load.Writing || end.err == nil || !strings.Contains(end.err.Error(), "before") {
+	if end.op != engine.Writing || end.err == nil || !strings.Contains(end.err.Error(), "before") {
 		t.Errorf("told %v, %v; want a failed write in words", end.op, end.err)
 	}
 	if got := string(h.slots[0].got); got != "early" {
@@ -161,7 +161,7 @@ func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
 	h.begin()
 	h.all("refusals", func(s *told) bool { return s.closed != nil || s.opened > 0 })
 	for i, s := range h.slots {
-		good := len(s.closed) == 1 && s.closed[0].op == load.Connecting &&
+		good := len(s.closed) == 1 && s.closed[0].op == engine.Connecting &&
 			slices.ContainsFunc(want, func(err error) bool {
 				return errors.Is(s.closed[0].err, err)
 			})
@@ -359,7 +359,7 @@ func (s *suite) reopenedFromWithin(t *testing.T) {
 	h.quiet()
 	for i, s := range h.slots[:2] {
 		for _, end := range s.closed {
-			if end != (ending{load.Reading, nil}) {
+			if end != (ending{engine.Reading, nil}) {
 				t.Errorf("slot %d ended by %v, %v", i, end.op, end.err)
 			}
 		}
@@ -465,7 +465,7 @@ func (s *suite) outOfDescriptors(t *testing.T) {
 		t.Errorf("an engine without descriptors: %v", err)
 	}
 	end := h.end(1)
-	if end.op != load.Connecting || !strings.Contains(end.err.Error(), "ulimit -n") {
+	if end.op != engine.Connecting || !strings.Contains(end.err.Error(), "ulimit -n") {
 		t.Errorf("told %v, %v; want the limit on open files", end.op, end.err)
 	}
 	limit(old.Cur)

@@ -1,5 +1,5 @@
 // Package enginetest is what every engine of the load generator must do, as one suite of tests. It
-// knows an engine by load.Engine alone; the servers are goroutines of the same process.
+// knows an engine by engine.Engine alone; the servers are goroutines of the same process.
 package enginetest
 
 import (
@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // bound ends a test that would otherwise hang; nothing is measured by it.
 const bound = int64(20 * time.Second)
 
 // Make returns an engine for a number of slots, all to one address.
-type Make func(netip.AddrPort, int) (load.Engine, error)
+type Make func(netip.AddrPort, int) (engine.Engine, error)
 
 // Run runs the suite against engines that make returns.
 func Run(t *testing.T, make Make) { (&suite{make: make}).run(t, nil) }
@@ -42,8 +42,8 @@ func (s *suite) run(t *testing.T, without []string) {
 		{"many connects at once", s.manyConnects},
 		{"version 6 of IP", s.version6},
 		{"round trips do not allocate", s.noAllocations},
-		{"reset while writing", s.reset(32<<20, load.Writing)},
-		{"reset while reading", s.reset(5, load.Reading)},
+		{"reset while writing", s.reset(32<<20, engine.Writing)},
+		{"reset while reading", s.reset(5, engine.Reading)},
 		{"answer and close", s.answerAndClose},
 		{"half closed", s.halfClosed},
 		{"answer before the request is whole", s.earlyAnswer},
@@ -66,22 +66,16 @@ func (s *suite) run(t *testing.T, without []string) {
 			t.Run(row.name, func(t *testing.T) { s.alone(t, row.test) })
 		}
 	}
-	if s.stream == nil {
-		t.Run("connections that the server closes", func(t *testing.T) {
-			RunClosing(t, s.server, s.make)
-		})
-	}
 }
 
 type suite struct {
 	make   Make
 	server *tls.Config // nil: in the clear
-	made   []load.Engine
+	made   []engine.Engine
 
 	// stream serves a peer on a stream of HTTP/2, or by a call of gRPC; nil: a peer has a
 	// connection.
 	stream func(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer))
-	leaves bool // its streams are of HTTP/2 and nothing above
 
 	allocates uint64 // a round trip
 }
@@ -125,13 +119,13 @@ type told struct {
 }
 
 type ending struct {
-	op  load.Op
+	op  engine.Op
 	err error
 }
 
 // ear is an engine and a Handler that remembers.
 type ear struct {
-	load.Engine
+	engine.Engine
 	t          *testing.T
 	slots      []told
 	began      int64 // of the Wait under way
@@ -168,14 +162,14 @@ func (s *suite) ear(t *testing.T, addr netip.AddrPort, slots int) *ear {
 		onClosed: none}
 }
 
-// Opened implements load.Handler.
+// Opened implements engine.Handler.
 func (h *ear) Opened(i int, at int64) {
 	h.stamp(at)
 	h.slots[i].opened++
 	h.onOpened(i)
 }
 
-// Received implements load.Handler.
+// Received implements engine.Handler.
 func (h *ear) Received(i int, at int64, b []byte) {
 	h.stamp(at)
 	if len(b) == 0 {
@@ -185,8 +179,8 @@ func (h *ear) Received(i int, at int64, b []byte) {
 	h.onReceived(i)
 }
 
-// Closed implements load.Handler.
-func (h *ear) Closed(i int, at int64, op load.Op, err error) {
+// Closed implements engine.Handler.
+func (h *ear) Closed(i int, at int64, op engine.Op, err error) {
 	h.stamp(at)
 	h.slots[i].closed = append(h.slots[i].closed, ending{op, err})
 	h.onClosed(i)

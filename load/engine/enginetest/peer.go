@@ -8,18 +8,18 @@ import (
 	"net/netip"
 	"testing"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // MakeSecure returns an engine that speaks TLS for a number of slots, all to one address.
-type MakeSecure func(netip.AddrPort, int, *tls.Config) (load.Engine, error)
+type MakeSecure func(netip.AddrPort, int, *tls.Config) (engine.Engine, error)
 
 // RunSecure runs the suite over TLS up to a version, against engines that make returns.
 func RunSecure(t *testing.T, version uint16, make MakeSecure) {
 	server, client, done := trusting(version)
 	defer done()
 	s := &suite{
-		make:      func(a netip.AddrPort, n int) (load.Engine, error) { return make(a, n, client) },
+		make:      func(a netip.AddrPort, n int) (engine.Engine, error) { return make(a, n, client) },
 		server:    server,
 		allocates: 1,
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/http1"
 )
 
@@ -21,7 +21,7 @@ import (
 // sent is the body of a request, what comes that of its answer, and a peer is the server's side of
 // a stream.
 func RunStreams(t *testing.T, secure bool, make MakeSecure) {
-	runStreams(t, &suite{stream: serveStream, leaves: true}, secure, make)
+	runStreams(t, &suite{stream: serveStream}, secure, make)
 }
 
 // RunCalls is RunStreams for engines that make calls of gRPC: what is sent is a message, and what
@@ -38,7 +38,7 @@ func runStreams(t *testing.T, s *suite, secure bool, open MakeSecure) {
 		defer done()
 		client.NextProtos, s.server.NextProtos = []string{"h2"}, []string{"h2"}
 	}
-	s.make = func(a netip.AddrPort, n int) (load.Engine, error) {
+	s.make = func(a netip.AddrPort, n int) (engine.Engine, error) {
 		e, err := open(a, n, client)
 		if err != nil {
 			return nil, err
@@ -60,18 +60,11 @@ func runStreams(t *testing.T, s *suite, secure bool, open MakeSecure) {
 		without = append(without, "failed connects") // nobody is there to shake hands with
 	}
 	s.run(t, without)
-	if s.leaves {
-		t.Run("connections that the server leaves", func(t *testing.T) {
-			RunLeaving(t, s.server, func(a netip.AddrPort, n int) (load.Engine, error) {
-				return open(a, n, client)
-			})
-		})
-	}
 }
 
 // bodies is an engine whose requests and answers are texts, as one of bytes.
 type bodies struct {
-	load.Engine
+	engine.Engine
 	slots []bodySlot
 }
 
@@ -81,7 +74,7 @@ type bodySlot struct {
 	body   []byte // of the answer: a stream is free again when all of it is there
 }
 
-// Send implements load.Engine.
+// Send implements engine.Engine.
 func (e bodies) Send(i int, b []byte) {
 	s := &e.slots[i]
 	s.out = fmt.Appendf(s.out[:0], "POST /peer/%d HTTP/1.1\r\nHost: peer\r\nContent-Length: %d"+
@@ -92,24 +85,24 @@ func (e bodies) Send(i int, b []byte) {
 	e.Engine.Send(i, s.out)
 }
 
-// Wait implements load.Engine.
-func (e bodies) Wait(deadline int64, h load.Handler) error {
+// Wait implements engine.Engine.
+func (e bodies) Wait(deadline int64, h engine.Handler) error {
 	return e.Engine.Wait(deadline, bodyEar{h, e.slots})
 }
 
 // bodyEar hears the engine of texts.
 type bodyEar struct {
-	load.Handler
+	engine.Handler
 	slots []bodySlot
 }
 
-// Received implements load.Handler.
+// Received implements engine.Handler.
 func (e bodyEar) Received(i int, at int64, b []byte) {
 	s := &e.slots[i]
 	for len(b) > 0 {
 		n, body, done, err := s.answer.Next(b)
 		if err != nil || done && (n < len(b) || s.answer.Status != http.StatusOK) {
-			e.Closed(i, at, load.Reading, fmt.Errorf("%q is no answer: %w", b, err))
+			e.Closed(i, at, engine.Reading, fmt.Errorf("%q is no answer: %w", b, err))
 			return
 		}
 		b, s.body = b[n:], append(s.body, body...)

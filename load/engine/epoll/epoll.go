@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/socket"
 )
 
@@ -27,7 +27,7 @@ const (
 	timerSlot = -1
 )
 
-// Engine implements load.Engine.
+// Engine implements engine.Engine.
 type Engine struct {
 	epfd, timer int
 	addr        socket.Address
@@ -136,7 +136,7 @@ func (e *Engine) Send(i int, b []byte) {
 	}
 }
 
-// Push implements load.Streamer.
+// Push implements engine.Streamer.
 func (e *Engine) Push(i int, b []byte) int {
 	s := &e.slots[i]
 	n, errno := send(s.fd, b)
@@ -175,8 +175,8 @@ func (e *Engine) Release() {
 	unix.Close(e.epfd)
 }
 
-// Wait implements load.Engine.
-func (e *Engine) Wait(deadline int64, h load.Handler) error {
+// Wait implements engine.Engine.
+func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	timeout := -1
 	if e.unopened {
 		e.tellFailedOpens(h)
@@ -225,20 +225,20 @@ func (e *Engine) arm(deadline int64) error {
 	return nil
 }
 
-func (e *Engine) tellFailedOpens(h load.Handler) {
+func (e *Engine) tellFailedOpens(h engine.Handler) {
 	e.unopened = false
 	for i := range e.slots {
 		if s := &e.slots[i]; s.opening && s.fd < 0 {
 			err := s.err
 			s.opening, s.err = false, nil
-			h.Closed(i, clock.Mono(), load.Connecting, err)
+			h.Closed(i, clock.Mono(), engine.Connecting, err)
 		}
 	}
 }
 
 // serve handles one connection's event. The connection may be closed or reopened by the Handler on
 // the way, which the generation tells.
-func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
+func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 	gen := s.gen
 	if s.opening {
 		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
@@ -246,7 +246,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 		}
 		if err := socket.Error(int(s.fd)); err != nil {
 			e.Close(i)
-			h.Closed(i, clock.Mono(), load.Connecting, err)
+			h.Closed(i, clock.Mono(), engine.Connecting, err)
 			return
 		}
 		s.opening = false
@@ -262,7 +262,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 	}
 	if s.full && events&unix.EPOLLOUT != 0 {
 		s.full = false
-		if h.(load.Drained).Drained(i, clock.Mono()); s.gen != gen {
+		if h.(engine.Drained).Drained(i, clock.Mono()); s.gen != gen {
 			return
 		}
 	}
@@ -273,7 +273,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 
 // read takes what is there. A read shorter than the buffer has emptied the socket (epoll(7), Q9),
 // so the second recv that only returns EAGAIN is saved.
-func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
+func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 	gen := s.gen
 	for {
 		if s.err == socket.ErrEarly {
@@ -305,13 +305,13 @@ func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 
 // ended closes a connection that has come to its end and tells what it interrupted: the write, when
 // that has failed or was not done.
-func (e *Engine) ended(i int, err error, h load.Handler) {
+func (e *Engine) ended(i int, err error, h engine.Handler) {
 	s := &e.slots[i]
-	op := load.Reading
+	op := engine.Reading
 	if s.err != nil {
-		op, err = load.Writing, s.err
+		op, err = engine.Writing, s.err
 	} else if err != nil && (s.rest != nil || s.full) {
-		op = load.Writing
+		op = engine.Writing
 	}
 	e.Close(i)
 	h.Closed(i, clock.Mono(), op, err)

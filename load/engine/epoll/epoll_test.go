@@ -8,7 +8,7 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/enginetest"
 	"prony.example/load/engine/http2"
 	"prony.example/load/engine/tlsconn"
@@ -16,7 +16,7 @@ import (
 
 // What every engine must do.
 func TestEngine(t *testing.T) {
-	enginetest.Run(t, func(a netip.AddrPort, n int) (load.Engine, error) { return New(a, n) })
+	enginetest.Run(t, func(a netip.AddrPort, n int) (engine.Engine, error) { return New(a, n) })
 }
 
 // The same over TLS.
@@ -27,7 +27,7 @@ func TestSecure(t *testing.T) {
 				testsets.Whole(t, "the engine with crypto/tls sealing")
 			}
 			enginetest.RunSecure(t, version, func(a netip.AddrPort, n int, c *tls.Config) (
-				load.Engine, error) {
+				engine.Engine, error) {
 				e, err := New(a, n)
 				if err != nil {
 					return nil, err
@@ -53,7 +53,7 @@ func TestStreams(t *testing.T) {
 			if row.calls {
 				run, over = enginetest.RunCalls, calls
 			}
-			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
+			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (engine.Engine, error) {
 				e, err := New(a, http2.Below(n, streams))
 				if err != nil || !row.secure {
 					return over(e, n, streams, false), err
@@ -69,16 +69,16 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func calls(below load.Streamer, slots, streams int, secure bool) *http2.Engine {
+func calls(below engine.Streamer, slots, streams int, secure bool) *http2.Engine {
 	return http2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
 // deaf hears nothing, for there is nothing to hear.
 type deaf struct{}
 
-func (deaf) Opened(int, int64)                 {}
-func (deaf) Received(int, int64, []byte)       {}
-func (deaf) Closed(int, int64, load.Op, error) {}
+func (deaf) Opened(int, int64)                   {}
+func (deaf) Received(int, int64, []byte)         {}
+func (deaf) Closed(int, int64, engine.Op, error) {}
 
 // A timer that fires early all the same, as it would if the two clocks drifted apart, costs turns
 // of the loop, not the wake-up. Nor does one that fires late.

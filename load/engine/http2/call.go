@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // Codes of gRPC (grpc/doc/statuscodes.md) that this side finds.
@@ -36,10 +36,10 @@ const (
 func CallMax(slots int) int { return min(max(callsMost/max(slots, 1), callMin), callTop) }
 
 // NewCalls is New for unary calls of gRPC (grpc/doc/PROTOCOL-HTTP2.md): a request's path is the
-// method, its body the message. An answer has the message and status 200, or load.CallStatus and
+// method, its body the message. An answer has the message and status 200, or engine.CallStatus and
 // the code, with what the server says about it. It is held until it is whole, since the code comes
 // last. The timeout is told to the server; 0: none is.
-func NewCalls(below load.Streamer, slots, streams int, secure bool, timeout time.Duration) *Engine {
+func NewCalls(below engine.Streamer, slots, streams int, secure bool, timeout time.Duration) *Engine {
 	e := New(below, slots, streams, secure)
 	e.callMax = CallMax(slots)
 	e.heads.call = appendString(appendInt(nil, 0, 4, places["content-type"]),
@@ -288,7 +288,7 @@ func (e *Engine) callEnd(i int, at int64, a *answer) {
 func (e *Engine) settle(i int, at int64, code int, text string, reset uint32) {
 	l := &e.lanes[i]
 	c := &e.conns[l.on]
-	t := strconv.AppendInt(append(e.text[:0], "HTTP/1.1 "...), int64(load.CallStatus+code), 10)
+	t := strconv.AppendInt(append(e.text[:0], "HTTP/1.1 "...), int64(engine.CallStatus+code), 10)
 	t = append(t, " \r\n"...)
 	if c.phase == leaving {
 		t = append(t, "Connection: close\r\n"...)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 const (
@@ -77,7 +77,7 @@ func (e *Engine) lane(c *conn, id uint32) (int, error) {
 // ear hears the engine below.
 type ear Engine
 
-// Opened implements load.Handler.
+// Opened implements engine.Handler.
 func (r *ear) Opened(k int, _ int64) {
 	e, c := (*Engine)(r), &r.conns[k]
 	c.phase = greeted
@@ -87,13 +87,13 @@ func (r *ear) Opened(k int, _ int64) {
 	e.push(k)
 }
 
-// Drained implements load.Drained.
+// Drained implements engine.Drained.
 func (r *ear) Drained(k int, _ int64) {
 	r.conns[k].full = false
 	(*Engine)(r).push(k)
 }
 
-// Received implements load.Handler.
+// Received implements engine.Handler.
 func (r *ear) Received(k int, at int64, b []byte) {
 	e, c := (*Engine)(r), &r.conns[k]
 	gen := c.gen
@@ -166,8 +166,8 @@ func (e *Engine) frame(k int, at int64, f *frame) error {
 
 // What the server says it has not processed may be sent again (RFC 9113, section 8.7).
 const (
-	wentAway = load.Untaken("HTTP/2: the server went away before it took the request (NO_ERROR)")
-	refused  = load.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
+	wentAway = engine.Untaken("HTTP/2: the server went away before it took the request (NO_ERROR)")
+	refused  = engine.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
 )
 
 // cut takes the end of a stream that is not answered in full. A call that is refused goes again
@@ -183,13 +183,13 @@ func (e *Engine) cut(c *conn, at int64, f *frame) error {
 	case again:
 		l.refused = e.callMax > 0
 		e.free(i)
-		e.lose(i, at, load.Reading, refused)
+		e.lose(i, at, engine.Reading, refused)
 	case e.callMax > 0:
 		l.rest = nil // nothing is to be said of it any more
 		e.settle(i, at, callReset(code), "gRPC: "+why, codeNone)
 	default:
 		e.free(i)
-		e.lose(i, at, load.Reading, errors.New("HTTP/2: "+why))
+		e.lose(i, at, engine.Reading, errors.New("HTTP/2: "+why))
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func (e *Engine) away(k int, at int64, last, code uint32) {
 		switch {
 		case l.on != int32(k):
 		case l.phase == idle:
-			e.lose(i, at, load.Reading, nil)
+			e.lose(i, at, engine.Reading, nil)
 		case l.phase == opening:
 			e.detach(l)
 			e.Open(i)
@@ -332,7 +332,7 @@ func (e *Engine) away(k int, at int64, last, code uint32) {
 					codeName(code) + ")")
 			}
 			e.free(i)
-			e.lose(i, at, load.Reading, why)
+			e.lose(i, at, engine.Reading, why)
 		}
 	}
 	if c.gen == gen && c.members == 0 {
@@ -342,7 +342,7 @@ func (e *Engine) away(k int, at int64, last, code uint32) {
 
 // lose takes a lane, which has no stream any more, off its connection, and tells why. If nobody is
 // on that then, it ends.
-func (e *Engine) lose(i int, at int64, op load.Op, err error) {
+func (e *Engine) lose(i int, at int64, op engine.Op, err error) {
 	l := &e.lanes[i]
 	k := int(l.on)
 	c := &e.conns[k]
@@ -366,23 +366,23 @@ func (e *Engine) object(k int, at int64, err error) {
 	if errors.As(err, &f) {
 		code = f.code
 	}
-	op := load.Reading
+	op := engine.Reading
 	if c.phase == greeted {
-		op = load.Connecting
+		op = engine.Connecting
 	}
 	e.leave(k, code)
 	e.end(k, at, op, err)
 	e.revive(k)
 }
 
-// Closed implements load.Handler.
-func (r *ear) Closed(k int, at int64, op load.Op, err error) {
+// Closed implements engine.Handler.
+func (r *ear) Closed(k int, at int64, op engine.Op, err error) {
 	e, c := (*Engine)(r), &r.conns[k]
 	switch {
 	case c.phase == shut:
 		return
 	case c.phase == opening || c.phase == greeted:
-		if op = load.Connecting; err == nil {
+		if op = engine.Connecting; err == nil {
 			err = errors.New("the server closed the connection before it said its settings")
 		}
 	case err == nil && c.in.partial():
@@ -397,7 +397,7 @@ func (r *ear) Closed(k int, at int64, op load.Op, err error) {
 
 // end tells all that were on a connection, those first that had nothing to lose: others may be sent
 // on in their stead.
-func (e *Engine) end(k int, at int64, op load.Op, err error) {
+func (e *Engine) end(k int, at int64, op engine.Op, err error) {
 	c := &e.conns[k]
 	from, to := k/2*e.streams, min((k/2+1)*e.streams, len(e.lanes))
 	for i := from; i < to; i++ {
@@ -405,7 +405,7 @@ func (e *Engine) end(k int, at int64, op load.Op, err error) {
 			l.left, l.on = 0, none
 			if l.phase == busy || l.phase == queued {
 				l.left = 1
-				if l.rest != nil && op == load.Reading && err != nil {
+				if l.rest != nil && op == engine.Reading && err != nil {
 					l.left = 2
 				}
 			}
@@ -422,7 +422,7 @@ func (e *Engine) end(k int, at int64, op load.Op, err error) {
 			}
 			of := op
 			if turn == 2 {
-				of = load.Writing
+				of = engine.Writing
 			}
 			l.phase = shut
 			e.to.Closed(i, at, of, err)

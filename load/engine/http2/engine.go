@@ -8,23 +8,23 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
-// Engine implements load.Engine over another one, which has two slots for each of its connections:
+// Engine implements engine.Engine over another one, which has two slots for each of its connections:
 // when a server goes away from one (GOAWAY), its answers come there while the next is in use.
 type Engine struct {
-	below   load.Streamer
+	below   engine.Streamer
 	streams int // lanes of a connection
 	lanes   []lane
 	conns   []conn
 	current []uint8 // of each two connections, the one for new requests
 	heads   heads
-	to      load.Handler // of the Wait under way
-	dirty   []int32      // connections with something to be sent
-	untold  []int32      // lanes with something to be told in the next Wait
-	text    []byte       // what is being handed over
-	callMax int          // bytes of a message of gRPC; 0: no calls of that are made
+	to      engine.Handler // of the Wait under way
+	dirty   []int32        // connections with something to be sent
+	untold  []int32        // lanes with something to be told in the next Wait
+	text    []byte         // what is being handed over
+	callMax int            // bytes of a message of gRPC; 0: no calls of that are made
 }
 
 type phase uint8
@@ -67,7 +67,7 @@ const none = -1
 
 // New returns an engine over the one below, which has as many slots as Below says, for so many
 // streams on each connection. secure says that it speaks TLS.
-func New(below load.Streamer, slots, streams int, secure bool) *Engine {
+func New(below engine.Streamer, slots, streams int, secure bool) *Engine {
 	streams = max(streams, 1)
 	groups := (slots + streams - 1) / streams
 	e := &Engine{below: below, streams: streams, lanes: make([]lane, slots),
@@ -91,23 +91,23 @@ func New(below load.Streamer, slots, streams int, secure bool) *Engine {
 // Below is how many slots the engine below must have.
 func Below(slots, streams int) int { return 2 * ((slots + max(streams, 1) - 1) / max(streams, 1)) }
 
-// Handshakes implements load.Handshaker.
+// Handshakes implements engine.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram {
-	if h, ok := e.below.(load.Handshaker); ok {
+	if h, ok := e.below.(engine.Handshaker); ok {
 		return h.Handshakes()
 	}
 	return hdrhistogram.New(1, 2, 1)
 }
 
-// Session implements load.Handshaker.
+// Session implements engine.Handshaker.
 func (e *Engine) Session() (spoken string, resumed int64) {
-	if h, ok := e.below.(load.Handshaker); ok {
+	if h, ok := e.below.(engine.Handshaker); ok {
 		return h.Session()
 	}
 	return "", 0
 }
 
-// Open implements load.Engine.
+// Open implements engine.Engine.
 func (e *Engine) Open(i int) {
 	l := &e.lanes[i]
 	l.phase, l.err = opening, nil
@@ -139,7 +139,7 @@ func (e *Engine) attach(i int) {
 	}
 }
 
-// Close implements load.Engine. The connection ends with the last lane on it.
+// Close implements engine.Engine. The connection ends with the last lane on it.
 func (e *Engine) Close(i int) {
 	l := &e.lanes[i]
 	if k := l.on; k != none {
@@ -220,12 +220,12 @@ func (e *Engine) revive(k int) {
 	}
 }
 
-// Release implements load.Engine.
+// Release implements engine.Engine.
 func (e *Engine) Release() { e.below.Release() }
 
 var errNoRequest = errors.New("HTTP/2: a request was sent amidst another")
 
-// Send implements load.Engine.
+// Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {
 	l := &e.lanes[i]
 	switch l.phase {
@@ -264,8 +264,8 @@ func (e *Engine) fail(i int, err error) {
 	e.untold = append(e.untold, int32(i))
 }
 
-// Wait implements load.Engine.
-func (e *Engine) Wait(deadline int64, h load.Handler) error {
+// Wait implements engine.Engine.
+func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	e.to = h
 	if n := len(e.untold); n > 0 {
 		for _, i := range e.untold[:n] {
@@ -285,7 +285,7 @@ func (e *Engine) tell(i int) {
 	case l.err != nil:
 		err := l.err
 		e.Close(i)
-		e.to.Closed(i, clock.Mono(), load.Writing, err)
+		e.to.Closed(i, clock.Mono(), engine.Writing, err)
 	case l.phase == opening && l.on != none && e.conns[l.on].phase == idle:
 		l.phase = idle
 		e.to.Opened(i, clock.Mono())

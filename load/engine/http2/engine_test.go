@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // Every form that an answer may have becomes the same answer in HTTP/1.1, and is over when its
@@ -253,7 +253,7 @@ func TestGoAway(t *testing.T) {
 	b.onClosed = func(i int) { b.Open(i) }
 	b.hear(0)
 	b.expect(2, "", "before it took the request (NO_ERROR)")
-	b.expect(4, "", fmt.Sprint(load.Reading, " <nil>"))
+	b.expect(4, "", fmt.Sprint(engine.Reading, " <nil>"))
 	b.greet2(1, "HEADERS 1 end") // the fourth, which waited
 	b.must(b.wires[0].WriteData(3, true, []byte("ok")))
 	b.onReceived = func(i int) {
@@ -412,10 +412,10 @@ func TestEnds(t *testing.T) {
 	b.Send(0, post(100_000))
 	b.Send(1, []byte(get))
 	b.wait()
-	(*ear)(b.Engine).Closed(0, 9, load.Reading, fmt.Errorf("reset"))
-	b.expect(0, "", fmt.Sprint(load.Writing, " reset"))
-	b.expect(1, "", fmt.Sprint(load.Reading, " reset"))
-	b.expect(2, "", fmt.Sprint(load.Reading, " reset"))
+	(*ear)(b.Engine).Closed(0, 9, engine.Reading, fmt.Errorf("reset"))
+	b.expect(0, "", fmt.Sprint(engine.Writing, " reset"))
+	b.expect(1, "", fmt.Sprint(engine.Reading, " reset"))
+	b.expect(2, "", fmt.Sprint(engine.Reading, " reset"))
 	check := func(want, said string) {
 		t.Helper()
 		b := newBench(t, 1, 1)
@@ -423,14 +423,14 @@ func TestEnds(t *testing.T) {
 		b.wait()
 		(*ear)(b.Engine).Opened(0, 1)
 		if said == "" {
-			(*ear)(b.Engine).Closed(0, 9, load.Reading, nil)
+			(*ear)(b.Engine).Closed(0, 9, engine.Reading, nil)
 		} else {
 			(*ear)(b.Engine).Received(0, 5, []byte(said))
 		}
 		if b.told[0].opened != 0 {
 			t.Errorf("%q opened it", said)
 		}
-		b.expect(0, "", fmt.Sprint(load.Connecting, " ", want))
+		b.expect(0, "", fmt.Sprint(engine.Connecting, " ", want))
 	}
 	check("the port speaks HTTP/1.1; use http://", "HTTP/1.1 400 Bad Request\r\n\r\n")
 	check("the server closed the connection before it said its settings", "")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/http1"
 )
 
@@ -266,7 +266,7 @@ func (c *counter) Received(_ int, _ int64, b []byte) {
 		*c.n++
 	}
 }
-func (c *counter) Closed(_ int, _ int64, _ load.Op, err error) {
+func (c *counter) Closed(_ int, _ int64, _ engine.Op, err error) {
 	panic(fmt.Sprint("closed: ", err))
 }
 

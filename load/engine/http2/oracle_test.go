@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"prony.example/internal/generator/truth"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/enginetest"
 )
 
@@ -197,13 +197,13 @@ func asked(t *testing.T, script []byte, piece int) (code int, text string) {
 		t.Fatalf("it is told %+v", b.told[0])
 	}
 	code, err := strconv.Atoi(head[9:12])
-	if err != nil || code != 200 && code < load.CallStatus {
+	if err != nil || code != 200 && code < engine.CallStatus {
 		t.Fatalf("it is told %q", head)
 	}
 	if code == 200 {
 		return 0, text
 	}
-	return code - load.CallStatus, text
+	return code - engine.CallStatus, text
 }
 
 // play makes the frames of a script, and ends the stream whatever was in it. All of it is what may

@@ -3,7 +3,7 @@ package http2
 import (
 	"strconv"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // head takes a whole block of fields.
@@ -226,5 +226,5 @@ func (e *Engine) refuse(i int, at int64, err error) {
 	c.out = appendNumber(c.out, typeReset, l.id, code)
 	e.soil(int(l.on))
 	e.free(i)
-	e.lose(i, at, load.Reading, err)
+	e.lose(i, at, engine.Reading, err)
 }

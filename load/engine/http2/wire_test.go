@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // bench is an engine whose wires end on the same bench, at a Framer of golang.org/x/net. It is a
@@ -71,10 +71,10 @@ func (u *under) Open(k int) {
 	w.AllowIllegalWrites = true
 	w.Encoder = hpack.NewEncoder(&w.fields)
 }
-func (u *under) Close(k int)                    { u.wires[k].open = false }
-func (u *under) Release()                       {}
-func (u *under) Send(int, []byte)               { u.t.Error("sent, not pushed") }
-func (u *under) Wait(int64, load.Handler) error { return nil }
+func (u *under) Close(k int)                      { u.wires[k].open = false }
+func (u *under) Release()                         {}
+func (u *under) Send(int, []byte)                 { u.t.Error("sent, not pushed") }
+func (u *under) Wait(int64, engine.Handler) error { return nil }
 func (u *under) Push(k int, b []byte) int {
 	if !u.wires[k].open {
 		u.t.Errorf("pushed to connection %d, which is closed", k)
@@ -84,7 +84,7 @@ func (u *under) Push(k int, b []byte) int {
 	return n
 }
 
-// Opened, Received and Closed implement load.Handler.
+// Opened, Received and Closed implement engine.Handler.
 func (b *bench) Opened(i int, _ int64) { b.told[i].opened++ }
 
 func (b *bench) Received(i int, _ int64, data []byte) {
@@ -97,9 +97,9 @@ func (b *bench) Received(i int, _ int64, data []byte) {
 	}
 }
 
-func (b *bench) Closed(i int, _ int64, op load.Op, err error) {
+func (b *bench) Closed(i int, _ int64, op engine.Op, err error) {
 	b.told[i].closed = append(b.told[i].closed, fmt.Sprint(op, " ", err))
-	if _, ok := err.(load.Untaken); ok {
+	if _, ok := err.(engine.Untaken); ok {
 		b.told[i].again++
 	}
 	if b.onClosed != nil {

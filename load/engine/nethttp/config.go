@@ -182,5 +182,5 @@ func ending(err error) error {
 	return err
 }
 
-// Headless implements load.Headless: a message of WebSocket is its payload alone.
+// Headless implements engine.Headless: a message of WebSocket is its payload alone.
 func (e *Engine) Headless() bool { return e.config.Protocol == WS || e.config.Protocol == WSS }

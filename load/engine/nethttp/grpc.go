@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/http2"
 )
 
@@ -86,10 +86,10 @@ func (c *call) open(ctx context.Context) (err error) {
 	}
 }
 
-func (c *call) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+func (c *call) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, error) {
 	a, err := understand(b)
 	if err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	pairs := metadata.MD{}
 	for name, values := range a.header {
@@ -106,12 +106,12 @@ func (c *call) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 		<-ctx.Done() // whoever keeps the time books it, and ends the call
 	}
 	if ctx.Err() != nil {
-		return load.Reading, ctx.Err()
+		return engine.Reading, ctx.Err()
 	}
 	code := 200
 	if err != nil {
 		st, _ := status.FromError(err)
-		code, out = load.CallStatus+int(known(st.Code())), []byte(st.Message())
+		code, out = engine.CallStatus+int(known(st.Code())), []byte(st.Message())
 	}
 	s.answer(at, append(answerText(code, nil, len(out)), out...))
 	return 0, nil

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // shared is a connection that several slots send on.
@@ -91,10 +91,10 @@ func (c *part) open(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, error) {
 	a, err := understand(b)
 	if err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	scheme := "http"
 	if c.e.config.secure() {
@@ -103,7 +103,7 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 	req, err := http.NewRequestWithContext(ctx, a.method, scheme+"://"+a.host+a.path,
 		bytes.NewReader(a.body))
 	if err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	req.Header = a.header
 	if len(a.body) == 0 {
@@ -111,14 +111,14 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 	}
 	res, err := c.conn.RoundTrip(req)
 	if err != nil {
-		return load.Reading, untaken(err)
+		return engine.Reading, untaken(err)
 	}
 	first := clock.Mono()
 	body, let, err := c.e.hold(res.Body)
 	defer let()
 	res.Body.Close()
 	if err != nil {
-		return load.Reading, fmt.Errorf("read the body: %w", err)
+		return engine.Reading, fmt.Errorf("read the body: %w", err)
 	}
 	length := body.length
 	if a.method == http.MethodHead {
@@ -136,7 +136,7 @@ func (c *part) close() {}
 var gone = []string{"http2: Transport received Server's graceful shutdown GOAWAY",
 	"http2: client conn not usable"}
 
-// untaken is the error of an exchange, as a load.Untaken where the server says that it has not
+// untaken is the error of an exchange, as a engine.Untaken where the server says that it has not
 // processed the request (RFC 9113, section 8.7; RFC 9114, section 4.1.1).
 func untaken(err error) error {
 	var h2 http2.StreamError
@@ -144,7 +144,7 @@ func untaken(err error) error {
 	if errors.As(err, &h2) && h2.Code == http2.ErrCodeRefusedStream ||
 		errors.As(err, &h3) && h3.ErrorCode == http3.ErrCodeRequestRejected ||
 		slices.Contains(gone, err.Error()) {
-		return load.Untaken(err.Error())
+		return engine.Untaken(err.Error())
 	}
 	return err
 }

@@ -12,9 +12,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"prony.example/load"
-	"prony.example/load/template"
 )
 
 // Transport asks single requests in a protocol of the engine, each over a connection of its own, by
@@ -34,7 +31,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	path := r.URL.RequestURI()
-	if isJSON(&t.Config, string(body)) {
+	if IsJSON(&t.Config, string(body)) {
 		message, err := Message(r.Context(), t.Config, path, string(body))
 		if err != nil {
 			return nil, err
@@ -119,24 +116,8 @@ func (c Config) Dialer() func(ctx context.Context, network, address string) (net
 	}
 }
 
-// Messages turns gRPC bodies in JSON into what goes over the wire.
-func Messages(ctx context.Context, c Config, requests []load.Request) error {
-	for i := range requests {
-		r := &requests[i]
-		if !isJSON(&c, r.Body) {
-			continue
-		}
-		b, err := Message(ctx, c, r.Path, r.Body)
-		if err != nil {
-			return err
-		}
-		r.Body = template.Escape(string(b))
-	}
-	return nil
-}
-
-// isJSON reports whether a body is to become a message of gRPC. None begins with a brace by chance:
+// IsJSON reports whether a body is to become a message of gRPC. None begins with a brace by chance:
 // it would be a field of number 15 whose group nobody makes any more.
-func isJSON(c *Config, body string) bool {
+func IsJSON(c *Config, body string) bool {
 	return (c.Protocol == GRPC || c.Protocol == GRPCS) && strings.HasPrefix(body, "{")
 }

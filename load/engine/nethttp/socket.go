@@ -7,7 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // socket is a WebSocket: the request's body goes out as one message, and the next one that comes is
@@ -37,22 +37,22 @@ func (c *socket) open(ctx context.Context) error {
 	return nil
 }
 
-func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, error) {
 	a, err := understand(b)
 	if err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	if err := c.conn.Write(ctx, websocket.MessageText, a.body); err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	_, r, err := c.conn.Reader(ctx)
 	if err != nil {
-		return load.Reading, err
+		return engine.Reading, err
 	}
 	message, let, err := c.e.hold(r)
 	defer let()
 	if err != nil {
-		return load.Reading, err
+		return engine.Reading, err
 	}
 	s.answer(message.at, answerText(http.StatusOK, nil, message.length))
 	message.answer(s)

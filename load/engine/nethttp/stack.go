@@ -22,7 +22,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/tlsconn"
 )
 
@@ -32,11 +32,11 @@ type client interface {
 	open(ctx context.Context) error
 	// exchange sends the request and reports its answer through the sink, the last piece of which
 	// ends it. An error ends the connection.
-	exchange(ctx context.Context, request []byte, s *sink) (load.Op, error)
+	exchange(ctx context.Context, request []byte, s *sink) (engine.Op, error)
 	close()
 }
 
-// Engine implements load.Engine.
+// Engine implements engine.Engine.
 type Engine struct {
 	slots        []slot
 	nap          nap // what the load thread sleeps on
@@ -65,7 +65,7 @@ type event struct {
 	slot int32
 	gen  int32
 	what kind
-	op   load.Op
+	op   engine.Op
 	at   int64
 	b    []byte
 	err  error
@@ -98,10 +98,10 @@ func New(c Config, slots int) (*Engine, error) {
 
 func newHandshakes() *hdrhistogram.Histogram { return hdrhistogram.New(1, 1<<40, 3) }
 
-// Handshakes implements load.Handshaker.
+// Handshakes implements engine.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 
-// Session implements load.Handshaker.
+// Session implements engine.Handshaker.
 func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
 
 // shook books a TLS handshake.
@@ -115,7 +115,7 @@ func (e *Engine) shook(ns int64, state tls.ConnectionState) {
 	_ = e.handshakes.RecordValue(max(ns, 1))
 }
 
-// Open implements load.Engine.
+// Open implements engine.Engine.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.gen++
@@ -132,7 +132,7 @@ func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []
 	defer c.close()
 	to := &sink{e: e, slot: i, gen: gen}
 	if err := c.open(ctx); err != nil {
-		to.put(event{what: closed, op: load.Connecting, err: err})
+		to.put(event{what: closed, op: engine.Connecting, err: err})
 		return
 	}
 	to.put(event{what: opened})
@@ -144,10 +144,10 @@ func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []
 	}
 }
 
-// Send implements load.Engine.
+// Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) { e.slots[i].work <- b }
 
-// Close implements load.Engine.
+// Close implements engine.Engine.
 func (e *Engine) Close(i int) {
 	s := &e.slots[i]
 	s.gen++
@@ -159,7 +159,7 @@ func (e *Engine) Close(i int) {
 	s.cancel = nil
 }
 
-// Release implements load.Engine.
+// Release implements engine.Engine.
 func (e *Engine) Release() {
 	for i := range e.slots {
 		e.Close(i)
@@ -194,8 +194,8 @@ func (s *sink) put(v event) {
 // answer reports a piece of an answer, which came at the moment and stays untouched.
 func (s *sink) answer(at int64, b []byte) { s.put(event{what: received, at: at, b: b}) }
 
-// Wait implements load.Engine.
-func (e *Engine) Wait(deadline int64, h load.Handler) error {
+// Wait implements engine.Engine.
+func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	if !e.take() && deadline > clock.Mono() {
 		if err := e.sleep(deadline); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"net"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/http1"
 )
 
@@ -42,12 +42,12 @@ func (c *stream) open(ctx context.Context) (err error) {
 // exchange reads an answer to its end, to know when the next request may leave; what it was is the
 // Handler's business, which reads the same bytes. An answer that cannot be read is handed over all
 // the same.
-func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error) {
+func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, error) {
 	if err := c.before(); err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	if _, err := c.conn.Write(b); err != nil {
-		return load.Writing, err
+		return engine.Writing, err
 	}
 	c.resp.Reset()
 	c.resp.Expect(len(b) > 4 && string(b[:5]) == "HEAD ", false)
@@ -60,14 +60,14 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error)
 			s.answer(at, piece)
 		}
 		if err != nil && !done {
-			return load.Reading, err
+			return engine.Reading, err
 		}
 	}
 	return 0, nil
 }
 
 // ended says that the connection was closed while it was idle, so that the request never left.
-const ended = load.Untaken("the server closed the idle connection")
+const ended = engine.Untaken("the server closed the idle connection")
 
 // before looks for what has come since the last answer: bytes that the next answer would begin
 // with, or the end of the connection.

@@ -10,17 +10,17 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
-// Engine implements load.Engine over another one.
+// Engine implements engine.Engine over another one.
 type Engine struct {
-	below   load.Engine
-	stream  load.Streamer // the one below, where there is pushing
+	below   engine.Engine
+	stream  engine.Streamer // the one below, where there is pushing
 	config  *tls.Config
 	slots   []slot
-	to      load.Handler // of the Wait under way
-	reading int          // the slot whose bytes are being handed over, or -1
+	to      engine.Handler // of the Wait under way
+	reading int            // the slot whose bytes are being handed over, or -1
 	log     keyLog
 	rooms   rooms
 	plain   []byte  // what crypto/tls has opened
@@ -68,7 +68,7 @@ var errUnasked = errors.New("an answer that nobody asked for came before the req
 
 // New returns an engine that speaks TLS over the one below, which has as many slots. Sessions are
 // resumed among its connections.
-func New(below load.Engine, c *tls.Config, slots int) *Engine {
+func New(below engine.Engine, c *tls.Config, slots int) *Engine {
 	e := &Engine{below: below, config: c.Clone(), slots: make([]slot, slots), reading: -1,
 		handshakes: hdrhistogram.New(1, 1<<40, 3)}
 	e.config.KeyLogWriter = &e.log
@@ -82,16 +82,16 @@ func New(below load.Engine, c *tls.Config, slots int) *Engine {
 }
 
 // NewStreamer returns one that is pushed to.
-func NewStreamer(below load.Streamer, c *tls.Config, slots int) *Engine {
+func NewStreamer(below engine.Streamer, c *tls.Config, slots int) *Engine {
 	e := New(below, c, slots)
 	e.stream = below
 	return e
 }
 
-// Handshakes implements load.Handshaker.
+// Handshakes implements engine.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 
-// Session implements load.Handshaker. Where crypto/tls seals and opens, what is spoken says so.
+// Session implements engine.Handshaker. Where crypto/tls seals and opens, what is spoken says so.
 func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
 
 // Spoken is what a handshake came to, in the words of records.
@@ -99,7 +99,7 @@ func Spoken(s *tls.ConnectionState) string {
 	return tls.VersionName(s.Version) + ", " + tls.CipherSuiteName(s.CipherSuite)
 }
 
-// Open implements load.Engine.
+// Open implements engine.Engine.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.leave()
@@ -118,7 +118,7 @@ func (s *slot) leave() {
 	s.waits = nil
 }
 
-// Close implements load.Engine. The peer is told, unless it is amidst a request: many complain of
+// Close implements engine.Engine. The peer is told, unless it is amidst a request: many complain of
 // connections that end without a word, and some forget the session.
 func (e *Engine) Close(i int) {
 	s := &e.slots[i]
@@ -159,7 +159,7 @@ func (e *Engine) send(i int, s *slot, b []byte) {
 	s.waits = append(s.waits, b...)
 }
 
-// Release implements load.Engine. It must be called on the thread that opened the connections.
+// Release implements engine.Engine. It must be called on the thread that opened the connections.
 func (e *Engine) Release() {
 	for i := range e.slots {
 		e.slots[i].leave()
@@ -167,7 +167,7 @@ func (e *Engine) Release() {
 	e.below.Release()
 }
 
-// Send implements load.Engine.
+// Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	s.asked = true
@@ -205,7 +205,7 @@ func (s *slot) seal(b []byte) error {
 // pushMax is how much is sealed at once.
 const pushMax = 4 * plainMax
 
-// Push implements load.Streamer. What is sealed must leave, so that it is kept where the engine
+// Push implements engine.Streamer. What is sealed must leave, so that it is kept where the engine
 // below does not take it, and nothing more is taken meanwhile.
 func (e *Engine) Push(i int, b []byte) (n int) {
 	s := &e.slots[i]
@@ -241,13 +241,13 @@ func (e *Engine) fail(i int, s *slot, err error) {
 	e.untold = append(e.untold, int32(i))
 }
 
-// Wait implements load.Engine.
-func (e *Engine) Wait(deadline int64, h load.Handler) error {
+// Wait implements engine.Engine.
+func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	e.to = h
 	if n := len(e.untold); n > 0 {
 		for _, i := range e.untold[:n] {
 			if s := &e.slots[i]; s.err != nil {
-				e.end(int(i), s, clock.Mono(), load.Writing, s.err)
+				e.end(int(i), s, clock.Mono(), engine.Writing, s.err)
 			}
 		}
 		e.untold = e.untold[:copy(e.untold, e.untold[n:])]
@@ -257,7 +257,7 @@ func (e *Engine) Wait(deadline int64, h load.Handler) error {
 }
 
 // end closes a connection and tells what that interrupted.
-func (e *Engine) end(i int, s *slot, at int64, op load.Op, err error) {
+func (e *Engine) end(i int, s *slot, at int64, op engine.Op, err error) {
 	s.leave()
 	e.below.Close(i)
 	e.to.Closed(i, at, op, err)
@@ -266,14 +266,14 @@ func (e *Engine) end(i int, s *slot, at int64, op load.Op, err error) {
 // ear hears the engine below.
 type ear Engine
 
-// Opened implements load.Handler.
+// Opened implements engine.Handler.
 func (r *ear) Opened(i int, _ int64) {
 	e, s := (*Engine)(r), &r.slots[i]
 	s.phase, s.began, s.shake = shaking, clock.Mono(), newShake(r.config)
 	e.step(i, s)
 }
 
-// Received implements load.Handler.
+// Received implements engine.Handler.
 func (r *ear) Received(i int, at int64, b []byte) {
 	e, s := (*Engine)(r), &r.slots[i]
 	s.early = false
@@ -297,8 +297,8 @@ func (r *ear) Received(i int, at int64, b []byte) {
 	r.reading = -1
 }
 
-// Closed implements load.Handler.
-func (r *ear) Closed(i int, at int64, op load.Op, err error) {
+// Closed implements engine.Handler.
+func (r *ear) Closed(i int, at int64, op engine.Op, err error) {
 	e, s := (*Engine)(r), &r.slots[i]
 	switch s.phase {
 	case shut:
@@ -318,14 +318,14 @@ func (r *ear) Closed(i int, at int64, op load.Op, err error) {
 	r.to.Closed(i, at, op, err)
 }
 
-// Drained implements load.Drained.
+// Drained implements engine.Drained.
 func (r *ear) Drained(i int, at int64) {
 	s := &r.slots[i]
 	if len(s.waits) > 0 {
 		s.waits = s.waits[r.stream.Push(i, s.waits):]
 	}
 	if len(s.waits) == 0 && s.phase == open {
-		r.to.(load.Drained).Drained(i, at)
+		r.to.(engine.Drained).Drained(i, at)
 	}
 }
 
@@ -354,14 +354,14 @@ func (e *Engine) step(i int, s *slot) {
 	s.phase = open // there is nothing to be stopped any more
 	if h.err != nil {
 		s.asked = true // nor to be said
-		e.end(i, s, now, load.Connecting, fmt.Errorf("TLS handshake: %w", Explain(h.err)))
+		e.end(i, s, now, engine.Connecting, fmt.Errorf("TLS handshake: %w", Explain(h.err)))
 		return
 	}
 	// The value is bounded by the timeout of connects, far inside the range.
 	_ = e.handshakes.RecordValue(max(now-s.began, 1))
 	state := h.conn.ConnectionState()
 	if e.stream != nil && state.NegotiatedProtocol != "h2" {
-		e.end(i, s, now, load.Connecting, errNoH2)
+		e.end(i, s, now, engine.Connecting, errNoH2)
 		return
 	}
 	if state.DidResume {
@@ -401,7 +401,7 @@ func (e *Engine) take(i int, s *slot, at int64, b []byte) {
 			break
 		}
 		if s.early || s.in.old {
-			e.end(i, s, at, load.Writing, errUnasked)
+			e.end(i, s, at, engine.Writing, errUnasked)
 			return
 		}
 		b, s.asked, s.shake = rest, false, nil
@@ -419,7 +419,7 @@ func (e *Engine) ended(i int, s *slot, at int64, err error) {
 	} else if why, ok := objection(err); ok && !s.kept {
 		e.alert(i, s, why)
 	}
-	e.end(i, s, at, load.Reading, err)
+	e.end(i, s, at, engine.Reading, err)
 }
 
 // pass hands over what is in b by crypto/tls.
@@ -431,7 +431,7 @@ func (e *Engine) pass(i int, s *slot, at int64, b []byte) {
 	for gen := s.gen; s.shake.at < len(s.shake.come); {
 		n, err := s.shake.conn.Read(e.plain)
 		if n > 0 && s.early {
-			e.end(i, s, at, load.Writing, errUnasked)
+			e.end(i, s, at, engine.Writing, errUnasked)
 			return
 		}
 		if n > 0 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // bench is an engine whose wire ends on the same bench: at crypto/tls, or whatever is put there. It
@@ -23,7 +23,7 @@ type bench struct {
 	wire  *pipe // the peer's
 	came  []byte
 	opens int
-	op    load.Op
+	op    engine.Op
 	err   error
 	ended int
 
@@ -51,9 +51,9 @@ func (u *under) Send(_ int, b []byte) {
 	}
 	u.sent = append(u.sent, b)
 }
-func (u *under) Wait(int64, load.Handler) error { return nil }
+func (u *under) Wait(int64, engine.Handler) error { return nil }
 
-// Opened, Received and Closed implement load.Handler.
+// Opened, Received and Closed implement engine.Handler.
 func (b *bench) Opened(int, int64) { b.opens++ }
 
 func (b *bench) Received(_ int, _ int64, data []byte) {
@@ -63,7 +63,7 @@ func (b *bench) Received(_ int, _ int64, data []byte) {
 	}
 }
 
-func (b *bench) Closed(_ int, _ int64, op load.Op, err error) {
+func (b *bench) Closed(_ int, _ int64, op engine.Op, err error) {
 	b.ended++
 	b.op, b.err = op, err
 }
@@ -183,7 +183,7 @@ func TestEngine(t *testing.T) {
 // amidst a record is neither.
 func TestEnds(t *testing.T) {
 	for _, version := range versions {
-		check := func(name string, op load.Op, want string, do func(b *bench)) {
+		check := func(name string, op engine.Op, want string, do func(b *bench)) {
 			t.Helper()
 			b := newBench(t, nil)
 			b.open(serving(version))
@@ -199,23 +199,23 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s, %s: told again: %v", tls.VersionName(version), name, b.err)
 			}
 		}
-		check("farewell", load.Reading, "", func(b *bench) {
+		check("farewell", engine.Reading, "", func(b *bench) {
 			if err := b.peer.CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
 			b.deliver()
 		})
-		check("end", load.Reading, "", func(b *bench) {
-			(*ear)(b.Engine).Closed(0, 9, load.Reading, nil)
+		check("end", engine.Reading, "", func(b *bench) {
+			(*ear)(b.Engine).Closed(0, 9, engine.Reading, nil)
 		})
-		check("end amidst a record", load.Reading, "unexpected EOF", func(b *bench) {
+		check("end amidst a record", engine.Reading, "unexpected EOF", func(b *bench) {
 			if _, err := b.peer.Write([]byte("hello")); err != nil {
 				t.Fatal(err)
 			}
 			b.hear(b.wire.out[:len(b.wire.out)-1])
-			(*ear)(b.Engine).Closed(0, 9, load.Reading, nil)
+			(*ear)(b.Engine).Closed(0, 9, engine.Reading, nil)
 		})
-		check("wrong byte", load.Reading, "local error: tls: bad record MAC", func(b *bench) {
+		check("wrong byte", engine.Reading, "local error: tls: bad record MAC", func(b *bench) {
 			if _, err := b.peer.Write([]byte("hello")); err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +225,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s: the peer is told %v", tls.VersionName(version), err)
 			}
 		})
-		check("unasked", load.Writing, "nobody asked for", func(b *bench) {
+		check("unasked", engine.Writing, "nobody asked for", func(b *bench) {
 			b.onReceived = func() { b.Send(0, []byte("next")) }
 			for range 2 {
 				if _, err := b.peer.Write([]byte("answer")); err != nil {
@@ -247,7 +247,7 @@ func TestStale(t *testing.T) {
 	record := bytes.Clone(b.wire.out)
 	b.hear(record[:7])
 	b.Send(0, []byte("hello"))
-	if b.hear(record[7:]); b.ended != 1 || b.op != load.Writing || !errors.Is(b.err, errUnasked) {
+	if b.hear(record[7:]); b.ended != 1 || b.op != engine.Writing || !errors.Is(b.err, errUnasked) {
 		t.Errorf("told %d times of %v, %v", b.ended, b.op, b.err)
 	}
 }
@@ -307,7 +307,7 @@ func TestFailedHandshakes(t *testing.T) {
 		b.Open(0)
 		(*ear)(b.Engine).Opened(0, 1)
 		do(b)
-		if b.ended != 1 || b.op != load.Connecting || b.opens != 0 || !b.shut ||
+		if b.ended != 1 || b.op != engine.Connecting || b.opens != 0 || !b.shut ||
 			!strings.Contains(b.err.Error(), want) {
 			t.Errorf("%s: told %d times of %v, %v; want %q", name, b.ended, b.op, b.err, want)
 		}
@@ -321,13 +321,13 @@ func TestFailedHandshakes(t *testing.T) {
 		b.hear([]byte{typeHandshake, 3, 3, 255, 255})
 	})
 	check("end", "EOF", nil, func(b *bench) {
-		(*ear)(b.Engine).Closed(0, 9, load.Reading, nil)
+		(*ear)(b.Engine).Closed(0, 9, engine.Reading, nil)
 	})
 	check("reset", "reset", nil, func(b *bench) {
-		(*ear)(b.Engine).Closed(0, 9, load.Reading, errors.New("reset"))
+		(*ear)(b.Engine).Closed(0, 9, engine.Reading, errors.New("reset"))
 	})
 	b := newBench(t, &tls.Config{ServerName: "example.com"})
-	if b.open(serving(tls.VersionTLS13)); b.ended != 1 || b.op != load.Connecting ||
+	if b.open(serving(tls.VersionTLS13)); b.ended != 1 || b.op != engine.Connecting ||
 		!strings.Contains(b.err.Error(), "nobody who is trusted") {
 		t.Errorf("a stranger's certificate: %v, %v", b.op, b.err)
 	}
@@ -381,9 +381,9 @@ func FuzzHandshake(f *testing.F) {
 			said = said[n:]
 		}
 		if b.ended == 0 {
-			(*ear)(b.Engine).Closed(0, 9, load.Reading, nil)
+			(*ear)(b.Engine).Closed(0, 9, engine.Reading, nil)
 		}
-		if want == nil || b.ended != 1 || b.op != load.Connecting || b.slots[0].shake != nil ||
+		if want == nil || b.ended != 1 || b.op != engine.Connecting || b.slots[0].shake != nil ||
 			errors.Unwrap(b.err).Error() != Explain(want).Error() {
 			t.Errorf("told %d times of %v, %v; crypto/tls has %v", b.ended, b.op, b.err, want)
 		}

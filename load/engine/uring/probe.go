@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 )
 
 // Probe tells whether the engine can be used here; the error says in words why not. It does what
@@ -54,7 +54,7 @@ func try() error {
 var probeText = []byte("probe")
 
 type prober struct {
-	engine load.Engine
+	engine engine.Engine
 	got    string
 	err    error
 }
@@ -62,7 +62,7 @@ type prober struct {
 func (p *prober) Opened(i int, _ int64)             { p.engine.Send(i, probeText) }
 func (p *prober) Received(_ int, _ int64, b []byte) { p.got += string(b) }
 
-func (p *prober) Closed(_ int, _ int64, _ load.Op, err error) {
+func (p *prober) Closed(_ int, _ int64, _ engine.Op, err error) {
 	if p.err = err; err == nil {
 		p.err = errors.New("the connection was closed")
 	}

@@ -34,7 +34,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/socket"
 )
 
@@ -55,7 +55,7 @@ const (
 
 const generations = 1 << 24
 
-// Engine implements load.Engine.
+// Engine implements engine.Engine.
 type Engine struct {
 	ring  ring
 	bufs  buffers
@@ -224,7 +224,7 @@ func (e *Engine) sendPart(i int) {
 	q.len = uint32(min(len(b), math.MaxInt32))
 }
 
-// Push implements load.Streamer. It enters the kernel at once: what has left cannot change places
+// Push implements engine.Streamer. It enters the kernel at once: what has left cannot change places
 // with what comes after it, as requests in the queue could, and no outcome is to be waited for.
 // There is none with files of the ring's own.
 func (e *Engine) Push(i int, b []byte) int {
@@ -310,8 +310,8 @@ func (e *Engine) drop() error {
 	return nil
 }
 
-// Wait implements load.Engine.
-func (e *Engine) Wait(deadline int64, h load.Handler) error {
+// Wait implements engine.Engine.
+func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	if len(e.closing) > 0 {
 		if err := e.drop(); err != nil {
 			return err
@@ -338,14 +338,14 @@ func (e *Engine) Wait(deadline int64, h load.Handler) error {
 
 // tell ends the connections that have failed without an outcome of the ring. What fails again
 // meanwhile is left for the next time.
-func (e *Engine) tell(h load.Handler) {
+func (e *Engine) tell(h engine.Handler) {
 	n := len(e.untold)
 	for k := range n {
 		i := int(e.untold[k])
 		if s := &e.slots[i]; s.err != nil {
-			op, err := load.Writing, s.err
+			op, err := engine.Writing, s.err
 			if s.opening {
-				op = load.Connecting
+				op = engine.Connecting
 			}
 			e.Close(i)
 			h.Closed(i, clock.Mono(), op, err)
@@ -385,7 +385,7 @@ func (e *Engine) turn(deadline int64) error {
 
 // deliver tells the Handler what is there, up to a number: what was sent on the way leaves in the
 // next turn, and must not wait for too long.
-func (e *Engine) deliver(h load.Handler) {
+func (e *Engine) deliver(h engine.Handler) {
 	r := &e.ring
 	n := min(r.ready(), uint32(e.opt.Batch))
 	if n == 0 {
@@ -418,7 +418,7 @@ func (e *Engine) feed() {
 
 // outcome handles one. The connection may be closed or reopened by the Handler on the way, which
 // the generation tells.
-func (e *Engine) outcome(c cqe, at int64, h load.Handler) {
+func (e *Engine) outcome(c cqe, at int64, h engine.Handler) {
 	i := int(uint32(c.userData))
 	s := &e.slots[i]
 	current := uint32(c.userData>>32)%generations == s.gen%generations
@@ -439,14 +439,14 @@ func (e *Engine) outcome(c cqe, at int64, h load.Handler) {
 		e.sentPart(i, c.res)
 	case draining:
 		s.full = false // what an error is, the next push says
-		h.(load.Drained).Drained(i, clock.Mono())
+		h.(engine.Drained).Drained(i, clock.Mono())
 	}
 }
 
 // connected hears of a connect. A refusal that came while the SYN was being sent, as a firewall on
 // the way makes it, the kernel (seen with 6.18) tells to poll and to SO_ERROR, and not to the ring,
 // which has waited by poll: it says that all is well.
-func (e *Engine) connected(i int, res int32, h load.Handler) {
+func (e *Engine) connected(i int, res int32, h engine.Handler) {
 	var err error
 	if res < 0 {
 		err = syscall.Errno(-res)
@@ -455,7 +455,7 @@ func (e *Engine) connected(i int, res int32, h load.Handler) {
 	}
 	if err != nil {
 		e.Close(i)
-		h.Closed(i, clock.Mono(), load.Connecting, err)
+		h.Closed(i, clock.Mono(), engine.Connecting, err)
 		return
 	}
 	e.slots[i].opening = false
@@ -495,7 +495,7 @@ func spoil(s *slot, err error) {
 }
 
 // received hears of the standing receive: bytes, an end, or that it does not stand any more.
-func (e *Engine) received(i int, c cqe, current bool, at int64, h load.Handler) {
+func (e *Engine) received(i int, c cqe, current bool, at int64, h engine.Handler) {
 	s := &e.slots[i]
 	gen, over := s.gen, c.flags&cqeMore == 0
 	if current && over {
@@ -537,13 +537,13 @@ func (e *Engine) received(i int, c cqe, current bool, at int64, h load.Handler) 
 
 // ended closes a connection that has come to its end and tells what it interrupted: the write, when
 // that has failed or was not done.
-func (e *Engine) ended(i int, err error, h load.Handler) {
+func (e *Engine) ended(i int, err error, h engine.Handler) {
 	s := &e.slots[i]
-	op := load.Reading
+	op := engine.Reading
 	if s.err != nil {
-		op, err = load.Writing, s.err
+		op, err = engine.Writing, s.err
 	} else if err != nil && (s.parts || s.full) {
-		op = load.Writing
+		op = engine.Writing
 	}
 	e.Close(i)
 	h.Closed(i, clock.Mono(), op, err)

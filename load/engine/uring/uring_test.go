@@ -19,7 +19,7 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
-	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/enginetest"
 	"prony.example/load/engine/http2"
 	"prony.example/load/engine/socket"
@@ -59,7 +59,7 @@ func TestConformance(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			enginetest.Run(t, func(a netip.AddrPort, n int) (load.Engine, error) {
+			enginetest.Run(t, func(a netip.AddrPort, n int) (engine.Engine, error) {
 				return NewWith(a, n, row.o)
 			})
 		})
@@ -85,7 +85,7 @@ func TestSecure(t *testing.T) {
 				testsets.Whole(t, "the ring in narrow places, over TLS")
 			}
 			enginetest.RunSecure(t, row.version, func(a netip.AddrPort, n int, c *tls.Config) (
-				load.Engine, error) {
+				engine.Engine, error) {
 				e, err := NewWith(a, n, row.o)
 				if err != nil {
 					return nil, err
@@ -118,7 +118,7 @@ func TestStreams(t *testing.T) {
 			if row.calls {
 				run, over = enginetest.RunCalls, calls
 			}
-			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
+			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (engine.Engine, error) {
 				e, err := NewWith(a, http2.Below(n, streams), row.o)
 				if err != nil || !row.secure {
 					return over(e, n, streams, false), err
@@ -134,7 +134,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func calls(below load.Streamer, slots, streams int, secure bool) *http2.Engine {
+func calls(below engine.Streamer, slots, streams int, secure bool) *http2.Engine {
 	return http2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
@@ -145,7 +145,7 @@ func locked(t *testing.T) {
 	runtime.LockOSThread()
 }
 
-func engine(t *testing.T, addr netip.AddrPort, slots int, o Options) *Engine {
+func ringFor(t *testing.T, addr netip.AddrPort, slots int, o Options) *Engine {
 	t.Helper()
 	e, err := NewWith(addr, slots, o)
 	if err != nil {
@@ -160,7 +160,7 @@ var nowhere = netip.MustParseAddrPort("127.0.0.1:1")
 // notes is a Handler that counts.
 type notes struct {
 	opened, closed, bytes          int
-	op                             load.Op
+	op                             engine.Op
 	err                            error
 	onOpened, onReceived, onClosed func(i int)
 }
@@ -179,7 +179,7 @@ func (n *notes) Received(i int, _ int64, b []byte) {
 	}
 }
 
-func (n *notes) Closed(i int, _ int64, op load.Op, err error) {
+func (n *notes) Closed(i int, _ int64, op engine.Op, err error) {
 	n.closed++
 	n.op, n.err = op, err
 	if n.onClosed != nil {
@@ -218,7 +218,7 @@ func TestSetupFallsBack(t *testing.T) {
 	const unknown = 1 << 30
 	check := func(rungs []uint32, want uint32) {
 		t.Helper()
-		e := engine(t, nowhere, 1, Options{rungs: rungs})
+		e := ringFor(t, nowhere, 1, Options{rungs: rungs})
 		if e.ring.flags&^setupCQSize != want {
 			t.Errorf("set up with %#x, want %#x", e.ring.flags, want)
 		}
@@ -288,7 +288,7 @@ func TestProbeUnderAFilter(t *testing.T) {
 // The ring belongs to a thread; another is told so.
 func TestWrongThread(t *testing.T) {
 	locked(t)
-	e := engine(t, nowhere, 1, Options{})
+	e := ringFor(t, nowhere, 1, Options{})
 	got := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -303,7 +303,7 @@ func TestWrongThread(t *testing.T) {
 // an enter would be told.
 func TestIdlePollsStayOut(t *testing.T) {
 	locked(t)
-	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
+	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
 	var n notes
 	e.Open(0)
 	pump(t, e, &n, func() bool { return n.opened == 1 })
@@ -332,7 +332,7 @@ func TestBuffersRunOut(t *testing.T) {
 	const slots, size = 20, 5000
 	for _, whole := range []bool{true, false} {
 		said := make(chan bool, slots)
-		e := engine(t, listen(t, func(c net.Conn) {
+		e := ringFor(t, listen(t, func(c net.Conn) {
 			_, _ = c.Write(make([]byte, size)) // lost bytes fail the test anyway
 			said <- true
 			_, _ = c.Read(make([]byte, 1))
@@ -372,7 +372,7 @@ func TestBuffersRunOut(t *testing.T) {
 // Generations wrap round in what a request is known by, and the slot goes on to work.
 func TestGenerationsWrap(t *testing.T) {
 	locked(t)
-	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 2, Options{})
+	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 2, Options{})
 	e.slots[0].gen = generations - 3
 	e.slots[1].gen = math.MaxUint32 - 2
 	var n notes
@@ -394,7 +394,7 @@ func TestGenerationsWrap(t *testing.T) {
 func TestLateOutcomesAreIgnored(t *testing.T) {
 	locked(t)
 	addr := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
-	e := engine(t, addr, 1, Options{})
+	e := ringFor(t, addr, 1, Options{})
 	var n notes
 	e.Open(0)
 	pump(t, e, &n, func() bool { return n.opened == 1 && e.ring.pending() == 0 })
@@ -422,13 +422,13 @@ func TestFailedSendsAreTold(t *testing.T) {
 	addr := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
 	check := func(kind uint64, res int32, want error) {
 		t.Helper()
-		e := engine(t, addr, 1, Options{})
+		e := ringFor(t, addr, 1, Options{})
 		var n notes
 		e.Open(0)
 		pump(t, e, &n, func() bool { return n.opened == 1 })
 		e.outcome(cqe{userData: name(kind, 0, e.slots[0].gen), res: res}, 0, &n)
 		pump(t, e, &n, func() bool { return n.closed == 1 })
-		if n.op != load.Writing || n.err != want {
+		if n.op != engine.Writing || n.err != want {
 			t.Errorf("told %v, %v, want a failed write, %v", n.op, n.err, want)
 		}
 	}
@@ -443,7 +443,7 @@ func TestRestOfAnEarlyAnswer(t *testing.T) {
 	locked(t)
 	const size = 16
 	spoken := make(chan bool)
-	e := engine(t, listen(t, func(c net.Conn) {
+	e := ringFor(t, listen(t, func(c net.Conn) {
 		_, _ = c.Write(make([]byte, 4*size)) // lost bytes fail the test anyway
 		close(spoken)
 		_, _ = c.Read(make([]byte, 1))
@@ -455,7 +455,7 @@ func TestRestOfAnEarlyAnswer(t *testing.T) {
 	e.slots[0].parts = true
 	n.onReceived = func(i int) { e.Send(i, []byte("second")) }
 	pump(t, e, &n, func() bool { return n.closed == 1 })
-	if n.bytes != size || n.err != socket.ErrEarly || n.op != load.Writing {
+	if n.bytes != size || n.err != socket.ErrEarly || n.op != engine.Writing {
 		t.Errorf("heard %d bytes, and %v, %v", n.bytes, n.op, n.err)
 	}
 }
@@ -471,7 +471,7 @@ func TestHungryDoNotSleep(t *testing.T) {
 		t.Fatal(err)
 	}
 	const slots = 5
-	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), slots,
+	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), slots,
 		Options{Buffers: 1, BufferSize: 1 << 10})
 	var n notes
 	for i := range slots {
@@ -493,7 +493,7 @@ func TestHungryDoNotSleep(t *testing.T) {
 // process might take it up, and be written to.
 func TestDescriptorsOutliveRequests(t *testing.T) {
 	locked(t)
-	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
+	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
 	var n notes
 	e.Open(0)
 	pump(t, e, &n, func() bool { return n.opened == 1 })
@@ -523,7 +523,7 @@ func TestDescriptorsOutliveRequests(t *testing.T) {
 // A handler that opens a slot again each time it fails does not keep Wait from returning.
 func TestFailingOpensAreToldOnceATurn(t *testing.T) {
 	locked(t)
-	e := engine(t, nowhere, 2, Options{})
+	e := ringFor(t, nowhere, 2, Options{})
 	e.addr.Family = -1 // no socket of such a kind can be made
 	var n notes
 	n.onClosed = func(i int) { e.Open(i) }
@@ -533,7 +533,7 @@ func TestFailingOpensAreToldOnceATurn(t *testing.T) {
 		if err := e.Wait(clock.Mono()+1e9, &n); err != nil {
 			t.Fatal(err)
 		}
-		if n.closed != 2*(k+1) || n.op != load.Connecting || n.err == nil {
+		if n.closed != 2*(k+1) || n.op != engine.Connecting || n.err == nil {
 			t.Errorf("turn %d: heard of %d failures, %v, %v", k, n.closed, n.op, n.err)
 		}
 	}

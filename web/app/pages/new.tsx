@@ -336,8 +336,8 @@ function Planned({ form }: { form: Form }) {
   );
 }
 
-// SuiteText shows the suite's file in a field. The server checks the edited text. To run it, a reader
-// saves it as a file and chooses that suite.
+// SuiteText shows the suite's file in a field. The server checks the edited text. To run it, a
+// reader saves it as a file and chooses that suite.
 function SuiteText({ suite }: { suite: string }) {
   const [open, setOpen] = useState(false);
   return (

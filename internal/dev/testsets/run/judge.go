@@ -163,13 +163,14 @@ func (l *ledger) close(set string) error {
 // over the whole measured phase.
 func (l *ledger) loophole(all, open int) error {
 	load, steal, seconds := 0.0, 0.0, 0.0
-	for _, tries := range l.tries {
+	for of, tries := range l.tries {
 		for _, t := range tries {
+			if t.cached || l.kind(of) != measured {
+				continue
+			}
 			for _, h := range t.hosts {
-				if !t.cached {
-					load, steal = load+h.Load*h.Seconds, steal+h.Steal*h.Seconds
-					seconds += h.Seconds
-				}
+				load, steal = load+h.Load*h.Seconds, steal+h.Steal*h.Seconds
+				seconds += h.Seconds
 			}
 		}
 	}

@@ -102,12 +102,26 @@ type stream struct {
 	ended map[name]bool
 	hosts map[name][]testsets.Host
 	tests map[string][]name // by package: tests that ended
+	done  map[string]bool   // packages that ended
+	bad   bool              // whether a test or package failed
 }
 
-// read records what go test reports about an order. It prints lines that are no events.
-func (l *ledger) read(o order, in io.Reader) {
-	s := stream{l, o, map[string][]string{}, map[name]bool{}, map[name]bool{},
-		map[name][]testsets.Host{}, map[string][]name{}}
+// read records what go test reports about an order, and returns whether anything failed. It prints
+// lines that are no events. Packages of which it reads no end failed.
+func (l *ledger) read(o order, in io.Reader) (bad bool) {
+	s := &stream{ledger: l, order: o, said: map[string][]string{}, open: map[name]bool{},
+		ended: map[name]bool{}, hosts: map[name][]testsets.Host{}, tests: map[string][]name{},
+		done: map[string]bool{}}
+	defer func() {
+		l.Lock()
+		defer l.Unlock()
+		for path, tests := range o.tests {
+			if !s.done[path] && len(tests) > 0 {
+				s.fail(path)
+			}
+		}
+		bad = s.bad
+	}()
 	for r := bufio.NewReader(in); ; {
 		line, err := r.ReadString('\n')
 		var e event
@@ -119,15 +133,15 @@ func (l *ledger) read(o order, in io.Reader) {
 		}
 		l.Unlock()
 		if errors.Is(err, io.EOF) {
-			return
+			return false
 		} else if err != nil {
 			l.complain(fmt.Errorf("read what go test reports: %w", err))
-			return
+			return false
 		}
 	}
 }
 
-func (s stream) hear(e event) {
+func (s *stream) hear(e event) {
 	key := e.Package + " " + e.Test
 	top, _, below := strings.Cut(e.Test, "/")
 	of := name{e.Package, top}
@@ -164,14 +178,15 @@ func (s stream) hear(e event) {
 	}
 }
 
-func (s stream) record(of name, t try) {
+func (s *stream) record(of name, t try) {
 	s.ended[of] = true
+	s.bad = s.bad || t.end == failed || t.end == lost
 	s.tries[of] = append(s.tries[of], t)
 	s.tests[of.path] = append(s.tests[of.path], of)
 }
 
 // end records a package's end: tests that never ended failed, and tests that never began are lost.
-func (s stream) end(e event, said []string) {
+func (s *stream) end(e event, said []string) {
 	cached := slices.ContainsFunc(said, func(line string) bool {
 		return strings.HasSuffix(line, "\t(cached)\n")
 	})
@@ -179,6 +194,7 @@ func (s stream) end(e event, said []string) {
 		last := &s.tries[of][len(s.tries[of])-1]
 		last.cached = cached
 	}
+	s.done[e.Package] = true
 	if e.Action == "fail" {
 		s.fail(e.Package)
 	} else if whole := (name{e.Package, ""}); len(s.tries[whole]) > 0 {
@@ -192,7 +208,7 @@ func (s stream) end(e event, said []string) {
 }
 
 // fail records the tests that a failed package did not end.
-func (s stream) fail(path string) {
+func (s *stream) fail(path string) {
 	for key, lines := range s.said {
 		if strings.HasPrefix(key, path+" ") {
 			fmt.Fprint(s.out, strings.Join(lines, ""))
@@ -235,20 +251,6 @@ func (l *ledger) step(orders []order, took time.Duration) {
 	}
 	fmt.Fprintf(l.out, "%d tests (%d exact, %d live, %d measured) in %.0f s\n", n, kinds[exact],
 		kinds[live], kinds[measured], took.Seconds())
-}
-
-// failedIn reports whether a test or package of the order failed.
-func (l *ledger) failedIn(o order) bool {
-	l.Lock()
-	defer l.Unlock()
-	for of, tries := range l.tries {
-		if _, ok := o.tests[of.path]; ok {
-			if last := tries[len(tries)-1].end; last == failed || last == lost {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // skip records why a test was skipped: the last line that it printed before that it was.

@@ -178,8 +178,8 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 		ones = func(s suite) []string { return without(s.measuring, s.later) }
 		count = []string{"-count=1"}
 	}
-	// Packages without a choice of tests have the same arguments in every run, so that go test keeps
-	// their results.
+	// Packages without a choice of tests have the same arguments in every run, so that go test
+	// keeps their results.
 	simple := func(s suite) bool { return len(s.measuring)+len(s.left)+len(s.long) == 0 }
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
@@ -257,9 +257,9 @@ func (o order) run(ctx context.Context, l *ledger, stderr io.Writer) {
 		l.complain(fmt.Errorf("run go test: %w", err))
 		return
 	}
-	l.read(o, out)
+	bad := l.read(o, out)
 	// A test or package that failed is recorded; any other failure is go test's own.
-	if err := cmd.Wait(); err != nil && !l.failedIn(o) {
+	if err := cmd.Wait(); err != nil && !bad {
 		l.complain(fmt.Errorf("run go test: %w", err))
 	}
 }

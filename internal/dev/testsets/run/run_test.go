@@ -272,6 +272,8 @@ func TestLost(t *testing.T) {
 	check("it panics always", "2 passed, 1 failed, 0", panics,
 		strings.ReplaceAll(one, "TestL", "TestM"), tell("run p TestL", "fail p -"),
 		tell("run p TestL", "fail p -"))
+	check("go test ended", "3 passed, 0 failed, 0", tell("run p TestE", "pass p TestE"),
+		tell("pass p TestL", "pass p TestM", "pass p -"))
 	check("the lost one fails", "2 passed, 1 failed, 0", panics,
 		tell("fail p TestM", "fail p -"), one)
 	check("it does not build", "0 passed, 3 failed, 0", tell("fail p -"), tell("fail p -"))
@@ -290,9 +292,10 @@ func TestMany(t *testing.T) {
 		l := newLedger(io.Discard, []suite{{path: "p", measuring: []string{"TestM"}}})
 		for i := range fails {
 			of := fmt.Sprintf("Test%d", i)
-			in.tests["p"] = append(in.tests["p"], of)
+			in.tests["p"] = []string{of}
 			l.suites["p"] = suite{path: "p", measuring: append(l.suites["p"].measuring, of)}
-			l.read(in, strings.NewReader(strings.ReplaceAll(text, "TestM", of)))
+			said := strings.ReplaceAll(text, "TestM", of) + tell("fail p -")
+			l.read(in, strings.NewReader(said))
 		}
 		repeats := 0
 		l.repeat(func(order) { repeats++ }, "")

@@ -29,7 +29,9 @@ var (
 	lives    = []string{library + ".Live", library + ".S3", library + ".Tool", library + ".Build",
 		"os/exec.Command", "os/exec.CommandContext", "net.Listen", "net.ListenPacket",
 		"net.ListenUDP", "net.ListenTCP", "net.Dial", "net.DialTimeout",
-		"net/http/httptest.NewServer",
+		buildflags.Module + "/load/engine/enginetest.Run",
+		buildflags.Module + "/load/engine/enginetest.RunSecure",
+		buildflags.Module + "/load/engine/enginetest.Serve", "net/http/httptest.NewServer",
 		"net/http/httptest.NewTLSServer", "net/http/httptest.NewUnstartedServer"}
 )
 

@@ -65,6 +65,37 @@ func (e *sleeping) Wait(deadline int64, h load.Handler) error {
 	return e.Engine.Wait(deadline, h)
 }
 
+// Preempted takes the thread's core away for busy at the beginning of each period, as another
+// program there does that runs first. Periods count from the first wait.
+func Preempted(busy, period time.Duration) func(load.Engine) load.Engine {
+	return func(e load.Engine) load.Engine {
+		return &preempted{Engine: e, busy: int64(busy), period: int64(period)}
+	}
+}
+
+type preempted struct {
+	load.Engine
+	busy, period, from int64
+	began              bool
+}
+
+// Wait sleeps while the core is taken, and then waits no longer than until it is taken again.
+func (e *preempted) Wait(deadline int64, h load.Handler) error {
+	now := clock.Mono()
+	if !e.began {
+		e.from, e.began = now, true
+	}
+	e.rest(now)
+	next := e.from + ((clock.Mono()-e.from)/e.period+1)*e.period
+	return e.Engine.Wait(min(deadline, next), h)
+}
+
+func (e *preempted) rest(now int64) {
+	if at := (now - e.from) % e.period; at < e.busy {
+		time.Sleep(time.Duration(e.busy - at))
+	}
+}
+
 // Refusing gives the engine no socket for slots from most on.
 func Refusing(most int) func(load.Engine) load.Engine {
 	return func(e load.Engine) load.Engine { return &refusing{Engine: e, most: most} }

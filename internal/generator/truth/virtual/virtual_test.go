@@ -136,6 +136,10 @@ func TestFaults(t *testing.T) {
 		r.OwnLag.MaxNs/1e6 != 50 || r.Generator.StillMaxNs != int64(40*ms) {
 		t.Errorf("late by %d ns, stood still for %d ns", r.OwnLag.MaxNs, r.Generator.StillMaxNs)
 	}
+	if r := by(virtual.Preempted(20*ms, 100*ms)); r.OwnLag.MaxNs/1e6 != 19 &&
+		r.OwnLag.MaxNs/1e6 != 20 || r.Answered != 1000 || r.OwnLag.P50Ns > 1 {
+		t.Errorf("late by %d ns, %d in the middle", r.OwnLag.MaxNs, r.OwnLag.P50Ns)
+	}
 	w := &virtual.World{Serve: virtual.After(ms), Wrap: virtual.Refusing(3)}
 	r := w.Good(t, load.Spec{Model: record.Closed, Connections: 8})
 	if r.Done != 3*999 || r.Errors.Connect == 0 {

@@ -41,6 +41,10 @@ func split(t *testing.T, flags ...string) profile.Subject {
 func TestTruth(t *testing.T) {
 	for _, c := range []profile.Collector{AsyncProfiler{}, JFR{}} {
 		t.Run(c.Name(), func(t *testing.T) {
+			if c.Name() == "async-profiler" {
+				testsets.Long(t, "async-profiler", testsets.Needs{Facts: []string{
+					testsets.Version("java", "-version")}})
+			}
 			s := split(t)
 			if c.Name() == "async-profiler" {
 				s.Tools.AsyncProfiler = profiletest.AsyncProfiler(t)

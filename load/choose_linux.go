@@ -1,13 +1,12 @@
 //go:build linux && !portable
 
-package generator
+package load
 
 import (
 	"fmt"
 	"net/netip"
 	"sync"
 
-	"prony.example/load"
 	"prony.example/load/engine/epoll"
 	"prony.example/load/engine/uring"
 )
@@ -15,16 +14,16 @@ import (
 // Engines are the names of those that can be asked for.
 var Engines = []string{Auto, Uring, Epoll, Stack}
 
-// raw says that there are engines of system calls here.
-const raw = true
+// hasRaw says that there are engines of system calls here.
+const hasRaw = true
 
 // probed is why io_uring cannot be used here, asked once: no kernel changes its mind.
 var probed = sync.OnceValue(uring.Probe)
 
 // useRaw sets the fastest engine that the kernel permits, unless one was asked for.
-func (p Prony) useRaw(s *load.Spec) error {
+func (c Choice) useRaw(s *Spec) error {
 	refused := probed()
-	switch p.Engine {
+	switch c.Engine {
 	case "", Auto:
 		if refused == nil {
 			useUring(s, "the fastest that this kernel permits")
@@ -40,23 +39,35 @@ func (p Prony) useRaw(s *load.Spec) error {
 	case Epoll:
 		useEpoll(s, "asked for")
 	default:
-		return fmt.Errorf("there is no engine %q; there are %s, %s, %s and %s", p.Engine, Auto,
+		return fmt.Errorf("there is no engine %q; there are %s, %s, %s and %s", c.Engine, Auto,
 			Uring, Epoll, Stack)
 	}
-	if p.Stack != nil {
-		speak(s, p.Stack)
+	if c.Speak != nil {
+		speak(s, c.Speak)
 	}
 	return nil
 }
 
-func useUring(s *load.Spec, why string) {
-	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return uring.New(a, slots) }
+func useUring(s *Spec, why string) {
+	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
+		e, err := uring.New(a, slots)
+		if err != nil { // a nil one would be an Engine
+			return nil, err
+		}
+		return e, nil
+	}
 	s.Describe.Name, s.Describe.Reason = Uring, why
 	s.Describe.Pacing = "io_uring_enter until an absolute moment"
 }
 
-func useEpoll(s *load.Spec, why string) {
-	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
+func useEpoll(s *Spec, why string) {
+	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
+		e, err := epoll.New(a, slots)
+		if err != nil { // a nil one would be an Engine
+			return nil, err
+		}
+		return e, nil
+	}
 	s.Describe.Name, s.Describe.Reason = Epoll, why
 	s.Describe.Pacing = "timerfd, absolute"
 }

@@ -1,14 +1,18 @@
-package enginetest
+// Package closingtest holds whole loads over an engine against servers that close connections, which
+// is what enginetest cannot, since it knows nothing of loads.
+package closingtest
 
 import (
 	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"testing"
 	"time"
@@ -17,16 +21,20 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"prony.example/load"
+	"prony.example/load/engine/enginetest"
 	"prony.example/record"
 )
+
+// bound ends a load that would otherwise hang; nothing is measured by it.
+const bound = 20 * time.Second
 
 // keeps is how many requests a server of these tests takes on a connection.
 const keeps = 10
 
-// RunClosing holds loads of HTTP/1.1 over engines that make returns against servers that close
+// HTTP1 holds loads of HTTP/1.1 over engines that make returns against servers that close
 // connections: between requests, in all ways in which they may, which is no failure, and otherwise,
 // which is one. With server the servers speak TLS.
-func RunClosing(t *testing.T, server *tls.Config, make Make) {
+func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 	offer := func(t *testing.T, method string, requests int64, end func(c *asked)) *load.Result {
 		at := listenFor(t, server, func(c net.Conn, tcp *net.TCPConn) {
 			a := &asked{c: c, tcp: tcp, in: bufio.NewReader(c)}
@@ -90,6 +98,18 @@ func RunClosing(t *testing.T, server *tls.Config, make Make) {
 	})
 }
 
+// Certificate is how a server and a client that trusts it speak TLS, with HTTP/1.1 or HTTP/2.
+func Certificate(t *testing.T, protocol string) (server, client *tls.Config) {
+	signed := httptest.NewUnstartedServer(nil)
+	signed.StartTLS()
+	t.Cleanup(signed.Close)
+	server = &tls.Config{Certificates: signed.TLS.Certificates, NextProtos: []string{protocol}}
+	client = &tls.Config{ServerName: "example.com", RootCAs: x509.NewCertPool(),
+		NextProtos: []string{protocol}}
+	client.RootCAs.AddCert(signed.Certificate())
+	return server, client
+}
+
 // asked is a server's side of a connection of HTTP/1.1, with the number of the request on it.
 type asked struct {
 	c    net.Conn
@@ -142,8 +162,8 @@ func polite(a *asked) {
 	}
 }
 
-// RunLeaving is RunClosing for HTTP/2: servers that go away from connections and refuse streams.
-func RunLeaving(t *testing.T, server *tls.Config, make Make) {
+// HTTP2 is HTTP1 for HTTP/2: servers that go away from connections and refuse streams.
+func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	const requests = 500
 	offer := func(t *testing.T, serve func(w *leaver, id uint32) error) *load.Result {
 		at := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) { leave(c, serve) })
@@ -246,7 +266,7 @@ func listenFor(t *testing.T, server *tls.Config,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go Serve(l, func(c net.Conn) {
+	go enginetest.Serve(l, func(c net.Conn) {
 		tcp := c.(*net.TCPConn)
 		if server == nil {
 			f(c, tcp)
@@ -262,12 +282,12 @@ func listenFor(t *testing.T, server *tls.Config,
 
 // offerTo sends a number of requests over engines that make returns.
 func offerTo(t *testing.T, at netip.AddrPort, protocol string, connections int, requests int64,
-	method string, make Make) *load.Result {
+	method string, make enginetest.Make) *load.Result {
 	t.Helper()
 	r, err := load.Run(context.Background(), load.Spec{
 		Name: "test", Address: at, Host: "example.com", Model: record.Closed,
-		Connections: connections, Requests: requests, Window: time.Duration(bound),
-		Drain: time.Duration(bound), Timeout: time.Duration(bound), Engine: make,
+		Connections: connections, Requests: requests, Window: bound,
+		Drain: bound, Timeout: bound, Engine: make,
 		Describe: load.EngineInfo{Protocol: protocol},
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: method, Path: "/", Want: "ok", HasWant: true}}},

@@ -1,0 +1,173 @@
+// Package shellwords splits command lines into words as a shell does, without running anything.
+// mvdan.cc/sh parses them.
+package shellwords
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// ErrNeedsShell reports a command that does more than name a program and its arguments.
+var ErrNeedsShell = errors.New("the command needs a shell")
+
+// Split returns the words of one POSIX command, variables in front of it included. It returns
+// ErrNeedsShell if a shell would do more than remove quotes, such as for pipes, redirections,
+// expansions and patterns.
+func Split(command string) ([]string, error) {
+	if end := len(command) - len(strings.TrimRight(command, `\`)); end%2 == 1 {
+		return nil, errors.New("the backslash at the end escapes nothing")
+	}
+	if strings.ContainsRune(command, '\r') { // a blank to the parser, and part of a word to a shell
+		return nil, ErrNeedsShell
+	}
+	file, err := parse(command, syntax.LangPOSIX)
+	if err != nil || len(file.Stmts) == 0 {
+		return nil, err
+	}
+	s := file.Stmts[0]
+	call, is := s.Cmd.(*syntax.CallExpr)
+	if !is || len(file.Stmts) > 1 || len(s.Redirs) > 0 || s.Negated || s.Semicolon.IsValid() {
+		return nil, ErrNeedsShell
+	}
+	var words []string
+	for _, a := range call.Assigns {
+		value := ""
+		if a.Value != nil {
+			if value, err = text(a.Value.Parts, false, nil); err != nil {
+				return nil, err
+			}
+		}
+		words = append(words, a.Name.Value+"="+value)
+	}
+	for _, w := range call.Args {
+		word, err := text(w.Parts, false, nil)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, word)
+	}
+	return words, nil
+}
+
+// caret ends a line of cmd.exe that the next line continues.
+var caret = regexp.MustCompile(`\^\r?\n`)
+
+// Commands returns the words of each simple command of a Bash script, variables in front of it
+// included. In place of the value of $NAME, a word has what the function returns for NAME. Other
+// expansions stay as they are written.
+func Commands(script string, variable func(name string) string) (out [][]string, err error) {
+	script = caret.ReplaceAllString(script, "\\\n")
+	file, err := parse(script, syntax.LangBash)
+	if err != nil {
+		return nil, err
+	}
+	expansion := func(p syntax.WordPart) string {
+		source := script[p.Pos().Offset():p.End().Offset()]
+		name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(source, "$"), "{"), "}")
+		if _, is := p.(*syntax.ParamExp); is && syntax.ValidName(name) {
+			return variable(name)
+		}
+		return source
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, is := n.(*syntax.CallExpr)
+		if !is {
+			return true
+		}
+		var words []string
+		for _, a := range call.Assigns {
+			words = append(words, script[a.Pos().Offset():a.End().Offset()])
+		}
+		for _, w := range call.Args {
+			word, failed := text(w.Parts, false, expansion)
+			err = errors.Join(err, failed)
+			words = append(words, word)
+		}
+		out = append(out, words)
+		return false
+	})
+	return out, err
+}
+
+// What a backslash can escape outside of quotes, and in double quotes (POSIX, Shell Command
+// Language, 2.2).
+var (
+	escaped  = regexp.MustCompile(`(?s)\\(.)`)
+	inQuotes = regexp.MustCompile("\\\\([$`\"\\\\])")
+)
+
+// text returns what the parts of a word stand for. Without a function for expansions, it returns
+// ErrNeedsShell for those and for patterns.
+func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) string) (string,
+	error) {
+	var b strings.Builder
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if quoted {
+				b.WriteString(inQuotes.ReplaceAllString(p.Value, "$1"))
+				continue
+			}
+			bare := escaped.ReplaceAllString(p.Value, "")
+			tilde := i == 0 && strings.HasPrefix(p.Value, "~")
+			if expansion == nil && (tilde || strings.ContainsAny(bare, "*?[$")) {
+				return "", ErrNeedsShell
+			}
+			b.WriteString(escaped.ReplaceAllString(p.Value, "$1"))
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				b.WriteString(ansi(p.Value))
+				continue
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			value, err := text(p.Parts, true, expansion)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(value)
+		default:
+			if expansion == nil {
+				return "", ErrNeedsShell
+			}
+			b.WriteString(expansion(p))
+		}
+	}
+	return b.String(), nil
+}
+
+// ansi returns what the text of $'…' stands for: its escapes are those of Go but for octal numbers
+// of fewer digits, which browsers do not write.
+func ansi(text string) string {
+	var b strings.Builder
+	for text != "" {
+		c, rune, rest, err := strconv.UnquoteChar(text, '\'')
+		switch {
+		case err != nil: // such as \", which stands for the quote alone
+			text = strings.TrimPrefix(text, `\`)
+			n := min(1, len(text))
+			b.WriteString(text[:n])
+			text = text[n:]
+			continue
+		case rune:
+			b.WriteRune(c)
+		default:
+			b.WriteByte(byte(c))
+		}
+		text = rest
+	}
+	return b.String()
+}
+
+func parse(script string, of syntax.LangVariant) (*syntax.File, error) {
+	file, err := syntax.NewParser(syntax.Variant(of)).Parse(strings.NewReader(script), "")
+	if wrong, is := errors.AsType[syntax.ParseError](err); is {
+		return nil, fmt.Errorf("line %d: %s", wrong.Pos.Line(), wrong.Text)
+	}
+	return file, err
+}

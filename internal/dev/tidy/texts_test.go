@@ -1,0 +1,381 @@
+package tidy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony.example/internal/base/buildflags"
+)
+
+// texts are what packages make last, for people: the methods, the functions and the fields that
+// hold such a text. Other packages may print them and put them together, and must not look into
+// them: a fact that a program needs has a field of its own.
+var texts = map[string]string{
+	Module + "/internal/analysis/table": "Cell.Text Cell.Number Cell.Range Column.Heading " +
+		"Column.FullHeading Group.Heading Group.Short Table.Title Head.String Note.String " +
+		"Footnote.String Texts Percentile.Refusal",
+}
+
+// looks are the functions that look into a text.
+var looks = map[string]string{
+	"strings": "Compare Contains ContainsAny ContainsFunc ContainsRune Count Cut CutPrefix " +
+		"CutSuffix EqualFold Fields FieldsFunc HasPrefix HasSuffix Index IndexAny IndexByte " +
+		"IndexFunc IndexRune LastIndex NewReader Replace ReplaceAll Split SplitAfter SplitN Trim " +
+		"TrimFunc TrimLeft TrimPrefix TrimRight TrimSuffix",
+	"strconv":                            "Atoi ParseBool ParseFloat ParseInt ParseUint",
+	"regexp":                             "*",
+	Module + "/internal/base/lazyregexp": "*",
+	"slices":                             "Compact Contains Index",
+	Module + "/internal/analysis/table":  "AddNew",
+}
+
+// reader finds where a package looks into texts of another. It follows them through variables,
+// fields, concatenation and the package's own functions.
+type reader struct {
+	info     *types.Info
+	fset     *token.FileSet
+	holds    map[types.Object]bool // what holds a text
+	more     bool                  // something new does
+	problems []problem
+}
+
+func (r *reader) read(files []*ast.File) []problem {
+	r.holds = map[types.Object]bool{}
+	for r.more = true; r.more; {
+		r.more = false
+		for _, f := range files {
+			ast.Inspect(f, r.follow)
+		}
+	}
+	for _, f := range files {
+		ast.Inspect(f, r.judge)
+	}
+	return r.problems
+}
+
+// follow notes what is assigned a text.
+func (r *reader) follow(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		for i, rhs := range n.Rhs {
+			if len(n.Lhs) == len(n.Rhs) && r.isText(rhs) {
+				r.hold(n.Lhs[i])
+			}
+		}
+	case *ast.ValueSpec:
+		for i, v := range n.Values {
+			if len(n.Names) == len(n.Values) && r.isText(v) {
+				r.hold(n.Names[i])
+			}
+		}
+	case *ast.RangeStmt:
+		if n.Value != nil && r.isText(n.X) {
+			r.hold(n.Value)
+		}
+	case *ast.CompositeLit:
+		for i, e := range n.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				if key, ok := kv.Key.(*ast.Ident); ok && r.isText(kv.Value) {
+					r.hold(key)
+				}
+			} else if of, ok := r.info.TypeOf(n).Underlying().(*types.Struct); ok && r.isText(e) {
+				r.note(of.Field(i))
+			}
+		}
+	case *ast.FuncDecl:
+		ast.Inspect(n, func(in ast.Node) bool {
+			if _, literal := in.(*ast.FuncLit); literal {
+				return false
+			}
+			if ret, ok := in.(*ast.ReturnStmt); ok && len(ret.Results) == 1 &&
+				r.isText(ret.Results[0]) {
+				r.note(r.info.Defs[n.Name])
+			}
+			return true
+		})
+	}
+	return true
+}
+
+func (r *reader) hold(to ast.Expr) {
+	switch to := to.(type) {
+	case *ast.Ident:
+		r.note(r.info.ObjectOf(to))
+	case *ast.SelectorExpr:
+		r.note(r.info.ObjectOf(to.Sel))
+	case *ast.IndexExpr:
+		r.hold(to.X)
+	}
+}
+
+func (r *reader) note(of types.Object) {
+	if of != nil && !r.holds[of] {
+		r.holds[of], r.more = true, true
+	}
+}
+
+// isText tells whether an expression is a text, has one in it, or is a list of them.
+func (r *reader) isText(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return r.isText(e.X)
+	case *ast.BinaryExpr:
+		return e.Op == token.ADD && (r.isText(e.X) || r.isText(e.Y))
+	case *ast.IndexExpr:
+		return r.isText(e.X)
+	case *ast.Ident:
+		return r.holds[r.info.ObjectOf(e)]
+	case *ast.SelectorExpr:
+		return r.holds[r.info.ObjectOf(e.Sel)]
+	case *ast.CallExpr:
+		f := r.called(e)
+		if f == nil { // append, or a conversion
+			return len(e.Args) > 0 && slices.ContainsFunc(e.Args, r.isText) && r.sameKind(e)
+		}
+		if r.holds[f] || matches(texts[packageOf(f)], nameOf(f)) {
+			return true
+		}
+		return matches("fmt strings", packageOf(f)) && slices.ContainsFunc(e.Args, r.isText)
+	}
+	return false
+}
+
+// sameKind tells whether a call gives a text or a list of them, and no number as len does.
+func (r *reader) sameKind(e *ast.CallExpr) bool {
+	switch t := r.info.TypeOf(e).Underlying().(type) {
+	case *types.Basic:
+		return t.Info()&types.IsString != 0
+	case *types.Slice:
+		return true
+	}
+	return false
+}
+
+// called is the function or method of a call; nil for a built-in one and for a conversion.
+func (r *reader) called(e *ast.CallExpr) *types.Func {
+	switch f := ast.Unparen(e.Fun).(type) {
+	case *ast.Ident:
+		of, _ := r.info.ObjectOf(f).(*types.Func)
+		return of
+	case *ast.SelectorExpr:
+		of, _ := r.info.ObjectOf(f.Sel).(*types.Func)
+		return of
+	case *ast.IndexExpr: // generic
+		if id, ok := f.X.(*ast.Ident); ok {
+			of, _ := r.info.ObjectOf(id).(*types.Func)
+			return of
+		}
+	}
+	return nil
+}
+
+func packageOf(f *types.Func) string {
+	if f.Pkg() == nil {
+		return ""
+	}
+	return f.Pkg().Path()
+}
+
+// nameOf is a function's name, a method's with its type: "Cell.Text".
+func nameOf(f *types.Func) string {
+	recv := f.Signature().Recv()
+	if recv == nil {
+		return f.Name()
+	}
+	of := recv.Type()
+	if p, ok := of.(*types.Pointer); ok {
+		of = p.Elem()
+	}
+	if named, ok := of.(*types.Named); ok {
+		return named.Obj().Name() + "." + f.Name()
+	}
+	return f.Name()
+}
+
+// judge looks for comparisons and for functions that look into a text. Whether there is one at all
+// may be asked.
+func (r *reader) judge(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op.Precedence() == token.EQL.Precedence() && !r.empty(n.X) && !r.empty(n.Y) &&
+			(r.isText(n.X) || r.isText(n.Y)) {
+			r.say(n.Pos(), "compares a text")
+		}
+	case *ast.SwitchStmt:
+		if n.Tag != nil && r.isText(n.Tag) {
+			r.say(n.Pos(), "compares a text")
+		}
+	case *ast.SliceExpr:
+		if t, ok := r.info.TypeOf(n.X).Underlying().(*types.Basic); ok && r.isText(n.X) {
+			r.say(n.Pos(), "cuts a "+t.Name()+" that is a text")
+		}
+	case *ast.CallExpr:
+		f := r.called(n)
+		if f == nil || !slices.ContainsFunc(n.Args, r.isText) {
+			return true
+		}
+		// A strings.Replacer escapes what is printed; a regular expression looks.
+		names := looks[packageOf(f)]
+		if names == "*" || matches(names, f.Name()) && f.Signature().Recv() == nil {
+			r.say(n.Pos(), f.Name()+" looks into a text")
+		}
+	}
+	return true
+}
+
+func (r *reader) empty(e ast.Expr) bool {
+	lit, ok := ast.Unparen(e).(*ast.BasicLit)
+	return ok && (lit.Value == `""` || lit.Value == "``")
+}
+
+func (r *reader) say(at token.Pos, what string) {
+	p := r.fset.Position(at)
+	r.problems = append(r.problems, problem{p.Filename, p.Line,
+		what + " that another package made for people: give the fact a field of its own"})
+}
+
+// listed is a package as go list tells it.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles, Imports        []string
+	Module                  *struct{ Path string }
+}
+
+// exported are the packages of the module with those that they import, compiled.
+func exported(root string) (map[string]listed, error) {
+	cmd := exec.Command("go", slices.Concat([]string{"list"}, buildflags.Flags,
+		[]string{"-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports,Module",
+			"./..."})...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), buildflags.Lavish)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	all := map[string]listed{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read the list of packages: %w", err)
+		}
+		all[p.ImportPath] = p
+	}
+}
+
+// textsReadIn checks the files of one package.
+func textsReadIn(all map[string]listed, path string, files map[string]string) ([]problem, error) {
+	fset := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := parser.ParseFile(fset, name, files[name], parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, f)
+	}
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(all[path].Export) }
+	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", lookup)}
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Types: map[ast.Expr]types.TypeAndValue{}}
+	if _, err := conf.Check(path, fset, parsed, info); err != nil {
+		return nil, err
+	}
+	r := &reader{info: info, fset: fset}
+	return r.read(parsed), nil
+}
+
+// No package looks into what another one has printed.
+func TestTextsAreMadeLast(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := exported(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for path, p := range all {
+		imports := func(of string) bool { return slices.Contains(p.Imports, of) && path != of }
+		if p.Module == nil || p.Module.Path != Module ||
+			!slices.ContainsFunc(slices.Collect(maps.Keys(texts)), imports) {
+			continue
+		}
+		checked++
+		files := map[string]string{}
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			short := strings.TrimPrefix(filepath.Join(p.Dir, name), root+"/")
+			files[short] = string(text)
+		}
+		problems, err := textsReadIn(all, path, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Error(p)
+		}
+	}
+	if checked < 5 {
+		t.Errorf("%d packages were looked at, want those of the report and the program", checked)
+	}
+	t.Run("oracle", func(t *testing.T) { readTexts(t, all) })
+}
+
+// readTexts shows that the check sees each way of looking into a text.
+func readTexts(t *testing.T, all map[string]listed) {
+	const head = "package p\nimport (\n\"fmt\"\n\"strings\"\n\"prony.example/internal/analysis/" +
+		"table\")\nvar _ = fmt.Sprint\nvar _ = strings.Cut\nvar c table.Cell; var n table.Note\n" +
+		"type view struct { text, other string; all []string }\nfunc said() string { return " +
+		"\"why: \" + n.String() }\nfunc f(v view) any { "
+	for _, row := range []struct{ code, want string }{
+		{`return c.Text() == "unknown"`, "compares"},
+		{`return "–" != c.Number()`, "compares"},
+		{`switch c.Text() { case "–": }; return nil`, "compares"},
+		{`x := c.Text(); return x == "–"`, "compares"},
+		{`var x = c.Text() + "!"; return x == "–!"`, "compares"},
+		{`v.text = c.Text(); return v.text == "–"`, "compares"},
+		{`v = view{text: c.Range()}; return v.text == "–"`, "compares"},
+		{`v = view{c.Range(), "", nil}; return v.text == "–"`, "compares"},
+		{`v.all = append(v.all, n.String()); for _, x := range v.all { return x == "a" }; return 1`,
+			"compares"},
+		{`return said() == "why: "`, "compares"},
+		{`return table.Texts(nil)[0] == "a"`, "compares"},
+		{`a, _, _ := strings.Cut(c.Text(), " ["); return a`, "Cut"},
+		{`return strings.HasPrefix(fmt.Sprintf("%s.", n.String()), "Ratios")`, "HasPrefix"},
+		{`return c.Text()[1:]`, "cuts"},
+		{`return c.Text() == ""`, ""},
+		{`return c.State == table.Unknown`, ""},
+		{`v.text, v.other = c.Text(), "a"; return v.other == "a"`, ""},
+		{`return "[" + strings.Join(table.Texts(nil), "; ") + c.Text() + "]"`, ""},
+		{`return strings.HasPrefix("a", "b")`, ""},
+		{`return len(c.Text()) > 4`, ""},
+	} {
+		problems, err := textsReadIn(all, "p", map[string]string{"p.go": head + row.code + " }\n"})
+		if err != nil {
+			t.Fatalf("%s: %v", row.code, err)
+		}
+		if want := row.want != ""; len(problems) > 0 != want ||
+			want && !strings.Contains(problems[0].String(), row.want) {
+			t.Errorf("%s: %v, want %q", row.code, problems, row.want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package record_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"prony.example/record"
+)
+
+// A run's folder is written trial by trial, each of which is safe once Append returns, and read as
+// a whole.
+func ExampleCreate() {
+	dir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	dir = filepath.Join(dir, "1")
+	w, err := record.Create(dir, record.Run{Version: record.Version, ID: "1", Suite: "hello"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := &record.Record{Version: record.Version, Run: "1", Trial: "b1-01-hello",
+		Outcome: record.Measured, Loads: []record.Load{{Name: "peak", ThroughputPerS: 1234}}}
+	if err := w.Append(r); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	head, records, bad, err := record.Read(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(head.Suite, len(bad), records[0].Trial, records[0].Loads[0].ThroughputPerS)
+	// Output: hello 0 b1-01-hello 1234
+}
+
+// Errors of a load, by class, and how many of them were requests.
+func ExampleErrors() {
+	e := record.Errors{Connect: 2, Read: 1, Status: 3, Example: "GET /: status 503, want 200"}
+	fmt.Println(e.Total(), e.Requests(), e.Why())
+	// Output: 6 4 GET /: status 503, want 200
+}
+
+// Lines that are refused are told, and the others are read.
+func ExampleReadLines() {
+	in := strings.NewReader("{\"a\": 1}\nno JSON\n{\"a\": 2}\n")
+	n := 0
+	bad, err := record.ReadLines("trials.ndjson", in, func(line []byte) error {
+		if line[0] != '{' {
+			return fmt.Errorf("not an object")
+		}
+		n++
+		return nil
+	})
+	fmt.Println(n, len(bad), err)
+	fmt.Println(bad[0])
+	// Output:
+	// 2 1 <nil>
+	// trials.ndjson:2: not an object; it is left out
+}
