@@ -28,8 +28,7 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 	for _, t := range tallies {
 		trials += t.Trials
 	}
-	all := n.Valid + n.Suspect + n.Unknown
-	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(all, "number"))
+	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, units.Plural(n.All(), "number"))
 	out := paint(record.Valid, numbers)
 	if n.Suspect > 0 {
 		out += " · " + paint(record.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))

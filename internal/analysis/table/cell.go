@@ -48,7 +48,7 @@ type Cell struct {
 	Interval Interval // of Value
 	AtLeast  float64  // a lower bound of what is Withheld; 0: none is known
 	N        int      // trials or blocks
-	Grade    string   // VALID or SUSPECT; empty: no measured number
+	Grade    string   // VALID, SUSPECT or UnknownGrade; empty: no measured number
 	Refs     []int    // footnotes, ascending
 	// Notes are what is said of this number in the row's footnote, each for itself.
 	Notes []Note

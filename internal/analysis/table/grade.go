@@ -14,25 +14,19 @@ type Doubt struct {
 	Rules []string `json:"rules"`        // what did, the most first
 }
 
-// State is Withheld without a centre, and Unknown where its interval is Wide.
-func (m *Metric) State() State {
+// Grade is VALID, SUSPECT or UnknownGrade, or empty where there is no number. A number whose
+// interval is Wide is not known, whatever moved it; one without an interval is never VALID.
+func (m *Metric) Grade() string {
 	s := m.Summary
 	switch {
 	case !m.Known():
-		return Withheld
-	case s.HasInterval() && Wide(s.Lo, s.Hi):
-		return Unknown
-	}
-	return Known
-}
-
-// Grade is VALID or SUSPECT; empty where the number is not known, or there is none.
-func (m *Metric) Grade() string {
-	switch {
-	case m.State() != Known:
 		return ""
+	case s.HasInterval() && Wide(s.Lo, s.Hi):
+		return UnknownGrade
 	case m.Doubt != nil:
 		return record.Suspect
+	case !s.HasInterval():
+		return UnknownGrade
 	}
 	return record.Valid
 }
@@ -107,8 +101,11 @@ func (t *Target) bearing(r *record.Record, load string) []record.Finding {
 type Numbers struct {
 	Valid   int `json:"valid"`
 	Suspect int `json:"suspect"`
-	Unknown int `json:"unknown"` // their interval spans more than a factor of three
+	Unknown int `json:"unknown"` // their interval is not known
 }
+
+// All is how many there are.
+func (n Numbers) All() int { return n.Valid + n.Suspect + n.Unknown }
 
 func (n *Numbers) count(rows []Row) {
 	for _, row := range rows {
@@ -118,7 +115,7 @@ func (n *Numbers) count(rows []Row) {
 				n.Valid++
 			case c.Grade == record.Suspect:
 				n.Suspect++
-			case c.State == Known && c.Interval.State == Unknown:
+			case c.Grade == UnknownGrade:
 				n.Unknown++
 			}
 		}

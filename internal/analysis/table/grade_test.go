@@ -105,29 +105,29 @@ func TestWarmUpDoubtsNoStart(t *testing.T) {
 // A number whose interval says nothing is not known: it is neither VALID nor SUSPECT. Of a and b,
 // 100 and 310 span more than a factor of three, 100 and 102 do not.
 func TestUnknownIsNotValid(t *testing.T) {
-	check := func(summary stats.Summary, doubt *Doubt, state State, grade string) {
+	check := func(summary stats.Summary, doubt *Doubt, grade string) {
 		t.Helper()
 		m := Metric{Summary: summary, Doubt: doubt}
-		if m.State() != state || m.Grade() != grade {
-			t.Errorf("%v to %v is %v and %q, want %v and %q", summary.Lo, summary.Hi, m.State(),
-				m.Grade(), state, grade)
+		if m.Grade() != grade {
+			t.Errorf("%v to %v is %q, want %q", summary.Lo, summary.Hi, m.Grade(), grade)
 		}
 	}
 	between := func(lo, hi float64) stats.Summary {
 		return stats.Summary{N: 2, Center: 200, Lo: lo, Hi: hi}
 	}
 	nan, doubt := math.NaN(), &Doubt{Rules: []string{"lag"}}
-	check(between(100, 300), nil, Known, record.Valid)
-	check(between(100, 300), doubt, Known, record.Suspect)
-	check(between(100, 301), nil, Unknown, "")
-	check(between(100, 301), doubt, Unknown, "")
-	check(between(nan, nan), nil, Known, record.Valid)
-	check(between(0, 0), nil, Known, record.Valid)
+	check(between(100, 300), nil, record.Valid)
+	check(between(100, 300), doubt, record.Suspect)
+	check(between(100, 301), nil, UnknownGrade)
+	check(between(100, 301), doubt, UnknownGrade)
+	check(between(nan, nan), nil, UnknownGrade)
+	check(between(nan, nan), doubt, record.Suspect)
+	check(between(0, 0), nil, record.Valid)
 
 	records := append(rates("a", 100, 310), rates("b", 100, 100)...)
 	sheet := sheetOf(records, Options{})
 	wide := find(t, sheet.Tables[0], "a", "peak/throughput")
-	if wide.Interval.State != Unknown || wide.Grade != "" {
+	if wide.Interval.State != Unknown || wide.Grade != UnknownGrade {
 		t.Errorf("a has %+v", wide)
 	}
 	if n := sheet.Numbers; n.Unknown == 0 || n.Valid == 0 || n.Suspect != 0 {

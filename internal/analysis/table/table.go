@@ -94,5 +94,8 @@ type Tally struct {
 // FailedGrade is the Grade of a Tally of trials that were not measured to their end.
 const FailedGrade = "failed"
 
+// UnknownGrade is the grade of a number whose interval is unknown.
+const UnknownGrade = "not known"
+
 // MissingGrade is that of a Tally of trials that were planned and have no record.
 const MissingGrade = "missing"

@@ -157,8 +157,7 @@ func TestFindReadBack(t *testing.T) {
 		"}", is)
 	// To print it, to see whether there is one, and to look into something else, is right.
 	check("func f(x finding) string {\n\tw := wording.Finding(x)\n\tif w.Hint == \"\" {\n" +
-		"\t\treturn \"\"\n\t}\n\treturn strings.Join([]string{" +
-		"w.Observed, wording.Against(x)}, a)\n}")
+		"\t\treturn \"\"\n\t}\n\treturn w.Observed + wording.Against(x)\n}")
 	check("func f(name string) bool {\n\treturn strings.Contains(name, \"cpu\")\n}")
 	red(t, findReadBack, tree{"internal/analysis/wording/w.go": "package wording\n\n" +
 		"func f(x finding) bool {\n\treturn x.Text.Observed == \"none\"\n}\n"})

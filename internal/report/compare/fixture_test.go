@@ -52,12 +52,10 @@ func trialOf(run, name string, block int, rate float64) *record.Record {
 	n := int64(rate * 10)
 	r.Loads = []record.Load{
 		{Name: "peak", Model: record.Closed, Connections: 64, Threads: 1, WindowNs: 10e9,
-			Scheduled: n,
-			Sent:      n, Done: n, Answered: n, ThroughputPerS: rate, ResponseTime: rt},
+			Scheduled: n, Sent: n, Done: n, Answered: n, ThroughputPerS: rate, ResponseTime: rt},
 		{Name: "half", Model: record.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
 			RatePerS: rate / 2, RateOf: "50% of peak", RateBase: "peak", WindowNs: 10e9,
-			Scheduled: n / 2,
-			Sent:      n / 2, Done: n / 2, Answered: n / 2, ThroughputPerS: rate / 2,
+			Scheduled: n / 2, Sent: n / 2, Done: n / 2, Answered: n / 2, ThroughputPerS: rate / 2,
 			ResponseTime: rt},
 	}
 	for i := range r.Loads {

@@ -1,0 +1,51 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+)
+
+// A number whose interval is unknown is never VALID, and no table counts it as such.
+func TestNoIntervalIsNotValid(t *testing.T) {
+	check := func(want string, records []record.Record) {
+		t.Helper()
+		study := analyze(records, Options{})
+		m, ok := study.Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
+		if !ok || m.Grade() != want {
+			t.Errorf("grade %q of %+v, want %q", m.Grade(), m.Summary, want)
+		}
+		sheet := study.Sheet()
+		c := find(t, only(t, sheet), "a", "peak/throughput")
+		if c.Grade != want {
+			t.Errorf("the cell %q has grade %q, want %q", c.Text(), c.Grade, want)
+		}
+		for _, row := range only(t, sheet).Rows {
+			for _, c := range row.Cells {
+				if c.Grade == record.Valid && c.State != Known {
+					t.Errorf("%q is VALID and not known", c.Text())
+				}
+			}
+		}
+		if n := sheet.Numbers; n.All() == 0 || want == UnknownGrade && n.Valid > 0 {
+			t.Errorf("numbers are %+v", n)
+		}
+	}
+	check(record.Valid, rates("a", 100, 101, 102))
+	check(UnknownGrade, rates("a", 100))    // one trial
+	check(UnknownGrade, rates("a", 1, 100)) // two, which say next to nothing
+	doubted := rates("a", 100)
+	doubted[0] = judged(doubted[0], record.Finding{Rule: "limits", Grade: record.Suspect})
+	check(record.Suspect, doubted)
+}
+
+// An interval that cannot be had is the reason that a reader is told, too.
+func TestNoIntervalIsSaid(t *testing.T) {
+	tab := only(t, sheetOf(rates("a", 100), Options{}))
+	said := notes(tab, find(t, tab, "a", "peak/interval"))
+	if !strings.Contains(said, "no interval") {
+		t.Errorf("the interval of one trial says %q", said)
+	}
+}
