@@ -57,7 +57,8 @@ type Spec struct {
 	Live   func(Snapshot) bool
 	Stream func(piece []byte) bool // a piece for Ledger.Take elsewhere
 
-	// Engine makes the engine of a thread for a number of connections; Describe says what it is.
+	// Engine makes the engine of a thread for a number of connections; Describe says what it
+	// is.
 	// Nil: the cheapest one for HTTP/1.1 in the clear. Choice.Set sets those of other protocols.
 	Engine   func(to netip.AddrPort, connections int) (Engine, error)
 	Describe EngineInfo

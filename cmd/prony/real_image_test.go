@@ -70,33 +70,10 @@ func TestRealOwnImages(t *testing.T) {
 	refuses("exposes 8080/tcp, 9090/tcp: say with port", "--image", "prony-test/two:1")
 	refuses("listens at $PORT", "--image", "prony-test/fixed:1", "--port", "81")
 
-	stdout, stderr, exit := versus(
-		t,
-		"--image",
-		"prony-test/told:1",
-		"--image",
-		"prony-test/fixed:1",
-		"-n",
-		"a",
-		"-n",
-		"b",
-		"--get",
-		"/",
-		"-c",
-		"4",
-		"--blocks",
-		"2",
-		"--measure",
-		"300ms",
-		"--warmup",
-		"300ms",
-		"--cpus",
-		"1",
-		"--memory",
-		"256MiB",
-		"--out",
-		"v",
-	)
+	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
+		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
+		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB",
+		"--out", "v")
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
 	}
