@@ -94,8 +94,8 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	for _, r := range records {
 		if r.Outcome != record.Measured || r.Target.Launcher != "docker" ||
 			len(r.Artifact.SHA256) != 64 || r.Loads[0].Errors.Total() != 0 {
-			t.Errorf("%s: %s by %s, artifact %+v, errors %+v", r.Target.Name, r.Outcome,
-				r.Target.Launcher, r.Artifact, r.Loads[0].Errors)
+			t.Errorf("%s: %s by %s, artifact %+v, loads %+v, failure %+v", r.Target.Name,
+				r.Outcome, r.Target.Launcher, r.Artifact, r.Loads, r.Failure)
 		}
 	}
 	left, err := exec.Command("docker", "ps", "-a", "--format", "{{.Image}}").Output()
@@ -109,7 +109,8 @@ func twoImages(t *testing.T) {
 	t.Helper()
 	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
 		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
-		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB", "--out", "v")
+		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB",
+		"--out", "v")
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
 	}
