@@ -70,20 +70,9 @@ func TestRealOwnImages(t *testing.T) {
 	refuses("exposes 8080/tcp, 9090/tcp: say with port", "--image", "prony-test/two:1")
 	refuses("listens at $PORT", "--image", "prony-test/fixed:1", "--port", "81")
 
-	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
-		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
-		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB",
-		"--out", "v")
-	if exit != cli.Fine && exit != cli.Invalid {
-		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
-	}
-	has(t, "the answer", stdout, "target over a in docker", "against a\n", "\nb  ", "\na-again  ",
-		"peak CPU per request")
-	if strings.Contains(stderr, "no such row") {
-		t.Error(stderr)
-	}
+	twoImages(t)
 
-	stdout, stderr, exit = inProject(t, `targets:
+	stdout, stderr, exit := inProject(t, `targets:
   told: {image: 'prony-test/told:1'}
   fixed: {image: 'prony-test/fixed:1'}
   two: {image: 'prony-test/two:1', port: 8080}
@@ -105,12 +94,29 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	for _, r := range records {
 		if r.Outcome != record.Measured || r.Target.Launcher != "docker" ||
 			len(r.Artifact.SHA256) != 64 || r.Loads[0].Errors.Total() != 0 {
-			t.Errorf("%s: %s by %s, artifact %+v, errors %+v", r.Target.Name, r.Outcome,
-				r.Target.Launcher, r.Artifact, r.Loads[0].Errors)
+			t.Errorf("%s: %s by %s, artifact %+v, loads %+v, failure %+v", r.Target.Name,
+				r.Outcome, r.Target.Launcher, r.Artifact, r.Loads, r.Failure)
 		}
 	}
 	left, err := exec.Command("docker", "ps", "-a", "--format", "{{.Image}}").Output()
 	if err != nil || strings.Contains(string(left), "prony-test/") {
 		t.Errorf("containers are left: %s, error %v", left, err)
+	}
+}
+
+// twoImages compares two images, whose rows say that they are of containers, and has an answer.
+func twoImages(t *testing.T) {
+	t.Helper()
+	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
+		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
+		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB",
+		"--out", "v")
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "the answer", stdout, "target over a in docker", "against a\n", "\nb  ", "\na-again  ",
+		"peak CPU per request")
+	if strings.Contains(stderr, "no such row") {
+		t.Error(stderr)
 	}
 }

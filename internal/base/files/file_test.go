@@ -76,7 +76,8 @@ func TestRead(t *testing.T) {
 	check("a pipe that nobody writes to", silent, "", "", pipe)
 	// "files.test\n" has a byte more than the bound; the kernel gives no size beforehand.
 	check("no size is told", "/proc/self/comm", large, large, large)
-	check("no size is told, and little", "/proc/self/loginuid", loginUID(t), loginUID(t), loginUID(t))
+	id := loginUID(t)
+	check("no size is told, and little", "/proc/self/loginuid", id, id, id)
 }
 
 // A pipe is read to its end, however slowly that comes.
