@@ -18,8 +18,8 @@ import (
 
 // world is a network and a server in memory. Its engines live in the virtual time of a
 // testing/synctest bubble, in which computing takes no time at all: what a run measures there is
-// exact to the nanosecond. Tests outside of this package use internal/generator/truth/virtual, which
-// this one cannot import since it imports load.
+// exact to the nanosecond. Tests outside of this package use internal/generator/truth/virtual,
+// which this one cannot import since it imports load.
 type world struct {
 	connect func(n int) (time.Duration, error) // of the n-th attempt, from 1; nil: at once
 	serve   func(call) reply

@@ -25,7 +25,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -38,54 +37,6 @@ import (
 	"prony.example/internal/base/rtsched"
 	"prony.example/load/pace"
 	"prony.example/record"
-)
-
-// Spec says what to offer.
-type Spec struct {
-	Name        string
-	Address     netip.AddrPort
-	Host        string // of the Host header; empty: the address
-	Scenario    Scenario
-	Model       string
-	Connections int
-	Most        int           // open: connections that it may grow to; 0: it does not grow
-	Schedule    pace.Schedule // open: its offsets count from the beginning of the lead-in
-	Users       *Users        // closed: virtual users; nil: each connection always sends
-	Requests    int64         // turns of the window after which it ends; 0: when it closes
-	Churn       int           // answers after which a connection is renewed; 0: never
-	Slow        Slow          // clients beside the load that never finish a request
-	Trace       Trace         // which requests carry a trace id
-	Part        Part          // which of several processes this is; zero: the only one
-	Seed        uint64
-
-	Lead    time.Duration // offered before the window and not counted
-	Window  time.Duration
-	Drain   time.Duration // at most, for answers still under way at the window's end
-	Timeout time.Duration // per request, from its sending
-
-	Pacing string // Frugal, the default, or Precise
-
-	// Together, where set, is called once all connections are open. The lead-in begins at the
-	// moment that it returns (clock.Mono): two loads that wait for each other there begin at the
-	// same one. Its error ends the load.
-	Together func(context.Context) (start int64, err error)
-
-	Cores    []int                                        // one thread each; empty: one, not pinned
-	Ahead    bool                                         // of others there, where they may
-	OnWindow func(open bool)                              // just before and just after the window
-	Watch    func(done int64, elapsed time.Duration) bool // every Every; false ends the load
-	Every    time.Duration                                // between calls of the three
-	Live     func(Snapshot) bool                          // likewise, with more to see
-	Glance   func(Glance)                                 // likewise, where neither is
-	Stream   func(piece []byte) bool                      // likewise, for a Ledger elsewhere
-	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
-	Describe EngineInfo
-}
-
-// Ways to wait for the next arrival.
-const (
-	Frugal  = "frugal"  // sleep until it is due: costs nothing, late by what a wake-up takes
-	Precise = "precise" // sleep until shortly before, then poll: on time, costs processor time
 )
 
 // Users makes the closed model one of people: a user sends, waits for the answer, thinks, and sends

@@ -10,9 +10,9 @@ import (
 // Servers close connections that they had promised to keep: after a number of requests, after a
 // time, before they restart. A request that crosses such a close has never been processed. That is
 // no failure of the service (RFC 9112, section 9.3.1; RFC 9113, section 8.7): as clients do, the
-// worker sends the request again on a new connection. The request stays under way meanwhile: its due
-// time, its sent time and its timeout are those of the first sending, so that all times include the
-// detour. Each sending again is counted, see record.Load.Retried.
+// worker sends the request again on a new connection. The request stays under way meanwhile: its
+// due time, its sent time and its timeout are those of the first sending, so that all times include
+// the detour. Each sending again is counted, see record.Load.Retried.
 
 // repeatMax bounds how often one request is sent again. Over HTTP/1.1 a second connection that ends
 // without an answer is a failure already; an HTTP/2 server can refuse streams without end.

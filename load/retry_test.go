@@ -196,3 +196,19 @@ func TestTurnsSurviveARetry(t *testing.T) {
 		t.Errorf("%d answers to a user, %d retried, %+v", r.Answered, r.Retried, r.Errors)
 	}
 }
+
+// That a connection ended is decided without an allocation, whatever the reason.
+func TestRetriesDoNotAllocate(t *testing.T) {
+	w, c := &worker{cfg: &config{serial: true}}, &conn{answers: 1}
+	ends := []error{nil, syscall.ECONNRESET, syscall.EPIPE, Untaken("refused")}
+	n := testing.AllocsPerRun(100, func() {
+		for _, err := range ends {
+			if !w.untaken(c, err) {
+				t.Errorf("%v is taken for a failure", err)
+			}
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -5,25 +5,17 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"prony.example/internal/base/cache"
 	"prony.example/internal/base/cli"
-	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
-	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
-	"prony.example/internal/trial"
 	"prony.example/internal/trial/lab"
-	"prony.example/load/engine/nethttp"
 	"prony.example/record"
 )
 
@@ -100,7 +92,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 			return fmt.Errorf("%s: scenario %s: %w", p.File, sc.Name, err)
 		}
 	}
-	services, err := servicesOf(ctx, l, sources, cmp.Or(p.Ready, s.FirstGet()),
+	services, err := l.Services(ctx, sources, cmp.Or(p.Ready, s.FirstGet()),
 		time.Duration(p.Startup))
 	if err != nil {
 		return err
@@ -138,7 +130,8 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 	}
 	return wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
 		error) {
-		held, err := meet(ctx, l, of, time.Duration(p.Startup), asked, speaks, false)
+		held, err := l.Meet(ctx, lab.Meeting{Of: of, Startup: time.Duration(p.Startup),
+			Requests: asked, Speaks: speaks})
 		for i, h := range held {
 			asked[i] = h.Request
 		}
@@ -148,110 +141,4 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 		}
 		return asked, err
 	})
-}
-
-// servicesOf clones the revisions that sources name, and makes a service of each. A startup that is
-// longer than trials wait by themselves holds for them, too.
-func servicesOf(ctx context.Context, l *lab.Lab, sources []adhoc.Source, ready string,
-	startup time.Duration) (lab.Catalog, error) {
-	kept := filepath.Join(l.Root, record.Kept)
-	if slices.ContainsFunc(sources, func(s adhoc.Source) bool { return len(s.Steps) > 0 }) {
-		cached, err := cache.Project(ctx, l.Root, clock.Wall())
-		if err != nil {
-			return nil, err
-		}
-		l.Cache = cached
-	}
-	for i := range sources {
-		note, err := sources[i].Clone(ctx, filepath.Join(l.Cache, "git"))
-		if err != nil {
-			return nil, err
-		}
-		if note != "" && !sources[i].Again {
-			l.Tell.Say(note)
-		}
-	}
-	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
-	for _, s := range services {
-		s.Run.Startup = max(startup, trial.ReadyBound)
-	}
-	if _, made := os.Stat(kept); err != nil && made != nil {
-		return nil, err // a line that is refused leaves nothing
-	}
-	return services, errors.Join(err, record.Keep(kept))
-}
-
-// named is the name that a service is asked by; empty: its address.
-func named(s *service.Service) string {
-	if s.Made == nil {
-		return ""
-	}
-	return s.Made.Host
-}
-
-// portHint is for services that start and cannot be asked.
-const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
-	"and is ready when the path of ready (--ready), or else the first one asked for, answers 200 " +
-	"within the time of startup (--startup)"
-
-// meet starts each service once, asks it, and gives what all answers have in common, which it says.
-func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Duration,
-	requests []suite.Request, speaks suite.Scenario, statusOnly bool) ([]adhoc.Held, error) {
-	var names []string
-	var answers [][][]adhoc.Answer
-	filled, err := adhoc.Fill(requests, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	speaks.Requests = filled
-	speech := func(s *service.Service, at netip.AddrPort) *nethttp.Config {
-		return trial.Speech(speaks.To(named(s)), "", at)
-	}
-	see := func(ctx context.Context, t lab.Seen) error {
-		s := t.Service
-		at, err := netip.ParseAddrPort(t.Base)
-		if err != nil {
-			return err
-		}
-		of, err := adhoc.Ask(ctx, speech(s, at), t.Base, speaks.To(named(s)).
-			Sized(s.Targets[0].Body).Requests)
-		names, answers = append(names, t.Name), append(answers, of)
-		return err
-	}
-	for _, launcher := range suite.Launchers[:2] {
-		of := slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
-			return cmp.Or(lab.Contained(s), suite.Launchers[0]) != launcher
-		})
-		visit := lab.Visitor{Lab: l, Of: of, Bound: startup, Launcher: launcher,
-			Doing: "start", Hint: portHint, Skipped: func(name string, missing []string) {
-				l.Tell.Say(name + " is left out: it " + missing[0])
-			}, See: see,
-			Speak: func(s *service.Service, at netip.AddrPort) service.Speaker {
-				return trial.Speaker(speech(s, at), named(s), at)
-			}}
-		if len(of) == 0 {
-			continue
-		}
-		if err := visit.Visit(ctx, nil); err != nil {
-			return nil, err
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil // the run says why
-	}
-	held, err := adhoc.Hold(requests, names, answers, statusOnly, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range held {
-		if h.Request.Given {
-			continue
-		}
-		says := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
-		if h.Says != "" {
-			says = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
-		}
-		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(says, "by "))
-	}
-	return held, nil
 }

@@ -82,11 +82,6 @@ func TestProjectRefuses(t *testing.T) {
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {body: bye}}]\n")
 	check(1, "connection refused; start it first", "targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
 		requests)
-	for key, empty := range map[string]string{"git: '', build: x": "git", "git: , build: x": "git",
-		"url: ' '": "url", "image: ''": "image", "build: ''": "build"} {
-		check(1, "prony.yaml:1: "+empty+" of the target a is empty",
-			"targets: {a: {command: ./app, "+key+"}}\n"+requests)
-	}
 	check(1, "revision nothing",
 		"targets: {a: {command: ./app, git: nothing, build: x}}\n"+requests)
 	check(1, "  broken\n", "targets: {a: {command: ./app, git: main, "+
@@ -113,6 +108,20 @@ func TestProjectRefuses(t *testing.T) {
 	_, stderr, exit := really("run")
 	if exit != 1 || !strings.Contains(stderr, "or into a folder with a prony.yaml") {
 		t.Errorf("without a project: exit %d, %s", exit, stderr)
+	}
+}
+
+// A key that says how a target is had, and is empty, is no other way of having it.
+func TestProjectHasNoEmptyTarget(t *testing.T) {
+	ownFolder(t)
+	for key, empty := range map[string]string{"git: '', build: x": "git", "git: , build: x": "git",
+		"url: ' '": "url", "image: ''": "image", "build: ''": "build"} {
+		_, stderr, exit := inProject(t, "targets: {a: {command: ./app, "+key+
+			"}}\nrequests: [{request: GET /}]\n", "run")
+		if exit != cli.Failed {
+			t.Errorf("%s: exit %d, want %d", key, exit, cli.Failed)
+		}
+		has(t, "what is said", stderr, "prony.yaml:1: "+empty+" of the target a is empty")
 	}
 }
 

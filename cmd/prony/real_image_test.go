@@ -72,7 +72,8 @@ func TestRealOwnImages(t *testing.T) {
 
 	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
 		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
-		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB", "--out", "v")
+		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB",
+		"--out", "v")
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
 	}

@@ -98,21 +98,26 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r, a.publish(r, dir, f)
+}
+
+// publish saves and prints a report, as flags say.
+func (a *app) publish(r *reported, dir string, f reportFlags) error {
 	if f.save {
 		if err := r.save(dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if f.update != "" {
-		return r, r.update(f)
+		return r.update(f)
 	}
 	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
-		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
+		return cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
 	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f) }); err != nil {
-		return r, err
+		return err
 	}
-	return r, r.lost
+	return r.lost
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
@@ -120,11 +125,9 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.tellBad(run.Bad)
-	records, bad := run.Records, run.Bad
 	o := run.Options()
 	o.Baseline = cmp.Or(f.baseline, o.Baseline)
-	if f.baseline != "" && !slices.ContainsFunc(records, func(r *record.Record) bool {
+	if f.baseline != "" && !slices.ContainsFunc(run.Records, func(r *record.Record) bool {
 		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {
 		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
@@ -132,7 +135,14 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if exists(dir, "report.html") || f.save {
 		o.Report = filepath.Join(dir, "report.html")
 	}
-	r := &reported{run: run, bad: len(o.Missing)}
+	return a.reported(run, run.Study(o)), nil
+}
+
+// reported is what a report is made of, of a run that was read and analysed.
+func (a *app) reported(run *runs.Run, study table.Study) *reported {
+	a.tellBad(run.Bad)
+	records, bad := run.Records, run.Bad
+	r := &reported{run: run, study: study, sheet: study.Sheet(), bad: len(run.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == record.Invalid {
 			r.bad++
@@ -140,11 +150,10 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	}
 	if lost := len(bad) + table.Damaged(records); lost > 0 && lost == len(bad)+len(records) {
 		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
-			"back from where it was copied", dir, units.Plural(lost, "record"), record.TrialsFile)
+			"back from where it was copied", run.Dir, units.Plural(lost, "record"),
+			record.TrialsFile)
 	}
-	r.study = run.Study(o)
-	r.sheet = r.study.Sheet()
-	return r, nil
+	return r
 }
 
 func (r *reported) print(w io.Writer, f reportFlags) error {

@@ -316,8 +316,16 @@ func (a *app) conclude(dir string, runErr error, why bool) error {
 	if !isRun(dir) && runErr != nil {
 		return runErr // it ended before there was anything to report
 	}
-	rep, err := a.report(dir, reportFlags{save: true, why: why})
+	rep, err := a.study(dir, reportFlags{save: true})
 	if err != nil {
+		return errors.Join(runErr, err)
+	}
+	return a.concluded(rep, dir, runErr, why)
+}
+
+// concluded is conclude of records that have been read.
+func (a *app) concluded(rep *reported, dir string, runErr error, why bool) error {
+	if err := a.publish(rep, dir, reportFlags{save: true, why: why}); err != nil {
 		return errors.Join(runErr, err)
 	}
 	if runErr != nil {

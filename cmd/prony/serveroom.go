@@ -133,7 +133,7 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 	if err != nil {
 		return nil, err
 	}
-	return servicesOf(ctx, l, sources, project.Ready, time.Duration(project.Startup))
+	return l.Services(ctx, sources, project.Ready, time.Duration(project.Startup))
 }
 
 // orEmpty makes the list of nothing [], not null.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,12 +16,9 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/strictyaml"
-	"prony.example/internal/observe/host"
-	"prony.example/internal/report/compare"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial/lab"
-	"prony.example/record"
 )
 
 // versusFlags say what is compared, and how.
@@ -41,19 +37,11 @@ type versusFlags struct {
 	headers  []string
 	body     string
 	kind     string
-	ignore   bool
 	ca       string
 
-	ready   string
-	startup time.Duration
-	memory  strictyaml.Size
-	by      string
-	again   bool
-	plan    bool
-	options adhoc.Options
-	change  suite.Override
-	seed    uint64
-	out     string
+	asked lab.Comparison // but for the sources and the requests
+	plan  bool
+	seed  uint64
 }
 
 const versusAbout = `Versus compares services of your own, in any language, with nothing to write
@@ -126,8 +114,8 @@ func (a *app) versusCmd() *cobra.Command {
 		"header field, as 'Name: value'; repeatable")
 	fs.StringVar(&f.body, "body", "", "body of the requests that are no GET")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
-	fs.BoolVar(&f.ignore, "ignore-body", false, "hold answers by their status alone")
-	speaks := &f.options.Speaks
+	fs.BoolVar(&f.asked.StatusOnly, "ignore-body", false, "hold answers by their status alone")
+	speaks := &f.asked.Options.Speaks
 	speaks.Protocol = suite.Protocols[0]
 	cli.OneOf(c, &speaks.Protocol, "protocol", "what is spoken", suite.Protocols...)
 	fs.IntVar(&speaks.Streams, "streams", 0,
@@ -136,32 +124,32 @@ func (a *app) versusCmd() *cobra.Command {
 		"path {port} is $PORT")
 	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
-	fs.StringVar(&f.ready, "ready", "", "path that answers 200 once a service serves, or - for "+
-		"its first connection (default: the first path of --get, else the connection)")
-	fs.DurationVar(&f.startup, "startup", 30*time.Second,
+	fs.StringVar(&f.asked.Ready, "ready", "", "path that answers 200 once a service serves, or - "+
+		"for its first connection (default: the first path of --get, else the connection)")
+	fs.DurationVar(&f.asked.Startup, "startup", 30*time.Second,
 		"how long a service may take to come up")
-	fs.StringVar(&f.options.SLO, "slo", "", "then find the highest rate that keeps these "+
+	fs.StringVar(&f.asked.Options.SLO, "slo", "", "then find the highest rate that keeps these "+
 		"objectives, as 'p99<20ms,errors<0.1%'")
-	fs.IntVarP(&f.options.Connections, "connections", "c", 64, "connections of the loads")
-	fs.IntVar(&f.change.Generators, "generators", 0, generatorsHelp)
-	fs.IntVar(&f.options.Blocks, "blocks", 5, "how often each service is measured")
-	fs.DurationVar((*time.Duration)(&f.change.For), "for", 0,
+	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
+	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
+	fs.IntVar(&f.asked.Options.Blocks, "blocks", 5, "how often each service is measured")
+	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
 		"instead of blocks: go on for so long, while a comparison is open")
-	fs.DurationVar((*time.Duration)(&f.change.Measure), "measure", 0,
+	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,
 		"length of every window (default 3s)")
-	fs.DurationVar((*time.Duration)(&f.change.Warmup), "warmup", 0,
+	fs.DurationVar((*time.Duration)(&f.asked.Change.Warmup), "warmup", 0,
 		"longest warm-up of a service that is not steady earlier (default 20s)")
 	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
-	fs.Float64Var(&f.options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
-	fs.TextVar(&f.memory, "memory", strictyaml.Size(0),
+	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
+	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
 		"memory of a service, as 512MiB (default: half of what is free)")
-	f.by = decisive[0]
-	cli.OneOf(c, &f.by, "by", "what decides; it sees smaller differences than the other numbers",
-		decisive...)
-	fs.BoolVar(&f.again, "again", true,
+	f.asked.By = lab.Decisive[0]
+	cli.OneOf(c, &f.asked.By, "by",
+		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
+	fs.BoolVar(&f.asked.Again, "again", true,
 		"measure the first service twice a block, to see the noise")
 	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
-	fs.StringVar(&f.out, "out", "", "folder of the results (default: .prony/versus/TIME)")
+	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")
 	return c
 }
 
@@ -171,9 +159,9 @@ func (f *versusFlags) given(is func(string) bool) error {
 		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
 	}
 	if is("seed") {
-		f.change.Seed = &f.seed
+		f.asked.Change.Seed = &f.seed
 	}
-	return checkGenerators(f.change.Generators, f.options.Connections, is)
+	return checkGenerators(f.asked.Change.Generators, f.asked.Options.Connections, is)
 }
 
 // check says what is wrong with the line, or gives what it asks for.
@@ -224,28 +212,23 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
 	case len(f.gets)+len(f.requests) == 0:
 		return nil, nil, cli.Usagef("say what to ask for: --get /path, or --request 'POST /path'")
-	case f.by == "capacity" && f.options.SLO == "":
+	case f.asked.By == "capacity" && f.asked.Options.SLO == "":
 		return nil, nil, cli.Usagef("--by capacity: say with --slo what a user is to be promised")
-	case f.options.Blocks < 1 || f.options.Connections < 1 || f.startup <= 0:
+	case f.asked.Options.Blocks < 1 || f.asked.Options.Connections < 1 || f.asked.Startup <= 0:
 		return nil, nil, cli.Usagef("--blocks, --connections and --startup: want more than nothing")
 	}
-	if f.change.For < 0 || f.change.Measure < 0 || f.change.Warmup < 0 {
+	if f.asked.Change.For < 0 || f.asked.Change.Measure < 0 || f.asked.Change.Warmup < 0 {
 		return nil, nil, cli.Usagef("--for, --measure and --warmup: want more than nothing")
 	}
 	for i, name := range f.names {
 		sources[i].Name = name
 	}
-	if f.again {
-		first := sources[0]
-		first.Again = true
-		sources = append(sources, first)
-	}
-	requests, err := f.asked()
+	requests, err := f.asks()
 	return sources, requests, err
 }
 
-// asked are the requests, as the flags have them.
-func (f *versusFlags) asked() (out []suite.Request, err error) {
+// asks are the requests, as the flags have them.
+func (f *versusFlags) asks() (out []suite.Request, err error) {
 	headers := map[string]suite.Text{}
 	for _, field := range f.headers {
 		name, value, ok := strings.Cut(field, ":")
@@ -268,24 +251,9 @@ func (f *versusFlags) asked() (out []suite.Request, err error) {
 	return out, nil
 }
 
-// limits fills in what the machine decides.
-func (f *versusFlags) limits() error {
-	cores, err := host.Cores()
-	if err != nil {
-		return err
-	}
-	if f.options.CPUs == 0 {
-		f.options.CPUs = float64(max(1, len(cores)/2))
-	}
-	if f.options.MemoryBytes = int64(f.memory); f.memory == 0 {
-		f.options.MemoryBytes = host.AvailableBytes() / 2
-	}
-	return nil
-}
-
 // trust reads the certificates that are believed, and makes the usual protocol none of its own.
 func (f *versusFlags) trust() error {
-	to := &f.options.Speaks
+	to := &f.asked.Options.Speaks
 	if to.Protocol == suite.Protocols[0] {
 		to.Protocol = ""
 	}
@@ -300,133 +268,57 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	if err != nil {
 		return err
 	}
-	f.options.Stay = len(f.urls)+len(f.images) > 0
-	if err := errors.Join(f.limits(), f.trust()); err != nil {
+	if err := f.trust(); err != nil {
 		return err
-	}
-	speaks := &f.options.Speaks
-	if speaks.Protocol, err = adhoc.Protocol(sources, speaks.Protocol); err != nil {
-		return cli.Usage(err)
-	}
-	// What contradicts is found before anything is started.
-	alone := make([]adhoc.Held, len(requests))
-	for i, r := range requests {
-		alone[i].Request = r
-	}
-	if _, err := adhoc.Suite(alone, f.options); err != nil {
-		return cli.Usage(err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
+	c := f.asked
+	c.Sources, c.Requests = sources, requests
+	c.Command, c.Version = append([]string{"prony"}, a.args...), version()
+	if c.Ready == "" && len(f.gets) > 0 {
+		c.Ready = f.gets[0]
+	}
 	show := &progressLine{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}
-	ready := f.ready
-	if ready == "" && len(f.gets) > 0 {
-		ready = f.gets[0]
-	}
-	services, err := servicesOf(ctx, l, sources, ready, f.startup)
-	if err != nil {
-		return err
-	}
-	wish := lab.Wish{Own: &lab.Own{Services: services,
-		Results: filepath.Join(dir, record.Kept, adhoc.Name)}, Host: "any", Version: version(),
-		Command: append([]string{"prony"}, a.args...), Out: f.out}
-	if wish.Own.Suite, err = f.meet(ctx, l, services, requests); err != nil {
-		return err
-	}
 	if f.plan {
-		p, err := l.Plan(wish)
+		p, err := l.PlanVersus(ctx, c)
 		if err != nil {
 			return err
 		}
 		return printPlan(a.stdout, p)
 	}
-	results, err := l.Run(ctx, wish)
+	answer, err := l.Versus(ctx, c)
 	show.end()
-	ended := a.conclude(results, err, false)
-	if err == nil && isRun(results) && len(services) > 1 {
-		ended = errors.Join(ended, a.answer(results, services, f))
-	}
-	return ended
-}
-
-// decisive are the words that --by takes, and the measures that an answer gives of all that compare
-// has. Where there is no such number the first of the others decides.
-var (
-	decisive  = []string{"cpu", "throughput", "p99", "capacity"}
-	measureOf = map[string]string{"cpu": "peak/cpu_per_request", "throughput": "peak/throughput",
-		"p99": "half/p99", "capacity": "users/capacity"}
-)
-
-// measuresBy are the measures, with that of a word in front.
-func measuresBy(word string) []string {
-	measures := []string{measureOf[word]}
-	for _, other := range decisive {
-		if other != word {
-			measures = append(measures, measureOf[other])
-		}
-	}
-	return measures
-}
-
-// dearer is the difference that most ask for: a change that makes a service dearer by 5 %.
-const dearer = 0.05
-
-// answer says of each service how it stands to the first one, the first's second self among them.
-func (a *app) answer(dir string, services lab.Catalog, f *versusFlags) error {
-	side, err := a.side(dir)
-	if err != nil {
+	if answer.Run == nil {
 		return err
 	}
-	rows, enough := [][]string{{"against " + services[0].Name}}, ""
-	measures := measuresBy(f.by)
-	for i, s := range services[1:] {
-		from, to := side, side
-		from.Target, to.Target = services[0].Name, s.Name
-		c, err := compareSides(from, to, compare.Options{Metrics: measures, First: measures,
-			Refused: allTheSame})
-		if err != nil {
-			return err
-		}
-		name := s.Name
+	ended := a.concluded(a.reported(answer.Run, answer.Study), answer.Dir, err, false)
+	if len(answer.Against) > 0 && answer.Refused == nil {
+		ended = errors.Join(ended, a.answer(answer))
+	}
+	return errors.Join(ended, answer.Refused)
+}
+
+// answer prints how each service stands to the first one.
+func (a *app) answer(answer lab.Answer) error {
+	rows := [][]string{{"against " + answer.First}}
+	for _, c := range answer.Against {
+		name := c.Name
 		for _, texts := range c.Answers() {
 			rows = append(rows, append([]string{name}, texts...))
 			name = ""
 		}
-		if noise := f.again && i == len(services)-2; !noise && enough == "" {
-			enough = c.Enough(dearer)
-		}
+	}
+	if len(rows) == 1 { // no trial has numbers, and the report says why
+		return nil
 	}
 	fmt.Fprintln(a.stdout)
-	if err := a.grid(rows); err != nil || enough == "" {
+	if err := a.grid(rows); err != nil || answer.Enough == "" {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, format.Wrap("", enough, 92, 0))
+	_, err := fmt.Fprintln(a.stdout, format.Wrap("", answer.Enough, 92, 0))
 	return err
-}
-
-// meet makes the suite of a line, which holds all services against what they have in common.
-func (f *versusFlags) meet(ctx context.Context, l *lab.Lab, services lab.Catalog,
-	requests []suite.Request) (*suite.Suite, error) {
-	distinct := services[:len(services)]
-	if f.again {
-		distinct = services[:len(services)-1]
-	}
-	held, err := meet(ctx, l, distinct, f.startup, requests, f.options.Speaks, f.ignore)
-	if err != nil {
-		return nil, err
-	}
-	if len(services) > 1 {
-		f.options.Baseline = services[0].Name
-	}
-	s, err := adhoc.Suite(held, f.options)
-	if err != nil {
-		return nil, cli.Usage(err)
-	}
-	if err := s.Override(f.change); err != nil {
-		return nil, cli.Usage(err)
-	}
-	return s, nil
 }

@@ -19,6 +19,7 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
+	"prony.example/internal/launch/process"
 	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
@@ -165,7 +166,7 @@ func TestVersusRefuses(t *testing.T) {
 		"capacity")
 	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
 	check(2, "there is no program ./none", "./none", "--get", "/")
-	check(2, "a quote is not closed", "./app 'x", "--get", "/")
+	check(2, "without closing quote", "./app 'x", "--get", "/")
 	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
 	check(2, "say what builds a revision", "--git", "main", "--get", "/")
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
@@ -209,18 +210,6 @@ func TestVersusRefuses(t *testing.T) {
 	}
 }
 
-// What --by names is asked for first, and nothing else is left out; processor time is the default.
-func TestWhatDecides(t *testing.T) {
-	check := func(word string, want ...string) {
-		t.Helper()
-		if got := measuresBy(word); !slices.Equal(got, want) {
-			t.Errorf("--by %s: %q, want %q", word, got, want)
-		}
-	}
-	check(decisive[0], "peak/cpu_per_request", "peak/throughput", "half/p99", "users/capacity")
-	check("p99", "half/p99", "peak/cpu_per_request", "peak/throughput", "users/capacity")
-}
-
 // A plan starts and asks, and says what would run.
 func TestVersusPlans(t *testing.T) {
 	testsets.Once(t, "plans of services of a user", testsets.Needs{})
@@ -255,14 +244,33 @@ func TestVersusPlans(t *testing.T) {
 	check([]string{" app ", " x "}, "./app", "./app", "--get", "/", "-n", "x")
 }
 
-// A real comparison of a service with itself under another name.
+// turning counts how often the machine is taken.
+type turning struct {
+	machine.World
+	turns *int
+}
+
+// Enter implements lab.World.
+func (w turning) Enter() (*process.Journal, []string, error) {
+	*w.turns++
+	return w.World.Enter()
+}
+
+// A real comparison of a service with itself under another name, in one turn of the machine.
 func TestVersusMeasures(t *testing.T) {
 	testsets.Once(t, "versus measures services of somebody", testsets.Needs{})
 	testsets.Cores(t)
 	dir := ownFolder(t)
-	stdout, stderr, exit := versus(t, "--git", "main", "--git", "main~0", "-n", "a", "-n", "b",
-		"--build", "go build -o app .", "--run", "./app $PORT", "--get", "/", "--blocks", "1",
-		"--measure", "300ms", "--warmup", "300ms", "--out", "r", "--memory", "512MiB")
+	var out, errs bytes.Buffer
+	turns := 0
+	exit := cli.Code(run(context.Background(), turning{machine.World{}, &turns}, []string{"versus",
+		"--git", "main", "--git", "main~0", "-n", "a", "-n", "b", "--build", "go build -o app .",
+		"--run", "./app $PORT", "--get", "/", "--blocks", "1", "--measure", "300ms", "--warmup",
+		"300ms", "--out", "r", "--memory", "512MiB"}, &out, &errs))
+	stdout, stderr := out.String(), errs.String()
+	if turns != 1 {
+		t.Errorf("it took the machine %d times: others may measure between its steps", turns)
+	}
 	// The machine may be busy, which the verdict then says; the run itself must work.
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)

@@ -11,11 +11,11 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// gitIn runs git as somebody with a name, and with submodules by path, which git refuses by default.
+// gitIn runs git as somebody with a name, and permits submodules by path, which git refuses else.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b",
-		"-c", "protocol.file.allow=always"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c",
+		"user.email=a@b", "-c", "protocol.file.allow=always"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %q: %v\n%s", args, err, out)
@@ -27,8 +27,9 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 func gitState(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	for _, args := range []string{"status --porcelain --ignore-submodules=none", "diff", "diff --cached",
-		"show-ref --head", "config --list --local", "submodule status", "stash list"} {
+	for _, args := range []string{"status --porcelain --ignore-submodules=none", "diff",
+		"diff --cached", "show-ref --head", "config --list --local", "submodule status",
+		"stash list"} {
 		b.WriteString(gitIn(t, dir, strings.Fields(args)...) + "\n")
 	}
 	return b.String()

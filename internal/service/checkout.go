@@ -77,8 +77,8 @@ func borrow(ctx context.Context, from, commit, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	_, err := Git(ctx, filepath.Dir(to), "clone", "--quiet", "--shared", "--no-checkout", "--", from,
-		to)
+	_, err := Git(ctx, filepath.Dir(to), "clone", "--quiet", "--shared", "--no-checkout", "--",
+		from, to)
 	if err == nil {
 		_, err = Git(ctx, to, "checkout", "--quiet", "--detach", commit)
 	}

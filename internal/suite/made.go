@@ -6,8 +6,8 @@ import (
 )
 
 // New makes a suite that is in no file. set gets it with the defaults of all keys and sets the
-// others; its loads and requests begin as NewLoad and NewRequest. It is checked as a file's suite is.
-// Hash is of its values.
+// others; its loads and requests begin as NewLoad and NewRequest. New checks it as Read does. Hash
+// is of the suite's values.
 func New(set func(*Suite)) (*Suite, error) {
 	s := &Suite{}
 	preset(reflect.ValueOf(s).Elem(), "")

@@ -67,9 +67,9 @@ type Handshaker interface {
 }
 
 // Untaken is the error of a Closed whose request the peer has not processed, by its own word or
-// because the request never left: a stream above the last one of an HTTP/2 GOAWAY, one that the peer
-// refuses (REFUSED_STREAM), a connection that had ended before the request. Such a request may be
-// sent again, whatever its method (RFC 9113, section 8.7).
+// because the request never left: a stream above the last one of an HTTP/2 GOAWAY, one that the
+// peer refuses (REFUSED_STREAM), a connection that had ended before the request. Such a request may
+// be sent again, whatever its method (RFC 9113, section 8.7).
 type Untaken string
 
 // Error implements error.

@@ -1,6 +1,6 @@
-// Package cache has what all that is kept for the next run is kept by: a folder for each kind, below
-// .prony or outside of the project, and locks between those who fill it. What a kept thing is, and whether it is whole, is its owner's to
-// know.
+// Package cache keeps things for the next run: in a folder for each kind, below .prony or outside
+// of the project, with locks between those who fill it. The package that keeps a thing knows what
+// it is and whether it is whole.
 package cache
 
 import (

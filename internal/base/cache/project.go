@@ -65,9 +65,9 @@ func Project(ctx context.Context, root string, now time.Time) (string, error) {
 	return folder, nil
 }
 
-// likeProject opens a cache to whoever may enter the project's folder, and to nobody else: what is in
-// a private home stays private, and who serves there gets to the cache. Root's belong to the
-// project's owner.
+// likeProject opens a cache to whoever may enter the project's folder, and to nobody else: files of
+// a private home stay private, and the user that serves there gets to the cache. A cache that root
+// makes belongs to the project's owner.
 func likeProject(folder, project string) error {
 	info, err := os.Stat(project)
 	if err != nil {

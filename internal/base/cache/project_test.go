@@ -86,9 +86,10 @@ func TestProjectStaysPrivate(t *testing.T) {
 
 // Root's caches are where the users get to that serve for it; any other user's are its own.
 func TestProjects(t *testing.T) {
-	t.Setenv("HOME", "/home/x")
+	home := t.TempDir()
+	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", "")
-	want := "/home/x/.cache/prony"
+	want := filepath.Join(home, ".cache", "prony")
 	if os.Geteuid() == 0 {
 		want = systemCache
 	}

@@ -162,8 +162,8 @@ func NotEmpty(fs *pflag.FlagSet) error {
 		}
 		empty := func(value string) bool { return strings.TrimSpace(value) == "" }
 		if len(values) == 0 || slices.ContainsFunc(values, empty) {
-			return Usagef("--%s \"\": the value is empty, perhaps because a variable of your script "+
-				"is not set; %s, or leave the flag out", flag.name,
+			return Usagef("--%s \"\": the value is empty, perhaps because a variable of your "+
+				"script is not set; %s, or leave the flag out", flag.name,
 				cmp.Or(flag.want, "write a value"))
 		}
 	}

@@ -144,7 +144,8 @@ func findRequired(t tree, file string) []problem {
 	var problems []problem
 	for _, d := range required {
 		name := regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(d.Path) + `($|[^\w/-])`)
-		if d.Path != Module && (!d.Indirect || imported[d.Path]) && !name.MatchString(decisions.String()) {
+		if d.Path != Module && (!d.Indirect || imported[d.Path]) &&
+			!name.MatchString(decisions.String()) {
 			problems = append(problems, problem{file, 0, "requires " + d.Path +
 				", which no page in docs/decisions names"})
 		}

@@ -28,14 +28,20 @@ var texts = map[string]string{
 	Module + "/internal/analysis/table": "Cell.Text Cell.Number Cell.Range Column.Heading " +
 		"Column.FullHeading Group.Heading Group.Short Table.Title Head.String Note.String " +
 		"Footnote.String Texts Percentile.Refusal",
+	Module + "/internal/analysis/wording": "Against Limit LimitKind LimitOfSide Limits",
+	Module + "/record":                    "Words.Observed Words.Limit Words.Hint",
 }
+
+// printers are the packages that put texts of others into their own, and so may ask whether two
+// print alike.
+var printers = map[string]string{Module + "/record": Module + "/internal/analysis/table"}
 
 // looks are the functions that look into a text.
 var looks = map[string]string{
 	"strings": "Compare Contains ContainsAny ContainsFunc ContainsRune Count Cut CutPrefix " +
 		"CutSuffix EqualFold Fields FieldsFunc HasPrefix HasSuffix Index IndexAny IndexByte " +
 		"IndexFunc IndexRune LastIndex NewReader Replace ReplaceAll Split SplitAfter SplitN Trim " +
-		"TrimFunc TrimLeft TrimPrefix TrimRight TrimSuffix",
+		"TrimFunc TrimLeft TrimPrefix TrimSuffix",
 	"strconv":                            "Atoi ParseBool ParseFloat ParseInt ParseUint",
 	"regexp":                             "*",
 	Module + "/internal/base/lazyregexp": "*",
@@ -46,6 +52,7 @@ var looks = map[string]string{
 // reader finds where a package looks into texts of another. It follows them through variables,
 // fields, concatenation and the package's own functions.
 type reader struct {
+	own      string // path of the package, whose own texts it may compare
 	info     *types.Info
 	fset     *token.FileSet
 	holds    map[types.Object]bool // what holds a text
@@ -140,18 +147,26 @@ func (r *reader) isText(e ast.Expr) bool {
 	case *ast.Ident:
 		return r.holds[r.info.ObjectOf(e)]
 	case *ast.SelectorExpr:
-		return r.holds[r.info.ObjectOf(e.Sel)]
+		field := r.info.Selections[e]
+		return r.holds[r.info.ObjectOf(e.Sel)] || field != nil && field.Kind() == types.FieldVal &&
+			r.isOne(field.Obj().Pkg(), typeName(field.Recv())+field.Obj().Name())
 	case *ast.CallExpr:
 		f := r.called(e)
 		if f == nil { // append, or a conversion
 			return len(e.Args) > 0 && slices.ContainsFunc(e.Args, r.isText) && r.sameKind(e)
 		}
-		if r.holds[f] || matches(texts[packageOf(f)], nameOf(f)) {
+		if r.holds[f] || r.isOne(f.Pkg(), nameOf(f)) {
 			return true
 		}
 		return matches("fmt strings", packageOf(f)) && slices.ContainsFunc(e.Args, r.isText)
 	}
 	return false
+}
+
+// isOne tells whether a name is that of a text of another package.
+func (r *reader) isOne(of *types.Package, name string) bool {
+	return of != nil && of.Path() != r.own && printers[of.Path()] != r.own &&
+		matches(texts[of.Path()], name)
 }
 
 // sameKind tells whether a call gives a text or a list of them, and no number as len does.
@@ -192,18 +207,21 @@ func packageOf(f *types.Func) string {
 
 // nameOf is a function's name, a method's with its type: "Cell.Text".
 func nameOf(f *types.Func) string {
-	recv := f.Signature().Recv()
-	if recv == nil {
-		return f.Name()
+	if recv := f.Signature().Recv(); recv != nil {
+		return typeName(recv.Type()) + f.Name()
 	}
-	of := recv.Type()
+	return f.Name()
+}
+
+// typeName is a type's name with a point, or its pointer's; empty where it has none.
+func typeName(of types.Type) string {
 	if p, ok := of.(*types.Pointer); ok {
 		of = p.Elem()
 	}
 	if named, ok := of.(*types.Named); ok {
-		return named.Obj().Name() + "." + f.Name()
+		return named.Obj().Name() + "."
 	}
-	return f.Name()
+	return ""
 }
 
 // judge looks for comparisons and for functions that look into a text. Whether there is one at all
@@ -291,11 +309,12 @@ func textsReadIn(all map[string]listed, path string, files map[string]string) ([
 	lookup := func(path string) (io.ReadCloser, error) { return os.Open(all[path].Export) }
 	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", lookup)}
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Types: map[ast.Expr]types.TypeAndValue{}}
+		Types:      map[ast.Expr]types.TypeAndValue{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	if _, err := conf.Check(path, fset, parsed, info); err != nil {
 		return nil, err
 	}
-	r := &reader{info: info, fset: fset}
+	r := &reader{own: path, info: info, fset: fset}
 	return r.read(parsed), nil
 }
 
@@ -343,7 +362,8 @@ func TestTextsAreMadeLast(t *testing.T) {
 // readTexts shows that the check sees each way of looking into a text.
 func readTexts(t *testing.T, all map[string]listed) {
 	const head = "package p\nimport (\n\"fmt\"\n\"strings\"\n\"prony.example/internal/analysis/" +
-		"table\")\nvar _ = fmt.Sprint\nvar _ = strings.Cut\nvar c table.Cell; var n table.Note\n" +
+		"table\"\n\"prony.example/record\")\nvar _ record.Words\n" +
+		"var _ = fmt.Sprint\nvar _ = strings.Cut\nvar c table.Cell; var n table.Note\n" +
 		"type view struct { text, other string; all []string }\nfunc said() string { return " +
 		"\"why: \" + n.String() }\nfunc f(v view) any { "
 	for _, row := range []struct{ code, want string }{
@@ -368,6 +388,9 @@ func readTexts(t *testing.T, all map[string]listed) {
 		{`return "[" + strings.Join(table.Texts(nil), "; ") + c.Text() + "]"`, ""},
 		{`return strings.HasPrefix("a", "b")`, ""},
 		{`return len(c.Text()) > 4`, ""},
+		{`var w record.Words; return w.Observed == "none"`, "compares"},
+		{`var w record.Words; x := &w; return strings.Contains(x.Hint, "raise")`, "Contains"},
+		{`var f record.Finding; return f.Rule == "errors"`, ""},
 	} {
 		problems, err := textsReadIn(all, "p", map[string]string{"p.go": head + row.code + " }\n"})
 		if err != nil {

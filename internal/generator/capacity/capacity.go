@@ -87,6 +87,7 @@ type Tried struct {
 	Objectives     []slo.Outcome `json:"objectives,omitempty"`
 	Suspect        []string      `json:"suspect,omitempty"` // rules of the verdict that it broke
 	named          []string      // rules that said something, of any grade
+	rule           string        // that Why is about, if it is one of the instrument
 
 	// How service or instrument fell behind, which makes a latency worth nothing.
 	overload, instrument string

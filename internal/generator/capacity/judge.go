@@ -44,7 +44,7 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 			t.Suspect = append(t.Suspect, f.Rule)
 		}
 	}
-	t.overload, t.instrument = service, instrument
+	t.overload, t.instrument = service, instrument.text
 	if l.ResponseTime.Count >= tellFrom && service == "" {
 		t.P50Ns, t.P99Ns = l.ResponseTime.P50Ns, l.ResponseTime.P99Ns
 	}
@@ -59,8 +59,8 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	}
 	service = cmp.Or(service, broken)
 	switch {
-	case instrument != "":
-		t.Word, t.Why = Invalid, instrument
+	case instrument.text != "":
+		t.Word, t.Why, t.rule = Invalid, instrument.text, instrument.rule
 	case service != "" && busy(v.Findings) != "":
 		t.Word, t.Why = Invalid, busy(v.Findings)
 	case service != "":
@@ -73,15 +73,18 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	return t
 }
 
+// fault is what was wrong with an instrument, and the rule of the verdict that says so.
+type fault struct{ rule, text string }
+
 // blame tells what was wrong with the load beside the objectives, and with whom.
-func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding) (service,
-	instrument string) {
+func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding) (service string,
+	instrument fault) {
 	promisesErrors := false
 	for _, o := range objectives {
 		promisesErrors = promisesErrors || o.IsErrors() && o.Route == ""
 	}
 	service = short(l, promisesErrors)
-	starved := ""
+	starved := fault{}
 	for _, f := range findings {
 		text := f.Rule + ": " + wording.Finding(f).Observed
 		switch {
@@ -93,16 +96,17 @@ func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding
 		case f.Rule == "errors":
 			// The objective says how many are too many.
 		case f.Rule == "little":
-			starved = text // what an overload does to the books; else a defect of the instrument
+			// What an overload does to the books; else a defect of the instrument.
+			starved = fault{f.Rule, text}
 		default:
-			instrument = text
+			instrument = fault{f.Rule, text}
 		}
 	}
-	if service == "" && instrument == "" {
+	if service == "" && instrument.text == "" {
 		instrument = starved
 	}
-	if late := own(l, objectives); late != "" && instrument == "" {
-		instrument = late
+	if late := own(l, objectives); late != "" && instrument.text == "" {
+		instrument = fault{"lag", late}
 	}
 	return service, instrument
 }

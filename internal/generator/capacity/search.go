@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"prony.example/record/slo"
@@ -84,6 +83,7 @@ type search struct {
 	extra   time.Duration // the longest that a step took beside lead and window
 	invalid int
 	last    string   // why the last invalid step was
+	rule    string   // of the verdict that says so
 	doubt   []string // and which of the verdict's rules it had not met
 }
 
@@ -246,7 +246,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 			}
 			return word, nil
 		}
-		s.last, s.doubt = why, doubt
+		s.last, s.rule, s.doubt = why, t.rule, doubt
 		if s.invalid++; s.invalid > invalidMax {
 			return "", giveUp{s.instrument(rate)}
 		}
@@ -275,10 +275,8 @@ func (s *search) stretch() {
 // instrument is the reason when steps say nothing.
 func (s *search) instrument(rate float64) string {
 	who := ""
-	for _, rule := range []string{"lag", "generator", "delivered"} {
-		if strings.HasPrefix(s.last, rule+":") {
-			who = "the generator itself is the limit"
-		}
+	if slices.Contains([]string{"lag", "generator", "delivered"}, s.rule) {
+		who = "the generator itself is the limit"
 	}
 	if who != "" && slices.Contains(s.doubt, "run delay") {
 		who = "the machine is too busy, others run on the generator's cores,"

@@ -313,6 +313,33 @@ func TestInvalidTrialsAreLeftOutAloud(t *testing.T) {
 		"b3-new is INVALID: errors (2 %, limit 0.1 %)")
 }
 
+// Several comparisons of one run may share its analysis, whose other options are the report's.
+func TestComparesWithAStudy(t *testing.T) {
+	run := runOf("r", noon, rows{"x": slower, "y": drifting})
+	alone := compare(t, at(run, "x"), at(run, "y"), Options{})
+	study := table.Analyze(run.Records, table.Options{Baseline: "y", Notes: []string{"a note"}})
+	run.Study = &study
+	shared := compare(t, at(run, "x"), at(run, "y"), Options{})
+	if a, b := sprint(t, alone), sprint(t, shared); a != b {
+		t.Errorf("with a study of the run the comparison is\n%s\nand without\n%s", b, a)
+	}
+	other := Options{Confidence: 0.99}
+	if c := compare(t, at(run, "x"), at(run, "y"), other); c.Confidence != 0.99 ||
+		sprint(t, c) == sprint(t, shared) {
+		t.Error("a study of another confidence is taken")
+	}
+}
+
+// sprint is a comparison as JSON.
+func sprint(t *testing.T, c Comparison) string {
+	t.Helper()
+	var b strings.Builder
+	if err := JSON(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	all := runOf("r", noon, rows{"x": slower, "x@base": drifting, "y": slower, "y@base": drifting})
 	other := runOf("o", noon, rows{"x": slower, "z": slower})

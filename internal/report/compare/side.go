@@ -20,6 +20,9 @@ type Side struct {
 	Records   []*record.Record
 	Target    string // a row, or a target that has one row; empty: each that both sides have
 	Reproduce string // the command that makes the run again
+	// Study is what table.Analyze makes of Records, for several comparisons of one run; nil: each
+	// makes it.
+	Study *table.Study
 }
 
 // NoTargetError is a name that a run has no row of.
@@ -40,6 +43,9 @@ type side struct {
 }
 
 func analyse(s Side, confidence float64) *side {
+	if s.Study != nil && s.Study.Options.Confidence == confidence {
+		return &side{s, *s.Study}
+	}
 	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence}
 	return &side{s, table.Analyze(s.Records, o)}
 }

@@ -70,8 +70,8 @@ type Way interface {
 	named() string // what a name is made of
 }
 
-// Command starts what is in the source's folder, as a shell has it; the service listens on $PORT, or
-// on {port} of the command.
+// Command starts the service from the source's folder, as a shell does. The service listens at
+// $PORT, or at {port} of the command.
 type Command string
 
 // Revision starts what a revision of the repository in the source's folder has, once it is built.
@@ -108,6 +108,15 @@ func (r Revision) named() string { return r.Git }
 func (u URL) named() string      { return scheme.ReplaceAllString(string(u), "") }
 func (i Image) named() string    { return i.Name }
 func (c Compose) named() string  { return c.Service }
+
+// Stays says whether it cannot be moved to other cores: a container, and what runs already.
+func (s Source) Stays() bool {
+	switch s.Way.(type) {
+	case URL, Image:
+		return true
+	}
+	return false
+}
 
 // maxName keeps a name short enough for files, cgroups and the first column of a table.
 const maxName = 32
@@ -477,7 +486,7 @@ func Words(command string) ([]string, error) {
 	case errors.Is(err, shellwords.ErrNeedsShell):
 		return []string{"sh", "-c", command}, nil
 	case err != nil:
-		return nil, fmt.Errorf("split the command %q: %w", command, err)
+		return nil, err
 	case len(words) == 0:
 		return nil, errors.New("the command is empty")
 	case assignment.MatchString(words[0]):

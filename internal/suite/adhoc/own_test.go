@@ -55,7 +55,8 @@ func TestServices(t *testing.T) {
 	}
 	from := []Source{
 		{Way: Command("./app -p {port}"), Dir: dir}, {Way: Command("GOGC=400 ./app"), Dir: dir},
-		{Way: Command("./app -p {port}"), Dir: dir}, {Way: Command("sh -c './app -q'"), Dir: dir, Name: "x"},
+		{Way: Command("./app -p {port}"), Dir: dir},
+		{Way: Command("sh -c './app -q'"), Dir: dir, Name: "x"},
 		{Way: Command("env java -jar ./app.jar"), Dir: dir},
 		{Way: Revision{"feature/a b", "./app"}, Dir: dir, Steps: [][]string{{"true"}}},
 		{Way: Command("./app -p {port}"), Dir: dir, Again: true},
@@ -84,7 +85,8 @@ func TestServices(t *testing.T) {
 		t.Errorf("a revision is built to %q, made %v", services[5].Build.Artifact, services[5].Made)
 	}
 	for _, wrong := range []Source{{Way: Command("./none"), Dir: dir}, {Way: Command(""), Dir: dir},
-		{Way: Command("./app"), Dir: dir, Name: "a b"}, {Way: Command("./app"), Dir: dir, Name: "-a"}} {
+		{Way: Command("./app"), Dir: dir, Name: "a b"},
+		{Way: Command("./app"), Dir: dir, Name: "-a"}} {
 		if _, err := Services([]Source{wrong}, nil, "/"); err == nil {
 			t.Errorf("%+v is a service", wrong)
 		}

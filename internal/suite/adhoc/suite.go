@@ -61,9 +61,10 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 	})
 }
 
-// warmup lets a service that compiles while it serves have all cores until its compilers are silent:
-// on one core they and the requests that they compile for take turns, for minutes. A service that
-// is steady earlier is measured earlier. If one target cannot be given all cores, none is.
+// warmup lets a service that compiles while it serves have all cores until its compilers are
+// silent: on one core they and the requests that they compile for take turns, for minutes. A
+// service that is steady earlier is measured earlier. If one target cannot be given all cores, none
+// is.
 func warmup(to *suite.Warmup, o Options) {
 	to.Connections = o.Connections
 	to.Min, to.Max = suite.Duration(time.Second), suite.Duration(20*time.Second)

@@ -41,14 +41,46 @@ type Lab struct {
 	Tell  Observer
 	// Wait is how long another lab of this machine is waited for; 0: not at all.
 	Wait time.Duration
+
+	taken *turn // the machine, where several steps share one turn; nil: each takes it
+}
+
+// turn is the machine while it is this lab's alone.
+type turn struct {
+	journal *process.Journal
+	reaped  []string // what an earlier lab left, until somebody is told
+}
+
+// Take takes the machine for all that the returned lab does, until leave: no other lab measures
+// between its steps.
+func (l *Lab) Take(ctx context.Context) (own *Lab, leave func() error, err error) {
+	j, reaped, leave, err := l.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	taken := *l
+	taken.taken = &turn{j, reaped}
+	return &taken, leave, nil
 }
 
 // waitEvery is how often a lab that waits looks whether it is its turn: seldom enough to disturb
 // nobody's window, soon enough for whoever waits.
 const waitEvery = time.Second
 
-// enter takes the machine, in its turn; whom it waits for, it says.
-func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, err error) {
+// enter takes the machine, in its turn, or goes on with what Take took. It says whom it waits for.
+func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, leave func() error,
+	err error) {
+	if t := l.taken; t != nil {
+		reaped, t.reaped = t.reaped, nil
+		return t.journal, reaped, func() error { return nil }, nil
+	}
+	if j, reaped, err = l.wait(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	return j, reaped, j.Close, nil
+}
+
+func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, err error) {
 	over := time.After(l.Wait)
 	said := ""
 	for {

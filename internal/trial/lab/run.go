@@ -67,10 +67,11 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	var reaped []string
-	if r.journal, reaped, err = l.enter(ctx); err != nil {
+	var leave func() error
+	if r.journal, reaped, leave, err = l.enter(ctx); err != nil {
 		return "", err
 	}
-	defer r.journal.Close()
+	defer leave() //nolint:errcheck // the kernel gives the lock back at the latest
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {

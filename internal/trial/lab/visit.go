@@ -80,11 +80,11 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	}
 	contained := v.Launcher != suite.Launchers[0]
 	v.Spoken = v.Spoken && !contained
-	journal, _, err := v.enter(ctx)
+	journal, leave, err := v.visiting(ctx)
 	if err != nil {
 		return err
 	}
-	defer journal.Close()
+	defer leave() //nolint:errcheck // the kernel gives the lock back at the latest
 	tools := service.FindTools(ctx)
 	v.journal, v.launcher = journal, &process.Launcher{Journal: journal}
 	build := v.World.Build
@@ -142,6 +142,16 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		errs = append(errs, errors.New(hint))
 	}
 	return errors.Join(errs...)
+}
+
+// visiting takes the machine for a visit. What an earlier lab left is for a run to tell, which may
+// follow in the same turn.
+func (v Visitor) visiting(ctx context.Context) (*process.Journal, func() error, error) {
+	if v.taken != nil {
+		return v.taken.journal, func() error { return nil }, nil
+	}
+	j, _, leave, err := v.enter(ctx)
+	return j, leave, err
 }
 
 func (v Visitor) skips(name string, s *service.Service, t ...service.Target) bool {

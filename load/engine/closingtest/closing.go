@@ -1,5 +1,5 @@
-// Package closingtest holds whole loads over an engine against servers that close connections, which
-// is what enginetest cannot, since it knows nothing of loads.
+// Package closingtest holds whole loads over an engine against servers that close connections. In
+// enginetest they cannot be, since that knows nothing of loads.
 package closingtest
 
 import (

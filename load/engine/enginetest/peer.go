@@ -19,7 +19,9 @@ func RunSecure(t *testing.T, version uint16, make MakeSecure) {
 	server, client, done := trusting(version)
 	defer done()
 	s := &suite{
-		make:      func(a netip.AddrPort, n int) (engine.Engine, error) { return make(a, n, client) },
+		make: func(a netip.AddrPort, n int) (engine.Engine, error) {
+			return make(a, n, client)
+		},
 		server:    server,
 		allocates: 1,
 	}

@@ -39,7 +39,8 @@ func CallMax(slots int) int { return min(max(callsMost/max(slots, 1), callMin), 
 // method, its body the message. An answer has the message and status 200, or engine.CallStatus and
 // the code, with what the server says about it. It is held until it is whole, since the code comes
 // last. The timeout is told to the server; 0: none is.
-func NewCalls(below engine.Streamer, slots, streams int, secure bool, timeout time.Duration) *Engine {
+func NewCalls(below engine.Streamer, slots, streams int, secure bool,
+	timeout time.Duration) *Engine {
 	e := New(below, slots, streams, secure)
 	e.callMax = CallMax(slots)
 	e.heads.call = appendString(appendInt(nil, 0, 4, places["content-type"]),

@@ -11,8 +11,9 @@ import (
 	"prony.example/load/engine"
 )
 
-// Engine implements engine.Engine over another one, which has two slots for each of its connections:
-// when a server goes away from one (GOAWAY), its answers come there while the next is in use.
+// Engine implements engine.Engine over another one, which has two slots for each of its
+// connections: when a server goes away from one (GOAWAY), its answers come there while the next is
+// in use.
 type Engine struct {
 	below   engine.Streamer
 	streams int // lanes of a connection

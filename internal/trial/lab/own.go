@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
+	"prony.example/internal/service"
+	"prony.example/internal/suite"
+	"prony.example/internal/suite/adhoc"
+	"prony.example/internal/trial"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
+)
+
+// Services clones the revisions that sources name, and makes a service of each. ready is the path
+// that answers 200 once they serve; empty, or -: a first connection. A startup that is longer than
+// trials wait by themselves holds for them, too. Builds go into the project's cache from now on.
+func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string,
+	startup time.Duration) (Catalog, error) {
+	kept := filepath.Join(l.Root, record.Kept)
+	if slices.ContainsFunc(sources, func(s adhoc.Source) bool { return len(s.Steps) > 0 }) {
+		cached, err := cache.Project(ctx, l.Root, clock.Wall())
+		if err != nil {
+			return nil, err
+		}
+		l.Cache = cached
+	}
+	for i := range sources {
+		note, err := sources[i].Clone(ctx, filepath.Join(l.Cache, "git"))
+		if err != nil {
+			return nil, err
+		}
+		if note != "" && !sources[i].Again {
+			l.Tell.Say(note)
+		}
+	}
+	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	for _, s := range services {
+		s.Run.Startup = max(startup, trial.ReadyBound)
+	}
+	if _, made := os.Stat(kept); err != nil && made != nil {
+		return nil, err // a line that is refused leaves nothing
+	}
+	return services, errors.Join(err, record.Keep(kept))
+}
+
+// hostOf is the name that a service is asked by; empty: its address.
+func hostOf(s *service.Service) string {
+	if s.Made == nil {
+		return ""
+	}
+	return s.Made.Host
+}
+
+// portHint is for services that start and cannot be asked.
+const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
+	"and is ready when the path of ready (--ready), or else the first one asked for, answers 200 " +
+	"within the time of startup (--startup)"
+
+// Meeting is a look at services before they are measured.
+type Meeting struct {
+	Of         Catalog
+	Startup    time.Duration // how long each may take to come up
+	Requests   []suite.Request
+	Speaks     suite.Scenario // what they are asked in; nothing else of it
+	StatusOnly bool           // answers are held by their status alone
+}
+
+// Meet starts each service once, asks it, and gives what all answers have in common, which it says.
+// It is a start of its own because the first trial is measured before the others' services start,
+// and must be held against what all of them answer.
+func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
+	var names []string
+	var answers [][][]adhoc.Answer
+	filled, err := adhoc.Fill(m.Requests, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	speaks := m.Speaks
+	speaks.Requests = filled
+	speech := func(s *service.Service, at netip.AddrPort) *nethttp.Config {
+		return trial.Speech(speaks.To(hostOf(s)), "", at)
+	}
+	see := func(ctx context.Context, t Seen) error {
+		s := t.Service
+		at, err := netip.ParseAddrPort(t.Base)
+		if err != nil {
+			return err
+		}
+		of, err := adhoc.Ask(ctx, speech(s, at), t.Base, speaks.To(hostOf(s)).
+			Sized(s.Targets[0].Body).Requests)
+		names, answers = append(names, t.Name), append(answers, of)
+		return err
+	}
+	for _, launcher := range suite.Launchers[:2] {
+		of := slices.DeleteFunc(slices.Clone(m.Of), func(s *service.Service) bool {
+			return cmp.Or(Contained(s), suite.Launchers[0]) != launcher
+		})
+		visit := Visitor{Lab: l, Of: of, Bound: m.Startup, Launcher: launcher,
+			Doing: "start", Hint: portHint, Skipped: func(name string, missing []string) {
+				l.Tell.Say(name + " is left out: it " + missing[0])
+			}, See: see,
+			Speak: func(s *service.Service, at netip.AddrPort) service.Speaker {
+				return trial.Speaker(speech(s, at), hostOf(s), at)
+			}}
+		if len(of) == 0 {
+			continue
+		}
+		if err := visit.Visit(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil // the run says why
+	}
+	held, err := adhoc.Hold(m.Requests, names, answers, m.StatusOnly, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		if h.Request.Given {
+			continue
+		}
+		says := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
+		if h.Says != "" {
+			says = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
+		}
+		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(says, "by "))
+	}
+	return held, nil
+}
