@@ -25,10 +25,18 @@ func (m *Metric) Grade() string {
 		return UnknownGrade
 	case m.Doubt != nil:
 		return record.Suspect
-	case !s.HasInterval():
+	case !s.HasInterval() && !m.constant():
 		return UnknownGrade
 	}
 	return record.Valid
+}
+
+// constant tells whether several trials found the same number, such as a warm-up of 0 s, of which
+// no log-normal interval can be made. As a positive constant's, its interval is the number itself.
+func (m *Metric) constant() bool {
+	return len(m.Points) > 1 && !slices.ContainsFunc(m.Points, func(p Point) bool {
+		return p.Value != m.Points[0].Value
+	})
 }
 
 // doubt weighs what the findings of a metric's trials say against its interval, or the resolution

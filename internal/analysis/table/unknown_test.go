@@ -1,11 +1,13 @@
 package table
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // A number whose interval is unknown is never VALID, and no table counts it as such.
@@ -48,4 +50,21 @@ func TestNoIntervalIsSaid(t *testing.T) {
 	if !strings.Contains(said, "no interval") {
 		t.Errorf("the interval of one trial says %q", said)
 	}
+}
+
+// What every trial found alike is known, though no interval can be made of zeros.
+func TestConstantIsValid(t *testing.T) {
+	check := func(want string, values ...float64) {
+		t.Helper()
+		m := Metric{Summary: stats.Summary{N: len(values), Lo: math.NaN(), Hi: math.NaN()}}
+		for _, x := range values {
+			m.Points = append(m.Points, Point{Value: x})
+		}
+		if got := m.Grade(); got != want {
+			t.Errorf("%v is %q, want %q", values, got, want)
+		}
+	}
+	check(record.Valid, 0, 0)
+	check(UnknownGrade, 0)
+	check(UnknownGrade, 0, 0, 1)
 }
