@@ -397,7 +397,7 @@ func (b *book) stray(now int64, n int) {
 	b.beside(now, unasked, "an answer that nobody asked for ("+strconv.Itoa(n)+" bytes)")
 }
 
-func (b *book) beside(now int64, f class, what string) {
+func (b *book) beside(now int64, f class, subject string) {
 	b.all.Errors[f]++
 	if b.inside(now) {
 		b.failures[f]++
@@ -405,7 +405,7 @@ func (b *book) beside(now int64, f class, what string) {
 		return
 	}
 	if b.exampleOf == "" {
-		b.exampleOf = what
+		b.exampleOf = subject
 	}
 }
 
@@ -428,7 +428,7 @@ func example(f class, c *conn, cause string) string {
 	case failStatus:
 		cause = fmt.Sprintf("status %d, want %d", c.resp.Status, c.route.status)
 		if c.resp.Status >= CallStatus {
-			cause = fmt.Sprintf("gRPC status %d: %.200s", c.resp.Status-CallStatus, c.kept)
+			cause = fmt.Sprintf("gRPC status %d: %.200s", c.resp.Status-CallStatus, c.retained)
 		}
 	case failBody:
 		if cause != "" {
@@ -444,14 +444,14 @@ func example(f class, c *conn, cause string) string {
 
 // difference says where a body that was compared begins to be another one, and how.
 func (c *conn) difference() string {
-	wanted := c.want[c.at:min(len(c.want), c.at+oddMax)]
+	want := c.want[c.pos:min(len(c.want), c.pos+oddMax)]
 	switch {
-	case c.dirty && len(wanted) > 0:
-		return fmt.Sprintf(": byte %d begins %q, want %q", c.at+1, c.odd[:c.odds], wanted)
+	case c.dirty && len(want) > 0:
+		return fmt.Sprintf(": byte %d begins %q, want %q", c.pos+1, c.odd[:c.odds], want)
 	case c.dirty:
 		return fmt.Sprintf(": it goes on with %q", c.odd[:c.odds])
-	case len(wanted) > 0:
-		return fmt.Sprintf(": it lacks %q", wanted)
+	case len(want) > 0:
+		return fmt.Sprintf(": it lacks %q", want)
 	}
 	return ""
 }

@@ -92,11 +92,11 @@ type maker = func(netip.AddrPort, int) (Engine, error)
 
 // reach makes a raw engine to where the protocol is spoken.
 func reach(below maker, c *nethttp.Config, slots int, _ string) (Engine, error) {
-	at, err := netip.ParseAddrPort(c.Address)
+	addr, err := netip.ParseAddrPort(c.Address)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
 	}
-	return below(at, slots)
+	return below(addr, slots)
 }
 
 // secure puts TLS over a raw engine.

@@ -114,11 +114,11 @@ func (r *run) merged() (total *book, sum, busiest threadUsage) {
 
 // opened is when the last of the threads saw the window open.
 func (r *run) opened() int64 {
-	at := r.workers[0].book.openedAt
+	atNs := r.workers[0].book.openedAt
 	for _, w := range r.workers {
-		at = max(at, w.book.openedAt)
+		atNs = max(atNs, w.book.openedAt)
 	}
-	return at
+	return atNs
 }
 
 // open adds what only a schedule has. What was due is counted from the schedule itself, so that
@@ -308,9 +308,9 @@ func (b *book) series(windowNs int64) record.Series {
 func (b *book) histograms(windowNs int64) []Interval {
 	out := make([]Interval, len(b.intervals))
 	for i := range out {
-		at := int64(i) * b.step
+		atNs := int64(i) * b.step
 		out[i] = Interval{
-			Offset: time.Duration(at), Length: time.Duration(min(b.step, windowNs-at)),
+			Offset: time.Duration(atNs), Length: time.Duration(min(b.step, windowNs-atNs)),
 			Response: b.intervals[i].response,
 		}
 	}

@@ -30,26 +30,26 @@ const oddMax = 24
 
 // conn is one connection of a worker, and the turn that is on it: a request, or a flow of them.
 type conn struct {
-	phase  phase
-	task   task
-	dirty  bool // the body differs from what it should be
-	served bool // has answered since it was opened
-	met    bool // has been open before
-	traced bool // the request carries a trace id
-	route  *route
-	due    int64 // when the request was to be sent
-	sent   int64
-	first  int64          // first byte of the answer, 0 before it
-	since  int64          // when the connect began, when it may be retried, or when it became free
-	at     int            // bytes of the body that were as expected so far
-	place  template.Place // likewise, of a body with source ports
-	odds   int            // bytes of odd
-	odd    [oddMax]byte
-	out    []byte
-	want   []byte
-	sends  []byte // backing of out when it is not always the same
-	wants  []byte // likewise of want
-	resp   http1.Response
+	phase   phase
+	task    task
+	dirty   bool // the body differs from what it should be
+	served  bool // has answered since it was opened
+	met     bool // has been open before
+	traced  bool // the request carries a trace id
+	route   *route
+	due     int64 // when the request was to be sent
+	sent    int64
+	first   int64          // first byte of the answer, 0 before it
+	since   int64          // when the connect began, when it may be retried, or when it became free
+	pos     int            // bytes of the body that were as expected so far
+	place   template.Place // likewise, of a body with source ports
+	odds    int            // bytes of odd
+	odd     [oddMax]byte
+	out     []byte
+	want    []byte
+	sends   []byte // backing of out when it is not always the same
+	wantBuf []byte // likewise of want
+	resp    http1.Response
 
 	prev, next int32 // in the list of requests under way, oldest first
 	late       int64 // by which its last answer came later than it had to, at most; see lateness
@@ -57,33 +57,33 @@ type conn struct {
 	answers    int32 // since it was opened
 	repeats    int32 // how often the request was sent again; see retry.go
 
-	step  int32  // of the flow
-	k     uint64 // of the turn
-	key   uint64 // likewise
-	begun int64  // when the turn was due
-	until int64  // users: the moment from which on this one is not active
-	pause uint64 // users: how often this one has thought
-	draw  uint64 // of the request: by which it was chosen to be traced
-	vars  [][]byte
-	jar   jar    // the user's cookies
-	base  jar    // those of the setup
-	kept  []byte // body of the answer, where it is looked into, or says why a call failed
+	step     int32  // of the flow
+	k        uint64 // of the turn
+	key      uint64 // likewise
+	begun    int64  // when the turn was due
+	until    int64  // users: the moment from which on this one is not active
+	pause    uint64 // users: how often this one has thought
+	draw     uint64 // of the request: by which it was chosen to be traced
+	vars     [][]byte
+	jar      jar    // the user's cookies
+	base     jar    // those of the setup
+	retained []byte // body of the answer, where it is looked into, or says why a call failed
 }
 
 const none = -1
 
 // Opened implements Handler.
-func (w *worker) Opened(i int, at int64) {
+func (w *worker) Opened(i int, atNs int64) {
 	c := &w.conns[i]
-	w.book.connected(at - c.since)
+	w.book.connected(atNs - c.since)
 	c.resp.Reset()
 	w.alive++
 	if i >= w.first && !c.met {
 		w.coming--
 	}
 	c.met = true
-	c.phase, c.since, c.answers = idle, at, 0
-	w.available(i, at)
+	c.phase, c.since, c.answers = idle, atNs, 0
+	w.available(i, atNs)
 }
 
 // available goes on with the turn that waits for connection i, or offers the connection for a new
@@ -138,7 +138,7 @@ func (w *worker) open(i int, now int64) {
 }
 
 // Closed implements Handler.
-func (w *worker) Closed(i int, at int64, op Op, err error) {
+func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 	c := &w.conns[i]
 	cause := "the server closed the connection before the answer was whole"
 	switch {
@@ -151,7 +151,7 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 	case busy:
 		if err == nil && c.resp.EOF() {
 			c.resp.Close = true
-			w.finish(i, at, 0)
+			w.finish(i, atNs, 0)
 			return
 		}
 		f := failRead
@@ -160,25 +160,25 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 		}
 		if w.untaken(c, err) {
 			if c.route.repeatable || isUntaken(err) {
-				w.retry(i, at)
+				w.retry(i, atNs)
 				return
 			}
 			f, cause = failClosed, notRepeatable
 		}
-		w.lost(i, at, f, cause)
+		w.lost(i, atNs, f, cause)
 		w.gone(i)
-		w.reopen(i, at)
-		w.next(i, at, false)
+		w.reopen(i, atNs)
+		w.next(i, atNs, false)
 	case opening:
 		if i >= w.first && !c.met {
-			w.turnedAway(i, at)
+			w.turnedAway(i, atNs)
 			return
 		}
-		w.book.refused(at, cause)
-		c.phase, c.since = dead, at+retryAfterNs
+		w.book.refused(atNs, cause)
+		c.phase, c.since = dead, atNs+retryAfterNs
 	case idle:
 		w.gone(i)
-		w.reopen(i, at)
+		w.reopen(i, atNs)
 	}
 }
 
@@ -186,11 +186,11 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 
 func (w *worker) push(i int32) {
 	w.conns[i].phase = idle
-	at := w.freeAt + w.freeN
-	if at >= len(w.free) {
-		at -= len(w.free)
+	pos := w.freeAt + w.freeN
+	if pos >= len(w.free) {
+		pos -= len(w.free)
 	}
-	w.free[at] = i
+	w.free[pos] = i
 	w.freeN++
 }
 

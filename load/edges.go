@@ -13,16 +13,16 @@ const lookAhead = 50 * time.Millisecond
 // Edges tells of a window's two ends as they pass, each once: its timer says when to cross one.
 type Edges struct {
 	*time.Timer
-	on      func(open bool)
+	onEdge  func(open bool)
 	passed  int
 	closeAt int64
 }
 
 // NewEdges are those of a window behind a lead-in, by clock.Mono; on is told just before it opens
 // and just after it closes.
-func NewEdges(lead time.Duration, openAt, closeAt int64, on func(open bool)) *Edges {
+func NewEdges(lead time.Duration, openAt, closeAt int64, onEdge func(open bool)) *Edges {
 	before := min(lead/2, lookAhead)
-	return &Edges{Timer: time.NewTimer(time.Duration(openAt-clock.Mono()) - before), on: on,
+	return &Edges{Timer: time.NewTimer(time.Duration(openAt-clock.Mono()) - before), onEdge: onEdge,
 		closeAt: closeAt}
 }
 
@@ -31,8 +31,8 @@ func (e *Edges) Cross() {
 	if e.passed++; e.passed > 2 {
 		return
 	}
-	if e.on != nil {
-		e.on(e.passed == 1)
+	if e.onEdge != nil {
+		e.onEdge(e.passed == 1)
 	}
 	if e.passed == 1 {
 		e.Reset(time.Duration(e.closeAt - clock.Mono()))

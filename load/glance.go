@@ -25,8 +25,8 @@ type Glance struct {
 
 // glancer remembers up to where it has looked.
 type glancer struct {
-	r    *run
-	seen int
+	r     *run
+	count int
 }
 
 func (g *glancer) look() Glance {
@@ -37,13 +37,13 @@ func (g *glancer) look() Glance {
 	for i := range g.r.lives {
 		ended = min(ended, g.r.lives[i].ended.Load()) // that every worker has left
 	}
-	for ; g.seen < int(ended); g.seen++ {
+	for ; g.count < int(ended); g.count++ {
 		for _, w := range g.r.workers {
-			iv := &w.book.intervals[g.seen]
+			iv := &w.book.intervals[g.count]
 			out.Failed += iv.failed
 			out.Answered += iv.response.TotalCount()
 		}
-		out.Response = g.r.workers[0].book.intervals[g.seen].response
+		out.Response = g.r.workers[0].book.intervals[g.count].response
 	}
 	return out
 }

@@ -36,7 +36,7 @@ type Ledger struct {
 	hash             string // of the arrivals that were this part's, up to the window's end
 
 	fromNs, wall int64 // the window's opening, clock.Mono and Unix time
-	told         int   // intervals that were streamed before
+	reported     int   // intervals that were streamed before
 }
 
 // sums add up over generators.
@@ -97,7 +97,7 @@ func (l *Ledger) Due() int64 { return l.sums.due }
 func (r *run) ledger() *Ledger {
 	s := &r.spec
 	l := &Ledger{spec: r.spec, wakeup: r.wakeup(), slow: r.crowd.result(),
-		priority: r.priority, fromNs: r.cfg.openAt, wall: r.wall, told: r.told}
+		priority: r.priority, fromNs: r.cfg.openAt, wall: r.wall, reported: r.reported}
 	for i := range r.plan.routes {
 		l.names = append(l.names, r.plan.routes[i].name)
 	}

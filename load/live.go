@@ -13,19 +13,19 @@ import (
 
 // live is what a worker shows while it runs and what it is told, on cache lines of its own.
 type live struct {
-	done  atomic.Int64
-	stop  atomic.Bool
-	ask   atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
-	given atomic.Pointer[part]
-	last  *part        // what was gathered when the worker ended
-	ended atomic.Int64 // intervals of the window that nothing is booked in any more
-	_     [16]byte
+	done    atomic.Int64
+	stop    atomic.Bool
+	request atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
+	input   atomic.Pointer[part]
+	last    *part        // what was gathered when the worker ended
+	ended   atomic.Int64 // intervals of the window that nothing is booked in any more
+	_       [16]byte
 }
 
 // part is what one worker has seen since the last look. Two of them go to and fro, so that nothing
 // is allocated and neither side waits.
 type part struct {
-	at            int64
+	atNs          int64
 	totals        Totals
 	response, lag *hdrhistogram.Histogram
 }
@@ -37,14 +37,14 @@ func (l *live) show(b *book, now int64, inFlight int) {
 	if b.shown == nil {
 		return
 	}
-	empty := l.ask.Swap(nil)
+	empty := l.request.Swap(nil)
 	if empty == nil {
 		return
 	}
 	full := b.shown
 	b.shown = empty
 	full.close(b, now, inFlight)
-	l.given.Store(full)
+	l.input.Store(full)
 }
 
 // end leaves what was gathered since the last look for after the load.
@@ -55,17 +55,17 @@ func (l *live) end(b *book, now int64, inFlight int) {
 }
 
 func (p *part) close(b *book, now int64, inFlight int) {
-	p.at, p.totals = now, b.all
+	p.atNs, p.totals = now, b.all
 	p.totals.Done, p.totals.InFlight = b.total, int64(inFlight)
 }
 
 // spectacle is the view of a load under way: it asks the workers for what they have gathered and
 // adds it up.
 type spectacle struct {
-	r     *run
-	last  []Totals // of each worker
-	seen  []int64  // when
-	spare []*part  // empty
+	r        *run
+	last     []Totals // of each worker
+	observed []int64  // when
+	spare    []*part  // empty
 
 	response, lag *hdrhistogram.Histogram
 	due           pace.Process
@@ -75,24 +75,24 @@ type spectacle struct {
 
 // tell hands a snapshot over. False ends the load.
 func (v *spectacle) tell(s Snapshot) bool {
-	on := true
+	enabled := true
 	if v.r.spec.Live != nil {
-		on = v.r.spec.Live(s)
+		enabled = v.r.spec.Live(s)
 	}
 	if v.r.spec.Stream != nil {
-		on = v.r.spec.Stream(v.piece(&s)) && on
+		enabled = v.r.spec.Stream(v.piece(&s)) && enabled
 	}
-	return on
+	return enabled
 }
 
 func (r *run) watch() *spectacle {
 	n := len(r.workers)
 	v := &spectacle{
-		r: r, last: make([]Totals, n), seen: make([]int64, n), spare: make([]*part, n),
+		r: r, last: make([]Totals, n), observed: make([]int64, n), spare: make([]*part, n),
 		response: newHist(), lag: newHist(),
 	}
 	for i := range v.spare {
-		v.spare[i], v.seen[i] = newPart(), r.cfg.start
+		v.spare[i], v.observed[i] = newPart(), r.cfg.start
 	}
 	if r.spec.Model == record.Open {
 		v.due = r.spec.schedule()
@@ -105,7 +105,7 @@ func (r *run) watch() *spectacle {
 func (v *spectacle) ask() {
 	for i := range v.r.lives {
 		if v.spare[i] != nil {
-			v.r.lives[i].ask.Store(v.spare[i])
+			v.r.lives[i].request.Store(v.spare[i])
 			v.spare[i] = nil
 		}
 	}
@@ -117,7 +117,7 @@ func (v *spectacle) look() Snapshot {
 	v.response.Reset()
 	v.lag.Reset()
 	for i := range v.r.lives {
-		if p := v.r.lives[i].given.Swap(nil); p != nil {
+		if p := v.r.lives[i].input.Swap(nil); p != nil {
 			v.take(i, p)
 			p.response.Reset()
 			p.lag.Reset()
@@ -133,7 +133,7 @@ func (v *spectacle) final() Snapshot {
 	v.lag.Reset()
 	for i := range v.r.lives {
 		l := &v.r.lives[i]
-		for _, p := range []*part{l.given.Swap(nil), l.last} {
+		for _, p := range []*part{l.input.Swap(nil), l.last} {
 			if p != nil {
 				v.take(i, p)
 			}
@@ -143,17 +143,17 @@ func (v *spectacle) final() Snapshot {
 }
 
 func (v *spectacle) take(i int, p *part) {
-	v.last[i], v.seen[i] = p.totals, p.at
+	v.last[i], v.observed[i] = p.totals, p.atNs
 	v.response.Merge(p.response)
 	v.lag.Merge(p.lag)
 }
 
 // sum is the state at the moment up to which every worker has told.
 func (v *spectacle) sum() Snapshot {
-	at := slices.Min(v.seen)
+	atNs := slices.Min(v.observed)
 	cfg := &v.r.cfg
 	s := Snapshot{
-		Elapsed: time.Duration(at - cfg.start), Window: at >= cfg.openAt && at < cfg.closeAt,
+		Elapsed: time.Duration(atNs - cfg.start), Window: atNs >= cfg.openAt && atNs < cfg.closeAt,
 		Response: v.response, Lag: v.lag,
 	}
 	for i := range v.last {
@@ -161,7 +161,7 @@ func (v *spectacle) sum() Snapshot {
 	}
 	s.Due = s.Sent
 	if v.due != nil {
-		for end := min(at, cfg.closeAt) - cfg.start; v.next < end; v.next = v.due.Next() {
+		for end := min(atNs, cfg.closeAt) - cfg.start; v.next < end; v.next = v.due.Next() {
 			v.n++
 		}
 		s.Due = max(v.n, s.Sent)

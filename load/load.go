@@ -255,7 +255,7 @@ type run struct {
 	priority string // of the first load thread, as the others'
 	unread   int64  // datagrams that found a socket full: until the window opens, then in it
 	wall     int64  // of the window's opening, Unix time in ns
-	told     int    // intervals of the window that were streamed
+	reported int    // intervals of the window that were streamed
 
 	connected sync.WaitGroup
 	finished  sync.WaitGroup
@@ -282,7 +282,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		conns := int(share(int64(r.spec.Connections), id(i), r.cfg.threads))
 		w := newWorker(&r.cfg, r.plan, id(i), conns, max(conns, int(share(int64(most), i, n))))
 		w.live = &r.lives[i]
-		w.left = share(r.spec.Requests, id(i), r.cfg.threads)
+		w.remaining = share(r.spec.Requests, id(i), r.cfg.threads)
 		r.workers[i] = w
 		r.connected.Add(1)
 		r.finished.Add(1)

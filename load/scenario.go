@@ -250,18 +250,18 @@ const lengthName = "Content-Length: "
 
 // compile makes the texts of the request and of the body wanted.
 func (c *route) compile(r Request, host, port string, vars []string) error {
-	own := map[string]bool{}
+	ownByName := map[string]bool{}
 	var fields strings.Builder
 	for _, h := range r.Headers {
-		own[strings.ToLower(h.Name)] = true
+		ownByName[strings.ToLower(h.Name)] = true
 		fmt.Fprintf(&fields, "%s: %s\r\n", h.Name, h.Value)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", r.Method, r.Path)
-	if !own["host"] {
+	if !ownByName["host"] {
 		fmt.Fprintf(&b, "Host: %s\r\n", host)
 	}
-	if r.Body != "" && !own["content-type"] {
+	if r.Body != "" && !ownByName["content-type"] {
 		fmt.Fprintf(&b, "Content-Type: %s\r\n", orElse(r.Type, "text/plain"))
 	}
 	b.WriteString(fields.String())
@@ -359,9 +359,9 @@ func (c *route) render(dst, scratch, field []byte, v *template.Values) []byte {
 	return append(dst, body...)
 }
 
-func orElse(s, other string) string {
+func orElse(s, alternative string) string {
 	if s == "" {
-		return other
+		return alternative
 	}
 	return s
 }

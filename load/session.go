@@ -216,19 +216,19 @@ func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values)
 		}
 	}
 	for _, e := range r.extract {
-		found, ok := e.from.Find(head.Bytes(), body)
-		if why := p.misfit(e.into, found, ok); why != "" {
+		matches, ok := e.from.Find(head.Bytes(), body)
+		if why := p.misfit(e.into, matches, ok); why != "" {
 			return false, errors.New(why)
 		}
-		u.vars[e.into] = slices.Clone(found)
+		u.vars[e.into] = slices.Clone(matches)
 	}
 	return res.Close, nil
 }
 
 // misfit says why a value cannot be that of a variable.
-func (p *plan) misfit(into int, v []byte, found bool) string {
+func (p *plan) misfit(into int, v []byte, ok bool) string {
 	switch {
-	case !found:
+	case !ok:
 		return "no value for variable " + p.vars[into]
 	case p.inPath[into] && !isWord(v) || p.inHead[into] && !isLine(v):
 		return "the value for variable " + p.vars[into] + " would break the request's head"
@@ -239,11 +239,11 @@ func (p *plan) misfit(into int, v []byte, found bool) string {
 // row puts the values of turn k, or of user k, into variables.
 func (p *plan) row(vars [][]byte, k uint64) {
 	n := uint64(len(p.rows))
-	at := k % n
+	offset := k % n
 	if p.drawn {
-		at = pace.Below(p.seed^rowSalt, k, n)
+		offset = pace.Below(p.seed^rowSalt, k, n)
 	}
-	copy(vars, p.rows[at])
+	copy(vars, p.rows[offset])
 }
 
 // who gives connection i what its user begins with.
@@ -293,9 +293,9 @@ func (j jar) field(dst, path []byte) []byte {
 }
 
 // under says whether a path is one of a cookie's (RFC 6265, 5.1.4).
-func under(path []byte, of string) bool {
-	return len(path) >= len(of) && string(path[:len(of)]) == of &&
-		(len(path) == len(of) || strings.HasSuffix(of, "/") || path[len(of)] == '/')
+func under(path []byte, subject string) bool {
+	return len(path) >= len(subject) && string(path[:len(subject)]) == subject &&
+		(len(path) == len(subject) || strings.HasSuffix(subject, "/") || path[len(subject)] == '/')
 }
 
 // take keeps what an answer to a request for the path sets, or has forgotten.

@@ -98,14 +98,14 @@ func (c *crowd) Opened(i int, _ int64) {
 func (c *crowd) Received(int, int64, []byte) {}
 
 // Closed implements Handler.
-func (c *crowd) Closed(i int, at int64, op Op, _ error) {
+func (c *crowd) Closed(i int, atNs int64, op Op, _ error) {
 	c.sent[i] = len(c.spec.Text)
 	if op == Connecting {
 		c.refused.Add(1)
 		return
 	}
 	c.dropped.Add(1)
-	c.firstNs.CompareAndSwap(0, at-c.began)
+	c.firstNs.CompareAndSwap(0, atNs-c.began)
 }
 
 // slowHere is how many slow clients are this part's.

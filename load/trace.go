@@ -241,22 +241,22 @@ func (l *Ledger) traced() (out []record.Traced) {
 	if l.spec.Trace.Share <= 0 {
 		return nil
 	}
-	by := newTracer(l.spec.Trace, l.spec.Name, l.spec.Seed)
+	means := newTracer(l.spec.Trace, l.spec.Name, l.spec.Seed)
 	for y := range whys {
 		all := slices.Clone(l.marks[y])
 		slices.SortFunc(all, func(a, b mark) int { return y.order(&a, &b) })
-		all = all[:min(len(all), by.keep)]
+		all = all[:min(len(all), means.keep)]
 		slices.SortFunc(all, func(a, b mark) int { return slowest.order(&a, &b) })
 		for i := range all {
-			out = append(out, l.tell(&by, &all[i], whyNames[y]))
+			out = append(out, l.tell(&means, &all[i], whyNames[y]))
 		}
 	}
 	return out
 }
 
 // tell is of a mark whose moments count from the window's opening.
-func (l *Ledger) tell(by *tracer, m *mark, why string) record.Traced {
-	hi, lo, _ := by.ids(m.k, m.step)
+func (l *Ledger) tell(means *tracer, m *mark, why string) record.Traced {
+	hi, lo, _ := means.ids(m.k, m.step)
 	t := record.Traced{
 		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Why: why, ScheduledNs: m.due,
 		FirstByteNs: m.first - m.sent, // some fail before it: then none

@@ -17,8 +17,8 @@ func (w *worker) begin(i int32, due, now int64) {
 	c.k = w.k
 	c.route, c.key = w.plan.draw(w.k)
 	w.k += uint64(w.cfg.threads)
-	if w.left > 0 && due >= w.cfg.openAt {
-		w.left--
+	if w.remaining > 0 && due >= w.cfg.openAt {
+		w.remaining--
 	}
 	c.due, c.begun, c.step = due, due, 0
 	if w.plan.fixed > 0 || w.plan.cookies {
@@ -35,15 +35,15 @@ func (w *worker) begin(i int32, due, now int64) {
 }
 
 // send writes the request that is due on connection i.
-func (w *worker) send(i int32, at int64) {
+func (w *worker) send(i int32, atNs int64) {
 	c := &w.conns[i]
 	w.make(c)
 	c.repeats = 0
 	w.expect(c)
 	w.link(i)
 	now := clock.Mono()
-	if now < at { // never, but a sent moment before its cause would be a lie
-		now = at
+	if now < atNs { // never, but a sent moment before its cause would be a lie
+		now = atNs
 	}
 	c.sent = now
 	if w.cfg.plain {
@@ -66,11 +66,11 @@ func (w *worker) lateness(c *conn) {
 	if w.inFlight == 0 {
 		w.late = 0
 	}
-	own := c.sent - max(c.due, c.since)
+	ownNs := c.sent - max(c.due, c.since)
 	if c.since > c.due {
-		own += c.late
+		ownNs += c.late
 	}
-	w.late = max(w.late, own)
+	w.late = max(w.late, ownNs)
 }
 
 // make renders the request of connection i and the body that is right for it.
@@ -94,8 +94,8 @@ func (w *worker) make(c *conn) {
 			c.out = c.sends
 		}
 		if c.want = r.want; c.want == nil {
-			c.wants = r.wantT.Append(c.wants[:0], v)
-			c.want = c.wants
+			c.wantBuf = r.wantT.Append(c.wantBuf[:0], v)
+			c.want = c.wantBuf
 		}
 	}
 	c.resp.Use(&w.caches[r.index])
@@ -104,8 +104,8 @@ func (w *worker) make(c *conn) {
 // expect makes connection c ready for the answer to a request that leaves now.
 func (w *worker) expect(c *conn) {
 	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
-	c.at, c.place = 0, template.Place{}
-	c.kept = c.kept[:0]
+	c.pos, c.place = 0, template.Place{}
+	c.retained = c.retained[:0]
 	if r := c.route; r.headOnly || r.keep || w.plan.cookies {
 		c.resp.Expect(r.headOnly, r.keep || w.plan.cookies)
 	}
@@ -118,25 +118,25 @@ func (w *worker) flow(now int64, change int) {
 }
 
 // Received implements Handler.
-func (w *worker) Received(i int, at int64, b []byte) {
+func (w *worker) Received(i int, atNs int64, b []byte) {
 	c := &w.conns[i]
 	w.events++
-	w.heard = at
-	w.book.bytesIn(at, len(b))
+	w.heard = atNs
+	w.book.bytesIn(atNs, len(b))
 	if c.phase != busy { // bytes that no request asked for: the stream cannot be trusted
 		if !isFarewell(b) {
-			w.book.stray(at, len(b))
+			w.book.stray(atNs, len(b))
 		}
-		w.drop(i, at)
+		w.drop(i, atNs)
 		return
 	}
 	if c.first == 0 {
-		c.first = at
+		c.first = atNs
 	}
 	for len(b) > 0 {
 		n, body, done, err := c.resp.Next(b)
 		if err != nil {
-			w.fail(i, at, failParse, err.Error())
+			w.fail(i, atNs, failParse, err.Error())
 			return
 		}
 		if len(body) > 0 {
@@ -144,7 +144,7 @@ func (w *worker) Received(i int, at int64, b []byte) {
 		}
 		b = b[n:]
 		if done {
-			w.finish(i, at, len(b))
+			w.finish(i, atNs, len(b))
 			return
 		}
 	}
@@ -160,28 +160,28 @@ func isFarewell(b []byte) bool {
 // compare holds a piece of the body against what it should be. The first difference marks the
 // answer; the rest is read on, so that the connection stays usable.
 func (w *worker) compare(c *conn, body []byte) {
-	if (c.route.keep || c.resp.Status >= CallStatus) && len(c.kept)+len(body) <= keepMax {
-		c.kept = append(c.kept, body...)
+	if (c.route.keep || c.resp.Status >= CallStatus) && len(c.retained)+len(body) <= keepMax {
+		c.retained = append(c.retained, body...)
 	}
 	if !c.route.check || c.dirty {
 		return
 	}
 	if like := c.route.like; like != nil {
 		if same := like.Next(&c.place, body); same < len(body) {
-			c.at, c.dirty, c.odds = c.place.At, true, copy(c.odd[:], body[same:])
+			c.pos, c.dirty, c.odds = c.place.At, true, copy(c.odd[:], body[same:])
 		}
 		return
 	}
-	end := c.at + len(body)
-	if end > len(c.want) || !bytes.Equal(body, c.want[c.at:end]) {
+	end := c.pos + len(body)
+	if end > len(c.want) || !bytes.Equal(body, c.want[c.pos:end]) {
 		same := 0
-		for same < len(body) && c.at < len(c.want) && body[same] == c.want[c.at] {
-			same, c.at = same+1, c.at+1
+		for same < len(body) && c.pos < len(c.want) && body[same] == c.want[c.pos] {
+			same, c.pos = same+1, c.pos+1
 		}
 		c.dirty, c.odds = true, copy(c.odd[:], body[same:])
 		return
 	}
-	c.at = end
+	c.pos = end
 }
 
 // finish books a whole answer and goes on with the turn, over a new connection when the server
@@ -226,9 +226,9 @@ func (w *worker) ends(i int, now int64) {
 func (w *worker) judge(c *conn, now int64, more int) bool {
 	r := c.route
 	if r.like != nil && r.like.Whole(&c.place) {
-		c.at = len(c.want)
+		c.pos = len(c.want)
 	}
-	bad := c.dirty || r.check && c.at != len(c.want) && !r.headOnly ||
+	bad := c.dirty || r.check && c.pos != len(c.want) && !r.headOnly ||
 		!r.check && r.size >= 0 && c.resp.Bytes != r.size
 	switch {
 	case c.resp.Status != r.status:
@@ -255,18 +255,18 @@ func (w *worker) look(c *conn) string {
 	if !r.keep {
 		return ""
 	}
-	if int64(len(c.kept)) < c.resp.Bytes {
+	if int64(len(c.retained)) < c.resp.Bytes {
 		return "the body is larger than the 1 MiB that can be looked into"
 	}
 	w.values.Seed, w.values.K = w.plan.seed^uint64(c.step)*stepSalt, c.k
 	w.values.Key, w.values.Vars = c.key, c.vars
 	for k := range r.checks {
-		if !r.checks[k].Holds(c.resp.Head(), c.kept, &w.values) {
+		if !r.checks[k].Holds(c.resp.Head(), c.retained, &w.values) {
 			return "check failed: " + r.checks[k].String()
 		}
 	}
 	for _, e := range r.extract {
-		v, ok := e.from.Find(c.resp.Head(), c.kept)
+		v, ok := e.from.Find(c.resp.Head(), c.retained)
 		if why := w.plan.misfit(e.into, v, ok); why != "" {
 			return why
 		}

@@ -3,9 +3,9 @@ package load
 import "prony.example/load/pace"
 
 // rest lets connection i wait for a moment before its turn goes on.
-func (w *worker) rest(i int, at int64) {
+func (w *worker) rest(i int, atNs int64) {
 	w.conns[i].task = resting
-	w.timers.push(timer{at, int32(i)})
+	w.timers.push(timer{atNs, int32(i)})
 }
 
 // resume goes on with connection i when its timer has fired: with the flow's next step, or with the
@@ -20,10 +20,10 @@ func (w *worker) resume(t timer, now int64) {
 		return
 	}
 	c.task = spare
-	if now >= w.cfg.closeAt || w.left == 0 {
+	if now >= w.cfg.closeAt || w.remaining == 0 {
 		return
 	}
-	w.begin(t.slot, t.at, now)
+	w.begin(t.slot, t.atNs, now)
 }
 
 // enlist lets each user begin when the profile says that there are so many. User i of all is on
@@ -39,25 +39,25 @@ func (w *worker) enlist() {
 func (w *worker) join(i int, from int64) {
 	c := &w.conns[i]
 	u := i*w.cfg.threads + w.id
-	at := w.cfg.users.Number.Next(u, from, false)
-	if at == pace.Never {
+	atNs := w.cfg.users.Number.Next(u, from, false)
+	if atNs == pace.Never {
 		return
 	}
-	c.until = w.due(w.cfg.users.Number.Next(u, at, true))
-	w.rest(i, w.due(at))
+	c.until = w.due(w.cfg.users.Number.Next(u, atNs, true))
+	w.rest(i, w.due(atNs))
 }
 
 // think lets user i pause after a turn, and go when the profile has it go.
 func (w *worker) think(i int, now int64) {
 	c := &w.conns[i]
 	u := uint64(i*w.cfg.threads + w.id)
-	at := now + w.cfg.users.Think.draw(w.plan.seed^thinkSalt, u<<32|c.pause)
+	atNs := now + w.cfg.users.Think.draw(w.plan.seed^thinkSalt, u<<32|c.pause)
 	c.pause++
-	if at >= c.until {
+	if atNs >= c.until {
 		w.join(i, c.until-w.cfg.start)
 		return
 	}
-	w.rest(i, at)
+	w.rest(i, atNs)
 }
 
 // draw returns the k-th pause in ns, a pure function of seed and k.
@@ -75,7 +75,7 @@ func (t *Think) draw(seed, k uint64) int64 {
 
 // timer is the moment at which a connection's turn goes on.
 type timer struct {
-	at   int64
+	atNs int64
 	slot int32
 }
 
@@ -86,7 +86,7 @@ type timers []timer
 func (h *timers) push(t timer) {
 	q := append(*h, t)
 	i := len(q) - 1
-	for i > 0 && q[(i-1)/2].at > t.at {
+	for i > 0 && q[(i-1)/2].atNs > t.atNs {
 		q[i] = q[(i-1)/2]
 		i = (i - 1) / 2
 	}
@@ -108,10 +108,10 @@ func (h *timers) pop() timer {
 		if c >= len(q) {
 			break
 		}
-		if c+1 < len(q) && q[c+1].at < q[c].at {
+		if c+1 < len(q) && q[c+1].atNs < q[c].atNs {
 			c++
 		}
-		if q[c].at >= t.at {
+		if q[c].atNs >= t.atNs {
 			break
 		}
 		q[i] = q[c]

@@ -25,7 +25,7 @@ func TestTimers(t *testing.T) {
 		slices.Sort(want)
 		var got []int64
 		for len(h) > 0 {
-			got = append(got, h.pop().at)
+			got = append(got, h.pop().atNs)
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%d timers fired at %d, want %d", n, got, want)

@@ -26,13 +26,13 @@ const (
 func (w *worker) wakeups(pacing string) error {
 	w.wakeup = newHist()
 	for k := range int64(wakeups) {
-		at := clock.Mono() + sleepNs + k*sleepNs/wakeups
-		for clock.Mono() < at {
-			if err := w.engine.Wait(at, w); err != nil {
+		atNs := clock.Mono() + sleepNs + k*sleepNs/wakeups
+		for clock.Mono() < atNs {
+			if err := w.engine.Wait(atNs, w); err != nil {
 				return err
 			}
 		}
-		recordNs(w.wakeup, clock.Mono()-at)
+		recordNs(w.wakeup, clock.Mono()-atNs)
 	}
 	if pacing == Precise {
 		w.spin = min(max(w.wakeup.ValueAtQuantile(95), spinLeNs), spinGeNs)

@@ -111,17 +111,17 @@ func (v *spectacle) piece(s *Snapshot) []byte {
 	for i := range r.lives {
 		ended = min(ended, r.lives[i].ended.Load()) // that every worker has left
 	}
-	ended = min(ended, int64(r.told)+intervalsMax)
-	w.number(max(ended-int64(r.told), 0))
-	for ; r.told < int(ended); r.told++ {
-		iv := r.workers[0].book.intervals[r.told]
+	ended = min(ended, int64(r.reported)+intervalsMax)
+	w.number(max(ended-int64(r.reported), 0))
+	for ; r.reported < int(ended); r.reported++ {
+		iv := r.workers[0].book.intervals[r.reported]
 		if len(r.workers) > 1 {
 			iv.response = iv.response.Clone()
 		}
-		for _, other := range r.workers[1:] {
-			iv.add(&other.book.intervals[r.told])
+		for _, candidate := range r.workers[1:] {
+			iv.add(&candidate.book.intervals[r.reported])
 		}
-		w.interval(r.told, &iv)
+		w.interval(r.reported, &iv)
 	}
 	return w.b
 }
@@ -158,8 +158,8 @@ func (l *Ledger) Books() []byte {
 			w.mark(&l.marks[y][i])
 		}
 	}
-	w.number(int64(len(l.total.intervals) - l.told))
-	for i := l.told; i < len(l.total.intervals); i++ {
+	w.number(int64(len(l.total.intervals) - l.reported))
+	for i := l.reported; i < len(l.total.intervals); i++ {
 		w.interval(i, &l.total.intervals[i])
 	}
 	return w.b
@@ -168,8 +168,8 @@ func (l *Ledger) Books() []byte {
 func (w *writer) mark(m *mark) {
 	w.b = binary.AppendUvarint(w.b, m.k)
 	w.b = binary.AppendUvarint(w.b, m.draw)
-	for _, at := range []int64{m.due, m.sent, m.first, m.done} {
-		w.moment(at)
+	for _, atNs := range []int64{m.due, m.sent, m.first, m.done} {
+		w.moment(atNs)
 	}
 	w.number(int64(m.step))
 	w.number(int64(m.route))
@@ -244,17 +244,17 @@ func (r *reader) word() string {
 // bins adds to a histogram, if there is one. It says how much that was and what is the greatest
 // value, of which there is at least one.
 func (r *reader) bins(h *hdrhistogram.Histogram) (count, most int64) {
-	at := int64(-1)
+	atNs := int64(-1)
 	for {
 		gap := r.number(1 << 20)
 		if gap == 0 || r.err != nil {
 			return count, most
 		}
-		at += gap
+		atNs += gap
 		n := r.number(binMax)
-		value := valueAt(at)
+		value := valueAt(atNs)
 		if count += n; value > histMax || n == 0 || count > binMax {
-			r.fail("bin %d of a histogram, with %d, is none", at, n)
+			r.fail("bin %d of a histogram, with %d, is none", atNs, n)
 			return 0, 0
 		}
 		most = value
@@ -328,8 +328,8 @@ func (l *Ledger) piece(b []byte, next int, response, lag *hdrhistogram.Histogram
 func (r *reader) intervals(b *book, next int, add bool) int {
 	n := r.number(int64(len(b.intervals) - next))
 	for range n {
-		if at := int(r.number(int64(len(b.intervals)))); r.err != nil || at != next {
-			r.fail("interval %d comes where %d is next", at, next)
+		if pos := int(r.number(int64(len(b.intervals)))); r.err != nil || pos != next {
+			r.fail("interval %d comes where %d is next", pos, next)
 			return next
 		}
 		iv := &b.intervals[next]
@@ -444,8 +444,8 @@ func (r *reader) sample(most int64) (t arrivalcheck.Times) {
 
 func (r *reader) mark(routes int) (m mark) {
 	m.k, m.draw = r.unsigned(), r.unsigned()
-	for _, at := range []*int64{&m.due, &m.sent, &m.first, &m.done} {
-		*at = r.moment()
+	for _, place := range []*int64{&m.due, &m.sent, &m.first, &m.done} {
+		*place = r.moment()
 	}
 	m.step = int32(r.number(1 << 20))
 	m.route = int32(r.number(int64(routes - 1)))

@@ -37,19 +37,19 @@ type worker struct {
 
 	timers timers // connections whose turn goes on later
 
-	arrivals pace.Process
-	nextDue  int64           // the schedule's next arrival, absolute
-	k        uint64          // index of the next turn, over all workers
-	left     int64           // turns that may still begin; negative: any number
-	values   template.Values // of the request being made
-	room     []byte          // its path, where cookies are kept
-	jars     []byte          // its cookies, and what else it carries beside its own fields
-	scratch  []byte          // its body
-	field    []byte          // what its head has more when it is traced
-	caches   []http1.Cache   // of the heads of answers, by route
-	alive    int             // connections that are idle or busy
-	spin     int64           // ns before an arrival from which on the loop polls
-	events   int64           // answers, or pieces of them, taken so far
+	arrivals  pace.Process
+	nextDue   int64           // the schedule's next arrival, absolute
+	k         uint64          // index of the next turn, over all workers
+	remaining int64           // turns that may still begin; negative: any number
+	values    template.Values // of the request being made
+	room      []byte          // its path, where cookies are kept
+	jars      []byte          // its cookies, and what else it carries beside its own fields
+	scratch   []byte          // its body
+	field     []byte          // what its head has more when it is traced
+	caches    []http1.Cache   // of the heads of answers, by route
+	alive     int             // connections that are idle or busy
+	spin      int64           // ns before an arrival from which on the loop polls
+	events    int64           // answers, or pieces of them, taken so far
 
 	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
 	ahead   bool                    // it goes before the others on its core
@@ -69,7 +69,7 @@ func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
 		first:  conns,
-		oldest: none, newest: none, k: uint64(id), left: -1,
+		oldest: none, newest: none, k: uint64(id), remaining: -1,
 		scratch: make([]byte, 0, p.outMax), caches: make([]http1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),
 		values: template.Values{Seed: p.seed},
@@ -91,7 +91,7 @@ func (w *worker) equip() {
 		sends = max(p.outMax, p.fixedMax) + len(traceText)
 	}
 	c.sends = make([]byte, 0, sends)
-	c.wants = make([]byte, 0, p.inMax)
+	c.wantBuf = make([]byte, 0, p.inMax)
 	if len(p.vars) > 0 {
 		c.vars = make([][]byte, len(p.vars))
 	}
@@ -108,12 +108,12 @@ const gentle = 8 // connections that are opened at once before the first is ther
 // cold service that shakes a hundred hands in turns has finished none of them for as long as all of
 // them take, and a short queue of connections overflows.
 func (w *worker) connect(deadline int64) error {
-	asked := 0
+	requested := 0
 	for {
-		settled, late := w.settled(asked), clock.Mono() >= deadline
-		for asked < w.used && (late || asked-settled < settled+gentle) {
-			w.open(asked, clock.Mono())
-			asked++
+		settled, late := w.settled(requested), clock.Mono() >= deadline
+		for requested < w.used && (late || requested-settled < settled+gentle) {
+			w.open(requested, clock.Mono())
+			requested++
 		}
 		if late || settled == w.used {
 			return nil
@@ -194,7 +194,7 @@ func (w *worker) due(offset int64) int64 {
 
 // over reports whether nothing is left to wait for.
 func (w *worker) over(now int64) bool {
-	if w.left == 0 && w.inFlight == 0 && w.turns == 0 {
+	if w.remaining == 0 && w.inFlight == 0 && w.turns == 0 {
 		return true
 	}
 	if now < w.cfg.closeAt {
@@ -203,7 +203,7 @@ func (w *worker) over(now int64) bool {
 	if now >= w.cfg.endAt || w.stop {
 		return true
 	}
-	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt && w.left != 0
+	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt && w.remaining != 0
 	return w.inFlight == 0 && w.turns == 0 && !unsent
 }
 
@@ -213,7 +213,7 @@ func (w *worker) more(now int64) {
 	if now < w.cfg.start || w.stop {
 		return
 	}
-	for len(w.timers) > 0 && w.timers[0].at <= now {
+	for len(w.timers) > 0 && w.timers[0].atNs <= now {
 		w.resume(w.timers.pop(), now)
 	}
 	if w.arrivals != nil || w.cfg.users == nil && now < w.cfg.closeAt {
@@ -226,12 +226,12 @@ func (w *worker) more(now int64) {
 // overflow nor drop anything.
 func (w *worker) dispatch(now int64) {
 	if w.arrivals == nil {
-		for w.freeN > 0 && w.left != 0 {
+		for w.freeN > 0 && w.remaining != 0 {
 			w.begin(w.pop(), now, now)
 		}
 		return
 	}
-	for w.freeN > 0 && w.nextDue <= now && w.nextDue < w.cfg.closeAt && w.left != 0 {
+	for w.freeN > 0 && w.nextDue <= now && w.nextDue < w.cfg.closeAt && w.remaining != 0 {
 		w.begin(w.pop(), w.nextDue, now)
 		w.nextDue = w.due(w.arrivals.Next())
 	}
@@ -285,11 +285,11 @@ func (w *worker) turnedAway(i int, now int64) {
 // due it has passed, so that the engine only polls and the loop looks at the clock all the time.
 func (w *worker) deadline(nextTick int64) int64 {
 	d := min(nextTick, w.book.boundary, w.cfg.endAt)
-	if w.arrivals != nil && w.freeN > 0 && w.nextDue < w.cfg.closeAt && w.left != 0 {
+	if w.arrivals != nil && w.freeN > 0 && w.nextDue < w.cfg.closeAt && w.remaining != 0 {
 		d = min(d, w.nextDue-w.spin)
 	}
 	if len(w.timers) > 0 {
-		d = min(d, w.timers[0].at-w.spin)
+		d = min(d, w.timers[0].atNs-w.spin)
 	}
 	if w.arrivals != nil && w.freeN == 0 && w.coming <= w.used/spareOf && w.used < len(w.conns) {
 		d = min(d, max(w.growAt, w.nextDue))

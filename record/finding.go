@@ -128,10 +128,10 @@ func (f *Finding) UnmarshalJSON(data []byte) error {
 		type plain Finding
 		return json.Unmarshal(data, (*plain)(f))
 	}
-	var one finding1
-	if err := json.Unmarshal(data, &one); err != nil {
+	var item finding1
+	if err := json.Unmarshal(data, &item); err != nil {
 		return err
 	}
-	*f = one.finding()
+	*f = item.finding()
 	return nil
 }

@@ -89,7 +89,7 @@ func FollowUp(dir string) (*ProgressLog, error) {
 	if _, err := os.Lstat(name); err == nil && !regular(name) {
 		return nil, fmt.Errorf("%s is no regular file", name)
 	}
-	had, err := files.Read(name, 2*progressMost)
+	previous, err := files.Read(name, 2*progressMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func FollowUp(dir string) (*ProgressLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &ProgressLog{f: f, seq: int64(bytes.Count(had, []byte{'\n'})), size: int64(len(had))}
-	if n := len(had); n > 0 && had[n-1] != '\n' { // whoever wrote it was killed
+	l := &ProgressLog{f: f, seq: int64(bytes.Count(previous, []byte{'\n'})), size: int64(len(previous))}
+	if n := len(previous); n > 0 && previous[n-1] != '\n' { // whoever wrote it was killed
 		l.seq++
 		if _, err := f.Write([]byte{'\n'}); err != nil {
 			return nil, errors.Join(err, f.Close())

@@ -72,11 +72,11 @@ func (r Run) Missing(records []*Record) (out []Planned) {
 			all = append(all, Planned{Trial: id})
 		}
 	}
-	there := map[string]bool{}
+	theirs := map[string]bool{}
 	for _, rec := range records {
-		there[rec.Trial] = true
+		theirs[rec.Trial] = true
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(p Planned) bool { return there[p.Trial] })
+	return slices.DeleteFunc(slices.Clone(all), func(p Planned) bool { return theirs[p.Trial] })
 }
 
 // Resumption is a time at which the trials that had no record were begun.
@@ -121,8 +121,8 @@ func Create(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	if err := writeSynced(dir, RunFile, append(b, '\n')); err != nil {
-		if at := filepath.Join(dir, RunFile); regular(at) {
-			_ = os.Remove(at) // what there is of it is empty or torn
+		if location := filepath.Join(dir, RunFile); regular(location) {
+			_ = os.Remove(location) // what there is of it is empty or torn
 		}
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
@@ -194,16 +194,16 @@ func writeSynced(dir, name string, b []byte) error {
 // done for it; flag is the one that names another folder. What it returns takes the folders that it
 // has made away again if nothing has come into them.
 func Reserve(dir, flag string) (release func(), err error) {
-	var made []string // the innermost first
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+	var built []string // the innermost first
+	for location := dir; ; location = filepath.Dir(location) {
+		if _, err := os.Stat(location); err == nil || location == filepath.Dir(location) {
 			break
 		}
-		made = append(made, at)
+		built = append(built, location)
 	}
 	release = func() {
-		for _, at := range made {
-			_ = os.Remove(at) // only an empty one goes
+		for _, location := range built {
+			_ = os.Remove(location) // only an empty one goes
 		}
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
@@ -451,11 +451,11 @@ func NewFolder(results, start string) (id, dir string) {
 const Kept = ".prony"
 
 // Keep makes such a folder, and has git ignore it.
-func Keep(kept string) error {
-	if err := os.MkdirAll(kept, 0o755); err != nil {
+func Keep(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	ignore := filepath.Join(kept, ".gitignore")
+	ignore := filepath.Join(dir, ".gitignore")
 	if _, err := os.Stat(ignore); err == nil {
 		return nil
 	}

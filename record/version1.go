@@ -51,14 +51,14 @@ func limitOfText(text string) Limit {
 	}
 	if m := missingIn1.FindStringSubmatch(text); m != nil {
 		l.Process, l.By = m[1], ByNone
-		switch what := m[2]; {
-		case what == "cores [":
+		switch subject := m[2]; {
+		case subject == "cores [":
 			l.Kind = LimitCores
-		case strings.HasSuffix(what, "CPUs"):
+		case strings.HasSuffix(subject, "CPUs"):
 			l.Kind = LimitCPU
-		case what == "no swap":
+		case subject == "no swap":
 			l.Kind = LimitSwap
-		case what == "control group: ":
+		case subject == "control group: ":
 			l.Kind, l.Reason = LimitGroup, Strayed
 		default:
 			l.Kind = LimitMemory
@@ -69,8 +69,8 @@ func limitOfText(text string) Limit {
 
 // coresOfText reads a list of cores as the kernel or Go writes it: "0-2,4", "0 1".
 func coresOfText(text string) (cores []int) {
-	apart := func(r rune) bool { return r == ' ' || r == ',' }
-	for part := range strings.FieldsFuncSeq(text, apart) {
+	gap := func(r rune) bool { return r == ' ' || r == ',' }
+	for part := range strings.FieldsFuncSeq(text, gap) {
 		from, to, isRange := strings.Cut(part, "-")
 		first, err := strconv.Atoi(from)
 		last := first
@@ -104,20 +104,20 @@ type finding1 struct {
 
 // finding has the words of a finding of version 1, and of its numbers those that can be read: the
 // limit, where it is one, and the first number of its unit in what was observed.
-func (one finding1) finding() Finding {
-	f := Finding{Rule: one.Rule, Load: one.Load, Grade: one.Grade, Moves: one.Moves,
-		Remark: one.Remark,
-		Text:   &Words{Observed: one.Observed, Limit: one.Limit, Hint: one.Hint}}
-	limit, ok := amountOf(one.Limit)
-	if !ok || limit.text != strings.TrimSpace(one.Limit) {
+func (item finding1) finding() Finding {
+	f := Finding{Rule: item.Rule, Load: item.Load, Grade: item.Grade, Moves: item.Moves,
+		Remark: item.Remark,
+		Text:   &Words{Observed: item.Observed, Limit: item.Limit, Hint: item.Hint}}
+	limit, ok := amountOf(item.Limit)
+	if !ok || limit.text != strings.TrimSpace(item.Limit) {
 		return f
 	}
 	f.Limit, f.Unit, f.Text.Quantity = limit.value, limit.unit, true
-	seen := one.Observed
-	if _, worth, found := strings.Cut(seen, "worth "); found {
-		seen = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+	observed := item.Observed
+	if _, worth, present := strings.Cut(observed, "worth "); present {
+		observed = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
 	}
-	for _, text := range amountIn1.FindAllString(seen, -1) {
+	for _, text := range amountIn1.FindAllString(observed, -1) {
 		q, ok := amountOf(text)
 		if !ok || q.unit != limit.unit {
 			continue
@@ -147,18 +147,18 @@ var amountIn1 = lazyregexp.New(
 
 // amountOf reads the first number in a text.
 func amountOf(text string) (amount1, bool) {
-	found := amountIn1.FindString(text)
-	number, unit, scale := found, UnitCount, 1.0
-	if n, ok := strings.CutSuffix(found, "%"); ok {
+	match := amountIn1.FindString(text)
+	number, unit, scale := match, UnitCount, 1.0
+	if n, ok := strings.CutSuffix(match, "%"); ok {
 		number, unit, scale = strings.TrimSpace(n), UnitShare, 100
-	} else if n, ok := strings.CutSuffix(found, "/s"); ok {
+	} else if n, ok := strings.CutSuffix(match, "/s"); ok {
 		number, unit = n, UnitPerS
 	}
 	if v, err := strconv.ParseFloat(number, 64); err == nil && math.Abs(v) < greatest {
-		return amount1{found, v / scale, unit}, true
+		return amount1{match, v / scale, unit}, true
 	}
-	if d, err := time.ParseDuration(found); err == nil {
-		return amount1{found, float64(d), UnitNs}, true
+	if d, err := time.ParseDuration(match); err == nil {
+		return amount1{match, float64(d), UnitNs}, true
 	}
 	return amount1{}, false
 }

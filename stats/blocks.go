@@ -51,12 +51,12 @@ type spread struct{ variance, free float64 }
 
 // row is a target in the fit.
 type row struct {
-	name   string
-	logs   map[int]float64 // by block
-	level  float64
-	own    spread  // of its residuals
-	shared spread  // moderated
-	weight float64 // in the blocks' moods; weights sum to 1
+	name      string
+	logs      map[int]float64 // by block
+	level     float64
+	ownSpread spread  // of its residuals
+	shared    spread  // moderated
+	weight    float64 // in the blocks' moods; weights sum to 1
 }
 
 const (
@@ -171,12 +171,12 @@ func fit(rows []*row, blocks []int) []float64 {
 		squares := 0.0
 		for _, block := range blocks {
 			if x, ok := r.logs[block]; ok {
-				left := (x - r.level - moods[block]) / (1 - r.weight/present[block])
-				squares += left * left
+				remaining := (x - r.level - moods[block]) / (1 - r.weight/present[block])
+				squares += remaining * remaining
 			}
 		}
 		free := float64(len(r.logs) - 1)
-		r.own = spread{squares / free, free}
+		r.ownSpread = spread{squares / free, free}
 	}
 	out := make([]float64, len(blocks))
 	for i, block := range blocks {
@@ -191,9 +191,9 @@ func moderate(rows []*row) bool {
 	var all []float64
 	pooled := spread{}
 	for _, r := range rows {
-		all = append(all, r.own.variance)
-		pooled.variance += r.own.variance * r.own.free
-		pooled.free += r.own.free
+		all = append(all, r.ownSpread.variance)
+		pooled.variance += r.ownSpread.variance * r.ownSpread.free
+		pooled.free += r.ownSpread.free
 	}
 	if Median(all) < noNoise {
 		return false
@@ -202,8 +202,8 @@ func moderate(rows []*row) bool {
 	var es []float64
 	chance := 0.0 // the variance that log s² would have if all targets were alike
 	for _, r := range rows {
-		half := r.own.free / 2
-		es = append(es, math.Log(max(r.own.variance, least))-mathext.Digamma(half)+math.Log(half))
+		half := r.ownSpread.free / 2
+		es = append(es, math.Log(max(r.ownSpread.variance, least))-mathext.Digamma(half)+math.Log(half))
 		chance += mathext.Zeta(2, half) / k
 	}
 	prior := spread{pooled.variance / pooled.free, math.Inf(1)}
@@ -212,12 +212,12 @@ func moderate(rows []*row) bool {
 		prior = spread{math.Exp(mean(es) + mathext.Digamma(half) - math.Log(half)), 2 * half}
 	}
 	for _, r := range rows {
-		s := spread{prior.variance, r.own.free + min(prior.free, r.own.free)}
+		s := spread{prior.variance, r.ownSpread.free + min(prior.free, r.ownSpread.free)}
 		if !math.IsInf(prior.free, 1) {
-			s.variance = (prior.free*prior.variance + r.own.free*r.own.variance) /
-				(prior.free + r.own.free)
+			s.variance = (prior.free*prior.variance + r.ownSpread.free*r.ownSpread.variance) /
+				(prior.free + r.ownSpread.free)
 		}
-		s.variance += keepLoud * max(0, r.own.variance-s.variance)
+		s.variance += keepLoud * max(0, r.ownSpread.variance-s.variance)
 		r.shared = s
 	}
 	return true
@@ -231,12 +231,12 @@ func moderate(rows []*row) bool {
 // thousand (plainlyLoud).
 func weigh(rows []*row) {
 	most := 2 / float64(len(rows))
-	left, sum := 1.0, 0.0
+	remaining, sum := 1.0, 0.0
 	limits := make(map[float64]float64) // of F, by degrees of freedom
 	for _, r := range rows {
-		for _, other := range rows {
-			pair := difference(r, other)
-			if other == r || pair.free < 1 {
+		for _, candidate := range rows {
+			pair := difference(r, candidate)
+			if candidate == r || pair.free < 1 {
 				continue
 			}
 			if limits[pair.free] == 0 {
@@ -253,8 +253,8 @@ func weigh(rows []*row) {
 	})
 	for _, r := range byNoise { // the quietest first: what it may not have goes to the others
 		share := 1 / math.Sqrt(r.shared.variance)
-		r.weight = min(most, left*share/sum)
-		left, sum = left-r.weight, sum-share
+		r.weight = min(most, remaining*share/sum)
+		remaining, sum = remaining-r.weight, sum-share
 	}
 }
 
@@ -309,11 +309,11 @@ func (b *Blocks) Level(item Item) Summary {
 	if r == nil || s.Assumption != LogNormal || s.Warning != "" {
 		return s
 	}
-	own, sum := b.level(r)
+	ownSpread, sum := b.level(r)
 	t := sum.quantile(b.confidence)
 	if b.mood.free == 1 {
 		t = (b.mood.variance*b.mood.quantile(b.confidence) +
-			own.variance*own.quantile(b.confidence)) / sum.variance
+			ownSpread.variance*ownSpread.quantile(b.confidence)) / sum.variance
 	}
 	mean, half := mean(logs(xs)), t*math.Sqrt(sum.variance/float64(s.N))
 	s.Lo, s.Hi = min(math.Exp(mean-half), s.Center), max(math.Exp(mean+half), s.Center)
@@ -322,29 +322,29 @@ func (b *Blocks) Level(item Item) Summary {
 }
 
 // level is what a trial of a target varies by: within the blocks' moods, and with them.
-func (b *Blocks) level(r *row) (own, sum spread) {
-	own = r.shared
-	own.variance *= (1 - r.weight) * (1 - r.weight) // of its distance from a mood it is part of
-	sum = spread{b.mood.variance + own.variance, max(b.mood.free, freedom(b.mood, own))}
-	return own, sum
+func (b *Blocks) level(r *row) (ownSpread, sum spread) {
+	ownSpread = r.shared
+	ownSpread.variance *= (1 - r.weight) * (1 - r.weight) // of its distance from a mood it is part of
+	sum = spread{b.mood.variance + ownSpread.variance, max(b.mood.free, freedom(b.mood, ownSpread))}
+	return ownSpread, sum
 }
 
 // Unpaired is UnpairedRatio of x, one of these targets, to y of another run, with what all targets
 // of both runs say of the noise: Welch's t with the variances that Level has, and Satterthwaite's
 // degrees of freedom, at most three times those of one target. Of two blocks it is UnpairedRatio:
 // the moods of two say nothing.
-func (b *Blocks) Unpaired(x Item, other *Blocks, y Item) Ratio {
-	as, bs := values(x), values(y)
-	r := UnpairedRatio(as, bs, b.confidence)
-	rx, ry := b.rows[x.Name], other.rows[y.Name]
+func (b *Blocks) Unpaired(x Item, second *Blocks, y Item) Ratio {
+	avs, bs := values(x), values(y)
+	r := UnpairedRatio(avs, bs, b.confidence)
+	rx, ry := b.rows[x.Name], second.rows[y.Name]
 	if rx == nil || ry == nil || !r.HasInterval() || r.Warning != "" || b.mood.free < 2 ||
-		other.mood.free < 2 {
+		second.mood.free < 2 {
 		return r
 	}
 	_, sx := b.level(rx)
-	_, sy := other.level(ry)
+	_, sy := second.level(ry)
 	r.SDLog = math.Sqrt(sx.variance + sy.variance)
-	sx.variance, sy.variance = sx.variance/float64(len(as)), sy.variance/float64(len(bs))
+	sx.variance, sy.variance = sx.variance/float64(len(avs)), sy.variance/float64(len(bs))
 	r.Assumption = Moderated
 	return r.about(math.Log(r.Center), spread{sx.variance + sy.variance,
 		min(freedom(sx, sy), pairFreedom*float64(r.N-1))})
@@ -354,8 +354,8 @@ func (b *Blocks) Unpaired(x Item, other *Blocks, y Item) Ratio {
 // Satterthwaite's degrees of freedom, at most three times those of the pairs. SDLog is the root of
 // the variances' sum, what pairs scatter by.
 func (b *Blocks) Ratio(x, y Item) Ratio {
-	as, bs, _ := Align(x, y)
-	r := PairedRatio(as, bs, b.confidence)
+	avs, bs, _ := Align(x, y)
+	r := PairedRatio(avs, bs, b.confidence)
 	rx, ry := b.rows[x.Name], b.rows[y.Name]
 	if rx == nil || ry == nil || !r.HasInterval() || r.Warning != "" {
 		return r
@@ -379,11 +379,11 @@ func (s spread) quantile(confidence float64) float64 {
 
 // mustDiffer panics where two items share a name: they are told apart by it.
 func mustDiffer(items []Item) {
-	seen := make(map[string]bool)
+	visited := make(map[string]bool)
 	for _, item := range items {
-		if seen[item.Name] {
+		if visited[item.Name] {
 			panic(fmt.Sprintf("stats: two items are named %q", item.Name))
 		}
-		seen[item.Name] = true
+		visited[item.Name] = true
 	}
 }

@@ -153,14 +153,14 @@ func TestModerateFinds(t *testing.T) {
 	rows := make([]*row, targets)
 	for i := range rows {
 		true2 := 2 * 6 / chi(6)
-		rows[i] = &row{own: spread{true2 * chi(4) / 4, 4}}
+		rows[i] = &row{ownSpread: spread{true2 * chi(4) / 4, 4}}
 	}
-	rows[0].own.variance, rows[1].own.variance = 0.5, 8
+	rows[0].ownSpread.variance, rows[1].ownSpread.variance = 0.5, 8
 	moderate(rows)
 	// 8 is moved to 4.4, and a quarter of the way back: 5.3.
 	for i, want := range []float64{1.4, 4.4 + 0.25*3.6} {
 		if got := rows[i].shared; math.Abs(got.variance/want-1) > 0.05 || got.free != 8 {
-			t.Errorf("seed %d: %+v became %+v, want %v with 8", seed, rows[i].own, got, want)
+			t.Errorf("seed %d: %+v became %+v, want %v with 8", seed, rows[i].ownSpread, got, want)
 		}
 	}
 }

@@ -94,12 +94,12 @@ func (d distances) between(a, b, c, e int) float64 {
 
 // energy is that of Matteson & James, eq. 5: n m / (n+m) times twice the mean distance between the
 // two stretches less the mean distances within them.
-func (d distances) energy(from, at, to int) float64 {
-	n, m := float64(at-from), float64(to-at)
-	apart := 2 * d.between(from, at, at, to) / (n * m)
-	within := d.between(from, at, from, at) / (n * (n - 1))
-	within += d.between(at, to, at, to) / (m * (m - 1))
-	return n * m / (n + m) * (apart - within)
+func (d distances) energy(from, pos, to int) float64 {
+	n, m := float64(pos-from), float64(to-pos)
+	distance := 2 * d.between(from, pos, pos, to) / (n * m)
+	within := d.between(from, pos, from, pos) / (n * (n - 1))
+	within += d.between(pos, to, pos, to) / (m * (m - 1))
+	return n * m / (n + m) * (distance - within)
 }
 
 // cutAll cuts where the energy is greatest, then both sides, until levels are as short as can be.
@@ -109,10 +109,10 @@ func cutAll(d distances, from, to int, cuts []int) []int {
 		return cuts
 	}
 	best, cut := math.Inf(-1), 0
-	for at := from + leastLevel; at+leastLevel <= to; at++ {
-		for end := at + leastLevel; end <= to; end++ {
-			if e := d.energy(from, at, end); e > best {
-				best, cut = e, at
+	for pos := from + leastLevel; pos+leastLevel <= to; pos++ {
+		for end := pos + leastLevel; end <= to; end++ {
+			if e := d.energy(from, pos, end); e > best {
+				best, cut = e, pos
 			}
 		}
 	}
@@ -122,13 +122,13 @@ func cutAll(d distances, from, to int, cuts []int) []int {
 
 // differ is the two-sided P of Student's t with a pooled variance: one of three values alone would
 // too often be small by chance.
-func differ(as, bs []float64) float64 {
-	n, m := float64(len(as)), float64(len(bs))
-	meanA, varianceA := mean(as), variance(as)
+func differ(avs, bs []float64) float64 {
+	n, m := float64(len(avs)), float64(len(bs))
+	meanA, varianceA := mean(avs), variance(avs)
 	meanB, varianceB := mean(bs), variance(bs)
 	pooled := ((n-1)*varianceA + (m-1)*varianceB) / (n + m - 2)
 	switch {
-	case slices.Min(as) == slices.Max(bs) && slices.Max(as) == slices.Min(bs):
+	case slices.Min(avs) == slices.Max(bs) && slices.Max(avs) == slices.Min(bs):
 		return 1 // one value only; its means may differ in the last digit
 	case meanA == meanB:
 		return 1

@@ -22,12 +22,12 @@ func mean(xs []float64) float64 {
 // LeVeque 1983, equation 1.7); NaN of fewer than two values.
 func variance(xs []float64) float64 {
 	n, m := float64(len(xs)), mean(xs)
-	var squares, rest float64
+	var squares, remaining float64
 	for _, x := range xs {
 		squares += (x - m) * (x - m)
-		rest += x - m
+		remaining += x - m
 	}
-	return (squares - rest*rest/n) / (n - 1)
+	return (squares - remaining*remaining/n) / (n - 1)
 }
 
 func sd(xs []float64) float64 { return math.Sqrt(variance(xs)) }

@@ -84,10 +84,10 @@ func unknownRatio(n int, confidence float64) Ratio {
 }
 
 // unloggable says which value has no logarithm; empty: all have.
-func unloggable(what string, a, b []float64) string {
+func unloggable(subject string, a, b []float64) string {
 	for side, xs := range [][]float64{a, b} {
 		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
-			return fmt.Sprintf("%s %d: %c is %v and has no logarithm: needs positive values", what,
+			return fmt.Sprintf("%s %d: %c is %v and has no logarithm: needs positive values", subject,
 				i+1, 'a'+rune(side), xs[i])
 		}
 	}
@@ -118,18 +118,18 @@ func (r Ratio) fill(ds []float64) Ratio {
 
 // Align lays two targets' values side by side over the blocks that both have, in block order, as
 // PairedRatio wants them, and tells which those blocks are.
-func Align(a, b Item) (as, bs []float64, blocks []int) {
+func Align(a, b Item) (avs, bs []float64, blocks []int) {
 	for block := range a.Values {
-		if _, both := b.Values[block]; both {
+		if _, ok := b.Values[block]; ok {
 			blocks = append(blocks, block)
 		}
 	}
 	slices.Sort(blocks)
 	for _, block := range blocks {
-		as = append(as, a.Values[block])
+		avs = append(avs, a.Values[block])
 		bs = append(bs, b.Values[block])
 	}
-	return as, bs, blocks
+	return avs, bs, blocks
 }
 
 // Unresolvable is the answer of Resolves when no number of blocks would do. It is large, not 0 or
@@ -216,9 +216,9 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 // deviations d their mean lies from 0, where each value but the first adds so many degrees of
 // freedom. Given the sample variance, t is normal; that is averaged over the variance's
 // distribution, whose probabilities run from 0 to 1 and are the same for every d.
-func powerOfT(n int, each, alpha float64) func(d float64) float64 {
+func powerOfT(n int, perItem, alpha float64) func(d float64) float64 {
 	const points = 256 // within 1e-3 of 4000 points at n = 2, within 1e-4 from n = 3 on
-	free := each * float64(n-1)
+	free := perItem * float64(n-1)
 	critical := student(free).Quantile(1 - alpha/2)
 	edges, weights := make([]float64, points), make([]float64, points)
 	quad.Legendre{}.FixedLocations(edges, weights, 0, 1)
@@ -255,43 +255,43 @@ func UnpairedRatio(a, b []float64, confidence float64) Ratio {
 	if r.Warning = unloggable("trial", a, b); r.Warning != "" {
 		return r
 	}
-	as, bs := logs(a), logs(b)
-	shift := mean(bs) - mean(as)
+	avs, bs := logs(a), logs(b)
+	shift := mean(bs) - mean(avs)
 	r.Center = math.Exp(shift)
 	if r.N == 1 {
 		r.Warning = "needs n >= 2 of each"
 		return r
 	}
-	return r.welch(as, bs, shift)
+	return r.welch(avs, bs, shift)
 }
 
 // welch computes what two or more logs of each side give.
-func (r Ratio) welch(as, bs []float64, shift float64) Ratio {
+func (r Ratio) welch(avs, bs []float64, shift float64) Ratio {
 	r.Assumption = LogNormal
-	na, nb := float64(len(as)), float64(len(bs))
-	if slices.Min(as) == slices.Max(as) && slices.Min(bs) == slices.Max(bs) {
+	na, nb := float64(len(avs)), float64(len(bs))
+	if slices.Min(avs) == slices.Max(avs) && slices.Min(bs) == slices.Max(bs) {
 		// As in PairedRatio: without a spread only the order speaks. Were the sides alike, one
 		// would lie wholly above the other with 2 in as many cases as there are orders.
-		r.exactly(bs[0] - as[0])
-		if as[0] != bs[0] {
+		r.exactly(bs[0] - avs[0])
+		if avs[0] != bs[0] {
 			r.P = min(1, 2/orders(na+nb, na))
 		}
 		r.Warning = "all values of a side are equal: a spread below the resolution is unknown"
 		return r
 	}
-	va, vb := variance(as), variance(bs)
+	va, vb := variance(avs), variance(bs)
 	r.SDLog = math.Sqrt(va + vb)
 	va, vb = va/na, vb/nb
 	return r.about(shift, spread{va + vb, freedom(spread{va, na - 1}, spread{vb, nb - 1})})
 }
 
 // about sets the interval and P of a log ratio whose own variance is known so well.
-func (r Ratio) about(shift float64, of spread) Ratio {
-	se := math.Sqrt(of.variance)
-	half := of.quantile(r.Confidence) * se
+func (r Ratio) about(shift float64, item spread) Ratio {
+	se := math.Sqrt(item.variance)
+	half := item.quantile(r.Confidence) * se
 	r.Lo, r.Hi = math.Exp(shift-half), math.Exp(shift+half)
-	r.P = 2 * student(of.free).CDF(-math.Abs(shift)/se)
-	r.Free = of.free
+	r.P = 2 * student(item.free).CDF(-math.Abs(shift)/se)
+	r.Free = item.free
 	return r
 }
 

@@ -79,9 +79,9 @@ func segment(n, places int, penalty float64, cost func(from, to int) float64) []
 			after = begins[i+1]
 		}
 		least := math.Inf(1)
-		for at := max(before+1, cut-step+1); at < min(after, cut+step); at++ {
-			if c := cost(before, at) + cost(at, after); c < least {
-				least, begins[i] = c, at
+		for pos := max(before+1, cut-step+1); pos < min(after, cut+step); pos++ {
+			if c := cost(before, pos) + cost(pos, after); c < least {
+				least, begins[i] = c, pos
 			}
 		}
 	}
@@ -110,14 +110,14 @@ func pelt(n int, penalty float64, cost func(from, to int) float64) []int {
 			}
 		}
 		best[to] = least + penalty
-		kept := 0
+		retained := 0
 		for i, from := range open {
 			if costs[i] <= best[to] {
-				open[kept] = from
-				kept++
+				open[retained] = from
+				retained++
 			}
 		}
-		open = append(open[:kept], to)
+		open = append(open[:retained], to)
 	}
 	var begins []int
 	for to := n; to > 0; to = last[to] {

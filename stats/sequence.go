@@ -86,9 +86,9 @@ func spending(alpha, fraction float64) float64 {
 }
 
 // decide keeps the first decision on a pair.
-func (s *Sequence) decide(a, b, what string) {
+func (s *Sequence) decide(a, b, subject string) {
 	if s.Decided(a, b) == "" {
-		s.decided[ordered(a, b)] = what
+		s.decided[ordered(a, b)] = subject
 	}
 }
 
@@ -116,15 +116,15 @@ func Wanted(names []string, open [][2]string) []string {
 	if len(open) == 0 {
 		return nil
 	}
-	wanted := map[string]bool{}
+	want := map[string]bool{}
 	for _, pair := range open {
-		wanted[pair[0]], wanted[pair[1]] = true, true
+		want[pair[0]], want[pair[1]] = true, true
 	}
 	for _, name := range names {
-		if len(wanted) >= leastTargets {
+		if len(want) >= leastTargets {
 			break
 		}
-		wanted[name] = true
+		want[name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wanted[name] })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !want[name] })
 }

@@ -98,13 +98,13 @@ func SteadyState(rates []float64, rule SteadyRule) Steady {
 	unit := sd * sd * correlated * math.Log(float64(n)+1)
 	begins := segment(n, levelPlaces, levelPenalty*unit, cum.about)
 	s.Levels = levelsOf(calm, begins)
-	at, mean := steadyFrom(s.Levels, rule)
-	if n-at < rule.Tail || mean <= 0 || drifts(cum, n, sd*sd*correlated, mean, rule) {
+	index, mean := steadyFrom(s.Levels, rule)
+	if n-index < rule.Tail || mean <= 0 || drifts(cum, n, sd*sd*correlated, mean, rule) {
 		return s
 	}
-	s.At, s.Kind = at, kindOf(s.Levels, at, mean*(1+rule.Same))
+	s.At, s.Kind = index, kindOf(s.Levels, index, mean*(1+rule.Same))
 	s.PeakAt = slices.IndexFunc(middle, func(m float64) bool { return m >= mean*(1-rule.Same) })
-	for _, x := range rates[:at] {
+	for _, x := range rates[:index] {
 		s.Lost += 1 - x/mean
 	}
 	return s
@@ -120,17 +120,17 @@ func notRate(x float64) bool { return !(x >= 0) || math.IsInf(x, 1) }
 // before (AR(1)) has differences of variance 2 s^2 (1-c) at lag 1 and 2 s^2 (1-c^2) at lag 2:
 // their quotient is 1+c. A mean's variance then grows by (1+c)/(1-c).
 func noiseOf(xs []float64, floor float64) (sd, correlated float64) {
-	one, two := spreadAt(xs, 1), spreadAt(xs, 2)
-	if one == 0 { // small counts repeat themselves; then outliers must be taken for noise
+	item, two := spreadAt(xs, 1), spreadAt(xs, 2)
+	if item == 0 { // small counts repeat themselves; then outliers must be taken for noise
 		return max(floor, changeRMS(xs)), 1
 	}
-	if one <= floor {
+	if item <= floor {
 		return max(floor, two), 1
 	}
-	quotient := two / one
+	quotient := two / item
 	n := float64(len(xs))
 	c := min(max(0, quotient*quotient-1), mostAR) * n / (n + fewValues)
-	return one / math.Sqrt(1-c), (1 + c) / (1 - c)
+	return item / math.Sqrt(1-c), (1 + c) / (1 - c)
 }
 
 // spreadAt is the SD of values from their differences at a lag, were they independent.
@@ -194,14 +194,14 @@ func levelsOf(calm []float64, begins []int) []Level {
 
 // steadyFrom goes back from the last level as long as levels are alike. A stretch of others between
 // two of them is an interruption when it is shorter than rule.Tail and what it interrupts is not.
-func steadyFrom(levels []Level, rule SteadyRule) (at int, mean float64) {
+func steadyFrom(levels []Level, rule SteadyRule) (index int, mean float64) {
 	first := len(levels) - 1
-	at, mean = levels[first].From, levels[first].Mean
-	values := float64(levels[first].To - at)
+	index, mean = levels[first].From, levels[first].Mean
+	values := float64(levels[first].To - index)
 	for i := first - 1; i >= 0; i-- {
 		l := levels[i]
 		n := float64(l.To - l.From)
-		interrupted := at - l.To
+		interrupted := index - l.To
 		if math.Abs(l.Mean-mean) > rule.Same*mean ||
 			interrupted > 0 && l.To-l.From < rule.Tail {
 			continue
@@ -209,9 +209,9 @@ func steadyFrom(levels []Level, rule SteadyRule) (at int, mean float64) {
 		if interrupted >= rule.Tail {
 			break
 		}
-		at, mean, values = l.From, (mean*values+l.Mean*n)/(values+n), values+n
+		index, mean, values = l.From, (mean*values+l.Mean*n)/(values+n), values+n
 	}
-	return at, mean
+	return index, mean
 }
 
 // drifts tells whether the series ends in a straight line that is not level. Levels cannot say so:
@@ -220,19 +220,19 @@ func drifts(cum *sums, n int, variance, mean float64, rule SteadyRule) bool {
 	penalty := linePenalty * variance * math.Log(float64(n)+1)
 	begins := segment(n, linePlaces, penalty, cum.aboutLine)
 	from := begins[len(begins)-1]
-	whole, tt := cum.slope(from, n)
+	total, tt := cum.slope(from, n)
 	half, _ := cum.slope((from+n)/2, n)
 	least := max(rule.Same*mean/float64(n-from), driftSDs*math.Sqrt(variance/tt))
-	return math.Abs(whole) > least && math.Abs(half) > rule.Same*mean/float64(n-from) &&
-		(half > 0) == (whole > 0)
+	return math.Abs(total) > least && math.Abs(half) > rule.Same*mean/float64(n-from) &&
+		(half > 0) == (total > 0)
 }
 
-func kindOf(levels []Level, at int, faster float64) string {
-	if at == 0 {
+func kindOf(levels []Level, pos int, faster float64) string {
+	if pos == 0 {
 		return Flat
 	}
 	for _, l := range levels {
-		if l.From < at && l.Mean > faster {
+		if l.From < pos && l.Mean > faster {
 			return Slowed
 		}
 	}

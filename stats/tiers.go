@@ -69,15 +69,15 @@ func Holm[T any](tests []T, p, weight func(T) float64, set func(T, float64)) {
 	slices.SortStableFunc(tests, func(a, b T) int {
 		return cmp.Compare(p(a)/weight(a), p(b)/weight(b))
 	})
-	left := 0.0
+	remaining := 0.0
 	for _, t := range tests {
-		left += weight(t)
+		remaining += weight(t)
 	}
 	before := 0.0
 	for _, t := range tests {
-		before = max(before, min(1, p(t)*left/weight(t)))
+		before = max(before, min(1, p(t)*remaining/weight(t)))
 		set(t, before)
-		left -= weight(t)
+		remaining -= weight(t)
 	}
 }
 
@@ -99,15 +99,15 @@ func Holm[T any](tests []T, p, weight func(T) float64, set func(T, float64)) {
 // or with one that is not positive and finite, is in no tier: the caller says why it is missing.
 func Tiers(items []Item, alpha float64) [][]string {
 	ranked := ranking(items)
-	apart := make(map[[2]string]bool)
+	separate := make(map[[2]string]bool)
 	for _, c := range Compare(ranked, alpha) {
-		apart[[2]string{c.A, c.B}] = c.Apart // A stands before B in ranked
+		separate[[2]string{c.A, c.B}] = c.Apart // A stands before B in ranked
 	}
 	var tiers [][]string
 	for _, item := range ranked {
 		last := len(tiers) - 1
 		if last < 0 || slices.ContainsFunc(tiers[last], func(above string) bool {
-			return apart[[2]string{above, item.Name}]
+			return separate[[2]string{above, item.Name}]
 		}) {
 			tiers = append(tiers, nil)
 			last++
@@ -144,11 +144,11 @@ func ranking(items []Item) []Item {
 // meanLogLead is the mean of log(a/b) over common blocks. Without one it compares all of a's blocks
 // with all of b's: that only orders them, since Compare never tells such a pair apart.
 func meanLogLead(a, b Item) float64 {
-	as, bs, _ := Align(a, b)
-	if len(as) == 0 {
-		as, bs = values(a), values(b)
+	avs, bs, _ := Align(a, b)
+	if len(avs) == 0 {
+		avs, bs = values(a), values(b)
 	}
-	return mean(logs(as)) - mean(logs(bs))
+	return mean(logs(avs)) - mean(logs(bs))
 }
 
 // values is an item's values in block order, so that sums are the same in every process.

@@ -38,11 +38,11 @@ func Disagree(a, b *record.Load) []Disagreement {
 	out = append(out, facts...)
 	for _, l := range []*record.Load{a, b} {
 		for i, c := range causes {
-			if c.of != "" && c.of != brand(l) || !c.when(l) {
+			if c.subject != "" && c.subject != brand(l) || !c.when(l) {
 				continue
 			}
 			out = append(out, Disagreement{fmt.Sprintf("cause %d of %s", i, who(l)),
-				who(l) + " " + c.say(l)})
+				who(l) + " " + c.report(l)})
 		}
 	}
 	return out
@@ -66,23 +66,23 @@ func brand(l *record.Load) string {
 // unlike says what makes a comparison meaningless.
 func unlike(a, b *record.Load) (out []Disagreement) {
 	x, y := who(a), who(b)
-	say := saying(&out)
+	report := saying(&out)
 	if a.Model != b.Model && a.Model != "" && b.Model != "" {
-		say("model", "%s offered a %s load, %s %s one: only an open one counts what waits "+
+		report("model", "%s offered a %s load, %s %s one: only an open one counts what waits "+
 			"before it is sent", x, a.Model, y, article(b.Model))
 	}
 	if a.Connections != b.Connections && a.Connections > 0 && b.Connections > 0 {
-		say("connections", "%s used %d connections, %s %d", x, a.Connections, y, b.Connections)
+		report("connections", "%s used %d connections, %s %d", x, a.Connections, y, b.Connections)
 	}
 	if a.RatePerS > 0 && b.RatePerS > 0 && apart(a.RatePerS, b.RatePerS) > 1-delivered {
-		say("rate", "%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
+		report("rate", "%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
 	}
 	if a.Arrivals != b.Arrivals && a.Model == record.Open && b.Model == record.Open {
-		say("arrivals", "%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y,
+		report("arrivals", "%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y,
 			b.Arrivals)
 	}
 	if a.Protocol != b.Protocol {
-		say("protocol", "%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
+		report("protocol", "%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
 			cmp.Or(b.Protocol, "HTTP/1.1"))
 	}
 	return out
@@ -99,25 +99,25 @@ func article(model string) string {
 func apart(a, b float64) float64 { return math.Abs(a-b) / max(a, b) }
 
 func differences(a, b *record.Load) (out []Disagreement) {
-	one, other := who(a), who(b)
-	say := saying(&out)
+	item, alternative := who(a), who(b)
+	report := saying(&out)
 	if x, y := a.ThroughputPerS, b.ThroughputPerS; x > 0 && y > 0 && apart(x, y) > differs {
-		say("throughput", "throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", one, x, other, y, y/x)
+		report("throughput", "throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", item, x, alternative, y, y/x)
 	}
 	if x, y := failed(a), failed(b); math.Abs(x-y) > differsRate {
-		say("failed", "failed requests: %s %s, %s %s", one, share(x), other, share(y))
+		report("failed", "failed requests: %s %s, %s %s", item, share(x), alternative, share(y))
 	}
-	what, x, y := "response time", &a.ResponseTime, &b.ResponseTime
+	subject, x, y := "response time", &a.ResponseTime, &b.ResponseTime
 	if x.Count == 0 || y.Count == 0 {
 		// The only clock that both have.
-		what, x, y = "service time", &a.ServiceTime, &b.ServiceTime
+		subject, x, y = "service time", &a.ServiceTime, &b.ServiceTime
 	}
 	for _, q := range []struct {
 		name string
 		a, b int64
 	}{{"p50", x.P50Ns, y.P50Ns}, {"p99", x.P99Ns, y.P99Ns}, {"largest", x.MaxNs, y.MaxNs}} {
 		if q.a > 0 && q.b > 0 && apart(float64(q.a), float64(q.b)) > differsTime {
-			say(q.name+" "+what, "%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other,
+			report(q.name+" "+subject, "%s of %s: %s %v, %s %v", q.name, subject, item, short(q.a), alternative,
 				short(q.b))
 		}
 	}
@@ -150,9 +150,9 @@ func short(ns int64) time.Duration {
 
 // cause is a property of a tool, or of any, that explains a difference.
 type cause struct {
-	of   string // the tool; empty: any
-	when func(*record.Load) bool
-	say  func(*record.Load) string
+	subject string // the tool; empty: any
+	when    func(*record.Load) bool
+	report  func(*record.Load) string
 }
 
 func always(*record.Load) bool { return true }
@@ -162,20 +162,20 @@ func just(s string) func(*record.Load) string { return func(*record.Load) string
 var causes = []cause{
 	{"", func(l *record.Load) bool { return l.Driver != "" && l.Errors.Status > 0 },
 		func(l *record.Load) string {
-			of := float64(l.Errors.Status) / float64(l.Done+l.Errors.Total())
+			total := float64(l.Errors.Status) / float64(l.Done+l.Errors.Total())
 			return fmt.Sprintf("itself counts answers whatever their status: %s of its requests "+
-				"had one that is an error", share(of))
+				"had one that is an error", share(total))
 		}},
 	{"", func(l *record.Load) bool { return l.Model == record.Open && l.ResponseTime.Count == 0 },
 		just("starts its clock when a request is really sent: what waited before that is in no " +
 			"time (coordinated omission)")},
 	{"", func(l *record.Load) bool {
-		asked := l.RatePerS * float64(l.WindowNs) / 1e9
-		return asked > 0 && float64(l.Done+l.Errors.Total()) < delivered*asked
+		requested := l.RatePerS * float64(l.WindowNs) / 1e9
+		return requested > 0 && float64(l.Done+l.Errors.Total()) < delivered*requested
 	}, func(l *record.Load) string {
-		asked := l.RatePerS * float64(l.WindowNs) / 1e9
+		requested := l.RatePerS * float64(l.WindowNs) / 1e9
 		return fmt.Sprintf("came to %s of the rate that it was asked for",
-			share(float64(l.Done+l.Errors.Total())/asked))
+			share(float64(l.Done+l.Errors.Total())/requested))
 	}},
 	{"", func(l *record.Load) bool { return l.Generator.CPUShare > busy },
 		func(l *record.Load) string {

@@ -45,17 +45,17 @@ type Driver interface {
 
 // tool is a foreign generator.
 type tool struct {
-	name    string
-	get     string   // how it is had
-	ask     []string // arguments that make it say its version
-	version *lazyregexp.Pattern
-	other   string // what only another tool of the same name says then
-	says    string // what it must say then; empty: anything
+	name        string
+	get         string   // how it is had
+	request     []string // arguments that make it say its version
+	version     *lazyregexp.Pattern
+	alternative string // what only another tool of the same name says then
+	text        string // what it must say then; empty: anything
 
 	can      ability
 	grain    time.Duration            // its runs last a multiple of this
 	least    time.Duration            // and this at least
-	own      func(*job) time.Duration // of a run's beginning that it leaves out itself
+	ownFunc  func(*job) time.Duration // of a run's beginning that it leaves out itself
 	status   []int                    // exits that are none of an error
 	measures string                   // how its clock runs
 
@@ -65,19 +65,19 @@ type tool struct {
 
 // ability is what a tool can do beside sending one fixed request over and over.
 type ability struct {
-	closed  bool
-	open    bool // equal gaps
-	poisson bool
-	shaped  bool // rates and users that change
-	users   bool
-	whole   bool // only whole rates
-	counts  bool // ends after so many requests
-	keys    bool // draws {key} anew for each
-	mix     bool
-	renew   bool // a connection for each request
-	methods []string
-	waits   bool   // for the body that the head of an answer to a HEAD announces
-	checks  string // which answers it takes for good: "exact", "class" or "none"
+	closed   bool
+	open     bool // equal gaps
+	poisson  bool
+	shaped   bool // rates and users that change
+	users    bool
+	complete bool // only whole rates
+	counts   bool // ends after so many requests
+	keys     bool // draws {key} anew for each
+	mix      bool
+	renew    bool // a connection for each request
+	methods  []string
+	waits    bool   // for the body that the head of an answer to a HEAD announces
+	checks   string // which answers it takes for good: "exact", "class" or "none"
 }
 
 // tools are all that are known, in the order of Names.
@@ -131,14 +131,14 @@ func (t *tool) find(ctx context.Context) (path, version string, err error) {
 		if err != nil {
 			continue
 		}
-		said, err := t.said(ctx, path)
+		text, err := t.said(ctx, path)
 		switch {
 		case err != nil:
 			return "", "", err
-		case t.other != "" && strings.Contains(said, t.other), !strings.Contains(said, t.says):
+		case t.alternative != "" && strings.Contains(text, t.alternative), !strings.Contains(text, t.text):
 			why = fmt.Errorf("%s is another tool of that name", path)
 		default:
-			return path, t.versionIn(path, said), nil
+			return path, t.versionIn(path, text), nil
 		}
 	}
 	return "", "", fmt.Errorf("find %s: %w; to get it: %s", t.name, why, t.get)
@@ -153,16 +153,16 @@ func (t *tool) said(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("ask %s for its version: %w", t.name, err)
 	}
 	defer os.RemoveAll(dir)
-	out, err := run(ctx, command{argv: append([]string{path}, t.ask...)}, dir, nil)
+	out, err := run(ctx, command{argv: append([]string{path}, t.request...)}, dir, nil)
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", t.name, err)
 	}
 	return string(out.text) + string(out.errs), nil
 }
 
-func (t *tool) versionIn(path, said string) string {
+func (t *tool) versionIn(path, text string) string {
 	if t.version != nil {
-		if m := t.version.FindStringSubmatch(said); m != nil {
+		if m := t.version.FindStringSubmatch(text); m != nil {
 			return m[1]
 		}
 	}
@@ -221,7 +221,7 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 	if err != nil {
 		return fail(err)
 	}
-	if s.Lead > 0 && t.own == nil {
+	if s.Lead > 0 && t.ownFunc == nil {
 		lead, warm := *j, s
 		lead.spec, warm.Requests = &warm, 0
 		lead.length = t.upTo(s.Lead)
@@ -230,8 +230,8 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 		}
 	}
 	j.length = t.upTo(s.Window)
-	if t.own != nil {
-		j.length = t.upTo(s.Window + t.own(j))
+	if t.ownFunc != nil {
+		j.length = t.upTo(s.Window + t.ownFunc(j))
 	}
 	if s.OnWindow != nil {
 		s.OnWindow(true)
@@ -287,31 +287,31 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 
 // result turns what the tool said into a load.
 func (t *tool) result(j *job, out *output) (*record.Load, error) {
-	said, err := t.read(j, out)
+	reply, err := t.read(j, out)
 	if err != nil {
 		return nil, fmt.Errorf("read what it said: %w", err)
 	}
-	if said.good+said.errors.Total() == 0 {
+	if reply.good+reply.errors.Total() == 0 {
 		return nil, fmt.Errorf("it had no answer to any request; it said: %s", out.tail())
 	}
-	if said.durationNs <= 0 {
-		said.durationNs = out.elapsedNs
+	if reply.durationNs <= 0 {
+		reply.durationNs = out.elapsedNs
 	}
-	said.ordered()
+	reply.ordered()
 	s := j.spec
-	l := said.load(s)
+	l := reply.load(s)
 	l.Name, l.Seed, l.Threads = s.Name, s.Seed, j.threads
 	l.Driver = t.name
 	if j.version != "unknown" {
 		l.Driver += " " + j.version
 	}
 	l.Connections = cmp.Or(l.Connections, s.Connections)
-	if t.own == nil {
+	if t.ownFunc == nil {
 		l.LeadNs = int64(t.upTo(s.Lead))
 	}
 	l.Generator = out.generator(t, j, l)
-	if len(said.notes) > 0 {
-		l.Generator.EngineReason += "; " + strings.Join(said.notes, "; ")
+	if len(reply.notes) > 0 {
+		l.Generator.EngineReason += "; " + strings.Join(reply.notes, "; ")
 	}
 	return l, nil
 }

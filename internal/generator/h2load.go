@@ -17,7 +17,7 @@ import (
 // processor time.
 var h2load = &tool{
 	name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
-	ask: []string{"--version"}, version: lazyregexp.New(`nghttp2/(\S+)`), says: "nghttp2/",
+	request: []string{"--version"}, version: lazyregexp.New(`nghttp2/(\S+)`), text: "nghttp2/",
 	can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
 	grain: time.Millisecond,
 	measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
@@ -42,8 +42,8 @@ func startH2load(j *job) (command, error) {
 		argv = append(argv, "-N", seconds(int64(s.Timeout)))
 	}
 	if rate := j.perS(); rate > 0 {
-		each := rate / float64(s.Connections)
-		argv = append(argv, "--rps="+strconv.FormatFloat(each, 'f', -1, 64))
+		perItem := rate / float64(s.Connections)
+		argv = append(argv, "--rps="+strconv.FormatFloat(perItem, 'f', -1, 64))
 	}
 	argv, err := j.bodyFile(argv, "-d", r)
 	// With a body it sends POST of itself, without one GET.

@@ -20,7 +20,7 @@ import (
 // own, which drops ticks while an answer is awaited.
 var hey = &tool{
 	name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
-	says: "hey [options...]",
+	text: "hey [options...]",
 	can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
 		methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
 	grain: time.Millisecond,
@@ -47,8 +47,8 @@ func startHey(j *job) (command, error) {
 		"-disable-compression", "-disable-redirects"}
 	var rate []string
 	if perS := j.perS(); perS > 0 {
-		each := perS / float64(s.Connections)
-		rate = []string{"-q", strconv.FormatFloat(each, 'g', -1, 64)}
+		perItem := perS / float64(s.Connections)
+		rate = []string{"-q", strconv.FormatFloat(perItem, 'g', -1, 64)}
 	}
 	argv, err := j.common(argv, "-", rate)
 	return command{argv: argv}, err
@@ -93,27 +93,27 @@ func (j *job) bodyFile(argv []string, flag string, r *request) ([]string, error)
 func readHey(j *job, out *output) (*tally, error) {
 	lines := bufio.NewScanner(bytes.NewReader(out.text))
 	t := &rows{}
-	var total, size, seen int64
-	var took float64
+	var total, size, count int64
+	var elapsed float64
 	if !lines.Scan() {
 		return nil, fmt.Errorf("it printed nothing: %s", out.tail())
 	}
-	if _, err := fmt.Sscanf(lines.Text(), "prony %d %g %d", &total, &took, &size); err != nil {
+	if _, err := fmt.Sscanf(lines.Text(), "prony %d %g %d", &total, &elapsed, &size); err != nil {
 		return nil, fmt.Errorf("%q is not its first line: %w", lines.Text(), err)
 	}
-	t.durationNs, t.bytesIn = secondsOf(took), size
+	t.durationNs, t.bytesIn = secondsOf(elapsed), size
 	var connect samples
 	for lines.Scan() {
 		if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
-			n, what, _ := strings.Cut(text, " ")
-			blame(&t.errors, what, integer(n))
+			n, subject, _ := strings.Cut(text, " ")
+			blame(&t.errors, subject, integer(n))
 			continue
 		}
 		f := strings.Fields(lines.Text())
 		if len(f) != 3 {
 			continue
 		}
-		seen++
+		count++
 		status := int(integer(f[1]))
 		t.book(secondsOf(number(f[0])), t.answered(status, j.requests[0].Status, 1))
 		if c := secondsOf(number(f[2])); c > 0 {
@@ -124,10 +124,10 @@ func readHey(j *job, out *output) (*tally, error) {
 		return nil, err
 	}
 	// It looks at no more than a million answers; the others are taken for good, and that is said.
-	if rest := total - seen - t.errors.Total() + t.errors.Status; seen >= heyMost && rest > 0 {
-		t.good += rest
+	if remaining := total - count - t.errors.Total() + t.errors.Status; count >= heyMost && remaining > 0 {
+		t.good += remaining
 		t.note("it keeps its first %d answers: times and statuses of the last %d are unknown",
-			heyMost, rest)
+			heyMost, remaining)
 	}
 	t.connect = connect.dist()
 	return t.sum(), nil
@@ -213,9 +213,9 @@ func (r *rows) each(text string, names []string, f func(cells []string)) error {
 	if err != nil {
 		return err
 	}
-	at := make([]int, len(names))
+	positions := make([]int, len(names))
 	for i, n := range names {
-		if at[i] = slices.Index(heads, n); at[i] < 0 {
+		if positions[i] = slices.Index(heads, n); positions[i] < 0 {
 			return fmt.Errorf("it has no column %q", n)
 		}
 	}
@@ -225,11 +225,11 @@ func (r *rows) each(text string, names []string, f func(cells []string)) error {
 		if err == io.EOF {
 			break
 		}
-		if err != nil || len(row) <= slices.Max(at) {
+		if err != nil || len(row) <= slices.Max(positions) {
 			bad++
 			continue
 		}
-		for i, c := range at {
+		for i, c := range positions {
 			cells[i] = row[c]
 		}
 		f(cells)
@@ -246,9 +246,9 @@ func importRows(text string, columns ...string) (*tally, error) {
 	r := &rows{}
 	end := 0.0
 	err := r.each(text, columns, func(c []string) {
-		took := number(c[1])
-		end = max(end, number(c[0])+took)
-		r.book(secondsOf(took), r.answered(int(integer(c[2])), 0, 1))
+		elapsed := number(c[1])
+		end = max(end, number(c[0])+elapsed)
+		r.book(secondsOf(elapsed), r.answered(int(integer(c[2])), 0, 1))
 	})
 	if err != nil {
 		return nil, err

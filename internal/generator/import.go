@@ -14,10 +14,10 @@ import (
 
 // format is a kind of output that can be told by its content.
 type format struct {
-	tool string
-	what string
-	is   func(*content) bool
-	read func(text string) (*tally, error)
+	tool    string
+	subject string
+	is      func(*content) bool
+	read    func(text string) (*tally, error)
 }
 
 // content is a file, as the formats look at it.
@@ -74,7 +74,7 @@ var formats = []format{
 // Formats lists what Import reads, as "wrk: its text".
 func Formats() (out []string) {
 	for _, f := range formats {
-		out = append(out, f.tool+": "+f.what)
+		out = append(out, f.tool+": "+f.subject)
 	}
 	return out
 }
@@ -100,7 +100,7 @@ func Import(name, text string) (*record.Load, []string, error) {
 		}
 		t, err := f.read(c.text)
 		if err != nil {
-			return nil, nil, fmt.Errorf("import %s as %s of %s: %w", name, f.what, f.tool, err)
+			return nil, nil, fmt.Errorf("import %s as %s of %s: %w", name, f.subject, f.tool, err)
 		}
 		return t.finish(name, f.tool)
 	}
@@ -190,18 +190,18 @@ func importVegeta(text string) (*tally, error) {
 	if s.Latencies == nil {
 		return nil, fmt.Errorf("its JSON has no latencies")
 	}
-	whole := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
+	rounded := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
 	ns := func(f float64) int64 { return scaled(f, 1) }
 	t := &tally{model: record.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
-		bytesIn: whole(s.BytesIn.Total), bytesOut: whole(s.BytesOut.Total)}
+		bytesIn: rounded(s.BytesIn.Total), bytesOut: rounded(s.BytesOut.Total)}
 	var none int64
 	for code, n := range s.StatusCodes {
 		status, err := strconv.Atoi(code)
 		if err != nil || status == 0 {
-			none += whole(n)
+			none += rounded(n)
 			continue
 		}
-		t.answered(status, 0, whole(n))
+		t.answered(status, 0, rounded(n))
 	}
 	// Why some had no answer is told once for each text, without a count: the first one stands for
 	// all of them.
@@ -216,7 +216,7 @@ func importVegeta(text string) (*tally, error) {
 		blame(&t.errors, why, none)
 		t.note("of %d requests without an answer the kind is that of the first text", none)
 	}
-	t.service = record.Dist{Count: whole(s.Requests), MinNs: ns(s.Latencies.Min),
+	t.service = record.Dist{Count: rounded(s.Requests), MinNs: ns(s.Latencies.Min),
 		MeanNs: float64(ns(s.Latencies.Mean)), MaxNs: ns(s.Latencies.Max),
 		P50Ns: ns(s.Latencies.P50), P90Ns: ns(s.Latencies.P90), P99Ns: ns(s.Latencies.P99)}
 	t.note("its clock starts at the sending: what its pacer was late is in no time, and with " +

@@ -26,8 +26,8 @@ var jmeterPlan string
 // load.
 var jmeter = &tool{
 	name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
-	ask:     []string{"--version"},
-	version: lazyregexp.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
+	request: []string{"--version"},
+	version: lazyregexp.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), text: "Apache",
 	can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
 		checks: "exact"},
 	grain: time.Second,

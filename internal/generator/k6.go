@@ -25,7 +25,7 @@ var k6Script string
 // schedule and drops those for which no user is free.
 var k6 = &tool{
 	name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
-	ask: []string{"version"}, version: lazyregexp.New(`k6 v(\S+)`), says: "k6 v",
+	request: []string{"version"}, version: lazyregexp.New(`k6 v(\S+)`), text: "k6 v",
 	can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
 		mix: true, renew: true, checks: "exact"},
 	grain: time.Millisecond, least: time.Second,
@@ -138,30 +138,30 @@ type k6Stage struct {
 // stages writes a profile as k6's linear stages, in whole multiples of 1/unit. A jump is a stage
 // without a length.
 func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stage, error) {
-	whole := func(v float64) int64 { return int64(math.Round(v * unit)) }
-	at := whole(p.At(0))
-	first, out, left := at, []k6Stage{}, int64(length)
-	for i := 0; left > 0; i++ {
+	rounded := func(v float64) int64 { return int64(math.Round(v * unit)) }
+	atNs := rounded(p.At(0))
+	first, out, remaining := atNs, []k6Stage{}, int64(length)
+	for i := 0; remaining > 0; i++ {
 		if i == len(p.Pieces) && !p.Cycles {
-			return first, append(out, k6Stage{time.Duration(left).String(), at}), nil
+			return first, append(out, k6Stage{time.Duration(remaining).String(), atNs}), nil
 		}
 		if len(out) > stagesMax {
 			return 0, nil, fmt.Errorf("k6 would need more than %d stages; use prony", stagesMax)
 		}
 		piece := p.Pieces[i%len(p.Pieces)]
-		if from := whole(piece.From); from != at {
+		if from := rounded(piece.From); from != atNs {
 			out = append(out, k6Stage{"0s", from})
 		}
 		long, to := piece.ForNs, piece.To
-		if long > left {
-			to = piece.From + (piece.To-piece.From)*float64(left)/float64(long)
-			long = left
+		if long > remaining {
+			to = piece.From + (piece.To-piece.From)*float64(remaining)/float64(long)
+			long = remaining
 		}
-		at = whole(to)
+		atNs = rounded(to)
 		if long > 0 {
-			out = append(out, k6Stage{time.Duration(long).String(), at})
+			out = append(out, k6Stage{time.Duration(long).String(), atNs})
 		}
-		left -= long
+		remaining -= long
 	}
 	return first, out, nil
 }

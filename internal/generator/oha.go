@@ -14,7 +14,7 @@ import (
 // on a timer of 1 ms, and with --latency-correction time counts from when a permit was given.
 var oha = &tool{
 	name: "oha", get: "cargo install oha, or brew install oha",
-	ask: []string{"--version"}, says: "oha", version: lazyregexp.New(`oha (\S+)`),
+	request: []string{"--version"}, text: "oha", version: lazyregexp.New(`oha (\S+)`),
 	can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
 	grain: time.Millisecond,
 	measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
@@ -68,43 +68,43 @@ func readOha(j *job, out *output) (*tally, error) {
 }
 
 func parseOha(b []byte, want int) (*tally, record.Dist, error) {
-	said := &ohaSaid{}
-	if err := json.Unmarshal(b, said); err != nil {
+	reply := &ohaSaid{}
+	if err := json.Unmarshal(b, reply); err != nil {
 		return nil, record.Dist{}, fmt.Errorf("its JSON: %w", err)
 	}
-	if said.Summary == nil {
+	if reply.Summary == nil {
 		return nil, record.Dist{}, fmt.Errorf("its JSON has no summary")
 	}
-	t := &tally{durationNs: secondsOf(said.Summary.Total),
-		bytesIn: int64(max(said.Summary.TotalData, 0))}
+	t := &tally{durationNs: secondsOf(reply.Summary.Total),
+		bytesIn: int64(max(reply.Summary.TotalData, 0))}
 	var answers int64
-	for status, n := range said.StatusCodeDistribution {
+	for status, n := range reply.StatusCodeDistribution {
 		answers += max(n, 0)
 		t.answered(int(integer(status)), want, max(n, 0))
 	}
-	for what, n := range said.ErrorDistribution {
-		if what == ohaEnd {
+	for subject, n := range reply.ErrorDistribution {
+		if subject == ohaEnd {
 			t.censored += max(n, 0)
 		} else {
-			blame(&t.errors, what, max(n, 0))
+			blame(&t.errors, subject, max(n, 0))
 		}
 	}
-	d := ohaDist(answers, *said.Summary, said.LatencyPercentiles)
-	if t.errors.Status > 0 && len(said.LatencyPercentilesSuccessful) > 0 {
-		d = ohaDist(t.good, ohaTimes{}, said.LatencyPercentilesSuccessful)
+	d := ohaDist(answers, *reply.Summary, reply.LatencyPercentiles)
+	if t.errors.Status > 0 && len(reply.LatencyPercentilesSuccessful) > 0 {
+		d = ohaDist(t.good, ohaTimes{}, reply.LatencyPercentilesSuccessful)
 		t.note("percentiles are of good answers; least, mean and largest were of all: left out")
 	} else if t.errors.Status > 0 {
 		t.note("its times are of all answers, also of those with an error status")
 	}
-	if len(said.FirstBytePercentiles) > 0 {
-		t.firstByte = ohaDist(answers, said.Details.FirstByte, said.FirstBytePercentiles)
+	if len(reply.FirstBytePercentiles) > 0 {
+		t.firstByte = ohaDist(answers, reply.Details.FirstByte, reply.FirstBytePercentiles)
 	}
 	return t, d, nil
 }
 
-func ohaDist(n int64, of ohaTimes, percentiles map[string]float64) record.Dist {
-	d := record.Dist{Count: n, MinNs: secondsOf(of.Fastest),
-		MeanNs: float64(secondsOf(of.Average)), MaxNs: secondsOf(of.Slowest)}
+func ohaDist(n int64, item ohaTimes, percentiles map[string]float64) record.Dist {
+	d := record.Dist{Count: n, MinNs: secondsOf(item.Fastest),
+		MeanNs: float64(secondsOf(item.Average)), MaxNs: secondsOf(item.Slowest)}
 	for name, v := range percentiles {
 		put(&d, name, secondsOf(v))
 	}

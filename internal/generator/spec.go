@@ -41,7 +41,7 @@ func (t *tool) cannot(s *load.Spec) error {
 		{shaped, can.shaped, "its rate cannot change over time; use k6 or prony"},
 		{shaped && s.Lead > 0, false,
 			"a lead would have to be part of the shape; set lead to 0 and give the shape one"},
-		{open && can.whole && !shaped, rate == float64(int64(rate)),
+		{open && can.complete && !shaped, rate == float64(int64(rate)),
 			"it takes whole rates only"},
 		{s.Users != nil, can.users, "it has no virtual users; use k6 or prony"},
 		{s.Requests > 0, can.counts, "it cannot end after a number of requests"},

@@ -155,23 +155,23 @@ func (s *samples) dist() record.Dist {
 // failed, for the tool had something else in hand than an answer.
 func blame(e *record.Errors, text string, n int64) {
 	low := strings.ToLower(text)
-	has := func(words ...string) bool {
+	contains := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 	}
 	switch {
-	case has("broken pipe"):
+	case contains("broken pipe"):
 		e.Write += n
-	case has("reset", "eof", "closed"):
+	case contains("reset", "eof", "closed"):
 		e.Read += n
-	case has("timeout", "timed out", "deadline"):
-		if has("dial", "connect timed out", "connection timed out", "tcp connect") {
+	case contains("timeout", "timed out", "deadline"):
+		if contains("dial", "connect timed out", "connection timed out", "tcp connect") {
 			e.Connect += n
 		} else {
 			e.Timeout += n
 		}
-	case has("refused", "dial", "connect", "unreachable", "no route"):
+	case contains("refused", "dial", "connect", "unreachable", "no route"):
 		e.Connect += n
-	case has("malformed", "parse", "invalid", "protocol"):
+	case contains("malformed", "parse", "invalid", "protocol"):
 		e.Parse += n
 	default:
 		e.Read += n
@@ -211,12 +211,12 @@ type rows struct {
 }
 
 // add books the times of an answer, or of a failure, that began at a moment.
-func (r *rows) add(at, took int64, good bool) {
-	if r.first == 0 || at < r.first {
-		r.first = at
+func (r *rows) add(atNs, elapsed int64, good bool) {
+	if r.first == 0 || atNs < r.first {
+		r.first = atNs
 	}
-	r.last = max(r.last, at+took)
-	r.book(scaled(float64(took), r.unit), good)
+	r.last = max(r.last, atNs+elapsed)
+	r.book(scaled(float64(elapsed), r.unit), good)
 	r.durationNs = scaled(float64(r.last-r.first), r.unit)
 }
 

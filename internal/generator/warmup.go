@@ -40,9 +40,9 @@ func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.R
 	spec.Watch = func(done int64, elapsed time.Duration) bool {
 		counts = append(counts, done)
 		w.Requests, w.DurationNs = done, int64(elapsed)
-		at := stats.SteadyState(Rates(counts), WarmRule).At
-		if w.Steady = at >= 0; w.Steady {
-			w.SteadyAtNs = int64(at) * int64(WarmInterval)
+		index := stats.SteadyState(Rates(counts), WarmRule).At
+		if w.Steady = index >= 0; w.Steady {
+			w.SteadyAtNs = int64(index) * int64(WarmInterval)
 		}
 		return !steady || !w.Steady
 	}

@@ -30,7 +30,7 @@ var wrkVersion = lazyregexp.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
 // is, and restore takes the invented ones out.
 var wrk = &tool{
 	name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
-	ask: []string{"-v"}, version: wrkVersion, says: "wrk", other: "--rate",
+	request: []string{"-v"}, version: wrkVersion, text: "wrk", alternative: "--rate",
 	can:      ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
 	grain:    time.Second,
 	measures: "closed; its clock starts at the write; gettimeofday, in steps of 1 µs",
@@ -40,12 +40,12 @@ var wrk = &tool{
 
 // wrk2 is github.com/giltene/wrk2: a rate, one schedule for each connection.
 var wrk2 = &tool{
-	name: "wrk2",
-	get:  "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
-	ask:  []string{"-v"}, version: wrkVersion, says: "--rate",
-	can:   ability{open: true, whole: true, keys: true, mix: true, checks: "class", waits: true},
-	grain: time.Second,
-	own:   calibration,
+	name:    "wrk2",
+	get:     "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
+	request: []string{"-v"}, version: wrkVersion, text: "--rate",
+	can:     ability{open: true, complete: true, keys: true, mix: true, checks: "class", waits: true},
+	grain:   time.Second,
+	ownFunc: calibration,
 	measures: "constant, a schedule of its own for each connection, timers in whole " +
 		"milliseconds; its clock starts when a request was due",
 	start: startWrk,
@@ -134,17 +134,17 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("its script wrote no report: %w; it said: %s", err, out.tail())
 	}
-	said := &wrkSaid{}
-	if err := json.Unmarshal(b, said); err != nil {
+	reply := &wrkSaid{}
+	if err := json.Unmarshal(b, reply); err != nil {
 		return nil, nil, fmt.Errorf("its script's report: %w", err)
 	}
 	t := &tally{
-		durationNs: int64(said.US * 1e3), bytesIn: int64(said.Bytes),
+		durationNs: int64(reply.US * 1e3), bytesIn: int64(reply.Bytes),
 		// It divides the connections among its threads and drops the rest.
 		conns: j.spec.Connections / j.threads * j.threads,
 		errors: record.Errors{
-			Connect: int64(said.Connect), Read: int64(said.Read), Write: int64(said.Write),
-			Status: int64(said.Status), Timeout: int64(said.Timeout),
+			Connect: int64(reply.Connect), Read: int64(reply.Read), Write: int64(reply.Write),
+			Status: int64(reply.Status), Timeout: int64(reply.Timeout),
 		},
 	}
 	if t.errors.Status > 0 {
@@ -155,34 +155,34 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 			t.note("it takes every status up to 399 for good, not %d alone", r.Status)
 		}
 	}
-	return said, t, nil
+	return reply, t, nil
 }
 
 // readWrk counts what wrk counts as requests: late answers are among them, though in no percentile.
 func readWrk(j *job, out *output) (*tally, error) {
-	said, t, err := readReport(j, out)
+	reply, t, err := readReport(j, out)
 	if err != nil {
 		return nil, err
 	}
-	t.good = max(int64(said.Requests)-t.errors.Status-t.errors.Timeout, 0)
+	t.good = max(int64(reply.Requests)-t.errors.Status-t.errors.Timeout, 0)
 	if t.errors.Timeout > 0 {
 		t.note("answers later than the timeout of %v are in no percentile", j.spec.Timeout)
 	}
 	var expected int64
-	if each := int64(said.Requests) / int64(j.spec.Connections); each > 0 {
-		expected = int64(said.US) / each
+	if perItem := int64(reply.Requests) / int64(j.spec.Connections); perItem > 0 {
+		expected = int64(reply.US) / perItem
 	}
 	// Each answer in time is one sample; whoever finds as many has found the truth.
-	real, ok := restore(said.Counts, expected, int64(said.Requests)-t.errors.Timeout)
+	real, ok := restore(reply.Counts, expected, int64(reply.Requests)-t.errors.Timeout)
 	if !ok {
-		t.service = said.dist(int64(said.Samples))
+		t.service = reply.dist(int64(reply.Samples))
 		t.service.Count = t.good
 		t.note("%s", backfilled)
 		return t, nil
 	}
 	t.service = real.dist()
 	t.note("percentiles are of its samples before it invents others; with those it prints p99 %s",
-		time.Duration(said.P99*1e3))
+		time.Duration(reply.P99*1e3))
 	return t, nil
 }
 
@@ -201,12 +201,12 @@ func (w *wrkSaid) dist(n int64) record.Dist {
 // that it copies is still a real one; going downwards, each count is real again once all above
 // have been taken off. It reports whether what is left are the want samples that there were.
 func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
-	left := make(map[int64]int64, len(counts))
+	remaining := make(map[int64]int64, len(counts))
 	for _, c := range counts {
-		left[c[0]] += c[1]
+		remaining[c[0]] += c[1]
 	}
-	for _, us := range slices.Backward(slices.Sorted(maps.Keys(left))) {
-		n := left[us]
+	for _, us := range slices.Backward(slices.Sorted(maps.Keys(remaining))) {
+		n := remaining[us]
 		if n < 0 {
 			return nil, false
 		}
@@ -214,13 +214,13 @@ func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
 			continue
 		}
 		for m := us - expected; m > expected; m -= expected {
-			if left[m] -= n; left[m] < 0 {
+			if remaining[m] -= n; remaining[m] < 0 {
 				return nil, false
 			}
 		}
 	}
 	real := &samples{}
-	for us, n := range left {
+	for us, n := range remaining {
 		if n > 0 {
 			real.add(us*1e3, n)
 		}
@@ -230,7 +230,7 @@ func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
 
 // readWrk2 takes the corrected times from the script and the uncorrected ones from the text.
 func readWrk2(j *job, out *output) (*tally, error) {
-	said, t, err := readReport(j, out)
+	reply, t, err := readReport(j, out)
 	if err != nil {
 		return nil, err
 	}
@@ -239,8 +239,8 @@ func readWrk2(j *job, out *output) (*tally, error) {
 		t.errors.Timeout = 0
 		t.note("it counted %d timeouts, of connections that may have been idle", n)
 	}
-	t.good = int64(said.Requests) - t.errors.Status
-	t.response = said.dist(int64(said.Samples))
+	t.good = int64(reply.Requests) - t.errors.Status
+	t.response = reply.dist(int64(reply.Samples))
 	if _, text, ok := strings.Cut(string(out.text), "Uncorrected Latency"); ok {
 		t.service = spectrum(text)
 	}
@@ -307,12 +307,12 @@ func importWrk2(text string) (*tally, error) {
 	}
 	t.model, t.errors.Timeout = record.Open, 0
 	t.good = max(requests-t.errors.Status, 0)
-	corrected, uncorrected, both := strings.Cut(text, "Uncorrected Latency")
+	corrected, uncorrected, ok := strings.Cut(text, "Uncorrected Latency")
 	t.response = spectrum(corrected)
 	if t.response.Count == 0 {
 		t.response = printed(corrected, requests)
 	}
-	if both {
+	if ok {
 		t.service = spectrum(uncorrected)
 	}
 	t.note("its latency leaves out the first 10 s and 5 ms a connection, its counts do not")

@@ -22,9 +22,9 @@ type Common struct {
 	Stops            sync.Mutex     // one Process.Stop at a time
 	Stopping         atomic.Bool    // one has begun
 
-	kept   *Log
-	copied chan struct{} // closed when nothing more comes into the log; nil: nobody copies
-	cut    func()
+	retained *Log
+	copied   chan struct{} // closed when nothing more comes into the log; nil: nobody copies
+	cut      func()
 
 	end    sync.Once
 	exited chan struct{}
@@ -85,10 +85,10 @@ func (c *Common) Wait(bound time.Duration) {
 // OpenLog begins to keep the log within its bounds, and gives the file for whoever writes it.
 // CloseLog ends it.
 func (c *Common) OpenLog() (to *os.File, err error) {
-	if c.kept, err = KeepLog(c.Spec.LogFile); err != nil {
+	if c.retained, err = KeepLog(c.Spec.LogFile); err != nil {
 		return nil, err
 	}
-	return c.kept.Writer()
+	return c.retained.Writer()
 }
 
 // CopyLog has the lab itself write what the target says, until that is all or it is cut off.
@@ -98,7 +98,7 @@ func (c *Common) CopyLog(to *os.File, cut, write func()) {
 		defer close(c.copied)
 		write()
 		_ = to.Close()
-		_ = c.kept.Close() // what is there is all that there will be
+		_ = c.retained.Close() // what is there is all that there will be
 	}()
 }
 
@@ -119,11 +119,11 @@ func (c *Common) CloseLog() error {
 		c.cut()
 		<-c.copied
 	}
-	return c.kept.Close()
+	return c.retained.Close()
 }
 
 // Log implements Process.
 func (c *Common) Log(n int) []string { return files.Tail(c.Spec.LogFile, n) }
 
 // LogDropped implements Process.
-func (c *Common) LogDropped() int64 { return c.kept.Dropped() }
+func (c *Common) LogDropped() int64 { return c.retained.Dropped() }

@@ -121,7 +121,7 @@ type Favourer interface {
 	// Favour gives the threads that compile, by their names, precedence, or takes it back from all
 	// that have it, and says how many those were: none where this user may not. An error of taking
 	// back leaves some that have it.
-	Favour(on bool) (threads int, err error)
+	Favour(enabled bool) (threads int, err error)
 }
 
 // Podded is a process that a cluster has started.

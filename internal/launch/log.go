@@ -32,13 +32,13 @@ var punch = unix.Fallocate
 // becomes a hole (fallocate(2), FALLOC_FL_PUNCH_HOLE), which moves nothing; when it has ended a
 // line stands for the hole. Where the file system has no holes the file is cut behind its head.
 type Log struct {
-	file    *os.File
-	ask     chan struct{} // closed: the target has ended
-	asked   chan struct{}
-	once    sync.Once
-	freed   int64 // where the hole ends
-	dropped int64 // bytes that are no more
-	err     error
+	file      *os.File
+	request   chan struct{} // closed: the target has ended
+	requested chan struct{}
+	once      sync.Once
+	freed     int64 // where the hole ends
+	dropped   int64 // bytes that are no more
+	err       error
 }
 
 // KeepLog begins to watch a file, which it makes where there is none. Close ends it.
@@ -48,7 +48,7 @@ func KeepLog(name string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
 	}
-	l := &Log{file: file, ask: make(chan struct{}), asked: make(chan struct{}), freed: LogHead}
+	l := &Log{file: file, request: make(chan struct{}), requested: make(chan struct{}), freed: LogHead}
 	go l.watch()
 	return l, nil
 }
@@ -63,12 +63,12 @@ func (l *Log) Writer() (*os.File, error) {
 }
 
 func (l *Log) watch() {
-	defer close(l.asked)
+	defer close(l.requested)
 	turn := time.NewTicker(logTurn)
 	defer turn.Stop()
 	for l.err == nil {
 		select {
-		case <-l.ask:
+		case <-l.request:
 			return
 		case <-turn.C:
 			l.err = l.free()
@@ -115,8 +115,8 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.once.Do(func() {
-		close(l.ask)
-		<-l.asked
+		close(l.request)
+		<-l.requested
 		if l.err == nil {
 			l.err = l.free()
 		}
@@ -145,15 +145,15 @@ func (l *Log) join() error {
 	if _, err := l.file.ReadAt(edge, head-logEdge); err != nil {
 		return err
 	}
-	if at := bytes.LastIndexByte(edge, '\n'); at >= 0 {
-		head -= int64(len(edge) - at - 1)
+	if pos := bytes.LastIndexByte(edge, '\n'); pos >= 0 {
+		head -= int64(len(edge) - pos - 1)
 	}
 	n, err := l.file.ReadAt(edge, tail)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if at := bytes.IndexByte(edge[:n], '\n'); at >= 0 {
-		tail += int64(at) + 1
+	if pos := bytes.IndexByte(edge[:n], '\n'); pos >= 0 {
+		tail += int64(pos) + 1
 	}
 	l.dropped += LogHead - head + tail - l.freed
 	to := io.NewOffsetWriter(l.file, head)

@@ -91,11 +91,11 @@ func compareSays(c compare.Comparison) string {
 	if len(changed)+alike == 0 {
 		return "No measure could be compared."
 	}
-	rest := fmt.Sprintf("%d measures cannot be told apart", alike)
+	tail := fmt.Sprintf("%d measures cannot be told apart", alike)
 	if len(changed) == 0 {
-		return "Of B against A, " + rest + "; none differs."
+		return "Of B against A, " + tail + "; none differs."
 	}
-	return "Of B against A: " + strings.Join(changed, "; ") + ". " + rest + "."
+	return "Of B against A: " + strings.Join(changed, "; ") + ". " + tail + "."
 }
 
 func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) pairView {
@@ -232,9 +232,9 @@ func pairSays(c compare.Comparison, p compare.Pair) string {
 	if len(c.Pairs) < 2 {
 		return ""
 	}
-	one := c
-	one.Pairs = []compare.Pair{p}
-	return compareSays(one)
+	comparison := c
+	comparison.Pairs = []compare.Pair{p}
+	return compareSays(comparison)
 }
 
 // levels draws the trials of both sides of a row, on one axis.

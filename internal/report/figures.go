@@ -81,10 +81,10 @@ const saidTiers = 4
 
 // rankingSays reads the ranking out, tier by tier.
 func rankingSays(sc *table.Scenario) string {
-	var said []string
+	var texts []string
 	for k, names := range sc.Ranking.Tiers {
 		if k == saidTiers && len(sc.Ranking.Tiers) > saidTiers+1 {
-			said = append(said, fmt.Sprintf("tiers %d to %d follow", k+1, len(sc.Ranking.Tiers)))
+			texts = append(texts, fmt.Sprintf("tiers %d to %d follow", k+1, len(sc.Ranking.Tiers)))
 			break
 		}
 		var words []string
@@ -98,12 +98,12 @@ func rankingSays(sc *table.Scenario) string {
 		if len(words) > 1 {
 			text += " (not told apart)"
 		}
-		said = append(said, text)
+		texts = append(texts, text)
 	}
-	if len(said) == 0 {
+	if len(texts) == 0 {
 		return "No target could be ranked."
 	}
-	return "By " + metricName(sc.Ranking.Metric, "") + ", " + strings.Join(said, "; ") + "."
+	return "By " + metricName(sc.Ranking.Metric, "") + ", " + strings.Join(texts, "; ") + "."
 }
 
 func trialsTable(sc *table.Scenario, blocks int) *dataTable {
@@ -210,20 +210,20 @@ func latencySays(sc *table.Scenario, l pageLatency) string {
 		name string
 		ns   float64
 	}
-	var at []named
+	var nameds []named
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(l.Load, "p99"); ok && m.Known() {
-			at = append(at, named{t.Name, m.Summary.Center})
+			nameds = append(nameds, named{t.Name, m.Summary.Center})
 		}
 	}
-	if len(at) == 0 {
+	if len(nameds) == 0 {
 		return fmt.Sprintf("Response time by percentile at %s: no target has a p99 to show.",
 			l.Title)
 	}
-	slices.SortStableFunc(at, func(a, b named) int { return int(math.Copysign(1, a.ns-b.ns)) })
+	slices.SortStableFunc(nameds, func(a, b named) int { return int(math.Copysign(1, a.ns-b.ns)) })
 	words := []string{}
-	for i, n := range at {
-		if i < saidTargets || i == len(at)-1 {
+	for i, n := range nameds {
+		if i < saidTargets || i == len(nameds)-1 {
 			words = append(words, n.name+" "+units.Duration(n.ns))
 		}
 	}

@@ -335,9 +335,9 @@ func rolesTable(sc *table.Scenario) dataTable {
 				if split == "" {
 					continue
 				}
-				at := r.Warmup.SilentAtNs
-				silent := secondsOr(at, at > 0)
-				if at > 0 {
+				atNs := r.Warmup.SilentAtNs
+				silent := secondsOr(atNs, atNs > 0)
+				if atNs > 0 {
 					silent = "after " + silent
 				}
 				t.Rows = append(t.Rows, []string{target.Name, fmt.Sprint(r.Block),

@@ -50,26 +50,26 @@ type profiledKey struct{ scenario, target, load, kind, process string }
 func ReadProfiles(run fs.FS, records []*record.Record) []Profiled {
 	var out []Profiled
 	have := map[profiledKey]bool{}
-	for _, beside := range []bool{false, true} {
-		taken, order := map[profiledKey][]record.Profile{}, []profiledKey(nil)
+	for _, extra := range []bool{false, true} {
+		used, order := map[profiledKey][]record.Profile{}, []profiledKey(nil)
 		for _, r := range records {
-			if (r.Role != "") != beside {
+			if (r.Role != "") != extra {
 				continue
 			}
 			for _, p := range r.Profiles {
 				key := profiledKey{r.Scenario, table.RowName(r.Target), p.Load, p.Kind, p.Process}
-				if taken[key] == nil {
+				if used[key] == nil {
 					order = append(order, key)
 				}
-				taken[key] = append(taken[key], p)
+				used[key] = append(used[key], p)
 			}
 		}
 		for _, key := range order {
 			if have[key] {
 				continue
 			}
-			p := addUp(run, key, taken[key])
-			p.Beside, have[key] = beside, p.Flame != nil
+			p := addUp(run, key, used[key])
+			p.Beside, have[key] = extra, p.Flame != nil
 			out = append(out, p)
 		}
 	}
@@ -77,11 +77,11 @@ func ReadProfiles(run fs.FS, records []*record.Record) []Profiled {
 }
 
 // addUp makes one of the profiles of several trials.
-func addUp(run fs.FS, key profiledKey, taken []record.Profile) Profiled {
+func addUp(run fs.FS, key profiledKey, used []record.Profile) Profiled {
 	out := Profiled{Scenario: key.scenario, Target: key.target, Load: key.load, Kind: key.kind,
 		Process: key.process}
 	var all []*pprof.Profile
-	for _, t := range taken {
+	for _, t := range used {
 		if t.Failed != "" {
 			out.Missing = append(out.Missing, t.Failed)
 			continue
@@ -226,11 +226,11 @@ func scenarioAt(scenarios []*table.Scenario, name string) int {
 
 // targetAt ranks a target; one that only trials beside the comparison have comes last.
 func targetAt(sc *table.Scenario, name string) int {
-	at := slices.IndexFunc(sc.Targets, func(t *table.Target) bool { return t.Name == name })
-	if at < 0 {
+	index := slices.IndexFunc(sc.Targets, func(t *table.Target) bool { return t.Name == name })
+	if index < 0 {
 		return len(sc.Targets)
 	}
-	return at
+	return index
 }
 
 // loadAt puts open loads first: what a target does at a given load is the question.
@@ -247,13 +247,13 @@ func packed(scenarios []*table.Scenario, profiles []Profiled, least float64) *pa
 		if f.Full != "" {
 			full, short = f.Full, f.Name
 		}
-		at, ok := known[full]
+		offset, ok := known[full]
 		if !ok {
-			at = int64(len(out.Names))
-			known[full] = at
+			offset = int64(len(out.Names))
+			known[full] = offset
 			out.Names, out.Shorts = append(out.Names, full), append(out.Shorts, short)
 		}
-		return at
+		return offset
 	}
 	for _, p := range profiles {
 		page := pageProfile{Scenario: scenarioAt(scenarios, p.Scenario), Target: p.Target,
@@ -276,17 +276,17 @@ func packed(scenarios []*table.Scenario, profiles []Profiled, least float64) *pa
 // had: all sums stay.
 func prune(f *profile.Frame, least int64) *profile.Frame {
 	out := &profile.Frame{Name: f.Name, Full: f.Full, Value: f.Value, Self: f.Self}
-	var rest int64
+	var remaining int64
 	for _, c := range f.Children {
 		if c.Value < least || c.Name == profile.Small {
-			rest += c.Value
+			remaining += c.Value
 			continue
 		}
 		out.Children = append(out.Children, prune(c, least))
 	}
-	if rest > 0 {
+	if remaining > 0 {
 		out.Children = append(out.Children,
-			&profile.Frame{Name: profile.Small, Value: rest, Self: rest})
+			&profile.Frame{Name: profile.Small, Value: remaining, Self: remaining})
 	}
 	return out
 }
@@ -309,7 +309,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 	notes := map[string][]string{}
 	tables := map[string]*dataTable{}
 	var order []string
-	var says []string
+	var texts []string
 	for _, p := range ordered(s.Scenarios, o.Profiles) {
 		if p.Scenario != sc.Name {
 			continue
@@ -323,8 +323,8 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 			tables[p.Target] = &dataTable{Caption: fmt.Sprintf(
 				"%s: the %d functions that hold most themselves", p.Target, topRows),
 				Columns: []string{"function", "of", "itself", "share", "with what it calls"}}
-			if len(says) < saidTiers && len(p.Top) > 0 {
-				says = append(says, fmt.Sprintf("%s: %s itself, %s", p.what(),
+			if len(texts) < saidTiers && len(p.Top) > 0 {
+				texts = append(texts, fmt.Sprintf("%s: %s itself, %s", p.what(),
 					profile.Short(p.Top[0].Name), units.Percent(p.Top[0].FlatShare)))
 			}
 		}
@@ -349,20 +349,20 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 	if d.Flames != nil {
 		v.Least = units.Percent(d.Flames.Least)
 	}
-	if len(says) > 0 {
-		v.Says = "Most is held by: " + strings.Join(says, "; ") + "."
+	if len(texts) > 0 {
+		v.Says = "Most is held by: " + strings.Join(texts, "; ") + "."
 	}
 	return v
 }
 
 // topOf are a profile's rows in the table of its target.
 func topOf(p Profiled) (out [][]string) {
-	of := fmt.Sprintf("%s at %s", kindName(p.Kind), p.Load)
+	subject := fmt.Sprintf("%s at %s", kindName(p.Kind), p.Load)
 	if p.Process != "" {
-		of = p.Process + ", " + of
+		subject = p.Process + ", " + subject
 	}
 	for _, r := range p.Top {
-		out = append(out, []string{r.Name, of, profile.Amount(float64(r.Flat), p.Unit),
+		out = append(out, []string{r.Name, subject, profile.Amount(float64(r.Flat), p.Unit),
 			units.Percent(r.FlatShare), units.Percent(r.CumShare)})
 	}
 	return out

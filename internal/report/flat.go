@@ -76,8 +76,8 @@ func leaves(t reflect.Type, prefix string) []leaf {
 			}
 			continue
 		}
-		k, of := reader(f.Type, name)
-		if of == nil {
+		k, value := reader(f.Type, name)
+		if value == nil {
 			continue
 		}
 		// What JSON leaves out is not known; a -1 is the kernel's silence (docs/formats/record.md).
@@ -87,7 +87,7 @@ func leaves(t reflect.Type, prefix string) []leaf {
 			if optional && field.IsZero() || silent && field.Float() < 0 {
 				return nil
 			}
-			return of(field)
+			return value(field)
 		}})
 	}
 	return out
@@ -96,7 +96,7 @@ func leaves(t reflect.Type, prefix string) []leaf {
 // inside is a leaf of a struct in a struct. Where that one is all zero, nothing in it was measured,
 // but for what is counted.
 func (l leaf) inside(index []int, counted bool) leaf {
-	of := l.value
+	value := l.value
 	l.value = func(v reflect.Value) any {
 		field := v.FieldByIndex(index)
 		if field.IsZero() && !counted {
@@ -105,7 +105,7 @@ func (l leaf) inside(index []int, counted bool) leaf {
 		if field.Kind() == reflect.Pointer {
 			field = field.Elem()
 		}
-		return of(field)
+		return value(field)
 	}
 	return l
 }
@@ -141,12 +141,12 @@ func reader(t reflect.Type, name string) (rows.Kind, func(reflect.Value) any) {
 	return "", nil
 }
 
-func joined(v reflect.Value, by string) any {
+func joined(v reflect.Value, source string) any {
 	var all []string
 	for i := range v.Len() {
 		all = append(all, fmt.Sprint(v.Index(i).Interface()))
 	}
-	return strings.Join(all, by)
+	return strings.Join(all, source)
 }
 
 // pairs prints a map as "go=go1.26; java=25", sorted.

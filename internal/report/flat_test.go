@@ -178,7 +178,7 @@ func TestFlatSummary(t *testing.T) {
 			t.Errorf("column %d is %s, want %s", i, s.names[i], c.name)
 		}
 		for k := range rows {
-			if got, want := printed(s.rows[k][c.name]), printed(c.of(&rows[k])); got != want {
+			if got, want := printed(s.rows[k][c.name]), printed(c.value(&rows[k])); got != want {
 				t.Errorf("row %d: %s is %s, want %s", k, c.name, got, want)
 			}
 		}

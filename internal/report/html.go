@@ -115,12 +115,12 @@ var pageFuncs = template.FuncMap{
 		var classes []string
 		for _, class := range []struct {
 			name string
-			has  bool
+			ok   bool
 		}{
 			{"tier", c.Role == table.RoleTier}, {"left", c.Align() == format.Left},
 			{"first", first}, {"extra", c.Weight >= table.Extra},
 		} {
-			if class.has {
+			if class.ok {
 				classes = append(classes, class.name)
 			}
 		}
@@ -300,22 +300,22 @@ func warmOf(w record.Warmup) *pageWarm {
 		return nil
 	}
 	step := float64(w.IntervalNs) / 1e9
-	whole := step * float64(len(w.RatePerS))
+	total := step * float64(len(w.RatePerS))
 	out := &pageWarm{Kind: warmupKind(w), Levels: []pageLevel{}}
 	for i, perS := range w.RatePerS {
-		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1)-whole, 3))
+		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1)-total, 3))
 		out.PerS = append(out.PerS, roundTo(perS, 1))
 	}
-	at := func(ns int64, known bool) *float64 {
+	valueAt := func(ns int64, known bool) *float64 {
 		if !known {
 			return nil
 		}
-		return format.Finite(roundTo(float64(ns)/1e9-whole, 3))
+		return format.Finite(roundTo(float64(ns)/1e9-total, 3))
 	}
-	out.Steady, out.Peak = at(w.SteadyAtNs, w.Steady), at(w.PeakAtNs, peaked(w))
+	out.Steady, out.Peak = valueAt(w.SteadyAtNs, w.Steady), valueAt(w.PeakAtNs, peaked(w))
 	for _, l := range w.Levels {
-		out.Levels = append(out.Levels, pageLevel{roundTo(float64(l.FromNs)/1e9-whole, 3),
-			roundTo(float64(l.ToNs)/1e9-whole, 3), roundTo(l.MeanPerS, 1)})
+		out.Levels = append(out.Levels, pageLevel{roundTo(float64(l.FromNs)/1e9-total, 3),
+			roundTo(float64(l.ToNs)/1e9-total, 3), roundTo(l.MeanPerS, 1)})
 	}
 	return out
 }

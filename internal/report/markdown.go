@@ -77,10 +77,10 @@ func MethodLine(s table.Study, link string) string {
 
 // essential is a table without the columns that can give way, its footnotes numbered anew.
 func essential(tab table.Table) table.Table {
-	kept := columnsOf(tab, table.Essential)
+	retained := columnsOf(tab, table.Essential)
 	out := tab
 	out.Columns, out.Rows, out.Footnotes = nil, nil, nil
-	for _, i := range kept {
+	for _, i := range retained {
 		out.Columns = append(out.Columns, tab.Columns[i])
 	}
 	ratios := func(c table.Column) bool { return c.Role == table.RoleRatio }
@@ -92,7 +92,7 @@ func essential(tab table.Table) table.Table {
 	number := map[int]int{} // old to new, in reading order
 	for _, row := range tab.Rows {
 		cells := []table.Cell{}
-		for _, i := range kept {
+		for _, i := range retained {
 			if i >= len(row.Cells) {
 				break // a row that is said in words
 			}

@@ -170,10 +170,10 @@ func (r ruler) marks(print func(float64) string) []tick {
 	var out []tick
 	for _, v := range r.ticks() {
 		t := tick{At: r.place(v), Text: print(v), Anchor: "middle"}
-		switch at := r.at(v); {
-		case at < 6:
+		switch position := r.at(v); {
+		case position < 6:
 			t.Anchor = "start"
-		case at > 94:
+		case position > 94:
 			t.Anchor = "end"
 		}
 		out = append(out, t)
@@ -189,8 +189,8 @@ func onAxis(print func(float64) string) func(float64) string {
 			return "0"
 		}
 		number := strings.TrimRight(text, " µnmskMGKiB%")
-		if rest := text[len(number):]; strings.Contains(number, ".") {
-			return strings.TrimRight(strings.TrimRight(number, "0"), ".") + rest
+		if tail := text[len(number):]; strings.Contains(number, ".") {
+			return strings.TrimRight(strings.TrimRight(number, "0"), ".") + tail
 		}
 		return text
 	}
@@ -247,25 +247,25 @@ func (row *stripRow) interval(lo, hi float64, r ruler, print func(float64) strin
 
 // metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
 func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bool) {
-	var all, seen []float64
+	var all, observed []float64
 	base, title := "", loadName(sc, load)
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(load, metric); ok && m.Known() {
 			base = m.Unit
-			seen = append(seen, m.Summary.Center)
+			observed = append(observed, m.Summary.Center)
 			all = append(all, m.Summary.Lo, m.Summary.Hi)
 			for _, p := range m.Points {
-				seen = append(seen, p.Value)
+				observed = append(observed, p.Value)
 			}
 		}
 	}
-	if len(seen) == 0 {
+	if len(observed) == 0 {
 		return strip{}, false
 	}
 	// An interval from two trials may reach to the moon; it ends at the edge.
-	all = append(all, seen...)
+	all = append(all, observed...)
 	// Of what is no number Compare says that it is less.
-	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(seen))
+	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(observed))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
 	name, scale := metricName(metric, base), ""
 	if base == units.PerS { // the few per cent that part the best are what a ranking is read for

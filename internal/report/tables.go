@@ -22,16 +22,16 @@ var FlatTables = []string{"trials", "summary", "series"}
 // Flat writes one table of a run for analysts, as package flat hands it to what stores it: trials
 // (a row a trial and load, all that the records say), summary (the rows of CSV) or series (a row an
 // interval).
-func Flat(w io.Writer, s table.Study, which string) error {
-	switch which {
+func Flat(w io.Writer, s table.Study, kind string) error {
+	switch kind {
 	case "trials":
-		return writeFlat(w, which, trialColumns(), trialRows(&s))
+		return writeFlat(w, kind, trialColumns(), trialRows(&s))
 	case "summary":
-		return writeFlat(w, which, summaryColumns(), summaryRows(&s))
+		return writeFlat(w, kind, summaryColumns(), summaryRows(&s))
 	case "series":
-		return writeFlat(w, which, seriesColumns(), seriesRows(&s))
+		return writeFlat(w, kind, seriesColumns(), seriesRows(&s))
 	}
-	return fmt.Errorf("there is no table %q; there are %s", which, strings.Join(FlatTables, ", "))
+	return fmt.Errorf("there is no table %q; there are %s", kind, strings.Join(FlatTables, ", "))
 }
 
 func writeFlat[R any](w io.Writer, name string, columns []column[R], rowList []R) error {
@@ -42,7 +42,7 @@ func writeFlat[R any](w io.Writer, name string, columns []column[R], rowList []R
 	return rows.Write(w, h, len(rowList), func(i int) []any {
 		row := make([]any, len(columns))
 		for k, c := range columns {
-			row[k] = c.of(&rowList[i])
+			row[k] = c.value(&rowList[i])
 		}
 		return row
 	})
@@ -66,11 +66,11 @@ func (r *trialRow) offered() bool { return r.load != nil }
 
 func (r *trialRow) findings() string {
 	var out []string
-	found := r.record.Verdict.Findings
+	matches := r.record.Verdict.Findings
 	if r.load != nil {
-		found = table.Bearing(r.record, r.load.Name)
+		matches = table.Bearing(r.record, r.load.Name)
 	}
-	for _, f := range found {
+	for _, f := range matches {
 		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule,
 			wording.Finding(f).Observed, wording.Against(f)))
 	}
@@ -81,7 +81,7 @@ func (r *trialRow) findings() string {
 // follows from its histogram.
 func trialColumns() []column[trialRow] {
 	type row = trialRow
-	own := []column[row]{
+	ownColumns := []column[row]{
 		label("target", func(r *row) string { return table.RowName(r.record.Target) }),
 		label("grade", func(r *row) string { return table.Grade(r.record) }),
 		where((*row).offered, label("load_grade", func(r *row) string {
@@ -89,18 +89,18 @@ func trialColumns() []column[trialRow] {
 		})),
 		label("findings", (*row).findings),
 	}
-	all := slices.Concat(own,
+	all := slices.Concat(ownColumns,
 		recordColumns("", func(r *row) *record.Record { return r.record }),
 		recordColumns("load_", func(r *row) *record.Load { return r.load }))
 	for i, name := range []string{"p50", "p90", "p99", "p999"} {
-		at := func(r *row) table.Percentile { return r.percentiles[i] }
+		valueAt := func(r *row) table.Percentile { return r.percentiles[i] }
 		prefix := "load_response_time_" + name
 		all = append(all,
 			where((*row).offered, decimal(prefix+"_lo_ns", func(r *row) float64 {
-				return at(r).Lo
+				return valueAt(r).Lo
 			})),
 			where((*row).offered, decimal(prefix+"_hi_ns", func(r *row) float64 {
-				return at(r).Hi
+				return valueAt(r).Hi
 			})))
 	}
 	return append(all,
@@ -128,7 +128,7 @@ func independent(l *record.Load) int64 {
 type seriesRow struct {
 	record     *record.Record
 	load       *record.Load
-	at         int
+	pos        int
 	intervalNs int64
 }
 
@@ -150,7 +150,7 @@ func seriesRows(s *table.Study) []seriesRow {
 
 func (r *seriesRow) inWindow() bool { return r.load != nil }
 
-func (r *seriesRow) offsetNs() int64 { return int64(r.at) * r.intervalNs }
+func (r *seriesRow) offsetNs() int64 { return int64(r.pos) * r.intervalNs }
 
 func (r *seriesRow) lengthNs() int64 {
 	if r.load == nil {
@@ -161,20 +161,20 @@ func (r *seriesRow) lengthNs() int64 {
 
 func (r *seriesRow) ratePerS() float64 {
 	if r.load == nil {
-		return r.record.Warmup.RatePerS[r.at]
+		return r.record.Warmup.RatePerS[r.pos]
 	}
 	if r.lengthNs() <= 0 {
 		return math.NaN()
 	}
-	return float64(r.load.Series.Done[r.at]) / (float64(r.lengthNs()) / 1e9)
+	return float64(r.load.Series.Done[r.pos]) / (float64(r.lengthNs()) / 1e9)
 }
 
 // of is a column's value in this interval; a time where nothing was answered is none.
 func (r *seriesRow) of(values []int64, isTime bool) any {
-	if r.at >= len(values) || isTime && values[r.at] == 0 {
+	if r.pos >= len(values) || isTime && values[r.pos] == 0 {
 		return nil
 	}
-	return values[r.at]
+	return values[r.pos]
 }
 
 func seriesColumns() []column[seriesRow] {
@@ -203,7 +203,7 @@ func seriesColumns() []column[seriesRow] {
 	for _, c := range []struct {
 		name   string
 		isTime bool
-		of     func(*record.Series) []int64
+		value  func(*record.Series) []int64
 	}{
 		{"scheduled", false, func(s *record.Series) []int64 { return s.Scheduled }},
 		{"sent", false, func(s *record.Series) []int64 { return s.Sent }},
@@ -214,7 +214,7 @@ func seriesColumns() []column[seriesRow] {
 		{"max_ns", true, func(s *record.Series) []int64 { return s.MaxNs }},
 	} {
 		all = append(all, where((*row).inWindow, column[row]{c.name, rows.Count, func(r *row) any {
-			return r.of(c.of(&r.load.Series), c.isTime)
+			return r.of(c.value(&r.load.Series), c.isTime)
 		}}))
 	}
 	return all
@@ -223,15 +223,15 @@ func seriesColumns() []column[seriesRow] {
 // column is one of a flat table for programs: CSV prints its values, Flat hands them on. A value
 // that cannot be had is nil: an empty field, a null.
 type column[R any] struct {
-	name string
-	kind rows.Kind
-	of   func(*R) any // nil, or a value of that kind
+	name  string
+	kind  rows.Kind
+	value func(*R) any // nil, or a value of that kind
 }
 
 // label is a column of text; the empty text is none.
-func label[R any](name string, of func(*R) string) column[R] {
+func label[R any](name string, value func(*R) string) column[R] {
 	return column[R]{name, rows.Text, func(r *R) any {
-		if v := of(r); v != "" {
+		if v := value(r); v != "" {
 			return v
 		}
 		return nil
@@ -239,14 +239,14 @@ func label[R any](name string, of func(*R) string) column[R] {
 }
 
 // whole is a column of integers.
-func whole[R any](name string, of func(*R) int64) column[R] {
-	return column[R]{name, rows.Count, func(r *R) any { return of(r) }}
+func whole[R any](name string, value func(*R) int64) column[R] {
+	return column[R]{name, rows.Count, func(r *R) any { return value(r) }}
 }
 
 // decimal is a column of numbers; what is none is nil.
-func decimal[R any](name string, of func(*R) float64) column[R] {
+func decimal[R any](name string, value func(*R) float64) column[R] {
 	return column[R]{name, rows.Real, func(r *R) any {
-		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v := value(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			return v
 		}
 		return nil
@@ -254,13 +254,13 @@ func decimal[R any](name string, of func(*R) float64) column[R] {
 }
 
 // where leaves a column empty in rows that it says nothing about.
-func where[R any](holds func(*R) bool, c column[R]) column[R] {
-	of := c.of
-	c.of = func(r *R) any {
-		if !holds(r) {
+func where[R any](matches func(*R) bool, c column[R]) column[R] {
+	value := c.value
+	c.value = func(r *R) any {
+		if !matches(r) {
 			return nil
 		}
-		return of(r)
+		return value(r)
 	}
 	return c
 }
@@ -290,7 +290,7 @@ func CSV(w io.Writer, s table.Study) error {
 	}
 	rows := [][]string{row(func(c column[summaryRow]) string { return c.name })}
 	for _, r := range summaryRows(&s) {
-		rows = append(rows, row(func(c column[summaryRow]) string { return printed(c.of(&r)) }))
+		rows = append(rows, row(func(c column[summaryRow]) string { return printed(c.value(&r)) }))
 	}
 	return format.CSV(w, rows)
 }
@@ -326,8 +326,8 @@ func (r *summaryRow) compared() bool { return r.Ratio != nil }
 
 // ranks tells whether this is the metric that the tiers were made with.
 func (r *summaryRow) ranks() bool {
-	of := &r.scenario.Ranking
-	return r.Load == of.Load && r.Name == of.Metric
+	ranking := &r.scenario.Ranking
+	return r.Load == ranking.Load && r.Name == ranking.Metric
 }
 
 // summaryColumns are in the order of the page; new ones come last, so that none changes its place.

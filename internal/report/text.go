@@ -86,9 +86,9 @@ func (t *texter) table(tab table.Table) {
 		}
 		t.grid(part)
 	}
-	if left := leftOut(tab, parts); len(left) > 0 {
+	if remaining := leftOut(tab, parts); len(remaining) > 0 {
 		t.Line("")
-		t.prose("Left out for want of width: "+strings.Join(left, ", ")+".", 0)
+		t.prose("Left out for want of width: "+strings.Join(remaining, ", ")+".", 0)
 	}
 	if len(tab.Footnotes) > 0 {
 		t.Line("")
@@ -151,9 +151,9 @@ func (t *texter) stack(tab table.Table, columns []int) []layout {
 	names := columns[:nameCount]
 	var parts []layout
 	current := newLayout(tab, names)
-	rest := columns[nameCount:]
-	for _, r := range runsOf(tab, rest) {
-		group := rest[r.first : r.last+1]
+	remaining := columns[nameCount:]
+	for _, r := range runsOf(tab, remaining) {
+		group := remaining[r.first : r.last+1]
 		wider := newLayout(tab, slices.Concat(current.columns, group))
 		if len(current.columns) > nameCount && !t.fits(wider) {
 			parts = append(parts, current)

@@ -135,13 +135,13 @@ func tableViewOf(tab table.Table, number int) tableView {
 		}
 		v.Groups, v.Extra = append(v.Groups, g), v.Extra || g.Lean < g.Span
 	}
-	rest := groupView{}
+	remaining := groupView{}
 	for _, g := range v.Groups[1:] {
-		rest.Span, rest.Lean = rest.Span+g.Span, rest.Lean+g.Lean
+		remaining.Span, remaining.Lean = remaining.Span+g.Span, remaining.Lean+g.Lean
 	}
 	tier := 0
 	for i, row := range tab.Rows {
-		r := rowView{Row: row, Step: i > 0 && row.Tier != tier, Rest: rest,
+		r := rowView{Row: row, Step: i > 0 && row.Tier != tier, Rest: remaining,
 			Ramp: min(row.Tier, tierColors)}
 		tier = row.Tier
 		for k, cell := range row.Cells {
@@ -333,18 +333,18 @@ func provenanceFacts(r *record.Record) []fact {
 }
 
 func warmupText(w record.Warmup) string {
-	took := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
+	elapsed := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
 	if !w.Steady {
-		return fmt.Sprintf("never steady in %v, %s requests", took, units.Count(w.Requests))
+		return fmt.Sprintf("never steady in %v, %s requests", elapsed, units.Count(w.Requests))
 	}
 	switch {
 	case w.Kind == stats.Unsteady:
-		return fmt.Sprintf("looked steady after %v, but was not in the window", took)
+		return fmt.Sprintf("looked steady after %v, but was not in the window", elapsed)
 	case w.Kind == stats.Slowed:
-		return fmt.Sprintf("got slower; took %v, %s requests", took, units.Count(w.Requests))
+		return fmt.Sprintf("got slower; took %v, %s requests", elapsed, units.Count(w.Requests))
 	}
-	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
-	return fmt.Sprintf("steady after %v; took %v, %s requests", at, took,
+	instant := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
+	return fmt.Sprintf("steady after %v; took %v, %s requests", instant, elapsed,
 		units.Count(w.Requests))
 }
 

@@ -20,7 +20,7 @@ type cause struct {
 	rule, observed, hint string
 	trials, targets      []string
 	number               string // the one that it can have moved most: "half p99"
-	by                   float64
+	share                float64
 	invalid              bool
 	under                []*cause
 }
@@ -49,8 +49,8 @@ func (c *cause) print(p *format.Page, indent string) {
 	switch {
 	case c.invalid:
 		text += "; INVALID"
-	case c.by > 0:
-		text += fmt.Sprintf("; %s by up to %s", c.number, units.Percent(c.by))
+	case c.share > 0:
+		text += fmt.Sprintf("; %s by up to %s", c.number, units.Percent(c.share))
 	}
 	p.Line("%s", format.Wrap(indent+c.rule+": ", text, format.Width, len(indent)+2))
 	for _, u := range c.under {
@@ -67,10 +67,10 @@ func causesOf(records []*record.Record) []*cause {
 			if f.Grade == record.Valid {
 				continue
 			}
-			at := root
+			entry := root
 			for _, link := range verdict.Chain(r.Verdict, f) {
-				at = at.below(link)
-				at.meet(r, link)
+				entry = entry.below(link)
+				entry.meet(r, link)
 			}
 		}
 	}
@@ -95,15 +95,15 @@ func (c *cause) meet(r *record.Record, f record.Finding) {
 	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
 	c.invalid = c.invalid || f.Grade == record.Invalid
 	for _, m := range f.Moves {
-		if m.By > c.by {
-			c.by, c.number = m.By, strings.TrimSpace(f.Load+" "+m.Number)
+		if m.By > c.share {
+			c.share, c.number = m.By, strings.TrimSpace(f.Load+" "+m.Number)
 		}
 	}
 }
 
 func (c *cause) sort() {
 	slices.SortStableFunc(c.under, func(a, b *cause) int {
-		return cmp.Or(cmp.Compare(len(b.trials), len(a.trials)), cmp.Compare(b.by, a.by))
+		return cmp.Or(cmp.Compare(len(b.trials), len(a.trials)), cmp.Compare(b.share, a.share))
 	})
 	for _, u := range c.under {
 		u.sort()

@@ -67,26 +67,26 @@ func (s *Server) request(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var asked struct {
+	var request struct {
 		Method  string            `json:"method"`
 		Path    string            `json:"path"`
 		Body    string            `json:"body"`
 		Headers map[string]string `json:"headers"`
 	}
-	if err := read(r, &asked); err != nil {
+	if err := read(r, &request); err != nil {
 		return nil, err
 	}
-	to, err := place(base, asked.Path)
+	to, err := place(base, request.Path)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askBound)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, asked.Method, to, strings.NewReader(asked.Body))
+	q, err := http.NewRequestWithContext(ctx, request.Method, to, strings.NewReader(request.Body))
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "method: %v", err)
 	}
-	for name, value := range asked.Headers {
+	for name, value := range request.Headers {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return nil, refuse(http.StatusBadRequest, "headers: %.80q is no header field", name)
 		}
@@ -139,29 +139,29 @@ func (s *Server) short(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var asked struct {
+	var request struct {
 		Path        string `json:"path"`
 		Connections int    `json:"connections"`
 		Seconds     int    `json:"seconds"`
 	}
-	if err := read(r, &asked); err != nil {
+	if err := read(r, &request); err != nil {
 		return nil, err
 	}
-	to, err := place(base, asked.Path)
+	to, err := place(base, request.Path)
 	switch {
 	case err != nil:
 		return nil, err
-	case asked.Connections < 1 || asked.Connections > mostConns:
+	case request.Connections < 1 || request.Connections > mostConns:
 		return nil, refuse(http.StatusBadRequest, "connections: want 1 to %d", mostConns)
-	case asked.Seconds < 1 || asked.Seconds > mostSeconds:
+	case request.Seconds < 1 || request.Seconds > mostSeconds:
 		return nil, refuse(http.StatusBadRequest, "seconds: want 1 to %d", mostSeconds)
 	}
 	if !s.holder.measure(true) {
 		return nil, refuse(http.StatusConflict, "a load is under way")
 	}
 	defer s.holder.measure(false)
-	args := []string{"load", to, fmt.Sprintf("--connections=%d", asked.Connections),
-		fmt.Sprintf("--duration=%ds", asked.Seconds)}
+	args := []string{"load", to, fmt.Sprintf("--connections=%d", request.Connections),
+		fmt.Sprintf("--duration=%ds", request.Seconds)}
 	if cores := s.holder.left(); cores != "" {
 		args = append(args, "--cores="+cores)
 	}
@@ -185,13 +185,13 @@ func (s *Server) short(r *http.Request) (any, error) {
 }
 
 // measure begins or ends a load; false: one is under way.
-func (h *holder) measure(on bool) bool {
+func (h *holder) measure(enabled bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if on && h.doc.Measuring {
+	if enabled && h.doc.Measuring {
 		return false
 	}
-	h.doc.Measuring = on
+	h.doc.Measuring = enabled
 	return true
 }
 
@@ -199,15 +199,15 @@ func (h *holder) measure(on bool) bool {
 func (h *holder) left() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var of []string
+	var items []string
 	for _, c := range h.cores {
-		of = append(of, strconv.Itoa(c))
+		items = append(items, strconv.Itoa(c))
 	}
-	return strings.Join(of, ",")
+	return strings.Join(items, ",")
 }
 
 func loaded(text []byte) (l Loaded, err error) {
-	var of struct {
+	var item struct {
 		Load        record.Load
 		Verdict     record.Verdict
 		Percentiles []struct {
@@ -215,13 +215,13 @@ func loaded(text []byte) (l Loaded, err error) {
 			Ns       *int64
 		}
 	}
-	if err := json.Unmarshal(text, &of); err != nil {
+	if err := json.Unmarshal(text, &item); err != nil {
 		return l, fmt.Errorf("read the load's result: %w", err)
 	}
-	l = Loaded{PerS: of.Load.ThroughputPerS, Requests: of.Load.Done,
-		Errors: of.Load.Errors.Total(), MaxNs: of.Load.ResponseTime.MaxNs,
-		Verdict: of.Verdict.Grade, Findings: []string{}}
-	for _, p := range of.Percentiles {
+	l = Loaded{PerS: item.Load.ThroughputPerS, Requests: item.Load.Done,
+		Errors: item.Load.Errors.Total(), MaxNs: item.Load.ResponseTime.MaxNs,
+		Verdict: item.Verdict.Grade, Findings: []string{}}
+	for _, p := range item.Percentiles {
 		switch p.Of + " " + p.Name {
 		case "responseTime p50":
 			l.P50Ns = p.Ns
@@ -229,7 +229,7 @@ func loaded(text []byte) (l Loaded, err error) {
 			l.P99Ns = p.Ns
 		}
 	}
-	for _, f := range of.Verdict.Findings {
+	for _, f := range item.Verdict.Findings {
 		if f.Grade != record.Valid {
 			l.Findings = append(l.Findings, f.Rule+": "+wording.Finding(f).Observed)
 		}

@@ -77,7 +77,7 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 		return c, nil, err
 	}
 	metrics := list(q.Get("metric"))
-	of := func(metrics []string) (compare.Comparison, error) {
+	value := func(metrics []string) (compare.Comparison, error) {
 		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics,
 			Control: q.Get("control"), Unlike: q.Get("unlike") == "true",
 			Refused: "to compare them all the same, under a banner that says so: unlike=true"})
@@ -87,14 +87,14 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 		return c, nil
 	}
 	if q.Get("limit") == "" {
-		c, err = of(metrics)
+		c, err = value(metrics)
 		return c, nil, err
 	}
 	limits, err := compare.ParseLimits(metrics, strings.Split(q.Get("limit"), ","))
 	if err != nil {
 		return c, nil, refuse(http.StatusBadRequest, "limit: %v", err)
 	}
-	all, err := of([]string{"all"})
+	all, err := value([]string{"all"})
 	if err != nil {
 		return c, nil, err
 	}
@@ -102,7 +102,7 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 	if err != nil {
 		return c, nil, refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
-	if c, err = of(judged); err != nil {
+	if c, err = value(judged); err != nil {
 		return c, nil, err
 	}
 	gate, err := compare.Judge(c, limits, 0)

@@ -31,11 +31,11 @@ func (*Server) check(r *http.Request, lab Lab) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == e.Suite })
-	if at < 0 {
+	index := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == e.Suite })
+	if index < 0 {
 		return nil, refuse(http.StatusNotFound, "there is no suite %.80q", e.Suite)
 	}
-	problems := suites[at].check(e.YAML)
+	problems := suites[index].check(e.YAML)
 	if more := len(problems) - mostProblems; more > 0 {
 		problems = append(problems[:mostProblems], fmt.Sprintf("and %d more", more))
 	}

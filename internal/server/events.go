@@ -49,8 +49,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			"pages", maxWatchers)
 	}
 	t := &watcher{Server: s, w: w, id: id, dir: dir, out: http.NewResponseController(w)}
-	t.at, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // anything else: from 0 on
-	if t.at > 0 && t.over() {
+	t.atNs, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // anything else: from 0 on
+	if t.atNs > 0 && t.over() {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -63,12 +63,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 // watcher is one who watches a run.
 type watcher struct {
 	*Server
-	w   http.ResponseWriter
-	out *http.ResponseController
-	id  string
-	dir string
-	at  int64 // how far of the file was sent, in bytes
-	end bool  // the last event sent was the end
+	w    http.ResponseWriter
+	out  *http.ResponseController
+	id   string
+	dir  string
+	atNs int64 // how far of the file was sent, in bytes
+	end  bool  // the last event sent was the end
 }
 
 // over says whether all has been said and nobody is at work.
@@ -79,7 +79,7 @@ func (t *watcher) over() bool {
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	info, err := f.Stat()
-	return err == nil && info.Size() == t.at && !t.atWork()
+	return err == nil && info.Size() == t.atNs && !t.atWork()
 }
 
 // atWork says whether the run's lab is.
@@ -139,51 +139,51 @@ func (t *watcher) piece() (int, error) {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	if !boundary(f, t.at) {
-		t.at = 0
+	if !boundary(f, t.atNs) {
+		t.atNs = 0
 	}
 	info, err := f.Stat()
-	if err != nil || info.Size() <= t.at {
+	if err != nil || info.Size() <= t.atNs {
 		return 0, err
 	}
-	b := make([]byte, min(info.Size()-t.at, maxPiece))
-	n, err := f.ReadAt(b, t.at)
+	b := make([]byte, min(info.Size()-t.atNs, maxPiece))
+	n, err := f.ReadAt(b, t.atNs)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
-	whole := bytes.LastIndexByte(b[:n], '\n') + 1
-	if whole == 0 && n == maxPiece {
+	total := bytes.LastIndexByte(b[:n], '\n') + 1
+	if total == 0 && n == maxPiece {
 		return 0, fmt.Errorf("read %s: a line of more than %d KiB", f.Name(), maxPiece>>10)
 	}
-	tick := bytes.LastIndex(b[:whole], []byte(`"kind":"tick"`))
-	at := 0
+	tick := bytes.LastIndex(b[:total], []byte(`"kind":"tick"`))
+	pos := 0
 	var out bytes.Buffer
-	for line := range bytes.Lines(b[:whole]) {
-		last := at <= tick && tick < at+len(line)
-		at += len(line)
-		t.at += int64(len(line))
+	for line := range bytes.Lines(b[:total]) {
+		last := pos <= tick && tick < pos+len(line)
+		pos += len(line)
+		t.atNs += int64(len(line))
 		var e record.Progress
 		if json.Unmarshal(line, &e) != nil || e.Kind == "" || e.Kind == record.Pulses && !last {
 			continue
 		}
 		t.end = e.Kind == record.Ends
 		name, _ := json.Marshal(e.Kind) // a string: it holds no line end then
-		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.at, bytes.Trim(name, `"`),
+		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.atNs, bytes.Trim(name, `"`),
 			bytes.TrimSpace(line))
 	}
 	if out.Len() == 0 {
-		return whole, nil
+		return total, nil
 	}
-	return whole, t.send(out.String())
+	return total, t.send(out.String())
 }
 
 // boundary says whether a line begins there.
-func boundary(f *os.File, at int64) bool {
-	if at <= 0 {
-		return at == 0
+func boundary(f *os.File, offset int64) bool {
+	if offset <= 0 {
+		return offset == 0
 	}
 	last := make([]byte, 1)
-	n, _ := f.ReadAt(last, at-1) // beyond the end there is nothing
+	n, _ := f.ReadAt(last, offset-1) // beyond the end there is nothing
 	return n == 1 && last[0] == '\n'
 }
 

@@ -69,26 +69,26 @@ func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
 		problems = append(problems, fmt.Sprintf(format, args...))
 	}
 	args = []string{"run"}
-	at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite })
-	if at < 0 {
+	index := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite })
+	if index < 0 {
 		wrong("suite: there is none called %.80q", f.Suite)
 		return args, problems
 	}
-	s := suites[at]
+	s := suites[index]
 	if s.Problem != "" {
 		wrong("suite: %s", s.Problem)
 	}
 	if s.Argument != "" {
 		args = append(args, s.Argument)
 	}
-	list := func(flag string, of []string, known func(string) bool) {
-		for _, word := range of {
+	list := func(flag string, items []string, known func(string) bool) {
+		for _, word := range items {
 			if !known(word) {
 				wrong("%s: there is no %.80q", flag, word)
 			}
 		}
-		if len(of) > 0 {
-			args = append(args, "--"+flag+"="+row(of...))
+		if len(items) > 0 {
+			args = append(args, "--"+flag+"="+row(items...))
 		}
 	}
 	list("targets", f.Targets, func(name string) bool {

@@ -83,39 +83,39 @@ func (s *Server) held(*http.Request) (any, error) { return s.holder.document(), 
 
 // start has a target of the catalog started, by the verb start.
 func (s *Server) start(r *http.Request, lab Lab) (any, error) {
-	var asked struct {
+	var request struct {
 		Target string  `json:"target"`
 		CPUs   float64 `json:"cpus"`
 		Memory string  `json:"memory"`
 	}
-	if err := read(r, &asked); err != nil {
+	if err := read(r, &request); err != nil {
 		return nil, err
 	}
 	targets, err := lab.Catalog(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(targets, func(t Target) bool { return t.Name == asked.Target })
+	index := slices.IndexFunc(targets, func(t Target) bool { return t.Name == request.Target })
 	switch {
-	case at < 0:
+	case index < 0:
 		return nil, refuse(http.StatusUnprocessableEntity, "target: there is no %.80q",
-			asked.Target)
-	case len(targets[at].Missing) > 0:
+			request.Target)
+	case len(targets[index].Missing) > 0:
 		return nil, refuse(http.StatusUnprocessableEntity, "%s cannot be had here: %s",
-			asked.Target, strings.Join(targets[at].Missing, "; "))
-	case asked.CPUs < 0:
+			request.Target, strings.Join(targets[index].Missing, "; "))
+	case request.CPUs < 0:
 		return nil, refuse(http.StatusUnprocessableEntity, "cpus: want more than 0")
-	case asked.Memory != "" && !words.MatchString(asked.Memory):
-		return nil, refuse(http.StatusUnprocessableEntity, "memory: %.80q is not one", asked.Memory)
+	case request.Memory != "" && !words.MatchString(request.Memory):
+		return nil, refuse(http.StatusUnprocessableEntity, "memory: %.80q is not one", request.Memory)
 	}
 	args := []string{"start", "--json", "--until-stdin-ends"}
-	if asked.CPUs > 0 {
-		args = append(args, "--cpus="+strconv.FormatFloat(asked.CPUs, 'g', -1, 64))
+	if request.CPUs > 0 {
+		args = append(args, "--cpus="+strconv.FormatFloat(request.CPUs, 'g', -1, 64))
 	}
-	if asked.Memory != "" {
-		args = append(args, "--memory="+asked.Memory)
+	if request.Memory != "" {
+		args = append(args, "--memory="+request.Memory)
 	}
-	return s.hold(r, lab, asked.Target, append(args, "--", asked.Target))
+	return s.hold(r, lab, request.Target, append(args, "--", request.Target))
 }
 
 // hold begins to hold a target, where nothing else has the machine.
@@ -157,19 +157,19 @@ func (s *Server) hold(r *http.Request, lab Lab, target string, args []string) (a
 func (h *holder) follow(verb *Verb) {
 	lines := bufio.NewScanner(verb.Out)
 	lines.Buffer(nil, longTold)
-	told := false // how it ended
+	reported := false // how it ended
 	for lines.Scan() {
 		var t Told
 		if json.Unmarshal(lines.Bytes(), &t) == nil {
 			h.heed(t)
-			told = told || t.Kind == ToldEnd
+			reported = reported || t.Kind == ToldEnd
 		}
 	}
 	_, _ = io.Copy(io.Discard, verb.Out) // a line that was too long ends the others
 	err := verb.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil && !told {
+	if err != nil && !reported {
 		h.say(err.Error())
 	}
 	_ = verb.In.Close() // it has ended

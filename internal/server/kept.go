@@ -31,12 +31,12 @@ type document struct {
 func (k *kept) find(key string) ([]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	at := slices.IndexFunc(k.docs, func(d document) bool { return d.key == key })
-	if at < 0 {
+	index := slices.IndexFunc(k.docs, func(d document) bool { return d.key == key })
+	if index < 0 {
 		return nil, false
 	}
-	d := k.docs[at]
-	k.docs = append(slices.Delete(k.docs, at, at+1), d)
+	d := k.docs[index]
+	k.docs = append(slices.Delete(k.docs, index, index+1), d)
 	return d.body, true
 }
 
@@ -57,9 +57,9 @@ func (k *kept) add(key string, body []byte) {
 
 // present answers with a document, made only where it has not been made of these runs as they are
 // now. A browser that has it already is told so. Who makes one waits for its turn.
-func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, what string, ids []string,
+func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, subject string, ids []string,
 	print func(io.Writer) error) error {
-	key := what
+	key := subject
 	for _, id := range ids {
 		stamps, err := s.Runs.Stamps(id)
 		if err != nil {
@@ -75,7 +75,7 @@ func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, what stri
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	body, ok := s.made.find(key)
+	body, ok := s.built.find(key)
 	if !ok {
 		select {
 		case s.heavy <- struct{}{}:
@@ -88,7 +88,7 @@ func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, what stri
 			return err
 		}
 		body = b.Bytes()
-		s.made.add(key, body)
+		s.built.add(key, body)
 	}
 	_, err := w.Write(body)
 	return ignore(err)

@@ -21,7 +21,7 @@ type Lab interface {
 	// Plan says what a line of the verb run, with its flags, would run.
 	Plan(ctx context.Context, args []string) (Plan, error)
 	// Start starts such a line as a process of its own, in a session of its own, and tells its end.
-	Start(args []string, said *os.File) (ended <-chan error, err error)
+	Start(args []string, reply *os.File) (ended <-chan error, err error)
 	// Verb starts another line of the program, which ends with this one.
 	Verb(args []string) (*Verb, error)
 	// Host grades the machine, and says what it has for services to be built and run with.
@@ -86,14 +86,14 @@ type Tool struct {
 }
 
 // ofLab answers with what is made of a request with the lab, where there is one.
-func (s *Server) ofLab(status int, of func(*http.Request, Lab) (any, error)) handler {
+func (s *Server) ofLab(status int, value func(*http.Request, Lab) (any, error)) handler {
 	return made(status, func(r *http.Request) (any, error) {
 		if s.Lab == nil {
 			return nil, refuse(http.StatusNotFound, "prony serve was started outside of a "+
 				"checkout and of a project: it shows runs and starts none; start it where a "+
 				"prony.yaml is, or with --root")
 		}
-		return of(r, s.Lab)
+		return value(r, s.Lab)
 	})
 }
 
@@ -107,9 +107,9 @@ func (*Server) suites(_ *http.Request, lab Lab) (any, error) {
 
 func (*Server) suite(r *http.Request, lab Lab) (any, error) {
 	all, err := lab.Suites()
-	for _, one := range all {
-		if one.Name == r.PathValue("name") {
-			return one, err
+	for _, suite := range all {
+		if suite.Name == r.PathValue("name") {
+			return suite, err
 		}
 	}
 	return nil, cmp.Or(err, refuse(http.StatusNotFound, "there is no suite %.128q",

@@ -255,18 +255,18 @@ const maxReason = 500
 // stop ends a run as Ctrl-C does: the trial under way is given up, what has a record stays, and
 // prony run --resume goes on with it.
 func (s *Server) stop(r *http.Request) (any, error) {
-	var asked struct {
+	var request struct {
 		Reason string `json:"reason"`
 	}
-	if err := read(r, &asked); err != nil {
+	if err := read(r, &request); err != nil {
 		return nil, err
 	}
-	for _, c := range asked.Reason {
+	for _, c := range request.Reason {
 		if unicode.IsControl(c) {
 			return nil, refuse(http.StatusBadRequest, "reason: want a line of text")
 		}
 	}
-	if len(asked.Reason) > maxReason {
+	if len(request.Reason) > maxReason {
 		return nil, refuse(http.StatusBadRequest, "reason: want at most %d bytes", maxReason)
 	}
 	id := r.PathValue("id")
@@ -287,8 +287,8 @@ func (s *Server) stop(r *http.Request) (any, error) {
 		return nil, refuse(http.StatusConflict, "run %s names process %d, which is no prony: end "+
 			"the run where it was begun", id, lab.PID)
 	}
-	if asked.Reason != "" {
-		if err := s.Runs.Reason(id, asked.Reason); err != nil {
+	if request.Reason != "" {
+		if err := s.Runs.Reason(id, request.Reason); err != nil {
 			return nil, err
 		}
 	}

@@ -63,7 +63,7 @@ type Options struct {
 type Server struct {
 	Options
 	heavy chan struct{} // who makes a report, a comparison or a history
-	made  kept          // of what they made
+	built kept          // of what they made
 	looks looks         // at the host
 
 	holder holder // of the target that somebody looks at
@@ -218,9 +218,9 @@ func say(w http.ResponseWriter, status int, text string) {
 }
 
 // made answers with what is made of a request, as JSON.
-func made(status int, of func(*http.Request) (any, error)) handler {
+func made(status int, value func(*http.Request) (any, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := of(r)
+		v, err := value(r)
 		if err != nil {
 			return err
 		}
@@ -309,13 +309,13 @@ func (s *Server) admit(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bearer, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		kept, err := r.Cookie(cookie)
-		given := r.URL.Query().Get("token")
+		retained, err := r.Cookie(cookie)
+		input := r.URL.Query().Get("token")
 		switch {
-		case isBearer && right(bearer), !isBearer && err == nil && right(kept.Value):
+		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
 			next.ServeHTTP(w, r)
-		case r.Method == http.MethodGet && r.URL.Path == "/" && given != "" && right(given):
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: given, Path: "/", HttpOnly: true,
+		case r.Method == http.MethodGet && r.URL.Path == "/" && input != "" && right(input):
+			http.SetCookie(w, &http.Cookie{Name: cookie, Value: input, Path: "/", HttpOnly: true,
 				SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		default:

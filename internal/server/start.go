@@ -40,15 +40,15 @@ func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
 		return nil, err
 	}
 	id, dir := record.NewFolder(s.Runs.Dir(), clock.Wall().Format("2006-01-02T15-04-05Z"))
-	said, err := s.diary(id)
+	reply, err := s.diary(id)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := lab.Start(append(args, "--out="+dir), said)
-	if err = errors.Join(err, said.Close()); err != nil {
+	ended, err := lab.Start(append(args, "--out="+dir), reply)
+	if err = errors.Join(err, reply.Close()); err != nil {
 		return nil, fmt.Errorf("start the run: %w", err)
 	}
-	if err := s.begun(r.Context(), dir, said.Name(), ended); err != nil {
+	if err := s.begun(r.Context(), dir, reply.Name(), ended); err != nil {
 		return nil, err
 	}
 	return map[string]string{"id": id}, nil
@@ -71,14 +71,14 @@ func (s *Server) free(ctx context.Context) error {
 // diary is where what a run prints goes. It is beside the runs: a run that does not begin leaves no
 // folder.
 func (s *Server) diary(id string) (*os.File, error) {
-	kept := filepath.Join(s.Runs.Dir(), record.Kept)
+	dir := filepath.Join(s.Runs.Dir(), record.Kept)
 	if err := os.MkdirAll(s.Runs.Dir(), 0o755); err != nil {
 		return nil, err
 	}
-	if err := record.Keep(kept); err != nil {
+	if err := record.Keep(dir); err != nil {
 		return nil, fmt.Errorf("start the run: %w", err)
 	}
-	folder := filepath.Join(kept, "runs")
+	folder := filepath.Join(dir, "runs")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s *Server) forget(folder string) error {
 }
 
 // begun waits until a run keeps its progress, which is when it has the machine.
-func (s *Server) begun(ctx context.Context, dir, said string, ended <-chan error) error {
+func (s *Server) begun(ctx context.Context, dir, output string, ended <-chan error) error {
 	look := time.NewTicker(beginLook)
 	defer look.Stop()
 	over := time.After(beginBound)
@@ -132,7 +132,7 @@ func (s *Server) begun(ctx context.Context, dir, said string, ended <-chan error
 			if _, began := os.Stat(filepath.Join(dir, record.RunFile)); began == nil {
 				return nil // and is over already
 			}
-			text := strings.Join(files.Tail(said, lastLines), "\n")
+			text := strings.Join(files.Tail(output, lastLines), "\n")
 			if s.Busy != "" && strings.Contains(text, s.Busy) {
 				return refuse(http.StatusConflict, "%s", text)
 			}

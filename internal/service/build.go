@@ -130,9 +130,9 @@ func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
 
 func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	if s.Made != nil {
-		made := *s.Made
-		made.Tools = map[string]Tool{}
-		return &made, nil
+		created := *s.Made
+		created.Tools = map[string]Tool{}
+		return &created, nil
 	}
 	tools := map[string]Tool{}
 	for _, need := range s.Needs {
@@ -147,19 +147,19 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	hash := s.hash(h, tools)
-	kept, err := b.kept()
+	dir, err := b.kept()
 	if err != nil {
 		return nil, err
 	}
 	name := s.buildName()
-	unlock, err := cache.Lock(ctx, filepath.Join(kept, name+".lock"), "build", func() {
+	unlock, err := cache.Lock(ctx, filepath.Join(dir, name+".lock"), "build", func() {
 		b.say("build %s: waiting for another build of it", s.Label())
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	folder := filepath.Join(kept, name+"-"+hash[:hashDigits])
+	folder := filepath.Join(dir, name+"-"+hash[:hashDigits])
 	built := &Built{Dir: filepath.Join(folder, copyDir), folder: folder, Hash: hash, Tools: tools,
 		Log: filepath.Join(folder, logFile)}
 	if s.Checkout != nil {

@@ -58,8 +58,8 @@ func (c Checkout) Refill(ctx context.Context) (missing []string, err error) {
 // gitDirs are the git directories of the user's repository: a linked work tree's own, then the
 // common one.
 func (c Checkout) gitDirs(ctx context.Context) (dirs []string, err error) {
-	for _, which := range []string{"--absolute-git-dir", "--git-common-dir"} {
-		dir, err := Git(ctx, c.Repo, "rev-parse", which)
+	for _, kind := range []string{"--absolute-git-dir", "--git-common-dir"} {
+		dir, err := Git(ctx, c.Repo, "rev-parse", kind)
 		if err != nil {
 			return nil, err
 		}
@@ -137,9 +137,9 @@ func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (mis
 		if _, err := os.Lstat(filepath.Join(clone, path, ".git")); err == nil {
 			continue // an earlier run filled it
 		}
-		own := filepath.Join(work, path)
+		ownText := filepath.Join(work, path)
 		var places []string
-		if dir, err := Git(ctx, own, "rev-parse", "--absolute-git-dir"); err == nil {
+		if dir, err := Git(ctx, ownText, "rev-parse", "--absolute-git-dir"); err == nil {
 			places = append(places, dir)
 		}
 		for _, dir := range dirs {
@@ -150,7 +150,7 @@ func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (mis
 			missing = append(missing, path)
 			continue
 		}
-		nested, err := submodule(ctx, clone, path, from, own, commit)
+		nested, err := submodule(ctx, clone, path, from, ownText, commit)
 		if err != nil {
 			return missing, fmt.Errorf("submodule %s: %w", path, err)
 		}
@@ -165,14 +165,14 @@ func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (mis
 // commit.
 func submodule(ctx context.Context, clone, path, from, work, commit string) (missing []string,
 	err error) {
-	at := filepath.Join(clone, path)
-	if err := borrow(ctx, from, commit, at); err != nil {
+	location := filepath.Join(clone, path)
+	if err := borrow(ctx, from, commit, location); err != nil {
 		return nil, err
 	}
-	if err := nameRemote(ctx, at, remoteOf(ctx, from, work)); err != nil {
+	if err := nameRemote(ctx, location, remoteOf(ctx, from, work)); err != nil {
 		return nil, err
 	}
-	if missing, err = fillSubmodules(ctx, at, work, []string{from}); err != nil {
+	if missing, err = fillSubmodules(ctx, location, work, []string{from}); err != nil {
 		return nil, err
 	}
 	// The files are there, also where git cannot resolve the submodule's URL.
@@ -211,14 +211,14 @@ func inDir(ctx context.Context, dir string, args ...string) (string, error) {
 func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = WithoutGit(os.Environ())
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	cmdlog.Command(cmd)
 	out, err := cmd.Output()
 	if err != nil {
 		verb := slices.IndexFunc(args, func(arg string) bool { return arg[0] != '-' })
 		err = fmt.Errorf("git %s: %w", args[max(0, verb)], err)
-		if text := strings.TrimSpace(said.String()); text != "" {
+		if text := strings.TrimSpace(output.String()); text != "" {
 			err = fmt.Errorf("%w: %s", err, text)
 		}
 	}

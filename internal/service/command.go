@@ -118,8 +118,8 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 		}
 		values, err := b.valuesOf(v, out[i])
 		if err == nil {
-			for k, other := range processes {
-				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
+			for k, peer := range processes {
+				values[peer.Name+".port"] = strconv.Itoa(v.Ports[k])
 			}
 			if s.Environ != nil {
 				keepBraces(slices.AppendSeq(slices.Clone(p.Command),
@@ -220,7 +220,7 @@ func (s *Start) fill(dir string, command []string, all, env, values map[string]s
 }
 
 // contain sets arguments and environment of a container.
-func (s *Start) contain(of *Service, t Target, env, values map[string]string) (err error) {
+func (s *Start) contain(service *Service, t Target, env, values map[string]string) (err error) {
 	if runtimes.Of(t.Runtime).HotSpot {
 		env = behind(env, map[string]string{jdkOptions: containedJVM})
 	}
@@ -228,7 +228,7 @@ func (s *Start) contain(of *Service, t Target, env, values map[string]string) (e
 		return err
 	}
 	if s.Image == "" {
-		return fmt.Errorf("process %s of %s has no image", s.Name, of.Name)
+		return fmt.Errorf("process %s of %s has no image", s.Name, service.Name)
 	}
 	s.Args, err = expandAll(t.Args, values)
 	return err
@@ -295,8 +295,8 @@ func inside(dir, program string) string {
 }
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
-	for at := slices.Index(texts, "{jvm}"); at >= 0; at = slices.Index(texts, "{jvm}") {
-		texts = slices.Concat(texts[:at], jvmOptions, texts[at+1:])
+	for position := slices.Index(texts, "{jvm}"); position >= 0; position = slices.Index(texts, "{jvm}") {
+		texts = slices.Concat(texts[:position], jvmOptions, texts[position+1:])
 	}
 	out := make([]string, len(texts))
 	for i, text := range texts {

@@ -37,8 +37,8 @@ func composer(ctx context.Context) ([]string, error) {
 			continue
 		}
 		args := append(slices.Clone(program[1:]), "version", "--short")
-		said, err := Command(ctx, os.TempDir(), os.Environ(), program[0], args...).Output()
-		if err == nil && !strings.HasPrefix(strings.TrimSpace(string(said)), "1.") {
+		output, err := Command(ctx, os.TempDir(), os.Environ(), program[0], args...).Output()
+		if err == nil && !strings.HasPrefix(strings.TrimSpace(string(output)), "1.") {
 			return program, nil
 		}
 	}
@@ -62,16 +62,16 @@ type composedPort struct {
 // compose has Compose read its file and build what the file says how to build. What is measured is
 // what lies here then: nothing is pulled.
 func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Built, error) {
-	made, of := *s.Made, *s.Made.Compose
+	built, compose := *s.Made, *s.Made.Compose
 	var err error
-	if of.Program, err = composer(ctx); err != nil {
+	if compose.Program, err = composer(ctx); err != nil {
 		return nil, err
 	}
 	// The images that it builds are named after this, whichever lab does.
-	where := sha256.Sum256([]byte(s.Dir + "\n" + of.File))
+	where := sha256.Sum256([]byte(s.Dir + "\n" + compose.File))
 	project := "prony-" + hex.EncodeToString(where[:])[:hashDigits]
 	run := func(args ...string) (string, error) {
-		return runCompose(ctx, s, of, append([]string{"--project-name", project}, args...)...)
+		return runCompose(ctx, s, compose, append([]string{"--project-name", project}, args...)...)
 	}
 	model, err := run("config", "--format", "json")
 	if err != nil {
@@ -79,62 +79,62 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	}
 	var known composed
 	if err := json.Unmarshal([]byte(model), &known); err != nil {
-		return nil, fmt.Errorf("read what Compose makes of %s: %w", of.File, err)
+		return nil, fmt.Errorf("read what Compose makes of %s: %w", compose.File, err)
 	}
-	front, ok := known.Services[of.Service]
+	front, ok := known.Services[compose.Service]
 	if !ok {
 		names := slices.Sorted(maps.Keys(known.Services))
-		return nil, fmt.Errorf("%s has no service %q; %s", of.File, of.Service, strictyaml.Meant(
-			of.Service, names, "its services are "+strings.Join(names, ", ")))
+		return nil, fmt.Errorf("%s has no service %q; %s", compose.File, compose.Service, strictyaml.Meant(
+			compose.Service, names, "its services are "+strings.Join(names, ", ")))
 	}
-	if made.Port == 0 {
-		if made.Port, err = portOf(front.Ports, front.Expose); err != nil {
-			return nil, fmt.Errorf("service %s of %s %w", of.Service, of.File, err)
+	if built.Port == 0 {
+		if built.Port, err = portOf(front.Ports, front.Expose); err != nil {
+			return nil, fmt.Errorf("service %s of %s %w", compose.Service, compose.File, err)
 		}
 	}
-	for name, one := range known.Services {
-		if one.Build != nil {
-			b.say("build service %s of %s", name, of.File)
+	for name, item := range known.Services {
+		if item.Build != nil {
+			b.say("build service %s of %s", name, compose.File)
 		}
 	}
 	if _, err := run("build"); err != nil {
 		return nil, err
 	}
-	made.Front = cmp.Or(front.Image, project+"-"+of.Service) // as Compose names what it builds
-	i := image{docker: docker, tag: made.Front}
+	built.Front = cmp.Or(front.Image, project+"-"+compose.Service) // as Compose names what it builds
+	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
 	if id == "" {
 		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
-			"%s pull it first", i.tag, strings.Join(of.Program, " "))
+			"%s pull it first", i.tag, strings.Join(compose.Program, " "))
 	}
-	if of.Model, err = pinned(ctx, docker, project, []byte(model)); err != nil {
+	if compose.Model, err = pinned(ctx, docker, project, []byte(model)); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(of.Model)
-	made.Compose, made.Hash = &of, hex.EncodeToString(sum[:])
-	made.SHA256, made.SizeBytes, made.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
-	made.Images, made.Tools = map[string]string{"": made.Front}, map[string]Tool{}
-	return &made, nil
+	sum := sha256.Sum256(compose.Model)
+	built.Compose, built.Hash = &compose, hex.EncodeToString(sum[:])
+	built.SHA256, built.SizeBytes, built.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
+	built.Images, built.Tools = map[string]string{"": built.Front}, map[string]Tool{}
+	return &built, nil
 }
 
 // pinned names each image of a model by what it is now: a name may be another image's when the next
 // target of the same file, with other variables, is built.
 func pinned(ctx context.Context, docker, project string, model []byte) ([]byte, error) {
-	var whole map[string]any
-	if err := json.Unmarshal(model, &whole); err != nil {
+	var full map[string]any
+	if err := json.Unmarshal(model, &full); err != nil {
 		return nil, err
 	}
-	services, _ := whole["services"].(map[string]any)
-	for name, of := range services {
-		if of, ok := of.(map[string]any); ok {
-			tag, _ := of["image"].(string)
+	services, _ := full["services"].(map[string]any)
+	for name, value := range services {
+		if byName, ok := value.(map[string]any); ok {
+			tag, _ := byName["image"].(string)
 			i := image{docker: docker, tag: cmp.Or(tag, project+"-"+name)}
 			if id, _ := i.look(ctx); id != "" { // else Compose says what it lacks, if it needs it
-				of["image"] = id
+				byName["image"] = id
 			}
 		}
 	}
-	return json.Marshal(whole)
+	return json.Marshal(full)
 }
 
 // portOf is the one port at which a service of a Compose file takes requests.
@@ -157,20 +157,20 @@ func portOf(ports []composedPort, expose []string) (int, error) {
 }
 
 // runCompose gives what Compose prints. Its last words are in the error.
-func runCompose(ctx context.Context, s *Service, of Compose, args ...string) (string, error) {
+func runCompose(ctx context.Context, s *Service, compose Compose, args ...string) (string, error) {
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
-	args = slices.Concat(of.Program[1:], []string{"--file", of.File, "--progress", "plain"}, args)
+	args = slices.Concat(compose.Program[1:], []string{"--file", compose.File, "--progress", "plain"}, args)
 	env := os.Environ()
 	for _, name := range sortedKeys(s.Run.Env) {
 		env = append(env, name+"="+s.Run.Env[name])
 	}
-	cmd := Command(ctx, s.Dir, env, of.Program[0], args...)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd := Command(ctx, s.Dir, env, compose.Program[0], args...)
+	var out, output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &output
 	if err := cmd.Run(); err != nil {
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		return "", fmt.Errorf("%s: %s: %w:\n  %s", of.File, strings.Join(of.Program, " "),
+		lines := strings.Split(strings.TrimSpace(output.String()), "\n")
+		return "", fmt.Errorf("%s: %s: %w:\n  %s", compose.File, strings.Join(compose.Program, " "),
 			cmp.Or(context.Cause(ctx), err),
 			strings.Join(lines[max(0, len(lines)-tailLines):], "\n  "))
 	}

@@ -103,7 +103,7 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 	k := newCheck(c, contractName, quick)
 	c = k.Checker
 	defer k.plain.close()
-	defer k.other.close()
+	defer k.second.close()
 	for i, gc := range slices.Concat(g.Cases, k.drawnCases(form)) {
 		template := gc.Request
 		gc = gc.filled(c.Mode)
@@ -136,14 +136,14 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 type check struct {
 	Checker
 	Report
-	quick    bool
-	plain    *wire // asks as the load generator does
-	other    *wire // asks as others do
-	dressed  int   // questions by others
-	headCase []int // index of the case of each head
-	asked    int   // requests
-	linesAt  int   // lines in the log at the start
-	logged   []logged
+	quick     bool
+	plain     *wire // asks as the load generator does
+	second    *wire // asks as others do
+	dressed   int   // questions by others
+	headCase  []int // index of the case of each head
+	requested int   // requests
+	linesAt   int   // lines in the log at the start
+	logged    []logged
 }
 
 // logged is a case that makes the service log a line.
@@ -161,7 +161,7 @@ func newCheck(c Checker, contractName string, quick bool) *check {
 		c.Seed = freshSeed()
 	}
 	k := &check{Checker: c, Report: Report{Contract: contractName}, quick: quick,
-		plain: &wire{dial: c.Dial, base: c.Base}, other: &wire{dial: c.Dial, base: c.Base}}
+		plain: &wire{dial: c.Dial, base: c.Base}, second: &wire{dial: c.Dial, base: c.Base}}
 	if c.Logs != nil {
 		k.linesAt = len(c.Logs())
 	}
@@ -257,7 +257,7 @@ func (k *check) askAsOthers(ctx context.Context, c goldenCase, headline bool, re
 	for i := range times {
 		d := &dresses[(first+i)%len(dresses)]
 		var again Case
-		_, err := k.ask(ctx, k.other, c, d, &again)
+		_, err := k.ask(ctx, k.second, c, d, &again)
 		for _, difference := range again.Differences {
 			result.Differences = append(result.Differences, fmt.Sprintf(
 				"asked as %s does, over another connection: %s", d.name, difference))
@@ -286,9 +286,9 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 			result.Differences = append(result.Differences, text)
 		}
 	}
-	kept, last := w.kept, w.last
-	w.kept, w.last = false, len(k.Cases)-1
-	k.asked++
+	cached, last := w.cached, w.last
+	w.cached, w.last = false, len(k.Cases)-1
+	k.requested++
 	began := clock.Mono()
 	method, _, _ := strings.Cut(c.Request, " ")
 	if text := requestText(c, k.Base, d); k.Ask != nil {
@@ -296,7 +296,7 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	} else {
 		a.reply, err = w.send(limited, method, text)
 	}
-	if kept && a.fresh && began-w.since < int64(idleLimit) {
+	if cached && a.fresh && began-w.since < int64(idleLimit) {
 		k.closed(last)
 	}
 	if err != nil {
@@ -332,7 +332,7 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	}
 	// What was closed here, for want of patience, tells nothing of the service.
 	closed := w.conn == nil && beyond == nil
-	w.kept, w.since = ordinary && !a.Close && difference == "" && !closed, clock.Mono()
+	w.cached, w.since = ordinary && !a.Close && difference == "" && !closed, clock.Mono()
 	return a, nil
 }
 
@@ -351,8 +351,8 @@ func (k *check) closed(last int) {
 	if !slices.Contains(*differences, notKept) {
 		*differences = append(*differences, notKept)
 	}
-	for i, at := range k.headCase {
-		if at == last {
+	for i, position := range k.headCase {
+		if position == last {
 			k.Heads[i].Kept = false
 		}
 	}
@@ -410,9 +410,9 @@ func (k *check) judgeLogs(ctx context.Context) {
 	silent := Case{Name: "nothing is logged unasked"}
 	// A runtime may say something of its own now and then; what grows with the requests is theirs.
 	unasked := len(lines) - k.linesAt - len(k.logged)
-	if unasked*2 >= k.asked {
+	if unasked*2 >= k.requested {
 		silent.Differences = []string{fmt.Sprintf("%d lines for %d requests, of which %d asked "+
-			"for one; the last: %q", unasked+len(k.logged), k.asked, len(k.logged),
+			"for one; the last: %q", unasked+len(k.logged), k.requested, len(k.logged),
 			lines[len(lines)-1])}
 	}
 	k.Cases = append(k.Cases, silent)

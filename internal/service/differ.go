@@ -17,26 +17,26 @@ const excerptBytes = 32
 // headDifferences holds an answer's head against a case, in words.
 func headDifferences(c goldenCase, r *http.Response) []string {
 	var out []string
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	report := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.ProtoMajor != 1 || r.ProtoMinor != 1 {
-		say("answered in %s, want HTTP/1.1", r.Proto)
+		report("answered in %s, want HTTP/1.1", r.Proto)
 	}
 	if c.Type != "" && r.StatusCode == c.Status {
 		got := r.Header.Get("Content-Type")
 		media, _, _ := mime.ParseMediaType(got) // empty when it is none
 		if got == "" {
-			say("no Content-Type, want %s", c.Type)
+			report("no Content-Type, want %s", c.Type)
 		} else if media != c.Type {
-			say("Content-Type %s, want %s", got, c.Type)
+			report("Content-Type %s, want %s", got, c.Type)
 		}
 	}
 	if len(r.TransferEncoding) > 0 {
-		say("chunked, want Content-Length")
+		report("chunked, want Content-Length")
 	} else if r.StatusCode != http.StatusNoContent && r.Header.Get("Content-Length") == "" {
-		say("no Content-Length")
+		report("no Content-Length")
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" {
-		say("Content-Encoding %s, want none", coding)
+		report("Content-Encoding %s, want none", coding)
 	}
 	return out
 }
@@ -69,16 +69,16 @@ func (c goldenCase) readBody(body io.Reader) (difference string, sum []byte, err
 func compare(got, want io.Reader, length int64) (string, error) {
 	const step = 32 << 10
 	gotBuf, wantBuf := make([]byte, step), make([]byte, step)
-	var kept int     // bytes before the new ones, for the excerpt
+	var retained int // bytes before the new ones, for the excerpt
 	var before int64 // bytes of the body before the buffer
 	for {
-		n, err := fill(got, gotBuf[kept:])
+		n, err := fill(got, gotBuf[retained:])
 		if err != nil {
 			return "", err
 		}
-		m, _ := fill(want, wantBuf[kept:]) // ours, from memory
-		g, w := gotBuf[:kept+n], wantBuf[:kept+m]
-		for i := kept; i < min(len(g), len(w)); i++ {
+		m, _ := fill(want, wantBuf[retained:]) // ours, from memory
+		g, w := gotBuf[:retained+n], wantBuf[:retained+m]
+		for i := retained; i < min(len(g), len(w)); i++ {
 			if g[i] != w[i] {
 				return fmt.Sprintf("body differs at byte %d: got %q, want %q", before+int64(i)+1,
 					excerpt(g, i), excerpt(w, i)), nil
@@ -91,12 +91,12 @@ func compare(got, want io.Reader, length int64) (string, error) {
 		case n > m:
 			return fmt.Sprintf("body goes on after byte %d, where it should end, with %q", length,
 				g[len(w):min(len(g), len(w)+excerptBytes)]), nil
-		case kept+n < step:
+		case retained+n < step:
 			return "", nil
 		}
-		kept = copy(gotBuf, g[len(g)-excerptBytes:])
+		retained = copy(gotBuf, g[len(g)-excerptBytes:])
 		copy(wantBuf, w[len(w)-excerptBytes:])
-		before += int64(len(g) - kept)
+		before += int64(len(g) - retained)
 	}
 }
 
@@ -116,14 +116,14 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 }
 
 // excerpt is the word around a byte, and no more than a little before and after it.
-func excerpt(text []byte, at int) []byte {
-	from := max(0, at-excerptBytes)
-	if space := bytes.LastIndexByte(text[from:at], ' '); space >= 0 {
+func excerpt(text []byte, pos int) []byte {
+	from := max(0, pos-excerptBytes)
+	if space := bytes.LastIndexByte(text[from:pos], ' '); space >= 0 {
 		from += space + 1
 	}
-	to := min(len(text), at+excerptBytes)
-	if space := bytes.IndexByte(text[at:to], ' '); space > 0 {
-		to = at + space
+	to := min(len(text), pos+excerptBytes)
+	if space := bytes.IndexByte(text[pos:to], ' '); space > 0 {
+		to = pos + space
 	}
 	return text[from:to]
 }
@@ -148,12 +148,12 @@ func alike(a, b []byte) string {
 	return ""
 }
 
-func timeDifference(c goldenCase, took time.Duration) string {
+func timeDifference(c goldenCase, elapsed time.Duration) string {
 	switch {
-	case c.TookMin > 0 && took < c.TookMin:
-		return fmt.Sprintf("took %v, want at least %v", took, c.TookMin)
-	case c.TookMax > 0 && took > c.TookMax:
-		return fmt.Sprintf("took %v, want at most %v", took, c.TookMax)
+	case c.TookMin > 0 && elapsed < c.TookMin:
+		return fmt.Sprintf("took %v, want at least %v", elapsed, c.TookMin)
+	case c.TookMax > 0 && elapsed > c.TookMax:
+		return fmt.Sprintf("took %v, want at most %v", elapsed, c.TookMax)
 	}
 	return ""
 }

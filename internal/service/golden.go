@@ -107,41 +107,41 @@ func readGoldens(files fs.FS) (map[string]golden, error) {
 
 var requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
 
-func (d document) checkCase(at string, c goldenCase) {
+func (d document) checkCase(keyPath string, c goldenCase) {
 	if c.Name == "" || c.Status < 100 || c.Status > 616 {
-		d.Wrong(at, "", "a case has a name and a status")
+		d.Wrong(keyPath, "", "a case has a name and a status")
 	}
 	if !requestLine.MatchString(c.Request) {
-		d.Wrong(at+".request", "", "request %q is not METHOD /path", c.Request)
+		d.Wrong(keyPath+".request", "", "request %q is not METHOD /path", c.Request)
 	}
 	if c.Send != "" && c.SendLorem != 0 {
-		d.Wrong(at+".send", "", "send and sendLorem exclude each other")
+		d.Wrong(keyPath+".send", "", "send and sendLorem exclude each other")
 	}
 	if c.SendType != "" {
 		if c.Send == "" && c.SendLorem == 0 {
-			d.Wrong(at+".sendType", "send or sendLorem", "sendType is there and nothing to send")
+			d.Wrong(keyPath+".sendType", "send or sendLorem", "sendType is there and nothing to send")
 		}
 		if media, _, err := mime.ParseMediaType(c.SendType); err != nil ||
 			!strings.Contains(media, "/") {
-			d.Wrong(at+".sendType", "as application/json", "sendType %q is no media type",
+			d.Wrong(keyPath+".sendType", "as application/json", "sendType %q is no media type",
 				c.SendType)
 		}
 	}
 	if c.Changes && c.Differs {
-		d.Wrong(at+".changes", "what differs is asked several times",
+		d.Wrong(keyPath+".changes", "what differs is asked several times",
 			"changes and differs exclude each other")
 	}
 	bodies := slices.DeleteFunc([]bool{c.Body != nil, c.Lorem != nil, c.Base64Lorem != nil,
-		c.Pattern != ""}, func(there bool) bool { return !there })
+		c.Pattern != ""}, func(exists bool) bool { return !exists })
 	if len(bodies) != 1 {
-		d.Wrong(at, "", "a case has one of body, lorem, base64Lorem and pattern")
+		d.Wrong(keyPath, "", "a case has one of body, lorem, base64Lorem and pattern")
 	}
 	if (c.Pattern == "") != (c.Length == 0) {
-		d.Wrong(at, "", "pattern and length go together")
+		d.Wrong(keyPath, "", "pattern and length go together")
 	}
 	for key, pattern := range map[string]string{"pattern": c.Pattern, "logs": c.Logs} {
 		if _, err := regexp.Compile(pattern); err != nil {
-			d.Wrong(at+"."+key, "", "%v", err)
+			d.Wrong(keyPath+"."+key, "", "%v", err)
 		}
 	}
 }
@@ -169,15 +169,15 @@ const (
 // filled is the case for a mode: {mode} is that, {other} one that the target does not serve, and
 // {thread} the pattern of a thread of that mode.
 func (c goldenCase) filled(mode string) goldenCase {
-	other := Modes[0]
-	if other == mode {
-		other = Modes[1]
+	alternative := Modes[0]
+	if alternative == mode {
+		alternative = Modes[1]
 	}
 	thread := otherThread
 	if mode == "virtual" {
 		thread = virtualThread
 	}
-	fill := strings.NewReplacer("{mode}", mode, "{other}", other, "{thread}", thread)
+	fill := strings.NewReplacer("{mode}", mode, "{other}", alternative, "{thread}", thread)
 	c.Request, c.Logs = fill.Replace(c.Request), fill.Replace(c.Logs)
 	return c
 }
@@ -206,11 +206,11 @@ func (c goldenCase) sends() []byte {
 }
 
 // repeated is the text of lorem.txt without end.
-type repeated struct{ at int }
+type repeated struct{ pos int }
 
 func (r *repeated) Read(p []byte) (int, error) {
-	n := copy(p, lorem()[r.at:])
-	r.at = (r.at + n) % len(lorem())
+	n := copy(p, lorem()[r.pos:])
+	r.pos = (r.pos + n) % len(lorem())
 	return n, nil
 }
 

@@ -90,15 +90,15 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	}
 	from, args := s.dockerfile()
 	fmt.Fprintf(h, "file %q arguments %q\n", from, args)
-	of := image{docker: docker, dir: s.Dir, file: from, args: args, bound: b.Bound}
-	if err := of.addBases(ctx, h); err != nil {
+	wanted := image{docker: docker, dir: s.Dir, file: from, args: args, bound: b.Bound}
+	if err := wanted.addBases(ctx, h); err != nil {
 		return nil, fmt.Errorf("ask for its base images: %w", err)
 	}
-	kept, err := cache.Folder(b.Root, "images")
+	dir, err := cache.Folder(b.Root, "images")
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := cache.Lock(ctx, filepath.Join(kept, s.Name+".lock"), "build", func() {
+	unlock, err := cache.Lock(ctx, filepath.Join(dir, s.Name+".lock"), "build", func() {
 		b.say("build the image of %s: waiting for another build of it", s.Label())
 	})
 	if err != nil {
@@ -108,13 +108,13 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	built := &Built{Dir: s.Dir, Hash: hex.EncodeToString(h.Sum(nil)), Images: map[string]string{},
 		Cached: true}
 	for _, process := range s.imaged() {
-		i := of
+		i := wanted
 		name := s.buildName()
 		if process != "" {
 			name, i.args = name+"-"+process, append(args[:len(args):len(args)], "SERVICE="+process)
 		}
 		i.tag = "prony/" + name + ":" + built.Hash[:hashDigits]
-		i.log = filepath.Join(kept, name+"-"+built.Hash[:hashDigits]+".log")
+		i.log = filepath.Join(dir, name+"-"+built.Hash[:hashDigits]+".log")
 		if err := b.take1(ctx, &i, built); err != nil {
 			return nil, err
 		}
@@ -131,35 +131,35 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 
 // found is what is known of an image that somebody else made. Nothing is pulled: what is measured
 // is what lies here.
-func found(ctx context.Context, docker string, made Built) (*Built, error) {
-	i := image{docker: docker, tag: made.Front}
+func found(ctx context.Context, docker string, built Built) (*Built, error) {
+	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
 	if id == "" {
 		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
 			"docker build or docker pull it first", i.tag)
 	}
-	made.SHA256, made.SizeBytes, made.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
-	made.Tools = map[string]Tool{}
-	if made.Port != 0 {
-		return &made, nil
+	built.SHA256, built.SizeBytes, built.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
+	built.Tools = map[string]Tool{}
+	if built.Port != 0 {
+		return &built, nil
 	}
-	said, err := Command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
+	output, err := Command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
 		"{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}", i.tag).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask for the ports of %s: %w", i.tag, err)
 	}
-	ports := strings.Fields(string(said))
+	ports := strings.Fields(string(output))
 	if len(ports) > 1 {
 		return nil, fmt.Errorf("image %s exposes %s: say with port which of them takes requests",
 			i.tag, strings.Join(ports, ", "))
 	}
 	for _, port := range ports {
 		number, _, _ := strings.Cut(port, "/")
-		if made.Port, err = strconv.Atoi(number); err != nil {
+		if built.Port, err = strconv.Atoi(number); err != nil {
 			return nil, fmt.Errorf("image %s exposes %q, which is no port", i.tag, port)
 		}
 	}
-	return &made, nil
+	return &built, nil
 }
 
 // imaged are the processes of a service that have an image; a service that is no system has one
@@ -268,12 +268,12 @@ func Bases(dockerfile string) (out []string) {
 			continue
 		}
 		var base, stage string
-		flags, rest := flagged(words[1:])
+		flags, tail := flagged(words[1:])
 		switch {
-		case strings.EqualFold(words[0], "FROM") && len(rest) > 0:
-			base = rest[0]
-			if len(rest) == 3 && strings.EqualFold(rest[1], "AS") {
-				stage = rest[2]
+		case strings.EqualFold(words[0], "FROM") && len(tail) > 0:
+			base = tail[0]
+			if len(tail) == 3 && strings.EqualFold(tail[1], "AS") {
+				stage = tail[2]
 			}
 		case strings.EqualFold(words[0], "COPY"):
 			base = flags["--from"]
@@ -289,7 +289,7 @@ func Bases(dockerfile string) (out []string) {
 }
 
 // flagged parts the flags in front of an instruction's words from these.
-func flagged(words []string) (flags map[string]string, rest []string) {
+func flagged(words []string) (flags map[string]string, tail []string) {
 	flags = map[string]string{}
 	for i, w := range words {
 		name, value, _ := strings.Cut(w, "=")
@@ -310,9 +310,9 @@ func (i *image) addBases(ctx context.Context, h io.Writer) error {
 		return err
 	}
 	for _, base := range Bases(string(text)) {
-		of := *i
-		of.tag = base
-		id, _ := of.look(ctx)
+		wanted := *i
+		wanted.tag = base
+		id, _ := wanted.look(ctx)
 		fmt.Fprintf(h, "base %q is %q\n", base, id)
 	}
 	return ctx.Err()

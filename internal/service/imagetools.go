@@ -40,12 +40,12 @@ func (b *Built) Versions() map[string]string {
 // neither is left out: nobody knows.
 func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need) (map[string]Tool,
 	error) {
-	kept := strings.TrimSuffix(i.log, ".log") + ".tools.json"
+	dir := strings.TrimSuffix(i.log, ".log") + ".tools.json"
 	var known struct {
 		Image string
 		Tools map[string]Tool
 	}
-	if data, err := os.ReadFile(kept); err == nil && json.Unmarshal(data, &known) == nil &&
+	if data, err := os.ReadFile(dir); err == nil && json.Unmarshal(data, &known) == nil &&
 		known.Image == id && known.Tools != nil {
 		return known.Tools, nil
 	}
@@ -68,7 +68,7 @@ func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need
 	if err != nil {
 		return nil, fmt.Errorf("note the tools of %s: %w", i.tag, err)
 	}
-	return known.Tools, files.Put(kept, data)
+	return known.Tools, files.Put(dir, data)
 }
 
 func because(err error) string {
@@ -102,9 +102,9 @@ func (i *image) tell(ctx context.Context, image, tool string, to map[string]Tool
 		}
 		for _, program := range kind.programs {
 			args := append([]string{"run", "--rm", "--network", "none", "--entrypoint", program,
-				image}, kind.ask...)
-			said, err := askTool(ctx, os.Environ(), i.docker, args...)
-			if version := versionIn(said); err == nil && version != "" {
+				image}, kind.request...)
+			text, err := askTool(ctx, os.Environ(), i.docker, args...)
+			if version := versionIn(text); err == nil && version != "" {
 				to[tool] = Tool{Path: program, Version: version}
 				return true
 			}

@@ -80,66 +80,66 @@ func (d document) checkHead(s *Service) {
 		d.Wrong("$.contracts", oneOf(Contracts()), "contracts is missing")
 	}
 	for i, name := range s.Contracts {
-		at := fmt.Sprintf("$.contracts[%d]", i)
-		d.known(at, "contract", name, Contracts())
+		keyPath := fmt.Sprintf("$.contracts[%d]", i)
+		d.known(keyPath, "contract", name, Contracts())
 		if slices.Index(s.Contracts, name) < i {
-			d.Wrong(at, "", "contract %q is there twice", name)
+			d.Wrong(keyPath, "", "contract %q is there twice", name)
 		}
 	}
 }
 
-func (d document) checkNeeds(where string, needs []Need) {
+func (d document) checkNeeds(location string, needs []Need) {
 	for i, need := range needs {
-		at := fmt.Sprintf("%s[%d]", where, i)
-		if d.known(at+".tool", "tool", need.Tool, toolNames()) && index(needs, need.Tool) < i {
-			d.Wrong(at, "", "tool %q is there twice", need.Tool)
+		keyPath := fmt.Sprintf("%s[%d]", location, i)
+		if d.known(keyPath+".tool", "tool", need.Tool, toolNames()) && index(needs, need.Tool) < i {
+			d.Wrong(keyPath, "", "tool %q is there twice", need.Tool)
 		}
 		if _, ok := parseVersion(need.Version); need.Version != "" && !ok {
-			d.Wrong(at+".version", "as 25 or 3.11", "version %q is not dotted numbers",
+			d.Wrong(keyPath+".version", "as 25 or 3.11", "version %q is not dotted numbers",
 				need.Version)
 		}
 	}
 }
 
-func (d document) checkBuild(where string, s *Service, b Build) {
+func (d document) checkBuild(location string, s *Service, b Build) {
 	for i, step := range b.Steps {
-		at := fmt.Sprintf("%s.steps[%d]", where, i)
+		key := fmt.Sprintf("%s.steps[%d]", location, i)
 		if len(step) == 0 || step[0] == "" {
-			d.Wrong(at, "a program and its arguments, as [mvn, -q, package]", "the step is empty")
+			d.Wrong(key, "a program and its arguments, as [mvn, -q, package]", "the step is empty")
 			continue
 		}
 		if slices.Contains(toolNames(), step[0]) && s.needs(step[0]) < 0 {
-			d.Wrong(at, "", "the step runs %s, which is not among needs", step[0])
+			d.Wrong(key, "", "the step runs %s, which is not among needs", step[0])
 		}
-		d.placeholders(at, s, step, buildPlaceholders)
+		d.placeholders(key, s, step, buildPlaceholders)
 	}
-	at, what := where+".artifact", strings.TrimPrefix(where, "$.")+".artifact"
-	if d.present(at, what, b.Artifact) && !filepath.IsLocal(b.Artifact) {
-		d.Wrong(at, "a relative path without ..", "artifact %q is outside the folder", b.Artifact)
+	keyPath, subject := location+".artifact", strings.TrimPrefix(location, "$.")+".artifact"
+	if d.present(keyPath, subject, b.Artifact) && !filepath.IsLocal(b.Artifact) {
+		d.Wrong(keyPath, "a relative path without ..", "artifact %q is outside the folder", b.Artifact)
 	}
 }
 
 // checkBuilds checks each further build as if it were the only one.
 func (d document) checkBuilds(s *Service) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, b := range s.Builds {
-		at := fmt.Sprintf("$.builds[%d]", i)
-		d.named(at, "build", b.Name, seen)
+		keyPath := fmt.Sprintf("$.builds[%d]", i)
+		d.named(keyPath, "build", b.Name, visited)
 		used := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Build == b.Name })
 		if !used && len(b.Protocols) == 0 {
-			d.Wrong(at+".name", "", "no target is of build %q", b.Name)
+			d.Wrong(keyPath+".name", "", "no target is of build %q", b.Name)
 		} else if used && len(b.Protocols) > 0 {
-			d.Wrong(at+".protocols", "leave out one of the two",
+			d.Wrong(keyPath+".protocols", "leave out one of the two",
 				"build %q has targets, and protocols for which those of the usual build run it",
 				b.Name)
 		}
-		own := *s
-		own.Needs = slices.Concat(s.Needs, b.Needs)
-		d.checkNeeds(at+".needs", b.Needs)
-		d.checkBuild(at, &own, b.Build)
-		d.placeholders(at+".command", &own, b.Command, runPlaceholders)
+		ownService := *s
+		ownService.Needs = slices.Concat(s.Needs, b.Needs)
+		d.checkNeeds(keyPath+".needs", b.Needs)
+		d.checkBuild(keyPath, &ownService, b.Build)
+		d.placeholders(keyPath+".command", &ownService, b.Command, runPlaceholders)
 		if len(b.Command) > 0 && len(s.Run.Processes) > 0 {
-			d.Wrong(at+".command", "", "a system has a command for each process")
+			d.Wrong(keyPath+".command", "", "a system has a command for each process")
 		}
 	}
 }
@@ -172,42 +172,42 @@ func (d document) checkTargets(s *Service) {
 	if len(s.Targets) == 0 {
 		d.Wrong("$.targets", "at least one, with name, runtime and mode", "targets is missing")
 	}
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, t := range s.Targets {
-		at := fmt.Sprintf("$.targets[%d]", i)
-		d.named(at, "target", t.Name, seen)
-		d.known(at+".runtime", "runtime", t.Runtime, runtimes.Names)
-		d.known(at+".mode", "mode", t.Mode, Modes)
-		own := *s
-		own.Needs = slices.Concat(s.Needs, t.Needs)
-		d.checkNeeds(at+".needs", t.Needs)
-		d.placeholders(at+".args", &own, t.Args, runPlaceholders)
-		d.checkEnv(at+".env", &own, t.Env)
-		d.checkCounters(at, &own, t)
+		keyPath := fmt.Sprintf("$.targets[%d]", i)
+		d.named(keyPath, "target", t.Name, visited)
+		d.known(keyPath+".runtime", "runtime", t.Runtime, runtimes.Names)
+		d.known(keyPath+".mode", "mode", t.Mode, Modes)
+		ownService := *s
+		ownService.Needs = slices.Concat(s.Needs, t.Needs)
+		d.checkNeeds(keyPath+".needs", t.Needs)
+		d.placeholders(keyPath+".args", &ownService, t.Args, runPlaceholders)
+		d.checkEnv(keyPath+".env", &ownService, t.Env)
+		d.checkCounters(keyPath, &ownService, t)
 		if len(t.Args) > 0 && len(s.Run.Processes) > 0 {
-			d.Wrong(at+".args", "use env", "a system has a command for each process")
+			d.Wrong(keyPath+".args", "use env", "a system has a command for each process")
 		}
 		if builds := s.builds(); t.Build != "" && !slices.Contains(builds, t.Build) {
-			d.Wrong(at+".build", oneOf(builds), "there is no build %q", t.Build)
+			d.Wrong(keyPath+".build", oneOf(builds), "there is no build %q", t.Build)
 		}
 	}
 }
 
-func (d document) checkEnv(at string, s *Service, env map[string]string) {
+func (d document) checkEnv(keyPath string, s *Service, env map[string]string) {
 	for _, name := range sortedKeys(env) {
 		switch {
 		case slices.Contains(Reserved, name):
-			d.Wrong(at+"."+name, "", "the lab itself sets %s", name)
+			d.Wrong(keyPath+"."+name, "", "the lab itself sets %s", name)
 		case !envName.MatchString(name):
-			d.Wrong(at, "", "%q is no name of an environment variable", name)
+			d.Wrong(keyPath, "", "%q is no name of an environment variable", name)
 		}
-		d.placeholders(at+"."+name, s, []string{env[name]}, envPlaceholders)
+		d.placeholders(keyPath+"."+name, s, []string{env[name]}, envPlaceholders)
 	}
 }
 
 // placeholders wants every {word} to have a value where it stands, and those that are tools to be
 // among the needs.
-func (d document) placeholders(at string, s *Service, texts, known []string) {
+func (d document) placeholders(keyPath string, s *Service, texts, known []string) {
 	for _, text := range texts {
 		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
 			name := match[1]
@@ -215,7 +215,7 @@ func (d document) placeholders(at string, s *Service, texts, known []string) {
 				continue
 			}
 			if name == "jvm" && text != "{jvm}" {
-				d.Wrong(at, "it becomes several", "{jvm} is an argument of its own")
+				d.Wrong(keyPath, "it becomes several", "{jvm} is an argument of its own")
 			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)
@@ -224,42 +224,42 @@ func (d document) placeholders(at string, s *Service, texts, known []string) {
 				} else if slices.Contains(runPlaceholders, name) {
 					hint = "a build knows no trial; it knows " + strings.Join(known, ", ")
 				}
-				d.Wrong(at, hint, "{%s} has no value here", name)
+				d.Wrong(keyPath, hint, "{%s} has no value here", name)
 			} else if slices.Contains(toolNames(), name) && !s.mayNeed(name) {
-				d.Wrong(at, "", "{%s} is used, and %s is not among needs", name, name)
+				d.Wrong(keyPath, "", "{%s} is used, and %s is not among needs", name, name)
 			}
 		}
 	}
 }
 
 // named wants an item of a list to have a name that no other has.
-func (d document) named(at, what, name string, seen map[string]bool) {
-	at += ".name"
-	if d.present(at, "the "+what+"'s name", name) && !targetName.MatchString(name) {
-		d.Wrong(at, "small letters, digits and dashes", "%s %q is no name", what, name)
+func (d document) named(keyPath, subject, name string, visited map[string]bool) {
+	keyPath += ".name"
+	if d.present(keyPath, "the "+subject+"'s name", name) && !targetName.MatchString(name) {
+		d.Wrong(keyPath, "small letters, digits and dashes", "%s %q is no name", subject, name)
 	}
-	if seen[name] {
-		d.Wrong(at, "", "%s %q is there twice", what, name)
+	if visited[name] {
+		d.Wrong(keyPath, "", "%s %q is there twice", subject, name)
 	}
-	seen[name] = true
+	visited[name] = true
 }
 
-func (d document) present(at, what, value string) bool {
+func (d document) present(keyPath, subject, value string) bool {
 	if value == "" {
-		d.Wrong(at, "", "%s is missing", what)
+		d.Wrong(keyPath, "", "%s is missing", subject)
 	}
 	return value != ""
 }
 
-func (d document) known(at, what, value string, known []string) bool {
+func (d document) known(keyPath, subject, value string, known []string) bool {
 	if value == "" {
-		d.Wrong(at, oneOf(known), "%s is missing", what)
+		d.Wrong(keyPath, oneOf(known), "%s is missing", subject)
 		return false
 	}
 	if slices.Contains(known, value) {
 		return true
 	}
-	d.Wrong(at, strictyaml.Meant(value, known, oneOf(known)), "unknown %s %q", what, value)
+	d.Wrong(keyPath, strictyaml.Meant(value, known, oneOf(known)), "unknown %s %q", subject, value)
 	return false
 }
 

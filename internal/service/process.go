@@ -54,26 +54,26 @@ func (d document) checkProcesses(s *Service) {
 	if len(s.Run.Command) > 0 {
 		d.Wrong("$.run.command", "", "a system has a command for each process")
 	}
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, p := range s.Run.Processes {
-		at := fmt.Sprintf("$.run.processes[%d]", i)
-		d.named(at, "process", p.Name, seen)
+		keyPath := fmt.Sprintf("$.run.processes[%d]", i)
+		d.named(keyPath, "process", p.Name, visited)
 		if len(p.Command) == 0 || p.Command[0] == "" {
-			d.Wrong(at+".command", "a program and its arguments", "the process has no command")
+			d.Wrong(keyPath+".command", "a program and its arguments", "the process has no command")
 		}
 		if p.Ready != "" && !urlPath.MatchString(p.Ready) {
-			d.Wrong(at+".ready", "as /health", "ready %q is not a path", p.Ready)
+			d.Wrong(keyPath+".ready", "as /health", "ready %q is not a path", p.Ready)
 		}
 		if p.Image != "" && p.Image != noImage {
-			d.Wrong(at+".image", "none, or leave it out: it is built by the Dockerfile",
+			d.Wrong(keyPath+".image", "none, or leave it out: it is built by the Dockerfile",
 				"there is no image %q", p.Image)
 		}
 		if p.Share < 0 {
-			d.Wrong(at+".share", "", "share %g is negative", p.Share)
+			d.Wrong(keyPath+".share", "", "share %g is negative", p.Share)
 		}
-		d.placeholders(at+".command", s, p.Command, runPlaceholders)
-		d.checkEnv(at+".env", s, p.Env)
-		d.checkProcessTargets(at, s, p, i == len(s.Run.Processes)-1)
+		d.placeholders(keyPath+".command", s, p.Command, runPlaceholders)
+		d.checkEnv(keyPath+".env", s, p.Env)
+		d.checkProcessTargets(keyPath, s, p, i == len(s.Run.Processes)-1)
 	}
 	for _, t := range s.Targets {
 		d.checkPorts(s, t)
@@ -93,8 +93,8 @@ func (d document) checkPorts(s *Service, t Target) {
 		}
 		for _, match := range placeholder.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
 			name, port, _ := strings.Cut(match[1], ".")
-			there := slices.ContainsFunc(parts, func(p Process) bool { return p.Name == name })
-			if port == "port" && !there && s.process(match[1]) {
+			exists := slices.ContainsFunc(parts, func(p Process) bool { return p.Name == name })
+			if port == "port" && !exists && s.process(match[1]) {
 				d.Wrong("$.run.processes", "name it in env of the targets that have it",
 					"%s needs {%s}, and target %s has no %s", p.Name, match[1], t.Name, name)
 			}
@@ -104,22 +104,22 @@ func (d document) checkPorts(s *Service, t Target) {
 
 // checkProcessTargets wants targets that there are; the last process, which takes the requests, is
 // part of all.
-func (d document) checkProcessTargets(at string, s *Service, p Process, last bool) {
+func (d document) checkProcessTargets(keyPath string, s *Service, p Process, last bool) {
 	for i, name := range p.Targets {
 		known := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Name == name })
 		if !known {
-			d.Wrong(fmt.Sprintf("%s.targets[%d]", at, i), "", "there is no target %q", name)
+			d.Wrong(fmt.Sprintf("%s.targets[%d]", keyPath, i), "", "there is no target %q", name)
 		}
 	}
 	if last && len(p.Targets) > 0 {
-		d.Wrong(at+".targets", "", "the last process takes the requests of every target")
+		d.Wrong(keyPath+".targets", "", "the last process takes the requests of every target")
 	}
 	if last && p.Backing {
-		d.Wrong(at+".backing", "leave it out",
+		d.Wrong(keyPath+".backing", "leave it out",
 			"the last process takes the requests: it is measured")
 	}
 	if last && p.Ready != s.Run.Ready {
-		d.Wrong(at+".ready", "give both the same path",
+		d.Wrong(keyPath+".ready", "give both the same path",
 			"the last process is ready when run.ready says so")
 	}
 }
@@ -142,11 +142,11 @@ func CounterAt(c counters.Place, host string, ports map[string]int) (counters.Pl
 	return c, err
 }
 
-func (d document) checkCounters(at string, s *Service, t Target) {
+func (d document) checkCounters(keyPath string, s *Service, t Target) {
 	for _, name := range slices.Sorted(maps.Keys(t.Counters)) {
-		c, here := t.Counters[name], at+".counters."+name
-		if at, hint, text := c.Wrong(name); text != "" {
-			d.Wrong(here+at, hint, "%s", text)
+		c, here := t.Counters[name], keyPath+".counters."+name
+		if key, hint, text := c.Wrong(name); text != "" {
+			d.Wrong(here+key, hint, "%s", text)
 		}
 		d.placeholders(here, s, []string{c.Postgres, c.Metrics}, counterPlaceholders)
 	}

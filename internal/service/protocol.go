@@ -37,9 +37,9 @@ func (s *Service) Speaking(protocol string) *Service {
 	if protocol == "" || slices.Contains(s.Protocols, protocol) {
 		return s
 	}
-	for _, other := range s.spoken {
-		if slices.Contains(other.Protocols, protocol) {
-			return other
+	for _, peer := range s.spoken {
+		if slices.Contains(peer.Protocols, protocol) {
+			return peer
 		}
 	}
 	return nil
@@ -55,8 +55,8 @@ func (s *Service) Alike() []*Service { return s.spoken }
 func (s *Service) Narrow(t Target) *Service {
 	narrow := *s
 	narrow.Targets, narrow.spoken = []Target{t}, nil
-	for _, other := range s.spoken { // whose targets are the service's
-		narrow.spoken = append(narrow.spoken, other.Narrow(t))
+	for _, peer := range s.spoken { // whose targets are the service's
+		narrow.spoken = append(narrow.spoken, peer.Narrow(t))
 	}
 	return &narrow
 }
@@ -73,22 +73,22 @@ func (s *Service) Spoken() (out []string) {
 
 // checkProtocols wants protocols that there are, each spoken by one build.
 func (d document) checkProtocols(s *Service) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	check := func(at string, protocols []string) {
 		for i, name := range protocols {
 			at := fmt.Sprintf("%s.protocols[%d]", at, i)
 			d.known(at, "protocol", name, Protocols)
-			if seen[name] {
+			if visited[name] {
 				d.Wrong(at, "", "protocol %q is there twice", name)
 			}
-			seen[name] = true
+			visited[name] = true
 		}
 	}
 	check("$", s.Protocols)
 	for i, b := range s.Builds {
 		check(fmt.Sprintf("$.builds[%d]", i), b.Protocols)
 	}
-	if len(seen) > 0 && len(s.Run.Processes) > 0 {
+	if len(visited) > 0 && len(s.Run.Processes) > 0 {
 		d.Wrong("$.protocols", "leave them out", "a system of several processes speaks HTTP/1.1")
 	}
 }
@@ -115,18 +115,18 @@ const (
 
 // NewCertificate makes one in a new folder, for this machine, for a day.
 func NewCertificate(dir string) (c Certificate, err error) {
-	made, err := selfcert.New(24*time.Hour, CertName, Loopback)
+	certificate, err := selfcert.New(24*time.Hour, CertName, Loopback)
 	if err != nil {
 		return c, fmt.Errorf("make a certificate: %w", err)
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
+	secret, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
 		return c, fmt.Errorf("make a certificate: %w", err)
 	}
 	if c.Dir, err = filepath.Abs(dir); err != nil {
 		return c, fmt.Errorf("make a certificate: %w", err)
 	}
-	text := selfcert.PEM(made)
+	text := selfcert.PEM(certificate)
 	c.PEM = string(text)
 	// Whoever has the key is the service for a day: the folder lets nobody else in.
 	err = os.Mkdir(c.Dir, 0o700)

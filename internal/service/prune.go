@@ -40,45 +40,45 @@ func (b *Builder) keepCopy(s *Service, name, folder string) error {
 // them. The lock of the service's images is held.
 func (b *Builder) keepImage(ctx context.Context, i *image) error {
 	name, _, _ := strings.Cut(strings.TrimPrefix(i.tag, "prony/"), ":")
-	_, err := keep(strings.TrimSuffix(i.log, ".log"), name, ".log", func(kept string) error {
-		of := *i
-		of.tag = "prony/" + name + ":" + kept[len(kept)-hashDigits:]
-		if id, _ := of.look(ctx); id != "" {
+	_, err := keep(strings.TrimSuffix(i.log, ".log"), name, ".log", func(dir string) error {
+		wanted := *i
+		wanted.tag = "prony/" + name + ":" + dir[len(dir)-hashDigits:]
+		if id, _ := wanted.look(ctx); id != "" {
 			out, err := Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "rm",
-				of.tag).CombinedOutput()
+				wanted.tag).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 			}
 		}
 		for _, end := range []string{".log", ".tools.json"} {
-			if err := os.Remove(kept + end); err != nil && !os.IsNotExist(err) {
+			if err := os.Remove(dir + end); err != nil && !os.IsNotExist(err) {
 				return err
 			}
 		}
 		return nil
-	}, func(other string, err error) { b.say("an earlier image %s stays: %v", other, err) })
+	}, func(alternative string, err error) { b.say("an earlier image %s stays: %v", alternative, err) })
 	return err
 }
 
 // keep holds what was made at a path for this lab, then discards what was made of other sources or
 // bases under the same name, that no lab holds, and that none has used for idleFor. In its folder
 // each is found by its name and the end. What cannot be removed stays, which fails nothing.
-func keep(own, name, end string, discard func(kept string) error,
-	stays func(other string, err error)) (removed int, err error) {
+func keep(ownText, name, end string, discard func(dir string) error,
+	stays func(alternative string, err error)) (removed int, err error) {
 	now := clock.Wall()
-	if err := cache.Hold(own+stampEnd, now); err != nil {
+	if err := cache.Hold(ownText+stampEnd, now); err != nil {
 		return 0, err
 	}
-	others, err := os.ReadDir(filepath.Dir(own))
-	for _, e := range others {
-		other, ok := strings.CutSuffix(e.Name(), end)
-		kept := filepath.Join(filepath.Dir(own), other)
-		if !ok || kept == own || !isCopyOf(other, name) {
+	peers, err := os.ReadDir(filepath.Dir(ownText))
+	for _, e := range peers {
+		alternative, ok := strings.CutSuffix(e.Name(), end)
+		dir := filepath.Join(filepath.Dir(ownText), alternative)
+		if !ok || dir == ownText || !isCopyOf(alternative, name) {
 			continue
 		}
-		switch gone, err := discardIdle(kept, now, discard); {
+		switch gone, err := discardIdle(dir, now, discard); {
 		case err != nil:
-			stays(other, err)
+			stays(alternative, err)
 		case gone:
 			removed++
 		}

@@ -68,11 +68,11 @@ func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path strin
 		case <-asking.Done():
 		}
 		cause := cmp.Or(context.Cause(ctx), ErrExited)
-		what := fmt.Sprintf("GET %s on %s answers 200", path, addr)
+		subject := fmt.Sprintf("GET %s on %s answers 200", path, addr)
 		if path == "" {
-			what = "somebody listens on " + addr
+			subject = "somebody listens on " + addr
 		}
-		return w.listenNs(), 0, fmt.Errorf("wait until %s: %w; last: %w", what, cause, last)
+		return w.listenNs(), 0, fmt.Errorf("wait until %s: %w; last: %w", subject, cause, last)
 	}
 }
 
@@ -112,9 +112,9 @@ func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
 		return conn, err
 	}
 	if speak != nil {
-		by := speak(noted)
-		w.transport = by
-		w.connect = func(ctx context.Context, _ string) error { return by.Connect(ctx) }
+		asker := speak(noted)
+		w.transport = asker
+		w.connect = func(ctx context.Context, _ string) error { return asker.Connect(ctx) }
 		return w
 	}
 	w.transport = &http.Transport{DisableCompression: true, DialContext: noted}

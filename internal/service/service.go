@@ -166,9 +166,9 @@ func (s *Service) Full(t Target) string {
 // and needs, and the targets that are of it.
 func (s *Service) split() []*Service {
 	all := s.Targets
-	beside := slices.DeleteFunc(slices.Clone(all), func(t Target) bool { return t.Aside != "" })
-	s.several = len(beside) > 1
-	of := func(build string) (out []Target) {
+	extra := slices.DeleteFunc(slices.Clone(all), func(t Target) bool { return t.Aside != "" })
+	s.several = len(extra) > 1
+	value := func(build string) (out []Target) {
 		for _, t := range all {
 			if t.Build == build {
 				out = append(out, t)
@@ -177,23 +177,23 @@ func (s *Service) split() []*Service {
 		return out
 	}
 	var out []*Service
-	if s.Targets = of(""); len(s.Targets) > 0 {
+	if s.Targets = value(""); len(s.Targets) > 0 {
 		out = append(out, s)
 	}
 	for _, b := range s.Builds {
-		own := *s
-		own.spoken = nil
-		own.Other, own.Build, own.Targets = b.Name, b.Build, of(b.Name)
-		own.Needs = slices.Concat(s.Needs, b.Needs)
+		ownService := *s
+		ownService.spoken = nil
+		ownService.Other, ownService.Build, ownService.Targets = b.Name, b.Build, value(b.Name)
+		ownService.Needs = slices.Concat(s.Needs, b.Needs)
 		if len(b.Command) > 0 {
-			own.Run.Command = b.Command
+			ownService.Run.Command = b.Command
 		}
-		if own.Protocols = b.Protocols; len(b.Protocols) > 0 {
-			own.Targets = s.Targets
-			s.spoken = append(s.spoken, &own)
+		if ownService.Protocols = b.Protocols; len(b.Protocols) > 0 {
+			ownService.Targets = s.Targets
+			s.spoken = append(s.spoken, &ownService)
 			continue
 		}
-		out = append(out, &own)
+		out = append(out, &ownService)
 	}
 	return out
 }

@@ -34,11 +34,11 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	for _, tool := range built.Tools {
 		paths = append(paths, tool.Path)
 	}
-	as := privilege.Build(b.Root, append(paths, built.folder)...)
-	if err := as.Give(built.copy()); err != nil { // but not what is beside it, which the lab writes
-		return fmt.Errorf("give the copy to user %d: %w", as.UID, err)
+	user := privilege.Build(b.Root, append(paths, built.folder)...)
+	if err := user.Give(built.copy()); err != nil { // but not what is beside it, which the lab writes
+		return fmt.Errorf("give the copy to user %d: %w", user.UID, err)
 	}
-	env := below(as.Env(buildEnv(built.Tools)), built.folder)
+	env := below(user.Env(buildEnv(built.Tools)), built.folder)
 	for i, step := range s.Build.Steps {
 		args, err := expandAll(step, built.values())
 		if err != nil {
@@ -49,7 +49,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		if _, err := fmt.Fprintf(log, "$ %s\n", strings.Join(args, " ")); err != nil {
 			return fmt.Errorf("write the log: %w", err)
 		}
-		if err := b.runStep(ctx, built, as, env, log, args); err != nil {
+		if err := b.runStep(ctx, built, user, env, log, args); err != nil {
 			err = fmt.Errorf("step %d of %d (%s): %w", i+1, len(s.Build.Steps), line, err)
 			return withTail(err, log)
 		}
@@ -57,7 +57,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	return nil
 }
 
-func (b *Builder) runStep(ctx context.Context, built *Built, as privilege.User, env []string,
+func (b *Builder) runStep(ctx context.Context, built *Built, user privilege.User, env []string,
 	log *os.File, args []string) error {
 	ctx, cancel := bounded(ctx, b.Bound)
 	defer cancel()
@@ -69,7 +69,7 @@ func (b *Builder) runStep(ctx context.Context, built *Built, as privilege.User, 
 	cmd := Command(ctx, built.Dir, env, program, args[1:]...)
 	// A file rather than a pipe: what a step leaves behind cannot hold up the build.
 	cmd.Stdout, cmd.Stderr = log, log
-	err := as.Start(cmd)
+	err := user.Start(cmd)
 	if err == nil {
 		pid := cmd.Process.Pid
 		leave, failed := b.guard(pid, built.Log)

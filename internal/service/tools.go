@@ -23,7 +23,7 @@ const versionLimit = 10 * time.Second
 var toolKinds = []struct {
 	name     string
 	programs []string // the first that is found
-	ask      []string // arguments that make it say its version
+	request  []string // arguments that make it say its version
 	install  string   // what to install, before the version
 }{
 	{"go", []string{"go"}, []string{"version"}, "install Go"},
@@ -57,12 +57,12 @@ type Tool struct {
 type Tools struct {
 	ctx    context.Context // bounds the questions, which are asked when they first matter
 	run    func(ctx context.Context, env []string, program string, args ...string) (string, error)
-	found  map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
+	match  map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
 	home   bool                    // whether java's first candidate is JAVA_HOME's
 	venvOf func() error            // python's own module check, once
 
-	mu    sync.Mutex
-	asked map[string]Tool // those that the catalog does not know, by name
+	mu        sync.Mutex
+	requested map[string]Tool // those that the catalog does not know, by name
 }
 
 // candidate is a program whose version is asked once, when somebody wants to know.
@@ -123,7 +123,7 @@ func lastLine(text string) string {
 
 func findTools(ctx context.Context, p places, run func(context.Context, []string, string,
 	...string) (string, error)) *Tools {
-	t := &Tools{ctx: ctx, run: run, found: map[string][]*candidate{}}
+	t := &Tools{ctx: ctx, run: run, match: map[string][]*candidate{}}
 	javas, home := p.javas()
 	t.home = home
 	for _, kind := range toolKinds {
@@ -138,18 +138,18 @@ func findTools(ctx context.Context, p places, run func(context.Context, []string
 			paths = p.postgres()
 		}
 		for _, path := range paths {
-			t.found[kind.name] = append(t.found[kind.name], t.candidate(kind.name, path, kind.ask))
+			t.match[kind.name] = append(t.match[kind.name], t.candidate(kind.name, path, kind.request))
 		}
 	}
 	t.venvOf = sync.OnceValue(func() error {
-		_, err := t.run(t.ctx, os.Environ(), t.found["python"][0].path, "-c",
+		_, err := t.run(t.ctx, os.Environ(), t.match["python"][0].path, "-c",
 			"import venv, ensurepip")
 		return err
 	})
 	return t
 }
 
-func (t *Tools) candidate(name, path string, ask []string) *candidate {
+func (t *Tools) candidate(name, path string, request []string) *candidate {
 	c := &candidate{path: path}
 	c.version = sync.OnceValues(func() (string, error) {
 		env := os.Environ()
@@ -157,7 +157,7 @@ func (t *Tools) candidate(name, path string, ask []string) *candidate {
 			// Maven says nothing without a JVM, and need not find the one that is found here.
 			env = append(env, t.javaEnv()...)
 		}
-		output, err := t.run(t.ctx, env, path, ask...)
+		output, err := t.run(t.ctx, env, path, request...)
 		if err != nil {
 			return "", fmt.Errorf("ask %s for its version: %w", path, err)
 		}
@@ -182,9 +182,9 @@ func (t *Tools) javaEnv() []string {
 // Missing says in words for the user which needs of a service, and of one of its targets if given,
 // are not met; none when all are, as "needs java >= 25: found 17.0.15 (set JAVA_HOME or install a
 // JDK 25)". For Python that includes the modules venv and ensurepip, which some systems ship apart.
-func (t *Tools) Missing(s *Service, of ...Target) []string {
+func (t *Tools) Missing(s *Service, targets ...Target) []string {
 	needs := slices.Clone(s.Needs)
-	for _, target := range of {
+	for _, target := range targets {
 		needs = append(needs, target.Needs...)
 	}
 	var missing []string
@@ -231,7 +231,7 @@ func (t *Tools) Versions() map[string]string {
 func (t *Tools) resolve(need Need) (Tool, error) {
 	var best Tool
 	var cause error
-	for i, c := range t.found[need.Tool] {
+	for i, c := range t.match[need.Tool] {
 		home := homeOf(c.path)
 		if need.Tool == "java" && !isFile(filepath.Join(home, "bin", "javac")) {
 			cause = fmt.Errorf("%s is a JRE, without javac", home)
@@ -266,7 +266,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 func (t *Tools) ask(need Want) (Tool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if tool, ok := t.asked[need.Tool]; ok {
+	if tool, ok := t.requested[need.Tool]; ok {
 		return tool, nil
 	}
 	path, err := exec.LookPath(need.Tool)
@@ -275,18 +275,18 @@ func (t *Tools) ask(need Want) (Tool, error) {
 			need.Tool)
 	}
 	tool := Tool{Path: path}
-	said, err := t.run(t.ctx, os.Environ(), need.Ask[0], need.Ask[1:]...)
-	if tool.Version = versionIn(said); err == nil && tool.Version == "" {
-		err = fmt.Errorf("no number in %q", lastLine(said))
+	text, err := t.run(t.ctx, os.Environ(), need.Ask[0], need.Ask[1:]...)
+	if tool.Version = versionIn(text); err == nil && tool.Version == "" {
+		err = fmt.Errorf("no number in %q", lastLine(text))
 	}
 	if err != nil {
 		return Tool{}, fmt.Errorf("needs %s: ask for its version with %q: %w (say with version "+
 			"what tells it)", need.Tool, strings.Join(need.Ask, " "), err)
 	}
-	if t.asked == nil {
-		t.asked = map[string]Tool{}
+	if t.requested == nil {
+		t.requested = map[string]Tool{}
 	}
-	t.asked[need.Tool] = tool
+	t.requested[need.Tool] = tool
 	return tool, nil
 }
 
@@ -294,17 +294,17 @@ func (t *Tools) ask(need Want) (Tool, error) {
 // could not be taken.
 func (n Need) judge(best Tool, cause error) error {
 	kind := toolKinds[slices.Index(toolNames(), n.Tool)]
-	what, hint := "needs "+n.Tool, kind.install
+	subject, hint := "needs "+n.Tool, kind.install
 	if n.Version != "" {
-		what, hint = what+" >= "+n.Version, hint+" "+n.Version
+		subject, hint = subject+" >= "+n.Version, hint+" "+n.Version
 	}
 	switch {
 	case best.Path == "" && cause != nil:
-		return fmt.Errorf("%s: %w (%s)", what, cause, hint)
+		return fmt.Errorf("%s: %w (%s)", subject, cause, hint)
 	case best.Path == "":
-		return fmt.Errorf("%s: not found (%s)", what, hint)
+		return fmt.Errorf("%s: not found (%s)", subject, hint)
 	case compareVersions(best.Version, n.Version) < 0:
-		return fmt.Errorf("%s: found %s (%s)", what, best.Version, hint)
+		return fmt.Errorf("%s: found %s (%s)", subject, best.Version, hint)
 	}
 	return nil
 }
@@ -362,16 +362,16 @@ func (p places) besideJava(javas []string) []string {
 
 // postgres is the newest server, by the name of its folder.
 func (p places) postgres() []string {
-	var found []string
+	var matches []string
 	for _, pattern := range p.servers {
 		paths, _ := filepath.Glob(pattern) // the patterns are ours and well-formed
-		found = append(found, paths...)
+		matches = append(matches, paths...)
 	}
-	of := func(path string) string { return versionIn(filepath.Base(homeOf(path))) }
-	slices.SortFunc(found, func(a, b string) int {
-		return compareVersions(of(a), of(b))
+	value := func(path string) string { return versionIn(filepath.Base(homeOf(path))) }
+	slices.SortFunc(matches, func(a, b string) int {
+		return compareVersions(value(a), value(b))
 	})
-	return found[max(0, len(found)-1):]
+	return matches[max(0, len(matches)-1):]
 }
 
 // homeOf is the folder above the bin that a program is in: of a JVM's launcher, JAVA_HOME.
@@ -415,10 +415,10 @@ func parseVersion(text string) ([]int, bool) {
 // compareVersions orders dotted numbers, a missing part counting as 0: 25 equals 25.0 and comes
 // before 25.0.1. What is no version comes before all.
 func compareVersions(a, b string) int {
-	left, _ := parseVersion(a)
+	remaining, _ := parseVersion(a)
 	right, _ := parseVersion(b)
-	n := max(len(left), len(right))
-	return slices.Compare(padded(left, n), padded(right, n))
+	n := max(len(remaining), len(right))
+	return slices.Compare(padded(remaining, n), padded(right, n))
 }
 
 func padded(parts []int, n int) []int {

@@ -26,9 +26,9 @@ type wire struct {
 	base string
 	// kept says that the last answer was one after which the connection must be kept, last which
 	// case of the report it belongs to.
-	kept  bool
-	last  int
-	since int64 // when that one was judged
+	cached bool
+	last   int
+	since  int64 // when that one was judged
 
 	conn     net.Conn
 	in       *bufio.Reader
@@ -129,7 +129,7 @@ func (w *wire) Read(p []byte) (int, error) {
 
 // finish makes the connection ready for the next request, or closes it when it cannot be: unless
 // whole, the body was not read to its end. The error says what came after that end.
-func (w *wire) finish(r reply, whole bool) error {
+func (w *wire) finish(r reply, complete bool) error {
 	if w.conn == nil {
 		return nil
 	}
@@ -137,12 +137,12 @@ func (w *wire) finish(r reply, whole bool) error {
 	select {
 	case <-w.written:
 	case <-time.After(unreadLimit):
-		whole = false
+		complete = false
 	}
-	if !w.release() || !whole || r.Close || beyond > 0 {
+	if !w.release() || !complete || r.Close || beyond > 0 {
 		w.close()
 	}
-	if whole && beyond > 0 {
+	if complete && beyond > 0 {
 		return fmt.Errorf("at least %d bytes follow the answer's end", beyond)
 	}
 	return nil

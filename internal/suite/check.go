@@ -140,13 +140,13 @@ func (c *checker) widens(s *Suite) {
 
 // value checks one value by its row. A key that the file leaves out and that needs no value is
 // fine; one that it gives as zero is checked like any other.
-func (c *checker) value(row *parameter, v reflect.Value, at string) {
-	name, given := last(at), c.Node(at) != nil
+func (c *checker) value(row *parameter, v reflect.Value, keyPath string) {
+	name, isSet := last(keyPath), c.Node(keyPath) != nil
 	switch {
-	case v.IsZero() && row.required && !given:
-		c.Wrong(at, "", "%s is missing", name)
+	case v.IsZero() && row.required && !isSet:
+		c.Wrong(keyPath, "", "%s is missing", name)
 		return
-	case v.IsZero() && !row.required && !given && (row.def == "" || row.when != "" || row.late):
+	case v.IsZero() && !row.required && !isSet && (row.def == "" || row.when != "" || row.late):
 		return
 	case v.Kind() == reflect.Pointer:
 		if v.IsNil() {
@@ -157,31 +157,31 @@ func (c *checker) value(row *parameter, v reflect.Value, at string) {
 	switch v.Kind() {
 	case reflect.Slice:
 		for i := 0; i < v.Len() && len(row.choices) > 0; i++ {
-			c.text(row, v.Index(i).String(), fmt.Sprintf("%s[%d]", at, i))
+			c.text(row, v.Index(i).String(), fmt.Sprintf("%s[%d]", keyPath, i))
 		}
 	case reflect.Map:
 		for _, name := range keysOf(v) {
-			c.text(row, name, step(at, name))
+			c.text(row, name, step(keyPath, name))
 		}
 	default:
-		c.text(row, v.String(), at)
+		c.text(row, v.String(), keyPath)
 	}
-	c.bounds(row, v, at)
+	c.bounds(row, v, keyPath)
 }
 
 // text checks a text, or the name of an entry, by the row of its key.
-func (c *checker) text(row *parameter, text, at string) {
+func (c *checker) text(row *parameter, text, keyPath string) {
 	name := last(row.key)
 	if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
-		c.Wrong(at, strictyaml.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
+		c.Wrong(keyPath, strictyaml.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
 			strings.Join(row.choices, ", "))
 	}
 	if row.form != nil && !row.form.MatchString(text) {
-		c.Wrong(at, "", "%s %q is not of the form of %q", name, text, row.such)
+		c.Wrong(keyPath, "", "%s %q is not of the form of %q", name, text, row.such)
 	}
 }
 
-func (c *checker) bounds(row *parameter, v reflect.Value, at string) {
+func (c *checker) bounds(row *parameter, v reflect.Value, keyPath string) {
 	if row.min == 0 && row.max == 0 {
 		return
 	}
@@ -190,10 +190,10 @@ func (c *checker) bounds(row *parameter, v reflect.Value, at string) {
 		return
 	}
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		c.Wrong(at, "", "%s has %s items, outside %s", last(at), text, row.bounds(v.Type()))
+		c.Wrong(keyPath, "", "%s has %s items, outside %s", last(keyPath), text, row.bounds(v.Type()))
 		return
 	}
-	c.Wrong(at, "", "%s %s is outside %s", last(at), text, row.bounds(v.Type()))
+	c.Wrong(keyPath, "", "%s %s is outside %s", last(keyPath), text, row.bounds(v.Type()))
 }
 
 // number is a value as the rows bound it, and as it is printed: of a list its length, of keys the
@@ -289,11 +289,11 @@ var plainName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // step is the path of an entry of the mapping at a path, or of the mapping where no path can hold
 // the entry's name.
-func step(at, name string) string {
+func step(keyPath, name string) string {
 	if !plainName.MatchString(name) {
-		return at
+		return keyPath
 	}
-	return at + "." + name
+	return keyPath + "." + name
 }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,7 +11,7 @@ import (
 )
 
 // speaks checks that what a scenario speaks goes with the rest of it and of the suite.
-func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
+func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 	is := func(names ...string) bool { return slices.Contains(names, sc.Protocol) }
 	plain := is("", Protocols[0])
 	socket, call := is("ws", "wss"), isCall(sc.Protocol)
@@ -53,12 +53,12 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 			"put {port} into its path", "two trials side by side cannot have one socket"},
 	} {
 		if row.wrong {
-			c.Wrong(at+row.key, row.hint, "%s", row.text)
+			c.Wrong(keyPath+row.key, row.hint, "%s", row.text)
 		}
 	}
 	for i, r := range sc.Requests {
 		method, path := r.Line("")
-		line := fmt.Sprintf("%srequests[%d].request", at, i)
+		line := fmt.Sprintf("%srequests[%d].request", keyPath, i)
 		if (socket || call) && method != http.MethodPost {
 			c.Wrong(line, "write POST "+path, "what is sent has a body, the message")
 		}
@@ -75,14 +75,14 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 }
 
 // spoken checks a variant that has targets asked in another protocol.
-func (c *checker) spoken(at string, s *Suite, v Variant) {
+func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 	if v.Protocol == "" || v.Protocol == Protocols[0] {
 		if v.Streams > 1 {
-			c.Wrong(at+".streams", "name the variant's protocol, such as h2c",
+			c.Wrong(keyPath+".streams", "name the variant's protocol, such as h2c",
 				"HTTP/1.1 has one request at a time on a connection")
 		}
 		if v.Protocol != "" {
-			c.Wrong(at+".protocol", "leave it out", "the bare target speaks HTTP/1.1")
+			c.Wrong(keyPath+".protocol", "leave it out", "the bare target speaks HTTP/1.1")
 		}
 		return
 	}
@@ -103,11 +103,11 @@ func (c *checker) spoken(at string, s *Suite, v Variant) {
 					"request is no call", v.Name)
 			}
 		}
-		as := sc.in(v)
-		c.speaks(here, s, &as)
+		scenario := sc.in(v)
+		c.speaks(here, s, &scenario)
 		for _, l := range s.LoadsOf(sc) {
 			if n := max(v.Streams, 1); l.Connections%n != 0 || l.Most%n != 0 {
-				c.Wrong(at+".streams", fmt.Sprintf("want a divisor of %d", l.Connections),
+				c.Wrong(keyPath+".streams", fmt.Sprintf("want a divisor of %d", l.Connections),
 					"load %s of %s has %d requests at once, which are not %d on each connection",
 					l.Name, sc.Name, l.Connections, n)
 			}
@@ -116,24 +116,24 @@ func (c *checker) spoken(at string, s *Suite, v Variant) {
 }
 
 // rides checks the variants that a scenario names.
-func (c *checker) rides(at string, s *Suite, sc *Scenario) {
+func (c *checker) rides(keyPath string, s *Suite, sc *Scenario) {
 	for i, name := range sc.Variants {
 		if names := namesOf(s.Variants, variantName); !slices.Contains(names, name) {
-			c.Wrong(fmt.Sprintf("%svariants[%d]", at, i), strictyaml.Meant(name, names, ""),
+			c.Wrong(fmt.Sprintf("%svariants[%d]", keyPath, i), strictyaml.Meant(name, names, ""),
 				"the suite has no variant %q", name)
 		}
 	}
 }
 
 // call checks the request's form in gRPC.
-func (c *checker) call(at string, s *scene, r Call) {
+func (c *checker) call(keyPath string, s *scene, r Call) {
 	if r == (Call{}) {
 		return
 	}
 	if strings.Count(r.Method, "/") != 2 || !strings.HasPrefix(r.Method, "/") {
-		c.Wrong(at+".method", "such as /grpc.health.v1.Health/Check",
+		c.Wrong(keyPath+".method", "such as /grpc.health.v1.Health/Check",
 			"a call's method is /package.Service/Method")
 	}
-	c.sends(at+".send", s, r.Send)
-	c.wants(at+".want", s, r.Want)
+	c.sends(keyPath+".send", s, r.Send)
+	c.wants(keyPath+".want", s, r.Want)
 }

@@ -27,17 +27,17 @@ type scene struct {
 }
 
 // scenario checks what stands at the path, which ends with a dot or is empty.
-func (c *checker) scenario(at string, sc *Scenario) {
-	given := sc.Keys != Keys{}
+func (c *checker) scenario(keyPath string, sc *Scenario) {
+	isSet := sc.Keys != Keys{}
 	if sc.Keys[1] < sc.Keys[0] {
-		c.Wrong(at+"keys", "", "keys from %d to %d are none", sc.Keys[0], sc.Keys[1])
+		c.Wrong(keyPath+"keys", "", "keys from %d to %d are none", sc.Keys[0], sc.Keys[1])
 	}
-	if sc.Zipf != 0 && !given {
-		c.Wrong(at+"zipf", "give the scenario keys, such as [1, 50000]",
+	if sc.Zipf != 0 && !isSet {
+		c.Wrong(keyPath+"zipf", "give the scenario keys, such as [1, 50000]",
 			"zipf is of the keys, and there are none")
 	}
-	c.routes(at, sc)
-	c.users(at, sc)
+	c.routes(keyPath, sc)
+	c.users(keyPath, sc)
 	names, known := sc.Variables()
 	for i, name := range names {
 		if hasMeaning(name) || !varForm.MatchString(name) {
@@ -47,37 +47,37 @@ func (c *checker) scenario(at string, sc *Scenario) {
 	used := false
 	for i := range sc.Requests {
 		s := &scene{Scenario: sc, names: names, known: known[i], sent: used && sc.Flow}
-		c.request(fmt.Sprintf("%srequests[%d]", at, i), s, &sc.Requests[i])
+		c.request(fmt.Sprintf("%srequests[%d]", keyPath, i), s, &sc.Requests[i])
 		used = used || s.sent
 	}
-	if given && !used {
-		c.Wrong(at+"keys", "take them out, or put {key} into a path",
+	if isSet && !used {
+		c.Wrong(keyPath+"keys", "take them out, or put {key} into a path",
 			"keys are given and not used")
 	}
 }
 
 // routes checks the names of the requests, by which results list them.
-func (c *checker) routes(at string, sc *Scenario) {
-	seen := map[string]bool{}
+func (c *checker) routes(keyPath string, sc *Scenario) {
+	visited := map[string]bool{}
 	for i := range sc.Requests {
 		name := sc.Requests[i].Name
-		if name != "" && seen[name] {
-			c.Wrong(fmt.Sprintf("%srequests[%d].name", at, i), "",
+		if name != "" && visited[name] {
+			c.Wrong(fmt.Sprintf("%srequests[%d].name", keyPath, i), "",
 				"requests hold %q already; names are unique", name)
 		}
-		seen[name] = true
+		visited[name] = true
 	}
 }
 
 // users checks what users differ by.
-func (c *checker) users(at string, sc *Scenario) {
+func (c *checker) users(keyPath string, sc *Scenario) {
 	if sc.Rows != "" && sc.Data == "" {
-		c.Wrong(at+"rows", "name a CSV file by data", "rows are of data, and there is none")
+		c.Wrong(keyPath+"rows", "name a CSV file by data", "rows are of data, and there is none")
 	}
 	began, when := false, ""
 	for i := range sc.Requests {
 		r := &sc.Requests[i]
-		here := fmt.Sprintf("%srequests[%d]", at, i)
+		here := fmt.Sprintf("%srequests[%d]", keyPath, i)
 		switch {
 		case r.Setup == "":
 			began = true
@@ -108,7 +108,7 @@ func (c *checker) users(at string, sc *Scenario) {
 		}
 	}
 	if !began {
-		c.Wrong(at+"requests", "add what the load sends", "all requests are setup")
+		c.Wrong(keyPath+"requests", "add what the load sends", "all requests are setup")
 	}
 }
 
@@ -122,54 +122,54 @@ func (s *Scenario) fixed(name string) bool {
 }
 
 // request checks what is sent, then what is wanted of the answer.
-func (c *checker) request(at string, s *scene, r *Request) {
+func (c *checker) request(keyPath string, s *scene, r *Request) {
 	_, path := r.Line("{" + mode + "}")
-	c.path(at+".request", s, path)
-	c.headers(at+".headers", s, r)
-	own := r.header("content-type")
+	c.path(keyPath+".request", s, path)
+	c.headers(keyPath+".headers", s, r)
+	ownText := r.header("content-type")
 	switch {
 	case r.Body != "" && r.BodyFile != "":
-		c.Wrong(at+".bodyFile", "keep one", "there are two bodies, body and bodyFile")
+		c.Wrong(keyPath+".bodyFile", "keep one", "there are two bodies, body and bodyFile")
 	case r.Body == "" && r.BodyFile == "" && r.Type != "":
-		c.Wrong(at+".type", "", "type is the body's, and there is no body")
-	case own != "" && r.Type != "":
-		c.Wrong(step(at+".headers", own), "keep one", "type says the same as %s", own)
+		c.Wrong(keyPath+".type", "", "type is the body's, and there is no body")
+	case ownText != "" && r.Type != "":
+		c.Wrong(step(keyPath+".headers", ownText), "keep one", "type says the same as %s", ownText)
 	case r.Body != "":
-		c.sends(at+".body", s, r.Body)
+		c.sends(keyPath+".body", s, r.Body)
 	default:
-		c.sends(at+".bodyFile", s, r.Content())
+		c.sends(keyPath+".bodyFile", s, r.Content())
 	}
-	c.expect(at+".expect", s, &r.Expect)
-	c.bodiless(at, r)
-	c.asks(at, r)
+	c.expect(keyPath+".expect", s, &r.Expect)
+	c.bodiless(keyPath, r)
+	c.asks(keyPath, r)
 	for i := range r.Checks {
-		c.check(fmt.Sprintf("%s.checks[%d]", at, i), s, &r.Checks[i])
+		c.check(fmt.Sprintf("%s.checks[%d]", keyPath, i), s, &r.Checks[i])
 	}
-	c.call(at+".call", s, r.Call)
-	c.steps(at, s, r)
+	c.call(keyPath+".call", s, r.Call)
+	c.steps(keyPath, s, r)
 }
 
 // bodiless reports what looks into the body of an answer that has none: what follows the head of an
 // answer to HEAD is the next answer, whatever length the head announces (RFC 9112, section 6.3).
-func (c *checker) bodiless(at string, r *Request) {
+func (c *checker) bodiless(keyPath string, r *Request) {
 	if method, _ := r.Line(""); method != http.MethodHead {
 		return
 	}
-	report := func(at string) {
-		c.Wrong(at, "look at a header, or at the status", "the answer to a HEAD has no body")
+	report := func(key string) {
+		c.Wrong(key, "look at a header, or at the status", "the answer to a HEAD has no body")
 	}
 	e := &r.Expect
 	for _, name := range e.bodies() {
-		report(at + ".expect." + name)
+		report(keyPath + ".expect." + name)
 	}
 	for i := range r.Checks {
 		if r.Checks[i].Header == "" {
-			report(fmt.Sprintf("%s.checks[%d]", at, i))
+			report(fmt.Sprintf("%s.checks[%d]", keyPath, i))
 		}
 	}
 	for _, name := range sortedNames(r.Extract) {
 		if r.Extract[name].Header == "" {
-			report(step(at+".extract", name))
+			report(step(keyPath+".extract", name))
 		}
 	}
 }
@@ -181,9 +181,9 @@ func hasMeaning(name string) bool {
 }
 
 // steps checks what only a flow's requests have, or do not have.
-func (c *checker) steps(at string, s *scene, r *Request) {
+func (c *checker) steps(keyPath string, s *scene, r *Request) {
 	for _, name := range sortedNames(r.Extract) {
-		here := step(at+".extract", name)
+		here := step(keyPath+".extract", name)
 		if hasMeaning(name) {
 			c.Wrong(here, "choose another name", "{%s} has a meaning of its own", name)
 		}
@@ -191,73 +191,73 @@ func (c *checker) steps(at string, s *scene, r *Request) {
 	}
 	switch {
 	case r.Setup != "" && r.Pause != 0:
-		c.Wrong(at+".pause", "take it out", "nothing waits between the steps of a setup")
-	case r.Setup != "" && (r.Weight > 1 || c.Node(at+".weight") != nil):
-		c.Wrong(at+".weight", "take it out", "a setup is asked once; it has no weight")
+		c.Wrong(keyPath+".pause", "take it out", "nothing waits between the steps of a setup")
+	case r.Setup != "" && (r.Weight > 1 || c.Node(keyPath+".weight") != nil):
+		c.Wrong(keyPath+".weight", "take it out", "a setup is asked once; it has no weight")
 	case r.Setup != "":
 	case !s.Flow && len(r.Extract) > 0:
-		c.Wrong(at+".extract", `say "flow: true" if the requests are steps`,
+		c.Wrong(keyPath+".extract", `say "flow: true" if the requests are steps`,
 			"only a later step of a flow could use what is extracted")
 	case !s.Flow && r.Pause != 0:
-		c.Wrong(at+".pause", `say "flow: true" if the requests are steps`,
+		c.Wrong(keyPath+".pause", `say "flow: true" if the requests are steps`,
 			"only a flow has steps to pause between")
-	case s.Flow && (r.Weight > 1 || c.Node(at+".weight") != nil):
-		c.Wrong(at+".weight", "take it out", "each step of a flow is sent once; it has no weight")
+	case s.Flow && (r.Weight > 1 || c.Node(keyPath+".weight") != nil):
+		c.Wrong(keyPath+".weight", "take it out", "each step of a flow is sent once; it has no weight")
 	}
 }
 
 // parse reads a text of the step and reports its mistakes. modes says whether it may hold the mode.
-func (c *checker) parse(at string, s *scene, in string, modes bool) *template.Text {
+func (c *checker) parse(keyPath string, s *scene, in string, modes bool) *template.Text {
 	names := s.names
 	if modes && !c.noMode {
 		names = append(slices.Clip(names), mode)
 	}
 	t, err := template.Parse(in, names)
 	if err != nil {
-		c.misread(at, err, modes)
+		c.misread(keyPath, err, modes)
 		return nil
 	}
 	for _, i := range t.Vars() {
 		if i >= s.known && i < len(s.names) {
-			c.Wrong(at, "use it in a later step", "{%s} is used before a step has set it", names[i])
+			c.Wrong(keyPath, "use it in a later step", "{%s} is used before a step has set it", names[i])
 		}
 	}
 	return t
 }
 
 // misread reports the error of a text. A path cannot hold braces, whatever is meant.
-func (c *checker) misread(at string, err error, path bool) {
+func (c *checker) misread(keyPath string, err error, path bool) {
 	var e *template.Error
 	switch {
 	case !errors.As(err, &e):
-		c.Wrong(at, "", "%v", err)
+		c.Wrong(keyPath, "", "%v", err)
 	case e.Text == "{"+mode+"}":
-		c.Wrong(at, "only paths have it, of requests to a target", "{mode} stands for nothing here")
+		c.Wrong(keyPath, "only paths have it, of requests to a target", "{mode} stands for nothing here")
 	case path || e.Literal == "":
-		c.Wrong(at, e.Hint, "%s: %s", e.Text, e.Problem)
+		c.Wrong(keyPath, e.Hint, "%s: %s", e.Text, e.Problem)
 	default:
-		c.Wrong(at, e.Hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
+		c.Wrong(keyPath, e.Hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
 	}
 }
 
 // sends checks a text that is sent, and notes whether it holds the key.
-func (c *checker) sends(at string, s *scene, in string) *template.Text {
-	t := c.parse(at, s, in, false)
-	c.key(at, s, in, t)
-	c.asked(at, t)
+func (c *checker) sends(keyPath string, s *scene, in string) *template.Text {
+	t := c.parse(keyPath, s, in, false)
+	c.key(keyPath, s, in, t)
+	c.asked(keyPath, t)
 	return t
 }
 
 // asked refuses in what is sent what only an answer can have.
-func (c *checker) asked(at string, t *template.Text) {
+func (c *checker) asked(keyPath string, t *template.Text) {
 	if t != nil && t.Lab() != "" {
-		c.Wrong(at, "expect.body and a check's is may have it",
+		c.Wrong(keyPath, "expect.body and a check's is may have it",
 			"%s is of answers, and this is sent", t.Lab())
 	}
 }
 
 // key takes a text that could not be read at its word, so that one mistake is reported once.
-func (c *checker) key(at string, s *scene, in string, t *template.Text) {
+func (c *checker) key(keyPath string, s *scene, in string, t *template.Text) {
 	if t == nil {
 		s.sent = s.sent || strings.Contains(in, "{key}")
 		return
@@ -267,34 +267,34 @@ func (c *checker) key(at string, s *scene, in string, t *template.Text) {
 	}
 	s.sent = true
 	if s.Keys == (Keys{}) {
-		c.Wrong(at, "give the scenario keys, such as [1, 50000]",
+		c.Wrong(keyPath, "give the scenario keys, such as [1, 50000]",
 			"{key} stands for nothing: the scenario has no keys")
 	}
 }
 
 // wants checks a text that an answer is held against.
-func (c *checker) wants(at string, s *scene, in string) {
-	t := c.parse(at, s, in, false)
+func (c *checker) wants(keyPath string, s *scene, in string) {
+	t := c.parse(keyPath, s, in, false)
 	if t != nil && len(t.Environment()) > 0 {
-		c.Wrong(at, "write $${NAME} if the text itself is meant",
+		c.Wrong(keyPath, "write $${NAME} if the text itself is meant",
 			"${%s} is of what is sent; no answer is held against it", t.Environment()[0])
 	}
 	if t != nil && t.HasKey() && !s.sent {
-		c.Wrong(at, "", "{key} stands for nothing: no request before the answer has it")
+		c.Wrong(keyPath, "", "{key} stands for nothing: no request before the answer has it")
 	}
 }
 
 // path checks what a path may hold beside its placeholders.
-func (c *checker) path(at string, s *scene, in string) {
-	t := c.parse(at, s, in, true)
-	c.key(at, s, in, t)
-	c.asked(at, t)
+func (c *checker) path(keyPath string, s *scene, in string) {
+	t := c.parse(keyPath, s, in, true)
+	c.key(keyPath, s, in, t)
+	c.asked(keyPath, t)
 	if t == nil {
 		return
 	}
 	for _, literal := range t.Literals() {
 		if i := bytes.IndexAny(literal, "{} #"); i >= 0 {
-			c.Wrong(at, fmt.Sprintf("write %%%X if it is meant", literal[i]),
+			c.Wrong(keyPath, fmt.Sprintf("write %%%X if it is meant", literal[i]),
 				"a path cannot hold %q", literal[i])
 			return
 		}
@@ -302,17 +302,17 @@ func (c *checker) path(at string, s *scene, in string) {
 }
 
 // headers checks the fields. What the generator sets itself cannot be set.
-func (c *checker) headers(at string, s *scene, r *Request) {
-	seen := map[string]bool{}
+func (c *checker) headers(keyPath string, s *scene, r *Request) {
+	visited := map[string]bool{}
 	for _, name := range sortedNames(r.Headers) {
-		here, lower := step(at, name), strings.ToLower(name)
+		here, lower := step(keyPath, name), strings.ToLower(name)
 		switch {
 		case lower == "content-length" || lower == "transfer-encoding":
 			c.Wrong(here, "leave it out", "header %s follows from the body", name)
-		case seen[lower]:
+		case visited[lower]:
 			c.Wrong(here, "keep one", "header %s is given twice", name)
 		}
-		seen[lower] = true
+		visited[lower] = true
 		if _, null := c.Node(here).(*ast.NullNode); null {
 			c.Wrong(here, `write "" if that is meant`, "header %s has no value", name)
 		}
@@ -329,14 +329,14 @@ func holdsControl(t *template.Text) bool {
 	})
 }
 
-func (c *checker) expect(at string, s *scene, e *Expect) {
-	given := e.bodies()
-	if len(given) > 1 {
-		c.Wrong(at+"."+given[1], "keep one", "expect has %s, which are checks of the same body",
-			strings.Join(given, " and "))
+func (c *checker) expect(keyPath string, s *scene, e *Expect) {
+	specified := e.bodies()
+	if len(specified) > 1 {
+		c.Wrong(keyPath+"."+specified[1], "keep one", "expect has %s, which are checks of the same body",
+			strings.Join(specified, " and "))
 	}
 	if e.Body != nil {
-		c.wants(at+".body", s, *e.Body)
+		c.wants(keyPath+".body", s, *e.Body)
 	}
 }
 
@@ -347,8 +347,8 @@ func (e Expect) bodies() []string {
 }
 
 // present are the keys of a struct that have a value, without those of what it embeds.
-func present(of any) (keys []string) {
-	for f, v := range reflect.ValueOf(of).Fields() {
+func present(value any) (keys []string) {
+	for f, v := range reflect.ValueOf(value).Fields() {
 		if !f.Anonymous && !v.IsZero() {
 			keys = append(keys, f.Tag.Get("yaml"))
 		}
@@ -357,38 +357,38 @@ func present(of any) (keys []string) {
 }
 
 // place checks that it is one, and can be looked for.
-func (c *checker) place(at string, p Place) bool {
-	given := present(p)
-	if len(given) != 1 && !(len(given) == 2 && p.Header != "" && p.Regex != "") {
-		c.Wrong(at, "give one of json, header, regex, and body: true", "%d places to look at",
-			len(given))
+func (c *checker) place(keyPath string, p Place) bool {
+	specified := present(p)
+	if len(specified) != 1 && !(len(specified) == 2 && p.Header != "" && p.Regex != "") {
+		c.Wrong(keyPath, "give one of json, header, regex, and body: true", "%d places to look at",
+			len(specified))
 		return false
 	}
 	if _, err := p.Finder(); err != nil {
-		c.Wrong(at+"."+given[0], "", "%v", err)
+		c.Wrong(keyPath+"."+specified[0], "", "%v", err)
 		return false
 	}
 	return true
 }
 
 // check checks a check of an answer.
-func (c *checker) check(at string, s *scene, k *Check) {
-	given := present(*k)
-	if len(given) != 1 {
-		c.Wrong(at, "give one of is, contains, matches and exists", "%d things to hold", len(given))
+func (c *checker) check(keyPath string, s *scene, k *Check) {
+	specified := present(*k)
+	if len(specified) != 1 {
+		c.Wrong(keyPath, "give one of is, contains, matches and exists", "%d things to hold", len(specified))
 		return
 	}
-	if !c.place(at, k.Place) {
+	if !c.place(keyPath, k.Place) {
 		return
 	}
-	at += "." + given[0]
+	keyPath += "." + specified[0]
 	if _, err := k.Make(s.names); err != nil {
-		c.misread(at, err, false)
+		c.misread(keyPath, err, false)
 		return
 	}
 	for _, want := range []*Text{k.Is, k.Contains} {
 		if want != nil {
-			c.wants(at, s, string(*want))
+			c.wants(keyPath, s, string(*want))
 		}
 	}
 }

@@ -91,20 +91,20 @@ func (p *Plan) couples(pass int) (out [][2]Trial, err error) {
 		}
 	}
 	names := targetsOf(trials)
-	var held, references []Trial
+	var retained, references []Trial
 	for _, t := range trials {
 		against := func(o Trial) bool {
 			return o.Scenario == t.Scenario && o != t && p.refers(t, o, names)
 		}
-		at := slices.IndexFunc(trials, against)
-		if at < 0 {
+		index := slices.IndexFunc(trials, against)
+		if index < 0 {
 			continue
 		}
-		out = append(out, [2]Trial{trials[at], t})
-		held, references = append(held, t), append(references, trials[at])
+		out = append(out, [2]Trial{trials[index], t})
+		retained, references = append(retained, t), append(references, trials[index])
 	}
 	for _, t := range trials {
-		if !slices.Contains(held, t) && !slices.Contains(references, t) {
+		if !slices.Contains(retained, t) && !slices.Contains(references, t) {
 			return nil, fmt.Errorf("plan duets of %s: %s has no partner among %s; name two "+
 				"targets with --targets, give the suite a baseline, or measure each target "+
 				"against itself with --aa", p.Suite.Name, t.Target, strings.Join(names, ", "))

@@ -26,10 +26,10 @@ const (
 // attach reads the bodies and traces that the suite names, and adds them to the sum.
 func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 	for i := range s.Scenarios {
-		at := fmt.Sprintf("scenarios[%d].", i)
-		c.bodies(&s.Scenarios[i], at, dir, sum)
+		keyPath := fmt.Sprintf("scenarios[%d].", i)
+		c.bodies(&s.Scenarios[i], keyPath, dir, sum)
 		if tls := &s.Scenarios[i].TLS; tls.CA != "" {
-			data, _ := c.read(at+"tls.ca", dir, tls.CA, pemMax, nil)
+			data, _ := c.read(keyPath+"tls.ca", dir, tls.CA, pemMax, nil)
 			tls.PEM = string(data)
 		}
 	}
@@ -38,14 +38,14 @@ func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 		if l.Trace == "" {
 			continue
 		}
-		at := fmt.Sprintf("loads[%d].trace", i)
-		data, ok := c.read(at, dir, l.Trace, traceMax, sum)
+		keyPath := fmt.Sprintf("loads[%d].trace", i)
+		data, ok := c.read(keyPath, dir, l.Trace, traceMax, sum)
 		if !ok {
 			continue
 		}
 		trace, err := pace.ReadTrace(bytes.NewReader(data))
 		if err != nil {
-			c.Wrong(at, "", "%v", err)
+			c.Wrong(keyPath, "", "%v", err)
 			continue
 		}
 		l.trace, l.TraceHash = trace, hashOf(data)
@@ -56,13 +56,13 @@ func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 const rowsMax = 1_000_000
 
 // data reads that of the scenario at the path.
-func (c *checker) data(s *Scenario, at, dir string, sum hash.Hash) {
-	data, ok := c.read(at+"data", dir, s.Data, bodyMax, sum)
+func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
+	data, ok := c.read(keyPath+"data", dir, s.Data, bodyMax, sum)
 	if !ok {
 		return
 	}
 	s.DataHash = hashOf(data)
-	wrong := func(hint, format string, args ...any) { c.Wrong(at+"data", hint, format, args...) }
+	wrong := func(hint, format string, args ...any) { c.Wrong(keyPath+"data", hint, format, args...) }
 	all, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))).ReadAll()
 	switch {
 	case err != nil:
@@ -94,16 +94,16 @@ func (c *checker) data(s *Scenario, at, dir string, sum hash.Hash) {
 }
 
 // bodies reads those of the requests at the path, and the data.
-func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
+func (c *checker) bodies(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	if s.Data != "" {
-		c.data(s, at, dir, sum)
+		c.data(s, keyPath, dir, sum)
 	}
 	for i := range s.Requests {
 		r := &s.Requests[i]
 		if r.BodyFile == "" {
 			continue
 		}
-		data, ok := c.read(fmt.Sprintf("%srequests[%d].bodyFile", at, i), dir, r.BodyFile, bodyMax,
+		data, ok := c.read(fmt.Sprintf("%srequests[%d].bodyFile", keyPath, i), dir, r.BodyFile, bodyMax,
 			sum)
 		if !ok {
 			continue
@@ -117,22 +117,22 @@ func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
 
 // read returns what a file below dir holds, and adds it to the sum, if there is one. A suite names
 // nothing elsewhere, so that whoever has its folder has all of it.
-func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
-	data, kept := c.files[named{name, limit}]
-	if !kept && c.sealed {
-		c.Wrong(at, "save the suite as a file and check it there", "cannot check with file %s: "+
+func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
+	data, cached := c.files[named{name, limit}]
+	if !cached && c.sealed {
+		c.Wrong(keyPath, "save the suite as a file and check it there", "cannot check with file %s: "+
 			"the server opens only files that the saved suite names", name)
 		return nil, false
 	}
 	var err error
-	if !kept {
+	if !cached {
 		data, err = readBelow(dir, name, limit)
 	}
 	if err != nil {
 		if inner, is := errors.AsType[*fs.PathError](err); is {
 			err = inner.Err // the name comes once
 		}
-		c.Wrong(at, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
+		c.Wrong(keyPath, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
 			err)
 		return nil, false
 	}

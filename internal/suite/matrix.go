@@ -54,24 +54,24 @@ func (p *Project) expand(c *checker) {
 	names := p.Names
 	p.Names, p.rows = nil, map[string][]string{}
 	for _, name := range names {
-		of := p.Targets[name]
-		at := step("targets", name) + ".matrix"
-		if c.Node(at) == nil {
+		source := p.Targets[name]
+		keyPath := step("targets", name) + ".matrix"
+		if c.Node(keyPath) == nil {
 			p.Names = append(p.Names, name)
 			continue
 		}
-		rows := c.rows(at, row{name, of}, p.doc)
+		rows := c.rows(keyPath, row{name, source}, p.doc)
 		delete(p.Targets, name)
 		for _, r := range rows {
-			if _, there := p.Targets[r.name]; there || slices.Contains(names, r.name) {
-				c.Wrong(at, "give one of them another name or value",
+			if _, exists := p.Targets[r.name]; exists || slices.Contains(names, r.name) {
+				c.Wrong(keyPath, "give one of them another name or value",
 					"there are two targets %s", r.name)
 			}
 			if len(r.name) > nameMax {
-				c.Wrong(at, "shorten the target's name or the axes'",
+				c.Wrong(keyPath, "shorten the target's name or the axes'",
 					"the name %s is longer than %d letters", r.name, nameMax)
 			}
-			p.Targets[r.name] = r.of
+			p.Targets[r.name] = r.source
 			p.Names = append(p.Names, r.name)
 			p.rows[name] = append(p.rows[name], r.name)
 		}
@@ -80,17 +80,17 @@ func (p *Project) expand(c *checker) {
 
 // row is one target of a matrix.
 type row struct {
-	name string
-	of   Source
+	name   string
+	source Source
 }
 
 // rows are the combinations of the matrix at the path, the last axis fastest.
-func (c *checker) rows(at string, base row, doc *strictyaml.Document) []row {
-	m := base.of.Matrix
-	base.of.Matrix, base.of.Built = Matrix{}, base.name
+func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row {
+	m := base.source.Matrix
+	base.source.Matrix, base.source.Built = Matrix{}, base.name
 	out := []row{base}
 	sweep := func(kind, axis string, values []Text, set func(to *Source, value string)) {
-		here := step(strings.TrimSuffix(at+"."+kind, "."), axis)
+		here := step(strings.TrimSuffix(keyPath+"."+kind, "."), axis)
 		n := len(out) * len(values)
 		if n == 0 || n > rowsOfMatrix {
 			c.Wrong(here, fmt.Sprintf("want 1 to %d in all", rowsOfMatrix),
@@ -101,7 +101,7 @@ func (c *checker) rows(at string, base row, doc *strictyaml.Document) []row {
 		for _, r := range out {
 			for _, value := range values {
 				to := r
-				set(&to.of, string(value))
+				set(&to.source, string(value))
 				to.name = strings.Trim(r.name+"-"+axis+"-"+
 					strings.Trim(unnamed.ReplaceAllString(string(value), "-"), "-"), "-")
 				next = append(next, to)
@@ -109,23 +109,23 @@ func (c *checker) rows(at string, base row, doc *strictyaml.Document) []row {
 		}
 		out = next
 	}
-	c.loaded(at, m, sweep)
-	for _, axis := range doc.Names(at + ".env") {
-		if _, there := base.of.Env[axis]; there || base.of.URL != "" {
-			c.Wrong(step(at+".env", axis), "take one out",
+	c.loaded(keyPath, m, sweep)
+	for _, axis := range doc.Names(keyPath + ".env") {
+		if _, exists := base.source.Env[axis]; exists || base.source.URL != "" {
+			c.Wrong(step(keyPath+".env", axis), "take one out",
 				"%s is set by the target itself, or it runs already", axis)
 		}
 		sweep("env", axis, m.Env[axis], func(to *Source, value string) {
 			env := map[string]Text{axis: Text(value)}
-			for key, given := range to.Env {
-				env[key] = given
+			for key, input := range to.Env {
+				env[key] = input
 			}
 			to.Env = env
 		})
 	}
-	for _, axis := range doc.Names(at + ".args") {
-		if base.of.Command == "" || axis == "port" {
-			c.Wrong(step(at+".args", axis), "name another axis, or use env",
+	for _, axis := range doc.Names(keyPath + ".args") {
+		if base.source.Command == "" || axis == "port" {
+			c.Wrong(step(keyPath+".args", axis), "name another axis, or use env",
 				"args are of a command, whose {port} is the lab's")
 		}
 		sweep("args", axis, m.Args[axis], func(to *Source, value string) {
@@ -137,19 +137,19 @@ func (c *checker) rows(at string, base row, doc *strictyaml.Document) []row {
 		})
 	}
 	if m.Connections == nil && m.Body == nil && len(m.Env)+len(m.Args) == 0 {
-		c.Wrong(at, "give it env, args, connections or body", "the matrix has no axis")
+		c.Wrong(keyPath, "give it env, args, connections or body", "the matrix has no axis")
 	}
 	return out
 }
 
 // loaded sweeps what a target is loaded with, by the values of the matrix at the path.
-func (c *checker) loaded(at string, m Matrix, sweep func(kind, axis string, values []Text,
+func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string, values []Text,
 	set func(to *Source, value string))) {
 	if m.Connections != nil {
 		var values []Text
 		for i, n := range m.Connections {
 			if n < 1 || n > connectionsMax {
-				c.Wrong(fmt.Sprintf("%s.connections[%d]", at, i), fmt.Sprintf("want 1 to %d",
+				c.Wrong(fmt.Sprintf("%s.connections[%d]", keyPath, i), fmt.Sprintf("want 1 to %d",
 					connectionsMax), "%d connections are none that a load can have", n)
 			}
 			values = append(values, Text(strconv.Itoa(n)))
@@ -163,7 +163,7 @@ func (c *checker) loaded(at string, m Matrix, sweep func(kind, axis string, valu
 		var values []Text
 		for i, n := range m.Body {
 			if n < 1 || n > bodyMax {
-				c.Wrong(fmt.Sprintf("%s.body[%d]", at, i), fmt.Sprintf("want 1B to %v",
+				c.Wrong(fmt.Sprintf("%s.body[%d]", keyPath, i), fmt.Sprintf("want 1B to %v",
 					strictyaml.Size(bodyMax)), "a body of %v is none that the lab makes", n)
 			}
 			sizes[n.String()] = n

@@ -101,9 +101,9 @@ func (s *Suite) fillCapacity() {
 }
 
 // observe wants a tool to have something to do.
-func (c *checker) observe(at string, o Observe) {
+func (c *checker) observe(keyPath string, o Observe) {
 	if o.Profiler != "" && len(o.Profile) == 0 {
-		c.Wrong(at+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
+		c.Wrong(keyPath+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
 			o.Profiler)
 	}
 }
@@ -173,13 +173,13 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
 				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name),
 				Connections: t.Connections, Body: t.Body}
-			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
+			index := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
 			if role != record.Observed {
 				out = append(out, trial)
 				continue
 			}
-			if at >= 0 {
-				trial.Variant = s.Watching[at].Name
+			if index >= 0 {
+				trial.Variant = s.Watching[index].Name
 			}
 			out = append(out, s.observed(trial)...)
 		}
@@ -218,21 +218,21 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 			if v.Agent == "" {
 				continue
 			}
-			found, err := find(v.Agent)
+			match, err := find(v.Agent)
 			if err != nil {
 				return s.source.Problem(fmt.Sprintf("variants[%d].agent", i), err.Error(), "")
 			}
-			if own := overridden(found.Env, v.Env); own != "" {
-				return s.source.Problem(fmt.Sprintf("variants[%d].env.%s", i, own), fmt.Sprintf(
-					"%s attaches agent %s, and would no longer", own, v.Agent), "leave it out")
+			if ownText := overridden(match.Env, v.Env); ownText != "" {
+				return s.source.Problem(fmt.Sprintf("variants[%d].env.%s", i, ownText), fmt.Sprintf(
+					"%s attaches agent %s, and would no longer", ownText, v.Agent), "leave it out")
 			}
 			env := map[string]Text{}
-			maps.Copy(env, found.Env)
+			maps.Copy(env, match.Env)
 			maps.Copy(env, v.Env)
-			v.Env, v.Version, v.Build, v.Home = env, found.Version, found.Build, found.Home
-			v.Languages, v.Scrape = found.Languages, found.Scrape
+			v.Env, v.Version, v.Build, v.Home = env, match.Version, match.Build, match.Home
+			v.Languages, v.Scrape = match.Languages, match.Scrape
 			if len(v.Runtimes) == 0 {
-				v.Runtimes = found.Runtimes
+				v.Runtimes = match.Runtimes
 			}
 		}
 	}
@@ -240,9 +240,9 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 }
 
 // overridden is a variable by which an agent is attached, and which a variant would set itself.
-func overridden(agent, own map[string]Text) string {
+func overridden(agent, ownByName map[string]Text) string {
 	for name, value := range agent {
-		if _, set := own[name]; set && strings.Contains(string(value), "{agent}") {
+		if _, set := ownByName[name]; set && strings.Contains(string(value), "{agent}") {
 			return name
 		}
 	}

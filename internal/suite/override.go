@@ -119,8 +119,8 @@ func (s *Suite) narrow(o Override) error {
 	}
 	s.Scenarios = scenes
 	s.Loads = slices.DeleteFunc(slices.Clone(s.Loads), func(l Load) bool {
-		return !slices.ContainsFunc(loads, func(kept Load) bool {
-			return l.Name == kept.Name || l.Name == kept.Rate.Of
+		return !slices.ContainsFunc(loads, func(retained Load) bool {
+			return l.Name == retained.Name || l.Name == retained.Rate.Of
 		})
 	})
 	if !s.usesCapacity() { // then nobody asks for it
@@ -141,8 +141,8 @@ func chosen[T any](kind string, patterns []string, all []T, name func(T) string)
 			return nil, fmt.Errorf("no %s matches %q; %s", kind, p, hint)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name(one)) })
+	return slices.DeleteFunc(slices.Clone(all), func(item T) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name(item)) })
 	}), nil
 }
 
@@ -205,8 +205,8 @@ func loadName(l Load) string { return l.Name }
 func variantName(v Variant) string { return v.Name }
 
 func namesOf[T any](all []T, name func(T) string) (names []string) {
-	for _, one := range all {
-		names = append(names, name(one))
+	for _, item := range all {
+		names = append(names, name(item))
 	}
 	return names
 }

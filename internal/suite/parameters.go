@@ -368,8 +368,8 @@ func walk(v reflect.Value, key, path string,
 			}
 		case isMapping(f.Type()):
 			for _, k := range keysOf(f) {
-				at := step(path+name, k) + "."
-				walk(f.MapIndex(reflect.ValueOf(k)), key+name+".NAME.", at, visit)
+				keyPath := step(path+name, k) + "."
+				walk(f.MapIndex(reflect.ValueOf(k)), key+name+".NAME.", keyPath, visit)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ const none = "none"
 // catalog's order does not matter. A pattern or a baseline that fits no target is an error with
 // file, line and the nearest name.
 func (s *Suite) Plan(catalog []Target) (*Plan, error) {
-	targets, aside, err := s.choose(catalog)
+	targets, skipped, err := s.choose(catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		}
 	}
 	frozen := *s
-	p := &Plan{Suite: &frozen, Aside: aside}
+	p := &Plan{Suite: &frozen, Aside: skipped}
 	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
 		return nil, err
 	}
@@ -143,14 +143,14 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		t.ID = fmt.Sprintf("%s-%0*d-%s", cmp.Or(t.Role, fmt.Sprintf("b%d", t.Block)), width,
 			t.Order, plain(t.Target))
 		for _, part := range []struct {
-			tells bool
-			name  string
+			notify bool
+			name   string
 		}{
 			{t.Profile != "", t.Profile}, {len(s.Scenarios) > 1, plain(t.Scenario)},
 			{len(s.Drivers) > 1, t.Driver}, {t.Launcher != "", t.Launcher},
 			{t.Variant != none, t.Variant}, {t.Arm != "", t.Arm},
 		} {
-			if part.tells {
+			if part.notify {
 				t.ID += "-" + part.name
 			}
 		}
@@ -279,7 +279,7 @@ func (p *Plan) hash() string {
 
 // choose returns the targets that the patterns ask for and that keep the contract, by name, and
 // apart those that must be named and are not.
-func (s *Suite) choose(catalog []Target) (chosen, aside []Target, err error) {
+func (s *Suite) choose(catalog []Target) (chosen, skipped []Target, err error) {
 	patterns := s.Targets
 	if len(patterns) == 0 {
 		patterns = []string{"all"}
@@ -288,37 +288,37 @@ func (s *Suite) choose(catalog []Target) (chosen, aside []Target, err error) {
 		matched := slices.DeleteFunc(slices.Clone(catalog), func(t Target) bool {
 			return !t.matches(pattern)
 		})
-		kept := slices.DeleteFunc(slices.Clone(matched), func(t Target) bool {
+		retained := slices.DeleteFunc(slices.Clone(matched), func(t Target) bool {
 			return s.Contract != "" && !slices.Contains(t.Contracts, s.Contract)
 		})
-		at := fmt.Sprintf("targets[%d]", i)
+		keyPath := fmt.Sprintf("targets[%d]", i)
 		switch {
 		case len(matched) == 0 && pattern != "all":
-			return nil, nil, noTarget(s.where(), at, pattern, catalog)
-		case len(kept) == 0 && pattern == "all":
+			return nil, nil, noTarget(s.where(), keyPath, pattern, catalog)
+		case len(retained) == 0 && pattern == "all":
 			return nil, nil, s.where().Problem("contract",
 				fmt.Sprintf("no target keeps the contract %s", s.Contract), "")
-		case len(kept) == 0:
-			return nil, nil, s.where().Problem(at, fmt.Sprintf("no target that matches %q keeps "+
+		case len(retained) == 0:
+			return nil, nil, s.where().Problem(keyPath, fmt.Sprintf("no target that matches %q keeps "+
 				"the contract %s", pattern, s.Contract), "")
 		}
-		for _, t := range kept {
+		for _, t := range retained {
 			if t.Aside == "" || pattern == t.Name {
 				chosen = append(chosen, t)
 			} else {
-				aside = append(aside, t)
+				skipped = append(skipped, t)
 			}
 		}
 	}
 	chosen = byName(chosen)
-	aside = slices.DeleteFunc(byName(aside), func(t Target) bool {
+	skipped = slices.DeleteFunc(byName(skipped), func(t Target) bool {
 		return slices.ContainsFunc(chosen, func(c Target) bool { return c.Name == t.Name })
 	})
 	if len(chosen) == 0 {
 		return nil, nil, s.where().Problem("targets", fmt.Sprintf("%s is kept aside: %s",
-			aside[0].Name, aside[0].Aside), "name it to measure it")
+			skipped[0].Name, skipped[0].Aside), "name it to measure it")
 	}
-	return chosen, aside, nil
+	return chosen, skipped, nil
 }
 
 // byName sorts targets and leaves each once.
@@ -339,7 +339,7 @@ func (s *Suite) where() *strictyaml.Document {
 	return s.source
 }
 
-func noTarget(src *strictyaml.Document, at, pattern string, catalog []Target) error {
+func noTarget(src *strictyaml.Document, keyPath, pattern string, catalog []Target) error {
 	var names []string
 	for _, t := range catalog {
 		names = append(names, t.Name, t.Service)
@@ -350,7 +350,7 @@ func noTarget(src *strictyaml.Document, at, pattern string, catalog []Target) er
 	if len(names) == 0 {
 		hint = "the catalog is empty"
 	}
-	return src.Problem(at, fmt.Sprintf("no target or service matches %q", pattern),
+	return src.Problem(keyPath, fmt.Sprintf("no target or service matches %q", pattern),
 		strictyaml.Meant(pattern, names, hint))
 }
 
@@ -382,12 +382,12 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	case s.retargeted:
 		return "", nil // asked for by a flag: the others are measured without it
 	}
-	of := "this project"
+	subject := "this project"
 	if s.Contract != "" {
-		of = "contract " + s.Contract
+		subject = "contract " + s.Contract
 	}
 	return "", s.source.Problem("baseline",
-		fmt.Sprintf("baseline %q is not among the targets of %s", s.Baseline, of),
+		fmt.Sprintf("baseline %q is not among the targets of %s", s.Baseline, subject),
 		"add it to targets, or take the baseline out")
 }
 

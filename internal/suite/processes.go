@@ -53,29 +53,29 @@ var processParameters = slices.Concat([]parameter{
 var portOf = lazyregexp.New(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\.port\}`)
 
 // processes checks those of a target, and that every port which is asked for is one of theirs.
-func (c *checker) processes(at string, s Source) {
+func (c *checker) processes(keyPath string, s Source) {
 	if len(s.Processes) > 0 && s.Command == "" {
-		c.Wrong(at+".processes", "give it a command", "processes are started before a command, "+
-			"and %s has none", last(at))
+		c.Wrong(keyPath+".processes", "give it a command", "processes are started before a command, "+
+			"and %s has none", last(keyPath))
 	}
 	names := namesOf(s.Processes, func(p Process) string { return p.Name })
-	c.unique(at+".processes", ".name", names)
-	texts := map[string]string{at + ".command": s.Command}
-	env := func(at string, of map[string]Text) {
-		for name, value := range of {
-			texts[step(at+".env", name)] = string(value)
+	c.unique(keyPath+".processes", ".name", names)
+	texts := map[string]string{keyPath + ".command": s.Command}
+	env := func(key string, table map[string]Text) {
+		for name, value := range table {
+			texts[step(key+".env", name)] = string(value)
 		}
 	}
-	env(at, s.Env)
+	env(keyPath, s.Env)
 	for name, k := range s.Counters {
-		here := step(at+".counters", name)
+		here := step(keyPath+".counters", name)
 		texts[here+".postgres"], texts[here+".metrics"] = k.Postgres, k.Metrics
 	}
 	for i, p := range s.Processes {
-		here := fmt.Sprintf("%s.processes[%d]", at, i)
+		here := fmt.Sprintf("%s.processes[%d]", keyPath, i)
 		texts[here+".command"] = p.Command
 		env(here, p.Env)
-		if p.Name == last(at) {
+		if p.Name == last(keyPath) {
 			c.Wrong(here+".name", "give it another", "%s is the target's own name", p.Name)
 		}
 		if p.Ready != "" && !strings.HasPrefix(p.Ready, "/") {
@@ -83,10 +83,10 @@ func (c *checker) processes(at string, s Source) {
 				"ready %q is no path", p.Ready)
 		}
 	}
-	for _, at := range sortedNames(texts) {
-		for _, port := range portOf.FindAllStringSubmatch(texts[at], -1) {
+	for _, key := range sortedNames(texts) {
+		for _, port := range portOf.FindAllStringSubmatch(texts[key], -1) {
 			if len(names) > 0 && !slices.Contains(names, port[1]) {
-				c.Wrong(at, strictyaml.Meant(port[1], names, "its processes are "+
+				c.Wrong(key, strictyaml.Meant(port[1], names, "its processes are "+
 					strings.Join(names, ", ")), "%s is of no process", port[0])
 			}
 		}
@@ -114,25 +114,25 @@ var counterParameters = []parameter{
 }
 
 // counters checks those of a target.
-func (c *checker) counters(at string, s Source) {
+func (c *checker) counters(keyPath string, s Source) {
 	for _, name := range sortedNames(s.Counters) {
-		k, here := s.Counters[name], step(at+".counters", name)
-		if at, hint, text := k.Wrong(name); text != "" {
-			c.Wrong(here+at, hint, "%s", text)
+		k, here := s.Counters[name], step(keyPath+".counters", name)
+		if key, hint, text := k.Wrong(name); text != "" {
+			c.Wrong(here+key, hint, "%s", text)
 		}
 	}
 }
 
 // asks checks how often a request asks.
-func (c *checker) asks(at string, r *Request) {
+func (c *checker) asks(keyPath string, r *Request) {
 	for _, name := range sortedNames(r.Asks) {
 		if n := r.Asks[name]; n < 1 || n > asksMost {
-			c.Wrong(step(at+".asks", name), "", "it asks %s %d times, outside 1 to %d", name, n,
+			c.Wrong(step(keyPath+".asks", name), "", "it asks %s %d times, outside 1 to %d", name, n,
 				asksMost)
 		}
 	}
 	if len(r.Asks) > 0 && r.Setup != "" {
-		c.Wrong(at+".asks", "take it out", "what a setup asks is in no window")
+		c.Wrong(keyPath+".asks", "take it out", "what a setup asks is in no window")
 	}
 }
 

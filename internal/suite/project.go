@@ -122,12 +122,12 @@ var projectParameters = slices.Concat([]parameter{
 })
 
 // needs are the rows of a list of needs.
-func needs(at string) []parameter {
+func needs(keyPath string) []parameter {
 	return []parameter{
-		{key: at, max: 100, about: "tools without which a target is left out; records name their " +
+		{key: keyPath, max: 100, about: "tools without which a target is left out; records name their " +
 			"versions"},
-		{key: at + "[].tool", required: true, about: "a program on the PATH"},
-		{key: at + "[].version",
+		{key: keyPath + "[].tool", required: true, about: "a program on the PATH"},
+		{key: keyPath + "[].version",
 			about: "the command that says its version; without it `TOOL --version`"},
 	}
 }
@@ -150,12 +150,12 @@ func ReadProject(file string, data []byte) (*Project, error) {
 	}
 	doc := c.Document
 	p := &Project{File: file, doc: doc, data: data}
-	own := topKeys(reflect.TypeFor[Project]())
-	if c.known(own); c.Err() != nil {
+	ownNames := topKeys(reflect.TypeFor[Project]())
+	if c.known(ownNames); c.Err() != nil {
 		return nil, c.Err()
 	}
 	preset(reflect.ValueOf(p).Elem(), project)
-	mine := doc.Pick(func(key string) bool { return slices.Contains(own, key) })
+	mine := doc.Pick(func(key string) bool { return slices.Contains(ownNames, key) })
 	if err := mine.Decode(p); err != nil {
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func topKeys(t reflect.Type) (out []string) {
 }
 
 // known refuses keys at the top that neither a project nor a suite has.
-func (c *checker) known(own []string) {
-	all := slices.Concat(own, []string{"requests"}, topKeys(reflect.TypeFor[Suite]()))
+func (c *checker) known(ownNames []string) {
+	all := slices.Concat(ownNames, []string{"requests"}, topKeys(reflect.TypeFor[Suite]()))
 	all = slices.DeleteFunc(all, func(k string) bool { return k == "contract" })
 	for _, name := range c.Names("") {
 		switch {
@@ -209,53 +209,53 @@ func (c *checker) known(own []string) {
 }
 
 // target checks that what is at the path is of one kind, and has what the kind needs.
-func (c *checker) target(at string, s Source) {
+func (c *checker) target(keyPath string, s Source) {
 	kinds := present(struct {
 		Command string `yaml:"command"`
 		URL     string `yaml:"url"`
 		Image   string `yaml:"image"`
 		Compose bool   `yaml:"compose"`
-	}{s.Command, s.URL, s.Image, c.Node(at+".compose") != nil})
-	if c.Node(at+".compose") != nil && s.Compose.Service == "" {
-		c.Wrong(at+".compose", "as compose: {service: web}", "compose.service is missing")
+	}{s.Command, s.URL, s.Image, c.Node(keyPath+".compose") != nil})
+	if c.Node(keyPath+".compose") != nil && s.Compose.Service == "" {
+		c.Wrong(keyPath+".compose", "as compose: {service: web}", "compose.service is missing")
 	}
 	for _, k := range []struct{ key, text, want string }{
 		{"command", s.Command, "write the command that starts it"},
 		{"url", s.URL, "as http://127.0.0.1:8081"}, {"image", s.Image, "as app:1.2"},
 		{"git", s.Git, "as main, HEAD~1 or a commit"}, {"build", s.Build, "write what builds it"}} {
-		if strings.TrimSpace(k.text) == "" && c.Node(at+"."+k.key) != nil {
-			c.Wrong(at+"."+k.key, k.want+", or leave the key out", "%s of the target %s is empty",
-				k.key, last(at))
+		if strings.TrimSpace(k.text) == "" && c.Node(keyPath+"."+k.key) != nil {
+			c.Wrong(keyPath+"."+k.key, k.want+", or leave the key out", "%s of the target %s is empty",
+				k.key, last(keyPath))
 		}
 	}
 	switch {
 	case len(kinds) == 0:
-		c.Wrong(at, "give it a command, a url, an image or compose",
-			"the target %s has nothing to run", last(at))
+		c.Wrong(keyPath, "give it a command, a url, an image or compose",
+			"the target %s has nothing to run", last(keyPath))
 	case len(kinds) > 1:
-		c.Wrong(at+"."+kinds[1], "keep one", "the target %s is both %s", last(at),
+		c.Wrong(keyPath+"."+kinds[1], "keep one", "the target %s is both %s", last(keyPath),
 			strings.Join(kinds, " and "))
 	}
 	for _, k := range []struct{ key, text string }{
 		{"dir", s.Dir}, {"build", s.Build}, {"git", s.Git}} {
 		if k.text != "" && s.Command == "" && len(kinds) == 1 {
-			c.Wrong(at+"."+k.key, "take it out", "%s is of what a command starts, and %s is had "+
-				"by %s", k.key, last(at), kinds[0])
+			c.Wrong(keyPath+"."+k.key, "take it out", "%s is of what a command starts, and %s is had "+
+				"by %s", k.key, last(keyPath), kinds[0])
 		}
 	}
 	if s.Port != 0 && s.Image == "" {
-		c.Wrong(at+".port", "take it out", "port is of an image; others get theirs in $PORT")
+		c.Wrong(keyPath+".port", "take it out", "port is of an image; others get theirs in $PORT")
 	}
 	if len(s.Env) > 0 && s.URL != "" {
-		c.Wrong(at+".env", "take it out", "%s runs already, with its own environment", last(at))
+		c.Wrong(keyPath+".env", "take it out", "%s runs already, with its own environment", last(keyPath))
 	}
-	c.processes(at, s)
-	c.counters(at, s)
+	c.processes(keyPath, s)
+	c.counters(keyPath, s)
 	if s.Git != "" && s.Build == "" {
-		c.Wrong(at+".git", "say with build what makes it", "a revision has nothing built")
+		c.Wrong(keyPath+".git", "say with build what makes it", "a revision has nothing built")
 	}
 	if s.Git != "" && !isRevision.MatchString(s.Git) {
-		c.Wrong(at+".git", "as main, HEAD~1 or a commit", "%q is no revision", s.Git)
+		c.Wrong(keyPath+".git", "as main, HEAD~1 or a commit", "%q is no revision", s.Git)
 	}
 }
 
@@ -360,36 +360,36 @@ func matches(pattern, name string) bool {
 // them, with what the file wants of their answers, and fills in what comes back for those of which
 // it says nothing. Others are the requests that cannot be asked and of which it says nothing,
 // either. A setup is neither: who asks it twice may have two of what it makes.
-func (s *Suite) Hold(ask func(requests []Request, others []string) ([]Request, error)) error {
-	var asked []Request
-	var of []*Request
-	var others []string
+func (s *Suite) Hold(fetch func(requests []Request, unsupported []string) ([]Request, error)) error {
+	var requested []Request
+	var requests []*Request
+	var alternatives []string
 	scenarios := slices.Clone(s.Scenarios)
 	for i := range scenarios {
 		scenarios[i].Requests = slices.Clone(scenarios[i].Requests)
 		alone := !scenarios[i].Flow
 		for j := range scenarios[i].Requests {
 			r := &scenarios[i].Requests[j]
-			at := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
-			given := s.source.Node(at+"expect") != nil || s.source.Node(at+"checks") != nil
+			keyPath := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
+			isSet := s.source.Node(keyPath+"expect") != nil || s.source.Node(keyPath+"checks") != nil
 			q, _, ok := r.fixed()
 			if r.Setup != "" {
 				alone = alone && !scenarios[i].Cookies // which others come with
 			} else if ok && alone {
-				q.Given = given
-				asked, of = append(asked, q), append(of, r)
-			} else if !given {
-				others = append(others, r.Request)
+				q.Given = isSet
+				requested, requests = append(requested, q), append(requests, r)
+			} else if !isSet {
+				alternatives = append(alternatives, r.Request)
 			}
 		}
 	}
-	held, err := ask(asked, others)
+	retained, err := fetch(requested, alternatives)
 	if err != nil {
 		return err
 	}
-	for i, q := range held {
+	for i, q := range retained {
 		if !q.Given {
-			of[i].Expect, of[i].Checks = q.Expect, q.Checks
+			requests[i].Expect, requests[i].Checks = q.Expect, q.Checks
 		}
 	}
 	s.Scenarios = scenarios

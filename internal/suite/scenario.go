@@ -195,9 +195,9 @@ func (s *Scenario) fill() {
 
 // header returns the name, as the request has it, of its header field of that name, or "".
 func (r *Request) header(name string) string {
-	for given := range r.Headers {
-		if strings.EqualFold(given, name) {
-			return given
+	for input := range r.Headers {
+		if strings.EqualFold(input, name) {
+			return input
 		}
 	}
 	return ""
@@ -276,19 +276,19 @@ func (p Place) Finder() (*extract.Finder, error) {
 
 // Make makes the check, of whose texts vars are the variables.
 func (c Check) Make(vars []string) (extract.Check, error) {
-	of, err := c.Finder()
+	finder, err := c.Finder()
 	if err != nil {
 		return extract.Check{}, err
 	}
 	switch {
 	case c.Is != nil:
-		return extract.Is(of, string(*c.Is), vars)
+		return extract.Is(finder, string(*c.Is), vars)
 	case c.Contains != nil:
-		return extract.Contains(of, string(*c.Contains), vars)
+		return extract.Contains(finder, string(*c.Contains), vars)
 	case c.Matches != "":
-		return extract.Matches(of, c.Matches)
+		return extract.Matches(finder, c.Matches)
 	}
-	return extract.Exists(of, c.Exists == nil || *c.Exists), nil
+	return extract.Exists(finder, c.Exists == nil || *c.Exists), nil
 }
 
 // Call is a unary call of gRPC, and its messages as they go over the wire.
@@ -340,6 +340,6 @@ func (s Scenario) in(v Variant) Scenario {
 
 // over is over how many connections the scenario has so many requests at once.
 func (s Scenario) over(atOnce int) int {
-	each := max(s.spread, 1)
-	return (atOnce + each - 1) / each
+	perItem := max(s.spread, 1)
+	return (atOnce + perItem - 1) / perItem
 }

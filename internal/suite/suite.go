@@ -276,10 +276,10 @@ func hashOf(data []byte) string {
 
 // hashAsJSON relies on encoding/json, which writes the fields of a struct in the order of
 // declaration, and maps by key.
-func hashAsJSON(of any) string {
-	text, err := json.Marshal(of)
+func hashAsJSON(value any) string {
+	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("suite: %T cannot be written as JSON: %v", of, err))
+		panic(fmt.Sprintf("suite: %T cannot be written as JSON: %v", value, err))
 	}
 	return hashOf(text)
 }
@@ -294,8 +294,8 @@ func (s *Suite) fill() {
 		if l.Model == record.Capacity && l.Budget == 0 {
 			l.Budget = searchBudget
 		}
-		given := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil
-		if !l.Users.IsZero() && !given {
+		isSet := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil
+		if !l.Users.IsZero() && !isSet {
 			l.Connections = int(math.Ceil(l.Users.Max()))
 		}
 		if l.Slow.Clients > 0 && l.Slow.Text == "" {

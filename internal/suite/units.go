@@ -52,12 +52,12 @@ type Keys [2]uint64
 
 // UnmarshalYAML reads a list of two whole numbers; the error names its line.
 func (k *Keys) UnmarshalYAML(n ast.Node) error {
-	var both []uint64
-	if err := yaml.NodeToValue(n, &both); err != nil || len(both) != 2 {
+	var shared []uint64
+	if err := yaml.NodeToValue(n, &shared); err != nil || len(shared) != 2 {
 		return &yaml.SyntaxError{Token: n.GetToken(),
 			Message: "keys are not a list of the first and the last (as in [1, 50000])"}
 	}
-	*k = Keys(both)
+	*k = Keys(shared)
 	return nil
 }
 
@@ -173,9 +173,9 @@ func (r *Rate) UnmarshalText(b []byte) error {
 }
 
 func (r *Rate) shape(text string) error {
-	shape, of, limit, unit := text, "", float64(ratePerSMax), "/s"
+	shape, subject, limit, unit := text, "", float64(ratePerSMax), "/s"
 	if m := shareRe.FindStringSubmatch(text); m != nil {
-		shape, of, limit, unit = m[1], m[2], 100*shareMax, "%"
+		shape, subject, limit, unit = m[1], m[2], 100*shareMax, "%"
 	}
 	p, err := pace.Parse(shape)
 	switch {
@@ -186,12 +186,12 @@ func (r *Rate) shape(text string) error {
 		return fmt.Errorf("rate %q is not above 0", text)
 	case p.Max() > limit:
 		return fmt.Errorf("rate %q is above %.0f%s", text, limit, unit)
-	case p.Duration() == 0 && of == "": // such as 20k
+	case p.Duration() == 0 && subject == "": // such as 20k
 		*r = Rate{PerS: p.Max()}
 	case p.Duration() == 0:
-		*r = Rate{Share: p.Max() / 100, Of: of}
+		*r = Rate{Share: p.Max() / 100, Of: subject}
 	default:
-		*r = Rate{Shape: p, Of: of}
+		*r = Rate{Shape: p, Of: subject}
 	}
 	return nil
 }
@@ -268,8 +268,8 @@ func (t *Think) UnmarshalText(b []byte) error {
 	text := string(b)
 	in := Think{Kind: Constant}
 	lo := text
-	if kind, rest, ok := strings.Cut(text, " "); ok {
-		in.Kind, lo = kind, rest
+	if kind, tail, ok := strings.Cut(text, " "); ok {
+		in.Kind, lo = kind, tail
 	}
 	switch in.Kind {
 	case Constant, Exponential:

@@ -88,9 +88,9 @@ func (v Variant) fits(t Target) bool {
 // fits wants of every variant a target that can have it, and its processes to be some system's.
 func (s *Suite) fits(targets []Target) error {
 	for i, v := range s.Variants {
-		at := fmt.Sprintf("variants[%d]", i)
+		keyPath := fmt.Sprintf("variants[%d]", i)
 		if !slices.ContainsFunc(targets, v.fits) {
-			return s.source.Problem(at, fmt.Sprintf("no target can have variant %q", v.Name), "")
+			return s.source.Problem(keyPath, fmt.Sprintf("no target can have variant %q", v.Name), "")
 		}
 		var names []string
 		for _, t := range targets {
@@ -100,7 +100,7 @@ func (s *Suite) fits(targets []Target) error {
 			if slices.Contains(names, p) {
 				continue
 			}
-			return s.source.Problem(fmt.Sprintf("%s.processes[%d]", at, k),
+			return s.source.Problem(fmt.Sprintf("%s.processes[%d]", keyPath, k),
 				fmt.Sprintf("no target has a process %q", p), strictyaml.Meant(p, names, ""))
 		}
 	}
@@ -118,34 +118,34 @@ func (s *Suite) Variant(name string) Variant {
 }
 
 // variant checks what the rows of the table cannot.
-func (c *checker) variant(at string, v Variant) {
+func (c *checker) variant(keyPath string, v Variant) {
 	if v.Name == "" {
-		c.Wrong(at, "or name an agent with agent", "the variant has no name")
+		c.Wrong(keyPath, "or name an agent with agent", "the variant has no name")
 	}
 	if v.Name == none {
-		c.Wrong(at+".name", "every target runs bare anyway", "variant %q is no variant", none)
+		c.Wrong(keyPath+".name", "every target runs bare anyway", "variant %q is no variant", none)
 	}
 	if len(v.Env) == 0 && v.Agent == "" && v.Protocol == "" && v.Observe.IsZero() {
-		c.Wrong(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
+		c.Wrong(keyPath, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
 			"variant %q changes nothing", v.Name)
 	}
 	for _, name := range sortedNames(v.Env) {
-		where := at + ".env." + name
+		location := keyPath + ".env." + name
 		if slices.Contains(slices.Concat(OwnEnv, SpokenEnv), name) {
-			c.Wrong(where, "", "the lab itself sets %s", name)
+			c.Wrong(location, "", "the lab itself sets %s", name)
 		}
 		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {
 			words := slices.Concat(RideWords, AgentWords)
 			if !slices.Contains(words, match[1]) {
-				c.Wrong(where, "one of "+strings.Join(words, ", "), "{%s} has no value here",
+				c.Wrong(location, "one of "+strings.Join(words, ", "), "{%s} has no value here",
 					match[1])
 			}
 		}
 	}
-	c.observe(at+".observe", v.Observe)
+	c.observe(keyPath+".observe", v.Observe)
 	for i, p := range v.Processes {
 		if slices.Index(v.Processes, p) < i {
-			c.Wrong(fmt.Sprintf("%s.processes[%d]", at, i), "", "process %q is there twice", p)
+			c.Wrong(fmt.Sprintf("%s.processes[%d]", keyPath, i), "", "process %q is there twice", p)
 		}
 	}
 }

@@ -39,12 +39,12 @@ type Client struct {
 
 	dropped atomic.Int64
 
-	mu    sync.Mutex
-	began string   // the trial
-	why   []string // what went wrong since
-	deaf  bool     // it did not take what the lab measured, and is asked no more
-	lost  string   // why not, until a report has said it
-	told  bool     // a report will have said it
+	mu       sync.Mutex
+	began    string   // the trial
+	why      []string // what went wrong since
+	deaf     bool     // it did not take what the lab measured, and is asked no more
+	lost     string   // why not, until a report has said it
+	reported bool     // a report will have said it
 }
 
 // NewClient speaks to the home whose query endpoint, "host:port", and token are given.
@@ -81,10 +81,10 @@ func (c *Client) Scrape(ctx context.Context, t Trial) error {
 	return c.tell(ctx, "/prony/scrape", "pages of trial", t)
 }
 
-func (c *Client) tell(ctx context.Context, path, what string, t Trial) error {
+func (c *Client) tell(ctx context.Context, path, subject string, t Trial) error {
 	err := c.post(ctx, path, beginWait, t, nil)
 	if err != nil {
-		err = fmt.Errorf("tell the home of telemetry of %s %s: %w", what, t.ID, err)
+		err = fmt.Errorf("tell the home of telemetry of %s %s: %w", subject, t.ID, err)
 		c.failed(err)
 	}
 	return err
@@ -92,13 +92,13 @@ func (c *Client) tell(ctx context.Context, path, what string, t Trial) error {
 
 // Mark tells of a moment. It returns at once, whatever the home does; the order is kept.
 func (c *Client) Mark(m Mark) {
-	tell := func(ctx context.Context) {
+	notify := func(ctx context.Context) {
 		if err := c.post(ctx, "/prony/mark", markWait, m, nil); err != nil {
 			c.failed(fmt.Errorf("mark %s %s: %w", m.Kind, m.Name, err))
 		}
 	}
 	select {
-	case c.queue <- tell:
+	case c.queue <- notify:
 	default:
 		c.dropped.Add(1)
 	}
@@ -144,8 +144,8 @@ func (c *Client) Points(ctx context.Context, o Own) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deaf = c.deaf || !errors.As(err, &no)
-	if !c.told {
-		c.told = true
+	if !c.reported {
+		c.reported = true
 		c.lost = fmt.Sprintf("tell the home of telemetry what the lab measured in %s: %v",
 			o.Trial.ID, err)
 	}
@@ -180,8 +180,8 @@ func (c *Client) send(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case tell := <-c.queue:
-			tell(ctx)
+		case notify := <-c.queue:
+			notify(ctx)
 		}
 	}
 }

@@ -84,15 +84,15 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	if err := startOn(c.cmd, s.Cores); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the home of telemetry: %w", err), c.life.Close())
 	}
-	told := make(chan error, 1)
+	reported := make(chan error, 1)
 	go func() {
-		told <- json.NewDecoder(out).Decode(&c.word)
+		reported <- json.NewDecoder(out).Decode(&c.word)
 		// A home says nothing more; if it does, it must not block on it.
 		_, _ = io.Copy(io.Discard, out) // its end is the child's, which Wait tells
 		c.exit = c.cmd.Wait()
 		close(c.exited)
 	}()
-	if err := c.ready(ctx, told); err != nil {
+	if err := c.ready(ctx, reported); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -116,12 +116,12 @@ func (s LaunchSpec) args() []string {
 }
 
 // ready waits for the child's word where it listens.
-func (c *Child) ready(ctx context.Context, told <-chan error) error {
+func (c *Child) ready(ctx context.Context, reported <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, launchWait)
 	defer cancel()
 	var err error
 	select {
-	case err = <-told:
+	case err = <-reported:
 	case <-ctx.Done():
 		err = fmt.Errorf("it did not say where it listens: %w", ctx.Err())
 	}
@@ -143,7 +143,7 @@ func startOn(cmd *exec.Cmd, cores []int) error {
 	return privilege.Spend(func() error { return lower(cores, cmd.Start) })
 }
 
-func lower(cores []int, then func() error) error {
+func lower(cores []int, action func() error) error {
 	if len(cores) > 0 {
 		var set unix.CPUSet
 		for _, c := range cores {
@@ -158,7 +158,7 @@ func lower(cores []int, then func() error) error {
 	if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("lower its priority to nice %d: %w", niceness, err)
 	}
-	return then()
+	return action()
 }
 
 // Endpoints are where it listens.

@@ -90,8 +90,8 @@ const (
 // DatabaseIn is the database of a run's folder, or of the folder of a home that served alone;
 // empty: there is none.
 func DatabaseIn(dir string) string {
-	for _, at := range []string{filepath.Join(Dir, TSDBDir), TSDBDir, "."} {
-		db := filepath.Join(dir, at)
+	for _, location := range []string{filepath.Join(Dir, TSDBDir), TSDBDir, "."} {
+		db := filepath.Join(dir, location)
 		if info, err := os.Stat(filepath.Join(db, "wal")); err == nil && info.IsDir() {
 			return db
 		}

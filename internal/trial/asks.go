@@ -43,20 +43,20 @@ func (f *life) count(ctx context.Context) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if at, ok := f.trial.Subject.Target.Counters[name]; ok && f.lab.Counter != nil {
+		if place, ok := f.trial.Subject.Target.Counters[name]; ok && f.lab.Counter != nil {
 			a := &asked{name: name}
-			at, a.failed = service.CounterAt(at, f.addr.Addr().String(), f.ports())
+			place, a.failed = service.CounterAt(place, f.addr.Addr().String(), f.ports())
 			if a.failed == nil {
-				if c, err := f.lab.Counter(at); err != nil {
+				if c, err := f.lab.Counter(place); err != nil {
 					a.failed = err
 				} else {
 					a.counter = c
 				}
 			}
-			f.asked = append(f.asked, a)
+			f.requested = append(f.requested, a)
 		}
 	}
-	if len(f.asked) == 0 {
+	if len(f.requested) == 0 {
 		return
 	}
 	before := f.readings(ctx)
@@ -66,8 +66,8 @@ func (f *life) count(ctx context.Context) {
 	}
 	for i, r := range f.readings(ctx) {
 		b := before[i]
-		if f.asked[i].failed = cmp.Or(f.asked[i].failed, b.err, r.err); f.asked[i].failed == nil {
-			f.asked[i].restPerS = (r.count - b.count) / time.Duration(r.atNs-b.atNs).Seconds()
+		if f.requested[i].failed = cmp.Or(f.requested[i].failed, b.err, r.err); f.requested[i].failed == nil {
+			f.requested[i].restPerS = (r.count - b.count) / time.Duration(r.atNs-b.atNs).Seconds()
 		}
 	}
 }
@@ -85,8 +85,8 @@ func (f *life) ports() map[string]int {
 // readings reads all counters. One that failed once is left alone: the wait for it would be in
 // every window.
 func (f *life) readings(ctx context.Context) []reading {
-	out := make([]reading, len(f.asked))
-	for i, a := range f.asked {
+	out := make([]reading, len(f.requested))
+	for i, a := range f.requested {
 		if out[i].err = a.failed; a.failed != nil {
 			continue
 		}
@@ -103,11 +103,11 @@ func (f *life) readings(ctx context.Context) []reading {
 // asks is what the counters say of a window, by their readings at its opening, then those at its
 // end. From is the window's real beginning, 0 where the generator does not say: then nothing was
 // offered beside it. After its end nothing is.
-func (f *life) asks(l *record.Load, at []reading, fromNs int64) (out []record.Asks) {
-	for i, a := range f.asked {
+func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []record.Asks) {
+	for i, a := range f.requested {
 		r := record.Asks{Of: a.name, BetweenNs: l.WindowNs, RestPerS: a.restPerS}
 		err := a.failed
-		if err == nil && len(at) != 2*len(f.asked) {
+		if err == nil && len(readings) != 2*len(f.requested) {
 			err = errors.New("the window had no end")
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func (f *life) asks(l *record.Load, at []reading, fromNs int64) (out []record.As
 			out = append(out, r)
 			continue
 		}
-		before, after := at[i], at[len(f.asked)+i]
+		before, after := readings[i], readings[len(f.requested)+i]
 		if fromNs != 0 { // negative where a slow counter was read in the window
 			r.BetweenNs += fromNs - before.atNs
 		}
@@ -134,8 +134,8 @@ func (f *life) asks(l *record.Load, at []reading, fromNs int64) (out []record.As
 }
 
 // wanted is how often an answer of the load asks a counter at least, on average.
-func wanted(counter string, s suite.Scenario, l *record.Load) (each float64) {
-	var all, asks float64
+func wanted(counter string, s suite.Scenario, l *record.Load) (perItem float64) {
+	var all, requested float64
 	i := 0
 	for _, r := range s.Requests {
 		if r.Setup != "" {
@@ -146,10 +146,10 @@ func wanted(counter string, s suite.Scenario, l *record.Load) (each float64) {
 			answered = float64(l.Routes[i].Answered)
 		}
 		i++
-		all, asks = all+answered, asks+answered*float64(r.Asks[counter])
+		all, requested = all+answered, requested+answered*float64(r.Asks[counter])
 	}
 	if all == 0 {
 		return 0
 	}
-	return asks / all
+	return requested / all
 }

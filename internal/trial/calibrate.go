@@ -87,7 +87,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		"", proc.Began(), proc.Exited()); err != nil {
 		return fmt.Errorf("wait for the null server: %w", err)
 	}
-	by, err := l.Driver("", "", speech)
+	driver, err := l.Driver("", "", speech)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 			Connections: c.Connections, Cores: l.place().Load, Ahead: !l.place().Shared,
 			Seed: e.Head.Seed, Part: load.Part{Of: c.Generators}}, speech)
 		spread(&s, speech)
-		res, err := by.Offer(ctx, s)
+		res, err := driver.Offer(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -40,12 +40,12 @@ type pair struct {
 
 // meeting is one point at which both sides wait for each other.
 type meeting struct {
-	here  int
-	start int64 // a moment shortly after both were there
-	both  chan struct{}
+	here   int
+	start  int64 // a moment shortly after both were there
+	shared chan struct{}
 }
 
-func newMeeting() *meeting { return &meeting{both: make(chan struct{})} }
+func newMeeting() *meeting { return &meeting{shared: make(chan struct{})} }
 
 // meet waits until both sides are here and returns the moment at which they go on together.
 func (p *pair) meet(ctx context.Context) (start int64, err error) {
@@ -57,7 +57,7 @@ func (p *pair) meet(ctx context.Context) (start int64, err error) {
 	}
 	p.mu.Unlock()
 	select {
-	case <-m.both:
+	case <-m.shared:
 		return m.start, nil
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
@@ -67,7 +67,7 @@ func (p *pair) meet(ctx context.Context) (start int64, err error) {
 // part ends the meeting; p.mu is held.
 func (p *pair) part() {
 	p.meeting.start = clock.Mono() + int64(ahead)
-	close(p.meeting.both)
+	close(p.meeting.shared)
 	p.meeting = newMeeting()
 }
 
@@ -101,7 +101,7 @@ func fell(trial, step string, err error) *fallen {
 type seat struct {
 	*life
 	pair    *pair
-	other   *seat
+	second  *seat
 	warmups int
 	opened  []int64                          // clock.Mono, of each load's window
 	service atomic.Pointer[[]launch.Process] // for the other side; nil: not launched
@@ -109,7 +109,7 @@ type seat struct {
 
 // duet runs the two trials of a pair to their records, which come in the order of the plan.
 func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*record.Record {
-	both, end := context.WithCancelCause(ctx)
+	joint, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	p := &pair{end: end, meeting: newMeeting()}
 	seats := l.seats(p, e, trials)
@@ -122,7 +122,7 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*record.
 	for i, s := range seats {
 		s.rec.Before = before
 		cause := broken(trials, i)
-		playing.Go(func() { s.play(ctx, both, cause) })
+		playing.Go(func() { s.play(ctx, joint, cause) })
 	}
 	playing.Wait()
 	for i, s := range seats {
@@ -151,7 +151,7 @@ func (l *Lab) seats(p *pair, e Experiment, trials [2]Spec) (seats [2]*seat) {
 		f.lab = seats[i].lab(l, from(ports))
 		f.rec.Duet = &record.Duet{With: trials[1-i].ID, Side: t.Side, Shared: f.lab.Layout.Shared}
 	}
-	seats[0].other, seats[1].other = seats[1], seats[0]
+	seats[0].second, seats[1].second = seats[1], seats[0]
 	return seats
 }
 
@@ -159,44 +159,44 @@ func (l *Lab) seats(p *pair, e Experiment, trials [2]Spec) (seats [2]*seat) {
 // more when they are asked for.
 func from(ports func() (int, error)) func() (int, error) {
 	first, err := ports()
-	asked := false
+	requested := false
 	return func() (int, error) {
-		if asked {
+		if requested {
 			return ports()
 		}
-		asked = true
+		requested = true
 		return first, err
 	}
 }
 
 // lab is the lab of a side: the whole one's but for what the two must not share.
-func (s *seat) lab(whole *Lab, port func() (int, error)) *Lab {
-	own := *whole
-	own.Layout = whole.Sides.Left
+func (s *seat) lab(full *Lab, port func() (int, error)) *Lab {
+	ownLab := *full
+	ownLab.Layout = full.Sides.Left
 	if s.trial.Side == suite.Right {
-		own.Layout = whole.Sides.Right
+		ownLab.Layout = full.Sides.Right
 	}
-	own.Sides, own.Quiet, own.Port = nil, nil, port
-	own.Home = nil // it hears one trial at a time
-	own.Driver = func(name, engine string, c *nethttp.Config) (Driver, error) {
-		by, err := whole.Driver(name, engine, c)
-		return &inStep{by, s}, err
+	ownLab.Sides, ownLab.Quiet, ownLab.Port = nil, nil, port
+	ownLab.Home = nil // it hears one trial at a time
+	ownLab.Driver = func(name, engine string, c *nethttp.Config) (Driver, error) {
+		driver, err := full.Driver(name, engine, c)
+		return &inStep{driver, s}, err
 	}
-	own.Launcher, own.Containers = &beginner{whole.Launcher, s}, map[string]launch.Launcher{}
-	for name, l := range whole.Containers {
-		own.Containers[name] = &beginner{l, s}
+	ownLab.Launcher, ownLab.Containers = &beginner{full.Launcher, s}, map[string]launch.Launcher{}
+	for name, l := range full.Containers {
+		ownLab.Containers[name] = &beginner{l, s}
 	}
-	if whole.Beside != nil {
-		own.Watch = func(p launch.Process, _ time.Duration) (Watcher, error) {
-			return whole.Beside(p, own.Layout, s.other.pids)
+	if full.Beside != nil {
+		ownLab.Watch = func(p launch.Process, _ time.Duration) (Watcher, error) {
+			return full.Beside(p, ownLab.Layout, s.second.pids)
 		}
 	}
-	own.Observe = func(e Event) {
+	ownLab.Observe = func(e Event) {
 		s.pair.telling.Lock()
 		defer s.pair.telling.Unlock()
-		whole.tell(e)
+		full.tell(e)
 	}
-	return &own
+	return &ownLab
 }
 
 // beginner launches a side's service and tells the other side.
@@ -231,21 +231,21 @@ func (s *seat) pids() []int {
 }
 
 // play is the life of a side. The cause is why it cannot begin.
-func (s *seat) play(ctx, both context.Context, cause error) {
+func (s *seat) play(ctx, joint context.Context, cause error) {
 	began := clock.Mono()
 	defer func() { s.rec.DurationNs = clock.Mono() - began - s.heldNs }()
 	s.step = "build"
 	err := cause
 	if err == nil {
-		err = s.run(both)
+		err = s.run(joint)
 	}
 	if err == nil {
-		_, err = s.pair.meet(both) // so that one which fails at its very end takes this one along
+		_, err = s.pair.meet(joint) // so that one which fails at its very end takes this one along
 	}
 	if err == nil {
 		s.measured()
 	} else {
-		s.fall(ctx, both, err)
+		s.fall(ctx, joint, err)
 	}
 	s.pair.leave()
 	s.life.end(ctx)
@@ -259,13 +259,13 @@ func (s *seat) play(ctx, both context.Context, cause error) {
 
 // fall writes down why the side failed and ends the other. A side that the other has ended says so,
 // unless its own service died as well.
-func (s *seat) fall(ctx, both context.Context, err error) {
-	var other *fallen
-	if errors.As(context.Cause(both), &other) && errors.Is(err, context.Canceled) {
-		err = other
+func (s *seat) fall(ctx, joint context.Context, err error) {
+	var second *fallen
+	if errors.As(context.Cause(joint), &second) && errors.Is(err, context.Canceled) {
+		err = second
 	}
 	s.fail(ctx, err)
-	if s.taken = errors.As(err, &other); !s.taken {
+	if s.used = errors.As(err, &second); !s.used {
 		s.pair.end(fell(s.trial.ID, s.step, errors.New(s.rec.Failure.Error)))
 	}
 }

@@ -94,8 +94,8 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 		}
 	}
 	if f.lab.Home != nil {
-		at := f.lab.Home.Endpoints()
-		o.Words["otlpGrpc"], o.Words["otlpHttp"], o.Words["zipkin"] = at.GRPC, at.HTTP, at.Zipkin
+		endpoints := f.lab.Home.Endpoints()
+		o.Words["otlpGrpc"], o.Words["otlpHttp"], o.Words["zipkin"] = endpoints.GRPC, endpoints.HTTP, endpoints.Zipkin
 	} else if rides.Home {
 		return hinted("run with --telemetry",
 			"variant %s sends telemetry, and no home of it runs", rides.Name)
@@ -190,9 +190,9 @@ func (f *life) scrape(ctx context.Context) error {
 	}
 	t := f.named()
 	for i, p := range f.trial.Subject.Service.Processes(f.trial.Subject.Target) {
-		on := len(rides.Processes) == 0 || p.Name == "" ||
+		enabled := len(rides.Processes) == 0 || p.Name == "" ||
 			slices.Contains(rides.Processes, p.Name)
-		if on && i < len(f.pages) && i < len(f.proc.Parts) {
+		if enabled && i < len(f.pages) && i < len(f.proc.Parts) {
 			t.Scrape = append(t.Scrape, telemetry.ScrapeTarget{
 				URL:     "http://" + f.address(i, f.pages[i]) + rides.Scrape,
 				Service: service.ProcessName(f.trial.Subject.Service, f.trial.Subject.Target, p),
@@ -205,11 +205,11 @@ func (f *life) scrape(ctx context.Context) error {
 
 // toHome tells the home of telemetry something. Only the end of ctx is an error: what else fails,
 // the report says.
-func toHome(ctx context.Context, tell func(context.Context, telemetry.Trial) error,
+func toHome(ctx context.Context, notify func(context.Context, telemetry.Trial) error,
 	t telemetry.Trial) error {
 	bounded, cancel := context.WithTimeout(ctx, homeWait)
 	defer cancel()
-	if err := tell(bounded, t); err != nil {
+	if err := notify(bounded, t); err != nil {
 		return ctx.Err()
 	}
 	return nil
@@ -246,9 +246,9 @@ func (f *life) hear() {
 	f.rec.Telemetry = &report.Telemetry
 	for i := range f.rec.Loads {
 		l := &f.rec.Loads[i]
-		if told, ok := report.Loads[l.Name]; ok {
-			told.WindowNs = f.betweenNs[i]
-			l.Told = &told
+		if reported, ok := report.Loads[l.Name]; ok {
+			reported.WindowNs = f.betweenNs[i]
+			l.Told = &reported
 		}
 	}
 }

@@ -84,7 +84,7 @@ type offered struct {
 	openedWall    int64 // Unix time of the window's opening, and of the mark before
 	closedWall    int64
 	lengthNs      int64
-	at            int // in the record's loads
+	pos           int // in the record's loads
 }
 
 // window offers a load; mark is told when its window opens and closes.
@@ -92,7 +92,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	mark func(kind, name string, wallNs int64),
 ) (*offered, error) {
 	o := &offered{}
-	var asked []reading
+	var requested []reading
 	// The wall clock dates, and may step in the window: lengths are of the other two.
 	var from, openedMono, closedMono int64
 	spec.OnWindow = func(open bool) {
@@ -100,13 +100,13 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 			o.before = f.watch.Mark()
 			from, openedMono = clock.KernelNow(), clock.Mono()
 			o.openedWall = clock.Wall().UnixNano()
-			asked = f.readings(ctx)
+			requested = f.readings(ctx)
 			mark(telemetry.Open, spec.Name, o.openedWall)
 		} else {
 			closedMono, o.closedWall = clock.Mono(), clock.Wall().UnixNano()
 			mark(telemetry.Close, spec.Name, o.closedWall)
 			o.after = f.watch.MarkPSS() // before counters answer: the load is over
-			asked = append(asked, f.readings(ctx)...)
+			requested = append(requested, f.readings(ctx)...)
 		}
 	}
 	spec.Ahead = !f.lab.Layout.Shared
@@ -124,7 +124,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 			o.load.Connections, len(o.load.Generators))
 	}
 	f.use(&o.load, o.before, o.after)
-	o.load.Asks = f.asks(&o.load, asked, res.FromNs)
+	o.load.Asks = f.asks(&o.load, requested, res.FromNs)
 	return o, nil
 }
 
@@ -134,7 +134,7 @@ func (f *life) keep(o *offered) {
 	f.rec.Loads, f.betweenNs = append(f.rec.Loads, l), append(f.betweenNs, o.lengthNs)
 	f.details = append(f.details, detail{name: l.Name, intervals: o.intervals},
 		detail{name: l.Name, value: f.samples(l.Name, o.before, o.after)})
-	o.at = len(f.rec.Loads) - 1
+	o.pos = len(f.rec.Loads) - 1
 	f.remember(o)
 }
 
@@ -204,7 +204,7 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		s.Pacing = "" // the default is no wish; a foreign tool paces as it does
 	}
 	spread(&s, f.speech)
-	by, err := f.lab.Driver(name, s.Describe.Name, f.speech)
+	driver, err := f.lab.Driver(name, s.Describe.Name, f.speech)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		case <-bounded.Done():
 		}
 	}()
-	res, err := by.Offer(bounded, s)
+	res, err := driver.Offer(bounded, s)
 	if err != nil {
 		return nil, f.orExit(err)
 	}

@@ -58,11 +58,11 @@ func (f *life) tellOwn() {
 		return
 	}
 	f.tellLoads()
-	own := telemetry.Own{Trial: f.named(), Series: f.whole(clock.Wall().UnixNano())}
+	ownOwn := telemetry.Own{Trial: f.named(), Series: f.whole(clock.Wall().UnixNano())}
 	if !f.heard {
-		own.Marks = f.unsaid
+		ownOwn.Marks = f.unsaid
 	}
-	f.lab.Meter.Points(context.Background(), own)
+	f.lab.Meter.Points(context.Background(), ownOwn)
 }
 
 // named is the trial as the home knows it.
@@ -109,13 +109,13 @@ func armOf(t record.Target) string {
 
 // add writes a series of what value has for each second; NaN is what is not known.
 func (s *sheet) add(name string, value func(second int) float64, more ...string) {
-	one := telemetry.Series{Name: name, Labels: maps.Clone(s.labels)}
+	series := telemetry.Series{Name: name, Labels: maps.Clone(s.labels)}
 	for i := 0; i+1 < len(more); i += 2 {
-		one.Labels[more[i]] = more[i+1]
+		series.Labels[more[i]] = more[i+1]
 	}
-	put := func(at int64, v float64) {
+	put := func(atNs int64, v float64) {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			one.WallNs, one.Values = append(one.WallNs, at), append(one.Values, v)
+			series.WallNs, series.Values = append(series.WallNs, atNs), append(series.Values, v)
 		}
 	}
 	if len(s.edges) == 0 {
@@ -123,10 +123,10 @@ func (s *sheet) add(name string, value func(second int) float64, more ...string)
 	}
 	for i := 1; i < len(s.edges); i++ {
 		put(s.opened+s.edges[i], value(i-1))
-		one.UntilNs = s.opened + s.edges[i] + int64(time.Second)
+		series.UntilNs = s.opened + s.edges[i] + int64(time.Second)
 	}
-	if len(one.WallNs) > 0 {
-		s.out = append(s.out, one)
+	if len(series.WallNs) > 0 {
+		s.out = append(s.out, series)
 	}
 }
 
@@ -139,7 +139,7 @@ func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
 
 // seconds are the series of a load. Each value is of the second that ends at its time.
 func (f *life) seconds(o *offered) []telemetry.Series {
-	l := &f.rec.Loads[o.at]
+	l := &f.rec.Loads[o.pos]
 	s := f.sheet(l.Name)
 	s.opened, s.edges = cmp.Or(l.OpenedAtNs, o.openedWall), edges(l)
 	s.requests(l)
@@ -158,8 +158,8 @@ func edges(l *record.Load) []int64 {
 		step, end = max(step/interval, 1)*interval, min(end, n*interval)
 	}
 	out := []int64{0}
-	for at := step; at < end; at += step {
-		out = append(out, at)
+	for atNs := step; atNs < end; atNs += step {
+		out = append(out, atNs)
 	}
 	return append(out, end)
 }
@@ -189,17 +189,17 @@ func (s *sheet) requests(l *record.Load) {
 	if len(l.Series.Scheduled) == 0 || l.FlowTime.Count > 0 {
 		return // closed, or arrivals are of flows and ends of requests
 	}
-	var left int64
+	var remaining int64
 	s.add("prony_load_outstanding", func(i int) float64 {
-		left += sum(l.Series.Scheduled, i) - sum(l.Series.Done, i) - sum(l.Series.Failed, i)
-		return float64(max(left, 0))
+		remaining += sum(l.Series.Scheduled, i) - sum(l.Series.Done, i) - sum(l.Series.Failed, i)
+		return float64(max(remaining, 0))
 	})
 }
 
 // quantiles are those that the lab tells of.
 var quantiles = []struct {
-	name string
-	of   float64
+	name  string
+	total float64
 }{{"0.5", 50}, {"0.9", 90}, {"0.99", 99}, {"1", 100}}
 
 // latency merges the histograms of each second: no quantile is ever averaged.
@@ -214,14 +214,14 @@ func (s *sheet) latency(intervals []load.Interval) {
 	for i := 1; i < len(s.edges); i++ {
 		sum.Reset()
 		for _, v := range intervals {
-			if at := int64(v.Offset); at >= s.edges[i-1] && at < s.edges[i] {
+			if atNs := int64(v.Offset); atNs >= s.edges[i-1] && atNs < s.edges[i] {
 				sum.Merge(v.Response)
 			}
 		}
 		for q, quantile := range quantiles {
 			v := math.NaN()
 			if sum.TotalCount() > 0 {
-				v = inSeconds(sum.ValueAtQuantile(quantile.of))
+				v = inSeconds(sum.ValueAtQuantile(quantile.total))
 			}
 			values[q] = append(values[q], v)
 		}
@@ -236,17 +236,17 @@ func (s *sheet) latency(intervals []load.Interval) {
 func (s *sheet) samples(p probe.Series, o *offered) {
 	second := make([]int, len(p.TNs)) // of each row; -1: none
 	for i, t := range p.TNs {
-		at := o.openedWall + t - o.before.TNs - s.opened
-		second[i] = sort.Search(len(s.edges), func(k int) bool { return s.edges[k] >= at }) - 1
+		atNs := o.openedWall + t - o.before.TNs - s.opened
+		second[i] = sort.Search(len(s.edges), func(k int) bool { return s.edges[k] >= atNs }) - 1
 		if second[i] >= len(s.edges)-1 {
 			second[i] = -1
 		}
 	}
 	mean := func(column []float64) func(int) float64 {
-		return func(of int) float64 {
+		return func(total int) float64 {
 			var sum, spent float64
 			for i, k := range second {
-				if k == of && i > 0 && column[i] >= 0 {
+				if k == total && i > 0 && column[i] >= 0 {
 					row := float64(p.TNs[i] - p.TNs[i-1])
 					sum, spent = sum+column[i]*row, spent+row
 				}
@@ -255,14 +255,14 @@ func (s *sheet) samples(p probe.Series, o *offered) {
 		}
 	}
 	most := func(column []int64) func(int) float64 {
-		return func(of int) float64 {
-			found := int64(0)
+		return func(total int) float64 {
+			count := int64(0)
 			for i, k := range second {
-				if k == of {
-					found = max(found, column[i])
+				if k == total {
+					count = max(count, column[i])
 				}
 			}
-			return metric.Positive(float64(found))
+			return metric.Positive(float64(count))
 		}
 	}
 	s.add("prony_generator_cpu_cores", mean(p.LabCores))
@@ -313,15 +313,15 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	s.one("prony_trial_duration_seconds", metric.Positive(inSeconds(r.DurationNs)))
 	s.one("prony_trial_sampler_cpu_cores", metric.Positive(r.Probe.CPUShare))
 	if t := r.Telemetry; t != nil && len(t.Signals) > 0 { // else the home did not answer
-		var bytes, asked int64
+		var bytes, requested int64
 		for _, x := range t.Signals {
 			bytes += x.Bytes
 		}
 		for i := range r.Loads {
-			asked += ended(&r.Loads[i])
+			requested += ended(&r.Loads[i])
 		}
 		s.one("prony_trial_bytes_per_request",
-			float64(bytes)/float64(r.Warmup.Requests+asked))
+			float64(bytes)/float64(r.Warmup.Requests+requested))
 		s.one("prony_trial_home_cpu_cores", t.Home.CPUShare)
 		s.one("prony_trial_home_memory_bytes", metric.Positive(float64(t.Home.RSSBytes)))
 	}
@@ -342,7 +342,7 @@ func ended(l *record.Load) int64 { return l.Done + l.Errors.Total() }
 func (s *sheet) load(l *record.Load) {
 	for _, m := range metric.All {
 		if m.Told != "" {
-			s.one(m.Told, m.Load(l)/units[m.Unit].each)
+			s.one(m.Told, m.Load(l)/units[m.Unit].perItem)
 		}
 	}
 	s.one("prony_trial_network_bytes_per_request",
@@ -363,8 +363,8 @@ func (s *sheet) load(l *record.Load) {
 
 // units are those of the table as metrics have them: what it is called, and how many are one.
 var units = map[string]struct {
-	name string
-	each float64
+	name    string
+	perItem float64
 }{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "J": {"joules", 1},
 	"1": {"ratio", 1}}
 
@@ -388,7 +388,7 @@ func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 						": say what it is called here")
 				}
 				bound := func(name string, v float64) {
-					s.one("prony_result", v/u.each, "metric", m.Name, "unit", u.name,
+					s.one("prony_result", v/u.perItem, "metric", m.Name, "unit", u.name,
 						"bound", name)
 				}
 				bound("median", m.Summary.Center)

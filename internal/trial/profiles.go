@@ -53,11 +53,11 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 		err = errors.New("this lab has no profiler")
 	}
 	if err == nil {
-		var by profile.Collector
-		if by, err = f.lab.Profiler(subject, kind, f.trial.Watched.Profiler); err == nil {
-			s.out.Tool = by.Name()
+		var collector profile.Collector
+		if collector, err = f.lab.Profiler(subject, kind, f.trial.Watched.Profiler); err == nil {
+			s.out.Tool = collector.Name()
 			f.note("profiled: " + kind + " by " + s.out.Tool)
-			s.session, err = by.Start(bounded, subject, kind)
+			s.session, err = collector.Start(bounded, subject, kind)
 		}
 	}
 	if err != nil {
@@ -68,9 +68,9 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 }
 
 // note says once what the lab watches.
-func (f *life) note(what string) {
-	if !slices.Contains(f.rec.Watched, what) {
-		f.rec.Watched = append(f.rec.Watched, what)
+func (f *life) note(subject string) {
+	if !slices.Contains(f.rec.Watched, subject) {
+		f.rec.Watched = append(f.rec.Watched, subject)
 	}
 }
 
@@ -117,13 +117,13 @@ func (f *life) endProfiles(shots []*shot) {
 }
 
 func (f *life) save(ctx context.Context, s *shot) error {
-	seen, err := s.session.Stop(ctx)
+	observed, err := s.session.Stop(ctx)
 	if err != nil {
 		return err
 	}
-	s.out.Tool, s.out.Samples = profile.Tool(seen), profile.Samples(seen)
+	s.out.Tool, s.out.Samples = profile.Tool(observed), profile.Samples(observed)
 	name := strings.Join([]string{f.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "..", "."), " ", "-")
 	s.out.File = filepath.Join(profileDir, name+".pb.gz")
-	return files.Write(filepath.Join(f.lab.Dir, s.out.File), seen.Write)
+	return files.Write(filepath.Join(f.lab.Dir, s.out.File), observed.Write)
 }

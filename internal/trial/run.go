@@ -24,7 +24,7 @@ type Experiment struct {
 	Done   []*record.Record   // of a run that is resumed: those that it has
 	// Next chooses before each trial which of those that are left still run, and in which order;
 	// nil: all of them.
-	Next func(done []*record.Record, left []Spec) []Spec
+	Next func(done []*record.Record, remaining []Spec) []Spec
 }
 
 // Spec is a trial with all that its life needs, found once, before it begins.
@@ -80,18 +80,18 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	}
 	choose := e.Next
 	if choose == nil {
-		choose = func(_ []*record.Record, left []Spec) []Spec { return left }
+		choose = func(_ []*record.Record, remaining []Spec) []Spec { return remaining }
 	}
-	for left := choose(nil, e.unrecorded()); len(left) > 0; left = choose(records, left) {
+	for remaining := choose(nil, e.unrecorded()); len(remaining) > 0; remaining = choose(records, remaining) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		var now []*record.Record
-		if left[0].Side != "" {
-			now = l.duet(ctx, e, [2]Spec(left))
+		if remaining[0].Side != "" {
+			now = l.duet(ctx, e, [2]Spec(remaining))
 		} else {
-			now = append(now, l.one(ctx, e, left[0]))
+			now = append(now, l.one(ctx, e, remaining[0]))
 		}
 		for _, rec := range now {
 			rec.Resumed = len(e.Head.Resumed)
@@ -109,7 +109,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}
-		left = left[len(now):]
+		remaining = remaining[len(now):]
 	}
 	return records, nil
 }
@@ -118,11 +118,11 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 // known.
 func (e Experiment) unrecorded() []Spec {
 	return slices.DeleteFunc(slices.Clone(e.Trials), func(t Spec) bool {
-		at := slices.IndexFunc(e.Done, func(r *record.Record) bool { return r.Trial == t.ID })
-		if at >= 0 {
-			e.learn(t, e.Done[at])
+		index := slices.IndexFunc(e.Done, func(r *record.Record) bool { return r.Trial == t.ID })
+		if index >= 0 {
+			e.learn(t, e.Done[index])
 		}
-		return at >= 0
+		return index >= 0
 	})
 }
 

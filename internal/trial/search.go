@@ -30,7 +30,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	}
 	var steps []*offered // of all kinds, as the search numbers them
 	stop := f.profile(ctx, l.Name)
-	found, err := capacity.Find(ctx, capacity.Options{
+	match, err := capacity.Find(ctx, capacity.Options{
 		Offer: func(ctx context.Context, step capacity.Step) (*record.Load, error) {
 			spec := step.Load(f.specOf(l))
 			spec.Name = l.Name + " " + step.Phase
@@ -52,12 +52,12 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	if err != nil {
 		return fmt.Errorf("search for %s: %w", l.Name, err)
 	}
-	at := decided(found)
-	if at < 0 {
-		return fmt.Errorf("search for %s: no step said anything: %s", l.Name, found.Reason)
+	index := decided(match)
+	if index < 0 {
+		return fmt.Errorf("search for %s: no step said anything: %s", l.Name, match.Reason)
 	}
-	o := steps[at]
-	o.load.Name, o.load.Search = l.Name, searchOf(l, found)
+	o := steps[index]
+	o.load.Name, o.load.Search = l.Name, searchOf(l, match)
 	f.markAt(telemetry.Open, l.Name, o.openedWall)
 	f.markAt(telemetry.Close, l.Name, o.closedWall)
 	f.keep(o)
@@ -67,7 +67,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 // decided is the place of the step that tells what the service is like at its capacity: of those
 // that held, the nearest to it; where none held, the last one that broke; -1 without any.
 func decided(f *capacity.Found) int {
-	at, best := -1, math.Inf(1)
+	pos, best := -1, math.Inf(1)
 	want := f.PerS
 	if !f.Found {
 		want = f.HeldPerS
@@ -76,14 +76,14 @@ func decided(f *capacity.Found) int {
 		switch {
 		case t.RatePerS == 0:
 		case t.Word == capacity.Held:
-			if off := math.Abs(t.RatePerS - want); off < best {
-				at, best = i, off
+			if deviation := math.Abs(t.RatePerS - want); deviation < best {
+				pos, best = i, deviation
 			}
 		case math.IsInf(best, 1) && t.Word == capacity.Broken:
-			at = i
+			pos = i
 		}
 	}
-	return at
+	return pos
 }
 
 // searchOf is a search as a record has it.

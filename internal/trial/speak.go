@@ -18,7 +18,7 @@ import (
 
 // Speech is what a scenario speaks with a service at an address; nil: HTTP/1.1 over TCP, of which
 // the raw engines are capable.
-func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *nethttp.Config {
+func Speech(sc suite.Scenario, mode string, addr netip.AddrPort) *nethttp.Config {
 	protocol := nethttp.Schemes[sc.Protocol]
 	if protocol == "" && sc.Unix == "" {
 		return nil
@@ -26,15 +26,15 @@ func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *nethttp.Config {
 	c := &nethttp.Config{
 		Protocol: protocol,
 		Network:  "tcp",
-		Address:  at.String(),
-		Host:     at.String(),
+		Address:  addr.String(),
+		Host:     addr.String(),
 		Streams:  sc.Streams,
 		Insecure: sc.TLS.Insecure,
 		CA:       sc.TLS.PEM,
 	}
 	if sc.Unix != "" {
 		c.Protocol, c.Network = nethttp.H1Unix, "unix"
-		c.Address = strings.ReplaceAll(sc.Unix, "{port}", fmt.Sprint(at.Port()))
+		c.Address = strings.ReplaceAll(sc.Unix, "{port}", fmt.Sprint(addr.Port()))
 	}
 	_, c.Path = sc.Requests[0].Line(mode)
 	for name, value := range sc.Requests[0].Headers {
@@ -57,9 +57,9 @@ func transport(c *nethttp.Config, dial service.Dial) http.RoundTripper {
 
 // Speaker is how a service at an address is asked whether it is ready, by its name where it has
 // one; nil: in HTTP/1.1 over TCP, by the address.
-func Speaker(c *nethttp.Config, name string, at netip.AddrPort) service.Speaker {
+func Speaker(c *nethttp.Config, name string, addr netip.AddrPort) service.Speaker {
 	if c == nil && name != "" {
-		c = &nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: at.String(), Host: name}
+		c = &nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: addr.String(), Host: name}
 	}
 	if c == nil {
 		return nil
@@ -90,8 +90,8 @@ func spread(s *load.Spec, c *nethttp.Config) {
 }
 
 // Checker asks a service for its contract as the load asks it.
-func Checker(c *nethttp.Config, dial service.Dial, at netip.AddrPort, mode string) service.Checker {
-	out := service.Checker{Dial: dial, Base: at.String(), Mode: mode}
+func Checker(c *nethttp.Config, dial service.Dial, addr netip.AddrPort, mode string) service.Checker {
+	out := service.Checker{Dial: dial, Base: addr.String(), Mode: mode}
 	switch {
 	case c == nil:
 	case c.Protocol == nethttp.H1TLS || c.Protocol == nethttp.H1Unix:

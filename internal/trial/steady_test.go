@@ -127,7 +127,7 @@ func TestHear(t *testing.T) {
 	check("2 % is not below it", hear(20, 2, 0), -1)
 	check("starved", hear(40, 1, 10), -1) // 1 % of a core, and wants it for 11 % of the time
 	check("short tasks wait, too", hear(40, 1, 8), hear(1, 1, 8))
-	if at := c.at; at <= 0 {
+	if at := c.atNs; at <= 0 {
 		t.Errorf("short tasks: %d", at)
 	}
 }

@@ -90,7 +90,7 @@ type Lab struct {
 	// Sides and Beside are for duets: who gets which cores, and how a service is watched that has a
 	// known neighbour, whose processes other tells.
 	Sides  *host.Sides
-	Beside func(p launch.Process, side host.Layout, other func() []int) (Watcher, error)
+	Beside func(p launch.Process, side host.Layout, foreign func() []int) (Watcher, error)
 	// Home takes in what services tell about themselves; nil: there is none.
 	Home Home
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
@@ -154,12 +154,12 @@ type life struct {
 	pages     []int   // further ports of its processes, for pages of metrics or profiles
 	pprof     bool    // it serves Go's profiles there
 	heard     bool    // the home of telemetry was told of the trial
-	taken     bool    // its failure is that of the other side of its duet
+	used      bool    // its failure is that of the other side of its duet
 	heldNs    int64   // for somebody to look at, which is no part of the trial
 
-	untold []*offered       // loads that the meter was not told of
-	unsaid []telemetry.Mark // marks that the home was not told of
-	asked  []*asked         // of what requests ask
+	untold    []*offered       // loads that the meter was not told of
+	unsaid    []telemetry.Mark // marks that the home was not told of
+	requested []*asked         // of what requests ask
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
@@ -279,7 +279,7 @@ func (f *life) fail(ctx context.Context, err error) {
 // still be running.
 func (f *life) end(ctx context.Context) {
 	f.unpodded()
-	for _, a := range f.asked {
+	for _, a := range f.requested {
 		if a.counter != nil {
 			a.counter.Close()
 		}
@@ -478,7 +478,7 @@ type Held struct {
 // hold lets somebody look at the service of a trial that failed. One that was ended, by an
 // interrupt or since the other side of its duet failed, has nothing to show.
 func (f *life) hold(ctx context.Context) {
-	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.taken || ctx.Err() != nil {
+	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.used || ctx.Err() != nil {
 		return
 	}
 	began := clock.Mono()

@@ -40,7 +40,7 @@ type warming struct {
 	reopen bool          // they are, now
 	served int64         // on those before
 	before time.Duration // likewise
-	tell   func(load.Glance)
+	notify func(load.Glance)
 	err    error // why it could not be given them
 }
 
@@ -50,7 +50,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	f.at("warmup", time.Duration(w.Max))
 	f.count(ctx)
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(generator.WarmInterval), w.Connections
-	g := &warming{life: f, tell: f.pulse("warmup")}
+	g := &warming{life: f, notify: f.pulse("warmup")}
 	if err := g.widen(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	done, elapsed = done+g.served, elapsed+g.before
 	if len(g.counts)%favourEvery == 0 { // some are born late
 		g.favour(true)
-		g.tell(load.Glance{Elapsed: elapsed, Done: done})
+		g.notify(load.Glance{Elapsed: elapsed, Done: done})
 	}
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)
@@ -153,12 +153,12 @@ func (g *warming) narrow() {
 // favour lets compilers go before other threads, or not any longer: where they take turns, a
 // compiler has a share of the core like each of the threads that wait for its code, of which a
 // service may have hundreds, and is not done after minutes.
-func (g *warming) favour(on bool) {
-	if g.trial.Warmup.Compilers != "" || g.err != nil || !on && g.rec.Warmup.Favoured == 0 {
+func (g *warming) favour(enabled bool) {
+	if g.trial.Warmup.Compilers != "" || g.err != nil || !enabled && g.rec.Warmup.Favoured == 0 {
 		return
 	}
 	var threads int
-	threads, g.err = g.proc.Favour(on)
+	threads, g.err = g.proc.Favour(enabled)
 	g.rec.Warmup.Favoured = max(g.rec.Warmup.Favoured, threads)
 }
 
@@ -181,9 +181,9 @@ func (g *warming) level() bool {
 
 // compilers are what a runtime's compilers have done, at the end of each interval of a warm-up.
 type compilers struct {
-	seen []heard
-	from int // of seen: the last one that is SilentFor old
-	at   int64
+	observed []heard
+	from     int // of seen: the last one that is SilentFor old
+	atNs     int64
 }
 
 type heard struct {
@@ -196,19 +196,19 @@ func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 	if r.CompilerNs == 0 {
 		return 0
 	}
-	c.seen = append(c.seen, heard{r, ns})
-	for c.from+1 < len(c.seen) && ns-c.seen[c.from+1].ns >= int64(runtimes.SilentFor) {
+	c.observed = append(c.observed, heard{r, ns})
+	for c.from+1 < len(c.observed) && ns-c.observed[c.from+1].ns >= int64(runtimes.SilentFor) {
 		c.from++
 	}
-	a := c.seen[c.from]
+	a := c.observed[c.from]
 	over := ns - a.ns
 	if over < int64(runtimes.SilentFor) || !runtimes.Silent(r.CompilerNs-a.CompilerNs,
 		r.CompilerWaitNs-a.CompilerWaitNs, over) {
-		c.at = -1
-	} else if c.at <= 0 {
-		c.at = max(a.ns, 1) // 0 would say that nobody knows
+		c.atNs = -1
+	} else if c.atNs <= 0 {
+		c.atNs = max(a.ns, 1) // 0 would say that nobody knows
 	}
-	return c.at
+	return c.atNs
 }
 
 // settle says of a trial that was measured what its warm-up and its first closed window, one series
@@ -268,9 +268,9 @@ func continued(rec *record.Record) *record.Load {
 // warm-up in any case, is left out.
 func merged(rates []float64, several int) []float64 {
 	var out []float64
-	for at := len(rates) % several; at < len(rates); at += several {
+	for pos := len(rates) % several; pos < len(rates); pos += several {
 		sum := 0.0
-		for _, r := range rates[at : at+several] {
+		for _, r := range rates[pos : pos+several] {
 			sum += r
 		}
 		out = append(out, sum/float64(several))
@@ -280,8 +280,8 @@ func merged(rates []float64, several int) []float64 {
 
 // windowRates are the window's whole intervals.
 func windowRates(l *record.Load) (out []float64) {
-	whole := min(len(l.Series.Done), int(l.WindowNs/l.Series.IntervalNs))
-	for _, n := range l.Series.Done[:whole] {
+	total := min(len(l.Series.Done), int(l.WindowNs/l.Series.IntervalNs))
+	for _, n := range l.Series.Done[:total] {
 		out = append(out, float64(n)/(float64(l.Series.IntervalNs)/1e9))
 	}
 	return out

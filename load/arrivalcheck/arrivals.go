@@ -53,13 +53,13 @@ func Arrivals(t Times, poisson bool, expected func(ns int64) float64) record.Pro
 // deviation is how far gaps are from those that were asked for: the 99th percentile, since one
 // hiccup of the machine is no property of the process.
 func deviation(t Times) int64 {
-	off := make([]int64, len(t.Left)-1)
-	for k := range off {
+	offset := make([]int64, len(t.Left)-1)
+	for k := range offset {
 		d := (t.Left[k+1] - t.Left[k]) - (t.Due[k+1] - t.Due[k])
-		off[k] = max(d, -d)
+		offset[k] = max(d, -d)
 	}
-	slices.Sort(off)
-	return off[rank(0.99, len(off))]
+	slices.Sort(offset)
+	return offset[rank(0.99, len(offset))]
 }
 
 // rank is the index of a quantile among n sorted values: the smallest that at least the share q of
@@ -69,11 +69,11 @@ func rank(q float64, n int) int { return max(int(math.Ceil(q*float64(n)))-1, 0) 
 // exponential is the median of A² over blocks of gaps: what is wrong with a process is wrong in
 // every block, and what happened to one of them, such as a processor taken away, is not. 0: too few
 // gaps are long enough.
-func exponential(left []int64, expected func(int64) float64) float64 {
+func exponential(remaining []int64, expected func(int64) float64) float64 {
 	var gaps []float64
-	for k := range len(left) - 1 {
-		if left[k+1]-left[k] > resolutionNs {
-			gaps = append(gaps, expected(left[k+1])-expected(left[k]+resolutionNs))
+	for k := range len(remaining) - 1 {
+		if remaining[k+1]-remaining[k] > resolutionNs {
+			gaps = append(gaps, expected(remaining[k+1])-expected(remaining[k]+resolutionNs))
 		}
 	}
 	if len(gaps) < gapsMin {
@@ -115,30 +115,30 @@ func andersonDarling(gaps []float64) float64 {
 // dispersion is the variance of the numbers of requests in bins by their mean (D. R. Cox and P. A.
 // W. Lewis, The Statistical Analysis of Series of Events, 1966): 1 for Poisson, near 0 for equal
 // gaps, more for bunches. Each bin is held against the number expected in it. 0: too few bins.
-func dispersion(left []int64, width int64, expected func(int64) float64) float64 {
-	origin := left[0]
-	bins := int((left[len(left)-1] - origin) / width)
+func dispersion(remaining []int64, width int64, expected func(int64) float64) float64 {
+	origin := remaining[0]
+	bins := int((remaining[len(remaining)-1] - origin) / width)
 	if bins < binsMin {
 		return 0
 	}
 	end := origin + int64(bins)*width
 	counts := make([]float64, bins)
 	total := 0.0
-	for _, at := range left[1:] { // the first one is the origin and no news
-		if at < end {
-			counts[(at-origin)/width]++
+	for _, atNs := range remaining[1:] { // the first one is the origin and no news
+		if atNs < end {
+			counts[(atNs-origin)/width]++
 			total++
 		}
 	}
-	whole := expected(end) - expected(origin)
-	if total == 0 || whole <= 0 {
+	integer := expected(end) - expected(origin)
+	if total == 0 || integer <= 0 {
 		return 0
 	}
 	squares := 0.0
 	before := expected(origin)
 	for i, n := range counts {
 		next := expected(origin + int64(i+1)*width)
-		d := n - total*(next-before)/whole
+		d := n - total*(next-before)/integer
 		squares += d * d
 		before = next
 	}

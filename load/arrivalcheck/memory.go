@@ -26,25 +26,25 @@ const (
 // the variance that independent answers would have between batches by the variance found (P.
 // Heidelberger and P. A. W. Lewis, Operations Research 32(1), 1984).
 func Correlation(response []int64) record.Memory {
-	took := make([]int64, 0, len(response))
+	elapsed := make([]int64, 0, len(response))
 	for _, ns := range response {
 		if ns > 0 {
-			took = append(took, ns)
+			elapsed = append(elapsed, ns)
 		}
 	}
-	m := record.Memory{Samples: int64(len(took))}
-	if len(took) < answersMin {
+	m := record.Memory{Samples: int64(len(elapsed))}
+	if len(elapsed) < answersMin {
 		return m
 	}
-	order := make([]int32, len(took))
+	order := make([]int32, len(elapsed))
 	for k := range order {
 		order[k] = int32(k)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(took[a], took[b]) })
-	m.Lag1 = neighbours(ranks(took, order))
-	p99, top := took[order[rank(0.99, len(took))]], took[order[len(took)-1]]
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(elapsed[a], elapsed[b]) })
+	m.Lag1 = neighbours(ranks(elapsed, order))
+	p99, top := elapsed[order[rank(0.99, len(elapsed))]], elapsed[order[len(elapsed)-1]]
 	// Where so many are the slowest that none is slower than p99, they are the tail themselves.
-	m.Effective = effective(took, func(ns int64) bool { return ns > p99 || ns == top })
+	m.Effective = effective(elapsed, func(ns int64) bool { return ns > p99 || ns == top })
 	return m
 }
 
@@ -67,39 +67,39 @@ func ranks(values []int64, order []int32) []float64 {
 // neighbours is the autocorrelation at lag 1; 0 where nothing varies.
 func neighbours(x []float64) float64 {
 	mean := float64(len(x)-1) / 2 // of ranks
-	var with, own float64
+	var with, ownShare float64
 	for k, v := range x {
-		own += (v - mean) * (v - mean)
+		ownShare += (v - mean) * (v - mean)
 		if k > 0 {
 			with += (v - mean) * (x[k-1] - mean)
 		}
 	}
-	if own == 0 {
+	if ownShare == 0 {
 		return 0
 	}
-	return with / own
+	return with / ownShare
 }
 
 // effective is the share that so many independent answers are of these, as far as the number of
 // slow ones goes; at most 1.
-func effective(took []int64, slow func(int64) bool) float64 {
-	size := len(took) / batches
+func effective(elapsed []int64, slow func(int64) bool) float64 {
+	size := len(elapsed) / batches
 	var counts [batches]float64
 	total := 0.0
-	for k, ns := range took[:size*batches] {
+	for k, ns := range elapsed[:size*batches] {
 		if slow(ns) {
 			counts[k/size]++
 			total++
 		}
 	}
 	mean := total / batches
-	found := 0.0
+	count := 0.0
 	for _, n := range counts {
-		found += (n - mean) * (n - mean) / (batches - 1)
+		count += (n - mean) * (n - mean) / (batches - 1)
 	}
 	independent := mean * (1 - mean/float64(size))
-	if found <= independent {
+	if count <= independent {
 		return 1
 	}
-	return independent / found
+	return independent / count
 }

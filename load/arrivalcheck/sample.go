@@ -28,7 +28,7 @@ type Times struct {
 // shared out between threads, so that the requests of one are not the arrivals of any process. A
 // thread without requests has none to wait for.
 func Merge(threads ...Times) Times {
-	type request struct{ due, left, response int64 }
+	type request struct{ due, remaining, response int64 }
 	var all []request
 	end := int64(math.MaxInt64)
 	for _, t := range threads {
@@ -41,15 +41,15 @@ func Merge(threads ...Times) Times {
 		}
 	}
 	slices.SortFunc(all, func(a, b request) int {
-		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.due, b.due))
+		return cmp.Or(cmp.Compare(a.remaining, b.remaining), cmp.Compare(a.due, b.due))
 	})
 	var out Times
 	for _, r := range all {
-		if r.left > end {
+		if r.remaining > end {
 			break
 		}
 		out.Due = append(out.Due, r.due)
-		out.Left = append(out.Left, r.left)
+		out.Left = append(out.Left, r.remaining)
 		out.Response = append(out.Response, r.response)
 	}
 	return out

@@ -31,12 +31,12 @@ type Engine interface {
 // Handler hears what happened to a slot, and when: at is clock.Mono as read by the engine when it
 // learned of it, once for each call. Its methods may call Send, Open and Close.
 type Handler interface {
-	Opened(slot int, at int64)
+	Opened(slot int, atNs int64)
 	// Received hands over bytes as they came; b is valid during the call only.
-	Received(slot int, at int64, b []byte)
+	Received(slot int, atNs int64, b []byte)
 	// Closed ends the slot: an orderly close of the peer (err nil), a failed connect, a reset, a
 	// failed write. The slot may be opened again.
-	Closed(slot int, at int64, op Op, err error)
+	Closed(slot int, atNs int64, op Op, err error)
 }
 
 // Streamer is an engine whose connections take bytes at any time, for protocols that have several
@@ -54,7 +54,7 @@ type Streamer interface {
 type Drained interface {
 	Handler
 	// Drained says that a slot which has not taken all has room again.
-	Drained(slot int, at int64)
+	Drained(slot int, atNs int64)
 }
 
 // Handshaker is an engine that also takes the time of TLS handshakes, in nanoseconds. The histogram

@@ -24,7 +24,7 @@ type Check struct {
 	like *template.Pattern // is: a text with source ports
 	re   *regexp.Regexp    // matches
 	not  bool              // exists: it must not
-	said string            // the text or pattern as it was given
+	text string            // the text or pattern as it was given
 }
 
 type checkKind uint8
@@ -37,21 +37,21 @@ const (
 )
 
 // Is wants the value to be a text, byte for byte. vars are those of template.Parse, here and below.
-func Is(of *Finder, want string, vars []string) (Check, error) {
-	return compared(of, is, want, vars)
+func Is(finder *Finder, want string, vars []string) (Check, error) {
+	return compared(finder, is, want, vars)
 }
 
 // Contains wants a text to be in the value.
-func Contains(of *Finder, want string, vars []string) (Check, error) {
+func Contains(finder *Finder, want string, vars []string) (Check, error) {
 	if want == "" {
 		return Check{}, fmt.Errorf("check that %s contains nothing: every value does; use exists",
-			of)
+			finder)
 	}
-	return compared(of, contains, want, vars)
+	return compared(finder, contains, want, vars)
 }
 
-func compared(of *Finder, kind checkKind, want string, vars []string) (Check, error) {
-	c := Check{Of: of, kind: kind, said: want}
+func compared(finder *Finder, kind checkKind, want string, vars []string) (Check, error) {
+	c := Check{Of: finder, kind: kind, text: want}
 	var err error
 	if c.want, err = template.Parse(want, vars); err != nil {
 		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
@@ -63,8 +63,8 @@ func compared(of *Finder, kind checkKind, want string, vars []string) (Check, er
 }
 
 // Matches wants a regular expression of RE2's syntax to match somewhere in the value.
-func Matches(of *Finder, pattern string) (Check, error) {
-	c := Check{Of: of, kind: matches, said: pattern}
+func Matches(finder *Finder, pattern string) (Check, error) {
+	c := Check{Of: finder, kind: matches, text: pattern}
 	var err error
 	if c.re, err = compile(pattern); err != nil {
 		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
@@ -84,7 +84,7 @@ func (c Check) At(host, port string) Check {
 
 // Exists wants the value to be there, or not to be there. An empty value and a null of JSON are
 // there.
-func Exists(of *Finder, want bool) Check { return Check{Of: of, kind: exists, not: !want} }
+func Exists(finder *Finder, want bool) Check { return Check{Of: finder, kind: exists, not: !want} }
 
 // onStack is how long a text with placeholders may be, in bytes, to be compared without an
 // allocation.
@@ -92,11 +92,11 @@ const onStack = 512
 
 // Holds reports whether it does. A value that is not there is nothing and contains nothing.
 func (c *Check) Holds(head, body []byte, v *template.Values) bool {
-	got, found := c.Of.Find(head, body)
+	got, ok := c.Of.Find(head, body)
 	switch {
 	case c.kind == exists:
-		return found != c.not
-	case !found:
+		return ok != c.not
+	case !ok:
 		return false
 	case c.kind == matches:
 		return c.re.Match(got)
@@ -126,5 +126,5 @@ func (c *Check) String() string {
 		return fmt.Sprintf("%s exists", c.Of)
 	}
 	verb := [...]string{is: "is", contains: "contains", matches: "matches"}[c.kind]
-	return fmt.Sprintf("%s %s %s", c.Of, verb, word(c.said))
+	return fmt.Sprintf("%s %s %s", c.Of, verb, word(c.text))
 }

@@ -159,10 +159,10 @@ func findJSON(body []byte, path string) ([]byte, bool) {
 }
 
 func findHeader(head []byte, name string, re *regexp.Regexp) ([]byte, bool) {
-	_, rest, _ := bytes.Cut(head, []byte("\n")) // the status line, whose reason may have a colon
-	for len(rest) > 0 {
+	_, tail, _ := bytes.Cut(head, []byte("\n")) // the status line, whose reason may have a colon
+	for len(tail) > 0 {
 		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		line, tail, _ = bytes.Cut(tail, []byte("\n"))
 		if len(line) == 0 || line[0] == '\r' {
 			return nil, false // the end of the head
 		}
@@ -173,8 +173,8 @@ func findHeader(head []byte, name string, re *regexp.Regexp) ([]byte, bool) {
 		if re == nil {
 			return value, true
 		}
-		if found, ok := findRegex(value, re); ok {
-			return found, true
+		if results, ok := findRegex(value, re); ok {
+			return results, true
 		}
 	}
 	return nil, false
@@ -199,13 +199,13 @@ func lower(b byte) byte {
 }
 
 func findRegex(body []byte, re *regexp.Regexp) ([]byte, bool) {
-	at := re.FindSubmatchIndex(body)
-	if at == nil {
+	positions := re.FindSubmatchIndex(body)
+	if positions == nil {
 		return nil, false
 	}
-	from, to := at[0], at[1]
-	if len(at) > 2 {
-		from, to = at[2], at[3]
+	from, to := positions[0], positions[1]
+	if len(positions) > 2 {
+		from, to = positions[2], positions[3]
 	}
 	if from < 0 {
 		return nil, false // the group took no part in the match

@@ -50,24 +50,24 @@ func (x Form) Finder() (*Finder, error) {
 
 // Form is how the check was made.
 func (c *Check) Form() CheckForm {
-	return CheckForm{Of: c.Of.Form(), Verb: checkNames[c.kind], Text: c.said, Not: c.not}
+	return CheckForm{Of: c.Of.Form(), Verb: checkNames[c.kind], Text: c.text, Not: c.not}
 }
 
 // Check makes it; vars are those of template.Parse, of the whole load.
 func (x CheckForm) Check(vars []string) (Check, error) {
-	of, err := x.Of.Finder()
+	finder, err := x.Of.Finder()
 	if err != nil {
 		return Check{}, err
 	}
 	switch x.Verb {
 	case checkNames[is]:
-		return Is(of, x.Text, vars)
+		return Is(finder, x.Text, vars)
 	case checkNames[contains]:
-		return Contains(of, x.Text, vars)
+		return Contains(finder, x.Text, vars)
 	case checkNames[matches]:
-		return Matches(of, x.Text)
+		return Matches(finder, x.Text)
 	case checkNames[exists]:
-		return Exists(of, !x.Not), nil
+		return Exists(finder, !x.Not), nil
 	}
 	return Check{}, fmt.Errorf("check by %q: there is no such way", x.Verb)
 }

@@ -109,27 +109,27 @@ func newReplay(trace []int64) (Process, error) {
 		return nil, fmt.Errorf("pace %s: the trace holds no arrival", Replay)
 	}
 	before := int64(0)
-	for i, at := range trace {
-		if at < before || at >= farNs {
+	for i, atNs := range trace {
+		if atNs < before || atNs >= farNs {
 			return nil, fmt.Errorf("pace %s: arrival %d of the trace is at %d ns after %d ns; "+
-				"sort the trace, and let it begin at 0 or later", Replay, i, at, before)
+				"sort the trace, and let it begin at 0 or later", Replay, i, atNs, before)
 		}
-		before = at
+		before = atNs
 	}
-	return &replay{left: trace}, nil
+	return &replay{remaining: trace}, nil
 }
 
 type replay struct {
-	left []int64
+	remaining []int64
 }
 
 func (r *replay) Next() int64 {
-	if len(r.left) == 0 {
+	if len(r.remaining) == 0 {
 		return Never
 	}
-	at := r.left[0]
-	r.left = r.left[1:]
-	return at
+	atNs := r.remaining[0]
+	r.remaining = r.remaining[1:]
+	return atNs
 }
 
 // Share returns every n-th arrival of p beginning with the i-th (0 <= i < n), so that n threads can
@@ -150,11 +150,11 @@ type share struct {
 }
 
 func (s *share) Next() int64 {
-	at := s.p.Next()
+	atNs := s.p.Next()
 	for range s.skip {
 		s.p.Next()
 	}
-	return at
+	return atNs
 }
 
 // Count consumes p up to the horizon and returns how many arrivals fall into [from, to).

@@ -37,11 +37,11 @@ func Parse(text string) (Profile, error) {
 
 func parse(text string) (Profile, error) {
 	var p Profile
-	rest := strings.TrimSpace(text)
-	if after, ok := strings.CutPrefix(rest, "repeat "); ok {
-		p.Cycles, rest = true, after
+	tail := strings.TrimSpace(text)
+	if after, ok := strings.CutPrefix(tail, "repeat "); ok {
+		p.Cycles, tail = true, after
 	}
-	parts := strings.Split(rest, ",")
+	parts := strings.Split(tail, ",")
 	for i, part := range parts {
 		words := strings.Fields(part)
 		pieces, err := parsePiece(words)
@@ -178,19 +178,19 @@ func parseValue(word string) (float64, error) {
 }
 
 // steps holds each value for everyNs, from the first to the last, which is always one.
-func steps(from, to, by float64, everyNs int64) ([]Piece, error) {
-	if by == 0 {
+func steps(from, to, change float64, everyNs int64) ([]Piece, error) {
+	if change == 0 {
 		return nil, fmt.Errorf("steps of 0 lead nowhere")
 	}
 	// What is short of a step by rounding alone is none of its own.
-	n := math.Ceil(math.Abs(to-from)/by - 1e-9)
+	n := math.Ceil(math.Abs(to-from)/change - 1e-9)
 	if n >= maxPieces {
 		return nil, fmt.Errorf("%g steps are more than %d; take larger ones", n, maxPieces)
 	}
-	by = math.Copysign(by, to-from)
+	change = math.Copysign(change, to-from)
 	var pieces []Piece
 	for i := range int(n) {
-		v := from + float64(float64(i)*by)
+		v := from + float64(float64(i)*change)
 		pieces = append(pieces, Piece{everyNs, v, v})
 	}
 	return append(pieces, Piece{everyNs, to, to}), nil

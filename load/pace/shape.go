@@ -41,7 +41,7 @@ func (p Profile) Check() error {
 	if len(p.Pieces) == 0 {
 		return fmt.Errorf("no pieces")
 	}
-	left := int64(farNs)
+	remaining := int64(farNs)
 	for i, piece := range p.Pieces {
 		last := i == len(p.Pieces)-1 && !p.Cycles
 		switch {
@@ -53,10 +53,10 @@ func (p Profile) Check() error {
 		case !isNumber(piece.From) || !isNumber(piece.To):
 			return fmt.Errorf("piece %d goes from %v to %v; a value is a number from 0 on", i+1,
 				piece.From, piece.To)
-		case piece.ForNs > left:
+		case piece.ForNs > remaining:
 			return fmt.Errorf("the pieces last longer than 146 years")
 		}
-		left -= piece.ForNs
+		remaining -= piece.ForNs
 	}
 	return nil
 }
@@ -198,8 +198,8 @@ func (p Profile) Next(i int, fromNs int64, active bool) int64 {
 	changed := func(v float64) bool { return (v >= float64(i)+1) != active }
 	for range passes {
 		for _, piece := range p.Pieces {
-			if at, ok := piece.first(max(from-start, 0), changed); ok {
-				return start + at
+			if atNs, ok := piece.first(max(from-start, 0), changed); ok {
+				return start + atNs
 			}
 			start += piece.ForNs
 		}
@@ -219,8 +219,8 @@ func (p Piece) first(from int64, is func(float64) bool) (int64, bool) {
 	if is(p.at(from)) {
 		return from, true
 	}
-	at := from + int64(sort.Search(int(p.ForNs-from), func(i int) bool {
+	atNs := from + int64(sort.Search(int(p.ForNs-from), func(i int) bool {
 		return is(p.at(from + int64(i)))
 	}))
-	return at, at < p.ForNs
+	return atNs, atNs < p.ForNs
 }

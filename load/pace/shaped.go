@@ -14,7 +14,7 @@ type shaped struct {
 	seed    uint64
 
 	k           uint64
-	whole, nano int64 // the next arrival at a rate of 1, in units and 1e-9 of them
+	total, nano int64 // the next arrival at a rate of 1, in units and 1e-9 of them
 
 	i      int    // the piece that it is looked for in
 	start  int64  // where that begins, ns
@@ -24,19 +24,19 @@ type shaped struct {
 
 // amount is a number of arrivals whose fraction stays exact however large the whole grows.
 type amount struct {
-	whole    int64
+	total    int64
 	fraction float64 // in [0, 1)
 }
 
-func (a *amount) add(whole int64, fraction float64) {
+func (a *amount) add(total int64, fraction float64) {
 	a.fraction += fraction
 	carry := math.Floor(a.fraction)
 	a.fraction -= carry
-	a.whole += whole + int64(carry)
+	a.total += total + int64(carry)
 }
 
 func (a amount) minus(b amount) float64 {
-	return float64(a.whole-b.whole) + (a.fraction - b.fraction)
+	return float64(a.total-b.total) + (a.fraction - b.fraction)
 }
 
 // stretch is a piece with what its inversion needs.
@@ -73,7 +73,7 @@ func (s *shaped) Next() int64 {
 	if s.last == Never {
 		return Never
 	}
-	unit := amount{s.whole, float64(s.nano) / 1e9}
+	unit := amount{s.total, float64(s.nano) / 1e9}
 	for need := unit.minus(s.before); ; need = unit.minus(s.before) {
 		p := &s.pieces[s.i]
 		if p.final || need < p.area {
@@ -94,19 +94,19 @@ func (s *shaped) Next() int64 {
 // whose sum is exact and cannot leave its range; it makes the mean gap shorter by 4e-20 of itself.
 func (s *shaped) step() {
 	if !s.poisson {
-		s.whole++
+		s.total++
 		return
 	}
 	s.nano += int64(math.Round(Exp(s.seed, s.k) * 1e9))
-	s.whole += s.nano / 1e9
+	s.total += s.nano / 1e9
 	s.nano %= 1e9
 	s.k++
 }
 
 // leave goes to the piece after p.
 func (s *shaped) leave(p *stretch) {
-	whole := math.Floor(p.area)
-	s.before.add(int64(whole), p.area-whole)
+	total := math.Floor(p.area)
+	s.before.add(int64(total), p.area-total)
 	s.start += p.ForNs
 	s.i++
 	if s.i == len(s.pieces) {
@@ -122,9 +122,9 @@ func (s *shaped) skip(need float64) bool {
 		if float64(s.start)+float64(n*float64(s.cycle.ForNs)) >= farNs {
 			return false
 		}
-		whole := math.Floor(s.cycle.area)
-		rest := float64(n * (s.cycle.area - whole))
-		s.before.add(int64(n)*int64(whole), rest)
+		total := math.Floor(s.cycle.area)
+		remaining := float64(n * (s.cycle.area - total))
+		s.before.add(int64(n)*int64(total), remaining)
 		s.start += int64(n) * s.cycle.ForNs
 	}
 	return s.start < farNs

@@ -31,18 +31,18 @@ func ReadTrace(r io.Reader) ([]int64, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		at, err := parseOffset(line)
+		atNs, err := parseOffset(line)
 		if err != nil {
 			return fail("%w", err)
 		}
-		if n := len(trace); n > 0 && at < trace[n-1] {
+		if n := len(trace); n > 0 && atNs < trace[n-1] {
 			return fail("%s s comes before the arrival above it; sort the trace, as with sort -n",
 				line)
 		}
 		if len(trace) == maxTrace {
 			return fail("more than %d arrivals", maxTrace)
 		}
-		trace = append(trace, at)
+		trace = append(trace, atNs)
 	}
 	number++
 	if err := lines.Err(); err != nil {
@@ -56,8 +56,8 @@ func ReadTrace(r io.Reader) ([]int64, error) {
 
 // parseOffset reads seconds with up to nine decimals as ns, in integers: no digit is lost.
 func parseOffset(text string) (int64, error) {
-	whole, fraction, point := strings.Cut(text, ".")
-	digits := whole + fraction
+	full, fraction, point := strings.Cut(text, ".")
+	digits := full + fraction
 	if point && fraction == "" || len(fraction) > 9 || strings.Trim(digits, "0123456789") != "" {
 		return 0, fmt.Errorf("%q is no offset: seconds from the start, as in 12.000345, with nine "+
 			"decimals at the most", text)
@@ -73,8 +73,8 @@ func parseOffset(text string) (int64, error) {
 func WriteTrace(w io.Writer, p Process, horizonNs int64) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, traceHead)
-	for at := p.Next(); at < horizonNs; at = p.Next() {
-		fmt.Fprintf(out, "%d.%09d\n", at/1e9, at%1e9)
+	for atNs := p.Next(); atNs < horizonNs; atNs = p.Next() {
+		fmt.Fprintf(out, "%d.%09d\n", atNs/1e9, atNs%1e9)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the trace: %w", err)

@@ -54,12 +54,12 @@ func (t *Text) Fill(environment func(name string) (string, bool)) (*Text, error)
 }
 
 // filled gives the text with the values of those placeholders of which there is one already.
-func (t *Text) filled(of func(*part) (value string, is bool, err error)) (*Text, error) {
+func (t *Text) filled(pick func(*part) (value string, is bool, err error)) (*Text, error) {
 	out := &Text{vars: t.vars}
 	var literal []byte
 	for _, p := range t.parts {
 		literal = append(literal, p.before...)
-		value, is, err := of(&p)
+		value, is, err := pick(&p)
 		if err != nil {
 			return nil, err
 		}

@@ -39,8 +39,8 @@ func (t *Text) Lab() string {
 // At gives the text of answers of a service that is asked by this Host at this port.
 func (t *Text) At(host, port string) *Text {
 	out, err := t.filled(func(p *part) (string, bool, error) {
-		of := map[string]string{LabHost: host, LabPort: port}
-		value, ok := of[p.name]
+		byName := map[string]string{LabHost: host, LabPort: port}
+		value, ok := byName[p.name]
 		return value, ok && p.kind == labKind, nil
 	})
 	if err != nil {
@@ -82,50 +82,50 @@ type Place struct {
 
 // Next holds the next piece of an answer against the pattern and gives how many of its bytes are as
 // they should be. It does not allocate.
-func (p *Pattern) Next(at *Place, piece []byte) (same int) {
+func (p *Pattern) Next(place *Place, piece []byte) (same int) {
 	for same < len(piece) {
 		end := len(p.Literal)
-		if at.gap < len(p.gaps) {
-			end = p.gaps[at.gap]
+		if place.gap < len(p.gaps) {
+			end = p.gaps[place.gap]
 		}
-		if at.At == end && at.gap < len(p.gaps) {
-			if b := piece[same]; '0' <= b && b <= '9' && at.digits < portDigits {
-				at.digits++
+		if place.At == end && place.gap < len(p.gaps) {
+			if b := piece[same]; '0' <= b && b <= '9' && place.digits < portDigits {
+				place.digits++
 				same++
 				continue
 			}
-			if at.digits == 0 {
+			if place.digits == 0 {
 				return same
 			}
-			at.gap, at.digits = at.gap+1, 0
+			place.gap, place.digits = place.gap+1, 0
 			continue
 		}
-		n := min(len(piece)-same, end-at.At)
+		n := min(len(piece)-same, end-place.At)
 		if n == 0 {
 			return same // more than there should be
 		}
-		if !bytes.Equal(piece[same:same+n], p.Literal[at.At:at.At+n]) {
-			for piece[same] == p.Literal[at.At] {
-				same, at.At = same+1, at.At+1
+		if !bytes.Equal(piece[same:same+n], p.Literal[place.At:place.At+n]) {
+			for piece[same] == p.Literal[place.At] {
+				same, place.At = same+1, place.At+1
 			}
 			return same
 		}
-		same, at.At = same+n, at.At+n
+		same, place.At = same+n, place.At+n
 	}
 	return same
 }
 
 // Whole reports whether an answer that ends here is all of the pattern.
-func (p *Pattern) Whole(at *Place) bool {
-	behind := at.gap
-	if at.digits > 0 {
+func (p *Pattern) Whole(place *Place) bool {
+	behind := place.gap
+	if place.digits > 0 {
 		behind++
 	}
-	return at.At == len(p.Literal) && behind == len(p.gaps)
+	return place.At == len(p.Literal) && behind == len(p.gaps)
 }
 
 // Is reports whether a whole value is the pattern.
 func (p *Pattern) Is(got []byte) bool {
-	var at Place
-	return p.Next(&at, got) == len(got) && p.Whole(&at)
+	var place Place
+	return p.Next(&place, got) == len(got) && p.Whole(&place)
 }

@@ -66,41 +66,41 @@ func Parse(s string, vars []string) (*Text, error) {
 	}
 	t := &Text{}
 	var literal []byte
-	for at := 0; at < len(s); {
-		if n, name := environment(s[at:]); name != "" {
+	for pos := 0; pos < len(s); {
+		if n, name := environment(s[pos:]); name != "" {
 			t.add(part{before: literal, kind: envKind, name: name})
 			literal = nil
-			at += n
+			pos += n
 			continue
 		} else if n > 0 {
-			literal = append(literal, s[at+1:at+n]...)
-			at += n
+			literal = append(literal, s[pos+1:pos+n]...)
+			pos += n
 			continue
 		}
-		if s[at] != '{' {
-			literal = append(literal, s[at])
-			at++
+		if s[pos] != '{' {
+			literal = append(literal, s[pos])
+			pos++
 			continue
 		}
-		if m := escaped(s[at:]); m != "" {
+		if m := escaped(s[pos:]); m != "" {
 			literal = append(literal, m[1:len(m)-1]...)
-			at += len(m)
+			pos += len(m)
 			continue
 		}
-		m := placeholderRe.FindStringSubmatch(s[at+1:])
+		m := placeholderRe.FindStringSubmatch(s[pos+1:])
 		if m == nil {
 			literal = append(literal, '{')
-			at++
+			pos++
 			continue
 		}
 		p, err := newPart(m[1], m[2], vars)
 		if err != nil {
 			return nil, err
 		}
-		p.before, p.salt = literal, salt(len(t.parts), s[:at])
+		p.before, p.salt = literal, salt(len(t.parts), s[:pos])
 		t.add(p)
 		literal = nil
-		at += 1 + len(m[0])
+		pos += 1 + len(m[0])
 	}
 	t.tail = literal
 	return t, nil
@@ -141,21 +141,21 @@ func escaped(s string) string {
 // Escape returns the text that stands for s as it is, whatever in it looks like a placeholder.
 func Escape(s string) string {
 	var b strings.Builder
-	for at := 0; at < len(s); {
-		if n, _ := environment(s[at:]); n > 0 {
-			b.WriteString("$" + s[at:at+n])
-			at += n
+	for pos := 0; pos < len(s); {
+		if n, _ := environment(s[pos:]); n > 0 {
+			b.WriteString("$" + s[pos:pos+n])
+			pos += n
 			continue
 		}
-		if s[at] == '{' {
-			if m := placeholderRe.FindString(s[at+1:]); m != "" {
+		if s[pos] == '{' {
+			if m := placeholderRe.FindString(s[pos+1:]); m != "" {
 				b.WriteString("{{" + m + "}")
-				at += 1 + len(m)
+				pos += 1 + len(m)
 				continue
 			}
 		}
-		b.WriteByte(s[at])
-		at++
+		b.WriteByte(s[pos])
+		pos++
 	}
 	return b.String()
 }
@@ -247,9 +247,9 @@ func newHex(args string) (part, error) {
 func newPick(args string) (part, error) {
 	p := part{kind: pickKind}
 	for o := range strings.SplitSeq(args, "|") {
-		p.of = append(p.of, []byte(o))
+		p.items = append(p.items, []byte(o))
 	}
-	if len(p.of) < 2 {
+	if len(p.items) < 2 {
 		return part{}, errors.New("it wants two alternatives or more, with | between them")
 	}
 	return p, nil

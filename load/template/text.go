@@ -56,7 +56,7 @@ type part struct {
 	lo     int64    // random: the first of the range
 	span   uint64   // random: how many numbers there are
 	n      int      // hex: digits; variable: its index
-	of     [][]byte // pick: the alternatives
+	items  [][]byte // pick: the alternatives
 	name   string   // of the environment's variable, or of what the lab gave
 }
 
@@ -105,7 +105,7 @@ func (p *part) max() int {
 		return uuidLen
 	case pickKind:
 		n := 0
-		for _, o := range p.of {
+		for _, o := range p.items {
 			n = max(n, len(o))
 		}
 		return n
@@ -131,7 +131,7 @@ func (t *Text) HasKey() bool {
 func (t *Text) Literals() [][]byte {
 	out := make([][]byte, 0, len(t.parts)+1)
 	for i := range t.parts {
-		out = append(append(out, t.parts[i].before), t.parts[i].of...)
+		out = append(append(out, t.parts[i].before), t.parts[i].items...)
 	}
 	return append(out, t.tail)
 }
@@ -166,7 +166,7 @@ func (p *part) draw(dst []byte, stream uint64) []byte {
 	case randomKind:
 		return strconv.AppendInt(dst, p.lo+int64(pace.Below(stream, 0, p.span)), 10)
 	case pickKind:
-		return append(dst, p.of[pace.Below(stream, 0, uint64(len(p.of)))]...)
+		return append(dst, p.items[pace.Below(stream, 0, uint64(len(p.items)))]...)
 	case hexKind:
 		return appendHex(dst, stream, p.n)
 	default:

@@ -251,24 +251,24 @@ func AsksEach(a record.Asks, l *record.Load) float64 {
 }
 
 // ofGC is known where collections were logged; a collector's -1 is its silence.
-func ofGC(of func(*record.Load) float64) func(*record.Load) float64 {
+func ofGC(value func(*record.Load) float64) func(*record.Load) float64 {
 	return func(l *record.Load) float64 {
 		if l.GC == nil {
 			return math.NaN()
 		}
-		return of(l)
+		return value(l)
 	}
 }
 
 // ofRoles is a share of the service's processor time. V8's workers compile and collect, and nobody
 // can say which.
-func ofRoles(of func(record.Roles) int64) func(*record.Load) float64 {
+func ofRoles(value func(record.Roles) int64) func(*record.Load) float64 {
 	return func(l *record.Load) float64 {
 		r, all := l.Service.Roles, l.Service.CPUNs
 		if r == nil || r.EitherNs > 0 || all <= 0 {
 			return math.NaN()
 		}
-		return float64(of(*r)) / float64(all)
+		return float64(value(*r)) / float64(all)
 	}
 }
 
@@ -280,22 +280,22 @@ func Split(u record.Usage) string {
 		return ""
 	}
 	share := func(ns int64) string { return units.PercentTo(float64(ns)/float64(u.CPUNs), 0) }
-	rest := max(u.CPUNs-r.CompilerNs-r.CollectorNs-r.EitherNs, 0)
+	remaining := max(u.CPUNs-r.CompilerNs-r.CollectorNs-r.EitherNs, 0)
 	if r.EitherNs > 0 {
-		return share(rest) + " service, " + share(r.EitherNs) + " compiler or collector"
+		return share(remaining) + " service, " + share(r.EitherNs) + " compiler or collector"
 	}
-	return share(rest) + " service, " + share(r.CompilerNs) + " compiler, " +
+	return share(remaining) + " service, " + share(r.CompilerNs) + " compiler, " +
 		share(r.CollectorNs) + " collector"
 }
 
 // ofWarmup is what the series of a trial's start says, where it has a steady state to compare with.
 // A record without a kind was not looked at in that way.
-func ofWarmup(of func(record.Warmup) int64) func(*record.Record) float64 {
+func ofWarmup(value func(record.Warmup) int64) func(*record.Record) float64 {
 	return func(r *record.Record) float64 {
 		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || helped(w) {
 			return math.NaN()
 		}
-		return float64(of(r.Warmup))
+		return float64(value(r.Warmup))
 	}
 }
 

@@ -65,19 +65,19 @@ func CheckQuoted(objectives []Objective, l *record.Load) []Outcome {
 // moved the number, or where not even all of them together could have changed the outcome, and else
 // by how much and by what. What nobody can bound is in the verdict alone.
 func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
-	by, rules := 0.0, []string{}
+	share, rules := 0.0, []string{}
 	for _, f := range findings {
 		for _, m := range f.Moves {
 			if m.Number == o.Metric && f.Grade == record.Suspect && o.Time == "" && o.Route == "" {
-				by, rules = by+m.By, append(rules, f.Rule)
+				share, rules = share+m.By, append(rules, f.Rule)
 			}
 		}
 	}
-	if !c.Known || o.within(c.Observed*(1-by)) == c.Held && o.within(c.Observed*(1+by)) == c.Held {
+	if !c.Known || o.within(c.Observed*(1-share)) == c.Held && o.within(c.Observed*(1+share)) == c.Held {
 		return ""
 	}
 	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
-		units.Percent(by))
+		units.Percent(share))
 }
 
 // Needs is the least number of answers that can decide the objective.
@@ -130,19 +130,19 @@ func (o Objective) settle(c *Outcome, v float64) {
 }
 
 // share settles part of whole; what is broken by a few requests is broken by more.
-func (o Objective) share(c *Outcome, part, whole int64) {
-	c.N = whole
-	if whole == 0 {
+func (o Objective) share(c *Outcome, part, total int64) {
+	c.N = total
+	if total == 0 {
 		c.Text = "there were no requests"
 		return
 	}
-	v := float64(part) / float64(whole)
-	if whole < c.Need && o.within(v) {
+	v := float64(part) / float64(total)
+	if total < c.Need && o.within(v) {
 		c.Text = needs(c)
 		return
 	}
 	o.settle(c, v)
-	c.Text += fmt.Sprintf(" (%d of %d)", part, whole)
+	c.Text += fmt.Sprintf(" (%d of %d)", part, total)
 }
 
 func needs(c *Outcome) string { return fmt.Sprintf("needs n ≥ %d, has %d", c.Need, c.N) }

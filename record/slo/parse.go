@@ -52,19 +52,19 @@ func Parse(text string) ([]Objective, error) {
 // split cuts at the commas that no quotes enclose.
 func split(text string) ([]string, error) {
 	var pieces []string
-	for from, at := 0, 0; ; at++ {
+	for from, pos := 0, 0; ; pos++ {
 		switch {
-		case at == len(text):
+		case pos == len(text):
 			return append(pieces, text[from:]), nil
-		case text[at] == ',':
-			pieces = append(pieces, text[from:at])
-			from = at + 1
-		case text[at] == '"':
-			q, err := strconv.QuotedPrefix(text[at:])
+		case text[pos] == ',':
+			pieces = append(pieces, text[from:pos])
+			from = pos + 1
+		case text[pos] == '"':
+			q, err := strconv.QuotedPrefix(text[pos:])
 			if err != nil {
 				return nil, fmt.Errorf("parse objectives %q: a quote is not closed", text)
 			}
-			at += len(q) - 1
+			pos += len(q) - 1
 		}
 	}
 }
@@ -74,16 +74,16 @@ func parseOne(piece string) (Objective, error) {
 	if piece == "" {
 		return o, fmt.Errorf("it is empty; write objectives as %s", example)
 	}
-	at := strings.LastIndexAny(piece, "<>")
-	if at < 0 {
+	pos := strings.LastIndexAny(piece, "<>")
+	if pos < 0 {
 		return o, fmt.Errorf("it has none of <, <=, >, >=; write it as p99<50ms")
 	}
-	o.Op = piece[at : at+1]
-	value := piece[at+1:]
+	o.Op = piece[pos : pos+1]
+	value := piece[pos+1:]
 	if strings.HasPrefix(value, "=") {
 		o.Op, value = o.Op+"=", value[1:]
 	}
-	if err := o.subject(strings.TrimSpace(piece[:at])); err != nil {
+	if err := o.subject(strings.TrimSpace(piece[:pos])); err != nil {
 		return o, err
 	}
 	if err := o.direction(); err != nil {
@@ -95,12 +95,12 @@ func parseOne(piece string) (Objective, error) {
 // subject reads what comes before the operator: route, time and metric.
 func (o *Objective) subject(text string) error {
 	metric := text
-	if rest, ok := strings.CutPrefix(text, "route "); ok {
-		at := strings.LastIndexByte(rest, ' ')
-		if at < 0 {
+	if tail, ok := strings.CutPrefix(text, "route "); ok {
+		pos := strings.LastIndexByte(tail, ' ')
+		if pos < 0 {
 			return fmt.Errorf("a route has a name and a metric, as in route \"GET /\" p99<5ms")
 		}
-		o.Route, metric = strings.TrimSpace(rest[:at]), rest[at+1:]
+		o.Route, metric = strings.TrimSpace(tail[:pos]), tail[pos+1:]
 		if name, err := strconv.Unquote(o.Route); err == nil && o.Route[0] == '"' {
 			o.Route = name
 		}
@@ -109,8 +109,8 @@ func (o *Objective) subject(text string) error {
 		}
 	}
 	for _, t := range []string{service, lag, connect} {
-		if rest, ok := strings.CutPrefix(metric, t+"."); ok {
-			o.Time, metric = t, rest
+		if tail, ok := strings.CutPrefix(metric, t+"."); ok {
+			o.Time, metric = t, tail
 			break
 		}
 	}

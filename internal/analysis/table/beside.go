@@ -25,14 +25,14 @@ func (sc *Scenario) overheadTable(o Options) Table {
 	for _, d := range overheads {
 		t.Columns = append(t.Columns, column(d.metric, d.heading, units.One, RoleNumber))
 	}
-	for _, bare := range sc.Targets {
-		riders := sc.ridersOf(bare)
+	for _, baseline := range sc.Targets {
+		riders := sc.ridersOf(baseline)
 		if len(riders) == 0 {
 			continue
 		}
 		for _, l := range sc.Loads {
-			for _, of := range append([]*Target{bare}, riders...) {
-				t.Rows = append(t.Rows, overheadRow(bare, of, l))
+			for _, target := range append([]*Target{baseline}, riders...) {
+				t.Rows = append(t.Rows, overheadRow(baseline, target, l))
 			}
 		}
 	}
@@ -43,9 +43,9 @@ func (sc *Scenario) overheadTable(o Options) Table {
 }
 
 // ridersOf are the rows whose ratios refer to a bare one, in the order of their names.
-func (sc *Scenario) ridersOf(bare *Target) []*Target {
+func (sc *Scenario) ridersOf(baseline *Target) []*Target {
 	out := slices.DeleteFunc(slices.Clone(sc.Targets), func(t *Target) bool {
-		return t.Reference != bare.Name || t.Info.Name != bare.Info.Name ||
+		return t.Reference != baseline.Name || t.Info.Name != baseline.Info.Name ||
 			t.Info.Variant == "none" || t.Info.Variant == "" || t.Info.Arm != ""
 	})
 	slices.SortFunc(out, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
@@ -57,7 +57,7 @@ func (sc *Scenario) ridersOf(bare *Target) []*Target {
 var overheads = []struct {
 	metric, heading string
 	model           string // of loads that have it; empty: all
-	whole           bool   // of the trial, not of a load
+	complete        bool   // of the trial, not of a load
 	absolute        func(float64) string
 	print           func(float64) string // of the bare target
 }{
@@ -75,19 +75,19 @@ var overheads = []struct {
 }
 
 // overheadRow is a variant, or the bare target itself, under one load.
-func overheadRow(bare, of *Target, l LoadInfo) Row {
-	variant := cmp.Or(of.Info.Variant, "none")
-	row := Row{Name: of.Name, Cells: []Cell{named(bare.Name), named(variant), named(l.Title)}}
+func overheadRow(baseline, target *Target, l LoadInfo) Row {
+	variant := cmp.Or(target.Info.Variant, "none")
+	row := Row{Name: target.Name, Cells: []Cell{named(baseline.Name), named(variant), named(l.Title)}}
 	for _, d := range overheads {
 		load := l.Name
-		if d.whole {
+		if d.complete {
 			load = ""
 		}
 		c := noValue(Absent)
-		m, ok := of.Metric(load, d.metric)
+		m, ok := target.Metric(load, d.metric)
 		switch {
 		case d.model != "" && d.model != l.Model, !ok, !m.Known(), m.Summary.N == 0:
-		case of == bare:
+		case target == baseline:
 			c = levelCell(m.Summary, d.print)
 		case d.absolute != nil:
 			c = levelCell(m.Summary, d.absolute)
@@ -118,10 +118,10 @@ func changeCell(m Metric) Cell {
 }
 
 // change prints a share: +12 %, −3.1 %.
-func change(by float64) string { return points(by) + " %" }
+func change(amount float64) string { return points(amount) + " %" }
 
-func points(by float64) string {
-	p := by * 100
+func points(amount float64) string {
+	p := amount * 100
 	decimals := 1
 	if math.Abs(p) >= 9.95 {
 		decimals = 0
@@ -215,8 +215,8 @@ func (sc *Scenario) partial() (notes []Note) {
 		all = append(all, t.Trials...)
 	}
 	for _, r := range append(all, sc.Observed...) {
-		if of := r.Telemetry; of != nil && of.Partial != "" && len(notes) < partialMax {
-			notes = append(notes, NoteOf(NoteNotWhole, r.Trial, of.Partial))
+		if telemetry := r.Telemetry; telemetry != nil && telemetry.Partial != "" && len(notes) < partialMax {
+			notes = append(notes, NoteOf(NoteNotWhole, r.Trial, telemetry.Partial))
 		}
 	}
 	return notes
@@ -234,11 +234,11 @@ func telling(trials ...*record.Record) []*record.Record {
 
 // toldRow is what these trials say; without any it is absent.
 func toldRow(name string, trials []*record.Record, confidence float64) Row {
-	cell := func(print func(float64) string, of func(*record.Record) float64) Cell {
-		return medianOf(trials, of, print, confidence)
+	cell := func(print func(float64) string, value func(*record.Record) float64) Cell {
+		return medianOf(trials, value, print, confidence)
 	}
-	signal := func(name string, of func(record.Signal) int64) func(*record.Record) float64 {
-		return func(r *record.Record) float64 { return float64(total(r, name, of)) }
+	signal := func(name string, value func(record.Signal) int64) func(*record.Record) float64 {
+		return func(r *record.Record) float64 { return float64(total(r, name, value)) }
 	}
 	bytes := signal("", func(s record.Signal) int64 { return s.Bytes })
 	return Row{Name: name, Cells: []Cell{named(name),
@@ -257,10 +257,10 @@ func toldRow(name string, trials []*record.Record, confidence float64) Row {
 func received(s record.Signal) int64 { return s.Received }
 
 // total adds up a count over the signals, or takes that of one.
-func total(r *record.Record, name string, of func(record.Signal) int64) (n int64) {
+func total(r *record.Record, name string, value func(record.Signal) int64) (n int64) {
 	for _, s := range r.Telemetry.Signals {
 		if name == "" || s.Name == name {
-			n += of(s)
+			n += value(s)
 		}
 	}
 	return n
@@ -321,16 +321,16 @@ func (sc *Scenario) partsTable(o Options) Table {
 
 // partRow is one process of one target.
 func partRow(target, name string, trials []offer, confidence float64) Row {
-	cell := func(print func(float64) string, of func(offer, record.Part) float64) Cell {
-		return medianOf(trials, func(o offer) float64 { return of(o, partOf(o.load, name)) },
+	cell := func(print func(float64) string, value func(offer, record.Part) float64) Cell {
+		return medianOf(trials, func(o offer) float64 { return value(o, partOf(o.load, name)) },
 			print, confidence)
 	}
 	return Row{Name: target, Cells: []Cell{
 		named(target), named(name),
 		cell(units.Processors, func(o offer, p record.Part) float64 {
 			all := 0.0
-			for _, other := range o.load.Service.Parts {
-				all += metric.Known(float64(other.CPUNs))
+			for _, candidate := range o.load.Service.Parts {
+				all += metric.Known(float64(candidate.CPUNs))
 			}
 			return metric.Known(float64(p.CPUNs)) / all
 		}),
@@ -359,12 +359,12 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 }
 
 // medianOf is a cell with the centre of what the trials say; where none does it is absent.
-func medianOf[T any](trials []T, of func(T) float64, print func(float64) string,
+func medianOf[T any](trials []T, value func(T) float64, print func(float64) string,
 	confidence float64,
 ) Cell {
 	var xs []float64
 	for _, t := range trials {
-		if x := of(t); units.Known(x) {
+		if x := value(t); units.Known(x) {
 			xs = append(xs, x)
 		}
 	}

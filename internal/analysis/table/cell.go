@@ -30,9 +30,9 @@ type Interval struct {
 }
 
 // intervalOf is that of a ratio or a level: has tells whether there is one.
-func intervalOf(has bool, lo, hi float64) Interval {
+func intervalOf(ok bool, lo, hi float64) Interval {
 	switch {
-	case !has:
+	case !ok:
 		return Interval{Absent, lo, hi}
 	case Wide(lo, hi):
 		return Interval{Unknown, lo, hi}
@@ -53,9 +53,9 @@ type Cell struct {
 	// Notes are what is said of this number in the row's footnote, each for itself.
 	Notes []Note
 
-	form form
-	load string // under which off holds
-	off  *Off   // how far it may be off; nil: nobody can say
+	form      form
+	load      string // under which off holds
+	deviation *Off   // how far it may be off; nil: nobody can say
 }
 
 // Text is what a terminal shows: the number, with its interval behind it in columns whose numbers

@@ -25,28 +25,28 @@ func shows(c Column, load, name string, p printer) spec {
 func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
-		own := sc.closedSpecs
+		ownFunc := sc.closedSpecs
 		switch l.Model {
 		case record.Open:
-			own = sc.openSpecs
+			ownFunc = sc.openSpecs
 		case record.Capacity:
-			own = sc.servedSpecs
+			ownFunc = sc.servedSpecs
 		}
-		specs := own(l, o)
+		specs := ownFunc(l, o)
 		if l.Model != record.Capacity { // the step that decided has nothing that one could want
 			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
 		}
 		specs[0].leads = l.Name
 		out = append(out, specs...)
 	}
-	whole := o.wanted(metric.OfTrial, LoadInfo{}, printer{})
+	full := o.wanted(metric.OfTrial, LoadInfo{}, printer{})
 	if sc.ranAlready() {
-		return append(out, whole...)
+		return append(out, full...)
 	}
 	if l := sc.anchor(); l.Name != "" {
 		out = slices.Concat(out, sc.costSpecs(l.Name), o.wanted(metric.OfCost, l, printer{}))
 	}
-	return slices.Concat(out, sc.startSpecs(), whole)
+	return slices.Concat(out, sc.startSpecs(), full)
 }
 
 // ranAlready says that all targets did: of their cost and start there is nothing to tell.
@@ -225,7 +225,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
 	if m.Doubt != nil && m.Doubt.By > 0 {
-		c.load, c.off = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules}
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules}
 	}
 	return c
 }

@@ -22,9 +22,9 @@ type doubt struct {
 
 // event is one reason in one trial.
 type event struct {
-	block int
-	rule  string
-	seen  observed
+	block    int
+	rule     string
+	observed observed
 }
 
 func (d *doubt) add(r *record.Record, events []event) {
@@ -41,27 +41,27 @@ const mostRules = 5
 // text says it: "half INVALID in block 3, not in the numbers: delivered (96.2 % sent < 99.0 %)". A
 // rule's blocks are named where they are not all of the footnote's.
 func (d *doubt) text(fate string) string {
-	where := d.where()
+	site := d.where()
 	var parts []string
 	for _, rule := range d.rules() {
-		var seen []observed
+		var snapshot []observed
 		var blocks []int
 		for _, e := range d.events {
 			if e.rule == rule {
-				seen, blocks = append(seen, e.seen), append(blocks, e.block)
+				snapshot, blocks = append(snapshot, e.observed), append(blocks, e.block)
 			}
 		}
 		part := rule
-		if at := blocksText(blocks); d.trials > 1 && " in "+at != where {
-			part += " in " + at
+		if addr := blocksText(blocks); d.trials > 1 && " in "+addr != site {
+			part += " in " + addr
 		}
-		if what := several(seen); what != "" {
-			part += " (" + what + ")"
+		if subject := several(snapshot); subject != "" {
+			part += " (" + subject + ")"
 		}
 		parts = append(parts, part)
 	}
 	head := strings.TrimSpace(d.load + " " + d.grade)
-	return head + where + fate + ": " + units.Few(parts, mostRules)
+	return head + site + fate + ": " + units.Few(parts, mostRules)
 }
 
 // notes is the text, where there is a reason to say it.
@@ -105,8 +105,8 @@ func (t *Target) wholeDoubt(grade string) *doubt {
 
 func wholeEvents(r *record.Record, grade string) []event {
 	if grade == FailedGrade {
-		step, what := Failure(r)
-		return []event{{rule: step, seen: observed{words: what}}}
+		step, subject := Failure(r)
+		return []event{{rule: step, observed: observed{words: subject}}}
 	}
 	if unexplained(r) {
 		return []event{{rule: noFinding}}
@@ -116,12 +116,12 @@ func wholeEvents(r *record.Record, grade string) []event {
 
 // events are a record's findings of one grade, of those that are asked for. What bounds its doubt
 // is said with the numbers that it moves (see Target.doubt).
-func events(r *record.Record, grade string, wanted func(record.Finding) bool) []event {
+func events(r *record.Record, grade string, match func(record.Finding) bool) []event {
 	var out []event
 	for _, f := range r.Verdict.Findings {
-		if findingGrade(r, f) == grade && wanted(f) &&
+		if findingGrade(r, f) == grade && match(f) &&
 			(grade != record.Suspect || len(f.Moves) == 0) {
-			out = append(out, event{rule: f.Rule, seen: observe(f, grade == record.Suspect)})
+			out = append(out, event{rule: f.Rule, observed: observe(f, grade == record.Suspect)})
 		}
 	}
 	return out
@@ -135,12 +135,12 @@ func (t *Target) loadDoubt(load, grade string) *doubt {
 		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
 			continue
 		}
-		own := events(r, grade, func(f record.Finding) bool { return f.Load == load })
+		ownEvents := events(r, grade, func(f record.Finding) bool { return f.Load == load })
 		if grade == record.Invalid {
-			own = append(own, inherited(r, load)...)
+			ownEvents = append(ownEvents, inherited(r, load)...)
 		}
-		if len(own) > 0 {
-			d.add(r, own)
+		if len(ownEvents) > 0 {
+			d.add(r, ownEvents)
 		}
 	}
 	return d
@@ -162,7 +162,7 @@ func inherited(r *record.Record, load string) []event {
 		return nil
 	}
 	words := share(loadOf(r, load).RateOf) + ", INVALID by " + strings.Join(rules, ", ")
-	return []event{{rule: "rate", seen: observed{words: words}}}
+	return []event{{rule: "rate", observed: observed{words: words}}}
 }
 
 // share prints "50% of peak" as "50 % of peak".

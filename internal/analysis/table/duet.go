@@ -26,21 +26,21 @@ type Duet struct {
 func (sc *Scenario) duets(o Options) (out []Duet) {
 	load := sc.anchor().Name
 	for _, t := range sc.Targets {
-		for _, left := range t.Used {
-			other, right := sc.partner(left)
-			if right == nil || !good(LoadGrade(left, load)) || !good(LoadGrade(right, load)) {
+		for _, remaining := range t.Used {
+			peer, right := sc.partner(remaining)
+			if right == nil || !good(LoadGrade(remaining, load)) || !good(LoadGrade(right, load)) {
 				continue
 			}
-			a, b, first, second := t, other, left, right
+			a, b, first, second := t, peer, remaining, right
 			if a.Reference == b.Name || b.Reference != a.Name && b.Name < a.Name {
-				a, b, first, second = b, a, right, left
+				a, b, first, second = b, a, right, remaining
 			}
-			at := slices.IndexFunc(out, func(d Duet) bool { return d.A == a.Name && d.B == b.Name })
-			if at < 0 {
-				at = len(out)
-				out = append(out, Duet{A: a.Name, B: b.Name, By: by(loadOf(left, load))})
+			index := slices.IndexFunc(out, func(d Duet) bool { return d.A == a.Name && d.B == b.Name })
+			if index < 0 {
+				index = len(out)
+				out = append(out, Duet{A: a.Name, B: b.Name, By: by(loadOf(remaining, load))})
 			}
-			out[at].add(loadOf(first, load), loadOf(second, load), second == left)
+			out[index].add(loadOf(first, load), loadOf(second, load), second == remaining)
 		}
 	}
 	out = slices.DeleteFunc(out, func(d Duet) bool { return len(d.Windows) == 0 })
@@ -131,15 +131,15 @@ func (sc *Scenario) duetNotes(o Options) (out []Note) {
 	if len(duets) == 0 {
 		return nil
 	}
-	where := "on cores of their own"
+	location := "on cores of their own"
 	if slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Used, func(r *record.Record) bool {
 			return r.Duet != nil && r.Duet.Shared
 		})
 	}) {
-		where = "each service on the cores of its own load"
+		location = "each service on the cores of its own load"
 	}
-	out = append(out, NoteOf(NoteDuets, where))
+	out = append(out, NoteOf(NoteDuets, location))
 	for i := range duets {
 		out = append(out, NoteOf(NoteDuetWorth, &duets[i]))
 	}
@@ -152,10 +152,10 @@ func (d *Duet) String() string {
 		len(d.Windows), d.By,
 		units.Duration(float64(d.WindowNs)))
 	w := d.pooled()
-	if left := w.Left(); !math.IsNaN(left) {
+	if remaining := w.Left(); !math.IsNaN(remaining) {
 		text += fmt.Sprintf(": alone the sides vary by %.1f %% and %.1f %% from window to window, "+
 			"their ratio by %.1f %% (correlation %+.2f), so pairing %s", 100*w.SDA, 100*w.SDB,
-			100*w.SD, w.Correlation, worth(left))
+			100*w.SD, w.Correlation, worth(remaining))
 	}
 	s := d.Swapped
 	if !s.Ratio.HasInterval() {
@@ -167,11 +167,11 @@ func (d *Duet) String() string {
 }
 
 // worth says in words what share of the noise pairing has left.
-func worth(left float64) string {
-	if left < 1 {
-		return fmt.Sprintf("takes %.0f %% of the noise away", 100*(1-left))
+func worth(remaining float64) string {
+	if remaining < 1 {
+		return fmt.Sprintf("takes %.0f %% of the noise away", 100*(1-remaining))
 	}
-	return fmt.Sprintf("takes none of the noise away (it adds %.0f %%)", 100*(left-1))
+	return fmt.Sprintf("takes none of the noise away (it adds %.0f %%)", 100*(remaining-1))
 }
 
 // inForce are a record's limits in force. In a duet the sides swap, so that which cores it were is

@@ -48,20 +48,20 @@ func (t *Target) doubt(m *Metric) {
 		return
 	}
 	limit := 0.0
-	by := map[string]float64{}
+	byName := map[string]float64{}
 	var rules, unbounded []string
 	for _, p := range m.Points {
-		at := slices.IndexFunc(t.Trials, func(r *record.Record) bool { return r.Trial == p.Trial })
-		if at < 0 {
+		index := slices.IndexFunc(t.Trials, func(r *record.Record) bool { return r.Trial == p.Trial })
+		if index < 0 {
 			continue
 		}
-		r := t.Trials[at]
+		r := t.Trials[index]
 		limit = max(limit, r.Verdict.Resolves())
 		for _, f := range t.bearing(r, m.Load) {
 			for _, move := range f.Moves {
 				if move.Number == m.Name {
 					rules = append(rules, f.Rule)
-					by[f.Rule] += move.By / float64(len(m.Points))
+					byName[f.Rule] += move.By / float64(len(m.Points))
 				}
 			}
 			if len(f.Moves) == 0 && findingGrade(r, f) == record.Suspect && !m.before(f) {
@@ -73,15 +73,15 @@ func (t *Target) doubt(m *Metric) {
 		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
 	}
 	rules = AddNew(nil, rules...)
-	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(by[b], by[a]) })
+	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(byName[b], byName[a]) })
 	sum := 0.0
 	for _, rule := range rules {
-		sum += by[rule]
+		sum += byName[rule]
 	}
 	d := Doubt{Rules: AddNew(nil, unbounded...)}
-	for rest, i := sum, 0; rest > limit && i < len(rules); i++ {
+	for remaining, i := sum, 0; remaining > limit && i < len(rules); i++ {
 		d.By, d.Rules = sum, AddNew(d.Rules, rules[i])
-		rest -= by[rules[i]]
+		remaining -= byName[rules[i]]
 	}
 	if len(d.Rules) > 0 {
 		m.Doubt = &d
@@ -134,21 +134,21 @@ func (n *Numbers) count(rows []Row) {
 // up to 40 % (lag), mean by up to 12 % (lag)".
 func (r *Row) doubts() (out []Note) {
 	load, offs := "", Offs{}
-	said := func() {
+	reply := func() {
 		if len(offs) > 0 {
 			out = append(out, Note{Kind: NoteMayBeOff, Load: load, Args: []any{LoadOf(load), offs}})
 		}
 	}
 	for _, c := range r.Cells {
-		if c.off == nil {
+		if c.deviation == nil {
 			continue
 		}
 		if c.load != load {
-			said()
+			reply()
 			load, offs = c.load, nil
 		}
-		offs = append(offs, *c.off)
+		offs = append(offs, *c.deviation)
 	}
-	said()
+	reply()
 	return out
 }

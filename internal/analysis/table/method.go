@@ -17,8 +17,8 @@ import (
 // aspect is a part of the method that must be equal for numbers to be comparable. The idea is
 // benchstat's: when a cell silently averages unlike runs, a footnote names what varies in it.
 type aspect struct {
-	name string
-	of   func(*record.Record) string
+	name  string
+	value func(*record.Record) string
 }
 
 // aspects are what any two compared trials must share.
@@ -51,15 +51,15 @@ var aspects = []aspect{
 		})
 	}},
 	{sweep, func(r *record.Record) string {
-		var of []string
+		var items []string
 		s := r.Target.Swept
 		if s.Connections > 0 {
-			of = append(of, units.Plural(s.Connections, "connection"))
+			items = append(items, units.Plural(s.Connections, "connection"))
 		}
 		if s.BodyBytes > 0 {
-			of = append(of, "bodies of "+units.Bytes(float64(s.BodyBytes)))
+			items = append(items, "bodies of "+units.Bytes(float64(s.BodyBytes)))
 		}
-		return strings.Join(of, ", ")
+		return strings.Join(items, ", ")
 	}},
 }
 
@@ -80,7 +80,7 @@ var ownAspects = []aspect{
 // differences says in what a target's own trials vary, a sentence each.
 func differences(trials []*record.Record) (out []Note) {
 	for _, a := range slices.Concat(aspects, ownAspects) {
-		if vs := distinct(trials, a.of); len(vs) > 1 {
+		if vs := distinct(trials, a.value); len(vs) > 1 {
 			out = append(out, NoteOf(NoteVaries, a.name, Differing(vs)))
 		}
 	}
@@ -91,7 +91,7 @@ func differences(trials []*record.Record) (out []Note) {
 // are not comparable, though each may be right.
 func (sc *Scenario) unlikeRows() (out []Note) {
 	for _, a := range aspects {
-		parts := sc.parted(a.of)
+		parts := sc.parted(a.value)
 		if len(parts) < 2 {
 			continue
 		}
@@ -130,17 +130,17 @@ func (sc *Scenario) unlikeTools() (out []Note) {
 }
 
 // parted are the values of rows that agree with themselves, in order.
-func (sc *Scenario) parted(of func(*record.Record) string) (parts Shared) {
+func (sc *Scenario) parted(value func(*record.Record) string) (parts Shared) {
 	for _, t := range sc.Targets {
-		vs := distinct(t.Used, of)
+		vs := distinct(t.Used, value)
 		if len(vs) != 1 {
 			continue // no trial, or its own footnote says it
 		}
-		at := slices.IndexFunc(parts, func(p Sharing) bool { return p.Value == vs[0] })
-		if at < 0 {
-			at, parts = len(parts), append(parts, Sharing{Value: vs[0]})
+		index := slices.IndexFunc(parts, func(p Sharing) bool { return p.Value == vs[0] })
+		if index < 0 {
+			index, parts = len(parts), append(parts, Sharing{Value: vs[0]})
 		}
-		parts[at].Rows = append(parts[at].Rows, t.Name)
+		parts[index].Rows = append(parts[index].Rows, t.Name)
 	}
 	return parts
 }
@@ -149,18 +149,18 @@ func (sc *Scenario) parted(of func(*record.Record) string) (parts Shared) {
 const nothing = "none"
 
 // distinct is the different values, in the order of the trials.
-func distinct(trials []*record.Record, of func(*record.Record) string) []string {
-	return Distinct(trials, func(r *record.Record) string { return cmp.Or(of(r), nothing) })
+func distinct(trials []*record.Record, value func(*record.Record) string) []string {
+	return Distinct(trials, func(r *record.Record) string { return cmp.Or(value(r), nothing) })
 }
 
 // said are the different values that are not empty.
-func said[T any](of []T, value func(T) string) []string {
-	return slices.DeleteFunc(Distinct(of, value), func(v string) bool { return v == "" })
+func said[T any](items []T, value func(T) string) []string {
+	return slices.DeleteFunc(Distinct(items, value), func(v string) bool { return v == "" })
 }
 
 // Distinct are the different values of members of a list, in the order of the list.
-func Distinct[T any, V comparable](of []T, value func(T) V) (out []V) {
-	for _, x := range of {
+func Distinct[T any, V comparable](items []T, value func(T) V) (out []V) {
+	for _, x := range items {
 		out = AddNew(out, value(x))
 	}
 	return out
@@ -177,10 +177,10 @@ func AddNew[T comparable](to []T, more ...T) []T {
 }
 
 // loadsText joins what each load of a record says, in one word when all say the same.
-func loadsText(r *record.Record, of func(*record.Load) string) string {
+func loadsText(r *record.Record, value func(*record.Load) string) string {
 	var vs []string
 	for i := range r.Loads {
-		vs = append(vs, of(&r.Loads[i]))
+		vs = append(vs, value(&r.Loads[i]))
 	}
 	if len(slices.Compact(slices.Clone(vs))) == 1 {
 		return vs[0]
@@ -223,11 +223,11 @@ func (d Difference) String() string { return fmt.Sprintf("%s: %s against %s", d.
 // scenario sends, as the head of the run has them; nil is unknown.
 func MethodOf(trials []*record.Record, requests []string) Method {
 	var m Method
-	add := func(binding bool, name string, of func(*record.Record) string) {
-		m.Aspects = append(m.Aspects, Aspect{name, agreed(trials, of), binding})
+	add := func(binding bool, name string, value func(*record.Record) string) {
+		m.Aspects = append(m.Aspects, Aspect{name, agreed(trials, value), binding})
 	}
 	for _, a := range methodAspects {
-		add(true, a.name, a.of)
+		add(true, a.name, a.value)
 	}
 	m.Aspects = append(m.Aspects, Aspect{"requests",
 		cmp.Or(strings.Join(requests, ", "), UnknownValue), true})
@@ -235,14 +235,14 @@ func MethodOf(trials []*record.Record, requests []string) Method {
 		for _, a := range loadAspects {
 			add(true, name+" "+a.name, func(r *record.Record) string {
 				if l := loadOf(r, name); l != nil {
-					return a.of(l)
+					return a.value(l)
 				}
 				return ""
 			})
 		}
 	}
 	for _, a := range toldAspects {
-		add(false, a.name, a.of)
+		add(false, a.name, a.value)
 	}
 	return m
 }
@@ -327,8 +327,8 @@ var toldAspects = []aspect{
 // loadAspect is a property of one load. A rate that is a share of the target's own peak is named
 // as that share: in requests a second it is a result, as is the rate that a search found.
 type loadAspect struct {
-	name string
-	of   func(*record.Load) string
+	name  string
+	value func(*record.Load) string
 }
 
 var loadAspects = []loadAspect{
@@ -387,30 +387,30 @@ func (m Method) Fingerprint() string {
 
 // Differences lists in what two methods are not alike: what binds, and what is only to be told.
 // An aspect that one side's records do not tell (they are older) cannot bind.
-func (m Method) Differences(other Method) (binding, told []Difference) {
-	for _, name := range m.names(other) {
+func (m Method) Differences(second Method) (binding, reported []Difference) {
+	for _, name := range m.names(second) {
 		a, binds := m.value(name)
-		b, bindsToo := other.value(name)
+		b, bindsToo := second.value(name)
 		switch {
 		case a == b:
 		case (binds || bindsToo) && a != UnknownValue && b != UnknownValue:
 			binding = append(binding, Difference{name, a, b})
 		default:
-			told = append(told, Difference{name, a, b})
+			reported = append(reported, Difference{name, a, b})
 		}
 	}
-	return binding, told
+	return binding, reported
 }
 
 // names are those of both methods, each once; those of a load that only one has are told by its
 // model alone.
-func (m Method) names(other Method) []string {
-	names := Distinct(slices.Concat(m.Aspects, other.Aspects), func(a Aspect) string {
+func (m Method) names(second Method) []string {
+	names := Distinct(slices.Concat(m.Aspects, second.Aspects), func(a Aspect) string {
 		return a.Name
 	})
 	return slices.DeleteFunc(names, func(name string) bool {
 		a, _ := m.value(name)
-		b, _ := other.value(name)
+		b, _ := second.value(name)
 		return (a == noLoad || b == noLoad) && !strings.HasSuffix(name, " model")
 	})
 }
@@ -428,8 +428,8 @@ func (m Method) value(name string) (value string, binding bool) {
 }
 
 // agreed is the one value of all trials, or all values where they vary, or UnknownValue.
-func agreed(trials []*record.Record, of func(*record.Record) string) string {
-	vs := said(trials, func(r *record.Record) string { return strings.TrimSpace(of(r)) })
+func agreed(trials []*record.Record, value func(*record.Record) string) string {
+	vs := said(trials, func(r *record.Record) string { return strings.TrimSpace(value(r)) })
 	slices.Sort(vs)
 	return cmp.Or(strings.Join(vs, " | "), UnknownValue)
 }

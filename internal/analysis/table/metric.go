@@ -26,17 +26,17 @@ func (t *Target) summarize(sc *Scenario, confidence float64) {
 		}
 	}
 	anchor := sc.anchor().Name
-	var whole []offer
+	var full []offer
 	for _, r := range t.Used {
 		if grade := LoadGrade(r, anchor); good(grade) {
-			whole = append(whole, offer{r, nil, t.blocks(r), grade})
+			full = append(full, offer{r, nil, t.blocks(r), grade})
 		}
 	}
 	for _, q := range metric.All {
 		switch {
 		case q.Trial == nil:
-		case len(whole) > 0:
-			t.Metrics = append(t.Metrics, across(q, whole, confidence))
+		case len(full) > 0:
+			t.Metrics = append(t.Metrics, across(q, full, confidence))
 		default:
 			t.Metrics = append(t.Metrics, lostMetric(q, t.lost(anchor)))
 		}
@@ -163,11 +163,11 @@ func (m *Metric) bound(offered []offer, lacking int) {
 		least, why = min(least, s.HeldPerS), s.Reason
 	}
 	m.AtLeast = least
-	of := OfTrials{lacking, len(offered)}
-	m.Withheld = NoteOf(NoteSearchEnded, Rate(least), of, why)
+	ofTrials := OfTrials{lacking, len(offered)}
+	m.Withheld = NoteOf(NoteSearchEnded, Rate(least), ofTrials, why)
 	if least <= 0 {
 		m.AtLeast = 0
-		m.Withheld = NoteOf(NoteNoRateHeld, of, why)
+		m.Withheld = NoteOf(NoteNoRateHeld, ofTrials, why)
 	}
 }
 
@@ -208,8 +208,8 @@ func loadTitle(ls []*record.Load) string {
 			a = strings.Replace(a, "poisson", "Poisson", 1) // a name of a person
 			words = append(words, a)
 		}
-		if of := shared(ls, func(l *record.Load) string { return l.RateOf }); of != "" {
-			words = append(words, share(of))
+		if subject := shared(ls, func(l *record.Load) string { return l.RateOf }); subject != "" {
+			words = append(words, share(subject))
 		} else if r := shared(ls, rateText); r != "" {
 			words = append(words, r)
 		}
@@ -233,10 +233,10 @@ func connectionsText(l *record.Load) string {
 }
 
 // shared is what all loads agree on, or empty.
-func shared(ls []*record.Load, of func(*record.Load) string) string {
-	first := of(ls[0])
+func shared(ls []*record.Load, value func(*record.Load) string) string {
+	first := value(ls[0])
 	for _, l := range ls[1:] {
-		if of(l) != first {
+		if value(l) != first {
 			return ""
 		}
 	}
@@ -256,19 +256,19 @@ func halfWidth(center, lo, hi float64) float64 {
 // Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
 // every further row costs the others power, when P values are corrected for their number.
 func Usual(m Metric, loads []LoadInfo) bool {
-	has := func(model string) bool { return offers(loads, model) }
-	of := metric.Named(m.Name, m.Unit)
-	latency := of.Quantile > 0
+	contains := func(model string) bool { return offers(loads, model) }
+	info := metric.Named(m.Name, m.Unit)
+	latency := info.Quantile > 0
 	switch {
-	case of.Lab, of.Asked:
+	case info.Lab, info.Asked:
 		return false
 	case m.Model == record.Closed:
-		return !latency || !has(record.Open)
+		return !latency || !contains(record.Open)
 	case m.Model == record.Capacity:
-		return m.Name == metric.Capacity || !has(record.Closed)
+		return m.Name == metric.Capacity || !contains(record.Closed)
 	case m.Model == record.Open:
 		return latency || m.Name == metric.Achieved ||
-			!has(record.Closed) && m.Name != metric.Throughput
+			!contains(record.Closed) && m.Name != metric.Throughput
 	}
 	return true
 }
@@ -278,11 +278,11 @@ func Usual(m Metric, loads []LoadInfo) bool {
 // load: half of a peak is served at half of that peak's rate.
 func Tells(m Metric, loads []LoadInfo) bool {
 	model := record.Open
-	switch of := metric.Named(m.Name, m.Unit); {
-	case of.Peak:
+	switch info := metric.Named(m.Name, m.Unit); {
+	case info.Peak:
 		model = record.Closed
-	case of.Model != "":
-		model = of.Model
+	case info.Model != "":
+		model = info.Model
 	}
 	return m.Model == "" || m.Model == model || !offers(loads, model)
 }

@@ -127,10 +127,10 @@ func (sc *Scenario) splitNoise() {
 		}
 		var trials [][]float64
 		for _, p := range m.Points {
-			at := slices.IndexFunc(t.Used, func(r *record.Record) bool {
+			index := slices.IndexFunc(t.Used, func(r *record.Record) bool {
 				return r.Trial == p.Trial && t.blocks(r) == p.Block
 			})
-			trials = append(trials, answersPerInterval(loadOf(t.Used[at], m.Load)))
+			trials = append(trials, answersPerInterval(loadOf(t.Used[index], m.Load)))
 		}
 		if enough(trials) {
 			t.Variance = stats.Components(trials)
@@ -188,8 +188,8 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 		}
 	}
 	fits := make(map[quantity]*stats.Blocks, len(items))
-	for key, of := range items {
-		fits[key] = stats.NewBlocks(of, confidence)
+	for key, item := range items {
+		fits[key] = stats.NewBlocks(item, confidence)
 	}
 	for t, m := range sc.Metrics() {
 		values := ByBlock(m.Points)
@@ -225,14 +225,14 @@ func (sc *Scenario) shareCurves(load string, confidence float64) {
 	for _, t := range sc.Targets {
 		if c := t.Curve(load); c.once {
 			curves[t.Name] = c
-			longest = max(longest, len(c.at))
+			longest = max(longest, len(c.place))
 		}
 	}
 	for q := range longest {
 		var items []stats.Item
 		for name, c := range curves {
-			if q < len(c.at) {
-				items = append(items, stats.Item{Name: name, Values: c.at[q]})
+			if q < len(c.place) {
+				items = append(items, stats.Item{Name: name, Values: c.place[q]})
 			}
 		}
 		fit := stats.NewBlocks(items, confidence)

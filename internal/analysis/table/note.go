@@ -116,19 +116,19 @@ func addNotes(to []Note, more ...Note) []Note {
 }
 
 // Same tells whether two notes read the same: a reader would take a second one for a mistake.
-func (n Note) Same(as Note) bool { return n.Kind == as.Kind && n.String() == as.String() }
+func (n Note) Same(note Note) bool { return n.Kind == note.Kind && n.String() == note.String() }
 
 // noteBook numbers footnotes by first use; those that read the same share a number.
 type noteBook []Footnote
 
 func (b *noteBook) refs(notes ...Note) []int {
-	at := slices.IndexFunc(*b, func(f Footnote) bool {
+	index := slices.IndexFunc(*b, func(f Footnote) bool {
 		return slices.EqualFunc(f, notes, Note.Same)
 	})
-	if at < 0 {
-		at, *b = len(*b), append(*b, notes)
+	if index < 0 {
+		index, *b = len(*b), append(*b, notes)
 	}
-	return []int{at + 1}
+	return []int{index + 1}
 }
 
 // What places of notes hold.

@@ -175,10 +175,10 @@ func wholeSeconds(s float64) string {
 
 func (o Offs) String() string {
 	var texts []string
-	for _, of := range o {
-		name := shortName(of.Metric, of.Unit)
-		texts = append(texts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(of.By),
-			strings.Join(of.Rules, ", ")))
+	for _, off := range o {
+		name := shortName(off.Metric, off.Unit)
+		texts = append(texts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(off.By),
+			strings.Join(off.Rules, ", ")))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -189,11 +189,11 @@ func shortName(name, unit string) string {
 }
 
 // atMost prints a bound; beyond twice the number it says only that.
-func atMost(by float64) string {
-	if by > 2 {
+func atMost(amount float64) string {
+	if amount > 2 {
 		return "more than twice its size"
 	}
-	return units.Percent(math.Ceil(1000*by) / 1000)
+	return units.Percent(math.Ceil(1000*amount) / 1000)
 }
 
 func (s Shared) String() string {

@@ -137,8 +137,8 @@ type Curve struct {
 	Ns        []float64
 	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
 
-	at   []map[int]float64 // by quantile: the trials' values by block
-	once bool              // one trial a block
+	place []map[int]float64 // by quantile: the trials' values by block
+	once  bool              // one trial a block
 }
 
 // percentiles makes the metrics and the curve of a load's response time.
@@ -191,18 +191,18 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 		if tooFew(q, offered, confidence).Is() {
 			return
 		}
-		var at []float64
+		var values []float64
 		byBlock := make(map[int]float64, len(offered))
 		for i := range offered {
 			if hists[i] == nil {
 				return
 			}
-			at = append(at, quantile(offered[i].load.ResponseTime, hists[i], q))
-			byBlock[offered[i].block] = at[i]
+			values = append(values, quantile(offered[i].load.ResponseTime, hists[i], q))
+			byBlock[offered[i].block] = values[i]
 		}
 		c.Quantiles = append(c.Quantiles, q)
-		c.at, c.once = append(c.at, byBlock), len(byBlock) == len(at)
-		across := stats.Summarize(at, confidence)
+		c.place, c.once = append(c.place, byBlock), len(byBlock) == len(values)
+		across := stats.Summarize(values, confidence)
 		c.Ns = append(c.Ns, across.Center)
 		c.Lo, c.Hi = append(c.Lo, across.Lo), append(c.Hi, across.Hi)
 	}
@@ -263,15 +263,15 @@ func tooFew(q float64, offered []offer, confidence float64) Note {
 			return NoteOf(NoteUnanswered, why.Args...)
 		}
 	}
-	had := fewest.ResponseTime.Count
-	if had >= needs {
+	previous := fewest.ResponseTime.Count
+	if previous >= needs {
 		return Note{}
 	}
-	if had == 0 {
+	if previous == 0 {
 		return NoteOf(NoteNoAnswers)
 	}
-	return NoteOf(NoteFewAnswers, Count(needs), Count(had),
-		Longer{"--measure", needs, had, fewest.WindowNs})
+	return NoteOf(NoteFewAnswers, Count(needs), Count(previous),
+		Longer{"--measure", needs, previous, fewest.WindowNs})
 }
 
 // overload says that an open load was more than a trial could serve; empty when all kept up. It is

@@ -125,15 +125,15 @@ func typical(pairs []stats.Comparison) stats.Ratio {
 
 // blocksUsed is how many different blocks the used trials of a scenario lie in.
 func (sc *Scenario) blocksUsed() int {
-	seen := map[int]bool{}
+	visited := map[int]bool{}
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
 			for _, p := range m.Points {
-				seen[p.Block] = true
+				visited[p.Block] = true
 			}
 		}
 	}
-	return len(seen)
+	return len(visited)
 }
 
 // loadOf finds a record's load by name.
@@ -173,7 +173,7 @@ func (sc *Scenario) versus(o Options) {
 	sc.Versus = Versus{}
 	for _, t := range sc.Targets {
 		for _, k := range twins {
-			twin := firstOf(sc.Targets, func(x *Target) bool { return k.of(t.Info, x.Info) })
+			twin := firstOf(sc.Targets, func(x *Target) bool { return k.value(t.Info, x.Info) })
 			if twin == nil {
 				continue
 			}
@@ -204,8 +204,8 @@ func (sc *Scenario) versus(o Options) {
 // twins are the ways in which two rows may be of the same target, the closest first: whether b is
 // the one that a refers to.
 var twins = []struct {
-	kind VersusKind
-	of   func(a, b record.Target) bool
+	kind  VersusKind
+	value func(a, b record.Target) bool
 }{
 	{VersusArm, func(a, b record.Target) bool {
 		arms := a.Arm == "b" && b.Arm == "a"
@@ -213,9 +213,9 @@ var twins = []struct {
 		return arms && RowName(a) == RowName(b)
 	}},
 	{VersusBare, func(a, b record.Target) bool {
-		bare := a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none")
+		plain := a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none")
 		b.Variant = a.Variant
-		return bare && RowName(a) == RowName(b)
+		return plain && RowName(a) == RowName(b)
 	}},
 	{VersusProcess, func(a, b record.Target) bool {
 		contained := a.Launcher != "" && b.Launcher == ""
@@ -223,9 +223,9 @@ var twins = []struct {
 		return contained && RowName(a) == RowName(b)
 	}},
 	{VersusOrigin, func(a, b record.Target) bool {
-		other := a.Origin == "" && b.Origin != ""
+		second := a.Origin == "" && b.Origin != ""
 		a.Name += "@" + b.Origin
-		return other && RowName(a) == RowName(b)
+		return second && RowName(a) == RowName(b)
 	}},
 }
 

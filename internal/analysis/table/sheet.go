@@ -33,12 +33,12 @@ func (s *Study) Sheet() Sheet {
 			sh.Tables[n-1].Notes = append(sh.Tables[n-1].Notes, NoteOf(NoteVerbatim, text))
 		}
 	}
-	for _, of := range []func(*Scenario, Options) Table{
+	for _, value := range []func(*Scenario, Options) Table{
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
 		(*Scenario).floorTable,
 	} {
 		for _, sc := range s.Scenarios {
-			tab := of(sc, s.Options)
+			tab := value(sc, s.Options)
 			tab.Scenario, tab.OneOfSeveral = sc.Name, len(s.Scenarios) > 1
 			if len(tab.Rows) > 0 {
 				sh.Tables = append(sh.Tables, tab)
@@ -89,16 +89,16 @@ func (sc *Scenario) table(o Options) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	untold := t.narrow()
-	said := make([][]Note, len(t.Rows))
+	texts := make([][]Note, len(t.Rows))
 	for i, row := range t.Rows {
-		said[i] = append(row.doubts(), row.notes(t.Columns)...)
+		texts[i] = append(row.doubts(), row.notes(t.Columns)...)
 	}
-	common := append(untold, general(said)...)
+	common := append(untold, general(texts)...)
 	var notes noteBook
-	for i, of := range said {
+	for i, item := range texts {
 		// A row has one mark: what is to be said of its numbers is said together.
-		if len(of) > 0 {
-			t.Rows[i].Cells[1].Refs = notes.refs(of...)
+		if len(item) > 0 {
+			t.Rows[i].Cells[1].Refs = notes.refs(item...)
 		}
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
@@ -145,17 +145,17 @@ func general(rows [][]Note) (common []Note) {
 	}
 	for i, notes := range rows {
 		rows[i] = slices.DeleteFunc(notes, func(n Note) bool {
-			as := n.general()
+			note := n.general()
 			times := 0
-			for _, other := range all {
-				if as.Same(other) {
+			for _, candidate := range all {
+				if note.Same(candidate) {
 					times++
 				}
 			}
-			if !as.Is() || times < 2 && as.Kind != NoteUnknowns {
+			if !note.Is() || times < 2 && note.Kind != NoteUnknowns {
 				return false
 			}
-			common = addNotes(common, as)
+			common = addNotes(common, note)
 			return true
 		})
 	}
@@ -187,12 +187,12 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 	var missing []Columns
 	for i, c := range r.Cells {
 		for _, n := range c.Notes {
-			at := slices.IndexFunc(notes, n.Same)
-			if at < 0 {
-				at, notes, missing = len(notes), append(notes, n), append(missing, nil)
+			index := slices.IndexFunc(notes, n.Same)
+			if index < 0 {
+				index, notes, missing = len(notes), append(notes, n), append(missing, nil)
 			}
 			if c.missing() && !n.names(columns[i].Group) {
-				missing[at] = append(missing[at], columns[i])
+				missing[index] = append(missing[index], columns[i])
 			}
 		}
 	}

@@ -129,15 +129,15 @@ func (sc *Scenario) Find(name string) *Target {
 	if row := sc.Target(name); row != nil {
 		return row
 	}
-	var found *Target
+	var match *Target
 	for _, t := range sc.Targets {
-		if t.Info.Name == name && found != nil {
+		if t.Info.Name == name && match != nil {
 			return nil
 		} else if t.Info.Name == name {
-			found = t
+			match = t
 		}
 	}
-	return found
+	return match
 }
 
 // Load finds one by its name; without fields when there is none.
@@ -151,8 +151,8 @@ func (sc *Scenario) Load(name string) LoadInfo {
 }
 
 func firstOf[T any](all []*T, is func(*T) bool) *T {
-	if at := slices.IndexFunc(all, is); at >= 0 {
-		return all[at]
+	if index := slices.IndexFunc(all, is); index >= 0 {
+		return all[index]
 	}
 	return nil
 }
@@ -327,11 +327,11 @@ func (sc *Scenario) compareTo(o Options) {
 }
 
 // ratio is nil when no block has a positive value of both.
-func ratio(fit *stats.Blocks, base, of stats.Item) *stats.Ratio {
-	if _, _, both := stats.Align(base, of); len(both) == 0 {
+func ratio(fit *stats.Blocks, base, item stats.Item) *stats.Ratio {
+	if _, _, combined := stats.Align(base, item); len(combined) == 0 {
 		return nil
 	}
-	r := fit.Ratio(base, of)
+	r := fit.Ratio(base, item)
 	return &r
 }
 

@@ -70,9 +70,9 @@ func ofWhole(r *record.Record, f record.Finding) bool {
 // wholeGrade is what findings on the whole trial make of a record, or its own grade where no
 // finding explains it.
 func wholeGrade(r *record.Record) string {
-	own := Grade(r)
-	if own == FailedGrade || unexplained(r) {
-		return own
+	ownText := Grade(r)
+	if ownText == FailedGrade || unexplained(r) {
+		return ownText
 	}
 	grade := record.Valid
 	for _, f := range r.Verdict.Findings {
@@ -85,9 +85,9 @@ func wholeGrade(r *record.Record) string {
 
 // unexplained tells whether a record has a grade that none of its findings gives.
 func unexplained(r *record.Record) bool {
-	own := Grade(r)
-	return own != record.Valid && !slices.ContainsFunc(r.Verdict.Findings,
-		func(f record.Finding) bool { return findingGrade(r, f) == own })
+	ownText := Grade(r)
+	return ownText != record.Valid && !slices.ContainsFunc(r.Verdict.Findings,
+		func(f record.Finding) bool { return findingGrade(r, f) == ownText })
 }
 
 // findingGrade is a finding's own grade, or the record's where it has none.
@@ -125,11 +125,11 @@ func usable(r *record.Record) bool {
 func tallies(records []*record.Record) []Tally {
 	var out []Tally
 	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade} {
-		of := those(records, func(r *record.Record) bool { return Grade(r) == grade })
-		if grade == FailedGrade && len(of) == 0 {
+		item := those(records, func(r *record.Record) bool { return Grade(r) == grade })
+		if grade == FailedGrade && len(item) == 0 {
 			continue
 		}
-		out = append(out, Tally{Grade: grade, Trials: len(of), Reason: reasons(grade, of)})
+		out = append(out, Tally{Grade: grade, Trials: len(item), Reason: reasons(grade, item)})
 	}
 	return out
 }
@@ -181,7 +181,7 @@ func broken(grade string, r *record.Record) []string {
 const noFinding = "no finding recorded"
 
 // Failure is the step and a one-line account of what went wrong.
-func Failure(r *record.Record) (step, what string) {
+func Failure(r *record.Record) (step, subject string) {
 	if r.Failure == nil {
 		return "failed", "the record does not say why"
 	}

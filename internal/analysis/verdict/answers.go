@@ -51,8 +51,8 @@ func foreignSums(l *record.Load) *record.Finding {
 	if have == 0 || float64(have) >= least && float64(have) <= most {
 		return nil
 	}
-	off := math.Abs(float64(have-l.Answered)) / float64(max(l.Answered, 1))
-	return suspect(in("tool", with(record.Facts{Count: have, Of: l.Answered}, share(off, sumsMax))))
+	deviation := math.Abs(float64(have-l.Answered)) / float64(max(l.Answered, 1))
+	return suspect(in("tool", with(record.Facts{Count: have, Of: l.Answered}, share(deviation, sumsMax))))
 }
 
 // order leaves out what a foreign tool does not say.
@@ -61,10 +61,10 @@ func order(_ *record.Record, l *load) *record.Finding {
 		l.OwnLag, l.PunctualTime, l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime,
 		l.Generator.Wakeup) {
 		v := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
-		low, high, who := d.MinNs, d.MaxNs, "Prony"
+		low, high, owner := d.MinNs, d.MaxNs, "Prony"
 		if l.Driver != "" { // what is 0 it does not say
 			v = slices.DeleteFunc(v, func(ns int64) bool { return ns == 0 })
-			who = l.Driver
+			owner = l.Driver
 			if d.MeanNs == 0 {
 				low = 0
 			}
@@ -76,7 +76,7 @@ func order(_ *record.Record, l *load) *record.Finding {
 		}
 		inside := d.MeanNs >= float64(low) && d.MeanNs <= float64(high)
 		if d.Count > 0 && (!slices.IsSorted(v) || !inside) {
-			return invalid(with(record.Facts{TimesNs: v, MeanNs: d.MeanNs, Name: who},
+			return invalid(with(record.Facts{TimesNs: v, MeanNs: d.MeanNs, Name: owner},
 				record.Finding{}))
 		}
 	}
@@ -155,12 +155,12 @@ func little(_ *record.Record, l *load) *record.Finding {
 		float64(min(max(l.Censored, 0), int64(l.Connections+l.Grown)*int64(max(l.Streams, 1))))
 	edge := swell(l.Load) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
-	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
-	f := with(record.Facts{Observed: l.InFlightMean, Expected: want}, share(off, littleMax))
+	deviation := math.Abs(l.InFlightMean-want) / l.InFlightMean
+	f := with(record.Facts{Observed: l.InFlightMean, Expected: want}, share(deviation, littleMax))
 	switch {
-	case off > littleWrong:
+	case deviation > littleWrong:
 		return invalid(f)
-	case off > littleMax:
+	case deviation > littleMax:
 		return suspect(f)
 	}
 	return nil
@@ -205,10 +205,10 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 	if float64(l.Reconnects) >= keepsNone*float64(l.Done) {
 		return remark(in("none kept", f))
 	}
-	each := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
-	took := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
-		(each/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
-	return bounded(f, taken(l, took, float64(l.Reconnects)/float64(l.Done)))
+	perItem := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
+	elapsed := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
+		(perItem/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
+	return bounded(f, taken(l, elapsed, float64(l.Reconnects)/float64(l.Done)))
 }
 
 func slow(_ *record.Record, l *load) *record.Finding {
@@ -248,16 +248,16 @@ func datagrams(_ *record.Record, l *load) *record.Finding {
 		f.Value, f.Limit, f.Facts.Observed = under, window, under/streams
 		return suspect(f)
 	}
-	took := n * float64(l.ResponseTime.MaxNs) /
+	elapsed := n * float64(l.ResponseTime.MaxNs) /
 		(float64(max(l.Connections, 1)) * float64(max(l.WindowNs, 1)))
-	took = min(took, 0.9)
-	took /= 1 - took
+	elapsed = min(elapsed, 0.9)
+	elapsed /= 1 - elapsed
 	times, part := l.times(), n*streams/float64(l.Answered)
-	return bounded(f, moves(l.Load, took, func(q float64) float64 {
-		by := times.below(q, part)
+	return bounded(f, moves(l.Load, elapsed, func(q float64) float64 {
+		amount := times.below(q, part)
 		if l.Model == record.Closed {
-			by = max(by, took)
+			amount = max(amount, elapsed)
 		}
-		return by
+		return amount
 	}))
 }

@@ -40,17 +40,17 @@ func asksOf(a record.Asks, l *record.Load) *record.Finding {
 	if a.BetweenNs < l.WindowNs { // it was first read in the window: of the rest alone
 		least *= float64(a.BetweenNs) / float64(l.WindowNs)
 	}
-	each, want := metric.AsksEach(a, l), a.Wanted/float64(l.Done)
-	f := record.Finding{Value: each, Limit: want, Unit: record.UnitCount, Side: record.Below,
+	perItem, want := metric.AsksEach(a, l), a.Wanted/float64(l.Done)
+	f := record.Finding{Value: perItem, Limit: want, Unit: record.UnitCount, Side: record.Below,
 		Facts: record.Facts{Name: a.Of, What: a.What}}
-	others := a.RestPerS * float64(a.BetweenNs) / 1e9
+	othersShare := a.RestPerS * float64(a.BetweenNs) / 1e9
 	switch {
 	case a.Count < least:
 		return invalid(in("cached", f))
-	case a.Count-others < least:
-		f.Facts.Others = others / max(a.Count, 1)
+	case a.Count-othersShare < least:
+		f.Facts.Others = othersShare / max(a.Count, 1)
 		return suspect(in("shared", f))
-	case others > othersMax*a.Count:
+	case othersShare > othersMax*a.Count:
 		return remark(in("others", record.Finding{Value: a.RestPerS, Unit: record.UnitPerS,
 			Facts: f.Facts}))
 	}

@@ -64,9 +64,9 @@ func worthTelling(f *record.Finding, small bool, resolves float64) *record.Findi
 // response times. An open load's throughput is what was offered.
 func moves(l *record.Load, throughput float64, time func(q float64) float64) []record.Move {
 	var out []record.Move
-	add := func(number string, by float64) {
-		if by > 0 {
-			out = append(out, record.Move{Number: number, By: math.Ceil(1e4*min(by, most)) / 1e4})
+	add := func(number string, amount float64) {
+		if amount > 0 {
+			out = append(out, record.Move{Number: number, By: math.Ceil(1e4*min(amount, most)) / 1e4})
 		}
 	}
 	if l.Model == record.Closed {
@@ -77,9 +77,9 @@ func moves(l *record.Load, throughput float64, time func(q float64) float64) []r
 	}
 	mean := 0.0
 	for _, p := range metric.Percentiles() {
-		by := time(p.Quantile)
-		mean = max(mean, by)
-		add(p.Name, by)
+		amount := time(p.Quantile)
+		mean = max(mean, amount)
+		add(p.Name, amount)
 	}
 	add("mean", mean)
 	return out
@@ -88,26 +88,26 @@ func moves(l *record.Load, throughput float64, time func(q float64) float64) []r
 // heldBy bounds what moves a capacity: what moves the times that the deciding step was held by, for
 // near its capacity a response time grows at least as fast as the rate does, by ρ/(1−ρ) for the
 // queues of docs/capacity.md, which is 1 at half load.
-func heldBy(l *record.Load, time func(q float64) float64) (by float64) {
+func heldBy(l *record.Load, time func(q float64) float64) (amount float64) {
 	objectives, err := slo.Parse(l.Search.SLO)
 	for _, o := range objectives {
 		if o.Quantile > 0 {
-			by = max(by, time(o.Quantile))
+			amount = max(amount, time(o.Quantile))
 			continue
 		}
 		for _, p := range metric.Percentiles() { // a mean is moved as they are, at most
-			by = max(by, time(p.Quantile))
+			amount = max(amount, time(p.Quantile))
 		}
 	}
 	if err != nil {
 		return most
 	}
-	return by
+	return amount
 }
 
 // evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
-func evenly(l *record.Load, by float64) []record.Move {
-	return moves(l, by, func(float64) float64 { return by })
+func evenly(l *record.Load, amount float64) []record.Move {
+	return moves(l, amount, func(float64) float64 { return amount })
 }
 
 // taken bounds what a share of the service's time can have done that somebody else had. A closed
@@ -119,11 +119,11 @@ func taken(l *load, share, delayed float64) []record.Move {
 	lost := share / (1 - share)
 	times := l.times()
 	return moves(l.Load, lost, func(q float64) float64 {
-		by := times.below(q, max(2*share, delayed))
+		amount := times.below(q, max(2*share, delayed))
 		if l.Model == record.Closed {
-			by = max(by, lost)
+			amount = max(amount, lost)
 		}
-		return by
+		return amount
 	})
 }
 
@@ -151,7 +151,7 @@ func weigh(v *record.Verdict, l *load) {
 	for _, number := range numbersOf(l.Load) {
 		type part struct {
 			finding int
-			by      float64
+			share   float64
 		}
 		var parts []part
 		sum := 0.0
@@ -165,13 +165,13 @@ func weigh(v *record.Verdict, l *load) {
 				}
 			}
 		}
-		slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.by, a.by) })
+		slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
 		limit := tolerance(v, l, number)
 		for _, p := range parts {
 			if sum <= limit {
 				break
 			}
-			sum -= p.by
+			sum -= p.share
 			f := &v.Findings[p.finding]
 			f.Grade = worse(f.Grade, record.Suspect)
 		}

@@ -28,27 +28,27 @@ func lag(_ *record.Record, l *load) *record.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
-	by := lateBy(l.times(), l.lags(), 0)
+	bound := lateBy(l.times(), l.lags(), 0)
 	if l.heldUpKnown() {
 		waited := float64(l.Waited) / float64(l.ResponseTime.Count)
 		ranked, t, least := lateBy(l.times(), l.lags(), 2*waited), l.times(), l.punctual()
-		by = func(q float64) float64 { return min(t.above(q, least.at(q)), ranked(q)) }
+		bound = func(q float64) float64 { return min(t.above(q, least.at(q)), ranked(q)) }
 	}
 	f := record.Finding{Value: float64(l.OwnLag.P99Ns), Unit: record.UnitNs,
 		Facts: record.Facts{MaxNs: l.OwnLag.MaxNs}}
-	return bounded(f, moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
+	return bounded(f, moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, bound))
 }
 
 // lateBy bounds by which share a percentile of times is too high that began later than they should,
 // where this share of them does not count.
 func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	return func(q float64) float64 {
-		kept := t.at(q-without) - 2*late.at(1)
+		retained := t.at(q-without) - 2*late.at(1)
 		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
 			p := part * (1 - q)
-			kept = max(kept, t.at(q-without-2*p)-2*late.at(1-p))
+			retained = max(retained, t.at(q-without-2*p)-2*late.at(1-p))
 		}
-		return t.above(q, kept)
+		return t.above(q, retained)
 	}
 }
 
@@ -67,12 +67,12 @@ func timer(r *record.Record, l *load) *record.Finding {
 // processor time allows that it left unused. Where that is not known, or an open load asked for no
 // more, the threshold counts.
 func withinRoom(l *record.Load, f record.Finding) *record.Finding {
-	left, known := room(l)
+	remaining, known := room(l)
 	if !known || l.Model == record.Open {
 		return suspect(f)
 	}
 	f.Case, f.Facts.Left = "with room", 1-l.Service.CPUShare
-	return orCause(f, evenly(l, left))
+	return orCause(f, evenly(l, remaining))
 }
 
 // generator leaves out the time that a thread polls because nothing is due yet: it would have been
@@ -95,12 +95,12 @@ func runDelay(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	part := min(float64(l.Generator.RunDelayNs)/float64(l.WindowNs)/float64(l.Threads), 0.9)
-	by := part / (1 - part)
-	if left, known := room(l.Load); known {
-		by = min(by, left)
+	amount := part / (1 - part)
+	if remaining, known := room(l.Load); known {
+		amount = min(amount, remaining)
 	}
 	if l.Model == record.Closed {
-		return bounded(record.Finding{Value: part, Unit: record.UnitShare}, evenly(l.Load, by))
+		return bounded(record.Finding{Value: part, Unit: record.UnitShare}, evenly(l.Load, amount))
 	}
 	if part <= runDelayMax {
 		return nil

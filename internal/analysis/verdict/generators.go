@@ -22,9 +22,9 @@ func Alone(l *record.Load) []record.Finding {
 	v := record.Verdict{Grade: record.Valid}
 	rules := slices.DeleteFunc(slices.Concat(boundRules, loadRules, latencyRules),
 		func(r Rule) bool { return !slices.Contains(ownRules, r.Name) })
-	of := loadOf(l)
-	apply(&v, &record.Record{Outcome: record.Measured}, of, rules...)
-	weigh(&v, of)
+	item := loadOf(l)
+	apply(&v, &record.Record{Outcome: record.Measured}, item, rules...)
+	weigh(&v, item)
 	return slices.DeleteFunc(v.Findings, func(f record.Finding) bool {
 		return f.Grade == record.Valid
 	})
@@ -48,12 +48,12 @@ func generators(_ *record.Record, l *load) *record.Finding {
 				Count: f.Facts.Count, Of: f.Facts.Of, MaxNs: f.Facts.MaxNs})
 		}
 	}
-	of := int64(len(l.Generators))
+	total := int64(len(l.Generators))
 	switch {
 	case len(lost) > 0:
-		return invalid(in("lost", with(record.Facts{Of: of, Parts: lost}, record.Finding{})))
+		return invalid(in("lost", with(record.Facts{Of: total, Parts: lost}, record.Finding{})))
 	case len(ill) > 0:
-		return graded(grade, in("ill", with(record.Facts{Of: of, Parts: ill}, record.Finding{})))
+		return graded(grade, in("ill", with(record.Facts{Of: total, Parts: ill}, record.Finding{})))
 	}
 	return nil
 }
@@ -62,12 +62,12 @@ func generators(_ *record.Record, l *load) *record.Finding {
 // response time is one clock's, so that only the pattern of arrivals is moved: by as much as the
 // rule on gaps permits, nothing.
 func clocks(_ *record.Record, l *load) *record.Finding {
-	worst, apart := -1, time.Duration(0)
+	worst, gap := -1, time.Duration(0)
 	for i := range l.Generators {
 		c := &l.Generators[i].Clock
-		off := time.Duration(max(c.ErrorNs, max(c.DriftNs, -c.DriftNs)+c.DriftErrorNs))
-		if worst < 0 || off > apart {
-			worst, apart = i, off
+		deviation := time.Duration(max(c.ErrorNs, max(c.DriftNs, -c.DriftNs)+c.DriftErrorNs))
+		if worst < 0 || deviation > gap {
+			worst, gap = i, deviation
 		}
 	}
 	if worst < 0 {
@@ -80,17 +80,17 @@ func clocks(_ *record.Record, l *load) *record.Finding {
 	g := &l.Generators[worst]
 	facts := record.Facts{Generator: g.Index, Name: g.Name, DriftNs: g.Clock.DriftNs}
 	switch {
-	case apart > clockWrong:
-		return invalid(with(facts, nanoseconds(apart, clockWrong)))
-	case apart > limit && l.Model == record.Open:
-		return suspect(with(facts, nanoseconds(apart, limit)))
+	case gap > clockWrong:
+		return invalid(with(facts, nanoseconds(gap, clockWrong)))
+	case gap > limit && l.Model == record.Open:
+		return suspect(with(facts, nanoseconds(gap, limit)))
 	}
 	for i := range l.Generators {
-		off := time.Duration(l.Generators[i].Clock.WallNs)
-		if off.Abs() > wallOff {
+		deviation := time.Duration(l.Generators[i].Clock.WallNs)
+		if deviation.Abs() > wallOff {
 			facts := record.Facts{Generator: l.Generators[i].Index, Name: l.Generators[i].Name,
-				DriftNs: int64(off)}
-			return cause(in("wall", with(facts, nanoseconds(off.Abs(), wallOff))))
+				DriftNs: int64(deviation)}
+			return cause(in("wall", with(facts, nanoseconds(deviation.Abs(), wallOff))))
 		}
 	}
 	return nil

@@ -101,17 +101,17 @@ func swell(l *record.Load) float64 {
 	if steady(l) || len(counts) == 0 || l.Series.IntervalNs <= 0 {
 		return 0
 	}
-	took := int64(math.MaxInt64)
+	elapsed := int64(math.MaxInt64)
 	for _, ns := range l.Series.P50Ns {
 		if ns > 0 {
-			took = min(took, ns)
+			elapsed = min(elapsed, ns)
 		}
 	}
-	if took == math.MaxInt64 {
+	if elapsed == math.MaxInt64 {
 		return 0
 	}
 	rise := slices.Max(counts) - slices.Min(counts)
-	return float64(rise) * float64(took) / float64(l.Series.IntervalNs)
+	return float64(rise) * float64(elapsed) / float64(l.Series.IntervalNs)
 }
 
 // steady tells whether the load is to be the same all the time, as far as the record says.
@@ -139,8 +139,8 @@ func waited(r *record.Record, l *load) *record.Finding {
 	}
 	return bounded(record.Finding{Value: share, Unit: record.UnitShare},
 		moves(l.Load, 0, func(q float64) float64 {
-			kept := (1 - sooner) * times.at(q-2*sooner*share)
-			return min(times.below(q, share), late(q), times.above(q, kept))
+			retained := (1 - sooner) * times.at(q-2*sooner*share)
+			return min(times.below(q, share), late(q), times.above(q, retained))
 		}))
 }
 
@@ -152,7 +152,7 @@ func waited(r *record.Record, l *load) *record.Finding {
 // end as much earlier, and of those who waited, and as many behind them, as large a share would
 // not have waited at all. 1: nobody can say.
 func withMore(r *record.Record, l *record.Load) float64 {
-	by := 1.0
+	amount := 1.0
 	for i := range r.Loads {
 		c := &r.Loads[i]
 		used := min(c.Service.CPUShare, 1)
@@ -160,11 +160,11 @@ func withMore(r *record.Record, l *record.Load) float64 {
 			c.Connections*max(c.Streams, 1) > l.Connections*max(l.Streams, 1) {
 			continue
 		}
-		if asked := l.RatePerS / c.ThroughputPerS; asked < 1 {
-			by = min(by, 1-(1-asked)/(1/used-asked))
+		if requested := l.RatePerS / c.ThroughputPerS; requested < 1 {
+			amount = min(amount, 1-(1-requested)/(1/used-requested))
 		}
 	}
-	return by
+	return amount
 }
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.
@@ -209,13 +209,13 @@ func arrivals(_ *record.Record, l *load) *record.Finding {
 		}
 	case pace.Constant:
 		limit := max(gapFloor, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
-		off := time.Duration(p.GapDeviationNs)
+		deviation := time.Duration(p.GapDeviationNs)
 		switch {
-		case off <= limit:
-		case off <= 2*time.Duration(l.OwnLag.MaxNs): // each gap has a lag at either end
-			return cause(in("constant", nanoseconds(off, limit)))
+		case deviation <= limit:
+		case deviation <= 2*time.Duration(l.OwnLag.MaxNs): // each gap has a lag at either end
+			return cause(in("constant", nanoseconds(deviation, limit)))
 		default:
-			return suspect(in("constant", nanoseconds(off, limit)))
+			return suspect(in("constant", nanoseconds(deviation, limit)))
 		}
 	}
 	return nil
@@ -232,22 +232,22 @@ func bursts(_ *record.Record, l *load) *record.Finding {
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
 		return nil
 	}
-	var found *record.Finding
+	var match *record.Finding
 	worst := 0.0
-	for _, of := range []struct {
+	for _, item := range []struct {
 		width time.Duration
 		index float64
 	}{{time.Millisecond, p.Dispersion1ms}, {10 * time.Millisecond, p.Dispersion10ms},
 		{100 * time.Millisecond, p.Dispersion100ms}} {
-		bins := float64(p.Samples) / l.RatePerS / of.width.Seconds()
-		excess, chance := of.index-1, burstSigmas*math.Sqrt(2/max(bins-1, 1))
-		f := record.Finding{Value: of.index, Unit: record.UnitCount,
-			Facts: record.Facts{BinNs: int64(of.width)}}
+		bins := float64(p.Samples) / l.RatePerS / item.width.Seconds()
+		excess, chance := item.index-1, burstSigmas*math.Sqrt(2/max(bins-1, 1))
+		f := record.Finding{Value: item.index, Unit: record.UnitCount,
+			Facts: record.Facts{BinNs: int64(item.width)}}
 		switch even := -excess; {
 		case excess > max(worst, chance):
 			worst = excess
 			times := l.times()
-			found = bounded(in("bunches", f),
+			match = bounded(in("bunches", f),
 				moves(l.Load, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
 		case l.Arrivals != pace.Poisson:
 		case even > max(evenMax, chance):
@@ -255,8 +255,8 @@ func bursts(_ *record.Record, l *load) *record.Finding {
 			return suspect(in("even", f))
 		case even > max(worst, chance):
 			worst = even
-			found = bounded(in("even", f), moves(l.Load, 0, func(float64) float64 { return even }))
+			match = bounded(in("even", f), moves(l.Load, 0, func(float64) float64 { return even }))
 		}
 	}
-	return found
+	return match
 }

@@ -36,13 +36,13 @@ const (
 // unused finds services that a closed load does not fill: what it gets is then bound by what they
 // wait for, a database, a lock or a timer, or by their threads, and more connections may get more.
 func unused(r *record.Record, l *load) *record.Finding {
-	used, others := l.Service.CPUShare, l.Host.OtherCPUShare+l.Host.StealShare
+	used, othersShare := l.Service.CPUShare, l.Host.OtherCPUShare+l.Host.StealShare
 	switch {
 	case l.Model != record.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
 		return nil
 	case l.Driver != "": // whose own limits are not known
 		return nil
-	case l.Done == 0 || used <= 0 || used >= unusedMax || others > unusedOthers:
+	case l.Done == 0 || used <= 0 || used >= unusedMax || othersShare > unusedOthers:
 		return nil
 	case r.Duet != nil || len(r.Limits.ServiceCores) == 0 || cores(r, l) != nil:
 		return nil // the rest may be another's

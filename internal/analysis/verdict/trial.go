@@ -34,18 +34,18 @@ func warmup(r *record.Record, _ *load) *record.Finding {
 	l, end, ok := ending(r)
 	c := compiled(l)
 	if r.Warmup.SilentAtNs > 0 { // they were silent, and began again
-		c.found.Case = "compiles again"
+		c.match.Case = "compiles again"
 	}
 	switch {
 	case c.behind:
-		return suspect(c.found)
+		return suspect(c.match)
 	case f == nil && c.busy:
-		f = suspect(c.found)
+		f = suspect(c.match)
 	}
 	switch {
 	case f == nil:
 	case ok && (c.known || r.Warmup.Steady):
-		f = orCause(*f, evenly(l, c.own+end))
+		f = orCause(*f, evenly(l, c.ownShare+end))
 		f.Load = l.Name
 	case c.known && !c.busy:
 		return named(f)
@@ -63,10 +63,10 @@ func named(f *record.Finding) *record.Finding {
 
 // ending is the first load whose end can be held against its mean, with what they differ by; where
 // there is none, the first load; nil: there is none at all.
-func ending(r *record.Record) (l *record.Load, by float64, ok bool) {
+func ending(r *record.Record) (l *record.Load, amount float64, ok bool) {
 	for i := range r.Loads {
-		if by, ok := atEnd(&r.Loads[i]); ok {
-			return &r.Loads[i], by, true
+		if change, ok := atEnd(&r.Loads[i]); ok {
+			return &r.Loads[i], change, true
 		}
 	}
 	if len(r.Loads) > 0 {
@@ -79,8 +79,8 @@ func ending(r *record.Record) (l *record.Load, by float64, ok bool) {
 type compilation struct {
 	known        bool // threads' names tell
 	busy, behind bool // they had something to do, they always had
-	own          float64
-	found        record.Finding
+	ownShare     float64
+	match        record.Finding
 }
 
 // compiled looks at the compilers of a load's window. What they had of the service's time is the
@@ -94,10 +94,10 @@ func compiled(l *record.Load) (c compilation) {
 	c.known = true
 	c.busy = !runtimes.Silent(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
 	c.behind = runtimes.Behind(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
-	took := min(float64(r.CompilerNs)/float64(u.CPUNs), 0.9) // the rest is bound enough
-	c.own = took / (1 - took)
+	elapsed := min(float64(r.CompilerNs)/float64(u.CPUNs), 0.9) // the rest is bound enough
+	c.ownShare = elapsed / (1 - elapsed)
 	part := func(ns int64) float64 { return float64(ns) / float64(max(u.WindowNs, 1)) }
-	c.found = record.Finding{Case: "compiles", Value: part(r.CompilerNs), Unit: record.UnitShare,
+	c.match = record.Finding{Case: "compiles", Value: part(r.CompilerNs), Unit: record.UnitShare,
 		Facts: record.Facts{Name: l.Name, Waited: part(r.CompilerWaitNs)}}
 	return c
 }

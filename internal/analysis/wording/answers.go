@@ -13,8 +13,8 @@ import (
 
 func answers(f record.Finding) record.Words {
 	hint := "none came inside the window: raise measure, or read the service's log"
-	if said := first(f.Facts.Said); said != "" {
-		hint = "see the errors: " + said
+	if text := first(f.Facts.Said); text != "" {
+		hint = "see the errors: " + text
 	}
 	return words(hint, "at least 1", "no good answer")
 }
@@ -39,8 +39,8 @@ func order(f record.Finding) record.Words {
 
 func failures(f record.Finding) record.Words {
 	observed := fmt.Sprintf("%d of %d went wrong", f.Facts.Count, f.Facts.Of)
-	if said := first(f.Facts.Said); said != "" {
-		observed += " (" + said + ")"
+	if text := first(f.Facts.Said); text != "" {
+		observed += " (" + text + ")"
 	}
 	hint := "read the service's log"
 	if 2*f.Facts.Closed > f.Facts.Count {
@@ -107,27 +107,27 @@ func datagrams(f record.Finding) record.Words {
 }
 
 func unasked(f record.Finding) record.Words {
-	of := f.Facts
+	facts := f.Facts
 	const nobody = "whether the service asks it nobody has seen"
 	const alone = "have nobody else use it while it is measured"
 	switch f.Case {
 	case "not read":
-		return words(nobody, "", "%s is not known: %s", of.Name, first(of.Said))
+		return words(nobody, "", "%s is not known: %s", facts.Name, first(facts.Said))
 	case "late":
-		return words("raise measure: "+nobody, "", "%s counts %s up to %v late", of.Name, of.What,
+		return words("raise measure: "+nobody, "", "%s counts %s up to %v late", facts.Name, facts.What,
 			time.Duration(f.Value))
 	case "others":
 		return words(alone, "", "%s: others ask it, too, %.0f %s a second before the load",
-			of.Name, f.Value, of.What)
+			facts.Name, f.Value, facts.What)
 	}
-	each := apart(f.Value, f.Limit, 2)
+	perItem := apart(f.Value, f.Limit, 2)
 	w := words("it answers without asking, as from a cache: have it ask, or say with asks what "+
-		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer", of.Name, each, of.What)
+		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer", facts.Name, perItem, facts.What)
 	if f.Case == "shared" {
-		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*of.Others)
+		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*facts.Others)
 		w.Hint = alone
 	}
-	return amount(w, each)
+	return amount(w, perItem)
 }
 
 // namesMax bounds how many generators a finding names.
@@ -161,9 +161,9 @@ func clocks(f record.Finding) record.Words {
 		return quantity(words("no number is moved, but what is logged there is dated by it", limit,
 			"%s: its wall clock is %v off", name, duration(f.Facts.DriftNs, time.Millisecond)))
 	}
-	off := duration(f.Value, time.Microsecond).String()
+	deviation := duration(f.Value, time.Microsecond).String()
 	return amount(words("its part of the schedule came at other moments than it was due: let one "+
 		"service of time set both machines' clocks, and use a quieter network", limit,
-		"%s: its clock is up to %s off, and drifted by %v", name, off,
-		duration(f.Facts.DriftNs, time.Microsecond)), off)
+		"%s: its clock is up to %s off, and drifted by %v", name, deviation,
+		duration(f.Facts.DriftNs, time.Microsecond)), deviation)
 }

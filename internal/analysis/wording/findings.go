@@ -16,14 +16,14 @@ func Finding(f record.Finding) record.Words {
 	if f.Text != nil {
 		return *f.Text
 	}
-	say := sentences[f.Rule]
+	report := sentences[f.Rule]
 	switch {
 	case f.Rule == "generators":
 		return generators(f)
-	case say == nil:
+	case report == nil:
 		return record.Words{Observed: cmp.Or(f.Case, f.Rule)}
 	}
-	w := say(f)
+	w := report(f)
 	if len(f.Moves) > 0 {
 		w.Limit, w.Quantity = "", false
 	}
@@ -114,15 +114,15 @@ func share(f record.Finding) string {
 
 // apart is likewise for other numbers, with some digits at least.
 func apart(x, limit float64, digits int) string {
-	at := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
+	valueAt := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
 	more := digits
-	for more < 5 && at(more, x) == at(more, limit) {
+	for more < 5 && valueAt(more, x) == valueAt(more, limit) {
 		more++
 	}
-	if at(more, x) == at(more, limit) {
+	if valueAt(more, x) == valueAt(more, limit) {
 		more = digits
 	}
-	return at(more, x)
+	return valueAt(more, x)
 }
 
 // duration is a time, rounded.

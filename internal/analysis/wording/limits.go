@@ -65,37 +65,37 @@ func of(l record.Limit, text string) string {
 }
 
 func enforced(l record.Limit, amount string) string {
-	what, by := l.Kind, " ("+l.By+")"
+	subject, source := l.Kind, " ("+l.By+")"
 	switch {
 	case l.By == record.ByHere:
 		return "attached: as it was started"
 	case l.By == record.ByAway:
 		return "attached: another machine's, as it was started"
 	case l.By == record.ByAffinity:
-		what, by = "affinity", ""
+		subject, source = "affinity", ""
 	case l.Kind == record.LimitCores:
-		what = "cpuset"
+		subject = "cpuset"
 	case l.Kind == record.LimitCPU:
-		what = "cpu quota"
+		subject = "cpu quota"
 	case l.By == record.ByRlimit:
-		what = "private memory"
+		subject = "private memory"
 	}
-	return strings.TrimSpace(what+" "+amount) + by
+	return strings.TrimSpace(subject+" "+amount) + source
 }
 
 func unenforced(l record.Limit) string {
-	var what string
+	var subject string
 	switch l.Kind {
 	case record.LimitCores:
-		what = fmt.Sprintf("cores %v", l.Cores)
+		subject = fmt.Sprintf("cores %v", l.Cores)
 	case record.LimitCPU:
-		what = number(l.Value) + " CPUs"
+		subject = number(l.Value) + " CPUs"
 	case record.LimitMemory:
-		what = "memory " + number(l.Value)
+		subject = "memory " + number(l.Value)
 	case record.LimitSwap:
-		what = "no swap"
+		subject = "no swap"
 	case record.LimitGroup:
-		what = "control group"
+		subject = "control group"
 	}
 	why := l.Detail
 	switch l.Reason {
@@ -104,7 +104,7 @@ func unenforced(l record.Limit) string {
 	case record.NotMounted:
 		why = "the container's control groups are not mounted here"
 	case record.PerContainer:
-		what += " for the system as a whole"
+		subject += " for the system as a whole"
 		why = "each container has as many: " + l.Detail
 		if l.Kind == record.LimitMemory {
 			why = "each container has its share of it: " + l.Detail
@@ -117,9 +117,9 @@ func unenforced(l record.Limit) string {
 		why = fmt.Sprintf("processes %v are in another one", l.PIDs)
 	}
 	if why == "" {
-		return what
+		return subject
 	}
-	return what + ": " + why
+	return subject + ": " + why
 }
 
 // number prints an amount in full: bytes are whole numbers, of processors at most some digits.

@@ -101,9 +101,9 @@ func arrivals(f record.Finding) record.Words {
 	const hint = "the generator sends in another rhythm than it says: use --pacing precise, or a " +
 		"core of its own"
 	if f.Case == "constant" {
-		off := time.Duration(f.Value).String()
+		deviation := time.Duration(f.Value).String()
 		return amount(words(hint, time.Duration(f.Limit).String(), "p99 of the gaps is off by %s",
-			off), off)
+			deviation), deviation)
 	}
 	a2 := apart(f.Value, f.Limit, 3)
 	return amount(words(hint, fmt.Sprintf("%.3f", f.Limit), "A² = %s", a2), a2)

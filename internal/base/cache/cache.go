@@ -34,7 +34,7 @@ func Folder(root, kind string) (string, error) {
 // ends, however that happens. It calls waiting, once, when another one holds it; what they do is
 // called by what, a build or a fetch. The file stays: removing it would let two of them lock two
 // files of one name.
-func Lock(ctx context.Context, path, what string, waiting func()) (unlock func(), err error) {
+func Lock(ctx context.Context, path, subject string, waiting func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
@@ -54,7 +54,7 @@ func Lock(ctx context.Context, path, what string, waiting func()) (unlock func()
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for another %s: %w", what,
+			return nil, errors.Join(fmt.Errorf("wait for another %s: %w", subject,
 				context.Cause(ctx)), file.Close())
 		case <-time.After(poll):
 		}

@@ -35,24 +35,24 @@ func Project(ctx context.Context, root string, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own, err := filepath.Abs(root)
+	ownText, err := filepath.Abs(root)
 	if err == nil {
 		err = os.MkdirAll(all, 0o755)
 	}
 	if err != nil {
 		return "", fmt.Errorf("make the cache: %w; %s names another folder for it", err, Env)
 	}
-	if real, err := filepath.EvalSymlinks(own); err == nil {
-		own = real
+	if real, err := filepath.EvalSymlinks(ownText); err == nil {
+		ownText = real
 	}
-	sum := sha256.Sum256([]byte(own))
-	folder := filepath.Join(all, fmt.Sprintf("%s-%x", filepath.Base(own), sum[:6]))
+	sum := sha256.Sum256([]byte(ownText))
+	folder := filepath.Join(all, fmt.Sprintf("%s-%x", filepath.Base(ownText), sum[:6]))
 	unlock, err := Lock(ctx, filepath.Join(all, "lock"), "prony", func() {})
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if err := errors.Join(os.MkdirAll(folder, 0o755), likeProject(folder, own)); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o755), likeProject(folder, ownText)); err != nil {
 		return "", fmt.Errorf("make the cache: %w", err)
 	}
 	if err := Hold(folder+usedEnd, now); err != nil {
@@ -75,7 +75,7 @@ func likeProject(folder, project string) error {
 	}
 	mode := os.FileMode(0o755)
 	for dir := project; ; dir = filepath.Dir(dir) {
-		if at, err := os.Stat(dir); err != nil || at.Mode()&0o001 == 0 {
+		if fileInfo, err := os.Stat(dir); err != nil || fileInfo.Mode()&0o001 == 0 {
 			mode = 0o700
 		}
 		if dir == filepath.Dir(dir) {

@@ -41,7 +41,7 @@ func (*Choice) Type() string { return "string" }
 type Choices struct {
 	to    *[]string
 	words []string
-	given bool
+	isSet bool
 }
 
 // Set implements pflag.Value. What is given first takes the place of the default.
@@ -50,8 +50,8 @@ func (v *Choices) Set(list string) error {
 	if err := check(v.words, words...); err != nil {
 		return err
 	}
-	if !v.given {
-		*v.to, v.given = nil, true
+	if !v.isSet {
+		*v.to, v.isSet = nil, true
 	}
 	*v.to = append(*v.to, words...)
 	return nil
@@ -180,11 +180,11 @@ func FollowSuffix(fs *pflag.FlagSet) error {
 		return nil
 	}
 	suffix := strings.ToLower(filepath.Ext(out.Value.String()))
-	wanted := format.FormatOf(suffix)
-	if wanted == "" {
+	want := format.FormatOf(suffix)
+	if want == "" {
 		return nil
 	}
-	if err := formatName.Value.Set(wanted); err != nil {
+	if err := formatName.Value.Set(want); err != nil {
 		return Usagef("--output %s: there is no format for %s here; %w, and --format says which "+
 			"is meant", out.Value, suffix, err)
 	}

@@ -40,7 +40,7 @@ var ahead atomic.Int64
 
 // SetWall puts the wall clock ahead of the machine's, or behind it, as NTP or an operator does. It
 // is for tests alone: no namespace of the kernel has a wall clock of its own.
-func SetWall(by time.Duration) { ahead.Store(int64(by)) }
+func SetWall(share time.Duration) { ahead.Store(int64(share)) }
 
 // Offset is how far another process's clocks, or another machine's, are ahead of this one's, in ns.
 type Offset struct {
@@ -50,11 +50,11 @@ type Offset struct {
 
 // Against asks for another's clocks so many times. Of the answers the quickest counts (RFC 5905,
 // section 8). Ask says what they showed, and when, by Mono, that was heard.
-func Against(times int, ask func() (mono, wall, heard int64, err error)) (o Offset, err error) {
+func Against(times int, fetch func() (mono, wall, heard int64, err error)) (o Offset, err error) {
 	o.ErrorNs = math.MaxInt64
 	for range times {
 		before, date := Mono(), Wall().UnixNano()
-		mono, wall, heard, err := ask()
+		mono, wall, heard, err := fetch()
 		if err != nil {
 			return Offset{}, err
 		}

@@ -92,9 +92,9 @@ func In(dir string, parts ...string) string {
 
 // changes are the variables of a complete environment that this program's own has not, or has
 // another value for.
-func changes(env, own []string) (out []string) {
+func changes(env, ownNames []string) (out []string) {
 	for _, pair := range env {
-		if !slices.Contains(own, pair) {
+		if !slices.Contains(ownNames, pair) {
 			out = append(out, Variable(pair))
 		}
 	}

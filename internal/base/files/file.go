@@ -142,7 +142,7 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 // /dev/stdout, is written to as it is; a link stays one.
 func Write(name string, print func(io.Writer) error) (err error) {
 	info, err := os.Stat(name)
-	mode, had := fs.FileMode(0o644), err == nil
+	mode, existed := fs.FileMode(0o644), err == nil
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return straight(name, print)
@@ -154,22 +154,22 @@ func Write(name string, print func(io.Writer) error) (err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	beside, err := create(name, mode)
+	draft, err := create(name, mode)
 	if err != nil {
 		return err
 	}
-	err = print(beside)
-	if err == nil && had {
-		err = beside.Chmod(mode) // the umask is for new ones
+	err = print(draft)
+	if err == nil && existed {
+		err = draft.Chmod(mode) // the umask is for new ones
 	}
 	if err == nil {
-		err = beside.Sync()
+		err = draft.Sync()
 	}
-	if err = errors.Join(err, beside.Close()); err == nil {
-		err = os.Rename(beside.Name(), name)
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(beside.Name()))
+		return errors.Join(err, os.Remove(draft.Name()))
 	}
 	return SyncFolder(filepath.Dir(name))
 }
@@ -190,11 +190,11 @@ func SyncFolder(dir string) error {
 // create makes the file beside. Its name is this process's, so that two that write the same file do
 // not meet, and nothing that lies there already, such as a link to elsewhere, is written to.
 func create(name string, mode fs.FileMode) (*os.File, error) {
-	beside := fmt.Sprintf("%s.%d.new", name, os.Getpid())
-	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	sibling := fmt.Sprintf("%s.%d.new", name, os.Getpid())
+	if err := os.Remove(sibling); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return os.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	return os.OpenFile(sibling, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 }
 
 func straight(name string, print func(io.Writer) error) error {
@@ -242,16 +242,16 @@ const endBytes = 4 << 10
 
 // End keeps the end of what is written to it. It may be read at any time.
 type End struct {
-	mu   sync.Mutex
-	kept []byte
+	mu       sync.Mutex
+	retained []byte
 }
 
 // Write implements io.Writer.
 func (e *End) Write(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := append(e.kept, b...)
-	e.kept = bytes.Clone(all[max(0, len(all)-endBytes):])
+	all := append(e.retained, b...)
+	e.retained = bytes.Clone(all[max(0, len(all)-endBytes):])
 	return len(b), nil
 }
 
@@ -259,7 +259,7 @@ func (e *End) Write(b []byte) (int, error) {
 func (e *End) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return string(bytes.TrimSpace(e.kept))
+	return string(bytes.TrimSpace(e.retained))
 }
 
 // Entry is a file or symbolic link of a tree, its name relative and with slashes.

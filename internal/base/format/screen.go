@@ -18,10 +18,10 @@ import (
 // It stands before standard output and standard error, so that no verb can forget it. Files are
 // written as they are.
 type Screen struct {
-	mu   sync.Mutex
-	to   io.Writer
-	held []byte // of a character or a look whose end has not come yet
-	cut  error  // the first write that failed: not every caller looks
+	mu       sync.Mutex
+	to       io.Writer
+	retained []byte // of a character or a look whose end has not come yet
+	cut      error  // the first write that failed: not every caller looks
 }
 
 // NewScreen writes to a terminal, or what may become one's input.
@@ -54,16 +54,16 @@ func Raw(w io.Writer) io.Writer {
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.write(string(s.held)+string(p), false); err != nil {
+	if err := s.write(string(s.retained)+string(p), false); err != nil {
 		s.cut = cmp.Or(s.cut, err)
 		return 0, err
 	}
 	return len(p), nil
 }
 
-func (s *Screen) write(text string, whole bool) error {
-	text, left := visible(text, whole)
-	s.held = []byte(left)
+func (s *Screen) write(text string, complete bool) error {
+	text, remaining := visible(text, complete)
+	s.retained = []byte(remaining)
 	if text == "" {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *Screen) Close() error {
 	if s.cut != nil {
 		return s.cut
 	}
-	return s.write(string(s.held), true)
+	return s.write(string(s.retained), true)
 }
 
 // Visible is a text without characters that a terminal obeys.
@@ -98,7 +98,7 @@ var looks = func() (all []string) {
 
 // visible returns a text as a screen has it and, unless this is the end of it, the beginning of
 // what is not whole.
-func visible(text string, whole bool) (shown, left string) {
+func visible(text string, complete bool) (shown, remaining string) {
 	var b strings.Builder
 	for text != "" {
 		keep := strings.IndexFunc(text, obeyed)
@@ -112,7 +112,7 @@ func visible(text string, whole bool) (shown, left string) {
 		n, cut := look(text)
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
-		case !whole && (cut || !utf8.FullRuneInString(text)):
+		case !complete && (cut || !utf8.FullRuneInString(text)):
 			return b.String(), text
 		case n > 0:
 			b.WriteString(text[:n])

@@ -79,7 +79,7 @@ func others(dir string) (all []User) {
 // what is mounted into a container, may have the home that the lab was given.
 func known(uid int) User {
 	u := User{UID: uid, GID: nobody}
-	found, err := user.LookupId(strconv.Itoa(uid))
+	match, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
 		var s unix.Stat_t
 		if home := os.Getenv("HOME"); unix.Stat(home, &s) == nil && int(s.Uid) == uid {
@@ -87,12 +87,12 @@ func known(uid int) User {
 		}
 		return u
 	}
-	u.Home = found.HomeDir
+	u.Home = match.HomeDir
 	// Root's group may write what is root's.
-	if gid, err := strconv.Atoi(found.Gid); err == nil && gid != 0 {
+	if gid, err := strconv.Atoi(match.Gid); err == nil && gid != 0 {
 		u.GID = gid
 	}
-	names, _ := found.GroupIds() // without them it has fewer rights
+	names, _ := match.GroupIds() // without them it has fewer rights
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil && n != u.GID && n != 0 {
 			u.Groups = append(u.Groups, n)
@@ -109,11 +109,11 @@ func (u User) reaches(paths []string) bool {
 		if err != nil {
 			return false
 		}
-		for _, at := range []string{path, real} {
-			if !u.may(at, 5) {
+		for _, location := range []string{path, real} {
+			if !u.may(location, 5) {
 				return false
 			}
-			for dir := filepath.Dir(at); ; dir = filepath.Dir(dir) {
+			for dir := filepath.Dir(location); ; dir = filepath.Dir(dir) {
 				if !u.may(dir, 1) {
 					return false
 				}
@@ -265,8 +265,8 @@ func interpreter(dir, script string) (path string, ok bool) {
 	var head [256]byte // as much of it as the kernel looks at
 	n, _ := io.ReadFull(f, head[:])
 	line, _, _ := strings.Cut(string(head[:n]), "\n")
-	rest, isScript := strings.CutPrefix(line, "#!")
-	words := strings.Fields(rest)
+	tail, isScript := strings.CutPrefix(line, "#!")
+	words := strings.Fields(tail)
 	if !isScript || len(words) == 0 {
 		return "", false
 	}

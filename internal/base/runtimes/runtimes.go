@@ -40,11 +40,11 @@ func names() (out []string) {
 
 // Of is the runtime of a name; of one that is not known nothing is known, but that it may compile.
 func Of(name string) Runtime {
-	at := slices.IndexFunc(all, func(r Runtime) bool { return r.Name == name })
-	if at < 0 {
+	index := slices.IndexFunc(all, func(r Runtime) bool { return r.Name == name })
+	if index < 0 {
 		return Runtime{Name: name, Compiles: true}
 	}
-	return all[at]
+	return all[index]
 }
 
 // Role is what a thread of a runtime is there for.
@@ -104,8 +104,8 @@ const (
 // Silent says whether compilers that ran and waited for a core for so long, in ns, in a stretch of
 // time had hardly anything to do.
 func Silent(runNs, waitNs, ofNs int64) bool {
-	of := float64(ofNs)
-	return float64(runNs) < silentRun*of && float64(runNs+waitNs) < silentWant*of
+	total := float64(ofNs)
+	return float64(runNs) < silentRun*total && float64(runNs+waitNs) < silentWant*total
 }
 
 // Behind says whether they may have had something to do all the time: then nobody knows what is

@@ -113,9 +113,9 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 				b.WriteString(inQuotes.ReplaceAllString(p.Value, "$1"))
 				continue
 			}
-			bare := escaped.ReplaceAllString(p.Value, "")
+			plain := escaped.ReplaceAllString(p.Value, "")
 			tilde := i == 0 && strings.HasPrefix(p.Value, "~")
-			if expansion == nil && (tilde || strings.ContainsAny(bare, "*?[$")) {
+			if expansion == nil && (tilde || strings.ContainsAny(plain, "*?[$")) {
 				return "", ErrNeedsShell
 			}
 			b.WriteString(escaped.ReplaceAllString(p.Value, "$1"))
@@ -146,7 +146,7 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 func ansi(text string) string {
 	var b strings.Builder
 	for text != "" {
-		c, rune, rest, err := strconv.UnquoteChar(text, '\'')
+		c, rune, tail, err := strconv.UnquoteChar(text, '\'')
 		switch {
 		case err != nil: // such as \", which stands for the quote alone
 			text = strings.TrimPrefix(text, `\`)
@@ -159,13 +159,13 @@ func ansi(text string) string {
 		default:
 			b.WriteByte(byte(c))
 		}
-		text = rest
+		text = tail
 	}
 	return b.String()
 }
 
-func parse(script string, of syntax.LangVariant) (*syntax.File, error) {
-	file, err := syntax.NewParser(syntax.Variant(of)).Parse(strings.NewReader(script), "")
+func parse(script string, langVariant syntax.LangVariant) (*syntax.File, error) {
+	file, err := syntax.NewParser(syntax.Variant(langVariant)).Parse(strings.NewReader(script), "")
 	if wrong, is := errors.AsType[syntax.ParseError](err); is {
 		return nil, fmt.Errorf("line %d: %s", wrong.Pos.Line(), wrong.Text)
 	}

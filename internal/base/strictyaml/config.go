@@ -77,9 +77,9 @@ func decoded(file string, data []byte, v any, err error) error {
 // placed is an error of the YAML library with file and line.
 func placed(file string, data []byte, err error) *Error {
 	out := &Error{File: file, Problem: err.Error()}
-	if at, is := errors.AsType[yaml.Error](err); is {
-		out.Problem = at.GetMessage()
-		if t := at.GetToken(); t != nil && t.Position != nil {
+	if place, is := errors.AsType[yaml.Error](err); is {
+		out.Problem = place.GetMessage()
+		if t := place.GetToken(); t != nil && t.Position != nil {
 			out.Line = t.Position.Line
 			out.Source = line(data, out.Line)
 		}
@@ -119,8 +119,8 @@ func Keys(v any) (out []string) {
 
 // homes lists what has the key, in the words of a hint.
 func homes(t reflect.Type, key string) (out []string) {
-	keys(t, "", map[reflect.Type]bool{}, func(of, name string) {
-		if home := cmp.Or(of, "the file itself"); name == key && !slices.Contains(out, home) {
+	keys(t, "", map[reflect.Type]bool{}, func(subject, name string) {
+		if home := cmp.Or(subject, "the file itself"); name == key && !slices.Contains(out, home) {
 			out = append(out, home)
 		}
 	})
@@ -200,8 +200,8 @@ const (
 // plain takes a byte order mark away, and refuses what would take the YAML library all memory.
 func plain(file string, data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	wrong := func(at int, format string, args ...any) ([]byte, error) {
-		return nil, &Error{File: file, Line: 1 + bytes.Count(data[:at], []byte("\n")),
+	wrong := func(pos int, format string, args ...any) ([]byte, error) {
+		return nil, &Error{File: file, Line: 1 + bytes.Count(data[:pos], []byte("\n")),
 			Problem: fmt.Sprintf(format, args...), Hint: "is it the file that you meant?"}
 	}
 	depth := 0

@@ -66,8 +66,8 @@ func (d *Document) Problem(path, problem, hint string) *Error {
 		return &Error{File: path, Problem: problem, Hint: hint}
 	}
 	e := &Error{File: d.file, Problem: problem, Hint: hint}
-	for at := bare(path); e.Line == 0 && at != ""; at = parent(at) {
-		if n := d.Node(at); n != nil {
+	for location := bare(path); e.Line == 0 && location != ""; location = parent(location) {
+		if n := d.Node(location); n != nil {
 			e.Line = begins(n)
 		}
 	}
@@ -113,14 +113,14 @@ func (d *Document) Pick(keep func(key string) bool) *Document {
 
 // Over is the document with the entries of other's mapping at a path at the top, in the place of
 // any of their names that stand there.
-func (d *Document) Over(other *Document, path string) *Document {
-	own := other.entries(path)
-	kept := d.Pick(func(key string) bool {
-		return !slices.ContainsFunc(own, func(v *ast.MappingValueNode) bool {
+func (d *Document) Over(second *Document, path string) *Document {
+	ownMappingValueNodes := second.entries(path)
+	retained := d.Pick(func(key string) bool {
+		return !slices.ContainsFunc(ownMappingValueNodes, func(v *ast.MappingValueNode) bool {
 			return v.Key.GetToken().Value == key
 		})
 	})
-	return d.of(append(kept.entries(""), own...))
+	return d.of(append(retained.entries(""), ownMappingValueNodes...))
 }
 
 // With is the document with what a YAML text says, too, in which what stands at the path from of
@@ -178,8 +178,8 @@ func Read(file string, data []byte, v any) (*Check, error) {
 }
 
 // Wrong notes a problem about the value at a path, in fmt.Sprintf's words.
-func (c *Check) Wrong(at, hint, format string, args ...any) {
-	c.problems = append(c.problems, c.Problem(at, fmt.Sprintf(format, args...), hint))
+func (c *Check) Wrong(location, hint, format string, args ...any) {
+	c.problems = append(c.problems, c.Problem(location, fmt.Sprintf(format, args...), hint))
 }
 
 // Err joins what was noted, each with its line; nil: nothing.

@@ -308,8 +308,8 @@ func (s Scale) Finer() Scale { return Scale{s.timeUnit, s.decimals + 1} }
 
 // Between prints an interval, the unit once where both ends have the same.
 func Between(lo, hi string) string {
-	number, unit, found := strings.Cut(lo, " ")
-	if found && strings.HasSuffix(hi, " "+unit) {
+	number, unit, ok := strings.Cut(lo, " ")
+	if ok && strings.HasSuffix(hi, " "+unit) {
 		lo = number
 	}
 	return lo + " – " + hi

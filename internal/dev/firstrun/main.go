@@ -56,7 +56,7 @@ func main() {
 
 // first builds and runs in a checkout.
 func first(ctx context.Context, root string, args []string, stdout, stderr io.Writer) error {
-	say := cmdlog.Lines(stderr)
+	report := cmdlog.Lines(stderr)
 	targets, err := wanted(filepath.Join(root, canonical))
 	if err != nil {
 		return err
@@ -64,8 +64,8 @@ func first(ctx context.Context, root string, args []string, stdout, stderr io.Wr
 	var services sync.WaitGroup
 	meanwhile, enough := context.WithCancel(ctx)
 	defer enough()
-	services.Go(func() { build(meanwhile, root, targets, say) })
-	if err := compile(ctx, root, say); err != nil {
+	services.Go(func() { build(meanwhile, root, targets, report) })
+	if err := compile(ctx, root, report); err != nil {
 		enough()
 		services.Wait()
 		return err
@@ -98,13 +98,13 @@ const atOnce = 2
 
 // build makes the services. Which fails or lacks a tool is told by the run, which knows what that
 // means for it.
-func build(ctx context.Context, root string, targets []string, say func(string)) {
+func build(ctx context.Context, root string, targets []string, report func(string)) {
 	catalog, err := service.Catalog(root)
 	if err != nil && len(catalog) == 0 {
 		return
 	}
 	tools := service.FindTools(ctx)
-	b := &service.Builder{Root: root, Tools: tools, Progress: say}
+	b := &service.Builder{Root: root, Tools: tools, Progress: report}
 	free := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for _, s := range order(catalog, targets) {
@@ -155,21 +155,21 @@ func run(ctx context.Context, root string, args []string, stdout, stderr io.Writ
 const step = 100
 
 // compile builds prony and counts the packages as they come, of which there may be fewer to do.
-func compile(ctx context.Context, root string, say func(string)) error {
+func compile(ctx context.Context, root string, report func(string)) error {
 	all, err := goTool(ctx, root, "list", "-deps", "./cmd/prony").Output()
 	if err != nil {
 		return fmt.Errorf("build prony: go list: %w; it takes Go 1.26 or newer", err)
 	}
 	cmd := goTool(ctx, root, buildflags.Build("-v", "-o", program, "./cmd/prony")...)
 	cmd.Env = append(cmd.Env, buildflags.Lavish)
-	said, err := cmd.StderrPipe()
+	output, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build prony: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("build prony: %w", err)
 	}
-	wrong := count(said, bytes.Count(all, []byte("\n")), say)
+	wrong := count(output, bytes.Count(all, []byte("\n")), report)
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("build prony: %w\n%s", err, wrong)
 	}
@@ -177,26 +177,26 @@ func compile(ctx context.Context, root string, say func(string)) error {
 }
 
 // count tells how far go build -v is, and returns what else it said: its errors.
-func count(said io.Reader, all int, say func(string)) (rest string) {
-	var other strings.Builder
+func count(output io.Reader, all int, report func(string)) (tail string) {
+	var remainder strings.Builder
 	done, fetched := 0, false
-	for lines := bufio.NewReaderSize(said, 64<<10); ; {
+	for lines := bufio.NewReaderSize(output, 64<<10); ; {
 		piece, _, err := lines.ReadLine() // of a longer line, as a linker's can be
 		if err != nil {
-			return other.String()
+			return remainder.String()
 		}
 		line := string(piece)
 		switch {
 		case strings.HasPrefix(line, "go: downloading "):
 			if !fetched {
-				say("build prony: fetch the modules that it is made of")
+				report("build prony: fetch the modules that it is made of")
 			}
 			fetched = true
 		case strings.ContainsAny(line, " #:"):
-			other.WriteString(line + "\n")
+			remainder.WriteString(line + "\n")
 		default:
 			if done++; done%step == 0 {
-				say(fmt.Sprintf("build prony: %d of at most %d packages", done, all))
+				report(fmt.Sprintf("build prony: %d of at most %d packages", done, all))
 			}
 		}
 	}

@@ -40,11 +40,11 @@ func main() {
 func run(ctx context.Context, fileList []string, out io.Writer) error {
 	if len(fileList) == 0 {
 		for _, pattern := range []string{"services/*/Dockerfile*", "deploy/*/Dockerfile*"} {
-			found, err := filepath.Glob(pattern)
+			matches, err := filepath.Glob(pattern)
 			if err != nil {
 				return err
 			}
-			fileList = append(fileList, found...)
+			fileList = append(fileList, matches...)
 		}
 	}
 	if len(fileList) == 0 {
@@ -86,8 +86,8 @@ func pinned(ctx context.Context, text string, known map[string]string) (_ string
 				return "", err
 			}
 		}
-		at := regexp.MustCompile(from + regexp.QuoteMeta(base) + `(\s|$)`)
-		text = at.ReplaceAllString(text, "${1}"+name+"@"+known[name]+"${2}")
+		place := regexp.MustCompile(from + regexp.QuoteMeta(base) + `(\s|$)`)
+		text = place.ReplaceAllString(text, "${1}"+name+"@"+known[name]+"${2}")
 	}
 	return text, nil
 }
@@ -98,15 +98,15 @@ func ask(ctx context.Context, name string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", "buildx", "imagetools", "inspect", "--format",
 		"{{json .Manifest}}", name) // of {{.Manifest.Digest}} it makes a page
 	cmdlog.Command(cmd)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	answer, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("ask for %s: %w: %s", name, err, strings.TrimSpace(said.String()))
+		return "", fmt.Errorf("ask for %s: %w: %s", name, err, strings.TrimSpace(output.String()))
 	}
-	var of struct{ Digest string }
-	if err := json.Unmarshal(answer, &of); err != nil || !digest.MatchString(of.Digest) {
+	var item struct{ Digest string }
+	if err := json.Unmarshal(answer, &item); err != nil || !digest.MatchString(item.Digest) {
 		return "", fmt.Errorf("ask for %s: %q has no digest", name, answer)
 	}
-	return of.Digest, nil
+	return item.Digest, nil
 }

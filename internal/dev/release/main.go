@@ -47,7 +47,7 @@ func main() {
 type release struct {
 	context.Context
 	root, dir string // of the sources, and where it is made; both absolute
-	say       func(string)
+	report    func(string)
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) error {
@@ -55,11 +55,11 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	set.SetOutput(stderr)
 	dir := set.String("o", "dist", "`folder` that it is made in; what is there goes")
 	root := set.String("root", ".", "`folder` of the sources")
-	wanted := set.String("for", strings.Join(systems, ","), "`systems`, as Go names them")
+	want := set.String("for", strings.Join(systems, ","), "`systems`, as Go names them")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	r := release{Context: ctx, say: cmdlog.Lines(stderr)}
+	r := release{Context: ctx, report: cmdlog.Lines(stderr)}
 	var err error
 	if r.root, err = filepath.Abs(*root); err != nil {
 		return err
@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := empty(r.dir); err != nil {
 		return err
 	}
-	for _, system := range strings.Split(*wanted, ",") {
+	for _, system := range strings.Split(*want, ",") {
 		if err := r.programs(system); err != nil {
 			return fmt.Errorf("%s: %w", system, err)
 		}
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := r.share(); err != nil {
 		return err
 	}
-	for _, system := range strings.Split(*wanted, ",") {
+	for _, system := range strings.Split(*want, ",") {
 		if arch, ok := strings.CutPrefix(system, "linux/"); ok {
 			if err := errors.Join(r.debian(arch), r.image(arch)); err != nil {
 				return fmt.Errorf("%s: %w", system, err)
@@ -90,14 +90,14 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 
 // empty makes an empty folder of one that an earlier release has made. Any other is left alone.
 func empty(dir string) error {
-	there, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	made := func(f os.DirEntry) bool {
+	isOutput := func(f os.DirEntry) bool {
 		return f.Name() == sumsName || strings.HasPrefix(f.Name(), "prony")
 	}
-	if len(there) > 0 && !slices.ContainsFunc(there, made) {
+	if len(entries) > 0 && !slices.ContainsFunc(entries, isOutput) {
 		return fmt.Errorf("%s has files that no release made: name another with -o", dir)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -129,7 +129,7 @@ func (r release) programs(system string) error {
 	}
 	for _, name := range names {
 		path := filepath.Join(r.dir, program(name, system))
-		r.say("build " + filepath.Base(path))
+		r.report("build " + filepath.Base(path))
 		// The commit is asked for, whatever the environment's own flags are.
 		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
 			buildflags.Lavish}, "go", append([]string{"-C", modules[name]},
@@ -147,24 +147,24 @@ func (r release) programs(system string) error {
 // share writes manual pages and completion, which are the same everywhere. A program of this
 // machine that is built with the manual writes both.
 func (r release) share() error {
-	r.say("build the manual")
+	r.report("build the manual")
 	dir, err := os.MkdirTemp("", "prony-manual-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	own := filepath.Join(dir, "prony")
+	ownText := filepath.Join(dir, "prony")
 	_, err = r.command([]string{"CGO_ENABLED=0", buildflags.Lavish}, "go",
-		buildflags.Tagged("manual", "-buildvcs=auto", "-o", own, "./cmd/prony")...)
+		buildflags.Tagged("manual", "-buildvcs=auto", "-o", ownText, "./cmd/prony")...)
 	if err != nil {
 		return err
 	}
 	share := filepath.Join(r.dir, "share")
-	if _, err := r.command(nil, own, "manual", filepath.Join(share, "man", "man1")); err != nil {
+	if _, err := r.command(nil, ownText, "manual", filepath.Join(share, "man", "man1")); err != nil {
 		return err
 	}
 	for _, name := range []string{"bash", "fish", "zsh"} {
-		text, err := r.command(nil, own, "completion", name)
+		text, err := r.command(nil, ownText, "completion", name)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ Description: dynamometer for HTTP services
 // debian makes the package of a processor: both programs, manual and completion.
 func (r release) debian(arch string) error {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		r.say("no package for Debian: dpkg-deb is missing (apt-get install dpkg-dev)")
+		r.report("no package for Debian: dpkg-deb is missing (apt-get install dpkg-dev)")
 		return nil
 	}
 	tree, err := os.MkdirTemp("", "prony-package-*")
@@ -58,7 +58,7 @@ func (r release) debian(arch string) error {
 	if err != nil {
 		return err
 	}
-	r.say("package for Debian on " + arch)
+	r.report("package for Debian on " + arch)
 	_, err = r.command(nil, "dpkg-deb", "--root-owner-group", "--build", tree,
 		filepath.Join(r.dir, "prony_"+version+"_"+arch+".deb"))
 	return err
@@ -133,7 +133,7 @@ var certificates = []string{"/etc/ssl/certs/ca-certificates.crt",
 func (r release) image(arch string) error {
 	_, err := r.command(nil, "docker", "version", "--format", "{{.Server.Version}}")
 	if err != nil {
-		r.say("no image: no engine of Docker answers")
+		r.report("no image: no engine of Docker answers")
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "prony-image-*")
@@ -163,7 +163,7 @@ func (r release) image(arch string) error {
 			return err
 		}
 	}
-	r.say("image for linux/" + arch)
+	r.report("image for linux/" + arch)
 	tag := "prony/prony:" + arch
 	if _, err := r.command(nil, "docker", "build", "-q", "--platform=linux/"+arch, "-t", tag,
 		dir); err != nil {

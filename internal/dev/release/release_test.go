@@ -136,7 +136,7 @@ func TestManual(t *testing.T) {
 	}
 	testsets.Once(t, "the manual", testsets.Needs{Files: []string{"cmd", "internal", "load",
 		"record", "stats", "go.mod", "go.sum"}})
-	r := release{Context: t.Context(), root: root, dir: t.TempDir(), say: func(string) {}}
+	r := release{Context: t.Context(), root: root, dir: t.TempDir(), report: func(string) {}}
 	if err := r.share(); err != nil {
 		t.Fatal(err)
 	}

@@ -90,12 +90,12 @@ func Valid(t *testing.T, name string, document []byte) {
 
 // root is the module's folder: the nearest folder above the test's that has documents' formats.
 func root() string {
-	at, err := os.Getwd()
-	for err == nil && at != filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "docs", "formats")); err == nil {
-			return at
+	location, err := os.Getwd()
+	for err == nil && location != filepath.Dir(location) {
+		if _, err := os.Stat(filepath.Join(location, "docs", "formats")); err == nil {
+			return location
 		}
-		at = filepath.Dir(at)
+		location = filepath.Dir(location)
 	}
 	return "."
 }
@@ -197,8 +197,8 @@ func (m *maker) fields(t reflect.Type, properties object, required *[]string) {
 		}
 		name = cmp.Or(name, f.Name)
 		s := m.of(f.Type)
-		if said := m.said(t, f.Name); said != "" {
-			s["description"] = said
+		if text := m.said(t, f.Name); text != "" {
+			s["description"] = text
 		}
 		properties[name] = s
 		if !strings.Contains(options, "omit") {
@@ -239,9 +239,9 @@ func comments(t *testing.T, dir string) map[string]string {
 			}
 			if s, ok := spec.Type.(*ast.StructType); ok {
 				for _, f := range s.Fields.List {
-					said := strings.Join(strings.Fields(f.Doc.Text()+" "+f.Comment.Text()), " ")
+					text := strings.Join(strings.Fields(f.Doc.Text()+" "+f.Comment.Text()), " ")
 					for _, id := range f.Names {
-						out[spec.Name.Name+"."+id.Name] = said
+						out[spec.Name.Name+"."+id.Name] = text
 					}
 				}
 			}

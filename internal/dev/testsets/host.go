@@ -61,7 +61,7 @@ type reading struct {
 	wall         time.Time
 	busy, stolen float64 // of all processors
 	all          float64 // of all processors, idle or not
-	own          float64 // this process and its children that ended
+	ownShare     float64 // this process and its children that ended
 	ran, waited  float64 // this process's threads
 	pressure     float64
 	load         float64 // other tasks ready to run
@@ -83,17 +83,17 @@ func measureHost(t testing.TB) {
 
 // between computes the figures of the time between two readings.
 func between(a, b reading) Host {
-	share := func(part, whole float64) float64 {
-		if whole <= 0 || part <= 0 {
+	share := func(part, total float64) float64 {
+		if total <= 0 || part <= 0 {
 			return 0
 		}
-		return min(part/whole, 1)
+		return min(part/total, 1)
 	}
 	seconds := b.wall.Sub(a.wall).Seconds()
 	h := Host{Seconds: seconds, Load: (a.load + b.load) / 2}
 	h.Steal = share(b.stolen-a.stolen, b.all-a.all)
-	if others := (b.busy - a.busy) - (b.own - a.own); seconds > 0 && others > 0 {
-		h.Others = others / seconds
+	if foreign := (b.busy - a.busy) - (b.ownShare - a.ownShare); seconds > 0 && foreign > 0 {
+		h.Others = foreign / seconds
 	}
 	h.Delay = share(b.waited-a.waited, b.waited-a.waited+b.ran-a.ran)
 	h.Pressure = share(b.pressure-a.pressure, seconds)
@@ -113,14 +113,14 @@ func read(proc string) reading {
 	}
 	// Time in interrupts may be of this test's own packets, so it is no other program's.
 	r.busy, r.stolen = ticks[0]+ticks[1]+ticks[2], ticks[7]
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+	for _, owner := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
-		if syscall.Getrusage(who, &u) == nil {
-			r.own += time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+		if syscall.Getrusage(owner, &u) == nil {
+			r.ownShare += time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 		}
 	}
-	of := filepath.Join(proc, "self/task/*/schedstat")
-	threads, _ := filepath.Glob(of) //nolint:errcheck // a well-formed pattern
+	subject := filepath.Join(proc, "self/task/*/schedstat")
+	threads, _ := filepath.Glob(subject) //nolint:errcheck // a well-formed pattern
 	for _, thread := range threads {
 		if f := fields(thread, ""); len(f) >= 2 {
 			r.ran, r.waited = r.ran+f[0]/1e9, r.waited+f[1]/1e9

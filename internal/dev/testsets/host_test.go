@@ -27,7 +27,7 @@ func TestFigures(t *testing.T) {
 		"some avg10=1.00 avg60=1.00 avg300=1.00 total=1500000\n", "2500000000 500000000 9\n"))
 	// Two seconds of two processors: 100 ticks busy, 270 idle, 30 stolen. The process used 0.4
 	// s.
-	b.wall, a.own, b.own = a.wall.Add(2*time.Second), 10, 10.4
+	b.wall, a.ownShare, b.ownShare = a.wall.Add(2*time.Second), 10, 10.4
 	got := between(a, b)
 	want := Host{Seconds: 2, Load: 2, Others: 0.3, Steal: 0.075, Delay: 0.25, Pressure: 0.25}
 	for name, pair := range map[string][2]float64{"seconds": {got.Seconds, want.Seconds},
@@ -45,7 +45,7 @@ func TestFigures(t *testing.T) {
 	if h := between(none, none); h != (Host{}) {
 		t.Errorf("a host without counters: %+v", h)
 	}
-	if r := read("/proc"); r.all == 0 || r.ran == 0 || r.own == 0 {
+	if r := read("/proc"); r.all == 0 || r.ran == 0 || r.ownShare == 0 {
 		t.Errorf("this host: %+v", r)
 	}
 }

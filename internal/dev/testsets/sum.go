@@ -51,11 +51,11 @@ func List[T any](ctx context.Context, dir string, args ...string) (all []T, err 
 		return nil, fmt.Errorf("go list: %w: %s", err, &stderr)
 	}
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var one T
-		if err := d.Decode(&one); err != nil {
+		var item T
+		if err := d.Decode(&item); err != nil {
 			return nil, fmt.Errorf("read what go list says: %w", err)
 		}
-		all = append(all, one)
+		all = append(all, item)
 	}
 	return all, nil
 }
@@ -120,8 +120,8 @@ func rootOf(all []listed) (folders []string) {
 }
 
 // add takes the files of a package. The one under test is also the program's.
-func (p *program) add(l listed, own bool) {
-	if own && !strings.ContainsAny(l.ImportPath, " ") {
+func (p *program) add(l listed, isOwn bool) {
+	if isOwn && !strings.ContainsAny(l.ImportPath, " ") {
 		p.pkg = l.ImportPath
 	}
 	below := strings.TrimPrefix(strings.TrimPrefix(l.Dir, p.root), string(filepath.Separator))

@@ -50,17 +50,17 @@ const (
 func Live(t testing.TB) { t.Helper() }
 
 // Whole moves a test into the second set; what names the subject of the test.
-func Whole(t testing.TB, what string) {
+func Whole(t testing.TB, subject string) {
 	t.Helper()
 	if os.Getenv(Set) == "" {
-		t.Skip(Elsewhere + what)
+		t.Skip(Elsewhere + subject)
 	}
 }
 
 // cores names the test of this program that measures.
 var cores struct {
 	sync.Mutex
-	by string
+	source string
 }
 
 // Measured declares a test that asserts numbers which the host influences. It waits until no other
@@ -69,7 +69,7 @@ var cores struct {
 func Measured(t testing.TB) {
 	t.Helper()
 	cores.Lock()
-	mine := cores.by != "" && strings.HasPrefix(t.Name()+"/", cores.by+"/")
+	mine := cores.source != "" && strings.HasPrefix(t.Name()+"/", cores.source+"/")
 	cores.Unlock()
 	if mine {
 		return
@@ -79,11 +79,11 @@ func Measured(t testing.TB) {
 		t.Fatal(err)
 	}
 	cores.Lock()
-	cores.by = t.Name()
+	cores.source = t.Name()
 	cores.Unlock()
 	t.Cleanup(func() {
 		cores.Lock()
-		cores.by = ""
+		cores.source = ""
 		cores.Unlock()
 		unlock()
 	})
@@ -118,15 +118,15 @@ func Reads(t testing.TB, paths ...string) {
 }
 
 // lookBelow looks at a file, or a folder and all below it, and counts what it has looked at.
-func lookBelow(path string) (seen int, err error) {
+func lookBelow(path string) (count int, err error) {
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
 			_, err = os.Stat(name)
-			seen++
+			count++
 		}
 		return err
 	})
-	return seen, err
+	return count, err
 }
 
 // Version is what a program says when it is asked for its version, or why it says nothing: a fact
@@ -148,19 +148,19 @@ type Needs struct {
 // version and the kernel's. FRESH=1 runs it again. Only a pass is remembered; a failure or a skip
 // forgets an earlier one. With PRONY_BASE=COMMIT it also skips a test of which nothing has changed
 // since then. In the third set, Once does nothing, so that rows below it that call Long run.
-func Once(t testing.TB, what string, needs Needs) {
+func Once(t testing.TB, subject string, needs Needs) {
 	t.Helper()
-	Whole(t, what)
+	Whole(t, subject)
 	if os.Getenv(Set) != Later {
 		remembered(t, "", needs)
 	}
 }
 
 // Long moves a test, or rows of a table, into the third set, and remembers a pass as Once does.
-func Long(t testing.TB, what string, needs Needs) {
+func Long(t testing.TB, subject string, needs Needs) {
 	t.Helper()
 	if os.Getenv(Set) != Later {
-		t.Skip(Longer + what)
+		t.Skip(Longer + subject)
 	}
 	remembered(t, "", needs)
 }
@@ -179,11 +179,11 @@ func More(t testing.TB, needs Needs) bool {
 // remembered skips a part of a test that has passed before, and remembers how it ends.
 func remembered(t testing.TB, part string, needs Needs) {
 	t.Helper()
-	of, err := self()
+	item, err := self()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := of.sum(t.Name(), needs)
+	sum, err := item.sum(t.Name(), needs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,14 @@ func remembered(t testing.TB, part string, needs Needs) {
 		t.Logf("nothing is remembered: %v", err)
 		return
 	}
-	path := filepath.Join(dir, name(of.pkg+" "+t.Name()+part))
+	path := filepath.Join(dir, name(item.pkg+" "+t.Name()+part))
 	if os.Getenv(Fresh) == "" {
 		if when, ok := recall(path, sum); ok {
 			t.Skipf("%s, %s (%s=1 runs it again)", Before, when, Fresh)
 		}
 		if base := os.Getenv(Base); base != "" && os.Getenv(Set) != Later {
-			changed, err := changedSince(context.Background(), of.root, base)
-			if err == nil && !of.touched(needs, changed) {
+			changed, err := changedSince(context.Background(), item.root, base)
+			if err == nil && !item.touched(needs, changed) {
 				t.Skipf("%s%.12s (%s=1 runs it again)", Untouched, base, Fresh)
 			} else if err != nil {
 				t.Logf("it runs because nobody knows what changed: %v", err)

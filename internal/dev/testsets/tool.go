@@ -25,18 +25,18 @@ const Versity = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 	t.Helper()
 	free := httptest.NewServer(nil) // for its port, which it then leaves
-	at := free.Listener.Addr().String()
+	location := free.Listener.Addr().String()
 	free.Close()
 	dir = t.TempDir()
 	env = map[string]string{"AWS_ACCESS_KEY_ID": "prony-test", "AWS_REGION": "eu-test-1",
-		"AWS_SECRET_ACCESS_KEY": rand.Text(), "AWS_ENDPOINT_URL": "http://" + at}
-	server := exec.Command(Tool(t, Versity), append([]string{"--port", at, "--region",
+		"AWS_SECRET_ACCESS_KEY": rand.Text(), "AWS_ENDPOINT_URL": "http://" + location}
+	server := exec.Command(Tool(t, Versity), append([]string{"--port", location, "--region",
 		env["AWS_REGION"], "--iam-dir", t.TempDir(), "posix", "--sidecar", t.TempDir()},
 		append(args, dir)...)...)
 	server.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+env["AWS_ACCESS_KEY_ID"],
 		"ROOT_SECRET_ACCESS_KEY="+env["AWS_SECRET_ACCESS_KEY"])
-	var said strings.Builder
-	server.Stdout, server.Stderr = &said, &said
+	var output strings.Builder
+	server.Stdout, server.Stderr = &output, &output
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +44,11 @@ func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 		server.Process.Kill() //nolint:errcheck // it may have ended
 		server.Wait()         //nolint:errcheck // by that signal
 		if t.Failed() {
-			t.Logf("the server of S3's protocol: %s", said.String())
+			t.Logf("the server of S3's protocol: %s", output.String())
 		}
 	})
 	for range 200 {
-		if c, err := net.Dial("tcp", at); err == nil {
+		if c, err := net.Dial("tcp", location); err == nil {
 			c.Close() //nolint:errcheck // it answers
 			return env, dir
 		}
@@ -81,18 +81,18 @@ func Build(t testing.TB, file, pkg string) {
 
 // Tool is a Go program of others, by package and version, built once into the cache of tests. Where
 // it cannot be had the test is left out.
-func Tool(t testing.TB, of string) (program string) {
+func Tool(t testing.TB, subject string) (program string) {
 	t.Helper()
 	dir, err := Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, version, _ := strings.Cut(of, "@")
+	name, version, _ := strings.Cut(subject, "@")
 	dir = filepath.Join(dir, "tools", path.Base(name)+"@"+version)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := cache.Lock(context.Background(), dir+".lock", of, func() {})
+	unlock, err := cache.Lock(context.Background(), dir+".lock", subject, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +101,13 @@ func Tool(t testing.TB, of string) (program string) {
 	if _, err := os.Stat(program); err == nil {
 		return program
 	}
-	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", of)
+	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", subject)
 	build.Dir = t.TempDir() // of no module
 	build.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "CGO_ENABLED=0",
 		buildflags.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {
 		last := strings.Split(strings.TrimSpace(string(out)), "\n")
-		t.Skipf("%s cannot be had: %v: %s", of, err, last[len(last)-1])
+		t.Skipf("%s cannot be had: %v: %s", subject, err, last[len(last)-1])
 	}
 	return program
 }

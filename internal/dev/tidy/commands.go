@@ -36,8 +36,8 @@ func Commands(root string) ([]Command, error) {
 			failed = append(failed, fmt.Errorf("read the commands of %s: %w", name, err))
 			continue
 		}
-		found, err := commandsIn(name, string(text))
-		all, failed = append(all, found...), append(failed, err)
+		matches, err := commandsIn(name, string(text))
+		all, failed = append(all, matches...), append(failed, err)
 	}
 	return all, errors.Join(failed...)
 }
@@ -59,7 +59,7 @@ func commandsIn(name, text string) ([]Command, error) {
 	var failed []error
 	lines := markdown(text)
 	for i := 0; i < len(lines); i++ {
-		line, at := lines[i], lines[i].number
+		line, pos := lines[i], lines[i].number
 		if !isPrompt(line) || strings.Fields(line.text[1:])[0] != "prony" {
 			continue
 		}
@@ -70,11 +70,11 @@ func commandsIn(name, text string) ([]Command, error) {
 		}
 		words, err := split(shown)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s:%d: %w", name, at, err))
+			failed = append(failed, fmt.Errorf("%s:%d: %w", name, pos, err))
 			continue
 		}
 		output := outputOf(lines[i+1:])
-		commands = append(commands, Command{File: name, Line: at, Args: words[1:], Output: output})
+		commands = append(commands, Command{File: name, Line: pos, Args: words[1:], Output: output})
 	}
 	return commands, errors.Join(failed...)
 }

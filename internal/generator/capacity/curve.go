@@ -93,8 +93,8 @@ func Curve(ctx context.Context, o Options, capacityPerS float64, shares []float6
 }
 
 func (s *session) replicate(ctx context.Context, p *Point) error {
-	wanted := spareNeeds * float64(stats.QuantileNeeds(0.99, curveConfidence)) / p.RatePerS
-	window := max(s.Window, min(time.Duration(wanted*1e9), stretchMax*s.Window))
+	want := spareNeeds * float64(stats.QuantileNeeds(0.99, curveConfidence)) / p.RatePerS
+	window := max(s.Window, min(time.Duration(want*1e9), stretchMax*s.Window))
 	t, l, err := s.offer(ctx, Step{Phase: AtShare, RatePerS: p.RatePerS, Window: window})
 	if err != nil {
 		return err

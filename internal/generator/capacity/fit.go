@@ -46,9 +46,9 @@ const (
 
 // observation is what a step says to the model.
 type observation struct {
-	x    float64 // ln rate
-	held bool
-	way  float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
+	x        float64 // ln rate
+	retained bool
+	way      float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
 }
 
 // A search asks for millions of chances, so that they are looked up in a table over the distance
@@ -59,11 +59,11 @@ const (
 )
 
 // chances has the chance to hold, its logarithm, and that of the chance to break.
-var chances = sync.OnceValue(func() (out struct{ hold, logHold, logBreak []float64 }) {
+var chances = sync.OnceValue(func() (out struct{ retained, logHold, logBreak []float64 }) {
 	for i := range 2*tableReach*tableCells + 2 {
 		phi := 0.5 * math.Erfc((float64(i)/tableCells-tableReach)/math.Sqrt2)
 		q := lapseHigh + (1-lapseLow-lapseHigh)*phi
-		out.hold = append(out.hold, q)
+		out.retained = append(out.retained, q)
 		out.logHold = append(out.logHold, math.Log(q))
 		out.logBreak = append(out.logBreak, math.Log(1-q))
 	}
@@ -71,9 +71,9 @@ var chances = sync.OnceValue(func() (out struct{ hold, logHold, logBreak []float
 })
 
 func lookUp(table []float64, z float64) float64 {
-	at := (min(max(z, -tableReach), tableReach) + tableReach) * tableCells
-	i := int(at)
-	return table[i] + (at-float64(i))*(table[i+1]-table[i])
+	position := (min(max(z, -tableReach), tableReach) + tableReach) * tableCells
+	i := int(position)
+	return table[i] + (position-float64(i))*(table[i+1]-table[i])
 }
 
 // posterior is the belief about a boundary: weights on a grid that add up to 1.
@@ -85,9 +85,9 @@ type posterior struct {
 }
 
 // fit believes what the observations say of a boundary that was bracketed by lo and hi (ln rates).
-func fit(seen []observation, lo, hi float64) *posterior {
+func fit(observations []observation, lo, hi float64) *posterior {
 	lo, hi = lo-priorReach, hi+priorReach
-	p := believe(seen, lo, hi)
+	p := believe(observations, lo, hi)
 	for range widenings {
 		left, right := total(p.margin[:edgeCells]), total(p.margin[rateCells-edgeCells:])
 		if left < edgeMass && right < edgeMass {
@@ -99,10 +99,10 @@ func fit(seen []observation, lo, hi float64) *posterior {
 		if right >= edgeMass {
 			hi += priorReach
 		}
-		p = believe(seen, lo, hi)
+		p = believe(observations, lo, hi)
 	}
 	cell := (hi - lo) / (rateCells - 1)
-	return believe(seen, max(p.center(tailMass)-2*cell, lo), min(p.center(1-tailMass)+2*cell, hi))
+	return believe(observations, max(p.center(tailMass)-2*cell, lo), min(p.center(1-tailMass)+2*cell, hi))
 }
 
 func total(xs []float64) (sum float64) {
@@ -112,7 +112,7 @@ func total(xs []float64) (sum float64) {
 	return sum
 }
 
-func believe(seen []observation, lo, hi float64) *posterior {
+func believe(observations []observation, lo, hi float64) *posterior {
 	p := &posterior{margin: make([]float64, rateCells)}
 	for i := range rateCells {
 		p.centers = append(p.centers, lo+(hi-lo)*float64(i)/(rateCells-1))
@@ -122,7 +122,7 @@ func believe(seen []observation, lo, hi float64) *posterior {
 		width := widthMin * math.Pow(widthMax/widthMin, float64(j)/(widthCells-1))
 		row := make([]float64, rateCells)
 		for i, center := range p.centers {
-			row[i] = logLikelihood(seen, center, width, 0) + math.Log(width)/2
+			row[i] = logLikelihood(observations, center, width, 0) + math.Log(width)/2
 			top = max(top, row[i])
 		}
 		p.widths, p.weight = append(p.widths, width), append(p.weight, row)
@@ -145,12 +145,12 @@ func believe(seen []observation, lo, hi float64) *posterior {
 
 // logLikelihood of the observations, where coming from below moves the center by half the shift up
 // and coming from above by half of it down.
-func logLikelihood(seen []observation, center, width, shift float64) float64 {
+func logLikelihood(observations []observation, center, width, shift float64) float64 {
 	tables := chances()
 	sum := 0.0
-	for _, o := range seen {
+	for _, o := range observations {
 		table := tables.logBreak
-		if o.held {
+		if o.retained {
 			table = tables.logHold
 		}
 		sum += lookUp(table, (o.x-center-o.way*shift/2)/width)
@@ -203,7 +203,7 @@ func (p *posterior) at(q float64) float64 {
 }
 
 func (p *posterior) holds(x float64) float64 {
-	table, sum := chances().hold, 0.0
+	table, sum := chances().retained, 0.0
 	for j, row := range p.weight {
 		for i, w := range row {
 			if w < 1e-7 {
@@ -225,14 +225,14 @@ const (
 
 // shift is the belief about how much higher, in logarithms, the boundary lies when it is come to
 // from below: its median and the quantiles at the tails.
-func (p *posterior) shift(seen []observation, tail float64) (lo, mid, hi float64) {
+func (p *posterior) shift(observations []observation, tail float64) (lo, mid, hi float64) {
 	values, weights := make([]float64, shiftCells), []float64(nil)
 	from, to := -shiftMax, shiftMax
 	for range shiftPasses {
 		for k := range values {
 			values[k] = from + (to-from)*float64(k)/(shiftCells-1)
 		}
-		weights = p.shiftWeights(seen, values)
+		weights = p.shiftWeights(observations, values)
 		cell := (to - from) / (shiftCells - 1)
 		from = quantile(values, weights, tailMass) - cell
 		to = quantile(values, weights, 1-tailMass) + cell
@@ -243,7 +243,7 @@ func (p *posterior) shift(seen []observation, tail float64) (lo, mid, hi float64
 
 // shiftWeights holds each shift against the observations, whatever the center; the width is the one
 // believed in, which a shift that is there has made wider, so that small ones are not seen.
-func (p *posterior) shiftWeights(seen []observation, shifts []float64) []float64 {
+func (p *posterior) shiftWeights(observations []observation, shifts []float64) []float64 {
 	width := p.width()
 	reach := 2 * max(p.center(0.975)-p.center(0.025), width)
 	logs := make([][]float64, len(shifts))
@@ -251,7 +251,7 @@ func (p *posterior) shiftWeights(seen []observation, shifts []float64) []float64
 	for k, shift := range shifts {
 		for i := range shiftCells {
 			center := p.center(0.5) + reach*(2*float64(i)/(shiftCells-1)-1)
-			l := logLikelihood(seen, center, width, shift)
+			l := logLikelihood(observations, center, width, shift)
 			logs[k] = append(logs[k], l)
 			top = max(top, l)
 		}

@@ -78,13 +78,13 @@ type Hysteresis struct {
 // search is a Find under way.
 type search struct {
 	*session
-	found   *Found
-	seen    []observation
-	extra   time.Duration // the longest that a step took beside lead and window
-	invalid int
-	last    string   // why the last invalid step was
-	rule    string   // of the verdict that says so
-	doubt   []string // and which of the verdict's rules it had not met
+	match        *Found
+	observations []observation
+	extra        time.Duration // the longest that a step took beside lead and window
+	invalid      int
+	last         string   // why the last invalid step was
+	rule         string   // of the verdict that says so
+	doubt        []string // and which of the verdict's rules it had not met
 }
 
 var errBudget = errors.New("the budget has ended")
@@ -104,21 +104,21 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{session: base, found: &Found{
+	s := &search{session: base, match: &Found{
 		SLO: slo.Text(o.SLO), Confidence: o.Confidence, CeilingPerS: o.CeilingPerS, Seed: o.Seed,
 		WindowNs: int64(o.Window),
 	}}
 	err = s.run(ctx)
 	if g, is := errors.AsType[giveUp](err); is {
-		s.found.Reason, err = g.reason, nil
+		s.match.Reason, err = g.reason, nil
 	} else if err != nil {
-		s.found.Reason = err.Error()
+		s.match.Reason = err.Error()
 	}
-	if !s.found.Found {
-		s.found.AtLeastPerS, s.found.BrokePerS = known(s.tried)
+	if !s.match.Found {
+		s.match.AtLeastPerS, s.match.BrokePerS = known(s.tried)
 	}
-	s.found.Steps, s.found.ElapsedNs = s.tried, int64(s.elapsed())
-	return s.found, err
+	s.match.Steps, s.match.ElapsedNs = s.tried, int64(s.elapsed())
+	return s.match, err
 }
 
 // known is what the steps of a search tell that ended early.
@@ -155,7 +155,7 @@ func (o Options) CheckSearch() error {
 }
 
 func (s *search) run(ctx context.Context) error {
-	f := s.found
+	f := s.match
 	peak, steady, err := s.warmUp(ctx)
 	if err != nil {
 		return err
@@ -179,11 +179,11 @@ func (s *search) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bracketed := len(s.seen)
+	bracketed := len(s.observations)
 	s.stretch()
 	p, err := s.blocks(ctx, math.Log(lo), math.Log(hi))
 	if errors.Is(err, errBudget) {
-		if len(s.seen)-bracketed < leastSteps {
+		if len(s.observations)-bracketed < leastSteps {
 			return giveUp{fmt.Sprintf("the budget ended after the bracket: it held at %.0f/s and "+
 				"broke at %.0f/s; raise the budget", lo, hi)}
 		}
@@ -217,7 +217,7 @@ func (s *search) rest(ctx context.Context, rate float64) error {
 // lowest is the rate below which a step would take too long, or be of no interest.
 func (s *search) lowest() float64 {
 	longest := max(s.Budget/windowShare, s.Window)
-	return max(floorShare*s.found.PeakPerS, spareNeeds*float64(s.need)/longest.Seconds())
+	return max(floorShare*s.match.PeakPerS, spareNeeds*float64(s.need)/longest.Seconds())
 }
 
 // step offers a rate until it says something, repeats times at most.
@@ -240,9 +240,9 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 		}
 		s.extra = max(s.extra, time.Duration(s.Now()-from)-s.bare(window))
 		if word != Invalid {
-			s.seen = append(s.seen, observation{math.Log(rate), word == Held, way})
+			s.observations = append(s.observations, observation{math.Log(rate), word == Held, way})
 			if word == Held {
-				s.found.HeldPerS = max(s.found.HeldPerS, rate)
+				s.match.HeldPerS = max(s.match.HeldPerS, rate)
 			}
 			return word, nil
 		}
@@ -267,40 +267,40 @@ func (s *search) leadShare() float64 { return 1 + float64(s.Lead)/float64(s.Wind
 // are mostly lower than those of a long run, so that it holds at rates at which the service does
 // not in the long run; and for how sure the result is, few long windows do what many short ones do.
 func (s *search) stretch() {
-	each := (s.Budget-s.elapsed())/plannedSteps - s.extra
-	s.least = min(time.Duration(float64(each)/s.leadShare()), stretchedMax)
-	s.found.WindowNs = int64(max(s.Window, s.least))
+	perItem := (s.Budget-s.elapsed())/plannedSteps - s.extra
+	s.least = min(time.Duration(float64(perItem)/s.leadShare()), stretchedMax)
+	s.match.WindowNs = int64(max(s.Window, s.least))
 }
 
 // instrument is the reason when steps say nothing.
 func (s *search) instrument(rate float64) string {
-	who := ""
+	owner := ""
 	if slices.Contains([]string{"lag", "generator", "delivered"}, s.rule) {
-		who = "the generator itself is the limit"
+		owner = "the generator itself is the limit"
 	}
-	if who != "" && slices.Contains(s.doubt, "run delay") {
-		who = "the machine is too busy, others run on the generator's cores,"
+	if owner != "" && slices.Contains(s.doubt, "run delay") {
+		owner = "the machine is too busy, others run on the generator's cores,"
 	}
 	out := fmt.Sprintf("steps at %.0f/s say nothing: %s", rate, s.last)
-	if who != "" {
-		out = fmt.Sprintf("%s at %.0f/s: %s", who, rate, s.last)
+	if owner != "" {
+		out = fmt.Sprintf("%s at %.0f/s: %s", owner, rate, s.last)
 	}
 	if s.CeilingPerS > 0 {
 		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
 	}
-	if s.found.HeldPerS > 0 {
-		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.found.HeldPerS)
+	if s.match.HeldPerS > 0 {
+		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.match.HeldPerS)
 	}
 	return out
 }
 
 // bracket finds a rate that held once and a higher one that broke once.
 func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
-	top, floor := topPeaks*s.found.PeakPerS, s.lowest()
+	top, floor := topPeaks*s.match.PeakPerS, s.lowest()
 	if s.CeilingPerS > 0 {
 		top = min(top, s.CeilingPerS)
 	}
-	rate, down := min(firstShare*s.found.PeakPerS, top), downBy
+	rate, down := min(firstShare*s.match.PeakPerS, top), downBy
 	if rate < floor {
 		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s "+
 			"is too long for the budget; raise it", s.need, rate)}
@@ -347,7 +347,7 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 // tooSlow is the reason when the objectives are broken at the lowest rate.
 func (s *search) tooSlow(rate float64) string {
 	out := fmt.Sprintf("the objectives are broken at the lowest rate, %.3g/s: %s", rate, s.why())
-	if rate > floorShare*s.found.PeakPerS {
+	if rate > floorShare*s.match.PeakPerS {
 		out += fmt.Sprintf("; steps of the %d answers they take would be too long for the budget "+
 			"below it: raise it to look there", s.need)
 	}
@@ -367,7 +367,7 @@ func (s *search) why() string {
 // blocks offers steps about the boundary until the interval is narrow enough, and returns what is
 // believed then.
 func (s *search) blocks(ctx context.Context, lo, hi float64) (*posterior, error) {
-	p := fit(s.seen, lo, hi)
+	p := fit(s.observations, lo, hi)
 	kinds := []string{Shuffled, Rising, Falling}
 	tail := (1 - s.Confidence) / 2
 	for done := 0; ; {
@@ -377,7 +377,7 @@ func (s *search) blocks(ctx context.Context, lo, hi float64) (*posterior, error)
 				return p, nil
 			}
 			err := s.block(ctx, kinds[k], p)
-			p = fit(s.seen, lo, hi)
+			p = fit(s.observations, lo, hi)
 			if err != nil {
 				return p, err
 			}
@@ -423,7 +423,7 @@ func (s *search) block(ctx context.Context, kind string, p *posterior) error {
 
 // conclude turns belief into numbers.
 func (s *search) conclude(p *posterior) {
-	f := s.found
+	f := s.match
 	tail := (1 - s.Confidence) / 2
 	f.Found = true
 	f.PerS, f.Width = math.Exp(p.center(0.5)), p.width()
@@ -461,13 +461,13 @@ func memory(steps []Tried) (n int) {
 
 func (s *search) hysteresis(p *posterior, tail float64) Hysteresis {
 	ways := map[float64]int{}
-	for _, o := range s.seen {
+	for _, o := range s.observations {
 		ways[o.way]++
 	}
 	if ways[1] < len(levels) || ways[-1] < len(levels) {
 		return Hysteresis{}
 	}
-	lo, mid, hi := p.shift(s.seen, tail)
+	lo, mid, hi := p.shift(s.observations, tail)
 	h := Hysteresis{
 		Checked: true, Shift: math.Expm1(mid), Lo: math.Expm1(lo), Hi: math.Expm1(hi),
 		BelowPerS: math.Exp(p.center(0.5) + mid/2), AbovePerS: math.Exp(p.center(0.5) - mid/2),

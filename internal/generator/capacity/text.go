@@ -20,14 +20,14 @@ const (
 
 // Line says what came of a step, on one line.
 func (t Tried) Line() string {
-	what := units.Rate(t.RatePerS) + "/s"
+	subject := units.Rate(t.RatePerS) + "/s"
 	if t.RatePerS == 0 {
-		what = "closed"
+		subject = "closed"
 		if t.Connections > 0 {
-			what = fmt.Sprintf("%d conn", t.Connections)
+			subject = fmt.Sprintf("%d conn", t.Connections)
 		}
 	}
-	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, what, t.Word)
+	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, subject, t.Word)
 	switch {
 	case t.Phase == Warmup:
 		out += "  " + units.Rate(t.ThroughputPerS) + "/s"
@@ -50,11 +50,11 @@ func (f *Found) Text(w io.Writer) error {
 		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
 		p.Line("            in 95 %% of them up to %s/s", units.FineRate(f.SurePerS))
 	} else {
-		what := "not found"
+		subject := "not found"
 		if f.AtLeastPerS > 0 {
-			what = "at least " + units.FineRate(f.AtLeastPerS) + "/s"
+			subject = "at least " + units.FineRate(f.AtLeastPerS) + "/s"
 		}
-		p.Line("capacity    %s: %s", what, f.Reason)
+		p.Line("capacity    %s: %s", subject, f.Reason)
 		if f.AtLeastPerS > 0 && f.BrokePerS > 0 {
 			p.Line("            a step held there, and one broke at %s/s",
 				units.FineRate(f.BrokePerS))
@@ -145,13 +145,13 @@ func boundary(p *format.Page, steps []Tried) {
 	for _, t := range steps {
 		lo, hi = min(lo, t.RatePerS), max(hi, t.RatePerS)
 	}
-	var held, all [boundBins]int
+	var retained, all [boundBins]int
 	for _, t := range steps {
 		i := int(boundBins * (t.RatePerS - lo) / max(hi-lo, 1e-9))
 		i = min(i, boundBins-1)
 		all[i]++
 		if t.Word == Held {
-			held[i]++
+			retained[i]++
 		}
 	}
 	p.Line("\n%17s  held", "rate")
@@ -161,7 +161,7 @@ func boundary(p *format.Page, steps []Tried) {
 		}
 		from, to := lo+(hi-lo)*float64(i)/boundBins, lo+(hi-lo)*float64(i+1)/boundBins
 		p.Line("%7s – %7s  %-9s %s", units.FineRate(from), units.FineRate(to),
-			fmt.Sprintf("%d of %d", held[i], all[i]), bar(float64(held[i])/float64(all[i])))
+			fmt.Sprintf("%d of %d", retained[i], all[i]), bar(float64(retained[i])/float64(all[i])))
 	}
 }
 
@@ -169,8 +169,8 @@ func boundary(p *format.Page, steps []Tried) {
 func bar(share float64) string {
 	eighths := int(math.Round(min(max(share, 0), 1) * barWidth * 8))
 	out := strings.Repeat("█", eighths/8)
-	if rest := eighths % 8; rest > 0 {
-		out += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	if remaining := eighths % 8; remaining > 0 {
+		out += string([]rune("▏▎▍▌▋▊▉")[remaining-1])
 	}
 	return out
 }
@@ -189,7 +189,7 @@ func CurveText(w io.Writer, points []Point) error {
 			}
 		}
 	}
-	at := func(ns int64) int {
+	valueAt := func(ns int64) int {
 		if ns == 0 {
 			return 0
 		}
@@ -210,11 +210,11 @@ func CurveText(w io.Writer, points []Point) error {
 				lacking[q.Name] = q.Needs
 			}
 		}
-		full := at(ns["p50"])
+		full := valueAt(ns["p50"])
 		p.Line("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
 			units.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
 			point.CPUPerRequest/1e3, strings.Repeat("█", full),
-			strings.Repeat("░", max(at(ns["p99"])-full, 0)))
+			strings.Repeat("░", max(valueAt(ns["p99"])-full, 0)))
 	}
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {

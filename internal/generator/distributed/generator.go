@@ -67,11 +67,11 @@ func (g *Generator) find(ctx context.Context) (net.Conn, error) {
 }
 
 // dial connects to the lab that has the key.
-func dial(ctx context.Context, at string, key Key) (net.Conn, error) {
+func dial(ctx context.Context, location string, key Key) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetIn)
 	defer cancel()
 	d := tls.Dialer{Config: trusting(key)}
-	return d.DialContext(ctx, "tcp", at)
+	return d.DialContext(ctx, "tcp", location)
 }
 
 // serve is Run over a connection, which it closes.
@@ -233,9 +233,9 @@ func (p *ordered) together(o Order) func(context.Context) (int64, error) {
 		select {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
-		case at := <-p.start:
-			p.late = max(clock.Mono()-at, 0)
-			return at, nil
+		case atNs := <-p.start:
+			p.late = max(clock.Mono()-atNs, 0)
+			return atNs, nil
 		}
 	}
 }

@@ -146,9 +146,9 @@ func (l *Lab) greet(c *line) {
 	c.Close()                                         //nolint:errcheck // likewise
 	l.mu.Lock()
 	l.refused++
-	tell := l.refused <= refusals && !l.over
+	notify := l.refused <= refusals && !l.over
 	l.mu.Unlock()
-	if tell {
+	if notify {
 		l.say("refused a generator from " + from + ": " + lost(err))
 	}
 }
@@ -175,10 +175,10 @@ func (l *Lab) take(c *line, f *helloForm) error {
 		return fmt.Errorf("it calls itself generator %d; there are 0 to %d", f.Index, l.number-1)
 	case l.here[f.Index] != nil:
 		return fmt.Errorf("generator %d is here already, as %s", f.Index,
-			l.here[f.Index].of.Name)
+			l.here[f.Index].generator.Name)
 	}
 	m := &member{line: c}
-	m.of.Index, m.of.Name = f.Index, plain(f.Name)
+	m.generator.Index, m.generator.Name = f.Index, plain(f.Name)
 	l.here[f.Index] = m
 	if len(l.here) == l.number {
 		close(l.come)

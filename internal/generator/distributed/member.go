@@ -17,12 +17,12 @@ import (
 // offering's lock where it is added up.
 type member struct {
 	*line
-	of     record.Generator
-	engine load.EngineInfo
-	told   load.Told
-	next   int  // interval of the window
-	ended  bool // its load is over, one way or another
-	sound  bool // its books were taken
+	generator record.Generator
+	engine    load.EngineInfo
+	reported  load.Told
+	next      int  // interval of the window
+	ended     bool // its load is over, one way or another
+	sound     bool // its books were taken
 }
 
 // exchanges is how often the clocks are asked for: one of so many is quick on any machine.
@@ -60,7 +60,7 @@ func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Du
 	if err := read(body, &f); err != nil {
 		return err
 	}
-	m.engine, m.of.Engine = f.Engine, plain(f.Engine.Name)
+	m.engine, m.generator.Engine = f.Engine, plain(f.Engine.Name)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (m *member) set() error {
 	if err != nil {
 		return fmt.Errorf("%s when it was asked for its clock", lost(err))
 	}
-	c := &m.of.Clock
+	c := &m.generator.Clock
 	c.OffsetNs, c.WallNs, c.ErrorNs = now.MonoNs, now.WallNs, now.ErrorNs
 	return nil
 }
@@ -87,11 +87,11 @@ func (m *member) gaveUp(body []byte) error {
 func (p *offering) hear(ctx context.Context, m *member) {
 	end := clock.Mono() + int64(p.longest)
 	for !m.sound {
-		left := max(time.Duration(end+p.own.stillNs()-clock.Mono()), 0)
+		remaining := max(time.Duration(end+p.ownPulse.stillNs()-clock.Mono()), 0)
 		quiet := p.lab.Limits.Silent + max(p.untilStart(), 0)
-		kind, body, err := m.hear(min(quiet, left), piece, ended, failed)
+		kind, body, err := m.hear(min(quiet, remaining), piece, ended, failed)
 		switch {
-		case err != nil && clock.Mono() >= end+p.own.stillNs():
+		case err != nil && clock.Mono() >= end+p.ownPulse.stillNs():
 			err = fmt.Errorf("has not ended %v after it was to", p.lab.Limits.End)
 		case err != nil:
 		case kind == piece:
@@ -123,9 +123,9 @@ func sinceBeginning(ns int64) string {
 // blame notes what is wrong with a generator, and tells it while the others go on.
 func (p *offering) blame(m *member, why string) {
 	p.mu.Lock()
-	m.of.Fault, m.ended = cmp.Or(m.of.Fault, why), true
+	m.generator.Fault, m.ended = cmp.Or(m.generator.Fault, why), true
 	p.mu.Unlock()
-	p.lab.say(who(m.of.Index, m.of.Name) + " " + why + ": the load is INVALID")
+	p.lab.say(who(m.generator.Index, m.generator.Name) + " " + why + ": the load is INVALID")
 }
 
 // close hears the last word.
@@ -136,13 +136,13 @@ func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 	}
 	p.mu.Lock()
 	m.ended = true // nothing more is seen of it
-	m.of.LateNs = max(f.LateNs, 0)
+	m.generator.LateNs = max(f.LateNs, 0)
 	p.mu.Unlock()
 	now, err := m.exchange()
 	if err != nil {
 		return err
 	}
-	c := &m.of.Clock
+	c := &m.generator.Clock
 	c.DriftNs, c.DriftErrorNs = now.MonoNs-c.OffsetNs, now.ErrorNs
 	select { // one long message at a time
 	case <-ctx.Done():
@@ -166,8 +166,8 @@ func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if m.of.Fault != "" {
-		p.blame(m, m.of.Fault)
+	if m.generator.Fault != "" {
+		p.blame(m, m.generator.Fault)
 	}
 	_ = m.send(thanks, nil) // all that it had to say was heard
 	return nil
@@ -176,12 +176,12 @@ func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 // judge looks at a generator's part alone, before it is added.
 func (p *offering) judge(m *member, alone *load.Ledger) error {
 	if m.engine.Name != p.spec.Describe.Name {
-		m.of.Fault = fmt.Sprintf("sends by %s, where others do by %s", m.of.Engine,
+		m.generator.Fault = fmt.Sprintf("sends by %s, where others do by %s", m.generator.Engine,
 			p.spec.Describe.Name)
 	}
 	alone.Describe(m.engine)
 	h := alone.Health()
-	g := &m.of
+	g := &m.generator
 	g.LateNs = max(g.LateNs, alone.Late())
 	g.CPUShare, g.RunDelayNs = h.Generator.CPUShare, h.Generator.RunDelayNs
 	g.StillMaxNs = h.Generator.StillMaxNs
@@ -192,8 +192,8 @@ func (p *offering) judge(m *member, alone *load.Ledger) error {
 			g.Fault += ", for the lab itself stood still and told it late"
 		}
 	}
-	whole := alone.Window() == int64(p.spec.Window)
-	if want := p.hash(g.Index); whole && want != alone.Hash() {
+	complete := alone.Window() == int64(p.spec.Window)
+	if want := p.hash(g.Index); complete && want != alone.Hash() {
 		g.Fault = "sent another schedule: hash " + plain(alone.Hash()) + " where " + want +
 			" was asked for; is its processor of another kind?"
 	}

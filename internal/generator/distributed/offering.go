@@ -23,15 +23,15 @@ const (
 
 // offering is one load under way.
 type offering struct {
-	lab     *Lab
-	spec    load.Spec
-	members []*member
-	startNs int64         // clock.Mono
-	longest time.Duration // from here to the last word
-	floor   chan struct{} // who has it may tell its books
-	hash    func(index int) string
-	own     *pulse // of the lab itself
-	tardy   bool   // it stood still while it agreed the beginning
+	lab      *Lab
+	spec     load.Spec
+	members  []*member
+	startNs  int64         // clock.Mono
+	longest  time.Duration // from here to the last word
+	floor    chan struct{} // who has it may tell its books
+	hash     func(index int) string
+	ownPulse *pulse // of the lab itself
+	tardy    bool   // it stood still while it agreed the beginning
 
 	mu            sync.Mutex
 	sum           *load.Ledger
@@ -64,11 +64,11 @@ func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	if p.members, err = l.gather(ctx); err != nil {
 		return nil, err
 	}
-	p.own = &pulse{last: clock.Mono(), say: p.stood}
+	p.ownPulse = &pulse{last: clock.Mono(), report: p.stood}
 	for _, m := range p.members {
-		m.own = p.own
+		m.ownPulse = p.ownPulse
 	}
-	go p.own.beat(ctx)
+	go p.ownPulse.beat(ctx)
 	if err := p.prepare(ctx, &o); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (p *offering) divides(o *Order) error {
 }
 
 func (p *offering) part(m *member) load.Part {
-	return load.Part{Index: m.of.Index, Of: p.lab.number}
+	return load.Part{Index: m.generator.Index, Of: p.lab.number}
 }
 
 // askedAtOnce is how many are asked for their clocks at a time: answers that wait for each other
@@ -109,9 +109,9 @@ const askedAtOnce = 8
 
 // prepare orders all, waits until all are ready, and then learns how their clocks are set.
 func (p *offering) prepare(ctx context.Context, o *Order) error {
-	each := len(o.Spec.Cores) / len(p.members)
+	perItem := len(o.Spec.Cores) / len(p.members)
 	err := p.all(ctx, len(p.members), func(i int, m *member) error {
-		cores := o.Spec.Cores[i*each : (i+1)*each]
+		cores := o.Spec.Cores[i*perItem : (i+1)*perItem]
 		return m.prepare(o, p.part(m), cores, p.lab.Limits.Ready)
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *offering) all(ctx context.Context, atOnce int, do func(int, *member) er
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			if err := do(i, m); err != nil {
-				cancel(fmt.Errorf("%s: %w", who(i, m.of.Name), err))
+				cancel(fmt.Errorf("%s: %w", who(i, m.generator.Name), err))
 				_ = p.lab.Close() // the others need not wait
 			}
 		})
@@ -167,9 +167,9 @@ func (p *offering) begin() {
 	p.lab.begun.Store(true)
 	for _, m := range p.members {
 		// Who does not hear of it is gone, which its reader finds.
-		_ = m.tell(start, startForm{p.startNs + m.of.Clock.OffsetNs})
+		_ = m.tell(start, startForm{p.startNs + m.generator.Clock.OffsetNs})
 	}
-	p.tardy = p.own.stood(agreed)
+	p.tardy = p.ownPulse.stood(agreed)
 }
 
 // wordEach is how long a generator may have to wait for each of the others' last words.
@@ -200,14 +200,14 @@ func (p *offering) untilStart() time.Duration {
 func (p *offering) take(m *member, body []byte) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m.told, m.next, err = p.sum.Take(body, m.next, p.response, p.lag)
+	m.reported, m.next, err = p.sum.Take(body, m.next, p.response, p.lag)
 	if err != nil {
 		return err
 	}
-	g := &m.of
-	g.Sent, g.Done = m.told.Sent, m.told.Totals.Done
-	g.LagMaxNs = max(g.LagMaxNs, m.told.LagMaxNs)
-	g.MemoryBytes = max(g.MemoryBytes, m.told.MemoryBytes)
+	g := &m.generator
+	g.Sent, g.Done = m.reported.Sent, m.reported.Totals.Done
+	g.LagMaxNs = max(g.LagMaxNs, m.reported.LagMaxNs)
+	g.MemoryBytes = max(g.MemoryBytes, m.reported.MemoryBytes)
 	return nil
 }
 
@@ -275,15 +275,15 @@ func (p *offering) look() load.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := load.Snapshot{Response: p.response, Lag: p.lag}
-	on := false // some are
+	enabled := false // some are
 	for _, m := range p.members {
-		t := &m.told
+		t := &m.reported
 		s.Totals.Add(&t.Totals)
 		switch {
-		case m.ended && !on:
+		case m.ended && !enabled:
 			s.Elapsed = max(s.Elapsed, t.Elapsed)
-		case !m.ended && (!on || t.Elapsed < s.Elapsed):
-			s.Elapsed, s.Window, on = t.Elapsed, t.Window, true
+		case !m.ended && (!enabled || t.Elapsed < s.Elapsed):
+			s.Elapsed, s.Window, enabled = t.Elapsed, t.Window, true
 		}
 	}
 	p.response, p.lag = load.NewHistogram(), load.NewHistogram()
@@ -301,11 +301,11 @@ func (p *offering) result() (*load.Result, error) {
 	if sound == 0 {
 		m := p.members[0]
 		return nil, fmt.Errorf("no generator told what it measured; %s %s",
-			who(m.of.Index, m.of.Name), m.of.Fault)
+			who(m.generator.Index, m.generator.Name), m.generator.Fault)
 	}
 	res := p.sum.Result()
 	for _, m := range p.members {
-		res.Generators = append(res.Generators, m.of)
+		res.Generators = append(res.Generators, m.generator)
 	}
 	return res, nil
 }

@@ -155,21 +155,21 @@ func sceneOf(s load.Scenario) sceneForm {
 }
 
 // apart takes out of requests what is no plain data.
-func apart(requests []load.Request) (bare []load.Request, beside []looks) {
-	bare = slices.Clone(requests)
-	for i := range bare {
-		l := looks{Body: []byte(bare[i].Body), Want: []byte(bare[i].Want)}
-		bare[i].Body, bare[i].Want = "", ""
-		for k := range bare[i].Checks {
-			l.Checks = append(l.Checks, bare[i].Checks[k].Form())
+func apart(requests []load.Request) (stripped []load.Request, extra []looks) {
+	stripped = slices.Clone(requests)
+	for i := range stripped {
+		l := looks{Body: []byte(stripped[i].Body), Want: []byte(stripped[i].Want)}
+		stripped[i].Body, stripped[i].Want = "", ""
+		for k := range stripped[i].Checks {
+			l.Checks = append(l.Checks, stripped[i].Checks[k].Form())
 		}
-		for _, e := range bare[i].Extract {
+		for _, e := range stripped[i].Extract {
 			l.Captures = append(l.Captures, captureForm{e.Var, e.From.Form()})
 		}
-		bare[i].Checks, bare[i].Extract = nil, nil
-		beside = append(beside, l)
+		stripped[i].Checks, stripped[i].Extract = nil, nil
+		extra = append(extra, l)
 	}
-	return bare, beside
+	return stripped, extra
 }
 
 func (f *sceneForm) scenario() (load.Scenario, error) {

@@ -18,7 +18,7 @@ const (
 
 // pulse is what a lab knows of its own standing still. A nil one has never stood.
 type pulse struct {
-	say func(from, ns int64) // of each gap, when it is over
+	report func(from, ns int64) // of each gap, when it is over
 
 	mu    sync.Mutex
 	last  int64 // clock.Mono of the last beat
@@ -43,14 +43,14 @@ func (p *pulse) beat(ctx context.Context) {
 // now is a beat: it notes a gap since the one before.
 func (p *pulse) now() {
 	p.mu.Lock()
-	at := clock.Mono()
-	from, gap := p.last, at-p.last
-	if p.last = at; gap >= int64(stillLeast) {
-		p.total, p.ended = p.total+gap, at
+	atNs := clock.Mono()
+	from, gap := p.last, atNs-p.last
+	if p.last = atNs; gap >= int64(stillLeast) {
+		p.total, p.ended = p.total+gap, atNs
 	}
 	p.mu.Unlock()
-	if gap >= int64(stillLeast) && p.say != nil {
-		p.say(from, gap)
+	if gap >= int64(stillLeast) && p.report != nil {
+		p.report(from, gap)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestStandsStill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []time.Duration
-				own := &pulse{last: clock.Mono(), say: func(_, ns int64) {
+				own := &pulse{last: clock.Mono(), report: func(_, ns int64) {
 					told = append(told, time.Duration(ns))
 				}}
 				time.AfterFunc(row.wakes, func() { own.beat(t.Context()) })
@@ -35,7 +35,7 @@ func TestStandsStill(t *testing.T) {
 				defer a.Close() //nolint:errcheck // a pipe
 				speaks := time.AfterFunc(row.after, func() { _ = (&line{Conn: b}).send(word, nil) })
 				defer speaks.Stop()
-				_, _, err := (&line{Conn: a, own: own}).hear(5*time.Second, word)
+				_, _, err := (&line{Conn: a, ownPulse: own}).hear(5*time.Second, word)
 				if (err == nil) != row.heard || err != nil && lost(err) != "is silent" {
 					t.Errorf("heard: %v", err)
 				}

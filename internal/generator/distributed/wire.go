@@ -74,8 +74,8 @@ type textForm struct {
 // line is a connection that speaks in messages. One goroutine reads; any may write.
 type line struct {
 	net.Conn
-	mu  sync.Mutex // of writing
-	own *pulse     // of who hears; nil: it is not asked
+	mu       sync.Mutex // of writing
+	ownPulse *pulse     // of who hears; nil: it is not asked
 }
 
 // send writes a message, in bounded time.
@@ -152,7 +152,7 @@ func (p *patient) Read(b []byte) (int, error) {
 	for {
 		n, err := p.Conn.Read(b)
 		late, is := errors.AsType[net.Error](err)
-		if n > 0 || !is || !late.Timeout() || !p.own.stood(p.since) {
+		if n > 0 || !is || !late.Timeout() || !p.ownPulse.stood(p.since) {
 			return n, err
 		}
 		p.since = clock.Mono()

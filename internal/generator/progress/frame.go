@@ -73,9 +73,9 @@ func joined(parts [][]string, height int) []string {
 }
 
 func (s *state) head(width int) []string {
-	what := s.Model
+	subject := s.Model
 	if s.Engine != "" {
-		what += " · " + s.Engine
+		subject += " · " + s.Engine
 	}
 	text := s.progressText()
 	share, _ := s.progress()
@@ -83,14 +83,14 @@ func (s *state) head(width int) []string {
 	full := int(math.Round(share * float64(bar)))
 	return []string{
 		bold.Render(format.Visible(s.Target)),
-		faint.Render(what),
+		faint.Render(subject),
 		ink.Render(strings.Repeat("━", full)) + faint.Render(strings.Repeat("─", bar-full)) + "  " +
 			text,
 	}
 }
 
 func (s *state) progressText() string {
-	_, left := s.progress()
+	_, remaining := s.progress()
 	switch {
 	case s.ending:
 		return "ending"
@@ -99,13 +99,13 @@ func (s *state) progressText() string {
 	case s.phase() == draining:
 		return fmt.Sprintf("drain, %s at most", seconds(s.Lead+s.Window+s.Drain-s.elapsed))
 	case s.phase() == leading:
-		return fmt.Sprintf("lead-in · %s left", seconds(left))
+		return fmt.Sprintf("lead-in · %s left", seconds(remaining))
 	}
 	over, all := seconds(s.elapsed-s.Lead), seconds(s.Window)
 	if s.Requests > 0 {
 		over, all = units.Count(s.counted()), units.Count(s.Requests)+" requests"
 	}
-	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(left))
+	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(remaining))
 }
 
 // seconds is a duration for people who wait.
@@ -121,25 +121,25 @@ func seconds(d time.Duration) string {
 // over the whole load.
 func (s *state) numbers(width int) []string {
 	lines := []string{faint.Render(cell("", label) + right("now", value) + right("window", value))}
-	row := func(name, now, whole string, of func(point) float64) {
-		lines = append(lines, cell(name, label)+right(now, value)+right(whole, value)+gap+
-			sparkline(s.series, width-spent, of))
+	row := func(name, now, complete string, pick func(point) float64) {
+		lines = append(lines, cell(name, label)+right(now, value)+right(complete, value)+gap+
+			sparkline(s.series, width-spent, pick))
 	}
-	rate := func(name string, whole float64, of func(point) int64) {
-		perS := func(p point) float64 { return p.perS(of(p)) }
-		row(name, rateOf(perS(s.now)), rateOf(whole), perS)
+	rate := func(name string, total float64, pick func(point) int64) {
+		perS := func(p point) float64 { return p.perS(pick(p)) }
+		row(name, rateOf(perS(s.now)), rateOf(total), perS)
 	}
 	if s.Open {
 		rate("offered", s.meanDue, func(p point) int64 { return p.due })
 	}
 	rate("answered", s.meanDone, func(p point) int64 { return p.done })
-	_, whole, most := summarise(s.all)
-	time := func(name string, whole int64, of func(point) int64) {
-		row(name, units.KnownDuration(of(s.now)), units.KnownDuration(whole),
-			func(p point) float64 { return float64(of(p)) })
+	_, full, most := summarise(s.all)
+	time := func(name string, total int64, pick func(point) int64) {
+		row(name, units.KnownDuration(pick(s.now)), units.KnownDuration(total),
+			func(p point) float64 { return float64(pick(p)) })
 	}
 	for i, q := range percentiles {
-		time(fmt.Sprintf("p%.0f", q), whole[i], func(p point) int64 { return p.quantileNs[i] })
+		time(fmt.Sprintf("p%.0f", q), full[i], func(p point) int64 { return p.quantileNs[i] })
 	}
 	time("max", most, func(p point) int64 { return p.maxNs })
 	return lines
@@ -261,19 +261,19 @@ var sparks = []rune("▁▂▃▄▅▆▇█")
 // sparkline draws a value of each point, in as many columns as there are, from zero to the largest.
 // Where there are more points than columns, each shows the largest of its neighbours. Nothing is
 // drawn where there is no value.
-func sparkline(points []point, width int, of func(point) float64) string {
+func sparkline(points []point, width int, pick func(point) float64) string {
 	if width < 1 || len(points) == 0 {
 		return ""
 	}
-	each := (len(points) + width - 1) / width
+	perItem := (len(points) + width - 1) / width
 	var tops []float64
 	highest := 0.0
 	for i, p := range points {
-		if i%each == 0 {
+		if i%perItem == 0 {
 			tops = append(tops, 0)
 		}
 		last := &tops[len(tops)-1]
-		*last = max(*last, of(p))
+		*last = max(*last, pick(p))
 		highest = max(highest, *last)
 	}
 	var b strings.Builder

@@ -88,7 +88,7 @@ type record struct {
 func lineJSON(s *state) string {
 	p := s.now
 	r := record{
-		ElapsedNs: int64(p.at), Phase: s.phase(), IntervalNs: int64(p.length),
+		ElapsedNs: int64(p.moment), Phase: s.phase(), IntervalNs: int64(p.length),
 		Due: p.due, Sent: p.sent, Done: p.done, Failed: p.failed, BytesIn: p.bytesIn,
 		Count: p.count, P50Ns: p.quantileNs[0], P90Ns: p.quantileNs[1], P99Ns: p.quantileNs[2],
 		MaxNs: p.maxNs, LagP50Ns: p.lagP50Ns, LagP99Ns: p.lagP99Ns, LagMaxNs: p.lagMaxNs,

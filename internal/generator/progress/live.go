@@ -171,7 +171,7 @@ func (v *View) Interrupt() {
 
 // Cut says whether the load was ended before its window was over, and when: the time since the
 // beginning of the lead-in.
-func (v *View) Cut() (at time.Duration, cut bool) {
+func (v *View) Cut() (moment time.Duration, cut bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.cutAt, v.cutAt > 0 && v.cutAt < v.cfg.Lead+v.cfg.Window

@@ -56,7 +56,7 @@ const (
 
 func (s *state) measures() measures {
 	t := &s.totals
-	one := func(n int64) []sample { return []sample{{value: float64(n)}} }
+	item := func(n int64) []sample { return []sample{{value: float64(n)}} }
 	window := int64(0)
 	if s.inWindow {
 		window = 1
@@ -76,21 +76,21 @@ func (s *state) measures() measures {
 		about: []string{"engine", s.Engine, "model", s.Model, "target", s.Target},
 		metrics: []metric{
 			{"prony_load_due_total", "prony.load.due", "{request}",
-				"Requests whose time has come.", true, one(t.Due)},
+				"Requests whose time has come.", true, item(t.Due)},
 			{"prony_load_sent_total", "prony.load.sent", "{request}",
-				"Requests sent.", true, one(t.Sent)},
+				"Requests sent.", true, item(t.Sent)},
 			{"prony_load_done_total", "prony.load.done", "{request}",
-				"Requests answered well.", true, one(t.Done)},
+				"Requests answered well.", true, item(t.Done)},
 			{"prony_load_received_bytes_total", "prony.load.received", "By",
-				"Bytes received.", true, one(t.BytesIn)},
+				"Bytes received.", true, item(t.BytesIn)},
 			{"prony_load_failed_total", "prony.load.failed", "{request}",
 				"Requests that failed, by class.", true, failed},
 			{"prony_load_in_flight", "prony.load.in_flight", "{request}",
-				"Requests sent and not yet ended.", false, one(t.InFlight)},
+				"Requests sent and not yet ended.", false, item(t.InFlight)},
 			{"prony_load_backlog", "prony.load.backlog", "{request}",
-				"Requests whose time has come and that have not ended.", false, one(s.backlog())},
+				"Requests whose time has come and that have not ended.", false, item(s.backlog())},
 			{"prony_load_window", "prony.load.window", "1",
-				"1 while the window is open, whose requests make the result.", false, one(window)},
+				"1 while the window is open, whose requests make the result.", false, item(window)},
 		},
 	}
 	if len(lag) > 0 {
@@ -195,13 +195,13 @@ func (m *measures) families() []*dto.MetricFamily {
 			f.Type = dto.MetricType_COUNTER.Enum()
 		}
 		for _, s := range x.samples {
-			one := &dto.Metric{Label: pairs(s.labels)}
+			item := &dto.Metric{Label: pairs(s.labels)}
 			if x.counter {
-				one.Counter = &dto.Counter{Value: &s.value}
+				item.Counter = &dto.Counter{Value: &s.value}
 			} else {
-				one.Gauge = &dto.Gauge{Value: &s.value}
+				item.Gauge = &dto.Gauge{Value: &s.value}
 			}
-			f.Metric = append(f.Metric, one)
+			f.Metric = append(f.Metric, item)
 		}
 		out = append(out, f)
 	}

@@ -39,13 +39,13 @@ func (m *measures) otlpMetrics() []*metrics.Metric {
 			}
 			points = append(points, p)
 		}
-		one := &metrics.Metric{Name: x.otel, Description: x.help, Unit: x.unit,
+		item := &metrics.Metric{Name: x.otel, Description: x.help, Unit: x.unit,
 			Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}}
 		if x.counter {
-			one.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{DataPoints: points, IsMonotonic: true,
+			item.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{DataPoints: points, IsMonotonic: true,
 				AggregationTemporality: cumulative}}
 		}
-		out = append(out, one)
+		out = append(out, item)
 	}
 	return append(out, &metrics.Metric{Name: responseOtel, Description: responseHelp, Unit: "s",
 		Data: &metrics.Metric_ExponentialHistogram{
@@ -57,8 +57,8 @@ func (m *measures) otlpMetrics() []*metrics.Metric {
 }
 
 // attributes are those of names and values by turns, each name after a prefix.
-func attributes(prefix string, of []string) (out []*common.KeyValue) {
-	for pair := range slices.Chunk(of, 2) {
+func attributes(prefix string, items []string) (out []*common.KeyValue) {
+	for pair := range slices.Chunk(items, 2) {
 		out = append(out, attribute(prefix+pair[0], pair[1]))
 	}
 	return out

@@ -261,13 +261,13 @@ type settings struct {
 func readSettings(env []string) (settings, error) {
 	s := settings{headers: map[string]string{}, tls: &tls.Config{}}
 	// A variable for metrics alone has precedence over that for all signals.
-	of := func(name string) string {
+	pick := func(name string) string {
 		if v := getenv(env, "OTEL_EXPORTER_OTLP_METRICS_"+name); v != "" {
 			return v
 		}
 		return getenv(env, "OTEL_EXPORTER_OTLP_"+name)
 	}
-	err := eachPair(of("HEADERS"), func(name, value string) { s.headers[name] = value })
+	err := eachPair(pick("HEADERS"), func(name, value string) { s.headers[name] = value })
 	if err != nil {
 		return s, fmt.Errorf("read OTEL_EXPORTER_OTLP_HEADERS: %w", err)
 	}
@@ -281,8 +281,8 @@ func readSettings(env []string) (settings, error) {
 	if err != nil {
 		return s, fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	s.zip = of("COMPRESSION") == "gzip"
-	if file := of("CERTIFICATE"); file != "" {
+	s.zip = pick("COMPRESSION") == "gzip"
+	if file := pick("CERTIFICATE"); file != "" {
 		pem, err := os.ReadFile(file)
 		s.tls.RootCAs = x509.NewCertPool()
 		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
@@ -292,8 +292,8 @@ func readSettings(env []string) (settings, error) {
 			return s, fmt.Errorf("read OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
 		}
 	}
-	if file := of("CLIENT_CERTIFICATE"); file != "" {
-		pair, err := tls.LoadX509KeyPair(file, of("CLIENT_KEY"))
+	if file := pick("CLIENT_CERTIFICATE"); file != "" {
+		pair, err := tls.LoadX509KeyPair(file, pick("CLIENT_KEY"))
 		if err != nil {
 			return s, fmt.Errorf("read OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: %w", err)
 		}

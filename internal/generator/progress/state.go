@@ -62,13 +62,13 @@ type state struct {
 
 // mark is a moment with the totals that it had.
 type mark struct {
-	at     time.Duration
+	moment time.Duration
 	totals load.Totals
 }
 
 // point is what happened in one stretch of the load.
 type point struct {
-	at, length             time.Duration // at: its end
+	moment, length         time.Duration // at: its end
 	due, sent, done        int64
 	failed, bytesIn, count int64
 	quantileNs             [3]int64 // of response time; 0: too few answers
@@ -115,12 +115,12 @@ func (s *state) add(n load.Snapshot) {
 		s.opened, s.base, s.before = true, before, s.ever
 	}
 	if n.Window {
-		span := (n.Elapsed - s.base.at).Seconds()
+		span := (n.Elapsed - s.base.moment).Seconds()
 		s.meanDue = float64(n.Due-s.base.totals.Due) / span
 		s.meanDone = float64(n.Done-s.base.totals.Done) / span
 	}
 	// The clock that snapshots come by is not exact.
-	if n.Elapsed-s.from.at >= s.grain-s.grain/8 {
+	if n.Elapsed-s.from.moment >= s.grain-s.grain/8 {
 		s.finish()
 	}
 }
@@ -147,7 +147,7 @@ func (s *state) window() tally {
 func (s *state) finish() {
 	from, to := s.from.totals, s.totals
 	s.now = point{
-		at: s.elapsed, length: s.elapsed - s.from.at, due: to.Due - from.Due,
+		moment: s.elapsed, length: s.elapsed - s.from.moment, due: to.Due - from.Due,
 		sent: to.Sent - from.Sent, done: to.Done - from.Done, failed: to.Failed - from.Failed,
 		bytesIn: to.BytesIn - from.BytesIn,
 	}
@@ -199,7 +199,7 @@ func (s *state) keep(p point) {
 // peaks.
 func join(a, b point) point {
 	out := point{
-		at: b.at, length: a.length + b.length, due: a.due + b.due, sent: a.sent + b.sent,
+		moment: b.moment, length: a.length + b.length, due: a.due + b.due, sent: a.sent + b.sent,
 		done: a.done + b.done, failed: a.failed + b.failed, bytesIn: a.bytesIn + b.bytesIn,
 		count: a.count + b.count, maxNs: max(a.maxNs, b.maxNs),
 		lagP50Ns: max(a.lagP50Ns, b.lagP50Ns), lagP99Ns: max(a.lagP99Ns, b.lagP99Ns),
@@ -264,21 +264,21 @@ func (s *state) phase() string {
 }
 
 // progress is the share of the load that is over, from 0 to 1, and the time to go.
-func (s *state) progress() (share float64, left time.Duration) {
+func (s *state) progress() (share float64, remaining time.Duration) {
 	total := s.Lead + s.Window
 	if total <= 0 || s.elapsed <= 0 {
 		return 0, total
 	}
 	share = min(float64(s.elapsed)/float64(total), 1)
-	left = max(total-s.elapsed, 0)
+	remaining = max(total-s.elapsed, 0)
 	if n := s.counted(); s.Requests > 0 && n > 0 {
 		byCount := min(float64(n)/float64(s.Requests), 1)
 		if byCount > share {
 			share = byCount
-			left = time.Duration(float64(s.elapsed-s.base.at) * (1 - byCount) / byCount)
+			remaining = time.Duration(float64(s.elapsed-s.base.moment) * (1 - byCount) / byCount)
 		}
 	}
-	return share, left
+	return share, remaining
 }
 
 // edgesNs are the bounds of the classic buckets: 1, 2 and 5 in each decade from 1 µs to 1,000 s. A

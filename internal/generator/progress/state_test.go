@@ -34,7 +34,7 @@ func TestPoints(t *testing.T) {
 				want)
 		}
 	}
-	first := point{at: time.Second, length: time.Second, due: 403, sent: 401, done: 400,
+	first := point{moment: time.Second, length: time.Second, due: 403, sent: 401, done: 400,
 		bytesIn: 4000, count: 4, quantileNs: [3]int64{0, 0, 0}, maxNs: 5}
 	check(atMs(250, 100, false, 2), 0, point{})
 	check(atMs(500, 200, false, 3), 0, point{})
@@ -42,7 +42,7 @@ func TestPoints(t *testing.T) {
 	check(atMs(1000, 400, true, 5), 1, first)
 	check(atMs(1250, 500, true), 1, first)
 	// Late by a little, or early by as much, is near enough; the length is the real one.
-	second := point{at: 1990 * time.Millisecond, length: 990 * time.Millisecond, due: 396,
+	second := point{moment: 1990 * time.Millisecond, length: 990 * time.Millisecond, due: 396,
 		sent: 396, done: 396, bytesIn: 3960}
 	check(atMs(1990, 796, true), 2, second)
 	if perS := s.now.perS(s.now.done); math.Abs(perS-400) > 1e-9 { // 396 in 0.99 s
@@ -120,7 +120,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	s := newState(Config{})
 	const n = 5*seriesMax + 7
 	for i := range int64(n) {
-		s.keep(point{at: time.Duration(i + 1), length: 1, done: i, maxNs: (i * 7919) % n})
+		s.keep(point{moment: time.Duration(i + 1), length: 1, done: i, maxNs: (i * 7919) % n})
 	}
 	if len(s.series) > seriesMax {
 		t.Errorf("%d points, more than %d", len(s.series), seriesMax)
@@ -129,8 +129,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	var done, biggest int64
 	for i, p := range s.series {
 		length, done, biggest = length+p.length, done+p.done, max(biggest, p.maxNs)
-		if i > 0 && p.at <= s.series[i-1].at {
-			t.Errorf("point %d at %v is not after %v", i, p.at, s.series[i-1].at)
+		if i > 0 && p.moment <= s.series[i-1].moment {
+			t.Errorf("point %d at %v is not after %v", i, p.moment, s.series[i-1].moment)
 		}
 		if i < len(s.series)-1 && p.length != 8 { // 5 × 160 points are merged to 8 each
 			t.Errorf("point %d is %d long, want 8", i, p.length)

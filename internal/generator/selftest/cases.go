@@ -250,8 +250,8 @@ func warmup() Case {
 				if i >= len(m.Series.P50Ns) {
 					continue
 				}
-				at := time.Duration(int64(i) * m.Series.IntervalNs)
-				l := line(fmt.Sprintf("worst median, at %v", at), formula, Ns, ns,
+				moment := time.Duration(int64(i) * m.Series.IntervalNs)
+				l := line(fmt.Sprintf("worst median, at %v", moment), formula, Ns, ns,
 					m.Series.P50Ns[i], close3)
 				if compared == 0 || math.Abs(l.OffBy) > math.Abs(worst.OffBy) {
 					worst = l

@@ -19,16 +19,16 @@ func arrivals(s *load.Spec) []int64 {
 		panic("selftest: a case's own schedule is bad: " + err.Error())
 	}
 	var all []int64
-	for at := p.Next(); at < int64(s.Lead+s.Window); at = p.Next() {
-		all = append(all, at)
+	for atNs := p.Next(); atNs < int64(s.Lead+s.Window); atNs = p.Next() {
+		all = append(all, atNs)
 	}
 	return all
 }
 
 // before is how many of the arrivals come before the window.
 func before(due []int64, lead time.Duration) int {
-	at, _ := slices.BinarySearch(due, int64(lead))
-	return at
+	index, _ := slices.BinarySearch(due, int64(lead))
+	return index
 }
 
 // lindley gives the response time of each arrival at a single server, first come, first served: its
@@ -37,9 +37,9 @@ func before(due []int64, lead time.Duration) int {
 func lindley(due []int64, draw func(n int64) time.Duration) []int64 {
 	out := make([]int64, len(due))
 	var wait, service int64
-	for i, at := range due {
+	for i, atNs := range due {
 		if i > 0 {
-			wait = max(0, wait+service-(at-due[i-1]))
+			wait = max(0, wait+service-(atNs-due[i-1]))
 		}
 		service = int64(draw(int64(i + 1)))
 		out[i] = wait + service
@@ -75,13 +75,13 @@ func countAbove(dist *record.Dist, d time.Duration) int64 {
 // refusals counts the arrivals that find n requests in service, each for serviceNs.
 func refusals(due []int64, n int, serviceNs int64) (refused int) {
 	var ends []int64
-	for _, at := range due {
-		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= at })
+	for _, atNs := range due {
+		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= atNs })
 		if len(ends) == n {
 			refused++
 			continue
 		}
-		ends = append(ends, at+serviceNs)
+		ends = append(ends, atNs+serviceNs)
 	}
 	return refused
 }
@@ -103,10 +103,10 @@ func medians(due []int64, p truth.Params, intervalNs, windowNs int64) []int64 {
 		return nil
 	}
 	bins := make([][]int64, windowNs/intervalNs)
-	for _, at := range due {
-		t := math.Min(1, float64(at-due[0])/float64(p.After))
+	for _, atNs := range due {
+		t := math.Min(1, float64(atNs-due[0])/float64(p.After))
 		service := int64(float64(p.Cold) - t*float64(p.Cold-p.Service))
-		if i := (at + service) / intervalNs; i < int64(len(bins)) {
+		if i := (atNs + service) / intervalNs; i < int64(len(bins)) {
 			bins[i] = append(bins[i], service)
 		}
 	}

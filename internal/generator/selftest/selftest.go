@@ -51,10 +51,10 @@ type Case struct {
 	Spec   load.Spec // what is offered, but for the address
 	Known  string    // what must come out, in words and formulas
 
-	useCPU bool
-	slack  time.Duration        // of a request on average, beyond which it disturbs the case
-	beside func() (stop func()) // what is provoked meanwhile
-	lines  func(*Case, *measured) []Line
+	useCPU  bool
+	slack   time.Duration        // of a request on average, beyond which it disturbs the case
+	isExtra func() (stop func()) // what is provoked meanwhile
+	lines   func(*Case, *measured) []Line
 }
 
 // measured is what a case came to.
@@ -84,9 +84,9 @@ type Line struct {
 }
 
 // line compares. What is no number is not OK.
-func line[K, G ~int | ~int64 | ~float64](what, formula, unit string, known K, got G,
+func line[K, G ~int | ~int64 | ~float64](subject, formula, unit string, known K, got G,
 	limit float64) Line {
-	l := Line{What: what, Formula: formula, Unit: unit, Known: float64(known),
+	l := Line{What: subject, Formula: formula, Unit: unit, Known: float64(known),
 		Measured: float64(got), OffBy: float64(got), Limit: limit}
 	if known != 0 {
 		l.OffBy = l.Measured/l.Known - 1
@@ -120,12 +120,12 @@ const attempts = 2
 // Run runs the cases one after another and tells, through say, which. An error means that one could
 // not be run; the outcomes are of those before it.
 func Run(ctx context.Context, cases []Case, offer Offer, start Start,
-	say func(string)) ([]Outcome, error) {
+	report func(string)) ([]Outcome, error) {
 	var all []Outcome
 	for i := range cases {
 		c := &cases[i]
 		began := clock.Mono()
-		say(fmt.Sprintf("%d of %d: %s", i+1, len(cases), c.Name))
+		report(fmt.Sprintf("%d of %d: %s", i+1, len(cases), c.Name))
 		var out Outcome
 		for n := 1; n <= attempts; n++ {
 			m, err := c.measure(ctx, offer, start)
@@ -137,7 +137,7 @@ func Run(ctx context.Context, cases []Case, offer Offer, start Start,
 			if out.State != Disturbed {
 				break
 			}
-			say(fmt.Sprintf("%s: disturbed: %s", c.Name, out.Disturbed))
+			report(fmt.Sprintf("%s: disturbed: %s", c.Name, out.Disturbed))
 		}
 		out.TookNs = clock.Mono() - began
 		all = append(all, out)
@@ -165,8 +165,8 @@ func (c *Case) measure(ctx context.Context, offer Offer, start Start) (m *measur
 			return m, err
 		}
 	}
-	if c.beside != nil {
-		defer c.beside()()
+	if c.isExtra != nil {
+		defer c.isExtra()()
 	}
 	m.Result, err = offer(ctx, spec)
 	if err != nil || !c.useCPU {
@@ -215,7 +215,7 @@ func (c *Case) disturbance(m *measured) string {
 		return fmt.Sprintf("server and generator waited %v a request for a processor, limit %v",
 			waited.Round(time.Microsecond), c.slack.Round(time.Microsecond))
 	}
-	if c.beside != nil { // what the generator suffers is the case
+	if c.isExtra != nil { // what the generator suffers is the case
 		return ""
 	}
 	limit := max(lagFloor, time.Duration(lagShare*float64(m.ResponseTime.P99Ns)))

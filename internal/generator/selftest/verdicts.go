@@ -44,7 +44,7 @@ func neighbour(busy time.Duration) Case {
 		Name: fmt.Sprintf("neighbour %v", busy), Kind: "mm1",
 		Params: truth.Params{Service: service, Seed: seed},
 		Spec:   lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms),
-		slack:  service / 10, beside: func() func() { return spinning(busy, every) },
+		slack:  service / 10, isExtra: func() func() { return spinning(busy, every) },
 		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley; somebody takes the generator's core for %v "+
 			"of every %v", service, rho, busy, every),
 		lines: func(c *Case, m *measured) []Line {
@@ -94,22 +94,22 @@ func settling(cold time.Duration) Case {
 func doubted(m *measured, number string, known int64, fault bool) []Line {
 	rec := &record.Record{Outcome: record.Measured, Loads: []record.Load{m.Load},
 		Warmup: record.Warmup{Steady: true}}
-	has := 0.0
+	actual := 0.0
 	if doubts(verdict.Judge(rec), number) {
-		has = 1
+		actual = 1
 	}
-	return held(m, number, known, fault, has)
+	return held(m, number, known, fault, actual)
 }
 
 // held says what a number moved by, and whether that it was doubted, or not, is right.
-func held(m *measured, number string, known int64, fault bool, has float64) []Line {
+func held(m *measured, number string, known int64, fault bool, actual float64) []Line {
 	l := &m.Load
-	of, got, within := PerS, l.ThroughputPerS, record.Resolution
+	subject, got, within := PerS, l.ThroughputPerS, record.Resolution
 	if number != metric.Throughput {
-		of, got = Ns, float64(l.ResponseTime.P99Ns)
+		subject, got = Ns, float64(l.ResponseTime.P99Ns)
 		within = max(within, uncertain(l, 0.99))
 	}
-	moved := line(number, "without it", of, float64(known), got, anyway)
+	moved := line(number, "without it", subject, float64(known), got, anyway)
 	want, free := 0.0, 0.0
 	switch {
 	case math.Abs(moved.OffBy) > within:
@@ -118,7 +118,7 @@ func held(m *measured, number string, known int64, fault bool, has float64) []Li
 		want, free = 1, 1
 	}
 	return []Line{moved, line("doubted", fmt.Sprintf("if off by > %.1f %%", 100*within), Plain,
-		want, has, free)}
+		want, actual, free)}
 }
 
 // doubts says whether a verdict is in doubt about a number of its load.
@@ -143,10 +143,10 @@ func uncertain(l *record.Load, q float64) float64 {
 	if !ok || h == nil || err != nil {
 		return 0
 	}
-	at := func(rank int64) float64 {
+	valueAt := func(rank int64) float64 {
 		return float64(h.ValueAtQuantile(100 * float64(rank) / float64(h.TotalCount())))
 	}
-	return (at(hi) - at(lo)) / 2 / max(float64(l.ResponseTime.P99Ns), 1)
+	return (valueAt(hi) - valueAt(lo)) / 2 / max(float64(l.ResponseTime.P99Ns), 1)
 }
 
 // spinning keeps a processor busy for some of every period, until what it returns is called. It is
@@ -159,15 +159,15 @@ func spinning(busy, every time.Duration) (stop func()) {
 	var done sync.WaitGroup
 	done.Go(func() {
 		runtime.LockOSThread()
-		rest := time.NewTicker(every)
-		defer rest.Stop()
+		remaining := time.NewTicker(every)
+		defer remaining.Stop()
 		for {
 			for until := clock.Mono() + int64(busy); clock.Mono() < until; {
 			}
 			select {
 			case <-over:
 				return
-			case <-rest.C:
+			case <-remaining.C:
 			}
 		}
 	})

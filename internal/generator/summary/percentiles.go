@@ -49,13 +49,13 @@ func percentiles(r Report) []Percentile {
 			continue
 		}
 		for _, p := range c.percentiles(l) {
-			share, seen := l.Memory.Worth()
+			share, present := l.Memory.Worth()
 			q := Percentile{
 				Of: c.name, Name: p.Name, Quantile: p.Q, Confidence: confidence,
 				Answers: c.dist.Count, Independent: int64(share * float64(c.dist.Count)),
 				Assumption: "nothing", Withheld: p.Refusal(longer, l.WindowNs),
 			}
-			if !seen {
+			if !present {
 				q.Assumption = "independence"
 			}
 			if above != nil {
@@ -95,9 +95,9 @@ func (p *page) latency(l *record.Load) {
 		names = append(names, q.Name)
 	}
 	blocks := [][]string{append(names, "max", "mean", "count")}
-	var asks refusals
+	var requested refusals
 	for _, c := range columns {
-		blocks = append(blocks, c.lines(l, &asks))
+		blocks = append(blocks, c.lines(l, &requested))
 	}
 	grid := make([][]string, len(blocks[0]))
 	for i := range grid {
@@ -107,7 +107,7 @@ func (p *page) latency(l *record.Load) {
 	}
 	p.grid(grid)
 	p.worth(l, columns)
-	for _, text := range asks.texts(columns) {
+	for _, text := range requested.texts(columns) {
 		p.row("", "%s", text)
 	}
 	if l.Model == record.Closed {
@@ -124,14 +124,14 @@ func (c column) percentiles(l *record.Load) []table.Percentile {
 }
 
 // lines are a column from its heading to its count, all equally wide, numbers under numbers.
-func (c column) lines(l *record.Load, asks *refusals) []string {
+func (c column) lines(l *record.Load, requested *refusals) []string {
 	cells := []cell{{number: c.name}}
 	for _, q := range c.percentiles(l) {
 		x := cellOf(q)
 		if !c.interval {
 			x.interval = ""
 		} else if q.Refused() && c.dist.Count > 0 {
-			asks.add(q, c.name, q.Refusal(longer, l.WindowNs))
+			requested.add(q, c.name, q.Refusal(longer, l.WindowNs))
 		}
 		cells = append(cells, x)
 	}
@@ -191,8 +191,8 @@ func (p *page) worth(l *record.Load, columns []column) {
 		return
 	}
 	text := "[95 % intervals] of this window"
-	switch share, seen := l.Memory.Worth(); {
-	case !seen:
+	switch share, present := l.Memory.Worth(); {
+	case !present:
 		text += "; they assume that answers are independent"
 	case share < 1:
 		n := l.ResponseTime.Count
@@ -237,12 +237,12 @@ func (r refusals) texts(columns []column) []string {
 	}
 	var out []string
 	for _, a := range r {
-		of := ""
+		subject := ""
 		if len(a.columns) < all {
-			of = " of " + strings.Join(a.columns, " and ")
+			subject = " of " + strings.Join(a.columns, " and ")
 		}
-		text := a.Name + of + " " + a.why
-		if head, hint, found := strings.Cut(text, " ("); found && len(text) > proseWidth {
+		text := a.Name + subject + " " + a.why
+		if head, hint, ok := strings.Cut(text, " ("); ok && len(text) > proseWidth {
 			out, text = append(out, head), "("+hint
 		}
 		out = append(out, text)

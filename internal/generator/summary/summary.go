@@ -149,8 +149,8 @@ func HLog(w io.Writer, title string, intervals []load.Interval) error {
 }
 
 // HLogTitle says what the histograms of a log are, of a trial's load or of one alone.
-func HLogTitle(of string) string {
-	return "response time in ns, by when the answer came, of " + of
+func HLogTitle(subject string) string {
+	return "response time in ns, by when the answer came, of " + subject
 }
 
 // SaveHLog writes the log of a trial's load into a run's folder, as hdr/TRIAL.LOAD.hlog.

@@ -265,8 +265,8 @@ func (p *page) generators(l *record.Load) {
 				units.Percent(g.CPUShare))
 		}
 		// Monotonic clocks begin anywhere; where they are is of nobody's interest.
-		if off := time.Duration(g.Clock.WallNs); off.Abs() > wallTold {
-			text += ", wall clock " + off.Round(time.Millisecond).String() + " off"
+		if deviation := time.Duration(g.Clock.WallNs); deviation.Abs() > wallTold {
+			text += ", wall clock " + deviation.Round(time.Millisecond).String() + " off"
 		}
 		p.row("", "%s", text)
 	}

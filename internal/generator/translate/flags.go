@@ -44,9 +44,9 @@ var statusFlag = row{flag: "--status N", load: "--status N",
 	set: parsed(strconv.Atoi, func(a *asked) *int { return &a.status })}
 
 // parsed sets a field to what a function makes of the value.
-func parsed[T any](as func(string) (T, error), field func(*asked) *T) setter {
+func parsed[T any](parse func(string) (T, error), field func(*asked) *T) setter {
 	return func(a *asked, value string) (err error) {
-		*field(a), err = as(value)
+		*field(a), err = parse(value)
 		return err
 	}
 }

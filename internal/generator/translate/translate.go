@@ -188,16 +188,16 @@ func (w *wish) request() (out []string, err error) {
 // these tools has any.
 func escaped(address string) string {
 	address, _, _ = strings.Cut(address, "#")
-	scheme, rest, _ := strings.Cut(address, "://")
-	host := len(rest)
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+	scheme, tail, _ := strings.Cut(address, "://")
+	host := len(tail)
+	if i := strings.IndexAny(tail, "/?"); i >= 0 {
 		host = i
 	}
-	path := template.Escape(rest[host:])
+	path := template.Escape(tail[host:])
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	return scheme + "://" + rest[:host] + path
+	return scheme + "://" + tail[:host] + path
 }
 
 // local reports whether prony load takes a host for this machine without asking a resolver.

@@ -107,24 +107,24 @@ func servers(n int64, draw func(n int64) time.Duration) Plan {
 	}
 	return func(now int64, r Request) Reply {
 		end := max(free[0], now) + int64(draw(r.N))
-		at, _ := slices.BinarySearch(free[1:], end)
-		copy(free, free[1:at+1])
-		free[at] = end
+		index, _ := slices.BinarySearch(free[1:], end)
+		copy(free, free[1:index+1])
+		free[index] = end
 		return Reply{At: end, Text: good}
 	}
 }
 
 // origin is the moment of the first request.
 type origin struct {
-	at    int64
+	atNs  int64
 	known bool
 }
 
 func (o *origin) since(now int64) time.Duration {
 	if !o.known {
-		o.at, o.known = now, true
+		o.atNs, o.known = now, true
 	}
-	return time.Duration(now - o.at)
+	return time.Duration(now - o.atNs)
 }
 
 // Stall freezes the whole server once for d, beginning after the first request by after: no request
@@ -158,9 +158,9 @@ func frozen(p Plan, thaw func(time.Duration) time.Duration) Plan {
 	var first origin
 	return func(now int64, r Request) Reply {
 		first.since(now)
-		out := p(first.at+int64(thaw(first.since(now))), r)
+		out := p(first.atNs+int64(thaw(first.since(now))), r)
 		if out.At != Never {
-			out.At = first.at + int64(thaw(time.Duration(out.At-first.at)))
+			out.At = first.atNs + int64(thaw(time.Duration(out.At-first.atNs)))
 		}
 		return out
 	}

@@ -67,7 +67,7 @@ func (n *null) closeAll() {
 // serve reads until a read does not fill the buffer: the event is told once (EPOLLET), and what is
 // left unread would be left for good.
 func (n *null) serve(fd int) {
-	for whole := false; !whole; {
+	for complete := false; !complete; {
 		old := copy(n.buf, n.part[fd])
 		k, err := unix.Read(fd, n.buf[old:])
 		if err == unix.EAGAIN {
@@ -78,7 +78,7 @@ func (n *null) serve(fd int) {
 			return
 		}
 		b := n.buf[:old+k]
-		whole = len(b) < len(n.buf)
+		complete = len(b) < len(n.buf)
 		n.keep(fd, b)
 		for range bytes.Count(b, emptyLine) {
 			if k, err := unix.Write(fd, n.answer); err != nil || k < len(n.answer) {

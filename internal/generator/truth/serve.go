@@ -123,11 +123,11 @@ type server struct {
 	conns map[int32]*conn
 	in    []byte
 
-	due    []*action // the next one first
-	armed  int64     // what the timer is set to, 0 for not at all
-	seq    int64
-	lateNs float64 // in all
-	told   Report  // but for the mean and the thread's own wait
+	due      []*action // the next one first
+	armed    int64     // what the timer is set to, 0 for not at all
+	seq      int64
+	lateNs   float64 // in all
+	reported Report  // but for the mean and the thread's own wait
 }
 
 // conn is a connection. Answers leave in the order of their requests, pipelined ones too.
@@ -141,7 +141,7 @@ type conn struct {
 
 // action is a part of an answer that is to leave at a moment.
 type action struct {
-	at   int64
+	atNs int64
 	seq  int64 // actions of one moment leave in the order of their requests
 	c    *conn
 	r    Reply
@@ -152,10 +152,10 @@ type action struct {
 
 // push puts an action behind all that are due before it or with it.
 func (s *server) push(a *action) {
-	at, _ := slices.BinarySearchFunc(s.due, a, func(x, y *action) int {
-		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.seq, y.seq))
+	index, _ := slices.BinarySearchFunc(s.due, a, func(x, y *action) int {
+		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.seq, y.seq))
 	})
-	s.due = slices.Insert(s.due, at, a)
+	s.due = slices.Insert(s.due, index, a)
 }
 
 func (s *server) open(l *net.TCPListener) (err error) {
@@ -181,14 +181,14 @@ func (s *server) close() {
 
 // turn sends what is due and then waits for whichever comes first, a request or the next moment.
 func (s *server) turn() error {
-	for len(s.due) > 0 && s.due[0].at <= clock.Mono() {
+	for len(s.due) > 0 && s.due[0].atNs <= clock.Mono() {
 		a := s.due[0]
 		s.due[0], s.due = nil, s.due[1:]
 		s.act(a)
 	}
 	timeout := idleMs
 	if len(s.due) > 0 {
-		wait := time.Duration(s.due[0].at-clock.Mono()) - spin
+		wait := time.Duration(s.due[0].atNs-clock.Mono()) - spin
 		if wait <= 0 {
 			timeout = 0
 		} else if err := s.arm(wait); err != nil {
@@ -213,10 +213,10 @@ func (s *server) turn() error {
 
 // arm sets the timer for the head of the queue, unless it is.
 func (s *server) arm(wait time.Duration) error {
-	if s.armed == s.due[0].at {
+	if s.armed == s.due[0].atNs {
 		return nil
 	}
-	s.armed = s.due[0].at
+	s.armed = s.due[0].atNs
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
 	return unix.TimerfdSettime(s.timer, 0, &spec, nil)
 }
@@ -283,14 +283,14 @@ func parse(b []byte) (m message, ok bool) {
 	if end < 0 {
 		return m, len(b) <= headMax
 	}
-	line, rest, _ := bytes.Cut(b[:end], emptyLine[:2])
+	line, tail, _ := bytes.Cut(b[:end], emptyLine[:2])
 	m.head = end + len(emptyLine)
 	m.size = m.head
 	m.method, m.path, _ = bytes.Cut(line, []byte(" "))
 	m.path, _, _ = bytes.Cut(m.path, []byte(" "))
 	m.last = bytes.HasSuffix(line, []byte("HTTP/1.0")) // a request to keep it is not heard
-	for len(rest) > 0 {
-		line, rest, _ = bytes.Cut(rest, emptyLine[:2])
+	for len(tail) > 0 {
+		line, tail, _ = bytes.Cut(tail, emptyLine[:2])
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimSpace(value)
 		switch {
@@ -318,9 +318,9 @@ func Parse(text []byte) (r Request, last bool) {
 }
 
 func (s *server) request(c *conn, text []byte, m message, now int64) {
-	s.told.Requests++
+	s.reported.Requests++
 	c.n++
-	r := s.plan(now, Request{N: s.told.Requests, OnConn: c.n, Method: m.method, Path: m.path,
+	r := s.plan(now, Request{N: s.reported.Requests, OnConn: c.n, Method: m.method, Path: m.path,
 		Body: text[m.head:]})
 	if r.At == Never {
 		return
@@ -334,7 +334,7 @@ func (s *server) request(c *conn, text []byte, m message, now int64) {
 	r.At = max(r.At, c.last)
 	c.last = r.At + int64(len(r.Text)-r.First)*int64(r.Step)
 	s.seq++
-	a := &action{at: r.At, seq: s.seq, c: c, r: r, delayed: r.At > now}
+	a := &action{atNs: r.At, seq: s.seq, c: c, r: r, delayed: r.At > now}
 	if a.delayed {
 		s.push(a)
 		return
@@ -358,10 +358,10 @@ func (s *server) act(a *action) {
 		text = text[:1]
 	}
 	if a.delayed {
-		late := clock.Mono() - a.at
-		s.told.Delayed++
+		late := clock.Mono() - a.atNs
+		s.reported.Delayed++
 		s.lateNs += float64(late)
-		s.told.LateMaxNs = max(s.told.LateMaxNs, late)
+		s.reported.LateMaxNs = max(s.reported.LateMaxNs, late)
 	}
 	if len(text) > 0 {
 		if k, err := unix.Write(int(a.c.fd), text); err != nil || k < len(text) {
@@ -371,7 +371,7 @@ func (s *server) act(a *action) {
 	}
 	a.sent += len(text)
 	if a.sent < len(a.r.Text) {
-		a.at += int64(a.r.Step)
+		a.atNs += int64(a.r.Step)
 		a.delayed = true
 		s.push(a)
 		return
@@ -408,7 +408,7 @@ func runDelay() (ns int64) {
 }
 
 func (s *server) report(delayBefore int64) Report {
-	out := s.told
+	out := s.reported
 	out.RunDelayNs = runDelay() - delayBefore
 	if out.Delayed > 0 {
 		out.LateMeanNs = s.lateNs / float64(out.Delayed)

@@ -38,11 +38,11 @@ func WatchEnd(pid int, read func() Memory) *Evidence {
 
 // HearEnd has another watch: tell returns when the process has ended. After an error nobody will
 // ever know.
-func HearEnd(tell func() (Memory, error)) *Evidence {
+func HearEnd(notify func() (Memory, error)) *Evidence {
 	e := &Evidence{done: make(chan struct{})}
 	go func() {
 		var err error
-		if e.memory, err = tell(); err == nil {
+		if e.memory, err = notify(); err == nil {
 			close(e.done)
 		}
 	}()
@@ -160,8 +160,8 @@ func SwapLimited(groups []launch.Group) bool {
 		return Value(dir, "memory.swap.max") == "0"
 	}
 	limit := memoryLimit(dir, version)
-	both := Value(dir, "memory.memsw.limit_in_bytes")
-	return limit > 0 && both == strconv.FormatInt(limit, 10)
+	shared := Value(dir, "memory.memsw.limit_in_bytes")
+	return limit > 0 && shared == strconv.FormatInt(limit, 10)
 }
 
 // HasSwap says whether this host could swap anything out: /proc/swaps has a line for each place

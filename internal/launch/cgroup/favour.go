@@ -26,9 +26,9 @@ const (
 // Favour gives the threads of processes that compile, by their names, precedence over others, or
 // takes it back from all threads that have it, and says how many those are. Where this user may
 // not (setpriority(2)) they are none. A process that has ended has none either.
-func Favour(pids []int, on bool) (threads int, err error) {
+func Favour(pids []int, enabled bool) (threads int, err error) {
 	usual := priority(0)
-	if on {
+	if enabled {
 		for _, tid := range Tasks(pids, compiles) {
 			err := unix.Setpriority(unix.PRIO_PROCESS, tid, usual-favour)
 			switch {
@@ -44,11 +44,11 @@ func Favour(pids []int, on bool) (threads int, err error) {
 	}
 	favoured := func(_, tid int) bool { return priority(tid) == usual-favour }
 	for range favourPasses {
-		left := Tasks(pids, favoured)
-		if len(left) == 0 {
+		remaining := Tasks(pids, favoured)
+		if len(remaining) == 0 {
 			return threads, nil
 		}
-		for _, tid := range left {
+		for _, tid := range remaining {
 			err := unix.Setpriority(unix.PRIO_PROCESS, tid, usual)
 			if err != nil && !errors.Is(err, unix.ESRCH) {
 				return threads, fmt.Errorf("take back the precedence of compilers: %w", err)

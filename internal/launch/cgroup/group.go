@@ -92,9 +92,9 @@ func Groups(mounts []Mount, paths map[string]string, version int) (out []launch.
 			continue
 		}
 		for _, c := range m.Controllers {
-			path, has := paths[c]
-			dir, seen := m.Below(path)
-			if !has || !seen {
+			path, ok := paths[c]
+			dir, present := m.Below(path)
+			if !ok || !present {
 				continue
 			}
 			if _, err := os.Stat(dir); err == nil {

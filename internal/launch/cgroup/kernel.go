@@ -82,8 +82,8 @@ func Gone(process string) bool {
 // there is. Everybody may read it, whosever the process is (proc(5), /proc/PID/limits).
 func DataLimit(pid int) int64 {
 	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "limits")) {
-		if rest, ok := strings.CutPrefix(line, "Max data size"); ok {
-			if f := strings.Fields(rest); len(f) > 0 {
+		if tail, ok := strings.CutPrefix(line, "Max data size"); ok {
+			if f := strings.Fields(tail); len(f) > 0 {
 				n, _ := strconv.ParseInt(f[0], 10, 64) // "unlimited" is no number
 				return n
 			}
@@ -130,7 +130,7 @@ func Write(dir, file string, value any) error {
 }
 
 // keyed is the number behind a word at the beginning of a line; found is false where there is none.
-func keyed(text, word string) (value int64, found bool) {
+func keyed(text, word string) (value int64, ok bool) {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == word {
 			n, err := strconv.ParseInt(f[1], 10, 64)

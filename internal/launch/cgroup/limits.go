@@ -34,24 +34,24 @@ type Setting struct {
 // the group above.
 func Settings(g launch.Group, s launch.Spec) (out []Setting) {
 	v1, above := g.Version == 1, filepath.Dir(g.Dir)
-	of := func(controller string) bool { return !v1 || g.Controller == controller }
+	value := func(controller string) bool { return !v1 || g.Controller == controller }
 	cores := CoreList(s.Cores)
-	if v1 && of("cpuset") {
+	if v1 && value("cpuset") {
 		cores = cmp.Or(cores, Value(above, "cpuset.cpus"))
 		out = append(out, Setting{"cpuset", "cpuset.mems", Value(above, "cpuset.mems")})
 	}
-	if of("cpuset") && cores != "" {
+	if value("cpuset") && cores != "" {
 		out = append(out, Setting{"cpuset", "cpuset.cpus", cores})
 	}
 	switch quota := QuotaUs(s.CPUs); {
-	case !s.NeedsQuota() || !of("cpu"):
+	case !s.NeedsQuota() || !value("cpu"):
 	case v1:
 		out = append(out, Setting{"cpu quota", "cpu.cfs_period_us", CPUPeriodUs},
 			Setting{"cpu quota", "cpu.cfs_quota_us", quota})
 	default:
 		out = append(out, Setting{"cpu quota", "cpu.max", fmt.Sprint(quota, " ", CPUPeriodUs)})
 	}
-	if of("memory") && s.MemoryBytes > 0 {
+	if value("memory") && s.MemoryBytes > 0 {
 		out = append(out, Setting{"memory", memoryFile(g.Version), s.MemoryBytes})
 	}
 	return out
@@ -69,7 +69,7 @@ func Delegate(dir string) {
 // cores, processor time and memory by the groups, and on cores by the affinity of a process. With
 // process 0 only the groups are looked at; the error is about the affinity alone.
 func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Limit, err error) {
-	held := func(version int, l record.Limit) {
+	retained := func(version int, l record.Limit) {
 		l.By = record.ByCgroup1
 		if version == 2 {
 			l.By = record.ByCgroup2
@@ -79,17 +79,17 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Lim
 	// A group that was given no cores has all those of the group above.
 	if dir, v := Find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
 		if cores := ParseCores(Value(dir, "cpuset.cpus")); len(cores) > 0 {
-			held(v, record.Limit{Kind: record.LimitCores, Cores: cores})
+			retained(v, record.Limit{Kind: record.LimitCores, Cores: cores})
 		}
 	}
 	if dir, v := Find(groups, "cpu"); dir != "" {
 		if cpus := quota(dir, v); cpus > 0 {
-			held(v, record.Limit{Kind: record.LimitCPU, Value: cpus})
+			retained(v, record.Limit{Kind: record.LimitCPU, Value: cpus})
 		}
 	}
 	if dir, v := Find(groups, "memory"); dir != "" {
 		if limit := memoryLimit(dir, v); limit > 0 {
-			held(v, record.Limit{Kind: record.LimitMemory, Value: float64(limit)})
+			retained(v, record.Limit{Kind: record.LimitMemory, Value: float64(limit)})
 		}
 	}
 	if pid == 0 {
@@ -99,8 +99,8 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Lim
 	if err := unix.SchedGetaffinity(pid, &set); err != nil {
 		return inForce, fmt.Errorf("affinity: %w", err)
 	}
-	other := func(core int) bool { return !set.IsSet(core) }
-	if set.Count() == len(s.Cores) && !slices.ContainsFunc(s.Cores, other) {
+	foreign := func(core int) bool { return !set.IsSet(core) }
+	if set.Count() == len(s.Cores) && !slices.ContainsFunc(s.Cores, foreign) {
 		inForce = append(inForce, record.Limit{Kind: record.LimitCores, By: record.ByAffinity,
 			Cores: s.Cores})
 	}
@@ -111,8 +111,8 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Lim
 // detail where there is one.
 func Unenforced(s launch.Spec, inForce []record.Limit, reason, detail string) (
 	missing []record.Limit) {
-	check := func(asked bool, l record.Limit) {
-		if asked && !slices.ContainsFunc(inForce, func(have record.Limit) bool {
+	check := func(requested bool, l record.Limit) {
+		if requested && !slices.ContainsFunc(inForce, func(have record.Limit) bool {
 			return have.Kind == l.Kind
 		}) {
 			missing = append(missing, record.Unenforced(l, reason, detail))

@@ -46,10 +46,10 @@ type api struct {
 // refusal is an answer of the engine that says no.
 type refusal struct {
 	status int
-	said   string
+	text   string
 }
 
-func (r *refusal) Error() string { return cmp.Or(r.said, http.StatusText(r.status)) }
+func (r *refusal) Error() string { return cmp.Or(r.text, http.StatusText(r.status)) }
 
 // refused reports whether the engine has refused with the status.
 func refused(err error, status int) bool {
@@ -154,13 +154,13 @@ func (a *api) ask(ctx context.Context, method, path string, query url.Values, bo
 	if err != nil {
 		return nil, err
 	}
-	var said struct {
+	var reply struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(why, &said) != nil {
-		said.Message = strings.TrimSpace(string(why))
+	if json.Unmarshal(why, &reply) != nil {
+		reply.Message = strings.TrimSpace(string(why))
 	}
-	return nil, &refusal{res.StatusCode, said.Message}
+	return nil, &refusal{res.StatusCode, reply.Message}
 }
 
 // attach joins a container's streams, which come as the engine's frames until it ends, or until
@@ -185,21 +185,21 @@ type ended struct {
 }
 
 // wait tells once of a container that meets the condition. When it returns, the engine listens.
-func (a *api) wait(ctx context.Context, id string, of container.WaitCondition) <-chan ended {
-	told := make(chan ended, 1)
+func (a *api) wait(ctx context.Context, id string, waitCondition container.WaitCondition) <-chan ended {
+	reported := make(chan ended, 1)
 	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/wait",
-		url.Values{"condition": {string(of)}}, nil, nil)
+		url.Values{"condition": {string(waitCondition)}}, nil, nil)
 	if err != nil {
-		told <- ended{err: err}
-		return told
+		reported <- ended{err: err}
+		return reported
 	}
 	go func() {
 		defer res.Body.Close()
 		var e ended
 		e.err = json.NewDecoder(io.LimitReader(res.Body, answerBound)).Decode(&e.WaitResponse)
-		told <- e
+		reported <- e
 	}()
-	return told
+	return reported
 }
 
 // inspect looks at one container, by its name or number.
@@ -300,12 +300,12 @@ type info struct {
 }
 
 // usable says what keeps this launcher from using an engine.
-func usable(of info) error {
-	if of.OSType != "linux" {
+func usable(item info) error {
+	if item.OSType != "linux" {
 		return fmt.Errorf("use the Docker engine: it runs containers of %s, only those of Linux "+
-			"can be watched", of.OSType)
+			"can be watched", item.OSType)
 	}
-	if slices.ContainsFunc(of.SecurityOptions, func(s string) bool {
+	if slices.ContainsFunc(item.SecurityOptions, func(s string) bool {
 		return strings.Contains(s, "name=rootless")
 	}) {
 		return errors.New("use the Docker engine: it is rootless, and its containers live in a " +

@@ -114,9 +114,9 @@ func (p *stack) adapted() ([]byte, error) {
 			if part["external"] == true {
 				continue
 			}
-			of := within(part, "labels")
+			byName := within(part, "labels")
 			for key, value := range labels {
-				of[key] = value
+				byName[key] = value
 			}
 			if kind != "services" {
 				part["name"] = p.name + "_" + name
@@ -138,11 +138,11 @@ func (p *stack) adapted() ([]byte, error) {
 }
 
 // within is the mapping below a key, which is made where there is none.
-func within(of map[string]any, key string) map[string]any {
-	to, ok := of[key].(map[string]any)
+func within(byName map[string]any, key string) map[string]any {
+	to, ok := byName[key].(map[string]any)
 	if !ok {
 		to = map[string]any{}
-		of[key] = to
+		byName[key] = to
 	}
 	return to
 }
@@ -157,8 +157,8 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = giveUp
 	cmd.Stdin = bytes.NewReader(p.model)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &output
 	cmdlog.Command(cmd)
 	err := cmd.Run()
 	if err == nil {
@@ -167,7 +167,7 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
 	return "", fmt.Errorf("%s %s of %s: %w:\n  %s", strings.Join(p.Spec.Compose.Program, " "),
 		args[0], p.Spec.Compose.File, err,
 		strings.Join(lines[max(0, len(lines)-saidLines):], "\n  "))
@@ -175,12 +175,12 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 
 // meet finds the containers, and where the service takes requests.
 func (p *stack) meet(ctx context.Context, before int64) error {
-	var found []container.Summary
-	err := p.l.engine.get(ctx, "/containers/json", labelled(labelProject+"="+p.name), &found)
+	var matches []container.Summary
+	err := p.l.engine.get(ctx, "/containers/json", labelled(labelProject+"="+p.name), &matches)
 	if err != nil {
 		return fmt.Errorf("list the containers of %s: %w", p.Spec.Compose.File, explained(err))
 	}
-	for _, c := range found {
+	for _, c := range matches {
 		got, err := p.l.engine.inspect(ctx, c.ID)
 		if err != nil {
 			return fmt.Errorf("inspect container %s: %w", c.ID, explained(err))
@@ -223,8 +223,8 @@ func (p *stack) place() error {
 		p.ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	} else if n := front.NetworkSettings; n != nil {
 		for _, name := range slices.Sorted(maps.Keys(n.Networks)) {
-			if of := n.Networks[name]; of != nil && of.IPAddress.Is4() {
-				p.ip = of.IPAddress
+			if endpointSettings := n.Networks[name]; endpointSettings != nil && endpointSettings.IPAddress.Is4() {
+				p.ip = endpointSettings.IPAddress
 			}
 		}
 	}
@@ -282,7 +282,7 @@ func (p *stack) Groups() []launch.Group {
 }
 
 // Favour implements launch.Favourer.
-func (p *stack) Favour(on bool) (int, error) { return cgroup.Favour(p.PIDs(), on) }
+func (p *stack) Favour(enabled bool) (int, error) { return cgroup.Favour(p.PIDs(), enabled) }
 
 // Log asks Compose for what all containers wrote so far.
 func (p *stack) Log(n int) []string {

@@ -74,12 +74,12 @@ func (p *proc) create(ctx context.Context) error {
 	if cmdlog.Watched() {
 		cmdlog.Say(line(p.name, c, h))
 	}
-	p.made = true // it may be, whatever comes back
+	p.derived = true // it may be, whatever comes back
 	var got container.CreateResponse
 	err := p.l.engine.call(ctx, http.MethodPost, "/containers/create", url.Values{"name": {p.name}},
 		container.CreateRequest{Config: c, HostConfig: h}, &got)
 	if refused(err, http.StatusConflict) {
-		p.made = false // what has the name is not ours to remove
+		p.derived = false // what has the name is not ours to remove
 		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
 			"or `docker rm -f %s`", p.name, err, p.name)
 	}
@@ -100,7 +100,7 @@ func (p *proc) config(labels map[string]string) *container.Config {
 }
 
 func (p *proc) hostConfig() *container.HostConfig {
-	off, pids := false, int64(pidsLimit)
+	disabled, pids := false, int64(pidsLimit)
 	h := &container.HostConfig{
 		NetworkMode:    container.NetworkMode(p.network()),
 		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
@@ -108,7 +108,7 @@ func (p *proc) hostConfig() *container.HostConfig {
 		SecurityOpt:    []string{"no-new-privileges"},
 		ReadonlyRootfs: true,
 		Tmpfs:          map[string]string{"/tmp": tmpOptions},
-		Init:           &off, // one more process, between the lab's signals and the service
+		Init:           &disabled, // one more process, between the lab's signals and the service
 		// The lab reads the streams themselves into its own file. Each driver that keeps them would
 		// have the engine write every line once more, with its processor time, next to the window.
 		LogConfig: container.LogConfig{Type: "none"},
@@ -144,9 +144,9 @@ func (p *proc) limit(h *container.HostConfig) {
 		h.CPUPeriod = cgroup.CPUPeriodUs
 		h.CPUQuota = cgroup.QuotaUs(p.Spec.CPUs)
 	}
-	if own := p.Spec.Alone(); own > 0 {
+	if ownNs := p.Spec.Alone(); ownNs > 0 {
 		// The same for memory and for memory with swap is no swap.
-		h.Memory, h.MemorySwap = own, own
+		h.Memory, h.MemorySwap = ownNs, ownNs
 	}
 }
 

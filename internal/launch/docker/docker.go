@@ -209,7 +209,7 @@ func (l *Launcher) Close() error {
 // unhurried is for calls that make something: given up in the middle, nobody would know whether it
 // was made. So they go on for a moment when their caller is told to stop, and end by themselves.
 func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
+	ownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveUp, cancel) })
-	return own, func() { stop(); cancel() }
+	return ownCtx, func() { stop(); cancel() }
 }

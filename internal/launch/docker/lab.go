@@ -30,9 +30,9 @@ type lab struct {
 }
 
 func thisLab() (lab, error) {
-	own, err := cgroup.Own()
-	return lab{ID: fmt.Sprintf("%s-%d", own.Process, count.Add(1)), Boot: own.Boot,
-		Namespace: own.Namespace}, err
+	ownWhose, err := cgroup.Own()
+	return lab{ID: fmt.Sprintf("%s-%d", ownWhose.Process, count.Add(1)), Boot: ownWhose.Boot,
+		Namespace: ownWhose.Namespace}, err
 }
 
 func (l lab) labels() map[string]string {
@@ -67,7 +67,7 @@ type named struct {
 
 // sweep removes the containers, networks, volumes and control groups whose labels are of those to
 // remove, and says which.
-func sweep(ctx context.Context, engine *api, of func(labels map[string]string) bool) (
+func sweep(ctx context.Context, engine *api, value func(labels map[string]string) bool) (
 	removed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
@@ -83,7 +83,7 @@ func sweep(ctx context.Context, engine *api, of func(labels map[string]string) b
 	var errs []error
 	groups := map[string]bool{}
 	for _, c := range containers {
-		if !of(c.Labels) {
+		if !value(c.Labels) {
 			continue
 		}
 		if g := c.Labels[labelGroup]; g != "" {
@@ -98,13 +98,13 @@ func sweep(ctx context.Context, engine *api, of func(labels map[string]string) b
 	for _, kind := range []struct {
 		name   string
 		answer any
-		found  *[]named
+		match  *[]named
 	}{{"network", &networks, &networks}, {"volume", &volumes, &volumes.Volumes}} {
 		if err := engine.get(ctx, "/"+kind.name+"s", ours, kind.answer); err != nil {
 			errs = append(errs, fmt.Errorf("list %ss: %w", kind.name, explained(err)))
 		}
-		for _, x := range *kind.found {
-			if of(x.Labels) {
+		for _, x := range *kind.match {
+			if value(x.Labels) {
 				errs = append(errs, remove(ctx, engine, kind.name, x.Name))
 				removed = append(removed, said(kind.name, x.Name, x.Labels))
 			}
@@ -113,8 +113,8 @@ func sweep(ctx context.Context, engine *api, of func(labels map[string]string) b
 	return removed, errors.Join(errs...)
 }
 
-func said(what, name string, labels map[string]string) string {
-	return fmt.Sprintf("%s %s of lab %s", what, filepath.Base(name), labels[labelLab])
+func said(subject, name string, labels map[string]string) string {
+	return fmt.Sprintf("%s %s of lab %s", subject, filepath.Base(name), labels[labelLab])
 }
 
 // watch is what a guard must know.

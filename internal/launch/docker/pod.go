@@ -68,15 +68,15 @@ func (p *pod) allowed(driver string) string {
 // make makes the group and sets the limits of the whole. The container that is created by then
 // bears the group's name, so that whoever removes the one after the lab's death removes the other.
 func (p *pod) make(s launch.Spec) error {
-	made := map[string]bool{} // controllers that are mounted together share one folder
+	built := map[string]bool{} // controllers that are mounted together share one folder
 	for _, g := range p.groups {
-		if !made[g.Dir] {
+		if !built[g.Dir] {
 			cmdlog.Run("mkdir", g.Dir)
 			if err := os.Mkdir(g.Dir, 0o755); err != nil {
 				return err
 			}
 		}
-		made[g.Dir] = true
+		built[g.Dir] = true
 		if err := limit(g, s); err != nil {
 			return err
 		}
@@ -100,9 +100,9 @@ func limit(g launch.Group, s launch.Spec) error {
 		noSwap, value = "memory.memsw.limit_in_bytes", s.MemoryBytes
 	}
 	var errs []error
-	for _, of := range cgroup.Settings(g, s) {
-		errs = append(errs, cgroup.Write(g.Dir, of.File, of.Value))
-		if of.Limit == "memory" {
+	for _, setting := range cgroup.Settings(g, s) {
+		errs = append(errs, cgroup.Write(g.Dir, setting.File, setting.Value))
+		if setting.Limit == "memory" {
 			errs = append(errs, ifThere(cgroup.Write(g.Dir, noSwap, value)))
 		}
 	}

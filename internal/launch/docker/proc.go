@@ -33,7 +33,7 @@ type proc struct {
 
 	user, signal string // as it is to run, as it is asked to end
 	id           string
-	made         bool // there may be a container
+	derived      bool // there may be a container
 	started      bool
 
 	pid    int
@@ -154,13 +154,13 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 // the kernel knows is no better: the process is born when the engine begins to prepare its world,
 // 80 ms to 1.1 s before, and that in ticks of 10 ms.
 func beganAt(startedAt string, before int64) int64 {
-	at, err := time.Parse(time.RFC3339Nano, startedAt)
+	moment, err := time.Parse(time.RFC3339Nano, startedAt)
 	now := clock.Mono()
 	if err != nil {
 		return now
 	}
 	// The wall clock may have been set in between.
-	return min(max(now-int64(clock.Wall().Sub(at)), before), now)
+	return min(max(now-int64(clock.Wall().Sub(moment)), before), now)
 }
 
 // recognise checks that the process which the engine names is this container's, as seen from here:
@@ -270,7 +270,7 @@ func (p *proc) PIDs() []int {
 }
 
 // Favour implements launch.Favourer.
-func (p *proc) Favour(on bool) (int, error) { return cgroup.Favour(p.PIDs(), on) }
+func (p *proc) Favour(enabled bool) (int, error) { return cgroup.Favour(p.PIDs(), enabled) }
 
 // Groups are the container's, or those of its system. A system that no group holds together has
 // none: each container's own would leave out the others.
@@ -290,15 +290,15 @@ func (p *proc) attach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	said, err := p.l.engine.attach(ctx, p.id)
+	reply, err := p.l.engine.attach(ctx, p.id)
 	if err != nil {
 		return errors.Join(fmt.Errorf("attach to container %s: %w", p.name, explained(err)),
 			file.Close())
 	}
-	p.CopyLog(file, func() { said.Close() }, func() {
+	p.CopyLog(file, func() { reply.Close() }, func() {
 		// A full disk is no reason to hold the container up at its next line.
-		if _, err := stdcopy.StdCopy(file, file, said); err != nil {
-			_, _ = io.Copy(io.Discard, said)
+		if _, err := stdcopy.StdCopy(file, file, reply); err != nil {
+			_, _ = io.Copy(io.Discard, reply)
 		}
 	})
 	return nil
@@ -309,9 +309,9 @@ func (p *proc) attach(ctx context.Context) error {
 func (p *proc) readMemory() cgroup.Memory {
 	m := cgroup.ReadMemory(p.groups)
 	if p.pod != nil {
-		whole := cgroup.ReadMemory(p.pod.groups)
-		m.Kills = max(m.Kills, whole.Kills) // version 1 counts where the process was, 2 above, too
-		m.LimitBytes, m.PeakBytes = whole.LimitBytes, whole.PeakBytes
+		full := cgroup.ReadMemory(p.pod.groups)
+		m.Kills = max(m.Kills, full.Kills) // version 1 counts where the process was, 2 above, too
+		m.LimitBytes, m.PeakBytes = full.LimitBytes, full.PeakBytes
 	}
 	return m
 }
@@ -357,7 +357,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
 	p.Stopping.Store(true)
-	if !p.made {
+	if !p.derived {
 		p.over()
 		return nil
 	}
@@ -402,6 +402,6 @@ func (p *proc) over() {
 		p.leave()
 	}
 	_ = p.CloseLog() // what there is of it is kept
-	p.made = false
+	p.derived = false
 	p.l.live.Delete(p)
 }

@@ -53,15 +53,15 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
 			"CPUs, as all pods have", len(cores), cpus)}
 	}
-	own, _ := cgroup.Find(groups, "cpuset")
-	seen := 0
-	_ = filepath.WalkDir(top(own), func(path string, e fs.DirEntry, err error) error {
-		switch seen++; {
-		case seen > maxGroups || len(out) >= maxNeighbours:
+	ownText, _ := cgroup.Find(groups, "cpuset")
+	counted := 0
+	_ = filepath.WalkDir(top(ownText), func(path string, e fs.DirEntry, err error) error {
+		switch counted++; {
+		case counted > maxGroups || len(out) >= maxNeighbours:
 			return fs.SkipAll
 		case err != nil || !e.IsDir(): // groups come and go
 			return nil
-		case path == own:
+		case path == ownText:
 			return fs.SkipDir
 		}
 		pids := strings.Fields(cgroup.Value(path, "cgroup.procs"))
@@ -100,8 +100,8 @@ func podOfGroup(path string) string {
 	parts := strings.Split(path, "/")
 	for i := len(parts) - 1; i >= 0; i-- {
 		name := strings.TrimSuffix(parts[i], ".slice")
-		if at := strings.LastIndex("-"+name, "-pod"); at >= 0 && !strings.HasSuffix(name, "pods") {
-			return "pod " + said(name[at+len("pod"):])
+		if pos := strings.LastIndex("-"+name, "-pod"); pos >= 0 && !strings.HasSuffix(name, "pods") {
+			return "pod " + said(name[pos+len("pod"):])
 		}
 	}
 	return "group " + said(filepath.Base(path))
@@ -109,24 +109,24 @@ func podOfGroup(path string) string {
 
 // told is the pod once its node has told of the container, which is a moment after it runs.
 func (p *proc) told(ctx context.Context) pod {
-	seen := p.pod
-	for end := clock.Mono() + int64(sharedBound); seen.image() == "" && ctx.Err() == nil &&
+	observed := p.pod
+	for end := clock.Mono() + int64(sharedBound); observed.image() == "" && ctx.Err() == nil &&
 		clock.Mono() < end; sleep(ctx, pollTurn) {
 		if now, err := p.now(ctx); err == nil {
-			seen = now
+			observed = now
 		}
 	}
-	return seen
+	return observed
 }
 
 // Pod implements launch.Podded.
 func (p *proc) Pod(ctx context.Context) record.Pod {
-	seen := p.told(ctx)
-	out := record.Pod{Namespace: p.l.cluster.Namespace, Name: said(seen.Metadata.Name),
-		Node: said(seen.Spec.NodeName), Server: p.l.server,
+	observed := p.told(ctx)
+	out := record.Pod{Namespace: p.l.cluster.Namespace, Name: said(observed.Metadata.Name),
+		Node: said(observed.Spec.NodeName), Server: p.l.server,
 		Kubelet: said(p.l.node.Status.NodeInfo.KubeletVersion),
 		Runtime: said(p.l.node.Status.NodeInfo.ContainerRuntimeVersion),
-		QoS:     said(seen.Status.QOSClass), Image: seen.image(), Cores: p.site.cores(p.groups)}
+		QoS:     said(observed.Status.QOSClass), Image: observed.image(), Cores: p.site.cores(p.groups)}
 	if p.l.options.Service {
 		out.Service = p.addr.String()
 	}

@@ -101,7 +101,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
 	p.Stopping.Store(true)
-	if !p.made {
+	if !p.derived {
 		p.over()
 		return nil
 	}
@@ -122,10 +122,10 @@ func (p *proc) Stop(grace time.Duration) error {
 		return fmt.Errorf("stop %s: remove job %s: %w%s", p.Spec.Name, p.order.name, err,
 			p.lost(ctx))
 	}
-	for left := p.running(); len(left) > 0; left = p.running() {
+	for remaining := p.running(); len(remaining) > 0; remaining = p.running() {
 		if ctx.Err() != nil {
 			return fmt.Errorf("stop %s: its pod is gone, and processes %v of it run", p.Spec.Name,
-				left)
+				remaining)
 		}
 		time.Sleep(pollTurn)
 	}
@@ -134,9 +134,9 @@ func (p *proc) Stop(grace time.Duration) error {
 }
 
 // persist asks again as long as the API server does not answer.
-func persist(ctx context.Context, ask func() error) error {
+func persist(ctx context.Context, fetch func() error) error {
 	for {
-		err := ask()
+		err := fetch()
 		if !isAway(err) || ctx.Err() != nil {
 			return err
 		}
@@ -174,6 +174,6 @@ func (p *proc) over() {
 	if f, is := p.site.(*far); is && f.lost() == nil {
 		_ = f.quick(question{Do: "forget"}, nil) // it ends itself with its lab
 	}
-	p.made = false
+	p.derived = false
 	p.l.live.Delete(p)
 }

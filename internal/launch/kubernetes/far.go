@@ -112,7 +112,7 @@ func (l *line) one() (heard bool, err error) {
 		}
 		heard = true
 		l.mu.Lock()
-		if w, asked := l.waits[a.ID]; asked {
+		if w, requested := l.waits[a.ID]; requested {
 			delete(l.waits, a.ID)
 			w.reply <- a
 		}
@@ -249,9 +249,9 @@ func (f *far) watch(uid string) sight {
 	s := &farSight{far: f.of(uid), first: make(chan sighting, 1)}
 	s.ctx, s.stop = context.WithTimeout(f.ctx, eyeBound)
 	go func() {
-		var at sighting
-		if s.ask(s.ctx, question{Do: "watch", UID: uid}, &at) == nil && at.PID > 0 {
-			s.first <- s.lab(at)
+		var place sighting
+		if s.ask(s.ctx, question{Do: "watch", UID: uid}, &place) == nil && place.PID > 0 {
+			s.first <- s.lab(place)
 		}
 	}()
 	return s
@@ -267,25 +267,25 @@ type farSight struct {
 
 func (s *farSight) seen() <-chan sighting { return s.first }
 
-func (s *farSight) find(id string) (at sighting) {
-	if s.quick(question{Do: "find", Container: id}, &at) != nil {
+func (s *farSight) find(id string) (place sighting) {
+	if s.quick(question{Do: "find", Container: id}, &place) != nil {
 		return sighting{}
 	}
-	return s.lab(at)
+	return s.lab(place)
 }
 
 func (s *farSight) close() { s.stop() }
 
 // lab is a sighting by the lab's clock.
-func (f *far) lab(at sighting) sighting {
-	if at.BeganNs != 0 {
-		at.BeganNs -= f.clock.OffsetNs
+func (f *far) lab(place sighting) sighting {
+	if place.BeganNs != 0 {
+		place.BeganNs -= f.clock.OffsetNs
 	}
-	return at
+	return place
 }
 
-func (f *far) facts(of sighting, asked limits) (out facts) {
-	if f.quick(question{Do: "facts", At: of, Limits: asked}, &out) != nil {
+func (f *far) facts(item sighting, requested limits) (out facts) {
+	if f.quick(question{Do: "facts", At: item, Limits: requested}, &out) != nil {
 		return facts{AgeNs: -1}
 	}
 	for i := range out.InForce { // the reader's words are another machine's
@@ -311,8 +311,8 @@ func (f *far) pids(groups []launch.Group) (out []int) {
 	return out
 }
 
-func (f *far) favour(groups []launch.Group, on bool) (threads int, err error) {
-	err = f.quick(question{Do: "favour", Groups: groups, On: on}, &threads)
+func (f *far) favour(groups []launch.Group, enabled bool) (threads int, err error) {
+	err = f.quick(question{Do: "favour", Groups: groups, On: enabled}, &threads)
 	return threads, err
 }
 
@@ -363,7 +363,7 @@ func (p *proc) Sample(period time.Duration) (*Sampling, error) {
 		return nil, nil
 	}
 	s := &Sampling{f: f, self: f.boot == p.l.self.Boot}
-	q := question{Do: "sample", At: p.at, Groups: p.groups, PeriodNs: int64(period)}
+	q := question{Do: "sample", At: p.sighting, Groups: p.groups, PeriodNs: int64(period)}
 	if err := f.quick(q, nil); err != nil {
 		return nil, fmt.Errorf("sample the pod on node %s: %w", said(p.pod.Spec.NodeName), err)
 	}
@@ -383,7 +383,7 @@ func (s *Sampling) Mark() probe.Mark { return s.mark("mark", markBound) }
 func (s *Sampling) MarkPSS() probe.Mark { return s.mark("pss", pssBound) }
 
 func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
-	asked := clock.Mono()
+	requested := clock.Mono()
 	var r reading
 	err := s.ask(do, bound, &r)
 	s.mu.Lock()
@@ -398,9 +398,9 @@ func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
 				"15:04:05.000"), said(err.Error())))
 		}
 		m = probe.Mark{Lost: true, Source: s.from,
-			TNs: max(asked+s.f.clock.OffsetNs-s.start, s.last+1)}
+			TNs: max(requested+s.f.clock.OffsetNs-s.start, s.last+1)}
 	} else {
-		s.late = max(s.late, r.AtNs-s.f.clock.OffsetNs-asked)
+		s.late = max(s.late, r.AtNs-s.f.clock.OffsetNs-requested)
 		if s.self && m.LabNs >= 0 {
 			m.LabNs += probe.SelfCPUNs()
 		}
@@ -437,11 +437,11 @@ func (s *Sampling) Stop() (probe.Series, record.Cost) {
 }
 
 // newest keeps what was said now, unless that failed, and gives what is kept.
-func newest[T any](s *Sampling, kept *T, now T, err error) T {
+func newest[T any](s *Sampling, retained *T, now T, err error) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		*kept = now
+		*retained = now
 	}
-	return *kept
+	return *retained
 }

@@ -145,7 +145,7 @@ func TestReaderReads(t *testing.T) {
 		t.Errorf("cores are %v, want %v", cores, got.Cores)
 	}
 	over := f.ending(one.PID, got.Groups) // from then on it does not look for containers
-	sameUse(t, &proc{l: &Launcher{}, site: f, at: other, groups: got.Groups})
+	sameUse(t, &proc{l: &Launcher{}, site: f, sighting: other, groups: got.Groups})
 	if err := unix.Kill(one.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func sameUse(t *testing.T, p *proc) {
 		t.Fatal(err)
 	}
 	subject := probe.Subject{PIDs: func() []int { return (here{}).pids(p.groups) },
-		Network: p.at.PID}
+		Network: p.sighting.PID}
 	for _, g := range p.groups {
 		subject.Groups = append(subject.Groups, probe.Group(g))
 	}
@@ -212,7 +212,7 @@ func TestReaderDies(t *testing.T) {
 		t.Fatalf("found is %+v, want %d", at, cmd.Process.Pid)
 	}
 	groups := f.facts(at, limits{}).Groups
-	s, err := (&proc{l: &Launcher{}, site: f, at: at, groups: groups}).Sample(0)
+	s, err := (&proc{l: &Launcher{}, site: f, sighting: at, groups: groups}).Sample(0)
 	if err != nil {
 		t.Fatal(err)
 	}

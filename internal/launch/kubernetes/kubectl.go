@@ -42,11 +42,11 @@ func find(ctx context.Context, context, namespace string) (*cluster, error) {
 	if c.Namespace != "" {
 		return c, nil
 	}
-	said, err := c.view(ctx, "{..namespace}")
+	output, err := c.view(ctx, "{..namespace}")
 	if err != nil {
 		return nil, fmt.Errorf("use Kubernetes: %w", err)
 	}
-	c.Namespace = cmp.Or(said, "default")
+	c.Namespace = cmp.Or(output, "default")
 	return c, nil
 }
 
@@ -125,8 +125,8 @@ func made[T any](ctx context.Context, c *cluster, o, shown object) (v T, err err
 
 // view is what kubectl's own settings say at a path; empty: nothing.
 func (c *cluster) view(ctx context.Context, path string) (string, error) {
-	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output", "jsonpath="+path)
-	return strings.TrimSpace(string(said)), err
+	output, err := c.ask(ctx, nil, "config", "view", "--minify", "--output", "jsonpath="+path)
+	return strings.TrimSpace(string(output)), err
 }
 
 // create makes an object and gives what has become of it. Who looks on is shown it, but for the

@@ -186,8 +186,8 @@ func (l *Launcher) permitted(ctx context.Context) error {
 
 // may asks which of some rights this user lacks.
 func (l *Launcher) may(ctx context.Context, need []right) error {
-	asked := reviewOf(l.cluster.Namespace, need)
-	answer, err := l.cluster.create(ctx, asked, asked, "--output=json")
+	requested := reviewOf(l.cluster.Namespace, need)
+	answer, err := l.cluster.create(ctx, requested, requested, "--output=json")
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (l *Launcher) meetNode(ctx context.Context) error {
 		return err
 	}
 	l.known = all.Items
-	at := slices.IndexFunc(all.Items, func(n node) bool {
+	index := slices.IndexFunc(all.Items, func(n node) bool {
 		if n.Status.NodeInfo.BootID != l.self.Boot {
 			return false
 		}
@@ -240,10 +240,10 @@ func (l *Launcher) meetNode(ctx context.Context) error {
 		}
 		return true
 	})
-	if l.far = l.far || at < 0; l.far {
+	if l.far = l.far || index < 0; l.far {
 		return nil
 	}
-	l.node = all.Items[at]
+	l.node = all.Items[index]
 	const host = "kubernetes.io/hostname"
 	if l.options.Nodes == "" {
 		l.nodes = map[string]string{host: l.node.Metadata.Labels[host]}
@@ -259,8 +259,8 @@ func (c *cluster) version(ctx context.Context) (string, error) {
 
 // listens is where the API server listens, as HOST:PORT; empty: kubectl does not say.
 func (c *cluster) listens(ctx context.Context) string {
-	said, _ := c.view(ctx, "{.clusters[0].cluster.server}") // as if it did not say
-	return hostPort(said)
+	output, _ := c.view(ctx, "{.clusters[0].cluster.server}") // as if it did not say
+	return hostPort(output)
 }
 
 // Listen implements launch.Launcher: a pod has its address from the cluster and knows none to
@@ -305,7 +305,7 @@ func (l *Launcher) Close() error {
 
 // sweep removes the jobs that have a label and are of those to remove, with their pods and
 // services, and says which.
-func sweep(ctx context.Context, c *cluster, label string, of func(job) bool) (removed []string,
+func sweep(ctx context.Context, c *cluster, label string, value func(job) bool) (removed []string,
 	err error) {
 	jobs, err := look[list[job]](ctx, c, "get", "jobs", "--selector="+label)
 	if err != nil {
@@ -313,7 +313,7 @@ func sweep(ctx context.Context, c *cluster, label string, of func(job) bool) (re
 	}
 	var names []string
 	for _, j := range jobs.Items {
-		if of(j) && nameForm.MatchString(j.Metadata.Name) {
+		if value(j) && nameForm.MatchString(j.Metadata.Name) {
 			names = append(names, j.Metadata.Name)
 			removed = append(removed, fmt.Sprintf("job %s of lab %s", said(j.Metadata.Name),
 				said(j.Metadata.Labels[labelLab])))

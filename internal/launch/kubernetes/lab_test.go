@@ -42,7 +42,7 @@ func otherLab(text string) error {
 	if err != nil {
 		return err
 	}
-	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), p.(*proc).at.PID)
+	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), p.(*proc).sighting.PID)
 }
 
 // stranger is a lab in another process, and the main process of what it has started.

@@ -23,13 +23,13 @@ const (
 
 // logCopy carries what the container writes into its log file.
 type logCopy struct {
-	p    *proc
-	file *os.File
-	had  int64 // bytes so far
-	ctx  context.Context
+	p        *proc
+	file     *os.File
+	previous int64 // bytes so far
+	ctx      context.Context
 
-	mu   sync.Mutex
-	away []record.Away
+	mu      sync.Mutex
+	foreign []record.Away
 }
 
 func (p *proc) copyLog() (*logCopy, error) {
@@ -76,9 +76,9 @@ func (c *logCopy) one() error {
 	back := time.AfterFunc(settled, func() { c.missing(false) })
 	defer back.Stop()
 	var n int64
-	if n, err = io.CopyN(io.Discard, s, c.had); err == nil && n == c.had {
+	if n, err = io.CopyN(io.Discard, s, c.previous); err == nil && n == c.previous {
 		n, err = io.Copy(c.file, s)
-		c.had += n
+		c.previous += n
 		if err != nil { // a full disk is no reason to hold the container up at its next line
 			_, _ = io.Copy(io.Discard, s)
 		}
@@ -105,14 +105,14 @@ func (c *logCopy) knock() {
 func (c *logCopy) missing(now bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := len(c.away)
-	open := n > 0 && c.away[n-1].Ns == 0
-	at := clock.Wall().UnixNano()
+	n := len(c.foreign)
+	open := n > 0 && c.foreign[n-1].Ns == 0
+	atNs := clock.Wall().UnixNano()
 	switch {
 	case now && !open:
-		c.away = append(c.away, record.Away{AtNs: at})
+		c.foreign = append(c.foreign, record.Away{AtNs: atNs})
 	case !now && open:
-		c.away[n-1].Ns = max(1, at-c.away[n-1].AtNs)
+		c.foreign[n-1].Ns = max(1, atNs-c.foreign[n-1].AtNs)
 	}
 }
 
@@ -120,7 +120,7 @@ func (c *logCopy) missing(now bool) {
 func (c *logCopy) absences() []record.Away {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := append([]record.Away(nil), c.away...)
+	out := append([]record.Away(nil), c.foreign...)
 	if n := len(out); n > 0 && out[n-1].Ns == 0 {
 		out[n-1].Ns = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
 	}

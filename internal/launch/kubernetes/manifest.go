@@ -44,11 +44,11 @@ type lab struct {
 var count atomic.Int64
 
 func thisLab() (lab, error) {
-	own, err := cgroup.Own()
+	ownWhose, err := cgroup.Own()
 	if err != nil {
 		return lab{}, err
 	}
-	l := lab{Process: own.Process, Boot: own.Boot, Namespace: own.Namespace}
+	l := lab{Process: ownWhose.Process, Boot: ownWhose.Boot, Namespace: ownWhose.Namespace}
 	sum := sha256.Sum256(fmt.Append(nil, l, count.Add(1)))
 	l.ID = hex.EncodeToString(sum[:8])
 	return l, nil
@@ -152,15 +152,15 @@ func containerOf(s launch.Spec) object {
 	}
 	// Requests that equal limits, of processors and memory, make the pod Guaranteed, and whole
 	// processors let the static CPU manager give it cores of its own.
-	held := object{}
+	retained := object{}
 	if s.CPUs > 0 {
-		held["cpu"] = quantity(s.CPUs)
+		retained["cpu"] = quantity(s.CPUs)
 	}
 	if s.MemoryBytes > 0 {
-		held["memory"] = strconv.FormatInt(s.MemoryBytes, 10)
+		retained["memory"] = strconv.FormatInt(s.MemoryBytes, 10)
 	}
-	if len(held) > 0 {
-		c["resources"] = object{"requests": held, "limits": held}
+	if len(retained) > 0 {
+		c["resources"] = object{"requests": retained, "limits": retained}
 	}
 	return c
 }
@@ -199,9 +199,9 @@ func envOf(env []string) []object {
 // mounted are those of a spec's mounts that the service is told of: every other one would be a
 // right to the node for nothing.
 func mounted(s launch.Spec) (out []launch.Mount) {
-	told := strings.Join(s.Args, "\x00") + "\x00" + strings.Join(s.Env, "\x00")
+	reported := strings.Join(s.Args, "\x00") + "\x00" + strings.Join(s.Env, "\x00")
 	for _, m := range s.Mounts {
-		if strings.Contains(told, m.Path) {
+		if strings.Contains(reported, m.Path) {
 			out = append(out, m)
 		}
 	}
@@ -269,16 +269,16 @@ func (r right) words() string {
 }
 
 // reviewOf asks the API whether this user has rights, one object each, which needs none.
-func reviewOf(namespace string, of []right) object {
+func reviewOf(namespace string, item []right) object {
 	var items []object
-	for _, r := range of {
-		ask := object{"verb": r.verb, "group": r.group, "resource": r.resource,
+	for _, r := range item {
+		request := object{"verb": r.verb, "group": r.group, "resource": r.resource,
 			"subresource": r.sub}
 		if r != noding {
-			ask["namespace"] = namespace
+			request["namespace"] = namespace
 		}
 		items = append(items, object{"apiVersion": "authorization.k8s.io/v1",
-			"kind": "SelfSubjectAccessReview", "spec": object{"resourceAttributes": ask}})
+			"kind": "SelfSubjectAccessReview", "spec": object{"resourceAttributes": request}})
 	}
 	return object{"apiVersion": "v1", "kind": "List", "items": items}
 }

@@ -24,13 +24,13 @@ type site interface {
 	// watch looks for the containers of a pod from now on.
 	watch(uid string) sight
 	// facts reads once what is in force for a container of these limits.
-	facts(of sighting, asked limits) facts
+	facts(item sighting, requested limits) facts
 	// ending waits for the end of a process.
 	ending(pid int, groups []launch.Group) *cgroup.Evidence
 	// gone is closed when nothing will be read any more; nil: that is always possible.
 	gone() <-chan struct{}
 	pids(groups []launch.Group) []int
-	favour(groups []launch.Group, on bool) (threads int, err error)
+	favour(groups []launch.Group, enabled bool) (threads int, err error)
 	cores(groups []launch.Group) []int
 	shared(groups []launch.Group, cpus float64) []string
 }
@@ -77,25 +77,25 @@ var _ site = here{}
 
 func (here) watch(uid string) sight { return watchNode(uid) }
 
-func (here) facts(of sighting, asked limits) (f facts) {
+func (here) facts(item sighting, requested limits) (f facts) {
 	f.AgeNs = -1
-	if age, ok := cgroup.Age(of.PID); ok {
+	if age, ok := cgroup.Age(item.PID); ok {
 		f.AgeNs = age
 	}
-	if of.PID == 0 {
+	if item.PID == 0 {
 		return f
 	}
-	if ip := addressOf(of.PID); ip.IsValid() {
+	if ip := addressOf(item.PID); ip.IsValid() {
 		f.Address = ip.String()
 	}
-	f.Groups = groupsOf(of.Dir)
+	f.Groups = groupsOf(item.Dir)
 	f.Cores = granted(f.Groups)
-	s := launch.Spec{Cores: asked.Cores, CPUs: asked.CPUs, MemoryBytes: asked.MemoryBytes}
+	s := launch.Spec{Cores: requested.Cores, CPUs: requested.CPUs, MemoryBytes: requested.MemoryBytes}
 	// Which cores is the kubelet's to say.
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
 		s.Cores = f.Cores
 	}
-	f.InForce, _ = cgroup.Limits(f.Groups, of.PID, s)
+	f.InForce, _ = cgroup.Limits(f.Groups, item.PID, s)
 	f.Swaps = cgroup.HasSwap() && !cgroup.SwapLimited(f.Groups)
 	return f
 }
@@ -113,8 +113,8 @@ func (here) pids(groups []launch.Group) []int {
 	return nil
 }
 
-func (h here) favour(groups []launch.Group, on bool) (int, error) {
-	return cgroup.Favour(h.pids(groups), on)
+func (h here) favour(groups []launch.Group, enabled bool) (int, error) {
+	return cgroup.Favour(h.pids(groups), enabled)
 }
 
 func (here) cores(groups []launch.Group) []int { return granted(groups) }
@@ -150,10 +150,10 @@ func groupOf(root, uid string) (dir string) {
 		return ""
 	}
 	plain, slice := "pod"+uid, "-pod"+strings.ReplaceAll(uid, "-", "_")+".slice"
-	seen, base := 0, strings.Count(root, "/")
+	counted, base := 0, strings.Count(root, "/")
 	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		switch seen++; {
-		case seen > maxGroups:
+		switch counted++; {
+		case counted > maxGroups:
 			return fs.SkipAll
 		case err != nil || !e.IsDir(): // groups come and go
 			return nil
@@ -303,8 +303,8 @@ func mainOf(dir string) int {
 		return 0
 	}
 	pids := cgroup.PIDs(dir)
-	if at := slices.IndexFunc(pids, isFirst); at >= 0 {
-		return pids[at]
+	if index := slices.IndexFunc(pids, isFirst); index >= 0 {
+		return pids[index]
 	}
 	if len(pids) > 0 {
 		return slices.Min(pids)
@@ -319,8 +319,8 @@ func addressOf(pid int) netip.Addr {
 	var last string
 	for line := range strings.Lines(cgroup.Value(fmt.Sprintf("/proc/%d/net", pid), "fib_trie")) {
 		text := strings.TrimSpace(line)
-		if rest, ok := strings.CutPrefix(text, "|-- "); ok {
-			last = rest
+		if tail, ok := strings.CutPrefix(text, "|-- "); ok {
+			last = tail
 			continue
 		}
 		if ip, err := netip.ParseAddr(last); err == nil && strings.Contains(text, "host LOCAL") &&
@@ -334,8 +334,8 @@ func addressOf(pid int) netip.Addr {
 // isFirst says whether a process is the first of its PID namespace (NSpid of /proc/PID/status).
 func isFirst(pid int) bool {
 	for line := range strings.Lines(cgroup.Value(fmt.Sprintf("/proc/%d", pid), "status")) {
-		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			f := strings.Fields(rest)
+		if tail, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			f := strings.Fields(tail)
 			return len(f) > 1 && f[len(f)-1] == strconv.Itoa(1)
 		}
 	}
@@ -356,9 +356,9 @@ func groupsOf(dir string) []launch.Group {
 			}
 		}
 	}
-	one := cgroup.Groups(mounts, paths, 1)
-	if slices.ContainsFunc(one, func(g launch.Group) bool { return g.Controller == "cpuacct" }) {
-		return one
+	groups := cgroup.Groups(mounts, paths, 1)
+	if slices.ContainsFunc(groups, func(g launch.Group) bool { return g.Controller == "cpuacct" }) {
+		return groups
 	}
 	return cgroup.Groups(mounts, paths, 2)
 }

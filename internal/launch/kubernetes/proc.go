@@ -35,15 +35,15 @@ const (
 // proc is a pod. It implements launch.Process.
 type proc struct {
 	*launch.Common
-	l     *Launcher
-	order order
-	uid   string // of the job
-	made  bool   // there may be a job
+	l       *Launcher
+	order   order
+	uid     string // of the job
+	derived bool   // there may be a job
 
-	pod    pod // as it was last seen while it was launched
-	at     sighting
-	addr   netip.AddrPort
-	groups []launch.Group
+	pod      pod // as it was last seen while it was launched
+	sighting sighting
+	addr     netip.AddrPort
+	groups   []launch.Group
 
 	site     site      // nil: of a reader, which nobody reads
 	sight    sight     // nil: its pod is not known yet
@@ -107,7 +107,7 @@ func (p *proc) run(ctx context.Context) error {
 
 // create makes the job.
 func (p *proc) create(ctx context.Context, o, shown object) error {
-	p.made = true // it may be, whatever comes back
+	p.derived = true // it may be, whatever comes back
 	j, err := made[job](ctx, p.l.cluster, o, shown)
 	p.uid = j.Metadata.UID
 	return err
@@ -151,12 +151,12 @@ func (p *proc) await(ctx context.Context) error {
 	defer turn.Stop()
 	began := clock.Mono()
 	why := ""
-	var seen <-chan sighting
+	var observed <-chan sighting
 	for {
 		select {
-		case at := <-seen: // the kernel knows before its kubelet has told
-			if at.PID > 0 {
-				p.at = at
+		case place := <-observed: // the kernel knows before its kubelet has told
+			if place.PID > 0 {
+				p.sighting = place
 				return nil
 			}
 		case c := <-changes:
@@ -166,7 +166,7 @@ func (p *proc) await(ctx context.Context) error {
 					p.site = f.of(p.pod.Metadata.UID)
 				}
 				p.sight = p.site.watch(p.pod.Metadata.UID)
-				seen = p.sight.seen()
+				observed = p.sight.seen()
 			}
 			s := p.pod.state()
 			if stuck := p.pod.stuck(); stuck != "" {
@@ -281,12 +281,12 @@ func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
 
 // meet learns who the container's main process is, on its node.
 func (p *proc) meet(ctx context.Context, before int64) error {
-	if p.at.PID == 0 {
+	if p.sighting.PID == 0 {
 		if err := p.find(ctx); err != nil {
 			return err
 		}
 	}
-	f := p.site.facts(p.at, limitsOf(p.Spec))
+	f := p.site.facts(p.sighting, limitsOf(p.Spec))
 	if !p.addr.IsValid() {
 		ip, err := netip.ParseAddr(p.pod.Status.PodIP)
 		if err != nil {
@@ -294,7 +294,7 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 		}
 		p.addr = netip.AddrPortFrom(ip, uint16(p.Spec.Port))
 	}
-	if p.BeganNs = p.at.BeganNs; p.BeganNs == 0 {
+	if p.BeganNs = p.sighting.BeganNs; p.BeganNs == 0 {
 		p.BeganNs = f.born(before)
 	}
 	p.sight.close()
@@ -303,8 +303,8 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 			return err
 		}
 	}
-	if p.groups = f.Groups; p.at.PID > 0 {
-		p.end = p.site.ending(p.at.PID, p.groups)
+	if p.groups = f.Groups; p.sighting.PID > 0 {
+		p.end = p.site.ending(p.sighting.PID, p.groups)
 	}
 	p.noteLimits(f)
 	var err error
@@ -323,8 +323,8 @@ func (p *proc) find(ctx context.Context) error {
 		bound = askBound
 	}
 	for end := clock.Mono() + int64(bound); ; sleep(ctx, pollTurn) {
-		p.at = p.sight.find(p.pod.containerID())
-		if _, _, ended := p.pod.ended(); ended || p.at.PID > 0 {
+		p.sighting = p.sight.find(p.pod.containerID())
+		if _, _, ended := p.pod.ended(); ended || p.sighting.PID > 0 {
 			return nil
 		}
 		now, err := p.now(ctx)
@@ -339,12 +339,12 @@ func (p *proc) find(ctx context.Context) error {
 
 // elsewhere says why a pod that runs is not seen.
 func (p *proc) elsewhere() error {
-	name, own := said(p.pod.Spec.NodeName), p.l.node.Metadata.Name
+	name, ownText := said(p.pod.Spec.NodeName), p.l.node.Metadata.Name
 	if f, is := p.site.(*far); is {
 		return cmp.Or(f.lost(), fmt.Errorf("its pod runs on node %s, and the reader there does "+
 			"not see its control group: has the node its groups at /sys/fs/cgroup?", name))
 	}
-	if name == own {
+	if name == ownText {
 		return fmt.Errorf("its pod runs on this node, %s, and its control group is not seen: this "+
 			"program runs in a container of its own; give that the host's PID namespace and "+
 			"/sys/fs/cgroup, or set PRONY_KUBERNETES_READER=pod", name)
@@ -362,7 +362,7 @@ func (p *proc) now(ctx context.Context) (pod, error) {
 // noteLimits notes what the kernel was read to enforce, and which limits nothing does.
 func (p *proc) noteLimits(f facts) {
 	s, why := p.Spec, ""
-	if p.at.PID == 0 {
+	if p.sighting.PID == 0 {
 		why = record.EndedBefore
 	}
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
@@ -385,7 +385,7 @@ func (p *proc) Main() int {
 	if p.afar() {
 		return 0
 	}
-	return p.at.PID
+	return p.sighting.PID
 }
 
 // PIDs lists the processes of the container; none where it runs on another node.
@@ -411,7 +411,7 @@ func (p *proc) afar() bool {
 }
 
 // Favour implements launch.Favourer.
-func (p *proc) Favour(on bool) (int, error) { return p.site.favour(p.groups, on) }
+func (p *proc) Favour(enabled bool) (int, error) { return p.site.favour(p.groups, enabled) }
 
 // Groups are its control groups on this machine.
 func (p *proc) Groups() []launch.Group {

@@ -80,10 +80,10 @@ func TestReaderInPod(t *testing.T) {
 	e.close()
 	want := (here{}).facts(at, limitsOf(p.Spec))
 	inForce, missing := p.Limits()
-	if at.PID != p.at.PID || at.PID == 0 || !reflect.DeepEqual(inForce, want.InForce) ||
+	if at.PID != p.sighting.PID || at.PID == 0 || !reflect.DeepEqual(inForce, want.InForce) ||
 		len(inForce) < 2 || len(missing) > 0 || !slices.Equal(got.Cores, want.Cores) {
 		t.Errorf("limits are %+v without %+v on %v, want %+v on %v; process %d, want %d", inForce,
-			missing, got.Cores, want.InForce, want.Cores, p.at.PID, at.PID)
+			missing, got.Cores, want.InForce, want.Cores, p.sighting.PID, at.PID)
 	}
 	age, ok := cgroup.Age(at.PID)
 	since := clock.Mono() - p.Began()

@@ -87,9 +87,9 @@ type reader struct {
 
 // podRead is what a reader does about one pod.
 type podRead struct {
-	sight sight
-	first sighting
-	seen  chan struct{} // closed when first is there
+	sight    sight
+	first    sighting
+	observed chan struct{} // closed when first is there
 
 	end     *cgroup.Evidence
 	sampler *probe.Sampler
@@ -100,11 +100,11 @@ type podRead struct {
 
 // read is the whole life of a process that is a reader.
 func read(from io.Reader, to io.Writer) error {
-	own, err := cgroup.Own()
+	ownWhose, err := cgroup.Own()
 	if err != nil {
 		return err
 	}
-	r := &reader{boot: own.Boot, pods: map[string]*podRead{}}
+	r := &reader{boot: ownWhose.Boot, pods: map[string]*podRead{}}
 	return r.serve(from, to)
 }
 
@@ -167,7 +167,7 @@ func (r *reader) answer(q question) (any, error) {
 	p := r.pod(q.UID)
 	switch q.Do {
 	case "watch":
-		<-p.seen
+		<-p.observed
 		return p.first, nil
 	case "find":
 		return p.sight.find(q.Container), nil
@@ -188,10 +188,10 @@ func (r *reader) pod(uid string) *podRead {
 	p := r.pods[uid]
 	if p == nil {
 		e := watchNode(uid)
-		p = &podRead{sight: e, seen: make(chan struct{})}
+		p = &podRead{sight: e, observed: make(chan struct{})}
 		r.pods[uid] = p
 		go func() {
-			defer close(p.seen)
+			defer close(p.observed)
 			select {
 			case p.first = <-e.seen():
 				e.close() // to look on would take more of the node than all that comes
@@ -247,11 +247,11 @@ func (r *reader) sampled(p *podRead, q question) (any, error) {
 		if last != nil {
 			return nil, fmt.Errorf("pod %s is not sampled any more", q.UID)
 		}
-		at, take := clock.Mono(), s.Mark
+		atNs, take := clock.Mono(), s.Mark
 		if q.Do == "pss" {
 			take = s.MarkPSS
 		}
-		return reading{at, take()}, nil
+		return reading{atNs, take()}, nil
 	case "stop":
 		return r.stop(p), nil
 	}

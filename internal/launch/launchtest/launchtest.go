@@ -35,13 +35,13 @@ type Target struct {
 }
 
 // Run runs the suite against launchers that make returns.
-func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
-	s := &suite{make, of}
+func Run(t *testing.T, make func(t *testing.T) launch.Launcher, target Target) {
+	s := &suite{make, target}
 	t.Run("stops politely", s.stopsPolitely)
 	t.Run("stops by force", s.stopsByForce)
 	t.Run("leaves no child", s.leavesNoChild)
 	t.Run("says how it ended", s.saysHowItEnded)
-	if !of.Rotated {
+	if !target.Rotated {
 		t.Run("bounds its log", s.boundsLog)
 	}
 	t.Run("passes only its own environment", s.passesEnvironment)
@@ -51,7 +51,7 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
 	t.Run("holds its limits", s.holdsLimits)
 	t.Run("says that memory killed it", s.saysMemory)
 	t.Run("tells memory's kill from its own", s.tellsKills)
-	if of.Single {
+	if target.Single {
 		t.Run("refuses systems", s.refusesSystems)
 		return
 	}
@@ -60,8 +60,8 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
 }
 
 type suite struct {
-	make func(t *testing.T) launch.Launcher
-	of   Target
+	make   func(t *testing.T) launch.Launcher
+	target Target
 }
 
 func (s *suite) launch(t *testing.T, act string) launch.Process {
@@ -72,8 +72,8 @@ func (s *suite) launch(t *testing.T, act string) launch.Process {
 // with launches an act with a spec of which it fills in what every one has.
 func (s *suite) with(t *testing.T, l launch.Launcher, act string, spec launch.Spec) launch.Process {
 	t.Helper()
-	spec.Name, spec.Dir, spec.Image = "t", cmp.Or(spec.Dir, t.TempDir()), s.of.Image
-	spec.Args = []string{s.of.Program, act}
+	spec.Name, spec.Dir, spec.Image = "t", cmp.Or(spec.Dir, t.TempDir()), s.target.Image
+	spec.Args = []string{s.target.Program, act}
 	spec.LogFile = filepath.Join(spec.Dir, "log")
 	spec.Env = append(spec.Env, "PATH=/usr/bin:/bin", "PRONY_TEST=yes")
 	if spec.Port > 0 {
@@ -96,7 +96,7 @@ func (s *suite) with(t *testing.T, l launch.Launcher, act string, spec launch.Sp
 const bound = 20 * time.Second
 
 // eventually waits for a condition that another process brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t *testing.T, subject string, ok func() bool) {
 	t.Helper()
 	for end := clock.Mono() + int64(bound); clock.Mono() < end; {
 		if ok() {
@@ -104,7 +104,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Fatalf("%s did not happen within %v", what, bound)
+	t.Fatalf("%s did not happen within %v", subject, bound)
 }
 
 func ended(p launch.Process) bool {
@@ -148,8 +148,8 @@ func (s *suite) leavesNoChild(t *testing.T) {
 	if err := p.Stop(20 * time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if left := p.PIDs(); len(left) > 0 {
-		t.Errorf("processes %v are left", left)
+	if remaining := p.PIDs(); len(remaining) > 0 {
+		t.Errorf("processes %v are left", remaining)
 	}
 }
 
@@ -178,7 +178,7 @@ func (s *suite) passesEnvironment(t *testing.T) {
 func (s *suite) missesProgram(t *testing.T) {
 	dir := t.TempDir()
 	_, err := s.make(t).Launch(context.Background(), launch.Spec{
-		Name: "t", Dir: dir, Args: []string{"./no-such-program"}, Image: s.of.Image,
+		Name: "t", Dir: dir, Args: []string{"./no-such-program"}, Image: s.target.Image,
 		LogFile: filepath.Join(dir, "log"),
 	})
 	if err == nil || !strings.Contains(err.Error(), "no-such-program") {
@@ -216,7 +216,7 @@ func (s *suite) boundsLog(t *testing.T) {
 
 // checkFlood wants the numbers from the first on, one line that says what is not there, and the
 // numbers up to the last.
-func checkFlood(t *testing.T, name string, dropped, kept int64) {
+func checkFlood(t *testing.T, name string, dropped, retained int64) {
 	t.Helper()
 	file, err := os.Open(name)
 	if err != nil {
@@ -249,8 +249,8 @@ func checkFlood(t *testing.T, name string, dropped, kept int64) {
 		t.Fatal(err)
 	}
 	if gaps != 1 || want != FloodLines || dropped%FloodLine != 0 ||
-		size < kept-1<<20 || size > kept+2<<20 {
+		size < retained-1<<20 || size > retained+2<<20 {
 		t.Errorf("%d bytes kept and %d not, in %d gaps, up to line %d; want about %d, 1, %d",
-			size, dropped, gaps, want, kept, FloodLines)
+			size, dropped, gaps, want, retained, FloodLines)
 	}
 }

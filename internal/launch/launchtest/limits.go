@@ -75,7 +75,7 @@ var half = launch.Spec{Cores: []int{0}, CPUs: 0.5, MemoryBytes: 256 << 20}
 
 func (s *suite) holdsLimits(t *testing.T) {
 	spec := half
-	if s.of.Granted {
+	if s.target.Granted {
 		spec.CPUs = 1
 	}
 	p := s.with(t, s.make(t), "act-burns", spec)
@@ -84,23 +84,23 @@ func (s *suite) holdsLimits(t *testing.T) {
 	inForce, missing := p.Limits()
 	got := map[string]string{}
 	for _, l := range inForce {
-		by := l.By
+		source := l.By
 		if byCgroup(l) {
-			by = "cgroup"
+			source = "cgroup"
 		}
-		got[l.Kind+" by "+by] = fmt.Sprint(l.Value, l.Cores)
+		got[l.Kind+" by "+source] = fmt.Sprint(l.Value, l.Cores)
 	}
 	want := map[string]string{"cores by affinity": "0 [0]", "cores by cgroup": "0 [0]",
 		"cpu by cgroup": "0.5 []", "memory by cgroup": "2.68435456e+08 []"}
-	if s.of.Granted { // which core is another's choice, which may need no quota then
+	if s.target.Granted { // which core is another's choice, which may need no quota then
 		want["cpu by cgroup"] = "1 []"
 		if got["cpu by cgroup"] == "" {
 			delete(want, "cpu by cgroup")
 		}
-		for _, by := range []string{"cores by affinity", "cores by cgroup"} {
+		for _, source := range []string{"cores by affinity", "cores by cgroup"} {
 			var core int
-			if n, err := fmt.Sscanf(got[by], "0 [%d]", &core); n == 1 && err == nil {
-				want[by] = fmt.Sprintf("0 [%d]", core)
+			if n, err := fmt.Sscanf(got[source], "0 [%d]", &core); n == 1 && err == nil {
+				want[source] = fmt.Sprintf("0 [%d]", core)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (s *suite) saysMemory(t *testing.T) {
 	answer(t, p)
 	eventually(t, "end", func() bool { return ended(p) })
 	want := `^killed by the kernel: out of memory \(limit 256 MiB(, peak 25[56](\.\d)? MiB)?\)$`
-	if s.of.Peak {
+	if s.target.Peak {
 		want = strings.Replace(want, ")?\\)$", ")\\)$", 1)
 	}
 	if !regexp.MustCompile(want).MatchString(p.Exit()) {
@@ -173,15 +173,15 @@ func (s *suite) shares(t *testing.T) {
 	if all := first.PIDs(); !slices.Contains(all, second.Main()) {
 		t.Errorf("the first one's groups hold %v, without %d", all, second.Main())
 	}
-	if own := second.PIDs(); !slices.Equal(own, []int{second.Main()}) {
-		t.Errorf("the second one's processes are %v, want %d alone", own, second.Main())
+	if ownPIDs := second.PIDs(); !slices.Equal(ownPIDs, []int{second.Main()}) {
+		t.Errorf("the second one's processes are %v, want %d alone", ownPIDs, second.Main())
 	}
 	for _, p := range []launch.Process{first, second} {
 		inForce, missing := p.Limits()
-		whole := func(l record.Limit) bool {
+		rounded := func(l record.Limit) bool {
 			return l.Kind == record.LimitMemory && l.Value == 256<<20 && byCgroup(l)
 		}
-		if !slices.ContainsFunc(inForce, whole) || len(missing) > 0 {
+		if !slices.ContainsFunc(inForce, rounded) || len(missing) > 0 {
 			t.Errorf("in force is %+v, missing %+v; want the whole system's memory", inForce,
 				missing)
 		}
@@ -191,8 +191,8 @@ func (s *suite) shares(t *testing.T) {
 func (s *suite) knowsNeighbours(t *testing.T) {
 	stranger := s.launch(t, "act-forever")
 	spec := half
-	spec.Args = []string{s.of.Program, "act-forever"}
-	spec.Name, spec.Image, spec.Beside = "t", s.of.Image, struct{ launch.Process }{stranger}
+	spec.Args = []string{s.target.Program, "act-forever"}
+	spec.Name, spec.Image, spec.Beside = "t", s.target.Image, struct{ launch.Process }{stranger}
 	if _, err := s.make(t).Launch(t.Context(), spec); err == nil ||
 		!strings.Contains(err.Error(), "did not start") {
 		t.Errorf("error is %v, want one that refuses a stranger's limits", err)
@@ -202,7 +202,7 @@ func (s *suite) knowsNeighbours(t *testing.T) {
 // refusesSystems wants a sentence where a system is asked for, and nothing started.
 func (s *suite) refusesSystems(t *testing.T) {
 	spec := half
-	spec.Name, spec.Image, spec.ShareBytes = "t", s.of.Image, 128<<20
+	spec.Name, spec.Image, spec.ShareBytes = "t", s.target.Image, 128<<20
 	if _, err := s.make(t).Launch(t.Context(), spec); err == nil ||
 		!strings.Contains(err.Error(), "a system of several processes cannot be") {
 		t.Errorf("error is %v, want one that refuses a system", err)

@@ -26,13 +26,13 @@ type hierarchy struct {
 
 // hierarchies are those of the mounts that hold a limit or a counter, for a process whose groups
 // have these paths (cgroups(7)).
-func hierarchies(mounts []cgroup.Mount, own map[string]string) (out []hierarchy) {
+func hierarchies(mounts []cgroup.Mount, ownByName map[string]string) (out []hierarchy) {
 	for _, m := range mounts {
 		if len(m.Controllers) == 0 {
 			continue
 		}
-		dir, seen := m.Below(own[m.Controllers[0]])
-		if !seen {
+		dir, present := m.Below(ownByName[m.Controllers[0]])
+		if !present {
 			dir = m.Dir
 		}
 		h := hierarchy{m.Version, m.Controllers, []string{dir}}
@@ -91,9 +91,9 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 		return
 	}
 	for _, c := range h.controllers {
-		of := launch.Group{Version: 1, Controller: c, Dir: dir}
-		limits := cgroup.Settings(of, s)
-		if refused := set(of, limits); c != "cpuset" {
+		group := launch.Group{Version: 1, Controller: c, Dir: dir}
+		limits := cgroup.Settings(group, s)
+		if refused := set(group, limits); c != "cpuset" {
 			g.refused = append(g.refused, refused...)
 		} else if len(refused) > 0 { // then nothing may join it
 			g.refused = append(g.refused, fmt.Sprintf("cpuset cgroup v1: cores %v refused",
@@ -101,7 +101,7 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 			os.Remove(dir)
 			return
 		}
-		g.list = append(g.list, of)
+		g.list = append(g.list, group)
 	}
 }
 
@@ -118,25 +118,25 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 			os.Remove(dir)
 			continue
 		}
-		of := launch.Group{Version: 2, Dir: dir}
-		g.list = append(g.list, of)
-		limits := cgroup.Settings(of, s)
+		group := launch.Group{Version: 2, Dir: dir}
+		g.list = append(g.list, group)
+		limits := cgroup.Settings(group, s)
 		if !slices.Contains(have, "cpuset") {
 			limits = slices.DeleteFunc(limits, func(s cgroup.Setting) bool {
 				return s.Limit == "cpuset"
 			})
 		}
-		g.refused = append(g.refused, set(of, limits)...)
+		g.refused = append(g.refused, set(group, limits)...)
 		return
 	}
 }
 
 // set writes limits, and says why some were not. Whether the kernel took the others is read back
 // where limits are told.
-func set(of launch.Group, limits []cgroup.Setting) (refused []string) {
+func set(group launch.Group, limits []cgroup.Setting) (refused []string) {
 	for _, s := range limits {
-		if err := cgroup.Write(of.Dir, s.File, s.Value); err != nil {
-			refused = append(refused, fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, of.Version, err))
+		if err := cgroup.Write(group.Dir, s.File, s.Value); err != nil {
+			refused = append(refused, fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, group.Version, err))
 		}
 	}
 	return refused
@@ -185,8 +185,8 @@ func (p *proc) Limits() (inForce, missing []record.Limit) {
 	if len(strays) == 0 {
 		return p.InForce, p.Missing
 	}
-	left := record.Limit{Kind: record.LimitGroup, PIDs: strays}
-	return nil, append(slices.Clone(p.Missing), record.Unenforced(left, record.Strayed, ""))
+	remaining := record.Limit{Kind: record.LimitGroup, PIDs: strays}
+	return nil, append(slices.Clone(p.Missing), record.Unenforced(remaining, record.Strayed, ""))
 }
 
 // strays are the processes that are not in each of the target's groups. Those are listed after its

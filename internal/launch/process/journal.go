@@ -115,8 +115,8 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := note{Lab: os.Getpid(), Boot: bootID(), Processes: map[string]launched{}}
-	j = &Journal{dir: root, note: own}
+	ownNote := note{Lab: os.Getpid(), Boot: bootID(), Processes: map[string]launched{}}
+	j = &Journal{dir: root, note: ownNote}
 	if reaped, err = j.open(); err != nil {
 		return nil, reaped, errors.Join(err, j.Close())
 	}
@@ -132,11 +132,11 @@ func (j *Journal) open() (reaped []string, err error) {
 		return nil, fmt.Errorf("open journal %s: %w", filepath.Join(j.dir.Name(), noteFile),
 			&Busy{fmt.Sprintf("process %d", j.readNote().Lab), "wait for it, or end it"})
 	}
-	left := j.readNote()
-	if reaped, err = reap(left); err != nil {
+	remaining := j.readNote()
+	if reaped, err = reap(remaining); err != nil {
 		return reaped, err
 	}
-	if err := left.removeKeys(); err != nil {
+	if err := remaining.removeKeys(); err != nil {
 		return reaped, err
 	}
 	return reaped, j.save()
@@ -333,12 +333,12 @@ func (j *Journal) Alone(folder string) error {
 		j.machine = f
 		return nil
 	}
-	who := holder(f)
+	owner := holder(f)
 	closed := f.Close()
 	if !errors.Is(err, unix.EWOULDBLOCK) || os.Getenv(Beside) != "" {
 		return closed
 	}
-	return errors.Join(&Busy{who, fmt.Sprintf("wait for it, or say %s if that one does not measure",
+	return errors.Join(&Busy{owner, fmt.Sprintf("wait for it, or say %s if that one does not measure",
 		cmdlog.Variable(Beside+"=1"))}, closed)
 }
 

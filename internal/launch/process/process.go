@@ -108,11 +108,11 @@ func lookPath(s launch.Spec) (string, error) {
 	}
 	path := s.Args[0]
 	if !strings.Contains(path, "/") {
-		found, err := exec.LookPath(path)
+		match, err := exec.LookPath(path)
 		if err != nil {
 			return "", fmt.Errorf("launch %s: %w; is it installed and on PATH?", s.Name, err)
 		}
-		return found, nil
+		return match, nil
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.Dir, path)
@@ -124,11 +124,11 @@ func lookPath(s launch.Spec) (string, error) {
 }
 
 func ownHierarchies() []hierarchy {
-	own, err := os.ReadFile("/proc/self/cgroup")
+	ownText, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
 	}
-	return hierarchies(cgroup.OwnMounts(), cgroup.Paths(string(own)))
+	return hierarchies(cgroup.OwnMounts(), cgroup.Paths(string(ownText)))
 }
 
 // start runs this very program again, which becomes the target (see package entry).
@@ -141,9 +141,9 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.Spec.Cores,
 		Path: path, Args: p.Spec.Args,
 	}
-	as := privilege.Service(p.Spec.Dir, append(privilege.Runs(p.Spec.Dir, path, p.Spec.Args),
+	user := privilege.Service(p.Spec.Dir, append(privilege.Runs(p.Spec.Dir, path, p.Spec.Args),
 		filepath.Dir(p.Spec.LogFile))...)
-	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.Spec.Env)
+	e.User, e.Group, e.Others, e.Env = user.UID, user.GID, user.Groups, user.Env(p.Spec.Env)
 	if cgroup.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.Spec.Alone()
 	}
@@ -152,11 +152,11 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	defer out.Close()
-	if as.Apart() { // which may open it once more, as /dev/stdout
-		if err := out.Chown(as.UID, as.GID); err != nil {
+	if user.Apart() { // which may open it once more, as /dev/stdout
+		if err := out.Chown(user.UID, user.GID); err != nil {
 			return fmt.Errorf("give it its log: %w", err)
 		}
-		if err := as.Give(p.Spec.Give); p.Spec.Give != "" && err != nil {
+		if err := user.Give(p.Spec.Give); p.Spec.Give != "" && err != nil {
 			return fmt.Errorf("give it its certificate: %w", err)
 		}
 	}
@@ -245,8 +245,8 @@ func (p *proc) noteLimits() {
 	if err != nil {
 		refused = append(refused, err.Error())
 	}
-	own := p.Spec.Alone()
-	if data := cgroup.DataLimit(pid); own > 0 && data == own {
+	ownNs := p.Spec.Alone()
+	if data := cgroup.DataLimit(pid); ownNs > 0 && data == ownNs {
 		inForce = append(inForce, record.Limit{Kind: record.LimitMemory, By: record.ByRlimit,
 			Value: float64(data)})
 	}
@@ -289,8 +289,8 @@ func groupMembers(pgid int) []int {
 		within[pid] = f[2] == strconv.Itoa(pgid)
 	}
 	return slices.DeleteFunc(live, func(pid int) bool {
-		for at := pid; at > 1; at = parents[at] {
-			if within[at] {
+		for pos := pid; pos > 1; pos = parents[pos] {
+			if within[pos] {
 				return false
 			}
 		}
@@ -359,13 +359,13 @@ func (p *proc) killProcessGroup() error {
 		return fmt.Errorf("process %d is still there %v after being killed", pgid, killBound)
 	}
 	for {
-		left := groupMembers(pgid)
-		if len(left) == 0 {
+		remaining := groupMembers(pgid)
+		if len(remaining) == 0 {
 			return nil
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("processes %v are still there %v after being killed", left,
+			return fmt.Errorf("processes %v are still there %v after being killed", remaining,
 				killBound)
 		case <-time.After(time.Millisecond):
 		}
@@ -377,11 +377,11 @@ func become(e entry.Entry) string {
 	if e.User == os.Geteuid() {
 		return ""
 	}
-	others := "--clear-groups"
+	peers := "--clear-groups"
 	if len(e.Others) > 0 {
-		others = "--groups=" + cgroup.CoreList(e.Others) // numbers with commas between them
+		peers = "--groups=" + cgroup.CoreList(e.Others) // numbers with commas between them
 	}
-	return fmt.Sprintf("--reuid=%d --regid=%d %s", e.User, e.Group, others)
+	return fmt.Sprintf("--reuid=%d --regid=%d %s", e.User, e.Group, peers)
 }
 
 // line is what an entry comes to in a shell. A process that writes 0 into a group's list joins it
@@ -443,7 +443,7 @@ func (p *proc) Move(cores []int) error {
 }
 
 // Favour implements launch.Favourer.
-func (p *proc) Favour(on bool) (int, error) { return cgroup.Favour(p.PIDs(), on) }
+func (p *proc) Favour(enabled bool) (int, error) { return cgroup.Favour(p.PIDs(), enabled) }
 
 // allow gives all threads the cores as their affinity, and says how many had another as the kernel
 // tells it.

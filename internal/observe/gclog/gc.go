@@ -52,9 +52,9 @@ type Log struct {
 	Problems  []string // "line 7: …", of lines that were skipped, at most maxProblems
 	Skipped   int64    // lines that were skipped, all of them
 
-	counts []int64 // when collections are counted: at the first pause, with ZGC at the last line
-	heaps  []heap  // by time
-	left   []left  // by time
+	counts    []int64 // when collections are counted: at the first pause, with ZGC at the last line
+	heaps     []heap  // by time
+	remaining []left  // by time
 }
 
 // left is the whole heap's use when something of it had been freed.
@@ -94,7 +94,7 @@ func (l Log) Window(fromNs, toNs int64) record.GC {
 			g.Collections++
 		}
 	}
-	for _, after := range l.left {
+	for _, after := range l.remaining {
 		if after.ns < toNs {
 			g.HeapAfterBytes = after.bytes // of before the window, if nothing was collected in it
 		}

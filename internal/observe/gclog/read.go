@@ -153,14 +153,14 @@ func (p *parser) collector(ns, id int64, text string) {
 	}
 	if m := zended.FindStringSubmatch(text); m != nil {
 		p.count(id, ns)
-		p.log.left = append(p.log.left, left{ns, size(m[1])})
+		p.log.remaining = append(p.log.remaining, left{ns, size(m[1])})
 	}
 }
 
 // heap takes what a collection says of the whole heap.
 func (p *parser) heap(h heap) {
 	p.log.heaps = append(p.log.heaps, h)
-	p.log.left = append(p.log.left, left{h.endNs, h.after})
+	p.log.remaining = append(p.log.remaining, left{h.endNs, h.after})
 }
 
 func (p *parser) count(id, ns int64) {
@@ -219,11 +219,11 @@ func (p *parser) finish() Log {
 // kindAndCause takes "Young (Normal) (G1 Evacuation Pause)" apart. G1 names its young pauses with a
 // bracket before the cause's, Shenandoah puts what else it does in one and has no cause there.
 func kindAndCause(text string) (kind, cause string) {
-	kind, rest, bracketed := strings.Cut(text, " (")
+	kind, tail, bracketed := strings.Cut(text, " (")
 	if !bracketed {
 		return text, ""
 	}
-	first, second, two := strings.Cut(strings.TrimSuffix(rest, ")"), ") (")
+	first, second, two := strings.Cut(strings.TrimSuffix(tail, ")"), ") (")
 	switch {
 	case two:
 		return kind + " (" + first + ")", second
@@ -283,12 +283,12 @@ func ReadTrial(dir, trial string) (logs []Log, err error) {
 		return nil, fmt.Errorf("find collectors' logs: %w", err)
 	}
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), trial+".")
-		rest, whole := strings.CutSuffix(rest, logSuffix)
-		if !ours || !whole {
+		tail, ours := strings.CutPrefix(e.Name(), trial+".")
+		tail, complete := strings.CutSuffix(tail, logSuffix)
+		if !ours || !complete {
 			continue
 		}
-		if _, err := strconv.Atoi(rest[strings.LastIndexByte(rest, '.')+1:]); err != nil {
+		if _, err := strconv.Atoi(tail[strings.LastIndexByte(tail, '.')+1:]); err != nil {
 			continue
 		}
 		f, err := os.Open(filepath.Join(dir, e.Name()))

@@ -40,8 +40,8 @@ func Divide(cores []int, cpus float64) (Layout, error) {
 		return Layout{}, fmt.Errorf("divide %d cores: the service asks for %d and the load needs "+
 			"one; set limits.cpus to %d or less", len(cores), want, max(len(cores)-1, 1))
 	}
-	at := len(cores) - want
-	return Layout{Service: cores[at:], Load: cores[:at]}, nil
+	pos := len(cores) - want
+	return Layout{Service: cores[pos:], Load: cores[:pos]}, nil
 }
 
 // Describe fills in what a record says of the machine.
@@ -138,7 +138,7 @@ func union(a, b []int) []int {
 // two sides still share none.
 func DivideSides(cores []int, cpus float64, shared bool) (Sides, error) {
 	want := int(math.Ceil(cpus))
-	apart := 2*want + 2
+	gap := 2*want + 2
 	switch {
 	case want < 1:
 		return Sides{}, fmt.Errorf("divide %d cores into two sides: a service of %g CPUs does "+
@@ -149,17 +149,17 @@ func DivideSides(cores []int, cpus float64, shared bool) (Sides, error) {
 		return Sides{}, fmt.Errorf("divide %d cores into two sides: with %g CPUs a service, "+
 			"shared with its load, a duet takes %d; measure one target at a time, without --duet",
 			len(cores), cpus, 2*want)
-	case len(cores) < apart:
+	case len(cores) < gap:
 		hint := "measure one target at a time, without --duet"
 		if len(cores) >= 2*want {
 			hint = "--duet=shared puts each service and its load on the same cores, which makes " +
 				"every trial SUSPECT; or " + hint
 		}
 		return Sides{}, fmt.Errorf("divide %d cores into two sides: with %g CPUs a service, a "+
-			"duet takes %d (two services of %d, two loads of 1); %s", len(cores), cpus, apart,
+			"duet takes %d (two services of %d, two loads of 1); %s", len(cores), cpus, gap,
 			want, hint)
 	}
-	return Sides{Left: side(cores[:want+1]), Right: side(cores[want+1 : apart])}, nil
+	return Sides{Left: side(cores[:want+1]), Right: side(cores[want+1 : gap])}, nil
 }
 
 // side has the load on its first core, as Divide has it on the lower ones.
@@ -231,7 +231,7 @@ func (l Layout) spare(all []Processor) (out []int) {
 		cores[p.Core] = append(cores[p.Core], p)
 		serves[p.Node] = serves[p.Node] || slices.Contains(l.Service, p.ID)
 	}
-	whole := func(in func(id int) bool) (out []int) {
+	rounded := func(in func(id int) bool) (out []int) {
 		for _, name := range names {
 			if !slices.ContainsFunc(cores[name], func(p Processor) bool { return !in(p.ID) }) {
 				out = append(out, name)
@@ -239,14 +239,14 @@ func (l Layout) spare(all []Processor) (out []int) {
 		}
 		return out
 	}
-	taken := slices.Concat(l.Cores(), l.Home, l.Backing)
-	free := whole(func(id int) bool { return !slices.Contains(taken, id) })
+	used := slices.Concat(l.Cores(), l.Home, l.Backing)
+	free := rounded(func(id int) bool { return !slices.Contains(used, id) })
 	if len(free) == 0 && !l.Shared {
-		free = whole(func(id int) bool {
+		free = rounded(func(id int) bool {
 			return slices.Contains(l.Load, id) && !slices.Contains(l.Service, id)
 		})
-		others := slices.Concat(l.Load, l.Home, l.Backing)
-		served := whole(func(id int) bool { return !slices.Contains(others, id) })
+		peers := slices.Concat(l.Load, l.Home, l.Backing)
+		served := rounded(func(id int) bool { return !slices.Contains(peers, id) })
 		if len(free) <= max(leave, len(served)) {
 			return nil
 		}

@@ -66,25 +66,25 @@ func Wide(port int) bool {
 // port of this machine, in order; a service that has forked is all that share it. Those of other
 // users show to root alone.
 func Listening(network string, port int) (pids []int) {
-	var wanted []string
+	var want []string
 	for _, table := range tables[network] {
 		all, _ := Sockets(table) // as in Wide
 		for socket, s := range all {
 			if s.Port == port {
-				wanted = append(wanted, socket)
+				want = append(want, socket)
 			}
 		}
 	}
-	if len(wanted) == 0 {
+	if len(want) == 0 {
 		return nil
 	}
-	held, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is well formed
-	for _, path := range held {
+	retained, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is well formed
+	for _, path := range retained {
 		pid, err := strconv.Atoi(strings.Split(path, "/")[2])
 		if err != nil || slices.Contains(pids, pid) {
 			continue
 		}
-		if to, err := os.Readlink(path); err == nil && slices.Contains(wanted, to) {
+		if to, err := os.Readlink(path); err == nil && slices.Contains(want, to) {
 			pids = append(pids, pid)
 		}
 	}
@@ -94,18 +94,18 @@ func Listening(network string, port int) (pids []int) {
 
 // MayLoad is an error for a host at an address that is not one of this machine's, and says how it
 // is named: a load is an attack on whoever does not expect it.
-func MayLoad(name string, at netip.Addr) error {
-	own, err := Ours(at)
-	if err == nil && !own {
+func MayLoad(name string, addr netip.Addr) error {
+	isOwn, err := Ours(addr)
+	if err == nil && !isOwn {
 		err = fmt.Errorf("%s (%v) is another machine, and a load may harm it; where you may load "+
-			"it, say so: --remote %s", name, at, name)
+			"it, say so: --remote %s", name, addr, name)
 	}
 	return err
 }
 
 // Ours says whether an address is one of this machine's.
-func Ours(at netip.Addr) (bool, error) {
-	if at = at.Unmap(); at.IsLoopback() || at.IsUnspecified() { // connecting to 0.0.0.0 stays here
+func Ours(addr netip.Addr) (bool, error) {
+	if addr = addr.Unmap(); addr.IsLoopback() || addr.IsUnspecified() { // connecting to 0.0.0.0 stays here
 		return true, nil
 	}
 	all, err := net.InterfaceAddrs()
@@ -113,7 +113,7 @@ func Ours(at netip.Addr) (bool, error) {
 		return false, fmt.Errorf("look up this machine's addresses: %w", err)
 	}
 	return slices.ContainsFunc(all, func(a net.Addr) bool {
-		own, err := netip.ParsePrefix(a.String())
-		return err == nil && own.Addr().Unmap() == at.WithZone("")
+		ownPrefix, err := netip.ParsePrefix(a.String())
+		return err == nil && ownPrefix.Addr().Unmap() == addr.WithZone("")
 	}), nil
 }

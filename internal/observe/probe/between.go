@@ -108,17 +108,17 @@ func hostBetween(a, b Mark, serviceNs int64) record.Host {
 // Shares are the parts of all cores' time between two readings that the hypervisor took and that
 // others used, which is what was busy less ownNs; -1 unknown, both where there is no /proc/stat or
 // no tick has passed, the second also where ownNs is -1.
-func Shares(a, b HostTicks, ownNs int64) (steal, others float64) {
+func Shares(a, b HostTicks, ownNs int64) (steal, foreign float64) {
 	total := delta(a.Total, b.Total)
 	if total <= 0 {
 		return unknown, unknown
 	}
-	steal, others = share(delta(a.Steal, b.Steal), float64(total)), unknown
+	steal, foreign = share(delta(a.Steal, b.Steal), float64(total)), unknown
 	if ownNs >= 0 {
 		busy := delta(a.Busy, b.Busy) * TickNs
-		others = float64(max(busy-ownNs, 0)) / float64(total*TickNs)
+		foreign = float64(max(busy-ownNs, 0)) / float64(total*TickNs)
 	}
-	return steal, others
+	return steal, foreign
 }
 
 // difference sums over b's threads what they did since a; both are in order of PID and TID. A
@@ -166,11 +166,11 @@ func delta(a, b int64) int64 {
 	return max(b-a, 0)
 }
 
-func share(value int64, whole float64) float64 {
-	if value < 0 || whole <= 0 {
+func share(value int64, total float64) float64 {
+	if value < 0 || total <= 0 {
 		return unknown
 	}
-	return float64(value) / whole
+	return float64(value) / total
 }
 
 func perRequest(value, requests int64) float64 {

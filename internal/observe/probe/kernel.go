@@ -95,30 +95,30 @@ type perProcess struct {
 }
 
 type processRow struct {
-	pid  int
-	file file
-	seen bool
+	pid     int
+	file    file
+	present bool
 }
 
 // meet opens those of new processes and closes those of old ones. It allocates for new ones only.
 func (p *perProcess) meet(pids []int) {
 	for i := range p.rows {
-		p.rows[i].seen = false
+		p.rows[i].present = false
 	}
 	for _, pid := range pids {
 		i := slices.IndexFunc(p.rows, func(r processRow) bool { return r.pid == pid })
 		if i >= 0 {
-			p.rows[i].seen = true
+			p.rows[i].present = true
 		} else if f, err := openFile(p.proc + "/" + strconv.Itoa(pid) + "/" + p.name); err == nil {
 			p.rows = append(p.rows, processRow{pid, f, true})
 		}
 	}
 	for i := range p.rows {
-		if !p.rows[i].seen {
+		if !p.rows[i].present {
 			p.rows[i].file.close()
 		}
 	}
-	p.rows = slices.DeleteFunc(p.rows, func(r processRow) bool { return !r.seen })
+	p.rows = slices.DeleteFunc(p.rows, func(r processRow) bool { return !r.present })
 }
 
 func (p *perProcess) close() {
@@ -182,7 +182,7 @@ const unknown = -1
 
 // number reads the decimal number after leading blanks, and gives what follows it. Numbers too long
 // for an int64 wrap: the kernel writes such only in fields that are not read here.
-func number(b []byte) (value int64, rest []byte, ok bool) {
+func number(b []byte) (value int64, tail []byte, ok bool) {
 	i := 0
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 		i++

@@ -97,8 +97,8 @@ func (k *marker) read(tNs int64) Mark {
 	m.UserNs, m.SystemNs = group.splitNs(text)
 	m.ThrottledPeriods, m.ThrottledNs = group.throttled(text)
 	m.ChargedBytes = group.memoryBytes(text)
-	own := k.stats(processes(k.own))
-	m.LabNs = labNs(&k.cpu, k.foreign, sum(own))
+	ownByName := k.stats(processes(k.ownFunc))
+	m.LabNs = labNs(&k.cpu, k.foreign, sum(ownByName))
 	m.Host = host.ticks(text[:hostBytes])
 	m.Pressure = host.pressure(text)
 	m.NetBytes = host.netBytes(text)
@@ -115,7 +115,7 @@ func (k *marker) read(tNs int64) Mark {
 			m.CPUNs, m.UserNs, m.SystemNs = all.cpuNs, all.userNs, all.systemNs
 		}
 	}
-	maps.Copy(stats, own) // parts that the limits do not hold are among those
+	maps.Copy(stats, ownByName) // parts that the limits do not hold are among those
 	m.Parts = k.apart(stats)
 	for _, pid := range pids {
 		m.Threads = k.walker.threads(pid, m.Threads)

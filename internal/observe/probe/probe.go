@@ -155,9 +155,9 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 		done:    make(chan struct{}),
 		log:     newLog(logRows),
 	}
-	s.pids, s.own = s.asked(subject.PIDs), s.asked(subject.own())
+	s.pids, s.ownFunc = s.asked(subject.PIDs), s.asked(subject.own())
 	s.watch = watch{sources: &s.sources, hostEvery: 1,
-		service: newTable(cfg.proc, s.pids), others: newTable(cfg.proc, s.own)}
+		service: newTable(cfg.proc, s.pids), peers: newTable(cfg.proc, s.ownFunc)}
 	s.mark = marker{sources: &s.sources, walker: newWalker(cfg.proc), parts: subject.Parts,
 		meter: openMeter(cfg.powercap)}
 	return s, nil
@@ -221,11 +221,11 @@ func (s *Sampler) sample() {
 // timer, so that waking up costs this thread, which is accounted for, and no other of the runtime.
 func (s *Sampler) wait(due int64) (stop bool) {
 	for {
-		left := due - clock.Mono()
-		if left <= 0 {
+		remaining := due - clock.Mono()
+		if remaining <= 0 {
 			return false
 		}
-		n, err := s.watch.poll(&s.wake, left)
+		n, err := s.watch.poll(&s.wake, remaining)
 		if err == nil {
 			return n > 0
 		}
@@ -271,9 +271,9 @@ func (s *Sampler) Stop() (Series, record.Cost) {
 	defer s.marking.Unlock()
 	if !s.stopped {
 		s.stopped = true
-		one := [8]byte{1} // any number but 0 makes an eventfd readable, in either byte order
+		item := [8]byte{1} // any number but 0 makes an eventfd readable, in either byte order
 		for {
-			if _, err := unix.Write(int(s.wake.Fd), one[:]); err != unix.EINTR {
+			if _, err := unix.Write(int(s.wake.Fd), item[:]); err != unix.EINTR {
 				break
 			}
 		}
@@ -321,28 +321,28 @@ const (
 
 // sources are what the sampling thread and marks both read.
 type sources struct {
-	group     groupFiles
-	host      hostFiles
-	roles     *roles
-	pids, own func() []int // of the service, and see Subject.own; nil: none
-	foreign   bool         // there is a generator among own
+	group         groupFiles
+	host          hostFiles
+	roles         *roles
+	pids, ownFunc func() []int // of the service, and see Subject.own; nil: none
+	foreign       bool         // there is a generator among own
 }
 
 // watch is the sampling thread's state. Its step does not allocate.
 type watch struct {
 	*sources
 	service   table
-	others    table // see Subject.own
+	peers     table // see Subject.own
 	hostEvery int   // samples to one reading of /proc/stat
 
-	cpu      cpuClock
-	buf      [statBytes]byte
-	timeout  unix.Timespec
-	fds      [1]unix.PollFd
-	last     row
-	asked    bool  // whether the lists were ever asked for
-	askedNs  int64 // when
-	hostLeft int   // samples until /proc/stat is read
+	cpu       cpuClock
+	buf       [statBytes]byte
+	timeout   unix.Timespec
+	fds       [1]unix.PollFd
+	last      row
+	requested bool  // whether the lists were ever asked for
+	askedNs   int64 // when
+	hostLeft  int   // samples until /proc/stat is read
 }
 
 // calibrate finds how often the host's counters can be read within hostShare.
@@ -365,10 +365,10 @@ func strideOf(costNs, periodNs int64) int {
 // step takes one sample. What cannot be read keeps its last value, so that counters never step back
 // to zero; a service that is gone has no memory and no threads, though.
 func (w *watch) step(tNs int64) row {
-	if stale := w.service.stale || w.others.stale; !w.asked || stale || tNs-w.askedNs >= refreshNs {
+	if stale := w.service.stale || w.peers.stale; !w.requested || stale || tNs-w.askedNs >= refreshNs {
 		w.service.refresh()
-		w.others.refresh()
-		w.asked, w.askedNs = true, tNs
+		w.peers.refresh()
+		w.requested, w.askedNs = true, tNs
 		w.roles.reread(w.service.list())
 	} else {
 		w.roles.read()
@@ -376,9 +376,9 @@ func (w *watch) step(tNs int64) row {
 	r := w.last
 	r.tNs = tNs
 	service := w.service.sum(&w.cpu, w.buf[:])
-	own := w.others.sum(&w.cpu, w.buf[:])
+	ownFamily := w.peers.sum(&w.cpu, w.buf[:])
 	r.rssBytes, r.threads = service.rssBytes, service.threads
-	r.labNs = labNs(&w.cpu, w.foreign, own)
+	r.labNs = labNs(&w.cpu, w.foreign, ownFamily)
 	if w.group.source != sourceProc {
 		keep(&r.cpuNs, w.group.cpuNs(w.buf[:]))
 	} else if service.processes > 0 {
@@ -404,8 +404,8 @@ func keep(to *int64, value int64) {
 // labNs is the CPU time of this process, of a foreign generator and of backing processes. A
 // generator that has ended is among this process's ended children; they are left out when there is
 // none, because the service would be counted as the lab's work once it ends.
-func labNs(cpu *cpuClock, foreign bool, own family) int64 {
-	ns := cpu.self() + own.cpuNs
+func labNs(cpu *cpuClock, foreign bool, ownFamily family) int64 {
+	ns := cpu.self() + ownFamily.cpuNs
 	if foreign {
 		ns += cpu.endedChildren()
 	}
@@ -421,5 +421,5 @@ func (w *watch) poll(fd *unix.PollFd, leftNs int64) (int, error) {
 
 func (w *watch) close() {
 	w.service.close()
-	w.others.close()
+	w.peers.close()
 }

@@ -45,16 +45,16 @@ func parseStat(b []byte) (procStat, bool) {
 	if numbers(b[end+len(") S"):], n[:]) != len(n) {
 		return procStat{}, false
 	}
-	at := func(field int) int64 { return n[field-state-1] }
+	valueAt := func(field int) int64 { return n[field-state-1] }
 	return procStat{
-		parent:      at(ppid),
-		group:       at(pgrp),
-		majorFaults: at(majflt) + at(cmajflt),
-		userTicks:   at(utime) + at(cutime),
-		systemTicks: at(stime) + at(cstime),
-		childTicks:  at(cutime) + at(cstime),
-		threads:     at(numThreads),
-		rssBytes:    at(rss) * pageBytes,
+		parent:      valueAt(ppid),
+		group:       valueAt(pgrp),
+		majorFaults: valueAt(majflt) + valueAt(cmajflt),
+		userTicks:   valueAt(utime) + valueAt(cutime),
+		systemTicks: valueAt(stime) + valueAt(cstime),
+		childTicks:  valueAt(cutime) + valueAt(cstime),
+		threads:     valueAt(numThreads),
+		rssBytes:    valueAt(rss) * pageBytes,
 	}, true
 }
 
@@ -62,8 +62,8 @@ func parseStat(b []byte) (procStat, bool) {
 // process itself, where its clock can be read, to a tick for the children.
 func (s procStat) timed(cpu *cpuClock, pid int) procStat {
 	s.cpuNs = (s.userTicks + s.systemTicks) * TickNs
-	if own := cpu.process(pid); own >= 0 {
-		s.cpuNs = own + s.childTicks*TickNs
+	if ownNs := cpu.process(pid); ownNs >= 0 {
+		s.cpuNs = ownNs + s.childTicks*TickNs
 	}
 	return s
 }

@@ -57,7 +57,7 @@ type roles struct {
 type thread struct {
 	role          runtimes.Role
 	looked        int
-	seen          bool
+	present       bool
 	file          file // its schedstat, where it has a role
 	runNs, waitNs int64
 }
@@ -69,14 +69,14 @@ func newRoles(proc string) *roles {
 // list finds the threads that there are now. It allocates for new ones only.
 func (r *roles) list(pids []int) {
 	for _, t := range r.all {
-		t.seen = false
+		t.present = false
 	}
 	r.tasks.meet(pids)
 	for _, t := range r.tasks.rows {
 		eachThread(t.file, r.names[:], func(tid int) { r.meet(t.file.fd, tid) })
 	}
 	for tid, t := range r.all {
-		if !t.seen {
+		if !t.present {
 			r.end(t)
 			delete(r.all, tid)
 		}
@@ -90,7 +90,7 @@ func (r *roles) meet(dir, tid int) {
 		t = &thread{file: noFile}
 		r.all[tid] = t
 	}
-	t.seen = true
+	t.present = true
 	if t.role != runtimes.Serves || t.looked == looks {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *roles) end(t *thread) {
 	}
 	r.ended.add(t.role, t.runNs, t.waitNs)
 	t.file.close()
-	r.named = slices.DeleteFunc(r.named, func(other *thread) bool { return other == t })
+	r.named = slices.DeleteFunc(r.named, func(second *thread) bool { return second == t })
 }
 
 // count reads the counters of all threads that have a role. One that has ended is found so at the

@@ -31,12 +31,12 @@ func merge(earlier, later row) row {
 // log keeps a bounded number of rows of every samples each, without allocating after newLog. The
 // first sample is the origin that the first row's rates are counted from.
 type log struct {
-	origin  row
-	rows    []row
-	pending row // samples that do not fill a row yet
-	held    int // how many
-	every   int
-	samples int64
+	origin   row
+	rows     []row
+	pending  row // samples that do not fill a row yet
+	retained int // how many
+	every    int
+	samples  int64
 }
 
 // newLog has room for an even number of rows, as halving wants.
@@ -48,12 +48,12 @@ func (l *log) add(r row) {
 		l.origin = r
 		return
 	}
-	if l.held > 0 {
+	if l.retained > 0 {
 		r = merge(l.pending, r)
 	}
 	l.pending = r
-	l.held++
-	if l.held < l.every {
+	l.retained++
+	if l.retained < l.every {
 		return
 	}
 	if len(l.rows) == cap(l.rows) {
@@ -65,7 +65,7 @@ func (l *log) add(r row) {
 		return
 	}
 	l.rows = append(l.rows, r)
-	l.held = 0
+	l.retained = 0
 }
 
 // copy gives the origin, all rows and what is pending.
@@ -75,7 +75,7 @@ func (l *log) copy() (rows []row, every int) {
 	}
 	rows = append(make([]row, 0, len(l.rows)+2), l.origin)
 	rows = append(rows, l.rows...)
-	if l.held > 0 {
+	if l.retained > 0 {
 		rows = append(rows, l.pending)
 	}
 	return rows, l.every
@@ -163,9 +163,9 @@ func (s Series) from(i int) int64 {
 }
 
 // rounded is a rate; a sum over processes that lost one may step back, which is no rate below zero.
-func rounded(value int64, whole float64) float64 {
-	if value <= 0 || whole <= 0 {
+func rounded(value int64, total float64) float64 {
+	if value <= 0 || total <= 0 {
 		return 0
 	}
-	return math.Round(float64(value)/whole*1e4) / 1e4
+	return math.Round(float64(value)/total*1e4) / 1e4
 }

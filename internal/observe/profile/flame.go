@@ -121,8 +121,8 @@ func color(f *Frame) string {
 }
 
 // Amount is a value with its unit, as people read it: "1.25 s", "3.4 MiB".
-func Amount(v float64, of string) string {
-	switch of {
+func Amount(v float64, subject string) string {
+	switch subject {
 	case Nanoseconds:
 		return units.Duration(v)
 	case Bytes:

@@ -160,8 +160,8 @@ func Notes(p *pprof.Profile) []string { return marked(p, noteMark) }
 
 func marked(p *pprof.Profile, mark string) (out []string) {
 	for _, c := range p.Comments {
-		if rest, ok := strings.CutPrefix(c, mark); ok && !slices.Contains(out, rest) {
-			out = append(out, rest)
+		if tail, ok := strings.CutPrefix(c, mark); ok && !slices.Contains(out, tail) {
+			out = append(out, tail)
 		}
 	}
 	return out

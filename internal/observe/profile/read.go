@@ -88,12 +88,12 @@ func Parse(data []byte) (*pprof.Profile, error) {
 const answerBytes = 256 << 20
 
 // Get asks a program for a page of its own.
-func Get(ctx context.Context, by *http.Client, address string) ([]byte, error) {
+func Get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", address, err)
 	}
-	answer, err := by.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", address, err)
 	}

@@ -57,13 +57,13 @@ func (s *Stacks) Add(frames []string, times, weight int64) {
 	}
 	cleaned = mounted(cleaned)
 	key := strings.Join(cleaned, "\x00")
-	at := s.samples[key]
-	if at == nil {
-		at = &stack{frames: cleaned}
-		s.samples[key] = at
+	place := s.samples[key]
+	if place == nil {
+		place = &stack{frames: cleaned}
+		s.samples[key] = place
 	}
-	at.times += times
-	at.weight += weight
+	place.times += times
+	place.weight += weight
 }
 
 // Profile is what was added, in an order that depends on nothing else. It has no addresses and no
@@ -94,23 +94,23 @@ func (s *Stacks) Profile() *pprof.Profile {
 // EachFolded hands on the lines of folded stacks: frames joined by semicolons, outermost first, a
 // space and a number (Gregg's flamegraph.pl). A stack that its tool could not read is empty, as
 // py-spy has it. An error names the line.
-func EachFolded(r io.Reader, each func(frames []string, n int64)) error {
+func EachFolded(r io.Reader, visit func(frames []string, n int64)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, lineBytes)
-	for at := 1; lines.Scan(); at++ {
+	for pos := 1; lines.Scan(); pos++ {
 		line := strings.TrimRight(lines.Text(), " \r\n")
 		if line == "" {
 			continue
 		}
 		i := strings.LastIndexByte(line, ' ')
 		if i < 0 {
-			return fmt.Errorf("read folded stacks, line %d: no number after %q", at, line)
+			return fmt.Errorf("read folded stacks, line %d: no number after %q", pos, line)
 		}
 		n, err := strconv.ParseInt(line[i+1:], 10, 64)
 		if err != nil {
-			return fmt.Errorf("read folded stacks, line %d: %w", at, err)
+			return fmt.Errorf("read folded stacks, line %d: %w", pos, err)
 		}
-		each(strings.Split(strings.TrimSpace(line[:i]), ";"), n)
+		visit(strings.Split(strings.TrimSpace(line[:i]), ";"), n)
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read folded stacks: %w", err)
@@ -122,14 +122,14 @@ func EachFolded(r io.Reader, each func(frames []string, n int64)) error {
 // ends in names become commas and spaces.
 func Folded(p *pprof.Profile) []byte {
 	totals := map[string]int64{}
-	at := Main(p)
+	index := Main(p)
 	safe := strings.NewReplacer(";", ",", "\n", " ")
 	for _, s := range p.Sample {
 		var names []string
 		for _, name := range frames(s) {
 			names = append(names, safe.Replace(name))
 		}
-		totals[strings.Join(names, ";")] += s.Value[at]
+		totals[strings.Join(names, ";")] += s.Value[index]
 	}
 	var b strings.Builder
 	for _, line := range slices.Sorted(maps.Keys(totals)) {
@@ -156,25 +156,25 @@ func Total(p *pprof.Profile) (int64, string) {
 	if len(p.SampleType) == 0 {
 		return 0, Count
 	}
-	at, sum := Main(p), int64(0)
+	index, sum := Main(p), int64(0)
 	for _, s := range p.Sample {
-		sum += s.Value[at]
+		sum += s.Value[index]
 	}
-	return sum, p.SampleType[at].Unit
+	return sum, p.SampleType[index].Unit
 }
 
 // Samples is how often the subject was looked at, or -1 where the profile does not say: without
 // it nobody knows how sure its shares are.
 func Samples(p *pprof.Profile) int64 {
-	at := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
+	index := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
 		return t.Type == seen && t.Unit == Count
 	})
-	if at < 0 {
+	if index < 0 {
 		return -1
 	}
 	var sum int64
 	for _, s := range p.Sample {
-		sum += s.Value[at]
+		sum += s.Value[index]
 	}
 	return sum
 }

@@ -23,13 +23,13 @@ type Row struct {
 // Top are the n functions that hold most themselves; n below 1: all of them.
 func Top(p *pprof.Profile, n int) []Row {
 	rows := map[string]*Row{}
-	at := Main(p)
+	index := Main(p)
 	var total int64
 	for _, s := range p.Sample {
-		v := s.Value[at]
+		v := s.Value[index]
 		total += v
 		names := frames(s)
-		seen := map[string]bool{}
+		visited := map[string]bool{}
 		for i, name := range names {
 			row := rows[name]
 			if row == nil {
@@ -39,10 +39,10 @@ func Top(p *pprof.Profile, n int) []Row {
 			if i == len(names)-1 {
 				row.Flat += v
 			}
-			if !seen[name] {
+			if !visited[name] {
 				row.Cum += v
 			}
-			seen[name] = true
+			visited[name] = true
 		}
 	}
 	var out []Row
@@ -93,17 +93,17 @@ func Diff(a, b *pprof.Profile) ([]Change, error) {
 		return nil, err
 	}
 	changes := map[string]*Change{}
-	at := func(name string) *Change {
+	valueAt := func(name string) *Change {
 		if changes[name] == nil {
 			changes[name] = &Change{Name: name}
 		}
 		return changes[name]
 	}
 	for _, row := range Top(a, 0) {
-		at(row.Name).FlatA, at(row.Name).CumA = row.FlatShare, row.CumShare
+		valueAt(row.Name).FlatA, valueAt(row.Name).CumA = row.FlatShare, row.CumShare
 	}
 	for _, row := range Top(b, 0) {
-		at(row.Name).FlatB, at(row.Name).CumB = row.FlatShare, row.CumShare
+		valueAt(row.Name).FlatB, valueAt(row.Name).CumB = row.FlatShare, row.CumShare
 	}
 	nA, nB := float64(Samples(a)), float64(Samples(b))
 	var out []Change
@@ -171,17 +171,17 @@ func (n *node) child(name string) *node {
 }
 
 // grow adds the stacks of the first profile or the second, 0 or 1, each value times the factor.
-func (n *node) grow(p *pprof.Profile, factor float64, which int) {
-	at := Main(p)
+func (n *node) grow(p *pprof.Profile, factor float64, number int) {
+	position := Main(p)
 	for _, s := range p.Sample {
-		v := float64(s.Value[at]) * factor
-		on := n
-		on.cum[which] += v
+		v := float64(s.Value[position]) * factor
+		current := n
+		current.cum[number] += v
 		for _, name := range frames(s) {
-			on = on.child(name)
-			on.cum[which] += v
+			current = current.child(name)
+			current.cum[number] += v
 		}
-		on.self[which] += v
+		current.self[number] += v
 	}
 }
 
@@ -202,9 +202,9 @@ func FlameDiff(a, b *pprof.Profile) (*Frame, error) {
 		return nil, err
 	}
 	root := &node{name: "all"}
-	for which, p := range []*pprof.Profile{a, b} {
+	for index, p := range []*pprof.Profile{a, b} {
 		if total, _ := Total(p); total > 0 {
-			root.grow(p, wide/float64(total), which)
+			root.grow(p, wide/float64(total), index)
 		}
 	}
 	return root.frame(wide*smallest, func(n *node) (value, self, delta float64) {
@@ -221,22 +221,22 @@ func (n *node) frame(least float64, see func(*node) (value, self, delta float64)
 	if f.Name != n.name {
 		f.Full = n.name
 	}
-	var rest *Frame
+	var remaining *Frame
 	for _, name := range slices.Sorted(maps.Keys(n.children)) {
 		c := n.children[name]
 		if v, _, d := see(c); v < least {
-			if rest == nil {
-				rest = &Frame{Name: Small}
+			if remaining == nil {
+				remaining = &Frame{Name: Small}
 			}
-			rest.Value += int64(v)
-			rest.Self += int64(v)
-			rest.Delta += d
+			remaining.Value += int64(v)
+			remaining.Self += int64(v)
+			remaining.Delta += d
 			continue
 		}
 		f.Children = append(f.Children, c.frame(least, see))
 	}
-	if rest != nil && rest.Value > 0 {
-		f.Children = append(f.Children, rest)
+	if remaining != nil && remaining.Value > 0 {
+		f.Children = append(f.Children, remaining)
 	}
 	return f
 }

@@ -46,7 +46,7 @@ type Row struct {
 	Notes  []string // what the reader of a tool's output had to leave out
 	// Counted are failures that the tool has in its rate.
 	Counted float64
-	own     *record.Load // as Prony recorded it; nil: another tool did
+	ownLoad *record.Load // as Prony recorded it; nil: another tool did
 	verdict record.Verdict
 	facts   []Fact // of its method, beside its values
 }
@@ -145,16 +145,16 @@ func Audit(d *Document) *Result {
 		out.Rows += len(t.Rows)
 	}
 	for _, r := range rules {
-		found, checked := r.apply(d)
+		matches, checked := r.apply(d)
 		if checked {
 			out.Checked++
 		} else {
 			out.Unchecked = append(out.Unchecked, Unchecked{r.name, r.needs})
 		}
-		for i := range found {
-			found[i].Rule, found[i].Source = r.name, r.source
+		for i := range matches {
+			matches[i].Rule, matches[i].Source = r.name, r.source
 		}
-		out.Findings = append(out.Findings, found...)
+		out.Findings = append(out.Findings, matches...)
 	}
 	slices.SortStableFunc(out.Findings, func(a, b Finding) int {
 		bySeverity := slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
@@ -169,10 +169,10 @@ type rule struct {
 	needs  string // in words
 	source string
 
-	of       []Quantity // that a row must have; their values are given
-	row      func(r *Row, v []Value) (hit, bool)
-	table    func(*Table) ([]hit, bool)
-	document func(*Document) ([]hit, bool)
+	quantitys []Quantity // that a row must have; their values are given
+	row       func(r *Row, v []Value) (hit, bool)
+	table     func(*Table) ([]hit, bool)
+	document  func(*Document) ([]hit, bool)
 }
 
 // hit is what a rule found in one place. One without arithmetic is none.
@@ -194,11 +194,11 @@ func (r *rule) apply(d *Document) (out []Finding, checked bool) {
 	for _, t := range d.Tables {
 		var hits []hit
 		if r.table != nil {
-			found, ok := r.table(t)
-			hits, checked = found, checked || ok
+			matches, ok := r.table(t)
+			hits, checked = matches, checked || ok
 		} else {
 			for _, row := range t.Rows {
-				v, ok := row.all(r.of...)
+				v, ok := row.all(r.quantitys...)
 				if !ok {
 					continue
 				}

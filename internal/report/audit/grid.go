@@ -19,8 +19,8 @@ type grid struct {
 	line  int // of the heads
 	rows  []gridRow
 
-	lines []int  // of each column in the text, where the grid was turned; 0: its row's
-	of    []head // what each column holds
+	lines   []int  // of each column in the text, where the grid was turned; 0: its row's
+	columns []head // what each column holds
 }
 
 type gridRow struct {
@@ -60,9 +60,9 @@ func (g *grid) table(cols *Columns) *Table {
 		return t
 	}
 	turned := g.turned()
-	if other := turned.upright(cols); other != nil && len(other.Rows) > 0 {
+	if peer := turned.upright(cols); peer != nil && len(peer.Rows) > 0 {
 		cols.meet(turned.heads...)
-		return other
+		return peer
 	}
 	return t
 }
@@ -86,18 +86,18 @@ func (g *grid) turned() *grid {
 }
 
 func (g *grid) upright(cols *Columns) *Table {
-	g.of = make([]head, len(g.heads))
+	g.columns = make([]head, len(g.heads))
 	if g.lines == nil {
 		g.lines = make([]int, len(g.heads))
 	}
-	found := false
+	present := false
 	for i, text := range g.heads {
 		if h, ok := cols.headOf(text, g.sample(i)); ok && h.quantity != "name" {
-			g.of[i] = h
-			found = found || slices.Contains(measured, h.quantity)
+			g.columns[i] = h
+			present = present || slices.Contains(measured, h.quantity)
 		}
 	}
-	if !found {
+	if !present {
 		return nil
 	}
 	t := &Table{Line: g.line}
@@ -129,8 +129,8 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 	row := &Row{Line: r.line, Values: map[Quantity]Value{}}
 	var names, key []string
 	numbers := 0
-	for i, cell := range r.cells[:min(len(r.cells), len(g.of))] {
-		q := g.of[i].quantity
+	for i, cell := range r.cells[:min(len(r.cells), len(g.columns))] {
+		q := g.columns[i].quantity
 		if q == "" {
 			_, isNumber := parseValue(cell, "", Requests)
 			if keyHead.MatchString(strings.TrimSpace(g.heads[i])) {
@@ -141,7 +141,7 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 			}
 			continue
 		}
-		v, ok := parseValue(cell, g.of[i].unit, q)
+		v, ok := parseValue(cell, g.columns[i].unit, q)
 		if !ok {
 			continue
 		}
@@ -190,12 +190,12 @@ func readSeparated(text string, cols *Columns) *Table {
 		if err != nil {
 			return nil
 		}
-		at, _ := r.FieldPos(0)
+		pos, _ := r.FieldPos(0)
 		if g.heads == nil {
-			g.heads, g.line = cells, at
+			g.heads, g.line = cells, pos
 			continue
 		}
-		g.rows = append(g.rows, gridRow{at, cells})
+		g.rows = append(g.rows, gridRow{pos, cells})
 	}
 }
 
@@ -232,15 +232,15 @@ func (g *grid) shifted(r gridRow) string {
 
 // unread notes the measured values of a row that are none; some says whether others are.
 func (g *grid) unread(r gridRow, t *Table, some bool) {
-	var wanted, bad []string
+	var want, bad []string
 	line, empty := 0, true
-	for i, h := range g.of {
+	for i, h := range g.columns {
 		cell := plain(r.cell(i))
 		empty = empty && cell == ""
 		if !slices.Contains(measured, h.quantity) {
 			continue
 		}
-		wanted = append(wanted, plain(g.heads[i]))
+		want = append(want, plain(g.heads[i]))
 		if _, ok := parseValue(cell, h.unit, h.quantity); !ok && !nothing.MatchString(cell) {
 			line = cmp.Or(line, g.lines[i])
 			bad = append(bad, fmt.Sprintf("%s %q", plain(g.heads[i]), short(cell)))
@@ -249,7 +249,7 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 	if empty || some && bad == nil {
 		return
 	}
-	why := "no value of " + strings.Join(wanted, ", ")
+	why := "no value of " + strings.Join(want, ", ")
 	if bad != nil {
 		why = "no number, or one without a unit: " + units.Few(bad, 2)
 	}

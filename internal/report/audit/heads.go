@@ -155,15 +155,15 @@ func latencyHead(low, unit string) (head, bool) {
 // Columns are what a caller says of heads that are not understood. They remember which heads there
 // were, so that Unknown can tell a name that fits none. A nil one says nothing.
 type Columns struct {
-	names []string        // as they were given
-	of    map[string]head // by the name in small letters
-	met   map[string]bool // likewise
-	heads []string        // of all that was read, each once
+	names  []string        // as they were given
+	byName map[string]head // by the name in small letters
+	met    map[string]bool // likewise
+	heads  []string        // of all that was read, each once
 }
 
 // ParseColumns reads NAME=MEANING, where a meaning may carry a unit: "Lat=p99:ms".
 func ParseColumns(args []string) (*Columns, error) {
-	out := &Columns{of: map[string]head{}, met: map[string]bool{}}
+	out := &Columns{byName: map[string]head{}, met: map[string]bool{}}
 	for _, a := range args {
 		name, meaning, ok := strings.Cut(a, "=")
 		q, unit, _ := strings.Cut(strings.TrimSpace(meaning), ":")
@@ -174,7 +174,7 @@ func ParseColumns(args []string) (*Columns, error) {
 		}
 		name = strings.TrimSpace(name)
 		out.names = append(out.names, name)
-		out.of[strings.ToLower(name)] = head{Quantity(q), unit}
+		out.byName[strings.ToLower(name)] = head{Quantity(q), unit}
 	}
 	return out, nil
 }
@@ -217,14 +217,14 @@ func (c *Columns) Unknown() error {
 	if gone == nil {
 		return nil
 	}
-	there := "what was read has no columns"
+	location := "what was read has no columns"
 	if len(c.heads) > 0 {
-		there = "there are " + strings.Join(c.heads[:min(headsMost, len(c.heads))], ", ")
+		location = "there are " + strings.Join(c.heads[:min(headsMost, len(c.heads))], ", ")
 	}
 	if len(c.heads) > headsMost {
-		there += " and more"
+		location += " and more"
 	}
-	return fmt.Errorf("--column: there is no column %s; %s", strings.Join(gone, " or "), there)
+	return fmt.Errorf("--column: there is no column %s; %s", strings.Join(gone, " or "), location)
 }
 
 func (c *Columns) given(text string) (head, bool) {
@@ -232,7 +232,7 @@ func (c *Columns) given(text string) (head, bool) {
 		return head{}, false
 	}
 	low := strings.ToLower(plain(text))
-	h, ok := c.of[low]
+	h, ok := c.byName[low]
 	if ok {
 		c.met[low] = true
 	}

@@ -18,8 +18,8 @@ var percentiles = []struct {
 // point is a percentile that a row has.
 type point struct {
 	Value
-	of Quantity
-	q  float64
+	quantity Quantity
+	q        float64
 }
 
 // points are the row's percentiles, ascending.
@@ -44,19 +44,19 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 			}
 		}
 	}
-	at := func(q Quantity) (known []point) {
+	valueAt := func(q Quantity) (known []point) {
 		if v, ok := r.get(q); ok {
-			known = []point{{Value: v, of: q}}
+			known = []point{{Value: v, quantity: q}}
 		}
 		return known
 	}
-	least, mean, most := at(Min), at(Mean), at(Max)
+	least, mean, most := valueAt(Min), valueAt(Mean), valueAt(Max)
 	all := slices.Concat(least, r.points(), most)
 	for _, order := range [][]point{all, slices.Concat(mean, most), slices.Concat(least, mean)} {
 		for i := 1; i < len(order); i++ {
 			if a, b := order[i-1], order[i]; a.span().lo > b.span().hi*(1+roundingShare) {
 				return hit{severity: Contradiction, line: b.Line,
-					arithmetic: fmt.Sprintf("%s %s is above %s %s", a.of, said(a.Value), b.of,
+					arithmetic: fmt.Sprintf("%s %s is above %s %s", a.quantity, said(a.Value), b.quantity,
 						said(b.Value)),
 					means: orderMeans, do: orderDo}, true
 			}
@@ -78,7 +78,7 @@ const (
 // requests between two of them is at least as slow as the lower and at most as slow as the upper.
 // Without a largest time the mean has no upper bound.
 func meanBounds(r *Row) (lo, hi float64) {
-	atLo, at, done := 0.0, 0.0, 0.0
+	atLo, position, done := 0.0, 0.0, 0.0
 	if v, ok := r.get(Min); ok {
 		atLo = v.span().lo
 	}
@@ -86,9 +86,9 @@ func meanBounds(r *Row) (lo, hi float64) {
 		s := p.span()
 		lo += (p.q - done) * atLo
 		hi += (p.q - done) * s.hi
-		atLo, at, done = s.lo, s.hi, p.q
+		atLo, position, done = s.lo, s.hi, p.q
 	}
-	if at == 0 {
+	if position == 0 {
 		return 0, math.Inf(1)
 	}
 	lo += (1 - done) * atLo
@@ -141,7 +141,7 @@ func heavyTail(r *Row, m Value) hit {
 	least := (m.span().lo - p.q*p.span().hi) / (1 - p.q)
 	return hit{severity: Note, line: m.Line,
 		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
-			"least", said(m), p.of, said(p.Value), percent(1-p.q), units.Duration(least)),
+			"least", said(m), p.quantity, said(p.Value), percent(1-p.q), units.Duration(least)),
 		means: "a few very slow requests make the mean; it describes nobody's request",
 		do:    "quote percentiles, and look for the cause of the slow ones"}
 }
@@ -180,11 +180,11 @@ func checkFlat(r *Row, _ []Value) (hit, bool) {
 		return hit{}, false
 	}
 	lowest, highest := all[0], all[len(all)-1]
-	if lowest.V != highest.V || highest.of == P75 || highest.V == 0 {
+	if lowest.V != highest.V || highest.quantity == P75 || highest.V == 0 {
 		return hit{}, true
 	}
 	return hit{severity: Doubt, line: highest.Line,
-		arithmetic: fmt.Sprintf("%s = %s = %s", lowest.of, highest.of, said(highest.Value)),
+		arithmetic: fmt.Sprintf("%s = %s = %s", lowest.quantity, highest.quantity, said(highest.Value)),
 		means: "no service answers all requests alike: the clock or the histogram is coarser " +
 			"than what it measured, or a column was copied",
 		do: "ask for the resolution of the clock, and for the raw output"}, true
@@ -211,7 +211,7 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 		return hit{}, true
 	}
 	h := hit{severity: Note, line: most.Line,
-		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(most), most.V/high.V, high.of,
+		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(most), most.V/high.V, high.quantity,
 			said(high.Value), retransmission(most.V)),
 		means: "a stall, a timeout or a lost packet",
 		do:    "look at latency over time; one number cannot tell a stall from a single request"}
@@ -220,15 +220,15 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 	}
 	h.means += "; if it stalled all connections of a closed load, the requests that would have " +
 		"come meanwhile were never sent and are in no percentile (coordinated omission)"
-	took, ok := r.get(Duration)
+	elapsed, ok := r.get(Duration)
 	if rate, known := r.get(Rate); known {
 		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(most),
 			rate.Text, said(most), units.Whole(rate.V*most.V/second))
 	}
-	if share := most.V / took.V; ok && share > 1-high.q {
+	if share := most.V / elapsed.V; ok && share > 1-high.q {
 		h.severity = Doubt
 		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
-			"to %s", percent(share), said(took), high.of, units.Duration(most.V-(1-high.q)*took.V))
+			"to %s", percent(share), said(elapsed), high.quantity, units.Duration(most.V-(1-high.q)*elapsed.V))
 		h.do = "repeat it with an open load (prony load --rate) below its capacity"
 	}
 	return h, true
@@ -271,18 +271,18 @@ func checkOverload(r *Row, v []Value) (hit, bool) {
 		h.do = "ask what was not sent; measure at a lower rate"
 		return h, true
 	}
-	took, ok := r.get(Duration)
+	elapsed, ok := r.get(Duration)
 	if !ok {
-		took, ok = r.get(AskedDuration)
+		elapsed, ok = r.get(AskedDuration)
 	}
 	latency := slices.ContainsFunc([]Quantity{Mean, P50, P99, Max}, func(q Quantity) bool {
 		_, known := r.get(q)
 		return known
 	})
 	if ok {
-		behind := took.V * (1 - share)
+		behind := elapsed.V * (1 - share)
 		h.arithmetic += fmt.Sprintf("; after %s it is %s × (1 − %.3g) = %s behind, %s on average",
-			units.Duration(took.V), units.Duration(took.V), share, units.Duration(behind),
+			units.Duration(elapsed.V), units.Duration(elapsed.V), share, units.Duration(behind),
 			units.Duration(behind/2))
 	}
 	if latency {

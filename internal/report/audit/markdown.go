@@ -160,8 +160,8 @@ func (s *scanner) output(body string, line int) {
 		starts = [][]int{nil}
 	}
 	starts[0] = []int{0}
-	for i, at := range starts {
-		from, end := at[0], len(body)
+	for i, positions := range starts {
+		from, end := positions[0], len(body)
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}

@@ -40,7 +40,7 @@ const maxDepth = 64
 type parser struct {
 	dec  *json.Decoder
 	data []byte
-	at   int
+	pos  int
 	line int
 }
 
@@ -53,8 +53,8 @@ func parseJSON(data []byte, line int) (*node, error) {
 // here is the line of the token that was read last.
 func (p *parser) here() int {
 	to := int(p.dec.InputOffset())
-	p.line += bytes.Count(p.data[p.at:to], []byte("\n"))
-	p.at = to
+	p.line += bytes.Count(p.data[p.pos:to], []byte("\n"))
+	p.pos = to
 	return p.line
 }
 
@@ -190,7 +190,7 @@ func object(n *node, cols *Columns) *Row {
 	return r
 }
 
-func (r *Row) fields(n *node, cols *Columns, asked bool) {
+func (r *Row) fields(n *node, cols *Columns, requested bool) {
 	for _, f := range n.inside {
 		if f.text != "" {
 			cols.meet(f.key)
@@ -199,7 +199,7 @@ func (r *Row) fields(n *node, cols *Columns, asked bool) {
 		if !ok || f.text == "" {
 			continue
 		}
-		if asked {
+		if requested {
 			switch h.quantity {
 			case Duration:
 				h.quantity = AskedDuration
@@ -211,7 +211,7 @@ func (r *Row) fields(n *node, cols *Columns, asked bool) {
 		}
 		if v, ok := parseValue(f.text, h.unit, h.quantity); ok {
 			v.Line = f.line
-			if asked {
+			if requested {
 				v.Slack = 0
 			}
 			r.Values[h.quantity] = v

@@ -166,7 +166,7 @@ func readOwn(name, text string, cols *Columns) *Document {
 // way, and a slow client's connection never is.
 func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
-		Values: map[Quantity]Value{}, own: l, verdict: v}
+		Values: map[Quantity]Value{}, ownLoad: l, verdict: v}
 	r.take(l, line, false)
 	r.Values[Requests] = Value{V: float64(l.Done), Text: units.Whole(float64(l.Done)), Line: line}
 	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {

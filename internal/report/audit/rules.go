@@ -13,30 +13,30 @@ import (
 
 // rules are all checks, in the order in which a reader would make them.
 var rules = []rule{
-	{name: "count", row: checkCount, of: []Quantity{Rate, Duration, Requests},
+	{name: "count", row: checkCount, quantitys: []Quantity{Rate, Duration, Requests},
 		needs:  "rate, requests and duration, all three as printed",
 		source: "requests = rate × time, by definition"},
-	{name: "asked requests", row: checkAskedRequests, of: []Quantity{AskedRequests},
+	{name: "asked requests", row: checkAskedRequests, quantitys: []Quantity{AskedRequests},
 		needs: "a number of requests in the command beside it (-n), and requests or rate × " +
 			"duration",
 		source: "hey, oha, ab and h2load end after -n requests"},
-	{name: "asked duration", row: checkAskedDuration, of: []Quantity{AskedDuration},
+	{name: "asked duration", row: checkAskedDuration, quantitys: []Quantity{AskedDuration},
 		needs:  "a configured duration (-d, -z), and duration or requests / rate",
 		source: "wrk, wrk2, hey -z, oha -z and k6 end after the time that is asked for"},
-	{name: "iterations", row: checkIterations, of: []Quantity{Iterations, IterationRate, Duration},
+	{name: "iterations", row: checkIterations, quantitys: []Quantity{Iterations, IterationRate, Duration},
 		needs:  "iterations, their rate and duration",
 		source: "iterations = rate × time; virtual users = rate × iteration time (Little 1961)"},
-	{name: "little", row: checkLittle, of: []Quantity{Rate, Connections},
+	{name: "little", row: checkLittle, quantitys: []Quantity{Rate, Connections},
 		needs: "rate, connections, and a mean or percentiles, of a closed load",
 		source: "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research " +
 			"9(3), 1961"},
 	{name: "order", row: checkOrder,
 		needs:  "two of min, mean, percentiles, max",
 		source: "a percentile never falls as its rank rises; a mean is between min and max"},
-	{name: "mean", row: checkMean, of: []Quantity{Mean},
+	{name: "mean", row: checkMean, quantitys: []Quantity{Mean},
 		needs:  "a mean and percentiles",
 		source: "a mean is the area under the quantiles (Markov's inequality is one point of it)"},
-	{name: "deviation", row: checkDeviation, of: []Quantity{Deviation, Mean},
+	{name: "deviation", row: checkDeviation, quantitys: []Quantity{Deviation, Mean},
 		needs: "a standard deviation, with mean and median, or max and requests",
 		source: "|mean − median| ≤ s (Hotelling and Solomons 1932); max − mean ≤ s·√(n−1) " +
 			"(Samuelson 1968)"},
@@ -46,14 +46,14 @@ var rules = []rule{
 	{name: "errors", row: checkErrors,
 		needs:  "errors, with requests or rate; or an error share",
 		source: "docs/checks.md, number 13; wrk counts answers of 4xx and 5xx as requests"},
-	{name: "tail", row: checkTail, of: []Quantity{Max},
+	{name: "tail", row: checkTail, quantitys: []Quantity{Max},
 		needs: "max and a percentile; how much of the run it is needs a duration too",
 		source: "coordinated omission: G. Tene, How NOT to Measure Latency, 2013; RFC 6298, 2.1, " +
 			"for 1 s and its doublings"},
-	{name: "samples", row: checkSamples, of: []Quantity{Requests},
+	{name: "samples", row: checkSamples, quantitys: []Quantity{Requests},
 		needs:  "requests and p99 or above",
 		source: "order statistics, 95 %: Conover, Practical Nonparametric Statistics, 3.2"},
-	{name: "overload", row: checkOverload, of: []Quantity{Offered, Rate},
+	{name: "overload", row: checkOverload, quantitys: []Quantity{Offered, Rate},
 		needs:  "an offered rate (wrk2 -R, --rate) and the rate achieved",
 		source: "backlog of an open load = (offered − achieved) × time; G. Tene, wrk2"},
 	{name: "overload elsewhere", document: checkOverloadElsewhere,
@@ -136,7 +136,7 @@ func times(a, b float64) string {
 }
 
 func checkCount(r *Row, v []Value) (hit, bool) {
-	if v[0].made || v[1].made {
+	if v[0].derived || v[1].derived {
 		return hit{}, false
 	}
 	implied := v[0].span().times(v[1].span()).by(1 / second)
@@ -173,7 +173,7 @@ func impliedRequests(r *Row) (span, string, bool) {
 }
 
 func checkAskedRequests(r *Row, v []Value) (hit, bool) {
-	asked := v[0]
+	requested := v[0]
 	n, words, ok := impliedRequests(r)
 	if !ok {
 		return hit{}, false
@@ -181,9 +181,9 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 	if e, ok := r.get(Errors); ok {
 		n.hi += e.V
 	}
-	want := asked.span()
+	want := requested.span()
 	if c, ok := r.get(Connections); ok && r.Tool == "hey" && c.V >= 1 {
-		want.lo = math.Floor(asked.V/c.V) * c.V // it sends as many on each connection
+		want.lo = math.Floor(requested.V/c.V) * c.V // it sends as many on each connection
 	}
 	severity, odd := graded(want, n)
 	if !odd {
@@ -192,12 +192,12 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 	middle := (n.lo + n.hi) / 2
 	line := cmp.Or(r.Values[Requests].Line, r.Values[Duration].Line)
 	means := "the command that is printed is not the one that made these numbers"
-	if middle < asked.V {
+	if middle < requested.V {
 		means += ", or many requests failed and are not told"
 	}
 	return hit{severity: severity, line: line,
-		arithmetic: fmt.Sprintf("%s, and the command (line %d) asks for %s: %s", words, asked.Line,
-			units.Whole(asked.V), times(middle, asked.V)),
+		arithmetic: fmt.Sprintf("%s, and the command (line %d) asks for %s: %s", words, requested.Line,
+			units.Whole(requested.V), times(middle, requested.V)),
 		means: means,
 		do: "run the printed command, or ask for the real one; nobody can repeat it as it " +
 			"stands",
@@ -205,29 +205,29 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 }
 
 func checkAskedDuration(r *Row, v []Value) (hit, bool) {
-	asked := v[0]
-	took, words := span{}, ""
+	requested := v[0]
+	elapsed, words := span{}, ""
 	if d, ok := r.get(Duration); ok {
-		took, words = d.span(), "it took "+said(d)
+		elapsed, words = d.span(), "it took "+said(d)
 	} else if n, ok := r.all(Requests, Rate); ok {
-		took = n[0].span().per(n[1].span()).by(second)
+		elapsed = n[0].span().per(n[1].span()).by(second)
 		words = fmt.Sprintf("%s / %s = %s", n[0].Text, n[1].Text,
 			units.Duration(n[0].V/n[1].V*second))
 	} else {
 		return hit{}, false
 	}
 	h := hit{arithmetic: fmt.Sprintf("%s, and %s was asked for (line %d)", words,
-		units.Duration(asked.V), asked.Line)}
+		units.Duration(requested.V), requested.Line)}
 	switch {
-	case took.hi < asked.V*0.9:
+	case elapsed.hi < requested.V*0.9:
 		h.severity = Contradiction
 		h.means = "it ended early, or the configuration that is printed is not the one that ran"
 		h.do = "look for what ended it; do not quote the configured duration"
-	case took.hi < asked.V*0.98:
+	case elapsed.hi < requested.V*0.98:
 		h.severity = Doubt
 		h.means = "it ended a little early"
 		h.do = "look for what ended it"
-	case took.lo > asked.V*1.1+second:
+	case elapsed.lo > requested.V*1.1+second:
 		h.severity = Doubt
 		h.means = "answers were waited for long after the end, or the configuration is another: " +
 			"a rate over the longer time is too low"
@@ -335,7 +335,7 @@ func checkSamples(r *Row, v []Value) (hit, bool) {
 		}
 		checked = true
 		if need := stats.QuantileNeeds(p.q, confidence); n.V < float64(need) {
-			words = append(words, fmt.Sprintf("%s %s", p.of, p.Text))
+			words = append(words, fmt.Sprintf("%s %s", p.quantity, p.Text))
 			needs = need
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // digits.
 type mark struct {
 	quantity Quantity
-	at       *lazyregexp.Pattern
+	pattern  *lazyregexp.Pattern
 	unit     string
 }
 
@@ -132,17 +132,17 @@ func readSaved(name, text string, line int) *Row {
 		marks = nil
 	}
 	for _, m := range marks {
-		all := m.at.FindAllStringSubmatchIndex(text, -1)
+		all := m.pattern.FindAllStringSubmatchIndex(text, -1)
 		if len(all) == 0 {
 			continue
 		}
 		// JMeter and k6 tell their progress and say the whole at last; wrk2 prints its uncorrected
 		// times after the corrected ones.
-		at := all[0]
+		positions := all[0]
 		if tool == "jmeter" || tool == "k6" {
-			at = all[len(all)-1]
+			positions = all[len(all)-1]
 		}
-		cell := text[at[2]:at[3]]
+		cell := text[positions[2]:positions[3]]
 		if tool == "wrk" || tool == "wrk2" || tool == "h2load" {
 			cell = binarySize.ReplaceAllString(cell, "${1}iB")
 		}
@@ -150,8 +150,8 @@ func readSaved(name, text string, line int) *Row {
 		if !ok {
 			continue
 		}
-		v.Line = line + strings.Count(text[:at[0]], "\n")
-		if strings.HasPrefix(text[at[0]:], "\n") {
+		v.Line = line + strings.Count(text[:positions[0]], "\n")
+		if strings.HasPrefix(text[positions[0]:], "\n") {
 			v.Line++
 		}
 		if m.quantity == Requests || m.quantity == Errors || m.quantity == Iterations {
@@ -176,20 +176,20 @@ const imprecision = 0.002
 
 // take fills in what a load says, whose rate and time a tool's reader may have made from other
 // values.
-func (r *Row) take(l *record.Load, line int, made bool) {
+func (r *Row) take(l *record.Load, line int, derived bool) {
 	d := &l.ResponseTime
 	if d.Count == 0 {
 		d = &l.ServiceTime
 	}
 	set := func(q Quantity, v float64, shown string, made bool) {
 		if v > 0 {
-			r.Values[q] = Value{V: v, Slack: v * imprecision, Text: shown, Line: line, made: made}
+			r.Values[q] = Value{V: v, Slack: v * imprecision, Text: shown, Line: line, derived: made}
 		}
 	}
 	ended := float64(l.Done + l.Errors.Total())
 	set(Requests, ended, units.Whole(ended), false)
-	set(Duration, float64(l.WindowNs), units.Duration(float64(l.WindowNs)), made)
-	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), made)
+	set(Duration, float64(l.WindowNs), units.Duration(float64(l.WindowNs)), derived)
+	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), derived)
 	set(Connections, float64(l.Connections), units.Whole(float64(l.Connections)), false)
 	set(Streams, float64(l.Streams), units.Whole(float64(l.Streams)), false)
 	offered := l.RatePerS

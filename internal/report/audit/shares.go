@@ -63,7 +63,7 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 		h.do = "take the rate for no result; find out what failed"
 	}
 	v, ok := r.all(Rate, Requests)
-	if ok && r.Counted > 0 && !v[0].made && v[1].V > 0 {
+	if ok && r.Counted > 0 && !v[0].derived && v[1].V > 0 {
 		h.arithmetic += fmt.Sprintf("; %s counts %s of them in its %s, of which %s/s are good",
 			r.Tool, units.Whole(r.Counted), v[0].Text, units.Whole(v[0].V*(1-r.Counted/v[1].V)))
 	}
@@ -139,11 +139,11 @@ func checkBytes(r *Row, _ []Value) (hit, bool) {
 
 func bytesText(n float64) string {
 	for _, u := range []struct {
-		name string
-		of   float64
+		name  string
+		total float64
 	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
-		if n >= u.of {
-			return fmt.Sprintf("%.3g %s", n/u.of, u.name)
+		if n >= u.total {
+			return fmt.Sprintf("%.3g %s", n/u.total, u.name)
 		}
 	}
 	return fmt.Sprintf("%.0f B", n)
@@ -155,11 +155,11 @@ const idleCPU = 0.5
 // checkCPU compares what was used with what there was: cores that are stated, or the most that any
 // row of the document used.
 func checkCPU(d *Document) (hits []hit, checked bool) {
-	most, by := 0.0, ""
+	most, source := 0.0, ""
 	for _, t := range d.Tables {
 		for _, r := range t.Rows {
-			if v, ok := r.get(CPU); ok && r.own == nil && v.V > most {
-				most, by = v.V, fmt.Sprintf("%s in %q (line %d) used %s", r.Name, t.Title, v.Line,
+			if v, ok := r.get(CPU); ok && r.ownLoad == nil && v.V > most {
+				most, source = v.V, fmt.Sprintf("%s in %q (line %d) used %s", r.Name, t.Title, v.Line,
 					v.Text)
 			}
 		}
@@ -169,7 +169,7 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 		line := 0
 		for _, r := range t.Rows {
 			v, ok := r.get(CPU)
-			if !ok || r.own != nil {
+			if !ok || r.ownLoad != nil {
 				continue
 			}
 			cores, stated := r.get(Cores)
@@ -193,19 +193,19 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 			}
 		}
 		if idle != nil {
-			hits = append(hits, idleHit(t, idle, line, by))
+			hits = append(hits, idleHit(t, idle, line, source))
 		}
 	}
 	return hits, checked
 }
 
-func idleHit(t *Table, idle []string, line int, by string) hit {
+func idleHit(t *Table, idle []string, line int, source string) hit {
 	if _, stated := t.Rows[0].get(Cores); stated {
-		by = "the cores that are stated"
+		source = "the cores that are stated"
 	}
 	return hit{severity: Doubt, line: line, row: t.Title,
 		arithmetic: fmt.Sprintf("%s, under half of what there was (%s)",
-			strings.Join(idle, ", "), by),
+			strings.Join(idle, ", "), source),
 		means: "these had CPU to spare, so something else set their rate: the client, the " +
 			"network, a lock, or fewer threads than cores",
 		do: "find what limits them before the rate is called theirs"}
@@ -225,14 +225,14 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 	if most == nil {
 		return nil, false
 	}
-	offered, took := most.values[Offered], most.values[AskedDuration]
+	offered, elapsed := most.values[Offered], most.values[AskedDuration]
 	for _, t := range d.Tables {
 		if t.Command != nil {
 			continue
 		}
 		lo, hi := math.Inf(1), 0.0
 		for _, r := range t.Rows {
-			if v, ok := r.get(Rate); ok && r.own == nil && r.Tool == "" {
+			if v, ok := r.get(Rate); ok && r.ownLoad == nil && r.Tool == "" {
 				lo, hi = min(lo, v.V), max(hi, v.V)
 			}
 		}
@@ -250,10 +250,10 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 			means: "if that command made the table, every row is far above capacity: its rates " +
 				"are rates at saturation, and any latency of those runs says how long they were",
 			do: "name the command beside the table; take no latency from such runs"}
-		if took.V > 0 {
+		if elapsed.V > 0 {
 			h.arithmetic += fmt.Sprintf("; after %s the fastest is %s × (1 − %.2g) = %s behind",
-				units.Duration(took.V), units.Duration(took.V), hi/offered.V,
-				units.Duration(took.V*(1-hi/offered.V)))
+				units.Duration(elapsed.V), units.Duration(elapsed.V), hi/offered.V,
+				units.Duration(elapsed.V*(1-hi/offered.V)))
 		}
 		hits = append(hits, h)
 	}
@@ -262,11 +262,11 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 
 // checkHistogram decodes a record's histograms and holds the printed fields against them.
 func checkHistogram(r *Row, _ []Value) (hit, bool) {
-	if r.own == nil {
+	if r.ownLoad == nil {
 		return hit{}, false
 	}
 	checked := false
-	l := r.own
+	l := r.ownLoad
 	for _, d := range []*record.Dist{&l.ResponseTime, &l.ServiceTime} {
 		if d.HDR == "" {
 			continue
@@ -295,7 +295,7 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 
 // checkVerdict passes on what Prony itself said of the measurement.
 func checkVerdict(r *Row, _ []Value) (hit, bool) {
-	if r.own == nil || r.verdict.Grade == "" {
+	if r.ownLoad == nil || r.verdict.Grade == "" {
 		return hit{}, false
 	}
 	if r.verdict.Grade == record.Valid {

@@ -13,13 +13,13 @@ import (
 
 // alike puts those of one key together, in the order in which the keys come.
 func alike[K comparable](rows []*Row, key func(*Row) K) (out [][]*Row) {
-	at := map[K]int{}
+	indexes := map[K]int{}
 	for _, r := range rows {
 		k := key(r)
-		i, ok := at[k]
+		i, ok := indexes[k]
 		if !ok {
 			i = len(out)
-			at[k], out = i, append(out, nil)
+			indexes[k], out = i, append(out, nil)
 		}
 		out[i] = append(out[i], r)
 	}
@@ -88,14 +88,14 @@ func explained(a, b *Row) (hit, bool) {
 	if !okA || !okB || va[2].V != vb[2].V {
 		return hit{}, false
 	}
-	seen, expected := vb[0].V/va[0].V-1, va[1].V/vb[1].V-1
+	count, expected := vb[0].V/va[0].V-1, va[1].V/vb[1].V-1
 	expectedSpan := va[1].span().per(vb[1].span())
-	if !(span{1 + seen, 1 + seen}).meets(expectedSpan, roundingShare) || math.Abs(seen) < 0.02 {
+	if !(span{1 + count, 1 + count}).meets(expectedSpan, roundingShare) || math.Abs(count) < 0.02 {
 		return hit{}, false
 	}
 	h := hit{severity: Doubt, row: b.Name, line: vb[0].Line,
 		arithmetic: fmt.Sprintf("%s to %s is %+.1f %%; iterations of %s and then %s alone make it "+
-			"%s / %s − 1 = %+.1f %%", va[0].Text, vb[0].Text, seen*100, said(va[1]), said(vb[1]),
+			"%s / %s − 1 = %+.1f %%", va[0].Text, vb[0].Text, count*100, said(va[1]), said(vb[1]),
 			said(va[1]), said(vb[1]), expected*100),
 		means: "with as many users and a fixed think time the change of throughput is that of " +
 			"latency told once more: it says nothing about capacity",
@@ -154,22 +154,22 @@ const shortest = 10 * second
 
 func checkWindows(t *Table) (hits []hit, checked bool) {
 	var short []string
-	var at *Row
+	var row *Row
 	least, most := math.Inf(1), 0.0
 	for _, r := range t.Rows {
 		ns, ok := durationOf(r)
-		if !ok || r.own != nil {
+		if !ok || r.ownLoad != nil {
 			checked = checked || ok
 			continue
 		}
 		checked = true
 		least, most = min(least, ns), max(most, ns)
 		if ns < shortest {
-			at = cmp.Or(at, r)
+			row = cmp.Or(row, r)
 			short = append(short, strings.TrimSpace(r.Name+" "+units.Duration(ns)))
 		}
 	}
-	if at == nil {
+	if row == nil {
 		return nil, checked
 	}
 	sum := strings.Join(short, ", ")
@@ -177,7 +177,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 		sum += fmt.Sprintf("; the longest run took %.2g times as long, %s", most/least,
 			units.Duration(most))
 	}
-	return []hit{{severity: Doubt, line: at.Line, arithmetic: "measured for " + sum,
+	return []hit{{severity: Doubt, line: row.Line, arithmetic: "measured for " + sum,
 		means: "so short a run may be mostly warm-up, if none came before it, and runs of unlike " +
 			"length have unlike shares of it",
 		do: "ask whether it was warmed up; load each for the same time, 30 s or more"}}, true
@@ -310,8 +310,8 @@ func checkIdentical(t *Table) (hits []hit, checked bool) {
 		lo, hi, step := math.Inf(1), 0.0, math.Inf(1)
 		for _, r := range t.Rows {
 			v, ok := r.get(q)
-			_, asked := r.get(AskedRequests)
-			if !ok || v.Slack <= 0 || q == Requests && asked {
+			_, requested := r.get(AskedRequests)
+			if !ok || v.Slack <= 0 || q == Requests && requested {
 				continue
 			}
 			rows = append(rows, r)
@@ -360,16 +360,16 @@ func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
 
 func checkRelative(t *Table) (hits []hit, checked bool) {
 	for _, rows := range t.comparable() {
-		var own *Row
+		var ownPart *Row
 		for _, r := range rows {
 			if v, ok := r.get(Relative); ok && math.Abs(v.V-1) < 1e-9 {
-				own = cmp.Or(own, r)
+				ownPart = cmp.Or(ownPart, r)
 			}
 		}
-		if own == nil {
+		if ownPart == nil {
 			continue
 		}
-		base := own.Values[Rate]
+		base := ownPart.Values[Rate]
 		for _, r := range rows {
 			v, ok := r.get(Relative)
 			if !ok {
@@ -387,8 +387,8 @@ func checkRelative(t *Table) (hits []hit, checked bool) {
 				do:    "make the ratio again from the rates"})
 		}
 		if checked {
-			hits = append(hits, hit{severity: Note, line: own.Line,
-				arithmetic: fmt.Sprintf("%s is 1 by definition (%s)", own.Name, base.Text),
+			hits = append(hits, hit{severity: Note, line: ownPart.Line,
+				arithmetic: fmt.Sprintf("%s is 1 by definition (%s)", ownPart.Name, base.Text),
 				means: "when that one gets slower its own ratio stays, and all others look " +
 					"faster: over time such a column cannot show what happened to it",
 				do: "compare rates in absolute terms, and between dates only each with itself"})

@@ -90,14 +90,14 @@ func (f *Finding) write(p *format.Page, r *Result) {
 			p.Line("  and %d more", len(f.Cases)-i)
 			break
 		}
-		at := fmt.Sprintf("  %s:%d: ", r.File, c.Line)
+		location := fmt.Sprintf("  %s:%d: ", r.File, c.Line)
 		if r.Tables > 1 && c.Table != "" {
-			at += c.Table + ": "
+			location += c.Table + ": "
 		}
 		if c.Row != "" && (r.Rows > 1 || c.Row != c.Table) {
-			at += c.Row + ": "
+			location += c.Row + ": "
 		}
-		fill(p, at, c.Arithmetic)
+		fill(p, location, c.Arithmetic)
 	}
 	fill(p, "  means: ", f.Means+".")
 	fill(p, "  do: ", f.Do+".")

@@ -85,11 +85,11 @@ var kinds = map[Quantity]kind{
 
 // Value is a number as it is printed.
 type Value struct {
-	V     float64 // in base units
-	Slack float64 // the true value may be so much above or below: one of its last digit
-	Text  string  // as printed, with its unit
-	Line  int
-	made  bool // from other values of the same source, so that it proves nothing about them
+	V       float64 // in base units
+	Slack   float64 // the true value may be so much above or below: one of its last digit
+	Text    string  // as printed, with its unit
+	Line    int
+	derived bool // from other values of the same source, so that it proves nothing about them
 }
 
 // span is where the true value can be.
@@ -181,12 +181,12 @@ func parseValue(cell, unit string, q Quantity) (Value, bool) {
 		}
 		v, step = v*math.Pow10(e), step*math.Pow10(e)
 	}
-	said := strings.TrimSpace(brackets.ReplaceAllString(m[4], ""))
-	scale, ok := scaleOf(k, said, unit)
+	output := strings.TrimSpace(brackets.ReplaceAllString(m[4], ""))
+	scale, ok := scaleOf(k, output, unit)
 	if !ok || v*scale > hugest || step*scale > hugest {
 		return Value{}, false
 	}
-	out := Value{V: v * scale, Slack: step * scale, Text: shown(m[1]+m[2]+m[3], said, unit, k)}
+	out := Value{V: v * scale, Slack: step * scale, Text: shown(m[1]+m[2]+m[3], output, unit, k)}
 	if k == aCount && scale == 1 && step <= 100 || q == Connections || q == Users {
 		out.Slack = 0 // counts are printed whole
 	}
@@ -196,20 +196,20 @@ func parseValue(cell, unit string, q Quantity) (Value, bool) {
 	return out, true
 }
 
-func shown(number, said, unit string, k kind) string {
+func shown(number, text, unit string, k kind) string {
 	switch {
-	case k == aRate && !strings.Contains(said, "/"):
-		if strings.EqualFold(said, "k") || strings.EqualFold(said, "m") {
-			number += said
+	case k == aRate && !strings.Contains(text, "/"):
+		if strings.EqualFold(text, "k") || strings.EqualFold(text, "m") {
+			number += text
 		}
 		return number + "/s"
 	case k == aSize:
-		return number + " " + sizeNames.Replace(cmp.Or(said, unit))
-	case said != "":
-		if strings.EqualFold(said, "k") || said == "%" || strings.HasSuffix(said, "s") {
-			return number + said
+		return number + " " + sizeNames.Replace(cmp.Or(text, unit))
+	case text != "":
+		if strings.EqualFold(text, "k") || text == "%" || strings.HasSuffix(text, "s") {
+			return number + text
 		}
-		return number + " " + said
+		return number + " " + text
 	case unit == "%":
 		return number + "%"
 	case unit != "" && k != aRate:
@@ -221,35 +221,35 @@ func shown(number, said, unit string, k kind) string {
 var sizeNames = strings.NewReplacer("kb", "kB", "mb", "MB", "gb", "GB", "kib", "KiB", "mib", "MiB")
 
 // scaleOf finds the unit, that of the cell before that of the head.
-func scaleOf(k kind, said, unit string) (float64, bool) {
+func scaleOf(k kind, text, unit string) (float64, bool) {
 	switch k {
 	case aRate:
-		if strings.HasSuffix(said, "/min") {
+		if strings.HasSuffix(text, "/min") {
 			return 1.0 / 60, true
 		}
-		said = perSecond.ReplaceAllString(said, "")
+		text = perSecond.ReplaceAllString(text, "")
 	case aSizeRate:
 		k = aSize
 		for _, end := range []string{"/s", "/sec", "ps"} {
-			said, unit = strings.TrimSuffix(said, end), strings.TrimSuffix(unit, end)
+			text, unit = strings.TrimSuffix(text, end), strings.TrimSuffix(unit, end)
 		}
 	case aCount:
-		if f := strings.Fields(said); len(f) > 0 &&
+		if f := strings.Fields(text); len(f) > 0 &&
 			unitFactors[aCount][strings.ToLower(f[0])] == 0 {
-			said = "" // "100 connections"
+			text = "" // "100 connections"
 		} else if len(f) > 1 {
-			said = f[0]
+			text = f[0]
 		}
 		unit = strings.TrimPrefix(unit, "count")
 	}
 	if k == aRate {
 		unit = perSecond.ReplaceAllString(unit, "")
 	}
-	said = cmp.Or(said, unit)
-	if said == "" && (k == aShare || k == aRate || k == aCount) {
+	text = cmp.Or(text, unit)
+	if text == "" && (k == aShare || k == aRate || k == aCount) {
 		return 1, true
 	}
-	scale, ok := unitFactors[k][strings.ToLower(said)]
+	scale, ok := unitFactors[k][strings.ToLower(text)]
 	return scale, ok
 }
 
@@ -276,14 +276,14 @@ func digits(s string) (v, step float64, ok bool) {
 	if err != nil || math.IsInf(v, 0) {
 		return 0, 0, false
 	}
-	if _, after, found := strings.Cut(s, "."); found {
+	if _, after, present := strings.Cut(s, "."); present {
 		return v, math.Pow10(-len(after)), true
 	}
-	kept := strings.TrimRight(s, "0")
-	if kept == "" {
+	dir := strings.TrimRight(s, "0")
+	if dir == "" {
 		return v, 1, true
 	}
-	step = min(math.Pow10(len(s)-len(kept)), max(1, roundedShare*v))
+	step = min(math.Pow10(len(s)-len(dir)), max(1, roundedShare*v))
 	return v, step, true
 }
 

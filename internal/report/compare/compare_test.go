@@ -413,11 +413,11 @@ func TestAskedFirst(t *testing.T) {
 		return c, rowOf(t, c.Pairs[0], "peak", "throughput")
 	}
 	c, r := look()
-	if r.share != 1./float64(c.Tests) || r.asked {
+	if r.share != 1./float64(c.Tests) || r.requested {
 		t.Errorf("unasked it has %v of the error of %d", r.share, c.Tests)
 	}
 	asked, first := look("peak/nothing", "peak/throughput", "half/p99")
-	if asked.Tests != c.Tests || c.Tests != 3 || first.share != 0.8 || !first.asked {
+	if asked.Tests != c.Tests || c.Tests != 3 || first.share != 0.8 || !first.requested {
 		t.Errorf("asked for first it has %v of the error of %d", first.share, asked.Tests)
 	}
 	if _, last := look("half/p99"); last.share != 0.1 || last.Detectable <= r.Detectable ||

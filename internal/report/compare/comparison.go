@@ -124,9 +124,9 @@ type Row struct {
 	// NaN when unknown.
 	Detectable float64 `json:"detectable"`
 
-	at    func(confidence float64) stats.Ratio // Ratio at another one
-	share float64                              // of the error that all rows are allowed
-	asked bool                                 // the question was about it
+	valueAt   func(confidence float64) stats.Ratio // Ratio at another one
+	share     float64                              // of the error that all rows are allowed
+	requested bool                                 // the question was about it
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.
@@ -248,14 +248,14 @@ func (c *Comparison) methods(a, b *side, pairs []pairing) {
 	var prints []string
 	for _, p := range pairs {
 		ma, mb := a.method(p.scenario, p.a), b.method(p.scenario, p.b)
-		binding, told := ma.Differences(mb)
+		binding, reported := ma.Differences(mb)
 		c.Unlike = table.AddNew(c.Unlike, binding...)
 		if p.a.Info.Service != p.b.Info.Service { // what builds one does not build the other
-			told = slices.DeleteFunc(told, func(d table.Difference) bool {
+			reported = slices.DeleteFunc(reported, func(d table.Difference) bool {
 				return d.Aspect == table.ToolsAspect
 			})
 		}
-		c.Told = table.AddNew(c.Told, told...)
+		c.Told = table.AddNew(c.Told, reported...)
 		prints = append(prints, ma.Fingerprint(), mb.Fingerprint())
 	}
 	if slices.Sort(prints); len(slices.Compact(prints)) == 1 {
@@ -297,8 +297,8 @@ func metricsOf(p pairing, load string) (out []table.Metric) {
 
 // of is a target's own metric, or one that says that it has none.
 func of(t *table.Target, m table.Metric) table.Metric {
-	if own, ok := t.Metric(m.Load, m.Name); ok {
-		return own
+	if ownMetric, ok := t.Metric(m.Load, m.Name); ok {
+		return ownMetric
 	}
 	m.Points, m.Withheld = nil, table.NoteOf(table.NoteNoTrial)
 	if len(t.Used) > 0 {
@@ -352,29 +352,29 @@ func (r *Row) constant() bool {
 }
 
 func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
-	as, bs := table.Values(r.A.Points), table.Values(r.B.Points)
+	avs, bs := table.Values(r.A.Points), table.Values(r.B.Points)
 	if c.Paired {
 		var blocks []int
-		as, bs, blocks = align(r.A.Points, r.B.Points)
+		avs, bs, blocks = align(r.A.Points, r.B.Points)
 		for i, block := range blocks {
-			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / as[i]})
+			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / avs[i]})
 		}
 	}
-	r.A.Mean, r.B.Mean = geometric(as), geometric(bs)
+	r.A.Mean, r.B.Mean = geometric(avs), geometric(bs)
 	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
 	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points) // as in duets
-	r.at = func(confidence float64) stats.Ratio {
+	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
 		case c.Paired && alone:
-			return stats.PairedRatio(as, bs, confidence)
+			return stats.PairedRatio(avs, bs, confidence)
 		case c.Paired:
 			return n.of(n.a, r, confidence).Ratio(x, y)
 		case alone:
-			return stats.UnpairedRatio(as, bs, confidence)
+			return stats.UnpairedRatio(avs, bs, confidence)
 		}
 		return n.of(n.a, r, confidence).Unpaired(x, n.of(n.b, r, confidence), y)
 	}
-	ratio := r.at(c.Confidence)
+	ratio := r.valueAt(c.Confidence)
 	return &ratio
 }
 
@@ -416,20 +416,20 @@ func geometric(xs []float64) float64 {
 }
 
 // align lays the values of the blocks that both have side by side, in block order.
-func align(a, b []table.Point) (as, bs []float64, blocks []int) {
+func align(a, b []table.Point) (avs, bs []float64, blocks []int) {
 	return stats.Align(stats.Item{Values: table.ByBlock(a)}, stats.Item{Values: table.ByBlock(b)})
 }
 
 func title(c Comparison) string {
 	names := table.Distinct(c.Pairs, Pair.Targets)
-	what := strings.Join(names, ", ")
+	subject := strings.Join(names, ", ")
 	if len(names) > 3 {
-		what = fmt.Sprintf("%d pairs of targets", len(names))
+		subject = fmt.Sprintf("%d pairs of targets", len(names))
 	}
 	if c.Paired || c.Published {
-		return what
+		return subject
 	}
-	return fmt.Sprintf("%s: run %s against run %s", what, c.Pairs[0].B.Run, c.Pairs[0].A.Run)
+	return fmt.Sprintf("%s: run %s against run %s", subject, c.Pairs[0].B.Run, c.Pairs[0].A.Run)
 }
 
 // between is the time from one run's start to the other's, in words.

@@ -80,7 +80,7 @@ func ParseLimits(metrics, limits []string) ([]Limit, error) {
 }
 
 func limitOf(name string, most float64) Limit {
-	if load, metric, found := strings.Cut(name, "/"); found {
+	if load, metric, ok := strings.Cut(name, "/"); ok {
 		return Limit{load, metric, most}
 	}
 	return Limit{"", name, most}
@@ -273,9 +273,9 @@ func (k *Check) test(c Comparison, checks int) {
 	}
 	d := stats.Decide(ratio, most)
 	beyond := d.Outcome == stats.Fail
-	asked := 1 - (1-c.Confidence)/float64(checks)
+	requested := 1 - (1-c.Confidence)/float64(checks)
 	if beyond && checks > 1 {
-		strict := k.Row.at(asked)
+		strict := k.Row.valueAt(requested)
 		d = stats.Decide(upright(strict, k.Row.Better), most)
 	}
 	k.Outcome, k.More = d.Outcome, d.More
@@ -284,7 +284,7 @@ func (k *Check) test(c Comparison, checks int) {
 	switch {
 	case d.Outcome == stats.Inconclusive && beyond:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+
-			"%d checks ask for; %s", name, change, limit, 100*asked, checks, more(d.More, c.Paired))
+			"%d checks ask for; %s", name, change, limit, 100*requested, checks, more(d.More, c.Paired))
 	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
 	case d.Outcome == stats.Fail:
@@ -313,16 +313,16 @@ func allowed(most float64, better string) string {
 
 // more says what would decide.
 func more(n int, paired bool) string {
-	each := "blocks"
+	perItem := "blocks"
 	if !paired {
-		each = "blocks of each run"
+		perItem = "blocks of each run"
 	}
 	switch {
 	case n == stats.Unresolvable || n <= 0:
-		return "no number of " + each + " is likely to decide so close a case"
+		return "no number of " + perItem + " is likely to decide so close a case"
 	case n == 1:
-		return "about 1 more " + strings.Replace(each, "blocks", "block", 1) +
+		return "about 1 more " + strings.Replace(perItem, "blocks", "block", 1) +
 			" would decide (8 of 10 cases)"
 	}
-	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, each)
+	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, perItem)
 }

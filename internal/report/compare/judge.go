@@ -41,10 +41,10 @@ func (c *Comparison) judge() {
 	sees := map[known]float64{} // standard deviations that are told from none
 	for _, r := range tested {
 		k := known{r.Ratio.N, math.Floor(r.Ratio.Free), r.share}
-		if _, found := sees[k]; !found {
+		if _, ok := sees[k]; !ok {
 			const sd = 0.01
-			as := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
-			sees[k] = math.Log1p(as.Detects(alpha*r.share, power)) / sd
+			ratio := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
+			sees[k] = math.Log1p(ratio.Detects(alpha*r.share, power)) / sd
 		}
 		if r.Ratio.SDLog > 0 { // without a spread it would be 0, which is too good to be true
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
@@ -69,15 +69,15 @@ func (c *Comparison) deal(rows []*Row) {
 			break
 		}
 	}
-	others := len(rows) - len(first)
+	remaining := len(rows) - len(first)
 	for _, r := range rows {
 		switch {
-		case len(first) == 0 || others == 0:
+		case len(first) == 0 || remaining == 0:
 			r.share = 1 / float64(len(rows))
 		case slices.Contains(first, r):
-			r.asked, r.share = true, mostly/float64(len(first))
+			r.requested, r.share = true, mostly/float64(len(first))
 		default:
-			r.share = (1 - mostly) / float64(others)
+			r.share = (1 - mostly) / float64(remaining)
 		}
 	}
 }
@@ -181,15 +181,15 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 		return
 	}
 	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
-	as, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
-	r.at = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(as, bs, confidence) }
-	ratio := r.at(c.Confidence)
+	avs, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
+	r.valueAt = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(avs, bs, confidence) }
+	ratio := r.valueAt(c.Confidence)
 	r.Control, r.Ratio = &control, &ratio
 }
 
 // over divides points by those of the control, block by block.
-func over(of, control []table.Point) []float64 {
-	ofs, controls, _ := align(of, control)
+func over(points, control []table.Point) []float64 {
+	ofs, controls, _ := align(points, control)
 	for i := range ofs {
 		ofs[i] /= controls[i]
 	}
@@ -242,8 +242,8 @@ func (c *Comparison) warnControl(a, b *side) {
 	}
 	var offered []string
 	for _, name := range a.rows() {
-		others := slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.B.Target != name })
-		if x := artifacts(a, name); x != "" && x == artifacts(b, name) && others {
+		hasOthers := slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.B.Target != name })
+		if x := artifacts(a, name); x != "" && x == artifacts(b, name) && hasOthers {
 			offered = append(offered, name)
 		}
 	}
@@ -264,12 +264,12 @@ func (c *Comparison) warnRates(p pairing) {
 		if !(math.Abs(y/x-1) > sameRates) {
 			continue
 		}
-		who := p.a.Name + " and " + p.b.Name
+		owner := p.a.Name + " and " + p.b.Name
 		if p.a.Name == p.b.Name {
-			who = "both sides of " + p.a.Name
+			owner = "both sides of " + p.a.Name
 		}
 		c.say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
-			"equal strain, not at an equal rate.", l.Name, who,
+			"equal strain, not at an equal rate.", l.Name, owner,
 			strings.Replace(l.RateOf, "%", " %", 1), units.Rate(x), units.Rate(y))
 	}
 }
@@ -307,24 +307,24 @@ func (c Comparison) Enough(effect float64) string {
 	if decides == nil || decides.Detectable <= effect {
 		return ""
 	}
-	of := fmt.Sprintf("%.3g %%", 100*effect)
+	subject := fmt.Sprintf("%.3g %%", 100*effect)
 	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
 		return fmt.Sprintf("no sensible number of blocks tells %s of %s at this noise; prony "+
-			"doctor says what disturbs", of, decides.Name())
+			"doctor says what disturbs", subject, decides.Name())
 	}
 	name := decides.Name() + " decides"
-	if !decides.asked {
+	if !decides.requested {
 		name += ", the steadiest of these"
 	}
 	return fmt.Sprintf("%s: %d blocks would tell %s of it (--blocks %d, or --for and a time)", name,
-		n, of, n)
+		n, subject, n)
 }
 
 // before tells whether a row decides rather than another.
-func (r *Row) before(other *Row) bool {
-	if r.asked != other.asked {
-		return r.asked
+func (r *Row) before(second *Row) bool {
+	if r.requested != second.requested {
+		return r.requested
 	}
-	return r.Detectable < other.Detectable
+	return r.Detectable < second.Detectable
 }

@@ -57,15 +57,15 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 		return c, fmt.Errorf("divide by %s: published results have no artifact that could be seen "+
 			"to be the same; leave out the control", o.Control)
 	}
-	as, bs := resultsOf(a), resultsOf(b)
-	pairs, err := c.pairUp(a, b, as, bs, nameA, nameB)
+	aResults, bs := resultsOf(a), resultsOf(b)
+	pairs, err := c.pairUp(a, b, aResults, bs, nameA, nameB)
 	if err != nil {
 		return c, err
 	}
 	for _, p := range pairs {
 		ma, mb := p[0].method(), p[1].method()
-		unlike, told := beside(ma, mb).Differences(beside(mb, ma))
-		c.Unlike, c.Told = table.AddNew(c.Unlike, unlike...), table.AddNew(c.Told, told...)
+		unlike, reported := beside(ma, mb).Differences(beside(mb, ma))
+		c.Unlike, c.Told = table.AddNew(c.Unlike, unlike...), table.AddNew(c.Told, reported...)
 	}
 	if len(c.Unlike) > 0 && !o.Unlike {
 		return c, &UnlikeError{c.Unlike, o.Refused}
@@ -83,8 +83,8 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 }
 
 // beside is a method with the aspects that only the other one has, which nobody knows of it.
-func beside(m, other table.Method) table.Method {
-	for _, a := range other.Aspects {
+func beside(m, second table.Method) table.Method {
+	for _, a := range second.Aspects {
 		if !slices.ContainsFunc(m.Aspects, func(x table.Aspect) bool { return x.Name == a.Name }) {
 			m.Aspects = append(m.Aspects, table.Aspect{Name: a.Name, Value: table.UnknownValue})
 		}
@@ -94,24 +94,24 @@ func beside(m, other table.Method) table.Method {
 
 // pairUp finds which results stand against each other. Two files of one result each are of what
 // their names say, which need not be the same.
-func (c *Comparison) pairUp(a, b *audit.Document, as, bs []*results, nameA, nameB string) (
+func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA, nameB string) (
 	pairs [][2]*results, err error) {
 	for _, want := range []struct {
-		name string
-		of   []*results
-		file string
-	}{{nameA, as, a.File}, {nameB, bs, b.File}} {
-		rows := namesOf(want.of)
+		name    string
+		results []*results
+		file    string
+	}{{nameA, aResults, a.File}, {nameB, bs, b.File}} {
+		rows := namesOf(want.results)
 		if want.name != "" && !slices.Contains(rows, want.name) {
 			return nil, &NoTargetError{want.name, want.file, rows}
 		}
 	}
-	if a != b && len(as) == 1 && len(bs) == 1 {
-		return [][2]*results{{as[0], bs[0]}}, nil
+	if a != b && len(aResults) == 1 && len(bs) == 1 {
+		return [][2]*results{{aResults[0], bs[0]}}, nil
 	}
 	if a == b && (nameA == "" || nameA == nameB) {
 		return nil, fmt.Errorf("compare rows of %s: say which two with --targets A,B; there are "+
-			"%s", a.File, strings.Join(namesOf(as), ", "))
+			"%s", a.File, strings.Join(namesOf(aResults), ", "))
 	}
 	for _, y := range bs {
 		if nameB != "" && y.name != nameB {
@@ -119,26 +119,26 @@ func (c *Comparison) pairUp(a, b *audit.Document, as, bs []*results, nameA, name
 		}
 		want := results{y.scenario, cmp.Or(nameA, y.name), y.tool, nil}
 		is := func(x *results) bool { return x.is(want) }
-		i := slices.IndexFunc(as, func(x *results) bool { return is(x) && x.tool == want.tool })
+		i := slices.IndexFunc(aResults, func(x *results) bool { return is(x) && x.tool == want.tool })
 		if i < 0 { // of another tool it is refused, and not passed over
-			i = slices.IndexFunc(as, is)
+			i = slices.IndexFunc(aResults, is)
 		}
 		if i < 0 {
 			c.Missing = append(c.Missing, y.heading()+" is in B only")
 			continue
 		}
-		pairs = append(pairs, [2]*results{as[i], y})
+		pairs = append(pairs, [2]*results{aResults[i], y})
 	}
-	for _, x := range as {
-		seen := func(p [2]*results) bool { return p[0] == x }
-		if a != b && (nameA == "" || x.name == nameA) && !slices.ContainsFunc(pairs, seen) {
+	for _, x := range aResults {
+		isUsed := func(p [2]*results) bool { return p[0] == x }
+		if a != b && (nameA == "" || x.name == nameA) && !slices.ContainsFunc(pairs, isUsed) {
 			c.Missing = append(c.Missing, x.heading()+" is in A only")
 		}
 	}
 	if len(pairs) == 0 {
 		return nil, fmt.Errorf("compare %s with %s: no row is in both; A has %s; B has %s; name "+
-			"one of each, such as %s:%s", a.File, b.File, units.Few(namesOf(as), few),
-			units.Few(namesOf(bs), few), a.File, as[0].name)
+			"one of each, such as %s:%s", a.File, b.File, units.Few(namesOf(aResults), few),
+			units.Few(namesOf(bs), few), a.File, aResults[0].name)
 	}
 	return pairs, nil
 }
@@ -160,9 +160,9 @@ func (x *results) method() table.Method {
 	for _, f := range x.rows[0].Method() {
 		value := f.Value
 		for _, r := range x.rows[1:] {
-			for _, other := range r.Method() {
-				if f.Binds && other.Name == f.Name && !strings.Contains(value, other.Value) {
-					value += " | " + other.Value
+			for _, candidate := range r.Method() {
+				if f.Binds && candidate.Name == f.Name && !strings.Contains(value, candidate.Value) {
+					value += " | " + candidate.Value
 				}
 			}
 		}
@@ -174,9 +174,9 @@ func (x *results) method() table.Method {
 
 // publishes are the metrics that published results may have.
 var publishes = []struct {
-	of   audit.Quantity
-	name string
-	unit string
+	quantity audit.Quantity
+	name     string
+	unit     string
 }{
 	{audit.Rate, metric.Throughput, units.PerS}, {audit.ErrorShare, "error_share", units.One},
 	{audit.Mean, "mean", units.Ns}, {audit.P50, "p50", units.Ns}, {audit.P75, "p75", units.Ns},
@@ -190,10 +190,10 @@ var publishes = []struct {
 }
 
 // points are the figures of a quantity; a share of errors is made of their number where it must.
-func (x *results) points(of audit.Quantity) (out []table.Point) {
+func (x *results) points(quantity audit.Quantity) (out []table.Point) {
 	for i, r := range x.rows {
-		v, ok := r.Values[of]
-		if of == audit.ErrorShare && !ok {
+		v, ok := r.Values[quantity]
+		if quantity == audit.ErrorShare && !ok {
 			failed, okF := r.Values[audit.Errors]
 			all, okA := r.Values[audit.Requests]
 			v.V, ok = failed.V/all.V, okF && okA && all.V > 0
@@ -206,31 +206,31 @@ func (x *results) points(of audit.Quantity) (out []table.Point) {
 }
 
 // published compares two results in all that both print.
-func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []string) Pair {
+func (c *Comparison) published(a, b *audit.Document, p [2]*results, want []string) Pair {
 	out := Pair{Scenario: p[1].scenario,
 		A: Subject{Dir: a.File, Run: a.File, Target: p[0].name, Tool: p[0].tool,
 			Blocks: len(p[0].rows)},
 		B: Subject{Dir: b.File, Run: b.File, Target: p[1].name, Tool: p[1].tool,
 			Blocks: len(p[1].rows)}}
 	for _, m := range publishes {
-		x, y := p[0].points(m.of), p[1].points(m.of)
-		asked := len(wanted) == 0 || slices.Contains(wanted, "all") ||
-			slices.Contains(wanted, m.name)
-		if len(x) == 0 || len(y) == 0 || !asked {
+		x, y := p[0].points(m.quantity), p[1].points(m.quantity)
+		requested := len(want) == 0 || slices.Contains(want, "all") ||
+			slices.Contains(want, m.name)
+		if len(x) == 0 || len(y) == 0 || !requested {
 			continue
 		}
-		of := func(points []table.Point) table.Metric {
+		value := func(points []table.Point) table.Metric {
 			return table.Metric{Model: p[1].rows[0].Model, Name: m.name, Unit: m.unit,
 				Points: points, Summary: stats.Summarize(table.Values(points), c.Confidence)}
 		}
-		r := newRow(of(x), of(y))
+		r := newRow(value(x), value(y))
 		if !r.constant() {
 			xs, ys := table.Values(x), table.Values(y)
 			r.A.Mean, r.B.Mean = geometric(xs), geometric(ys)
-			r.at = func(confidence float64) stats.Ratio {
+			r.valueAt = func(confidence float64) stats.Ratio {
 				return stats.UnpairedRatio(xs, ys, confidence)
 			}
-			ratio := r.at(c.Confidence)
+			ratio := r.valueAt(c.Confidence)
 			if ratio.N == 1 && !math.IsNaN(ratio.Center) {
 				ratio.Warning = "no verdict: single runs"
 			}
@@ -251,8 +251,8 @@ func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side 
 				"told, and none is called faster or slower. Repetitions of a row would have one.")
 		}
 	}
-	found := audit.Audit(d)
-	if n := found.Count(audit.Contradiction); n > 0 {
+	match := audit.Audit(d)
+	if n := match.Count(audit.Contradiction); n > 0 {
 		c.say("%s contradicts itself in %s: see prony audit %s before you quote it.", d.File,
 			units.Plural(n, "place"), d.File)
 	}

@@ -69,16 +69,16 @@ func (s *side) row(name string) (string, error) {
 	if name == "" || slices.Contains(rows, name) {
 		return name, nil
 	}
-	var found []string
+	var matches []string
 	for _, sc := range s.study.Scenarios {
 		if t := sc.Find(name); t != nil {
-			found = table.AddNew(found, t.Name)
+			matches = table.AddNew(matches, t.Name)
 		}
 	}
-	if len(found) != 1 {
+	if len(matches) != 1 {
 		return "", &NoTargetError{name, s.Dir, rows}
 	}
-	return found[0], nil
+	return matches[0], nil
 }
 
 // method is how a row was measured.
@@ -126,8 +126,8 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 			if nameA == "" && same {
 				against = t.Reference
 			}
-			if other := theirs.Target(against); other != nil && other != t {
-				pairs = append(pairs, pairing{sc.Name, other, t})
+			if second := theirs.Target(against); second != nil && second != t {
+				pairs = append(pairs, pairing{sc.Name, second, t})
 			} else if !same {
 				missing = append(missing, fmt.Sprintf("%s is in B only", t.Name))
 			}
@@ -221,11 +221,11 @@ func reasons(r *record.Record) string {
 	var out []string
 	for _, f := range r.Verdict.Findings {
 		if f.Grade == record.Invalid {
-			where := f.Rule
+			location := f.Rule
 			if f.Load != "" {
-				where = f.Load + ": " + where
+				location = f.Load + ": " + location
 			}
-			out = append(out, fmt.Sprintf("%s (%s, %s)", where, wording.Finding(f).Observed,
+			out = append(out, fmt.Sprintf("%s (%s, %s)", location, wording.Finding(f).Observed,
 				wording.Against(f)))
 		}
 	}

@@ -197,11 +197,11 @@ func notes(p Pair) (out []string) {
 	var names [][]string
 	for _, r := range p.Rows {
 		for _, l := range lacks(r) {
-			at := slices.IndexFunc(reasons, l.same)
-			if at < 0 {
-				at, reasons, names = len(reasons), append(reasons, l), append(names, nil)
+			index := slices.IndexFunc(reasons, l.same)
+			if index < 0 {
+				index, reasons, names = len(reasons), append(reasons, l), append(names, nil)
 			}
-			names[at] = append(names[at], r.Name())
+			names[index] = append(names[index], r.Name())
 		}
 	}
 	for i, l := range reasons {
@@ -218,14 +218,14 @@ func notes(p Pair) (out []string) {
 
 // lack is who has no number, and why.
 type lack struct {
-	who string
-	why *table.Note
+	owner string
+	why   *table.Note
 }
 
-func (l lack) same(as lack) bool { return l.who == as.who && l.why.Same(*as.why) }
+func (l lack) same(result lack) bool { return l.owner == result.owner && l.why.Same(*result.why) }
 
 func (l lack) say(names ...string) string {
-	return fmt.Sprintf("%s no %s: %s", l.who, strings.Join(names, ", "), l.why)
+	return fmt.Sprintf("%s no %s: %s", l.owner, strings.Join(names, ", "), l.why)
 }
 
 func lacks(r Row) (out []lack) {

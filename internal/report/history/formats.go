@@ -30,11 +30,11 @@ func Sparkline(xs []float64) string {
 	lo, hi := slices.Min(xs), slices.Max(xs)
 	var b strings.Builder
 	for _, x := range xs {
-		at := (len(heights) - 1) / 2 // a level line, where all are the same
+		pos := (len(heights) - 1) / 2 // a level line, where all are the same
 		if hi > lo {
-			at = int(math.Round((x - lo) / (hi - lo) * float64(len(heights)-1)))
+			pos = int(math.Round((x - lo) / (hi - lo) * float64(len(heights)-1)))
 		}
-		b.WriteRune(heights[at])
+		b.WriteRune(heights[pos])
 	}
 	return b.String()
 }

@@ -39,9 +39,9 @@ func (n *number) UnmarshalText(text []byte) error {
 
 // Keep writes series, as Of makes them, so that the same program reads them again with Kept. It is
 // no format for others: it changes with the types.
-func Keep(w io.Writer, of []Series) error {
-	parts := make([]part, len(of))
-	for i, s := range of {
+func Keep(w io.Writer, series []Series) error {
+	parts := make([]part, len(series))
+	for i, s := range series {
 		parts[i] = part{Series: s, Label: s.Label, Aspects: s.method}
 		for _, p := range s.Points {
 			parts[i].Points = append(parts[i].Points,

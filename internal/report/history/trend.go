@@ -106,9 +106,9 @@ func Join(runs [][]Series, o Options) Trend {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := Trend{Runs: len(runs), Alpha: o.Alpha}
 	for _, run := range runs {
-		for _, one := range run {
-			s := t.series(one)
-			s.Points = append(s.Points, one.Points...)
+		for _, series := range run {
+			s := t.series(series)
+			s.Points = append(s.Points, series.Points...)
 		}
 	}
 	slices.SortStableFunc(t.Series, func(a, b Series) int {
@@ -182,16 +182,16 @@ func pointOf(r Run, first *record.Record, m table.Metric) Point {
 }
 
 // series finds the one that a run's goes on with, or begins it.
-func (t *Trend) series(one Series) *Series {
+func (t *Trend) series(series Series) *Series {
 	for i := range t.Series {
 		s := &t.Series[i]
-		if s.Scenario == one.Scenario && s.Target == one.Target && s.Load == one.Load &&
-			s.Metric == one.Metric && s.Method == one.Method {
+		if s.Scenario == series.Scenario && s.Target == series.Target && s.Load == series.Load &&
+			s.Metric == series.Metric && s.Method == series.Method {
 			return s
 		}
 	}
-	one.Points = nil
-	t.Series = append(t.Series, one)
+	series.Points = nil
+	t.Series = append(t.Series, series)
 	return &t.Series[len(t.Series)-1]
 }
 
@@ -202,8 +202,8 @@ func (s *Series) find(alpha float64) {
 	}
 	meaning := metric.Named(s.Metric, s.Unit)
 	for _, c := range stats.Changes(s.values(), alpha) {
-		at := s.Points[c.At]
-		out := Change{At: c.At, Run: at.Run, Commit: at.Commit, Before: c.Before, After: c.After,
+		place := s.Points[c.At]
+		out := Change{At: c.At, Run: place.Run, Commit: place.Commit, Before: c.Before, After: c.After,
 			P: c.P, Word: meaning.Better}
 		if c.After > c.Before != meaning.Higher {
 			out.Worse, out.Word = true, meaning.Worse
@@ -238,12 +238,12 @@ func (t *Trend) short(n int) {
 	if n == 0 {
 		return
 	}
-	has := "have"
+	verb := "have"
 	if n == 1 {
-		has = "has"
+		verb = "has"
 	}
 	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d series %s fewer than the %d runs of one "+
-		"method from which on a change can be seen.", n, len(t.Series), has, Least))
+		"method from which on a change can be seen.", n, len(t.Series), verb, Least))
 }
 
 // apart says which series of one target were not joined, and in what their methods differ.
@@ -264,17 +264,17 @@ func (t *Trend) apart() {
 }
 
 func (t *Trend) note(a, b *Series) {
-	binding, told := a.method.Differences(b.method)
-	what := "what only one of them recorded"
+	binding, reported := a.method.Differences(b.method)
+	subject := "what only one of them recorded"
 	if len(binding) > 0 {
-		what = binding[0].String()
-	} else if len(told) > 0 {
-		what = told[0].String()
+		subject = binding[0].String()
+	} else if len(reported) > 0 {
+		subject = reported[0].String()
 	}
 	if n := len(binding); n > 1 {
-		what += fmt.Sprintf(" and %d more", n-1)
+		subject += fmt.Sprintf(" and %d more", n-1)
 	}
 	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
-		a.Target, a.Method, b.Method, what)
+		a.Target, a.Method, b.Method, subject)
 	t.Notes = table.AddNew(t.Notes, note)
 }

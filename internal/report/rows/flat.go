@@ -45,8 +45,8 @@ func Write(w io.Writer, h Head, rows int, row func(i int) []any) error {
 	for i := 0; i < rows && err == nil; i++ {
 		values := row(i)
 		for k, v := range values {
-			if at, ok := v.(time.Time); ok {
-				values[k] = at.UnixMicro()
+			if moment, ok := v.(time.Time); ok {
+				values[k] = moment.UnixMicro()
 			}
 		}
 		err = to.Encode(values)

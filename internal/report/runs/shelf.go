@@ -147,8 +147,8 @@ func (s *Shelf) Path(id string) (string, error) {
 // find is a folder with one of some files.
 func (s *Shelf) find(id string, files ...string) (string, error) {
 	dir := filepath.Join(s.dir, id)
-	has := func(name string) bool { return isRegular(filepath.Join(dir, name)) }
-	if !Identifier(id) || !isFolder(dir) || !slices.ContainsFunc(files, has) {
+	contains := func(name string) bool { return isRegular(filepath.Join(dir, name)) }
+	if !Identifier(id) || !isFolder(dir) || !slices.ContainsFunc(files, contains) {
 		return "", fmt.Errorf("find run %.128q: %w below %s", id, ErrNone, filepath.Base(s.dir))
 	}
 	return dir, nil
@@ -196,11 +196,11 @@ func (s *Shelf) Entry(id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	it := s.look(id, dir)
-	if it.Problem != "" {
-		return Entry{}, errors.New(it.Problem)
+	entry := s.look(id, dir)
+	if entry.Problem != "" {
+		return Entry{}, errors.New(entry.Problem)
 	}
-	return it.Entry, nil
+	return entry.Entry, nil
 }
 
 // List is the whole index. What cannot be read is told and left out: one broken run among hundreds
@@ -226,11 +226,11 @@ func (s *Shelf) List(ctx context.Context) (Index, error) {
 		return Index{}, err
 	}
 	s.forget(ids)
-	for i, it := range items {
-		if it.Problem != "" {
-			x.Left = append(x.Left, LeftOut{ids[i], it.Problem})
+	for i, entry := range items {
+		if entry.Problem != "" {
+			x.Left = append(x.Left, LeftOut{ids[i], entry.Problem})
 		} else {
-			x.Entries = append(x.Entries, it.Entry)
+			x.Entries = append(x.Entries, entry.Entry)
 		}
 	}
 	slices.SortFunc(x.Entries, newest)
@@ -265,23 +265,23 @@ var stamped = [3]string{record.RunFile, record.TrialsFile, record.LabelsFile}
 func (s *Shelf) look(id, dir string) item {
 	now := stampsOf(dir)
 	s.mu.Lock()
-	it, known := s.known[id]
+	entry, known := s.known[id]
 	s.mu.Unlock()
-	if !known || it.Stamps != now {
-		it = item{Stamps: now, progress: it.progress}
-		it.Entry, it.Problem = entryOf(dir)
+	if !known || entry.Stamps != now {
+		entry = item{Stamps: now, progress: entry.progress}
+		entry.Entry, entry.Problem = entryOf(dir)
 	}
 	if info, err := os.Lstat(filepath.Join(dir, record.ProgressFile)); err != nil {
-		it.progress = progress{}
-	} else if StampOf(info) != it.progress.stamp {
-		it.progress = readProgress(dir)
+		entry.progress = progress{}
+	} else if StampOf(info) != entry.progress.stamp {
+		entry.progress = readProgress(dir)
 	}
-	it.Entry.State = s.state(it)
+	entry.Entry.State = s.state(entry)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed = s.changed || !known || s.known[id].Stamps != now
-	s.known[id] = it
-	return it
+	s.known[id] = entry
+	return entry
 }
 
 func entryOf(dir string) (Entry, string) {
@@ -297,11 +297,11 @@ func entryOf(dir string) (Entry, string) {
 
 // state goes by the lab's process where one may be at work, and else by what is missing. A run for
 // a time plans no trials, so that it is done when it has any.
-func (s *Shelf) state(it item) string {
+func (s *Shelf) state(entry item) string {
 	switch {
-	case s.atWork(it.progress):
+	case s.atWork(entry.progress):
 		return Running
-	case it.Entry.Trials.Missing > 0 || it.Entry.Trials.Planned == 0:
+	case entry.Entry.Trials.Missing > 0 || entry.Entry.Trials.Planned == 0:
 		return Stopped
 	}
 	return Done
@@ -356,7 +356,7 @@ func (s *Shelf) forget(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.known {
-		if _, there := slices.BinarySearch(ids, id); !there {
+		if _, exists := slices.BinarySearch(ids, id); !exists {
 			delete(s.known, id)
 			s.changed = true
 		}
@@ -375,11 +375,11 @@ func (s *Shelf) keep() {
 	if err != nil {
 		return
 	}
-	kept := filepath.Join(s.dir, record.Kept)
-	if err := record.Keep(kept); err != nil || !isFolder(kept) {
+	dir := filepath.Join(s.dir, record.Kept)
+	if err := record.Keep(dir); err != nil || !isFolder(dir) {
 		return
 	}
-	if files.Put(filepath.Join(kept, cacheFile), b) == nil {
+	if files.Put(filepath.Join(dir, cacheFile), b) == nil {
 		s.changed = false
 	}
 }
@@ -400,17 +400,17 @@ var Verdicts = []string{"valid", "suspect", "invalid", "failed", "missing"}
 // Wants says whether an entry is asked for.
 func (f Filter) Wants(e Entry) bool {
 	name, value, valued := strings.Cut(f.Label, "=")
-	has, labelled := e.Labels[name]
+	verb, labelled := e.Labels[name]
 	t := e.Trials
 	counts := []int{t.Valid, t.Suspect, t.Invalid, t.Failed, t.Missing}
-	at := slices.Index(Verdicts, strings.ToLower(f.Verdict))
+	index := slices.Index(Verdicts, strings.ToLower(f.Verdict))
 	return cmp.Or(f.Suite, e.Suite) == e.Suite &&
 		(f.Target == "" || slices.ContainsFunc(e.Targets, func(row string) bool {
-			rest, ok := strings.CutPrefix(row, f.Target)
-			return ok && (rest == "" || strings.ContainsAny(rest[:1], "/ @"))
+			tail, ok := strings.CutPrefix(row, f.Target)
+			return ok && (tail == "" || strings.ContainsAny(tail[:1], "/ @"))
 		})) &&
-		(f.Verdict == "" || at >= 0 && counts[at] > 0) &&
-		(f.Label == "" || labelled && (!valued || has == value)) &&
+		(f.Verdict == "" || index >= 0 && counts[index] > 0) &&
+		(f.Label == "" || labelled && (!valued || verb == value)) &&
 		(f.From.IsZero() || !e.Time.Before(f.From)) &&
 		(f.To.IsZero() || !e.Time.After(f.To))
 }
@@ -493,8 +493,8 @@ func readProgress(dir string) (p progress) {
 	p.stamp = StampOf(info)
 	tail := make([]byte, min(info.Size(), maxTail))
 	if n, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err == nil || err == io.EOF {
-		at := bytes.LastIndexByte(bytes.TrimSuffix(tail[:n], []byte("\n")), '\n')
-		p.read(tail[at+1 : n])
+		pos := bytes.LastIndexByte(bytes.TrimSuffix(tail[:n], []byte("\n")), '\n')
+		p.read(tail[pos+1 : n])
 	}
 	if !p.ended {
 		_, _ = record.ReadLines(f.Name(), f, func(line []byte) error {

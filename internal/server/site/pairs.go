@@ -172,9 +172,9 @@ func side(s *runs.Shelf, id string) (compare.Side, error) {
 
 // sweepPairs removes comparisons that are not among the pairs.
 func sweepPairs(entries []runs.Entry, pairs []pair, to string) error {
-	wanted := map[string]bool{}
+	want := map[string]bool{}
 	for _, p := range pairs {
-		wanted[filepath.Join(p.B, pairPrefix+p.A)] = true
+		want[filepath.Join(p.B, pairPrefix+p.A)] = true
 	}
 	for _, e := range entries {
 		there, err := os.ReadDir(filepath.Join(to, runsDir, e.ID))
@@ -183,7 +183,7 @@ func sweepPairs(entries []runs.Entry, pairs []pair, to string) error {
 		}
 		for _, f := range there {
 			name := filepath.Join(e.ID, strings.TrimSuffix(f.Name(), filepath.Ext(f.Name())))
-			if !strings.HasPrefix(f.Name(), pairPrefix) || wanted[name] {
+			if !strings.HasPrefix(f.Name(), pairPrefix) || want[name] {
 				continue
 			}
 			if err := os.Remove(filepath.Join(to, runsDir, e.ID, f.Name())); err != nil {

@@ -95,50 +95,50 @@ func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, erro
 	if err != nil {
 		return Made{}, err
 	}
-	made := Made{Left: list.Left}
+	built := Made{Left: list.Left}
 	if len(list.Entries) == 0 { // a site of nothing is in nobody's interest
-		return made, nil
+		return built, nil
 	}
 	for _, dir := range []string{to, filepath.Join(to, dataDir), filepath.Join(to, runsDir)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return made, fmt.Errorf("write site: %w", err)
+			return built, fmt.Errorf("write site: %w", err)
 		}
 	}
 	// What tells a site from other folders comes first: one that was interrupted is gone on with.
 	for name, data := range map[string][]byte{"index.html": app.Index(app.Site),
 		app.Script: app.File(app.Script), app.Style: app.File(app.Style)} {
 		if err := files.Put(filepath.Join(to, name), data); err != nil {
-			return made, fmt.Errorf("write site: %w", err)
+			return built, fmt.Errorf("write site: %w", err)
 		}
 	}
 	pages, err := writeRuns(ctx, s, list.Entries, to, o)
 	if err != nil {
-		return made, err
+		return built, err
 	}
 	var entries []runs.Entry
 	var series [][]history.Series
 	for i, p := range pages {
 		if p.lost != nil {
 			id := list.Entries[i].ID
-			made.Left = append(made.Left, runs.LeftOut{ID: id, Why: p.lost.Error()})
+			built.Left = append(built.Left, runs.LeftOut{ID: id, Why: p.lost.Error()})
 			continue
 		}
 		entries, series = append(entries, list.Entries[i]), append(series, p.series)
 		if p.fresh {
-			made.Fresh++
+			built.Fresh++
 		}
 	}
-	made.Runs = len(entries)
+	built.Runs = len(entries)
 	if err := writePairs(ctx, s, entries, to); err != nil {
-		return made, err
+		return built, err
 	}
 	if err := writeData(to, entries, series); err != nil {
-		return made, err
+		return built, err
 	}
 	if err := writeFeed(filepath.Join(to, "feed.xml"), entries, o.URL); err != nil {
-		return made, err
+		return built, err
 	}
-	return made, sweep(to, entries)
+	return built, sweep(to, entries)
 }
 
 // ours refuses folders that something else is in: what is written there would be mixed up with it,

@@ -34,7 +34,7 @@ type Place struct {
 
 // Wrong says what is wrong with the keys of a counter, at which of them, as ".series" (empty: all),
 // and what to do about it; an empty text: nothing.
-func (p Place) Wrong(name string) (at, hint, text string) {
+func (p Place) Wrong(name string) (keyPath, hint, text string) {
 	switch {
 	case (p.Postgres == "") == (p.Metrics == ""):
 		return "", "keep one", "the counter " + name + " is had by one of postgres and metrics"
@@ -68,7 +68,7 @@ func Open(p Place) (Counter, error) {
 			return nil, fmt.Errorf("read the counter: want postgres://USER:PASSWORD@HOST:PORT/" +
 				"DATABASE")
 		}
-		return &postgres{at: u, statements: p.Statements}, nil
+		return &postgres{url: u, statements: p.Statements}, nil
 	}
 	page, err := openPage(p.Metrics, p.Series)
 	if err != nil { // a nil one would be a Counter

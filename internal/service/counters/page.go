@@ -23,9 +23,9 @@ type page struct {
 	client *http.Client
 }
 
-func openPage(at, series string) (*page, error) {
+func openPage(keyPath, series string) (*page, error) {
 	s, ok := parseName(series)
-	u, err := url.Parse(at)
+	u, err := url.Parse(keyPath)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errors.New("read the counter: want metrics: http://HOST:PORT/PATH")
@@ -33,7 +33,7 @@ func openPage(at, series string) (*page, error) {
 		return nil, fmt.Errorf("read the counter: series %q is no name, nor one with labels, as "+
 			`requests_total{path="/items"}`, series)
 	}
-	return &page{url: at, series: s, client: &http.Client{Transport: &http.Transport{}}}, nil
+	return &page{url: keyPath, series: s, client: &http.Client{Transport: &http.Transport{}}}, nil
 }
 
 func (p *page) What() string        { return p.series.name }
@@ -57,12 +57,12 @@ func (p *page) Read(ctx context.Context) (sum float64, err error) {
 			req.URL.Redacted(), res.Status)
 	}
 	page := &io.LimitedReader{R: res.Body, N: pageMost + 1}
-	sum, found, err := total(page, p.series)
+	sum, ok, err := total(page, p.series)
 	switch {
 	case err != nil:
 	case page.N == 0: // what is behind may be of the sum
 		err = fmt.Errorf("the page is larger than %d bytes", pageMost)
-	case !found:
+	case !ok:
 		err = errors.New("it has no such series")
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *page) Read(ctx context.Context) (sum float64, err error) {
 
 // total adds up all samples of a page that have the name and the labels of what is wanted. Source:
 // Prometheus, "Exposition formats", text format 0.0.4.
-func total(text io.Reader, want sample) (sum float64, found bool, err error) {
+func total(text io.Reader, want sample) (sum float64, present bool, err error) {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -82,18 +82,18 @@ func total(text io.Reader, want sample) (sum float64, found bool, err error) {
 		if !strings.HasPrefix(line, want.name) {
 			continue
 		}
-		s, rest, ok := cutName(line)
+		s, tail, ok := cutName(line)
 		if !ok || !s.has(want) {
 			continue
 		}
-		value, _, _ := strings.Cut(strings.TrimSpace(rest), " ") // a time may follow
+		value, _, _ := strings.Cut(strings.TrimSpace(tail), " ") // a time may follow
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return 0, false, fmt.Errorf("%q is no number", value)
 		}
-		sum, found = sum+x, true
+		sum, present = sum+x, true
 	}
-	return sum, found, lines.Err()
+	return sum, present, lines.Err()
 }
 
 // sample is the name and the labels of one.
@@ -112,34 +112,34 @@ func (s sample) has(want sample) bool {
 }
 
 func parseName(text string) (sample, bool) {
-	s, rest, ok := cutName(text)
-	return s, ok && rest == ""
+	s, tail, ok := cutName(text)
+	return s, ok && tail == ""
 }
 
 // cutName takes a name and its labels from the front of a line.
-func cutName(line string) (s sample, rest string, ok bool) {
+func cutName(line string) (s sample, tail string, ok bool) {
 	end := strings.IndexAny(line, "{ ")
 	if end < 0 {
 		return sample{name: line}, "", line != ""
 	}
-	s, rest = sample{name: line[:end], labels: map[string]string{}}, line[end:]
-	if end == 0 || rest[0] == ' ' {
-		return s, rest, end > 0
+	s, tail = sample{name: line[:end], labels: map[string]string{}}, line[end:]
+	if end == 0 || tail[0] == ' ' {
+		return s, tail, end > 0
 	}
-	for rest = rest[1:]; ; {
-		rest = strings.TrimLeft(rest, ", ")
-		if after, closed := strings.CutPrefix(rest, "}"); closed {
+	for tail = tail[1:]; ; {
+		tail = strings.TrimLeft(tail, ", ")
+		if after, closed := strings.CutPrefix(tail, "}"); closed {
 			return s, after, true
 		}
-		name, after, found := strings.Cut(rest, "=")
+		name, after, present := strings.Cut(tail, "=")
 		quoted, err := strconv.QuotedPrefix(after)
-		if !found || err != nil || !strings.HasPrefix(quoted, `"`) {
+		if !present || err != nil || !strings.HasPrefix(quoted, `"`) {
 			return s, "", false
 		}
 		value, err := strconv.Unquote(quoted)
 		if err != nil {
 			return s, "", false
 		}
-		s.labels[strings.TrimSpace(name)], rest = value, after[len(quoted):]
+		s.labels[strings.TrimSpace(name)], tail = value, after[len(quoted):]
 	}
 }

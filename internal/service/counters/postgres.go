@@ -23,7 +23,7 @@ import (
 // cost the server a process. Its messages are those of PostgreSQL's manual, "Frontend/Backend
 // Protocol", version 3.0, of which it speaks what a single query takes.
 type postgres struct {
-	at         *url.URL
+	url        *url.URL
 	statements bool
 	conn       net.Conn
 }
@@ -78,7 +78,7 @@ func (p *postgres) Read(ctx context.Context) (n float64, err error) {
 	}
 	if err != nil {
 		p.Close()
-		return 0, fmt.Errorf("read the %s of the PostgreSQL at %s: %w", p.What(), p.at.Host, err)
+		return 0, fmt.Errorf("read the %s of the PostgreSQL at %s: %w", p.What(), p.url.Host, err)
 	}
 	return n, nil
 }
@@ -106,17 +106,17 @@ func (p *postgres) until(ctx context.Context) error {
 
 func (p *postgres) connect(ctx context.Context) (err error) {
 	var d net.Dialer
-	p.conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(p.at.Hostname(),
-		cmp.Or(p.at.Port(), "5432")))
+	p.conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(p.url.Hostname(),
+		cmp.Or(p.url.Port(), "5432")))
 	if err != nil {
 		return err
 	}
 	if err := p.until(ctx); err != nil {
 		return err
 	}
-	user := p.at.User.Username()
+	user := p.url.User.Username()
 	start := "\x00\x03\x00\x00user\x00" + user + "\x00database\x00" +
-		cmp.Or(strings.TrimPrefix(p.at.Path, "/"), user) + "\x00application_name\x00prony\x00\x00"
+		cmp.Or(strings.TrimPrefix(p.url.Path, "/"), user) + "\x00application_name\x00prony\x00\x00"
 	if _, err := p.conn.Write(message(0, start)); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ const (
 // prove shows the server who we are, in the way that it asks for: not at all, by password, or by
 // SCRAM-SHA-256 (RFC 5802, RFC 7677), which has been its default since version 14.
 func (p *postgres) prove() error {
-	password, _ := p.at.User.Password()
+	password, _ := p.url.User.Password()
 	var s scram
 	for {
 		kind, body, err := p.next()
@@ -203,7 +203,7 @@ func (p *postgres) prove() error {
 			return errors.New("what answers there speaks no PostgreSQL")
 		}
 		var answer string
-		switch way, rest := binary.BigEndian.Uint32(body), string(body[4:]); way {
+		switch way, tail := binary.BigEndian.Uint32(body), string(body[4:]); way {
 		case welcome:
 			return nil
 		case wantsPlain:
@@ -214,7 +214,7 @@ func (p *postgres) prove() error {
 			answer = scramMethod + "\x00" +
 				string(binary.BigEndian.AppendUint32(nil, uint32(len(first)))) + first
 		case saslMore:
-			if answer, err = s.final(rest); err != nil {
+			if answer, err = s.final(tail); err != nil {
 				return err
 			}
 		case saslEnd:
@@ -236,15 +236,15 @@ func (s *scram) first() string { return "n=,r=" + s.nonce }
 
 // final is the proof, once the server has said its part of the nonce, the salt and the rounds.
 func (s *scram) final(server string) (string, error) {
-	said := map[string]string{}
+	texts := map[string]string{}
 	for part := range strings.SplitSeq(server, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		said[name] = value
+		texts[name] = value
 	}
-	salt, err := base64.StdEncoding.DecodeString(said["s"])
-	rounds, failed := strconv.Atoi(said["i"])
+	salt, err := base64.StdEncoding.DecodeString(texts["s"])
+	rounds, failed := strconv.Atoi(texts["i"])
 	if err != nil || failed != nil || rounds < 1 || rounds > roundsMost ||
-		!strings.HasPrefix(said["r"], s.nonce) {
+		!strings.HasPrefix(texts["r"], s.nonce) {
 		return "", errors.New("it speaks no SCRAM-SHA-256")
 	}
 	salted, err := pbkdf2.Key(sha256.New, s.password, salt, rounds, sha256.Size)
@@ -258,9 +258,9 @@ func (s *scram) final(server string) (string, error) {
 	}
 	key := sign(salted, "Client Key")
 	stored := sha256.Sum256(key)
-	bare := "c=" + base64.StdEncoding.EncodeToString([]byte(scramBinding)) + ",r=" + said["r"]
-	for i, b := range sign(stored[:], s.first()+","+server+","+bare) {
+	plain := "c=" + base64.StdEncoding.EncodeToString([]byte(scramBinding)) + ",r=" + texts["r"]
+	for i, b := range sign(stored[:], s.first()+","+server+","+plain) {
 		key[i] ^= b
 	}
-	return bare + ",p=" + base64.StdEncoding.EncodeToString(key), nil
+	return plain + ",p=" + base64.StdEncoding.EncodeToString(key), nil
 }

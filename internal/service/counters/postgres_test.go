@@ -77,7 +77,7 @@ func server(t *testing.T, way string, more ...string) *url.URL {
 	})
 	u := &url.URL{Scheme: "postgres", Host: at.String(), Path: "/postgres",
 		User: url.UserPassword("clinic", "p,=w")}
-	ready := &postgres{at: u}
+	ready := &postgres{url: u}
 	defer ready.Close()
 	for range 400 {
 		if _, err = ready.query(t.Context(), "SELECT 1"); err == nil {
@@ -103,7 +103,7 @@ func counted(t *testing.T, p Place, at *url.URL, asks int) float64 {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	client := &postgres{at: at}
+	client := &postgres{url: at}
 	defer client.Close()
 	read := func() float64 {
 		time.Sleep(c.Late() + 100*time.Millisecond)
@@ -157,7 +157,7 @@ func TestPostgres(t *testing.T) {
 			!strings.Contains(err.Error(), `relation "pg_stat_statements" does not exist`) {
 			t.Errorf("statements without the extension: %v", err)
 		}
-		if _, err := (&postgres{at: at}).query(t.Context(),
+		if _, err := (&postgres{url: at}).query(t.Context(),
 			"CREATE EXTENSION pg_stat_statements"); err != nil {
 			t.Fatal(err)
 		}

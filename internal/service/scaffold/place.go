@@ -49,10 +49,10 @@ func (p place) add(text, like, name string) string {
 	}
 	for _, run := range slices.Backward(p.runs(text)) {
 		var copied strings.Builder
-		at := run[len(run)-1].end
+		pos := run[len(run)-1].end
 		for _, item := range slices.Backward(run) {
 			if item.name > name {
-				at = item.start
+				pos = item.start
 			}
 		}
 		for _, item := range run {
@@ -60,7 +60,7 @@ func (p place) add(text, like, name string) string {
 				copied.WriteString(renamed(text[item.start:item.end], like, name))
 			}
 		}
-		text = text[:at] + copied.String() + text[at:]
+		text = text[:pos] + copied.String() + text[pos:]
 	}
 	return text
 }

@@ -142,8 +142,8 @@ var readmeTemplate = template.Must(template.New("readme").Parse(readmeText))
 // list plans a line, or more, for the new service in a file that lists the catalog's. One that this
 // checkout does not have is noted; one that does not list the pattern stays as it is.
 func (l *Layout) list(root string, p place) error {
-	at := slices.IndexFunc(l.Changed, func(f File) bool { return f.Path == p.file })
-	if at < 0 {
+	index := slices.IndexFunc(l.Changed, func(f File) bool { return f.Path == p.file })
+	if index < 0 {
 		old, err := read(root, p.file)
 		if errors.Is(err, fs.ErrNotExist) {
 			if !slices.Contains(l.Missing, p.file) {
@@ -157,21 +157,21 @@ func (l *Layout) list(root string, p place) error {
 		if p.add(string(old.Text), l.Like, l.Name) == string(old.Text) {
 			return nil
 		}
-		at = len(l.Changed)
+		index = len(l.Changed)
 		l.old, l.Changed = append(l.old, old), append(l.Changed, old)
 	}
-	text := &l.Changed[at].Text
+	text := &l.Changed[index].Text
 	*text = []byte(p.add(string(*text), l.Like, l.Name))
 	return nil
 }
 
 func read(root, file string) (File, error) {
-	at := filepath.Join(root, filepath.FromSlash(file))
-	info, err := os.Stat(at)
+	location := filepath.Join(root, filepath.FromSlash(file))
+	info, err := os.Stat(location)
 	if err != nil {
 		return File{}, err
 	}
-	text, err := os.ReadFile(at)
+	text, err := os.ReadFile(location)
 	return File{file, text, info.Mode().Perm()}, err
 }
 
@@ -213,11 +213,11 @@ func (l *Layout) Write(root string) (err error) {
 }
 
 func write(dir string, f File) error {
-	at := filepath.Join(dir, filepath.FromSlash(f.Path))
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+	location := filepath.Join(dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(location), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(at, f.Text, f.Mode)
+	return os.WriteFile(location, f.Text, f.Mode)
 }
 
 // Next says what was written and what is left to do.

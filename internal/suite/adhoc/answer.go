@@ -75,23 +75,23 @@ type Answer struct {
 func (a *Answer) quoted(in string) quoted { return quoted{in, a.Host, a.Port, a.Source} }
 
 // same is the text that all bodies are, but for what the lab gave.
-func same(answers []Answer, where given) (string, bool) {
-	of := make([]quoted, len(answers))
+func same(answers []Answer, positions given) (string, bool) {
+	pieces := make([]quoted, len(answers))
 	for i := range answers {
-		of[i] = answers[i].quoted(string(answers[i].Body))
+		pieces[i] = answers[i].quoted(string(answers[i].Body))
 	}
-	return joint(of, where)
+	return joint(pieces, positions)
 }
 
 // Ask asks a service a few times for what it will be asked under load, and gives for each request
 // the answers in order; the requests are filled, and sent by the same fields as under load, since a
 // service may quote them. by says what is spoken; nil: HTTP/1.1 over TCP.
-func Ask(ctx context.Context, by *nethttp.Config, base string, requests []suite.Request) (
+func Ask(ctx context.Context, config *nethttp.Config, base string, requests []suite.Request) (
 	[][]Answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	to := nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: base, Host: base}
-	if by != nil {
-		to = *by
+	if config != nil {
+		to = *config
 	}
 	source := ""
 	to.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -153,16 +153,16 @@ type Held struct {
 // each. Services that answer differently are not compared, and the error says how they do; with
 // only the status wanted, bodies are not looked at. An answer that has what a request took from the
 // environment is not held by its bytes.
-func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly bool,
+func Hold(requests []suite.Request, names []string, byTarget [][][]Answer, statusOnly bool,
 	environment func(string) (string, bool)) ([]Held, error) {
 	var out []Held
 	var errs []error
 	for i, r := range requests {
-		of := make([][]Answer, len(by))
-		for k := range by {
-			of[k] = by[k][i]
+		item := make([][]Answer, len(byTarget))
+		for k := range byTarget {
+			item[k] = byTarget[k][i]
 		}
-		h, err := hold(r, names, of, statusOnly, environment)
+		h, err := hold(r, names, item, statusOnly, environment)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", r.Request, err)
 		}
@@ -176,14 +176,14 @@ const apart = "services that do not do the same are not compared: mend one, or h
 	"their status alone: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
 
 // hold is what the answers to one request have in common.
-func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
+func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	environment func(string) (string, bool)) (Held, error) {
 	if r.Given {
-		return Held{r, "by what the file expects"}, keeps(r, names, by)
+		return Held{r, "by what the file expects"}, keeps(r, names, byTarget)
 	}
-	first := by[0][0]
-	all := slices.Concat(by...)
-	for k, answers := range by {
+	first := byTarget[0][0]
+	all := slices.Concat(byTarget...)
+	for k, answers := range byTarget {
 		for _, a := range answers {
 			if a.Status != first.Status {
 				return Held{}, fmt.Errorf("%s answers with status %d, %s with %d", names[0],
@@ -200,17 +200,17 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
 	if statusOnly || method == http.MethodHead {
 		return Held{r, "by its status alone"}, nil
 	}
-	if err := differ(names, by); err != nil {
+	if err := differ(names, byTarget); err != nil {
 		return Held{}, err
 	}
-	why, where := "its bytes vary", given{}
+	why, positions := "its bytes vary", given{}
 	if name := tells(r, all, environment); name != "" { // what is held is in every record
 		why = "it has the value of ${" + name + "}"
-	} else if body, ok := same(all, where); ok && len(first.Body) <= maxBody {
+	} else if body, ok := same(all, positions); ok && len(first.Body) <= maxBody {
 		r.Expect.Body = &body
-		if len(where) > 0 {
+		if len(positions) > 0 {
 			return Held{r, "by every byte of the body but what the lab itself gives, and " +
-				"it quotes: " + where.String()}, nil
+				"it quotes: " + positions.String()}, nil
 		}
 		return Held{r, ""}, nil
 	} else if fields := alike(all); len(fields) > 0 {
@@ -259,8 +259,8 @@ func tells(r suite.Request, answers []Answer, environment func(string) (string, 
 
 // keeps refuses services that do not answer as the file expects: status, and body where it is given
 // byte for byte. All else is held under load.
-func keeps(r suite.Request, names []string, by [][]Answer) error {
-	for k, answers := range by {
+func keeps(r suite.Request, names []string, byTarget [][]Answer) error {
+	for k, answers := range byTarget {
 		for _, a := range answers {
 			if a.Status != r.Expect.Status {
 				return fmt.Errorf("%s answers with status %d, and %d is expected: %s", names[k],
@@ -269,9 +269,9 @@ func keeps(r suite.Request, names []string, by [][]Answer) error {
 			if want := r.Expect.Body; want != nil {
 				if body, err := template.Parse(*want, nil); err == nil {
 					body = body.At(a.Host, a.Port)
-					wanted, fixed := body.Fixed()
+					expected, fixed := body.Fixed()
 					like := body.Pattern()
-					if fixed && !bytes.Equal(wanted, a.Body) || like != nil && !like.Is(a.Body) {
+					if fixed && !bytes.Equal(expected, a.Body) || like != nil && !like.Is(a.Body) {
 						return fmt.Errorf("%s answers %s, and %s is expected", names[k],
 							excerpt(a.Body, 0), excerpt([]byte(*want), 0))
 					}
@@ -284,9 +284,9 @@ func keeps(r suite.Request, names []string, by [][]Answer) error {
 
 // differ refuses services each of which keeps to an answer, or to fields of one, that others have
 // not.
-func differ(names []string, by [][]Answer) error {
-	for k := 1; k < len(by); k++ {
-		a, b := by[0], by[k]
+func differ(names []string, answers [][]Answer) error {
+	for k := 1; k < len(answers); k++ {
+		a, b := answers[0], answers[k]
 		_, still := same(a, given{})
 		_, stays := same(b, given{})
 		if _, ok := same(slices.Concat(a, b), given{}); still && stays && !ok {
@@ -294,10 +294,10 @@ func differ(names []string, by [][]Answer) error {
 			return fmt.Errorf("%s answers %s, %s %s; %s", names[0], excerpt(a[0].Body, from),
 				names[k], excerpt(b[0].Body, from), apart)
 		}
-		here, there, both := alike(a), alike(b), alike(slices.Concat(a, b))
+		here, theirs, union := alike(a), alike(b), alike(slices.Concat(a, b))
 		for _, path := range slices.Sorted(maps.Keys(here)) {
-			_, ok := there[path]
-			if _, one := both[path]; ok && !one {
+			_, ok := theirs[path]
+			if _, single := union[path]; ok && !single {
 				return fmt.Errorf("%s has %q at %s, %s %q; %s", names[0], leaves(a[0].Body)[path],
 					path, names[k], leaves(b[0].Body)[path], apart)
 			}
@@ -314,13 +314,13 @@ func differ(names []string, by [][]Answer) error {
 
 // lacks is a field that all answers of one service have and none of another's; empty: there is
 // none.
-func lacks(of, other []Answer) string {
-	fields := leaves(of[0].Body)
-	for _, a := range of[1:] {
+func lacks(answers, second []Answer) string {
+	fields := leaves(answers[0].Body)
+	for _, a := range answers[1:] {
 		next := leaves(a.Body)
 		maps.DeleteFunc(fields, func(path, _ string) bool { _, ok := next[path]; return !ok })
 	}
-	for _, a := range other {
+	for _, a := range second {
 		next := leaves(a.Body)
 		maps.DeleteFunc(fields, func(path, _ string) bool { _, ok := next[path]; return ok })
 	}
@@ -332,23 +332,23 @@ func lacks(of, other []Answer) string {
 
 // begins is where two bodies begin to differ in what the lab did not give.
 func begins(a, b Answer) int {
-	of := []quoted{a.quoted(string(a.Body)), b.quoted(string(b.Body))}
-	at := make([]int, len(of))
-	walk(of, at, func(string, byte) {})
-	return at[0]
+	pieces := []quoted{a.quoted(string(a.Body)), b.quoted(string(b.Body))}
+	positions := make([]int, len(pieces))
+	walk(pieces, positions, func(string, byte) {})
+	return positions[0]
 }
 
 // excerpt is the beginning of a body, quoted, or what is around a place further down.
-func excerpt(body []byte, at int) string {
+func excerpt(body []byte, pos int) string {
 	const most, before = 60, 20
 	from := 0
-	if at > most-before {
-		from = min(at-before, len(body))
+	if pos > most-before {
+		from = min(pos-before, len(body))
 	}
 	mark := map[bool]string{true: "…"}
-	if rest := body[from:]; len(rest) > most || from > 0 {
-		return fmt.Sprintf("%s%q%s (%d bytes)", mark[from > 0], rest[:min(most, len(rest))],
-			mark[len(rest) > most], len(body))
+	if tail := body[from:]; len(tail) > most || from > 0 {
+		return fmt.Sprintf("%s%q%s (%d bytes)", mark[from > 0], tail[:min(most, len(tail))],
+			mark[len(tail) > most], len(body))
 	}
 	return fmt.Sprintf("%q", body)
 }
@@ -356,19 +356,19 @@ func excerpt(body []byte, at int) string {
 // alike are the fields of JSON answers that all of them have, with one value but for what the lab
 // gave, as a text of package text.
 func alike(answers []Answer) map[string]string {
-	out, where := map[string]string{}, given{}
+	out, positions := map[string]string{}, given{}
 	all := make([]map[string]string, len(answers))
 	for i, a := range answers {
 		all[i] = leaves(a.Body)
 	}
-	of := make([]quoted, len(answers))
+	pieces := make([]quoted, len(answers))
 	for path := range all[0] {
 		every := true
 		for i := range answers {
 			value, ok := all[i][path]
-			of[i], every = answers[i].quoted(value), every && ok
+			pieces[i], every = answers[i].quoted(value), every && ok
 		}
-		if value, ok := joint(of, where); every && ok {
+		if value, ok := joint(pieces, positions); every && ok {
 			out[path] = value
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // Clone puts a source's revision below kept, in a folder of its own, and has the source start
 // there: in the same folder of the repository as the one that is worked in. It says what a reader
 // of the result should know, if anything. A source of no revision stays as it is.
-func (s *Source) Clone(ctx context.Context, kept string) (note string, err error) {
+func (s *Source) Clone(ctx context.Context, dir string) (note string, err error) {
 	way, is := s.Way.(Revision)
 	if !is {
 		return "", nil
@@ -32,7 +32,7 @@ func (s *Source) Clone(ctx context.Context, kept string) (note string, err error
 	if err != nil {
 		return "", err
 	}
-	to := filepath.Join(kept, id[:12])
+	to := filepath.Join(dir, id[:12])
 	from := &service.Checkout{Repo: top, Commit: id, Inside: strings.Trim(inside, "/"), At: to}
 	notes := s.changed(ctx, way.Git, id)
 	s.checkout, s.Dir = from, filepath.Join(to, from.Inside)
@@ -65,8 +65,8 @@ func (s *Source) changed(ctx context.Context, revision, id string) (notes []stri
 
 // cloned makes the clone of a revision, unless an earlier run has made it.
 func cloned(ctx context.Context, from *service.Checkout) (missing []string, err error) {
-	at, err := service.Git(ctx, from.At, "--git-dir=.git", "rev-parse", "HEAD")
-	if err == nil && at == from.Commit {
+	keyPath, err := service.Git(ctx, from.At, "--git-dir=.git", "rev-parse", "HEAD")
+	if err == nil && keyPath == from.Commit {
 		return from.Refill(ctx)
 	}
 	// One that is killed on its way has the head already and few files: it gets its name last.

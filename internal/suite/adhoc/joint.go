@@ -34,61 +34,61 @@ type given map[string]int
 // joint is the one text, as package text reads it, that all of them are, when each is asked where
 // it was: byte for byte, but for what the lab gave each, where all quote it at the same place.
 // False: there is none. So a number that is the port of one by chance is held as what it is.
-func joint(of []quoted, where given) (string, bool) {
+func joint(pieces []quoted, positions given) (string, bool) {
 	var out, literal strings.Builder
-	one := walk(of, make([]int, len(of)), func(kind string, b byte) {
+	single := walk(pieces, make([]int, len(pieces)), func(kind string, b byte) {
 		if kind == "" {
 			literal.WriteByte(b)
 			return
 		}
 		fmt.Fprintf(&out, "%s{lab %s}", template.Escape(literal.String()), kind)
 		literal.Reset()
-		where[kind]++
+		positions[kind]++
 	})
-	return out.String() + template.Escape(literal.String()), one
+	return out.String() + template.Escape(literal.String()), single
 }
 
 // walk reads them side by side, as long as they are one: each next is a byte that all have, or a
 // kind of what the lab gave. It moves the places, and reports whether it came to all ends.
-func walk(of []quoted, at []int, next func(kind string, b byte)) bool {
+func walk(pieces []quoted, positions []int, next func(kind string, b byte)) bool {
 	last := byte(0)
 	for {
-		if kind := quotes(of, at); kind != "" && last != '{' { // which would make it a literal
+		if kind := quotes(pieces, positions); kind != "" && last != '{' { // which would make it a literal
 			next(kind, 0)
 			last = 0
-			for i := range of {
-				at[i] += len(of[i].value(kind))
+			for i := range pieces {
+				positions[i] += len(pieces[i].value(kind))
 			}
 			continue
 		}
 		ended := 0
-		for i := range of {
-			if at[i] == len(of[i].in) {
+		for i := range pieces {
+			if positions[i] == len(pieces[i].in) {
 				ended++
 			}
 		}
 		if ended > 0 {
-			return ended == len(of)
+			return ended == len(pieces)
 		}
-		last = of[0].in[at[0]]
-		for i := range of {
-			if of[i].in[at[i]] != last {
+		last = pieces[0].in[positions[0]]
+		for i := range pieces {
+			if pieces[i].in[positions[i]] != last {
 				return false
 			}
 		}
-		for i := range at {
-			at[i]++
+		for i := range positions {
+			positions[i]++
 		}
 		next("", last)
 	}
 }
 
 // quotes is the kind of what the lab gave that stands at these places in all of them.
-func quotes(of []quoted, at []int) string {
+func quotes(pieces []quoted, positions []int) string {
 	for _, kind := range labKinds {
 		all := true
-		for i := 0; all && i < len(of); i++ {
-			all = stands(of[i].in, at[i], of[i].value(kind))
+		for i := 0; all && i < len(pieces); i++ {
+			all = stands(pieces[i].in, positions[i], pieces[i].value(kind))
 		}
 		if all {
 			return kind
@@ -99,14 +99,14 @@ func quotes(of []quoted, at []int) string {
 
 // stands reports whether a value is a word of its own at a place, and no part of a number or a
 // name.
-func stands(in string, at int, value string) bool {
-	if value == "" || !strings.HasPrefix(in[at:], value) {
+func stands(in string, pos int, value string) bool {
+	if value == "" || !strings.HasPrefix(in[pos:], value) {
 		return false
 	}
-	if at > 0 && (isWord(in[at-1]) && !escape(in[:at]) || in[at-1] == '.') {
+	if pos > 0 && (isWord(in[pos-1]) && !escape(in[:pos]) || in[pos-1] == '.') {
 		return false
 	}
-	end := at + len(value)
+	end := pos + len(value)
 	return end == len(in) || !isWord(in[end]) &&
 		(in[end] != '.' || end+1 == len(in) || !isWord(in[end+1]))
 }
@@ -123,10 +123,10 @@ func (g given) String() string {
 	var out []string
 	for _, kind := range labKinds {
 		if n := g[kind]; n > 0 {
-			says := map[string]string{template.LabHost: "the address it is asked at",
+			text := map[string]string{template.LabHost: "the address it is asked at",
 				template.LabPort:   "its port",
 				template.LabSource: "the port the asker comes from"}[kind]
-			out = append(out, fmt.Sprintf("%s (%s)", says, units.Plural(n, "place")))
+			out = append(out, fmt.Sprintf("%s (%s)", text, units.Plural(n, "place")))
 		}
 	}
 	return strings.Join(out, ", ")

@@ -210,47 +210,47 @@ func (s Source) wrong(called string, err error) error {
 
 // address is where the service of the URL listens, and the name that it is asked by; empty: its
 // address. Another machine is one that Remote names: a load may harm whoever does not expect it.
-func (s Source) address(of string) (at netip.AddrPort, name string, err error) {
-	u, err := url.Parse(of)
+func (s Source) address(subject string) (addr netip.AddrPort, name string, err error) {
+	u, err := url.Parse(subject)
 	switch {
 	case err != nil:
-		return at, "", err
+		return addr, "", err
 	case ports[u.Scheme] == "":
-		return at, "", errors.New("want http or https, as http://127.0.0.1:8081")
+		return addr, "", errors.New("want http or https, as http://127.0.0.1:8081")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return at, "", errors.New("want " + u.Scheme + "://HOST:PORT alone; --get has the path")
+		return addr, "", errors.New("want " + u.Scheme + "://HOST:PORT alone; --get has the path")
 	}
 	to, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(),
 		cmp.Or(u.Port(), ports[u.Scheme])))
 	if err != nil {
-		return at, "", err
+		return addr, "", err
 	}
-	at = netip.AddrPortFrom(to.AddrPort().Addr().Unmap(), uint16(to.Port))
+	addr = netip.AddrPortFrom(to.AddrPort().Addr().Unmap(), uint16(to.Port))
 	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
 		name = u.Host
 	}
 	if slices.Contains(s.Remote, u.Hostname()) {
-		return at, name, nil
+		return addr, name, nil
 	}
-	return at, name, host.MayLoad(u.Hostname(), at.Addr())
+	return addr, name, host.MayLoad(u.Hostname(), addr.Addr())
 }
 
 // Protocol is what all sources are spoken with, where a scenario says asked; empty: HTTP/1.1.
-func Protocol(sources []Source, asked string) (string, error) {
+func Protocol(sources []Source, requested string) (string, error) {
 	var plain, secure []string
 	for _, s := range sources {
-		if at, is := s.Way.(URL); is && strings.HasPrefix(string(at), "https:") {
-			secure = append(secure, string(at))
+		if place, is := s.Way.(URL); is && strings.HasPrefix(string(place), "https:") {
+			secure = append(secure, string(place))
 		} else {
 			plain = append(plain, s.Way.text())
 		}
 	}
 	switch {
-	case len(secure) == 0 || nethttp.Secure(nethttp.Schemes[asked]):
-		return asked, nil
-	case asked != "":
+	case len(secure) == 0 || nethttp.Secure(nethttp.Schemes[requested]):
+		return requested, nil
+	case requested != "":
 		return "", fmt.Errorf("%s: the protocol %s has no TLS; say https, h2, grpcs or wss, or "+
-			"begin the URL with http", secure[0], asked)
+			"begin the URL with http", secure[0], requested)
 	case len(plain) > 0:
 		return "", fmt.Errorf("%s is spoken with TLS and %s without: all services of a "+
 			"comparison are asked alike; say the protocol, https, where both have it", secure[0],
@@ -461,13 +461,13 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 		}
 		from.Counters = t.Counters
 		for _, need := range slices.Concat(p.Needs, t.Needs) {
-			ask := []string{need.Tool, "--version"}
+			request := []string{need.Tool, "--version"}
 			if need.Version != "" {
-				if ask, err = Words(need.Version); err != nil {
+				if request, err = Words(need.Version); err != nil {
 					return nil, fmt.Errorf("%s: version of %s: %w", p.File, need.Tool, err)
 				}
 			}
-			from.Wants = append(from.Wants, service.Want{Tool: need.Tool, Ask: ask})
+			from.Wants = append(from.Wants, service.Want{Tool: need.Tool, Ask: request})
 		}
 		out = append(out, from)
 	}

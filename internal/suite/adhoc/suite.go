@@ -28,14 +28,14 @@ const Name = "versus"
 
 // Suite is the experiment that a command line stands for: closed at the peak, open at half of it.
 // The requests are those that were asked, with what is expected of their answers.
-func Suite(held []Held, o Options) (*suite.Suite, error) {
+func Suite(retained []Held, o Options) (*suite.Suite, error) {
 	return suite.New(func(s *suite.Suite) {
 		s.Name, s.Baseline, s.Blocks = Name, o.Baseline, o.Blocks
 		s.Limits = suite.Limits{CPUs: o.CPUs, Memory: strictyaml.Size(o.MemoryBytes >> 20 << 20)}
 		warmup(&s.Warmup, o)
 		scene := o.Speaks
 		scene.Name, scene.Requests = "requests", nil
-		for _, h := range held {
+		for _, h := range retained {
 			r := suite.NewRequest(h.Request.Request)
 			r.Headers, r.Body, r.Type = h.Request.Headers, h.Request.Body, h.Request.Type
 			r.Expect, r.Checks = h.Request.Expect, h.Request.Checks
@@ -68,8 +68,8 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 func warmup(to *suite.Warmup, o Options) {
 	to.Connections = o.Connections
 	to.Min, to.Max = suite.Duration(time.Second), suite.Duration(20*time.Second)
-	whole := o.CPUs == math.Trunc(o.CPUs) // parts of cores are a quota, which holds on all of them
-	if whole && !o.Stay {
+	complete := o.CPUs == math.Trunc(o.CPUs) // parts of cores are a quota, which holds on all of them
+	if complete && !o.Stay {
 		to.Cores = suite.AllCores
 	}
 }

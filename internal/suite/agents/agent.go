@@ -118,9 +118,9 @@ func (c *Catalog) Find(name string) (Agent, Level, error) {
 			}
 		}
 	}
-	of, _, _ := strings.Cut(name, "/")
+	subject, _, _ := strings.Cut(name, "/")
 	known := c.Names()
-	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return a.Name == of }); i >= 0 {
+	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return a.Name == subject }); i >= 0 {
 		known = (&Catalog{Agents: c.Agents[i : i+1]}).Names()
 	}
 	return Agent{}, Level{}, absent(name, known)
@@ -161,8 +161,8 @@ func (r Ride) Own(lookup func(string) (string, bool)) (map[string]string, error)
 	out := map[string]string{}
 	for name, text := range r.Env {
 		text = strings.ReplaceAll(text, "{platform}", Platform())
-		out[name] = variable.ReplaceAllStringFunc(text, func(found string) string {
-			value, _ := lookup(found[2 : len(found)-1]) // it is set, as lacks said
+		out[name] = variable.ReplaceAllStringFunc(text, func(match string) string {
+			value, _ := lookup(match[2 : len(match)-1]) // it is set, as lacks said
 			return value
 		})
 	}

@@ -108,13 +108,13 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 	if err != nil {
 		return out, err
 	}
-	kept, err := cache.Folder(f.Root, "agents")
+	dir, err := cache.Folder(f.Root, "agents")
 	if err != nil {
 		return out, err
 	}
-	folder := filepath.Join(kept, a.Name+"-"+hash[:hashDigits])
+	folder := filepath.Join(dir, a.Name+"-"+hash[:hashDigits])
 	if get {
-		unlock, err := cache.Lock(ctx, filepath.Join(kept, a.Name+".lock"), "fetch", func() {
+		unlock, err := cache.Lock(ctx, filepath.Join(dir, a.Name+".lock"), "fetch", func() {
 			f.say("fetch agent %s: waiting for another fetch of it", a.Name)
 		})
 		if err != nil {

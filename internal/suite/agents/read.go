@@ -33,11 +33,11 @@ func Read(file string, data []byte) (*Catalog, error) {
 		k.Wrong("agents", "list one, with name, about and runtimes, or remove the file",
 			"it names no agent")
 	}
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, a := range c.Agents {
-		at := fmt.Sprintf("agents[%d]", i)
-		k.named(at, "agent", a.Name, seen)
-		k.agent(at, a)
+		keyPath := fmt.Sprintf("agents[%d]", i)
+		k.named(keyPath, "agent", a.Name, visited)
+		k.agent(keyPath, a)
 	}
 	if err := k.Err(); err != nil {
 		return nil, err
@@ -48,24 +48,24 @@ func Read(file string, data []byte) (*Catalog, error) {
 // checker is a file under check.
 type checker struct{ *strictyaml.Check }
 
-func (k *checker) named(at, what, name string, seen map[string]bool) {
+func (k *checker) named(keyPath, subject, name string, visited map[string]bool) {
 	switch {
 	case name == "":
-		k.Wrong(at, "", "the %s's name is missing", what)
+		k.Wrong(keyPath, "", "the %s's name is missing", subject)
 	case !agentName.MatchString(name):
-		k.Wrong(at+".name", "small letters, digits and dashes", "%s %q is no name", what, name)
-	case seen[name]:
-		k.Wrong(at+".name", "", "%s %q is there twice", what, name)
+		k.Wrong(keyPath+".name", "small letters, digits and dashes", "%s %q is no name", subject, name)
+	case visited[name]:
+		k.Wrong(keyPath+".name", "", "%s %q is there twice", subject, name)
 	}
-	seen[name] = true
+	visited[name] = true
 }
 
-func (k *checker) agent(at string, a Agent) {
+func (k *checker) agent(keyPath string, a Agent) {
 	if a.About == "" {
-		k.Wrong(at, "what it is, in one sentence", "about is missing")
+		k.Wrong(keyPath, "what it is, in one sentence", "about is missing")
 	}
 	if len(a.Runtimes) == 0 {
-		k.Wrong(at, "one of "+strings.Join(runtimes.Names, ", "), "runtimes is missing")
+		k.Wrong(keyPath, "one of "+strings.Join(runtimes.Names, ", "), "runtimes is missing")
 	}
 	for i, r := range a.Runtimes {
 		if !slices.Contains(runtimes.Names, r) {
@@ -74,29 +74,29 @@ func (k *checker) agent(at string, a Agent) {
 				runtimes.Names,
 				"one of "+strings.Join(runtimes.Names, ", "),
 			)
-			k.Wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), hint, "unknown runtime %q", r)
+			k.Wrong(fmt.Sprintf("%s.runtimes[%d]", keyPath, i), hint, "unknown runtime %q", r)
 		}
 	}
-	k.fetch(at, a)
-	k.env(at+".env", a.Env)
-	seen := map[string]bool{}
+	k.fetch(keyPath, a)
+	k.env(keyPath+".env", a.Env)
+	visited := map[string]bool{}
 	for i, l := range a.Levels {
-		where := fmt.Sprintf("%s.levels[%d]", at, i)
-		k.named(where, "level", l.Name, seen)
+		location := fmt.Sprintf("%s.levels[%d]", keyPath, i)
+		k.named(location, "level", l.Name, visited)
 		if l.About == "" {
-			k.Wrong(where, "what the agent does at this level", "about is missing")
+			k.Wrong(location, "what the agent does at this level", "about is missing")
 		}
-		k.env(where+".env", l.Env)
+		k.env(location+".env", l.Env)
 	}
 	if a.Scrape != "" && !pagePath.MatchString(a.Scrape) {
-		k.Wrong(at+".scrape", "as /metrics", "scrape %q is not a path", a.Scrape)
+		k.Wrong(keyPath+".scrape", "as /metrics", "scrape %q is not a path", a.Scrape)
 	}
 	if a.Scrape != "" && !a.uses("metricsPort") {
-		k.Wrong(at+".scrape", "name {metricsPort} in env", "nothing serves that page")
+		k.Wrong(keyPath+".scrape", "name {metricsPort} in env", "nothing serves that page")
 	}
 	home := a.uses("otlpGrpc") || a.uses("otlpHttp") || a.uses("zipkin")
 	if home != a.NeedsHome {
-		k.Wrong(at, "true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there",
+		k.Wrong(keyPath, "true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there",
 			"needsHome is %v", a.NeedsHome)
 	}
 }
@@ -117,56 +117,56 @@ func (a Agent) uses(name string) bool {
 	return false
 }
 
-func (k *checker) fetch(at string, a Agent) {
+func (k *checker) fetch(keyPath string, a Agent) {
 	f := a.Fetch
 	n := len(f.ways())
 	if n > 1 {
-		k.Wrong(at+".fetch", "at most one of maven, npm, pip, path and build",
+		k.Wrong(keyPath+".fetch", "at most one of maven, npm, pip, path and build",
 			"several ways to fetch one agent")
 	}
 	if f.Maven != "" && !coordinates.MatchString(f.Maven) {
-		k.Wrong(at+".fetch.maven", "group:artifact:version, or with :classifier",
+		k.Wrong(keyPath+".fetch.maven", "group:artifact:version, or with :classifier",
 			"%q is no artifact of Maven", f.Maven)
 	}
 	for _, folder := range []struct{ key, value string }{{"npm", f.Npm}, {"pip", f.Pip}} {
 		if folder.value != "" && !filepath.IsLocal(folder.value) {
-			k.Wrong(at+".fetch."+folder.key, "a relative path without ..",
+			k.Wrong(keyPath+".fetch."+folder.key, "a relative path without ..",
 				"folder %q is outside the checkout", folder.value)
 		}
 	}
 	if pinned := f.Npm != "" || f.Pip != ""; pinned != (f.Package != "") {
-		k.Wrong(at+".fetch", "whose version is the agent's",
+		k.Wrong(keyPath+".fetch", "whose version is the agent's",
 			"package belongs to npm and pip, and both need it")
 	}
 	if f.Path != "" && variable.FindString(f.Path) != f.Path {
-		k.Wrong(at+".fetch.path", "${NAME}: where a file is differs between machines",
+		k.Wrong(keyPath+".fetch.path", "${NAME}: where a file is differs between machines",
 			"path %q is not a variable", f.Path)
 	}
 	if (f.Maven != "") != (a.SHA256 != "") {
-		k.Wrong(at, "npm's lock file has digests of its own",
+		k.Wrong(keyPath, "npm's lock file has digests of its own",
 			"sha256 belongs to maven, and maven needs one")
 	} else if a.SHA256 != "" && !digest.MatchString(a.SHA256) {
-		k.Wrong(at+".sha256", "64 digits in hex", "%q is no SHA-256", a.SHA256)
+		k.Wrong(keyPath+".sha256", "64 digits in hex", "%q is no SHA-256", a.SHA256)
 	}
 	if f.Unpack && f.Maven == "" {
-		k.Wrong(at+".fetch.unpack", "", "unpack is for maven")
+		k.Wrong(keyPath+".fetch.unpack", "", "unpack is for maven")
 	}
 	if a.uses("agent") && (n == 0 || f.Build != "") {
-		k.Wrong(at+".fetch", "", "{agent} is used, and nothing is fetched")
+		k.Wrong(keyPath+".fetch", "", "{agent} is used, and nothing is fetched")
 	}
 }
 
-func (k *checker) env(at string, env map[string]string) {
+func (k *checker) env(keyPath string, env map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		where := at + "." + name
+		location := keyPath + "." + name
 		switch {
 		case slices.Contains(suite.OwnEnv, name):
-			k.Wrong(where, "", "the lab itself sets %s", name)
+			k.Wrong(location, "", "the lab itself sets %s", name)
 		case !envName.MatchString(name):
-			k.Wrong(at, "", "%q is no name of an environment variable", name)
+			k.Wrong(keyPath, "", "%q is no name of an environment variable", name)
 		}
-		bare := variable.ReplaceAllString(env[name], "")
-		for _, match := range word.FindAllStringSubmatch(bare, -1) {
+		plain := variable.ReplaceAllString(env[name], "")
+		for _, match := range word.FindAllStringSubmatch(plain, -1) {
 			if slices.Contains(Words, match[1]) {
 				continue
 			}
@@ -174,7 +174,7 @@ func (k *checker) env(at string, env map[string]string) {
 			if near := strictyaml.Nearest(match[1], Words); near != "" {
 				hint = fmt.Sprintf("did you mean {%s}?", near)
 			}
-			k.Wrong(where, hint, "{%s} has no value here", match[1])
+			k.Wrong(location, hint, "{%s} has no value here", match[1])
 		}
 	}
 }

@@ -122,12 +122,12 @@ func (a Agent) pipVersion(root string) (string, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		of, is, pinned := strings.Cut(line, "==")
+		subject, is, pinned := strings.Cut(line, "==")
 		if !pinned {
 			return "", fmt.Errorf("read what is pinned: %s:%d: %q has no version (as name==1.2)",
 				name, i+1, line)
 		}
-		if of == a.Fetch.Package {
+		if subject == a.Fetch.Package {
 			version = is
 		}
 	}
@@ -272,8 +272,8 @@ func execute(ctx context.Context, o order) (err error) {
 
 // toolVersion is a tool's own word for its version; it is part of what npm and pip choose.
 func toolVersion(ctx context.Context, program string) string {
-	ask := service.Command(ctx, "", os.Environ(), program, "--version")
-	text, err := ask.CombinedOutput()
+	request := service.Command(ctx, "", os.Environ(), program, "--version")
+	text, err := request.CombinedOutput()
 	if err != nil {
 		return "" // fetching will say what is wrong with it
 	}
@@ -291,15 +291,15 @@ func unpack(jar, to string) error {
 		return err
 	}
 	defer files.Close()
-	left := uint64(unpackBytes)
+	remaining := uint64(unpackBytes)
 	for _, file := range files.File {
 		if !filepath.IsLocal(file.Name) {
 			return fmt.Errorf("%q is outside the folder", file.Name)
 		}
-		if file.UncompressedSize64 > left {
+		if file.UncompressedSize64 > remaining {
 			return fmt.Errorf("more than %d bytes", int64(unpackBytes))
 		}
-		left -= file.UncompressedSize64
+		remaining -= file.UncompressedSize64
 	}
 	return os.CopyFS(to, files)
 }

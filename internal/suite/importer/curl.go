@@ -88,9 +88,9 @@ func command(args []string) (out []raw, why string) {
 			l.plainOnly = true
 			continue
 		}
-		name, value, has := a, "", false
+		name, value, ok := a, "", false
 		if strings.HasPrefix(a, "--") {
-			name, value, has = strings.Cut(a, "=")
+			name, value, ok = strings.Cut(a, "=")
 		} else if len(a) > 2 { // -XPOST, -sS, -sXPOST
 			name = a[:2]
 			if value = a[2:]; !wants(name) {
@@ -99,13 +99,13 @@ func command(args []string) (out []raw, why string) {
 				l.flag(name)
 				continue
 			}
-			has = true
+			ok = true
 		}
 		if !wants(name) {
 			l.flag(name)
 			continue
 		}
-		if !has {
+		if !ok {
 			if i++; i >= len(args) {
 				return nil, "an option without its value"
 			}
@@ -178,8 +178,8 @@ func (l *line) option(name, value string) {
 	case "--url":
 		l.urls = append(l.urls, value)
 	default:
-		if what := refused[name]; what != "" {
-			l.why = what + " (" + name + ")"
+		if subject := refused[name]; subject != "" {
+			l.why = subject + " (" + name + ")"
 		}
 	}
 }

@@ -54,15 +54,15 @@ type Draft struct {
 	Arrivals []int64   // of a log: moments in ns from the first, ascending; else none
 	Span     string    // of Arrivals, as a suite's duration
 
-	named  map[string]string // secret values, by the name that stands for each
-	names  map[string]string // the names, by value
-	told   map[string]bool   // names in Secrets
-	last   map[string]int    // numbers behind names, of those that several values want
-	hosts  map[string]int    // requests by origin
-	order  []string          // of hosts
-	wants  string            // the origin that is asked for; "": the most frequent
-	raws   []raw
-	counts map[string]int // of reasons in Left
+	named    map[string]string // secret values, by the name that stands for each
+	names    map[string]string // the names, by value
+	reported map[string]bool   // names in Secrets
+	last     map[string]int    // numbers behind names, of those that several values want
+	hosts    map[string]int    // requests by origin
+	order    []string          // of hosts
+	want     string            // the origin that is asked for; "": the most frequent
+	raws     []raw
+	counts   map[string]int // of reasons in Left
 
 	everywhere *strings.Replacer
 	why        []string // reasons in their order
@@ -111,7 +111,7 @@ func (d *Draft) Hold() error {
 }
 
 // hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.
-func hole(what string) string { return "\x00" + what + "\x00" }
+func hole(subject string) string { return "\x00" + subject + "\x00" }
 
 // Read makes a draft of the content of the named file, of the kind, or of the one that it looks
 // like when that is empty. The origin is the one whose requests are wanted; "": the most frequent.
@@ -123,7 +123,7 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 		}
 	}
 	d := empty()
-	d.Kind, d.wants = kind, origin
+	d.Kind, d.want = kind, origin
 	read := map[string]func(string, []byte) error{OpenAPI: d.readOpenAPI, HAR: d.readHAR,
 		Curl: d.readCurl, Postman: d.readPostman, Log: d.readLog}[kind]
 	if read == nil {
@@ -149,7 +149,7 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 
 func empty() *Draft {
 	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{},
-		told: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
+		reported: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
 }
 
 // Alone is the draft of nothing but a URL or a command: one request.
@@ -242,7 +242,7 @@ func isField(name string) func(Field) bool {
 
 // place splits an address into origin, what is sent of the path, and the user that it names.
 func place(address string) (origin, path, user string, err error) {
-	rest := address
+	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
 		if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
 			return "", "", "", fmt.Errorf("%s is not http", scheme)
@@ -252,20 +252,20 @@ func place(address string) (origin, path, user string, err error) {
 			end = len(after)
 		}
 		host := after[:end]
-		if at := strings.LastIndexByte(host, '@'); at >= 0 {
-			user, host = host[:at], host[at+1:]
+		if pos := strings.LastIndexByte(host, '@'); pos >= 0 {
+			user, host = host[:pos], host[pos+1:]
 		}
 		u, err := url.Parse(scheme + "://" + host)
 		if err != nil || u.Hostname() == "" || u.Path != "" {
 			return "", "", "", fmt.Errorf("no host")
 		}
-		origin, rest = scheme+"://"+strings.ToLower(u.Host), after[end:]
+		origin, tail = scheme+"://"+strings.ToLower(u.Host), after[end:]
 	}
-	rest, _, _ = strings.Cut(rest, "#")
-	if !strings.HasPrefix(rest, "/") {
-		rest = "/" + rest
+	tail, _, _ = strings.Cut(tail, "#")
+	if !strings.HasPrefix(tail, "/") {
+		tail = "/" + tail
 	}
-	return origin, rest, user, nil
+	return origin, tail, user, nil
 }
 
 // Local is the address with everything but its origin, and its path.
@@ -282,26 +282,26 @@ func Local(address string) (origin, path string, err error) {
 
 // settle makes requests of what was found: those of one origin, without secrets, equal ones once.
 func (d *Draft) settle() {
-	if d.hosts[d.wants] > 0 {
-		d.Origin = d.wants
+	if d.hosts[d.want] > 0 {
+		d.Origin = d.want
 	}
 	for _, o := range d.order {
-		if d.Origin == "" || d.Origin != d.wants && d.hosts[o] > d.hosts[d.Origin] {
+		if d.Origin == "" || d.Origin != d.want && d.hosts[o] > d.hosts[d.Origin] {
 			d.Origin = o
 		}
 	}
-	var kept []raw
+	var retained []raw
 	for _, r := range d.raws {
 		if origin, _, _, _ := place(r.url); origin != "" && origin != d.Origin {
 			d.leave("of another host than " + d.Origin)
 			continue
 		}
 		r.url = strings.TrimPrefix(r.url, d.Origin)
-		kept = append(kept, d.hide(r))
+		retained = append(retained, d.hide(r))
 	}
 	d.raws, d.everywhere = nil, d.replacer()
 	known := map[string]int{}
-	for _, r := range kept {
+	for _, r := range retained {
 		out := d.finish(r)
 		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, r.unknown})
 		switch i, ok := known[string(key)]; {

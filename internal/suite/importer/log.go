@@ -33,7 +33,7 @@ type seen struct {
 }
 
 func (d *Draft) readLog(_ string, data []byte) error {
-	by := map[string]*seen{}
+	byName := map[string]*seen{}
 	var order []*seen
 	var times []int64 // in s
 	for l := range bytes.Lines(data) {
@@ -46,7 +46,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			d.leave("lines of another format than common or combined")
 			continue
 		}
-		at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
+		moment, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
 		if err != nil {
 			d.leave("lines whose time is none")
 			continue
@@ -56,15 +56,15 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			d.leave(why)
 			continue
 		}
-		times = append(times, at.Unix())
+		times = append(times, moment.Unix())
 		key := method + " " + path
-		if by[key] == nil {
+		if byName[key] == nil {
 			code := 0
 			fmt.Sscan(string(m[4]), &code)
-			by[key] = &seen{method: method, path: path, status: code}
-			order = append(order, by[key])
+			byName[key] = &seen{method: method, path: path, status: code}
+			order = append(order, byName[key])
 		}
-		by[key].count++
+		byName[key].count++
 	}
 	if d.Found == 0 {
 		return errors.New("it has no lines; name a log that has some")
@@ -99,17 +99,17 @@ func (d *Draft) unfit(method, path string, class int) string {
 
 // tail folds what is asked seldom into one request that draws among it. Its status is the most
 // frequent one there; paths with another are left out.
-func (d *Draft) tail(rest []*seen) {
+func (d *Draft) tail(remaining []*seen) {
 	most := map[int]int{}
-	status := rest[0].status
-	for _, s := range rest {
+	status := remaining[0].status
+	for _, s := range remaining {
 		if most[s.status] += s.count; most[s.status] > most[status] {
 			status = s.status
 		}
 	}
 	var paths []string
 	all, tried := 0, 0
-	for _, s := range rest {
+	for _, s := range remaining {
 		if s.method != "GET" || s.status != status {
 			d.leave("seldom asked, and not like the others that are")
 			continue
@@ -149,8 +149,8 @@ func (d *Draft) moments(times []int64) {
 			from, to = i, j
 		}
 	}
-	if left := len(times) - (to - from + 1); left > 0 {
-		d.leaveAll("moments outside of the busiest five minutes", left)
+	if remaining := len(times) - (to - from + 1); remaining > 0 {
+		d.leaveAll("moments outside of the busiest five minutes", remaining)
 	}
 	times = times[from : to+1]
 	for i := 0; i < len(times); {

@@ -92,25 +92,25 @@ func (d *Draft) server(o *openAPI) {
 }
 
 // tree is a mapping, or the one that a reference leads to; nil: none.
-func (o *openAPI) tree(of any) tree {
+func (o *openAPI) tree(value any) tree {
 	for range depthMax {
-		t, _ := of.(tree)
-		at, ok := t["$ref"].(string)
+		t, _ := value.(tree)
+		keyPath, ok := t["$ref"].(string)
 		if !ok {
 			return t
 		}
-		parts, inside := strings.CutPrefix(at, "#/")
+		parts, inside := strings.CutPrefix(keyPath, "#/")
 		if !inside {
-			o.outside[at] = true
+			o.outside[keyPath] = true
 			return nil
 		}
-		of = o.root
+		value = o.root
 		for p := range strings.SplitSeq(parts, "/") {
 			if u, err := url.PathUnescape(p); err == nil {
 				p = u
 			}
-			m, _ := of.(tree)
-			of = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(p)]
+			m, _ := value.(tree)
+			value = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(p)]
 		}
 	}
 	return nil
@@ -165,8 +165,8 @@ func (d *Draft) operation(o *openAPI, method, path string, item, op tree) {
 
 // parameters are those of an operation and of its path, which it may replace.
 func (o *openAPI) parameters(item, op tree) (out []tree) {
-	for _, of := range []tree{item, op} {
-		all, _ := of["parameters"].([]any)
+	for _, node := range []tree{item, op} {
+		all, _ := node["parameters"].([]any)
 		for _, p := range all {
 			t := o.tree(p)
 			if t == nil {
@@ -197,11 +197,11 @@ func (o *openAPI) value(p tree) (string, bool) {
 }
 
 // example is what stands beside a schema.
-func (o *openAPI) example(of tree) (any, bool) {
-	if v, ok := of["example"]; ok {
+func (o *openAPI) example(node tree) (any, bool) {
+	if v, ok := node["example"]; ok {
 		return v, true
 	}
-	all := o.tree(of["examples"])
+	all := o.tree(node["examples"])
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if v, ok := o.tree(all[name])["value"]; ok {
 			return v, true
@@ -224,11 +224,11 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 		if v, ok := given(named); ok { // OpenAPI 3.1: what stands beside a reference comes first
 			return v, true
 		}
-		at := plain(named["$ref"])
-		if slices.Contains(o.inside, at) {
+		keyPath := plain(named["$ref"])
+		if slices.Contains(o.inside, keyPath) {
 			return nil, false
 		}
-		o.inside = append(o.inside, at)
+		o.inside = append(o.inside, keyPath)
 		defer func() { o.inside = o.inside[:len(o.inside)-1] }()
 	}
 	if v, ok := given(s); ok {
@@ -236,8 +236,8 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
 		list, is := s[key].([]any)
-		for _, one := range list {
-			if v, ok := o.sample(one, depth+1); ok {
+		for _, single := range list {
+			if v, ok := o.sample(single, depth+1); ok {
 				return v, true
 			}
 		}
@@ -292,13 +292,13 @@ func (o *openAPI) object(s tree, depth int, out tree) (required []any) {
 			out[name] = v
 		}
 	}
-	own, _ := s["required"].([]any)
-	return append(required, own...)
+	ownPart, _ := s["required"].([]any)
+	return append(required, ownPart...)
 }
 
 // body takes the example of a body, of JSON where there is a choice.
-func (o *openAPI) body(of tree, r *raw) bool {
-	content := o.tree(of["content"])
+func (o *openAPI) body(node tree, r *raw) bool {
+	content := o.tree(node["content"])
 	kinds := slices.Sorted(maps.Keys(content))
 	isJSON := func(kind string) bool { return strings.Contains(kind, "json") }
 	sort.SliceStable(kinds, func(i, j int) bool { return isJSON(kinds[i]) && !isJSON(kinds[j]) })
@@ -332,7 +332,7 @@ func (o *openAPI) body(of tree, r *raw) bool {
 		}
 		return r.body != ""
 	}
-	return of["required"] != true && len(content) == 0
+	return node["required"] != true && len(content) == 0
 }
 
 // secure adds what the operation, or the whole document, wants of whoever asks: the fields to the

@@ -68,16 +68,16 @@ func (d *Draft) readPostman(_ string, data []byte) error {
 
 func (d *Draft) items(all []item, above *auth, variables map[string]string, depth int) {
 	for _, i := range all {
-		own := i.Auth
-		if own == nil {
-			own = above
+		ownAuth := i.Auth
+		if ownAuth == nil {
+			ownAuth = above
 		}
 		switch {
 		case len(i.Item) > 0 && depth < itemDepth:
-			d.items(i.Item, own, variables, depth+1)
+			d.items(i.Item, ownAuth, variables, depth+1)
 		case len(i.Request) > 0 && string(i.Request) != "null":
 			d.Found++
-			d.request(i, own, variables)
+			d.request(i, ownAuth, variables)
 		}
 	}
 }
@@ -144,23 +144,23 @@ func addressOf(data json.RawMessage) (string, bool) {
 	if json.Unmarshal(data, &u) != nil || u.Raw == "" {
 		return "", false
 	}
-	path, query, asked := strings.Cut(u.Raw, "?")
+	path, query, requested := strings.Cut(u.Raw, "?")
 	known := true
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
 		if name, ok := strings.CutPrefix(p, ":"); ok && name != "" {
-			at := slices.IndexFunc(u.Variable, func(v pair) bool {
+			index := slices.IndexFunc(u.Variable, func(v pair) bool {
 				return cmp.Or(v.Key, v.Name) == name
 			})
-			if at < 0 || u.Variable[at].Value == "" {
+			if index < 0 || u.Variable[index].Value == "" {
 				known = false
 				continue
 			}
-			parts[i] = u.Variable[at].Value
+			parts[i] = u.Variable[index].Value
 		}
 	}
 	path = strings.Join(parts, "/")
-	if asked {
+	if requested {
 		path += "?" + query
 	}
 	return path, known
@@ -268,25 +268,25 @@ func (d *Draft) resolve(r *raw, variables map[string]string) bool {
 	fill = func(s string, depth int) string {
 		return inBraces.ReplaceAllStringFunc(s, func(m string) string {
 			name := strings.TrimSpace(m[2 : len(m)-2])
-			value, has := variables[name]
+			value, present := variables[name]
 			switch {
 			case drawn[name] != "":
 				return hole(drawn[name])
 			case strings.HasPrefix(name, "$"):
 				ok = false
 				return ""
-			case has && value != "" && isSecret(name):
+			case present && value != "" && isSecret(name):
 				return d.secret(name, value, "the variable "+name+" of the collection")
-			case has && value != "" && depth < 5: // a value may name others
+			case present && value != "" && depth < 5: // a value may name others
 				return fill(value, depth+1)
 			}
 			return d.variable(name)
 		})
 	}
-	if base, rest, cut := strings.Cut(r.url, "}}"); cut && strings.HasPrefix(base, "{{") {
+	if base, tail, cut := strings.Cut(r.url, "}}"); cut && strings.HasPrefix(base, "{{") {
 		// The host is the first variable, mostly; without a value the path is all that is known.
 		if name := strings.TrimSpace(base[2:]); variables[name] == "" {
-			r.url = "/" + strings.TrimPrefix(rest, "/")
+			r.url = "/" + strings.TrimPrefix(tail, "/")
 		}
 	}
 	r.url, r.body = fill(r.url, 0), fill(r.body, 0)

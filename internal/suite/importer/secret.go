@@ -61,8 +61,8 @@ func (d *Draft) secret(name, value, about string) string {
 
 // tell notes what a name stands for. A placeholder is no secret.
 func (d *Draft) tell(name, about string) {
-	if !d.told[name] && !strings.HasPrefix(name, "{") {
-		d.told[name] = true
+	if !d.reported[name] && !strings.HasPrefix(name, "{") {
+		d.reported[name] = true
 		d.Secrets = append(d.Secrets, Secret{name, about})
 	}
 }
@@ -87,8 +87,8 @@ func (d *Draft) hide(r raw) raw {
 		fields = append(fields, f)
 	}
 	r.headers = fields
-	path, query, asked := strings.Cut(r.url, "?")
-	if r.url = path; asked {
+	path, query, requested := strings.Cut(r.url, "?")
+	if r.url = path; requested {
 		r.url += "?" + d.pairs(query, "query")
 	}
 	r.body = d.inBody(r.body)
@@ -107,15 +107,15 @@ func (d *Draft) hide(r raw) raw {
 // field is the value of a header field without its secret; the scheme of an Authorization stays.
 func (d *Draft) field(name, value string) string {
 	about := "the header field " + name
-	switch scheme, rest, two := strings.Cut(value, " "); {
-	case strings.EqualFold(name, "authorization") && two && !strings.ContainsAny(rest, ",="):
+	switch scheme, tail, two := strings.Cut(value, " "); {
+	case strings.EqualFold(name, "authorization") && two && !strings.ContainsAny(tail, ",="):
 		called := "TOKEN"
 		if strings.EqualFold(scheme, "basic") {
 			called, about = "BASIC_AUTH", "user:password in base64 (printf user:password | base64)"
 		}
-		return scheme + " " + d.secret(called, strings.TrimSpace(rest), about)
+		return scheme + " " + d.secret(called, strings.TrimSpace(tail), about)
 	case strings.EqualFold(name, "authorization") && two && strings.EqualFold(scheme, "basic"):
-		return scheme + " " + d.secret("BASIC_AUTH", rest, "user:password in base64")
+		return scheme + " " + d.secret("BASIC_AUTH", tail, "user:password in base64")
 	case strings.EqualFold(name, "cookie"):
 		return d.secret("COOKIE", value, "the header field Cookie, as NAME=VALUE; NAME=VALUE")
 	case isSecret(name):
@@ -125,13 +125,13 @@ func (d *Draft) field(name, value string) string {
 }
 
 // pairs hides the values of a query or a form whose names say that they are secrets.
-func (d *Draft) pairs(text, of string) string {
+func (d *Draft) pairs(text, subject string) string {
 	parts := strings.Split(text, "&")
 	for i, p := range parts {
 		name, value, ok := strings.Cut(p, "=")
 		plain, err := url.QueryUnescape(name)
 		if ok && value != "" && err == nil && isSecret(plain) {
-			parts[i] = name + "=" + d.secret(plain, value, plain+" of a "+of)
+			parts[i] = name + "=" + d.secret(plain, value, plain+" of a "+subject)
 		}
 	}
 	return strings.Join(parts, "&")

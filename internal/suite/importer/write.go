@@ -72,10 +72,10 @@ func (d *Draft) text(s string) string {
 // around changes a text but for its holes.
 func around(s string, change func(string) string) string {
 	var b strings.Builder
-	at := 0
+	pos := 0
 	for _, m := range append(holeRe.FindAllStringIndex(s, -1), []int{len(s), len(s)}) {
-		b.WriteString(change(s[at:m[0]]) + s[m[0]:m[1]])
-		at = m[1]
+		b.WriteString(change(s[pos:m[0]]) + s[m[0]:m[1]])
+		pos = m[1]
 	}
 	return b.String()
 }

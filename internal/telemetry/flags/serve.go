@@ -122,7 +122,7 @@ func (s Serve) Args() []string {
 
 // listenOn moves the doors that were not given an address to a host's; their ports stay. Who asks
 // for that has to say which address it is: senders are told it.
-func listenOn(s Serve, host string, given func(flag string) bool) (Serve, error) {
+func listenOn(s Serve, host string, isSet func(flag string) bool) (Serve, error) {
 	if host == "" {
 		return s, nil
 	}
@@ -131,13 +131,13 @@ func listenOn(s Serve, host string, given func(flag string) bool) (Serve, error)
 		return s, fmt.Errorf("serve telemetry: --listen %s: want one address of this machine, "+
 			"as senders are told to send there; ip address lists them", host)
 	}
-	for _, at := range []struct {
+	for _, place := range []struct {
 		flag    string
 		address *string
 	}{{"grpc", &s.GRPC}, {"http", &s.HTTP}, {"zipkin", &s.Zipkin}} {
-		_, port, err := net.SplitHostPort(*at.address)
-		if err == nil && !given(at.flag) {
-			*at.address = net.JoinHostPort(host, port)
+		_, port, err := net.SplitHostPort(*place.address)
+		if err == nil && !isSet(place.flag) {
+			*place.address = net.JoinHostPort(host, port)
 		}
 	}
 	return s, nil
@@ -153,21 +153,21 @@ func (s Serve) check() error {
 	case s.ForwardOnly && s.Forward == "":
 		return fmt.Errorf("serve telemetry: --forward-only needs a --forward")
 	}
-	for _, at := range []struct{ flag, address string }{
+	for _, place := range []struct{ flag, address string }{
 		{"--grpc", s.GRPC}, {"--http", s.HTTP}, {"--zipkin", s.Zipkin},
 		{"--query", s.Query},
 	} {
-		host, port, err := net.SplitHostPort(at.address)
+		host, port, err := net.SplitHostPort(place.address)
 		if err != nil {
 			return fmt.Errorf("serve telemetry: %s %q: want HOST:PORT, as in 127.0.0.1:4318",
-				at.flag, at.address)
+				place.flag, place.address)
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 			return fmt.Errorf("serve telemetry: %s %q: port %q is no number from 0 to 65535",
-				at.flag, at.address, port)
+				place.flag, place.address, port)
 		} else if !s.Expose && !loopback(host) {
 			return fmt.Errorf("serve telemetry: %s %s: others could reach it and send or read "+
-				"what they like; use 127.0.0.1:%d, or say --expose", at.flag, at.address, n)
+				"what they like; use 127.0.0.1:%d, or say --expose", place.flag, place.address, n)
 		}
 	}
 	return nil

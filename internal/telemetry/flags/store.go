@@ -69,7 +69,7 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 
 // CheckPlace refuses what is no place in a bucket.
 func CheckPlace(place string) error {
-	if rest, ok := strings.CutPrefix(place, "s3://"); !ok || strings.Trim(rest, "/") == "" {
+	if tail, ok := strings.CutPrefix(place, "s3://"); !ok || strings.Trim(tail, "/") == "" {
 		return cli.Usagef("%q is no place in a bucket: want s3://BUCKET/PREFIX", place)
 	}
 	return nil

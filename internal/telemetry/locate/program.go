@@ -58,15 +58,15 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 
 // there is the one that is beside the program or on the PATH; empty: neither is.
 func (f Finder) there() (string, error) {
-	beside := f.Beside
-	if beside == "" {
+	sibling := f.Beside
+	if sibling == "" {
 		self, err := os.Executable()
 		if err != nil {
 			return "", err
 		}
-		beside = filepath.Dir(self)
+		sibling = filepath.Dir(self)
 	}
-	if path := filepath.Join(beside, telemetry.HomeName); isThere(path) {
+	if path := filepath.Join(sibling, telemetry.HomeName); isThere(path) {
 		return path, nil
 	}
 	path, err := exec.LookPath(telemetry.HomeName)
@@ -77,7 +77,7 @@ func (f Finder) there() (string, error) {
 }
 
 // check looks at a program that was found, and asks it whether it is of the same version.
-func check(ctx context.Context, path string, own telemetry.Version) error {
+func check(ctx context.Context, path string, ownVersion telemetry.Version) error {
 	if err := trust(path); err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func check(ctx context.Context, path string, own telemetry.Version) error {
 	if err != nil {
 		return err
 	}
-	if got != own {
+	if got != ownVersion {
 		return fmt.Errorf("it is of version %s (protocol %d), this program of %s (protocol %d); "+
 			"build both of one checkout, or remove that one: in a checkout it is built when it is "+
-			"needed", got.Version, got.Protocol, own.Version, own.Protocol)
+			"needed", got.Version, got.Protocol, ownVersion.Version, ownVersion.Protocol)
 	}
 	return nil
 }
@@ -124,8 +124,8 @@ func trust(path string) error {
 }
 
 func foreign(info fs.FileInfo) bool {
-	of, ok := info.Sys().(*syscall.Stat_t)
-	return !ok || of.Uid != 0 && int(of.Uid) != os.Geteuid()
+	stat_t, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || stat_t.Uid != 0 && int(stat_t.Uid) != os.Geteuid()
 }
 
 // askWait bounds how long a program may take to say its version.
@@ -150,7 +150,7 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 // are its version, so that only the protocol is compared.
 func (f Finder) build(ctx context.Context) (string, error) {
 	const made = "bin/" + telemetry.HomeName
-	of, err := sourcesOf(f.Root, homeModule+"/"+homeMain)
+	item, err := sourcesOf(f.Root, homeModule+"/"+homeMain)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", telemetry.HomeName, err)
 	}
@@ -161,7 +161,7 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		}
 	}}
 	built, err := b.Build(ctx, &service.Service{
-		Name: telemetry.HomeName, Dir: f.Root, Only: of.has,
+		Name: telemetry.HomeName, Dir: f.Root, Only: item.has,
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
 		// As prony is built by make, so that what both link is compiled once.
 		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(

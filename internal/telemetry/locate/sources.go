@@ -16,13 +16,13 @@ import (
 type sources map[string]bool
 
 func sourcesOf(root, program string) (sources, error) {
-	of := sources{}
+	item := sources{}
 	for todo := []string{program}; len(todo) > 0; todo = todo[1:] {
 		dir := todo[0]
-		if of[dir] {
+		if item[dir] {
 			continue
 		}
-		of[dir] = true
+		item[dir] = true
 		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
 		if err != nil {
 			return nil, err
@@ -44,12 +44,12 @@ func sourcesOf(root, program string) (sources, error) {
 			}
 		}
 	}
-	return of, nil
+	return item, nil
 }
 
 // has says of a path below the checkout whether the program is made of it: the modules' own files,
 // those of the packages, and what lies below a package and is no Go, which it may embed.
-func (of sources) has(name string) bool {
+func (item sources) has(name string) bool {
 	switch name {
 	case "go.mod", "go.sum", homeModule + "/go.mod", homeModule + "/go.sum":
 		return true
@@ -57,16 +57,16 @@ func (of sources) has(name string) bool {
 	if strings.HasSuffix(name, "_test.go") || path.Base(name) == "testdata" {
 		return false
 	}
-	for dir := range of {
+	for dir := range item {
 		if strings.HasPrefix(dir, name+"/") {
 			return true // a folder on the way
 		}
 	}
 	if strings.HasSuffix(name, ".go") {
-		return of[path.Dir(name)]
+		return item[path.Dir(name)]
 	}
-	for at := name; at != "."; at = path.Dir(at) {
-		if of[at] {
+	for location := name; location != "."; location = path.Dir(location) {
+		if item[location] {
 			return true
 		}
 	}

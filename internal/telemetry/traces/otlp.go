@@ -16,11 +16,11 @@ import (
 // error: the line was not written by a store.
 func WriteOTLP(w io.Writer, traces []*Trace) error {
 	out := otlpTraces{ResourceSpans: []*otlpResource{}}
-	by := map[[2]string]*otlpScope{}
+	byName := map[[2]string]*otlpScope{}
 	for _, t := range traces {
 		for i := range t.Spans {
 			key := [2]string{t.Trial, t.Spans[i].Service}
-			scope := by[key]
+			scope := byName[key]
 			if scope == nil {
 				r := &otlpResource{ScopeSpans: make([]otlpScope, 1)}
 				r.Resource.Attributes = []otlpPair{{"service.name", otlpValue(t.Spans[i].Service)},
@@ -28,7 +28,7 @@ func WriteOTLP(w io.Writer, traces []*Trace) error {
 				out.ResourceSpans = append(out.ResourceSpans, r)
 				scope = &r.ScopeSpans[0]
 				scope.Scope.Name = "prony/spans"
-				by[key] = scope
+				byName[key] = scope
 			}
 			span, err := otlpOf(t, &t.Spans[i])
 			if err != nil {
@@ -124,10 +124,10 @@ func otlpOf(t *Trace, s *Span) (out otlpSpan, err error) {
 }
 
 // otlpPairs are in the order of their names, so that equal traces make equal texts.
-func otlpPairs(of map[string]any) []otlpPair {
-	out := make([]otlpPair, 0, len(of)) // where it is shown empty, it is no null
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		out = append(out, otlpPair{name, otlpValue(of[name])})
+func otlpPairs(byName map[string]any) []otlpPair {
+	out := make([]otlpPair, 0, len(byName)) // where it is shown empty, it is no null
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		out = append(out, otlpPair{name, otlpValue(byName[name])})
 	}
 	return out
 }

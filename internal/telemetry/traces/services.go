@@ -83,7 +83,7 @@ func Metered(calls []*Calls) []Operation {
 	var trials = map[string]int64{}
 	var lasted int64
 	for _, c := range calls {
-		if _, seen := trials[c.Trial]; !seen {
+		if _, present := trials[c.Trial]; !present {
 			trials[c.Trial] = c.ToNs - c.FromNs
 			lasted += c.ToNs - c.FromNs
 		}

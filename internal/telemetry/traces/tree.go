@@ -7,8 +7,8 @@ import (
 
 // Settle finds the root of the spans and what follows from it.
 func (t *Trace) Settle() {
-	at, roots := rootOf(t.Spans)
-	top := t.Spans[at]
+	index, roots := rootOf(t.Spans)
+	top := t.Spans[index]
 	t.Roots, t.Service, t.Name = roots, top.Service, top.Name
 	t.StartNs, t.DurationNs = top.StartNs, top.DurationNs
 }
@@ -20,7 +20,7 @@ func (t *Trace) Sort() {
 	})
 }
 
-func rootOf(list []Span) (at, roots int) {
+func rootOf(list []Span) (index, roots int) {
 	return Root(len(list), func(i int) (id, parent string) { return list[i].ID, list[i].Parent },
 		func(i, j int) bool { return earlier(&list[i], &list[j]) < 0 })
 }
@@ -28,11 +28,11 @@ func rootOf(list []Span) (at, roots int) {
 // Root finds, of n spans, the one that stands for the whole: of those whose parent is not here the
 // one that began first. Of spans that are all each other's parents (nobody honest sends that) it is
 // the earliest. It also says how many have no parent here.
-func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, j int) bool) (at,
+func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, j int) bool) (pos,
 	roots int) {
 	var none ID
 	here := members(n, ids)
-	at = -1
+	pos = -1
 	early := 0
 	for i := range n {
 		if before(i, early) {
@@ -42,14 +42,14 @@ func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, 
 			continue
 		}
 		roots++
-		if at < 0 || before(i, at) {
-			at = i
+		if pos < 0 || before(i, pos) {
+			pos = i
 		}
 	}
-	if at < 0 {
+	if pos < 0 {
 		return early, 0
 	}
-	return at, roots
+	return pos, roots
 }
 
 // members tells which spans are here. Most traces are so short that looking through them is faster
@@ -57,9 +57,9 @@ func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, 
 func members[ID comparable](n int, ids func(i int) (id, parent ID)) func(ID) bool {
 	const short = 16
 	if n <= short {
-		return func(wanted ID) bool {
+		return func(want ID) bool {
 			for i := range n {
-				if id, _ := ids(i); id == wanted {
+				if id, _ := ids(i); id == want {
 					return true
 				}
 			}
@@ -71,7 +71,7 @@ func members[ID comparable](n int, ids func(i int) (id, parent ID)) func(ID) boo
 		id, _ := ids(i)
 		here[id] = true
 	}
-	return func(wanted ID) bool { return here[wanted] }
+	return func(want ID) bool { return here[want] }
 }
 
 // earlier orders spans by their start; of equal ones the longer is first, then the lower id.
@@ -120,9 +120,9 @@ func Tree(t *Trace) []*Node {
 			roots = append(roots, n)
 		}
 	}
-	at, _ := rootOf(t.Spans)
+	index, _ := rootOf(t.Spans)
 	for i, n := range roots { // the root of the whole first
-		if n.Span == &t.Spans[at] {
+		if n.Span == &t.Spans[index] {
 			copy(roots[1:i+1], roots[:i])
 			roots[0] = n
 			break
@@ -162,14 +162,14 @@ func breakCycles(nodes []*Node, parents map[*Node]*Node) {
 	state := make(map[*Node]int, len(nodes))
 	for _, n := range nodes {
 		var way []*Node
-		at := n
-		for ; at != nil && state[at] == 0; at = parents[at] {
-			state[at] = walking
-			way = append(way, at)
+		node := n
+		for ; node != nil && state[node] == 0; node = parents[node] {
+			state[node] = walking
+			way = append(way, node)
 		}
-		if at != nil && state[at] == walking { // a cycle that begins and ends with it
-			first := at
-			for c := parents[at]; c != at; c = parents[c] {
+		if node != nil && state[node] == walking { // a cycle that begins and ends with it
+			first := node
+			for c := parents[node]; c != node; c = parents[c] {
 				if earlier(c.Span, first.Span) < 0 {
 					first = c
 				}
@@ -188,10 +188,10 @@ func Walk(roots []*Node, visit func(*Node)) {
 	stack := slices.Clone(roots)
 	slices.Reverse(stack)
 	for len(stack) > 0 {
-		at := stack[len(stack)-1]
+		node := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		visit(at)
-		for _, c := range slices.Backward(at.Children) {
+		visit(node)
+		for _, c := range slices.Backward(node.Children) {
 			stack = append(stack, c)
 		}
 	}
@@ -269,16 +269,16 @@ type Share struct {
 
 // Shares are those of all services, the greatest part of the critical path first.
 func Shares(roots []*Node) []Share {
-	by := map[string]*Share{}
+	byName := map[string]*Share{}
 	var root *Node
 	Walk(roots, func(n *Node) {
 		if n.Depth == 0 {
 			root = n
 		}
-		s := by[n.Span.Service]
+		s := byName[n.Span.Service]
 		if s == nil {
 			s = &Share{Service: n.Span.Service}
-			by[n.Span.Service] = s
+			byName[n.Span.Service] = s
 		}
 		s.Spans++
 		s.SelfNs += n.SelfNs
@@ -287,7 +287,7 @@ func Shares(roots []*Node) []Share {
 		}
 	})
 	var out []Share
-	for _, s := range by {
+	for _, s := range byName {
 		out = append(out, *s)
 	}
 	slices.SortFunc(out, func(a, b Share) int {

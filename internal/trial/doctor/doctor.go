@@ -121,17 +121,17 @@ func Refuse(g record.Grading, bar string) error {
 	if bar == record.Fit {
 		below = []string{record.Unfit, record.Doubtful, record.Unknown}
 	}
-	var found []string
+	var matches []string
 	for _, grade := range below {
 		for _, c := range g.Checks {
 			vital := grade != record.Unknown || isVital(c.Name)
 			if c.Grade == grade && vital {
-				found = append(found, c.Name+" ("+c.Observed+")")
+				matches = append(matches, c.Name+" ("+c.Observed+")")
 			}
 		}
 	}
 	return fmt.Errorf("refuse to measure: the host is %s and %s is demanded: %s; prony doctor "+
-		"says how to mend it", g.Grade, bar, strings.Join(found, ", "))
+		"says how to mend it", g.Grade, bar, strings.Join(matches, ", "))
 }
 
 func isVital(name string) bool {
@@ -191,8 +191,8 @@ func oversleep(n int, d time.Duration) []int64 {
 		runtime.LockOSThread()
 		for range n {
 			due := clock.Mono() + int64(d)
-			for left := int64(d); left > 0; left = due - clock.Mono() {
-				ts := unix.NsecToTimespec(left)
+			for remaining := int64(d); remaining > 0; remaining = due - clock.Mono() {
+				ts := unix.NsecToTimespec(remaining)
 				_ = unix.Nanosleep(&ts, nil) // interrupted, it goes on with what is left
 			}
 			late = append(late, clock.Mono()-due)

@@ -76,8 +76,8 @@ func hugePages(m *machine) finding {
 	const file = "sys/kernel/mm/transparent_hugepage/enabled"
 	// The choice in force is in brackets: "always [madvise] never".
 	_, chosen, _ := strings.Cut(m.text(file), "[")
-	chosen, _, found := strings.Cut(chosen, "]")
-	if !found {
+	chosen, _, ok := strings.Cut(chosen, "]")
+	if !ok {
 		return unsaid()
 	}
 	return doubtfulIf(chosen == "always", chosen, asRoot("echo madvise > /"+file))
@@ -124,24 +124,24 @@ func sharedCache(m *machine) finding {
 // read begins before the last one has ended, and none is foreseen.
 func wander(n int, d time.Duration, bytes int) []float64 {
 	next := round(bytes / int(unsafe.Sizeof(uint32(0))))
-	at := uint32(0)
+	offset := uint32(0)
 	walk := func(steps int) int64 {
 		began := clock.Mono()
 		for range steps {
-			at = next[at]
+			offset = next[offset]
 		}
 		return clock.Mono() - began
 	}
 	steps := len(next) // the first round fills the caches
 	steps = max(1, int(float64(steps)*float64(d)/float64(max(1, walk(steps)))))
-	took := make([]float64, n)
-	for i := range took {
-		took[i] = float64(walk(steps)) / float64(steps)
+	elapsed := make([]float64, n)
+	for i := range elapsed {
+		elapsed[i] = float64(walk(steps)) / float64(steps)
 	}
-	if at >= uint32(len(next)) { // never; without it the reads could be left out
+	if offset >= uint32(len(next)) { // never; without it the reads could be left out
 		return nil
 	}
-	return took
+	return elapsed
 }
 
 // round leads from each of n places to another, through all of them and back, in an order that is
@@ -149,8 +149,8 @@ func wander(n int, d time.Duration, bytes int) []float64 {
 func round(n int) []uint32 {
 	next := make([]uint32, n)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
-	for i, at := range order {
-		next[at] = uint32(order[(i+1)%n])
+	for i, index := range order {
+		next[index] = uint32(order[(i+1)%n])
 	}
 	return next
 }

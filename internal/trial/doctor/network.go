@@ -47,11 +47,11 @@ const (
 func openFiles(m *machine) finding {
 	const name = "Max open files"
 	for line := range strings.SplitSeq(m.text("proc/self/limits"), "\n") {
-		rest, found := strings.CutPrefix(line, name)
-		if !found {
+		tail, ok := strings.CutPrefix(line, name)
+		if !ok {
 			continue
 		}
-		soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		soft, _, _ := strings.Cut(strings.TrimSpace(tail), " ")
 		n, err := strconv.ParseInt(soft, 10, 64)
 		return doubtfulIf(err == nil && n < filesMin, soft, fmt.Sprintf("ulimit -n %d; beyond the "+
 			"hard limit in /etc/security/limits.conf, LimitNOFILE= or docker run --ulimit",

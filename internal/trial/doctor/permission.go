@@ -32,9 +32,9 @@ var permissionRules = []Rule{
 
 // groups is where this process is in the hierarchies of control groups.
 type groups struct {
-	version string            // "v1", "v2" or "none"
-	mounts  map[string]string // folder of each controller's hierarchy; "" is version 2's
-	own     map[string]string // this process's path in each
+	version   string            // "v1", "v2" or "none"
+	mounts    map[string]string // folder of each controller's hierarchy; "" is version 2's
+	ownByName map[string]string // this process's path in each
 }
 
 const mounted = "sys/fs/cgroup"
@@ -63,11 +63,11 @@ func (g groups) of(controller string) (dirs []string) {
 	if g.version == "v2" {
 		controller = ""
 	}
-	mount, found := g.mounts[controller]
-	if !found {
+	mount, ok := g.mounts[controller]
+	if !ok {
 		return nil
 	}
-	for path := filepath.Clean("/" + g.own[controller]); ; path = filepath.Dir(path) {
+	for path := filepath.Clean("/" + g.ownByName[controller]); ; path = filepath.Dir(path) {
 		dirs = append(dirs, filepath.Join(mount, path))
 		if path == "/" {
 			return dirs
@@ -118,11 +118,11 @@ func (m *machine) enforces(g groups, controller string) bool {
 // that holds processes itself must not, unless it is the root of all, which alone has no type.
 // Source: kernel, admin-guide/cgroup-v2.rst, "No Internal Process Constraint".
 func (m *machine) delegates(dir, controller string) bool {
-	has := func(file string) bool {
+	contains := func(file string) bool {
 		return slices.Contains(strings.Fields(m.text(dir+"/"+file)), controller)
 	}
 	empty := m.text(dir+"/cgroup.procs") == "" || !m.exists(dir+"/cgroup.type")
-	return has("cgroup.subtree_control") || has("cgroup.controllers") && empty
+	return contains("cgroup.subtree_control") || contains("cgroup.controllers") && empty
 }
 
 func ioUring(m *machine) finding {

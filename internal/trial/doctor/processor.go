@@ -103,14 +103,14 @@ func siblings(m *machine) finding {
 	if len(m.cores) == 0 {
 		return unknown(noCores)
 	}
-	of := map[int]string{}
+	byName := map[int]string{}
 	threads := false
 	for _, core := range m.cores {
-		of[core] = m.text(ofCore(core, "topology/thread_siblings_list"))
-		if of[core] == "" {
+		byName[core] = m.text(ofCore(core, "topology/thread_siblings_list"))
+		if byName[core] == "" {
 			return unknown("the kernel shows no topology")
 		}
-		threads = threads || len(cgroup.ParseCores(of[core])) > 1
+		threads = threads || len(cgroup.ParseCores(byName[core])) > 1
 	}
 	if !threads {
 		if virtual, _ := m.hypervisor(); virtual {
@@ -120,7 +120,7 @@ func siblings(m *machine) finding {
 	}
 	for _, s := range m.layout.Service {
 		for _, l := range m.layout.Load {
-			if s != l && of[s] == of[l] {
+			if s != l && byName[s] == byName[l] {
 				return doubtful(fmt.Sprintf("service's core %d and load's core %d are one", s, l),
 					asRoot("echo off > /sys/devices/system/cpu/smt/control")+
 						"; or start prony with taskset on one thread of each core")
@@ -151,8 +151,8 @@ func quota(m *machine) finding {
 	if cpus < 0 {
 		return fit("none")
 	}
-	wanted := float64(len(m.layout.Service) + len(m.layout.Load))
-	return worst(cpus < min(m.CPUs+1, wanted), true, fmt.Sprintf("%g CPUs for everything", cpus),
+	want := float64(len(m.layout.Service) + len(m.layout.Load))
+	return worst(cpus < min(m.CPUs+1, want), true, fmt.Sprintf("%g CPUs for everything", cpus),
 		fix)
 }
 

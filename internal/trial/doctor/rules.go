@@ -37,7 +37,9 @@ func unknown(observed string) finding       { return finding{record.Unknown, obs
 func unsaid() finding { return unknown("the kernel does not say") }
 
 // doubtfulIf is fit otherwise.
-func doubtfulIf(so bool, observed, fix string) finding { return worst(false, so, observed, fix) }
+func doubtfulIf(condition bool, observed, fix string) finding {
+	return worst(false, condition, observed, fix)
+}
 
 // worst is unfit or doubtful where that is so, and fit otherwise.
 func worst(isUnfit, isDoubtful bool, observed, fix string) finding {

@@ -66,14 +66,14 @@ func listProcesses(root string, self int) map[int]probe.Process {
 
 // sight is what happened between two edges. -1 is unknown.
 type sight struct {
-	windowNs     int64
-	steal, other float64 // shares of all cores' time
-	tick         float64 // the least such share that can be told from none
-	hottestC     float64 // 0 is unknown
-	throttledN   int64   // since boot
-	throttledNow int64   // in between
-	stealEver    float64 // share since boot
-	top          []user  // who used most, if processes were read
+	windowNs      int64
+	steal, second float64 // shares of all cores' time
+	tick          float64 // the least such share that can be told from none
+	hottestC      float64 // 0 is unknown
+	throttledN    int64   // since boot
+	throttledNow  int64   // in between
+	stealEver     float64 // share since boot
+	top           []user  // who used most, if processes were read
 }
 
 type user struct {
@@ -83,7 +83,7 @@ type user struct {
 
 func between(a, b edge) sight {
 	s := sight{windowNs: b.atNs - a.atNs, throttledN: b.throttledN, throttledNow: -1}
-	s.steal, s.other = probe.Shares(a.ticks, b.ticks, b.ownNs-a.ownNs)
+	s.steal, s.second = probe.Shares(a.ticks, b.ticks, b.ownNs-a.ownNs)
 	s.stealEver, _ = probe.Shares(probe.HostTicks{}, b.ticks, -1)
 	if a.throttledN >= 0 && b.throttledN >= 0 {
 		s.throttledNow = b.throttledN - a.throttledN
@@ -117,10 +117,10 @@ func (s sight) unrest() string {
 	if s.steal > max(stealMax, s.tick) {
 		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", units.PercentTo(s.steal, 1)))
 	}
-	if s.other > max(otherMax, s.tick) {
+	if s.second > max(otherMax, s.tick) {
 		why = append(
 			why,
-			fmt.Sprintf("%s used by others%s", units.PercentTo(s.other, 1), s.names()),
+			fmt.Sprintf("%s used by others%s", units.PercentTo(s.second, 1), s.names()),
 		)
 	}
 	if s.throttledNow > 0 {
@@ -172,20 +172,20 @@ var processorSensors = []string{"coretemp", "cpu_thermal", "k10temp", "zenpower"
 // name; 0 when there is none. Source: kernel, driver-api/thermal/sysfs-api.rst and
 // hwmon/sysfs-interface.rst.
 func hottest(root string) (celsius float64, name string) {
-	look := func(pattern, label string, wanted func(string) bool) {
+	look := func(pattern, label string, match func(string) bool) {
 		files, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, file := range files {
-			of := cgroup.Value(filepath.Dir(file), label)
+			subject := cgroup.Value(filepath.Dir(file), label)
 			// A sensor that is off says nothing, or nonsense.
 			c := float64(readNumber(file)) / 1000
-			if wanted(of) && c > celsius && c < 150 {
-				celsius, name = c, of
+			if match(subject) && c > celsius && c < 150 {
+				celsius, name = c, subject
 			}
 		}
 	}
 	look("sys/class/thermal/thermal_zone*/temp", "type", func(string) bool { return true })
-	look("sys/class/hwmon/hwmon*/temp*_input", "name", func(of string) bool {
-		return slices.Contains(processorSensors, of)
+	look("sys/class/hwmon/hwmon*/temp*_input", "name", func(subject string) bool {
+		return slices.Contains(processorSensors, subject)
 	})
 	return celsius, name
 }
@@ -237,7 +237,7 @@ func Quiet(ctx context.Context, o Options) record.Before {
 // before is a sight in the record's words. A quiet one keeps the reason that was waited for.
 func (s sight) before(waitedNs int64, earlier string) record.Before {
 	b := record.Before{
-		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.other,
+		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.second,
 		TemperatureC: s.hottestC, ThrottledN: max(s.throttledN, 0), Why: s.unrest(),
 	}
 	switch {

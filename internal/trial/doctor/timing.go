@@ -43,13 +43,13 @@ func clockSource(m *machine) finding {
 	if name == "" {
 		return unsaid()
 	}
-	others := strings.Fields(m.text(dir + "available_clocksource"))
+	alternatives := strings.Fields(m.text(dir + "available_clocksource"))
 	isFast := func(o string) bool { return slices.Contains(clocksFast, o) }
-	better := slices.IndexFunc(others, isFast)
+	better := slices.IndexFunc(alternatives, isFast)
 	fix := "dmesg | grep -i clocksource says why tsc is not trusted; boot with tsc=reliable " +
 		"if it can be"
 	if better >= 0 {
-		fix = asRoot("echo " + others[better] + " > /" + dir + "current_clocksource")
+		fix = asRoot("echo " + alternatives[better] + " > /" + dir + "current_clocksource")
 	}
 	return worst(slices.Contains(clocksSlow, name), !isFast(name), name, fix)
 }

@@ -25,15 +25,15 @@ const nextTime = 5 * time.Minute
 // compared within a scenario, by the throughput of their first closed load, or the mean response
 // time where there is none.
 type budget struct {
-	most   time.Duration
-	same   float64
-	save   func(record.Schedule) error
-	began  int64
-	specs  map[string]trial.Spec // by trial
-	block  []trial.Spec          // the first one, with all contenders
-	scenes map[string]*scene
-	told   record.Schedule
-	err    error // the schedule could not be saved
+	most     time.Duration
+	same     float64
+	save     func(record.Schedule) error
+	began    int64
+	specs    map[string]trial.Spec // by trial
+	block    []trial.Spec          // the first one, with all contenders
+	scenes   map[string]*scene
+	reported record.Schedule
+	err      error // the schedule could not be saved
 }
 
 // scene is a scenario's comparisons.
@@ -44,7 +44,7 @@ type scene struct {
 
 func newBudget(most time.Duration, same float64, save func(record.Schedule) error) *budget {
 	return &budget{most: most, same: same, save: save, specs: map[string]trial.Spec{},
-		scenes: map[string]*scene{}, told: record.Schedule{ForNs: int64(most), Early: earlyError,
+		scenes: map[string]*scene{}, reported: record.Schedule{ForNs: int64(most), Early: earlyError,
 			Late: lateError, Same: same}}
 }
 
@@ -61,42 +61,42 @@ func contender(t trial.Spec) string {
 
 // next says which trials are left to run, the next one first, when some are done. Between blocks it
 // looks; a block that has begun is brought to its end.
-func (b *budget) next(done []*record.Record, left []trial.Spec) []trial.Spec {
+func (b *budget) next(done []*record.Record, remaining []trial.Spec) []trial.Spec {
 	switch {
 	case len(done) == 0:
-		b.begin(left)
-		return left
-	case b.told.Ended != "": // what is left is beside the comparison
-		return left
+		b.begin(remaining)
+		return remaining
+	case b.reported.Ended != "": // what is left is beside the comparison
+		return remaining
 	}
-	b.told.SpentNs = clock.Mono() - b.began
+	b.reported.SpentNs = clock.Mono() - b.began
 	last := b.specs[done[len(done)-1].Trial]
-	beside := func(t trial.Spec) bool { return t.Role != "" }
-	compared := slices.DeleteFunc(slices.Clone(left), beside)
+	isExtra := func(t trial.Spec) bool { return t.Role != "" }
+	compared := slices.DeleteFunc(slices.Clone(remaining), isExtra)
 	if last.Role != "" || len(compared) > 0 && compared[0].Block == last.Block {
-		return left
+		return remaining
 	}
 	b.look(done, last.Block)
-	wanted := b.wanted(compared)
+	want := b.wanted(compared)
 	switch {
 	case len(compared) == 0:
-		b.told.Ended = "all blocks"
-	case len(wanted) == 0:
-		b.told.Ended = "decided"
-	case b.told.SpentNs+b.cost(done, firstBlock(wanted)) > int64(b.most):
-		b.told.Ended = "time"
+		b.reported.Ended = "all blocks"
+	case len(want) == 0:
+		b.reported.Ended = "decided"
+	case b.reported.SpentNs+b.cost(done, firstBlock(want)) > int64(b.most):
+		b.reported.Ended = "time"
 	}
-	if b.told.Ended != "" {
-		wanted = nil
-		b.told.Next = b.further(done)
+	if b.reported.Ended != "" {
+		want = nil
+		b.reported.Next = b.further(done)
 	}
-	b.err = b.save(b.told)
-	for _, t := range left {
-		if beside(t) {
-			wanted = append(wanted, t)
+	b.err = b.save(b.reported)
+	for _, t := range remaining {
+		if isExtra(t) {
+			want = append(want, t)
 		}
 	}
-	return wanted
+	return want
 }
 
 func (b *budget) begin(all []trial.Spec) {
@@ -122,21 +122,21 @@ func (b *budget) begin(all []trial.Spec) {
 
 // look decides what can be decided, and notes it.
 func (b *budget) look(done []*record.Record, block int) {
-	l := record.Look{Block: block, AtNs: b.told.SpentNs,
-		Fraction: float64(b.told.SpentNs) / float64(b.most)}
+	l := record.Look{Block: block, AtNs: b.reported.SpentNs,
+		Fraction: float64(b.reported.SpentNs) / float64(b.most)}
 	for _, name := range slices.Sorted(maps.Keys(b.scenes)) {
 		s := b.scenes[name]
 		before := s.Open(s.names)
 		l.Level = max(l.Level, s.Look(b.items(done, name), min(l.Fraction, 1)))
 		for _, pair := range before {
-			if as := s.Decided(pair[0], pair[1]); as != "" {
+			if form := s.Decided(pair[0], pair[1]); form != "" {
 				l.Decided = append(l.Decided, record.Decided{Scenario: name, A: pair[0], B: pair[1],
-					As: as})
+					As: form})
 			}
 		}
 		l.Open += len(s.Open(s.names))
 	}
-	b.told.Looks = append(b.told.Looks, l)
+	b.reported.Looks = append(b.reported.Looks, l)
 }
 
 // items are the values of a scenario's contenders by block; higher is better.
@@ -172,46 +172,46 @@ func worth(r *record.Record) float64 {
 }
 
 // wanted are the trials that open comparisons need.
-func (b *budget) wanted(left []trial.Spec) []trial.Spec {
+func (b *budget) wanted(remaining []trial.Spec) []trial.Spec {
 	names := map[string][]string{}
 	for scenario, s := range b.scenes {
 		if names[scenario] = s.names; len(s.names) > 1 { // one alone has nothing to decide
 			names[scenario] = stats.Wanted(s.names, s.Open(s.names))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(left), func(t trial.Spec) bool {
+	return slices.DeleteFunc(slices.Clone(remaining), func(t trial.Spec) bool {
 		return !slices.Contains(names[t.Scenario], contender(t))
 	})
 }
 
 // firstBlock are the trials of the first block.
-func firstBlock(of []trial.Spec) []trial.Spec {
-	for i, t := range of {
-		if t.Block != of[0].Block {
-			return of[:i]
+func firstBlock(specs []trial.Spec) []trial.Spec {
+	for i, t := range specs {
+		if t.Block != specs[0].Block {
+			return specs[:i]
 		}
 	}
-	return of
+	return specs
 }
 
 // cost is how long trials will take, by those of the same contenders so far, with what passed
 // between them.
 func (b *budget) cost(done []*record.Record, next []trial.Spec) (ns int64) {
 	type who struct{ scenario, name string }
-	of := func(t trial.Spec) who { return who{t.Scenario, contender(t)} }
+	value := func(t trial.Spec) who { return who{t.Scenario, contender(t)} }
 	sum, count := map[who]int64{}, map[who]int64{}
 	all := int64(0)
 	for _, r := range done {
-		w := of(b.specs[r.Trial])
+		w := value(b.specs[r.Trial])
 		sum[w] += r.DurationNs
 		count[w]++
 		all += r.DurationNs
 	}
 	for _, t := range next {
-		w := of(t)
+		w := value(t)
 		ns += sum[w] / max(count[w], 1)
 	}
-	return int64(float64(ns) * max(1, float64(b.told.SpentNs)/float64(max(all, 1))))
+	return int64(float64(ns) * max(1, float64(b.reported.SpentNs)/float64(max(all, 1))))
 }
 
 // further says what the next minutes would buy: blocks of what is open, or of all where nothing is.
@@ -227,7 +227,7 @@ func (b *budget) further(done []*record.Record) *record.Next {
 			next.Targets = append(next.Targets, name)
 		}
 	}
-	var now, then []float64
+	var now, later []float64
 	for scenario, s := range b.scenes {
 		items := b.items(done, scenario)
 		design := stats.NewBlocks(items, 1-lateError)
@@ -242,12 +242,12 @@ func (b *budget) further(done []*record.Record) *record.Next {
 				}
 				alpha := lateError / float64(pairs)
 				now = append(now, r.Detects(alpha, power))
-				then = append(then, r.DetectsWith(next.Blocks, alpha, power))
+				later = append(later, r.DetectsWith(next.Blocks, alpha, power))
 			}
 		}
 	}
 	if len(now) > 0 {
-		next.Resolves, next.Would = stats.Median(now), stats.Median(then)
+		next.Resolves, next.Would = stats.Median(now), stats.Median(later)
 	}
 	return next
 }

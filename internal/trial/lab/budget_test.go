@@ -93,9 +93,9 @@ func TestBudget(t *testing.T) {
 		nb, _ := c.count("b")
 		nd, _ := c.count("d")
 		s := c.scene(b)
-		if b.told.Ended != "decided" || na != nb || nd >= na || beside != 2 || b.err != nil ||
+		if b.reported.Ended != "decided" || na != nb || nd >= na || beside != 2 || b.err != nil ||
 			s.Decided("a", "d") != stats.Apart || s.Decided("a", "b") != stats.Alike {
-			t.Errorf("a %d, b %d, d %d, beside %d, %v; %+v", na, nb, nd, beside, b.err, b.told)
+			t.Errorf("a %d, b %d, d %d, beside %d, %v; %+v", na, nb, nd, beside, b.err, b.reported)
 		}
 		last := c.saved[len(c.saved)-1]
 		if last.Ended != "decided" || last.Next == nil || last.Next.Open != 0 ||
@@ -110,10 +110,10 @@ func TestBudget(t *testing.T) {
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 101},
 			takes: map[string]time.Duration{"b": 5 * time.Second}}
 		b := c.run(24*time.Second, 30, "a", "b")
-		if n, _ := c.count("b"); n != 3 || b.told.Ended != "time" || b.told.SpentNs != 19e9 {
-			t.Errorf("%d blocks, %+v", n, b.told)
+		if n, _ := c.count("b"); n != 3 || b.reported.Ended != "time" || b.reported.SpentNs != 19e9 {
+			t.Errorf("%d blocks, %+v", n, b.reported)
 		}
-		if next := b.told.Next; next.BlockNs != 6e9 || next.Blocks != 50 || next.Open != 1 {
+		if next := b.reported.Next; next.BlockNs != 6e9 || next.Blocks != 50 || next.Open != 1 {
 			t.Errorf("%+v", next)
 		}
 	})
@@ -123,15 +123,15 @@ func TestBudget(t *testing.T) {
 			bad: func(t trial.Spec) bool { return t.Target == "b" && t.Block > 1 }}
 		b := c.run(40*time.Second, 30, "a", "b", "c")
 		if s := c.scene(b); s.Decided("a", "b") != "" || s.Decided("a", "c") != stats.Apart ||
-			b.told.Ended != "time" {
-			t.Errorf("%+v", b.told)
+			b.reported.Ended != "time" {
+			t.Errorf("%+v", b.reported)
 		}
 	})
 	within(func(t *testing.T) {
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 300}, fails: errors.New("full")}
-		if b := c.run(20*time.Second, 2, "a", "b"); b.err == nil || b.told.Ended != "all blocks" ||
-			b.told.Next.Blocks != 150 {
-			t.Errorf("%v, %+v", b.err, b.told)
+		if b := c.run(20*time.Second, 2, "a", "b"); b.err == nil || b.reported.Ended != "all blocks" ||
+			b.reported.Next.Blocks != 150 {
+			t.Errorf("%v, %+v", b.err, b.reported)
 		}
 	})
 }

@@ -91,13 +91,13 @@ func (r *run) prepare(ctx context.Context) error {
 		}
 		return out
 	}
-	made := built{artifacts: all(r.World.Build, plain, 0)}
-	made.images = all(r.World.Image, contained, 1) // Docker has its own cores to fill
+	created := built{artifacts: all(r.World.Build, plain, 0)}
+	created.images = all(r.World.Image, contained, 1) // Docker has its own cores to fill
 	if ctx.Err() != nil {
 		return errors.New("build: interrupted")
 	}
 	for _, t := range r.plan.Trials {
-		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, made))
+		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, created))
 	}
 	return nil
 }
@@ -113,19 +113,19 @@ func (r *run) launched(t suite.Trial) (*service.Service, service.Target, error) 
 }
 
 // resolve gives a trial all that its life needs, or the reason why there is nothing to run.
-func (r *run) resolve(ctx context.Context, t suite.Trial, made built) trial.Spec {
+func (r *run) resolve(ctx context.Context, t suite.Trial, created built) trial.Spec {
 	out := trial.Resolve(r.plan.Suite, t)
 	s, target, err := r.launched(t)
-	from, ride := made.artifacts[s], r.rides[t.Variant]
+	from, ride := created.artifacts[s], r.rides[t.Variant]
 	if t.Launcher != "" {
-		from = made.images[s]
+		from = created.images[s]
 	}
 	out.Subject = trial.Subject{Service: s, Target: target, Built: from.Built}
 	if s.Checkout != nil {
 		out.Subject.Commit = s.Checkout.Commit
 	} else if s.Origin != "" || r.wish.Own != nil {
-		at := r.checkoutOf(ctx, s.Dir)
-		out.Subject.Commit, out.Subject.Dirty = at.commit, at.dirty
+		place := r.checkoutOf(ctx, s.Dir)
+		out.Subject.Commit, out.Subject.Dirty = place.commit, place.dirty
 	}
 	out.Ride, out.Lacking = ride.Ride, cmp.Or(err, from.Err, ride.lacking)
 	return out

@@ -83,9 +83,9 @@ func (c Catalog) Find(target string) (*service.Service, service.Target, bool) {
 // Only is the catalog of one target, named in whole or as the only one of its service.
 func (c Catalog) Only(target string) (Catalog, error) {
 	s, t, ok := c.Find(target)
-	for _, other := range c {
-		if !ok && other.Name == target && len(other.Targets) == 1 {
-			s, t, ok = other, other.Targets[0], true
+	for _, candidate := range c {
+		if !ok && candidate.Name == target && len(candidate.Targets) == 1 {
+			s, t, ok = candidate, candidate.Targets[0], true
 		}
 	}
 	if !ok {
@@ -115,38 +115,38 @@ func (c Catalog) Pick(names []string) (Catalog, error) {
 		if len(out) > before {
 			continue
 		}
-		what := "service"
+		subject := "service"
 		if strings.Contains(n, "/") {
-			what = "target"
+			subject = "target"
 		}
-		errs = append(errs, c.unknown(what, n))
+		errs = append(errs, c.unknown(subject, n))
 	}
 	return out, errors.Join(errs...)
 }
 
 // unknown refuses a name that no service, or no target, has.
-func (c Catalog) unknown(what, name string) error {
+func (c Catalog) unknown(subject, name string) error {
 	known := c.Names()
-	if what == "service" {
+	if subject == "service" {
 		known = nil
 		for _, s := range c {
 			known = append(known, s.Name)
 		}
 	}
-	return cli.Usagef("there is no %s %q; %s", what, name, strictyaml.Meant(name, known,
+	return cli.Usagef("there is no %s %q; %s", subject, name, strictyaml.Meant(name, known,
 		"there are "+strings.Join(known, ", ")))
 }
 
 // twin is a target as another build of its service has it: in the same mode.
 func (c Catalog) twin(s *service.Service, t service.Target, build string) (*service.Service,
 	service.Target, error) {
-	for _, other := range c {
-		if other.Name != s.Name || other.Other != build || other.Origin != s.Origin {
+	for _, candidate := range c {
+		if candidate.Name != s.Name || candidate.Other != build || candidate.Origin != s.Origin {
 			continue
 		}
-		for _, twin := range other.Targets {
+		for _, twin := range candidate.Targets {
 			if twin.Mode == t.Mode {
-				return other, twin, nil
+				return candidate, twin, nil
 			}
 		}
 	}
@@ -155,10 +155,10 @@ func (c Catalog) twin(s *service.Service, t service.Target, build string) (*serv
 
 // builds are the further ones in which a target can be had.
 func (c Catalog) builds(s *service.Service, t service.Target) (out []string) {
-	for _, other := range c {
-		if other.Name == s.Name && other.Other != "" && other.Other != s.Other {
-			if _, _, err := c.twin(s, t, other.Other); err == nil {
-				out = append(out, other.Other)
+	for _, candidate := range c {
+		if candidate.Name == s.Name && candidate.Other != "" && candidate.Other != s.Other {
+			if _, _, err := c.twin(s, t, candidate.Other); err == nil {
+				out = append(out, candidate.Other)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ type Lab struct {
 	// Wait is how long another lab of this machine is waited for; 0: not at all.
 	Wait time.Duration
 
-	taken *turn // the machine, where several steps share one turn; nil: each takes it
+	used *turn // the machine, where several steps share one turn; nil: each takes it
 }
 
 // turn is the machine while it is this lab's alone.
@@ -53,14 +53,14 @@ type turn struct {
 
 // Take takes the machine for all that the returned lab does, until leave: no other lab measures
 // between its steps.
-func (l *Lab) Take(ctx context.Context) (own *Lab, leave func() error, err error) {
+func (l *Lab) Take(ctx context.Context) (ownLab *Lab, leave func() error, err error) {
 	j, reaped, leave, err := l.enter(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	taken := *l
-	taken.taken = &turn{j, reaped}
-	return &taken, leave, nil
+	used := *l
+	used.used = &turn{j, reaped}
+	return &used, leave, nil
 }
 
 // waitEvery is how often a lab that waits looks whether it is its turn: seldom enough to disturb
@@ -70,7 +70,7 @@ const waitEvery = time.Second
 // enter takes the machine, in its turn, or goes on with what Take took. It says whom it waits for.
 func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, leave func() error,
 	err error) {
-	if t := l.taken; t != nil {
+	if t := l.used; t != nil {
 		reaped, t.reaped = t.reaped, nil
 		return t.journal, reaped, func() error { return nil }, nil
 	}
@@ -82,17 +82,17 @@ func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, l
 
 func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, err error) {
 	over := time.After(l.Wait)
-	said := ""
+	text := ""
 	for {
 		j, reaped, err = l.World.Enter()
 		busy, is := errors.AsType[*process.Busy](err)
 		if l.Wait == 0 || !is {
 			return j, reaped, err
 		}
-		if busy.Who != said {
-			said = busy.Who
+		if busy.Who != text {
+			text = busy.Who
 			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, %v at most",
-				said, l.Wait))
+				text, l.Wait))
 		}
 		select {
 		case <-ctx.Done():
@@ -180,18 +180,18 @@ type World interface {
 	// Examine looks at the host.
 	Examine(context.Context, doctor.Options) record.Grading
 	// Fetch brings what rides along.
-	Fetch(ctx context.Context, root string, a agents.Agent, say func(string)) (trial.Ride, error)
+	Fetch(ctx context.Context, root string, a agents.Agent, report func(string)) (trial.Ride, error)
 	// Home starts one of telemetry; its processes and its end come with it. HandOver lets its
 	// program go on in place of this one.
-	Home(ctx context.Context, root string, s telemetry.LaunchSpec, say func(string)) (trial.Home,
+	Home(ctx context.Context, root string, s telemetry.LaunchSpec, report func(string)) (trial.Home,
 		[]int, func() error, error)
-	HandOver(ctx context.Context, root string, args []string, say func(string)) error
+	HandOver(ctx context.Context, root string, args []string, report func(string)) error
 	// Lab is the one that trials run in.
-	Lab(j *process.Journal, by *Launchers, l host.Layout, dir string,
+	Lab(j *process.Journal, launchers *Launchers, l host.Layout, dir string,
 		observe func(trial.Event)) *trial.Lab
 	// Measure runs the trials, on a lab that may use these cores.
 	Measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
-		say func(string)) error
+		report func(string)) error
 }
 
 // Launchers are those of containers that a run uses.

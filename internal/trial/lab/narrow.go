@@ -31,12 +31,12 @@ func (r *run) board(ctx context.Context) error {
 		return err
 	}
 	r.rides = map[string]ride{}
-	keep := func(list []suite.Variant) (kept []suite.Variant) {
+	keep := func(list []suite.Variant) (retained []suite.Variant) {
 		for _, v := range list {
-			taken := slices.ContainsFunc(r.plan.Trials, func(t suite.Trial) bool {
+			used := slices.ContainsFunc(r.plan.Trials, func(t suite.Trial) bool {
 				return t.Variant == v.Name
 			})
-			if v.Agent != "" && taken {
+			if v.Agent != "" && used {
 				got := r.fetch(ctx, catalog, v.Agent)
 				if errors.Is(got.lacking, agents.ErrMissing) {
 					r.skip("+"+v.Name, got.lacking)
@@ -44,9 +44,9 @@ func (r *run) board(ctx context.Context) error {
 				}
 				r.rides[v.Name] = got
 			}
-			kept = append(kept, v)
+			retained = append(retained, v)
 		}
-		return kept
+		return retained
 	}
 	r.suite.Variants, r.suite.Watching = keep(r.suite.Variants), keep(r.suite.Watching)
 	return ctx.Err()
@@ -54,20 +54,20 @@ func (r *run) board(ctx context.Context) error {
 
 // fetch brings an agent, named with its level.
 func (r *run) fetch(ctx context.Context, catalog *agents.Catalog, name string) (out ride) {
-	found, level, err := catalog.Find(name)
+	match, level, err := catalog.Find(name)
 	if err == nil {
-		_, err = found.Variant(level).Own(os.LookupEnv)
+		_, err = match.Variant(level).Own(os.LookupEnv)
 	}
 	if err == nil {
-		out.Ride, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
+		out.Ride, err = r.World.Fetch(ctx, r.Root, match, r.Tell.Say)
 	}
 	out.lacking = err
 	return out
 }
 
 // skip notes what is left out of the run.
-func (r *run) skip(what string, why error) {
-	r.skipped = append(r.skipped, record.Skipped{Target: what, Reason: why.Error()})
+func (r *run) skip(subject string, why error) {
+	r.skipped = append(r.skipped, record.Skipped{Target: subject, Reason: why.Error()})
 }
 
 // open opens the launchers that the suite asks for. One that cannot be had here is left out of the
@@ -83,11 +83,11 @@ func (r *run) open(ctx context.Context) error {
 			}
 		}
 	}
-	var kept []string
+	var retained []string
 	var first error
 	for _, name := range r.suite.Launchers {
 		if r.launchers.By[name] != nil {
-			kept = append(kept, name)
+			retained = append(retained, name)
 			continue
 		}
 		if name != suite.Launchers[0] {
@@ -97,15 +97,15 @@ func (r *run) open(ctx context.Context) error {
 				continue
 			}
 		}
-		kept = append(kept, name)
+		retained = append(retained, name)
 	}
 	if first == nil {
 		return nil
 	}
-	if len(kept) == 0 {
+	if len(retained) == 0 {
 		return fmt.Errorf("run %s: none of its launchers works here; %w", r.suite.Name, first)
 	}
-	return r.suite.Override(suite.Override{Launchers: kept})
+	return r.suite.Override(suite.Override{Launchers: retained})
 }
 
 // plain says whether a suite starts plain processes, too.
@@ -115,12 +115,12 @@ func plain(s *suite.Suite) bool {
 
 // part are the targets of a plan whose tools are here, and those that lack one and are left out. Of
 // a plan of containers alone none is.
-func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []record.Skipped) {
+func (l *Lab) part(tools *service.Tools, p planned) (retained []string, lost []record.Skipped) {
 	for _, name := range p.plan.Targets() {
 		s, t, _ := p.catalog.Find(name)
 		missing := l.World.Missing(tools, s, t)
 		if len(missing) == 0 || !plain(p.suite) {
-			kept = append(kept, name)
+			retained = append(retained, name)
 			continue
 		}
 		reason := missing[0]
@@ -129,7 +129,7 @@ func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []recor
 		}
 		lost = append(lost, record.Skipped{Target: name, Reason: reason})
 	}
-	return kept, lost
+	return retained, lost
 }
 
 // Here is the plan of what can run here: a run leaves out the targets that lack a tool, and so does
@@ -145,7 +145,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	if !plain(p.suite) {
 		return p.plan, nil
 	}
-	kept, lost := l.part(service.FindTools(ctx), p)
+	retained, lost := l.part(service.FindTools(ctx), p)
 	if len(lost) == 0 {
 		return p.plan, nil
 	}
@@ -155,10 +155,10 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	}
 	l.Tell.Say(fmt.Sprintf("left out, since a tool is missing here: %s; the first %s",
 		strings.Join(names, ", "), lost[0].Reason))
-	if len(kept) == 0 {
+	if len(retained) == 0 {
 		return p.plan, nil
 	}
-	if err := p.suite.Override(suite.Override{Targets: kept}); err != nil {
+	if err := p.suite.Override(suite.Override{Targets: retained}); err != nil {
 		return nil, err
 	}
 	return p.suite.Plan(p.catalog.Targets())
@@ -175,7 +175,7 @@ func (r *run) narrow() (err error) {
 		uncontained = append(uncontained, record.Skipped{Target: t.Name + " in a container",
 			Reason: t.NoImage})
 	}
-	kept, skipped := r.part(r.tools, r.planned)
+	retained, skipped := r.part(r.tools, r.planned)
 	drivers, absent := r.drivers()
 	r.skipped = slices.Concat(skipped, absent, r.skipped, uncontained)
 	if len(r.skipped) == 0 {
@@ -186,12 +186,12 @@ func (r *run) narrow() (err error) {
 			absent[0].Target, absent[0].Reason)
 	}
 	r.suite.Drivers = drivers
-	if len(kept) == 0 {
+	if len(retained) == 0 {
 		lost := r.skipped[0]
 		return fmt.Errorf("run %s: none of its targets can run here; %s: %s", r.suite.Name,
 			lost.Target, lost.Reason)
 	}
-	if err := r.suite.Override(suite.Override{Targets: kept}); err != nil {
+	if err := r.suite.Override(suite.Override{Targets: retained}); err != nil {
 		return err
 	}
 	r.plan, err = r.suite.Plan(r.catalog.Targets())
@@ -199,7 +199,7 @@ func (r *run) narrow() (err error) {
 }
 
 // drivers are those of the suite that can be had here, and those that cannot.
-func (r *run) drivers() (kept []string, lost []record.Skipped) {
+func (r *run) drivers() (retained []string, lost []record.Skipped) {
 	for _, name := range r.suite.Drivers {
 		if name != suite.Drivers[0] {
 			if _, err := r.World.Driver(name); err != nil {
@@ -207,7 +207,7 @@ func (r *run) drivers() (kept []string, lost []record.Skipped) {
 				continue
 			}
 		}
-		kept = append(kept, name)
+		retained = append(retained, name)
 	}
-	return kept, lost
+	return retained, lost
 }

@@ -25,31 +25,31 @@ func (r *run) stack(ctx context.Context) error {
 	if r.wish.Telemetry.Stack == "" {
 		return nil
 	}
-	at := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
-	if err := r.World.Reach(ctx, at); err != nil {
+	location := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
+	if err := r.World.Reach(ctx, location); err != nil {
 		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
-			"it with prony stack up", at, err)
+			"it with prony stack up", location, err)
 	}
 	return nil
 }
 
 // measure runs the trials, with a home of telemetry beside them where one is wanted.
 func (r *run) measure(ctx context.Context) error {
-	say, wanted := r.Tell.Say, r.wish.Telemetry.Wanted
+	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
 	lab.Sides, lab.Tools, lab.Hold = r.sides, r.profilers(ctx), r.wish.Hold
-	if wanted || r.plan.Suite.NeedsHome() {
-		home, own, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), say)
+	if requested || r.plan.Suite.NeedsHome() {
+		home, ownCores, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), report)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on
-			say("no home of telemetry: " + err.Error())
+			report("no home of telemetry: " + err.Error())
 		} else {
 			defer func() {
 				if err := end(); err != nil {
-					say("telemetry may not be whole: " + err.Error())
+					report("telemetry may not be whole: " + err.Error())
 				}
 			}()
-			lab.Home, lab.Own = home, own
-			if meter, ok := home.(trial.Meter); ok && wanted {
+			lab.Home, lab.Own = home, ownCores
+			if meter, ok := home.(trial.Meter); ok && requested {
 				lab.Meter = meter
 				defer tellResults(ctx, meter, r.dir)
 			}
@@ -57,12 +57,12 @@ func (r *run) measure(ctx context.Context) error {
 	}
 	most := time.Duration(r.plan.Suite.For)
 	if most == 0 {
-		return r.World.Measure(ctx, lab, r.experiment, r.cores, say)
+		return r.World.Measure(ctx, lab, r.experiment, r.cores, report)
 	}
 	b := newBudget(most, cmp.Or(float64(r.plan.Suite.Resolution), record.Resolution),
 		func(s record.Schedule) error { return record.SaveSchedule(r.dir, s) })
 	r.experiment.Next = b.next
-	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, say), b.err)
+	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, report), b.err)
 }
 
 // homeSpec is what the home of telemetry is to do, and where. Without a core of its own it runs on
@@ -109,15 +109,15 @@ func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 	}
 	for _, name := range []string{"async-profiler", "py-spy"} {
 		if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
-			of := runtimes.Of(t.Subject.Target.Runtime)
-			return slices.Contains(of.Profilers, name)
+			runtime := runtimes.Of(t.Subject.Target.Runtime)
+			return slices.Contains(runtime.Profilers, name)
 		}) {
 			continue
 		}
-		found, err := catalog.Pick(name)
+		match, err := catalog.Pick(name)
 		var got trial.Ride
 		if err == nil {
-			got, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
+			got, err = r.World.Fetch(ctx, r.Root, match, r.Tell.Say)
 		}
 		switch {
 		case err != nil:

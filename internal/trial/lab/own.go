@@ -27,7 +27,7 @@ import (
 // trials wait by themselves holds for them, too. Builds go into the project's cache from now on.
 func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string,
 	startup time.Duration) (Catalog, error) {
-	kept := filepath.Join(l.Root, record.Kept)
+	dir := filepath.Join(l.Root, record.Kept)
 	if slices.ContainsFunc(sources, func(s adhoc.Source) bool { return len(s.Steps) > 0 }) {
 		cached, err := cache.Project(ctx, l.Root, clock.Wall())
 		if err != nil {
@@ -48,10 +48,10 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 	for _, s := range services {
 		s.Run.Startup = max(startup, trial.ReadyBound)
 	}
-	if _, made := os.Stat(kept); err != nil && made != nil {
+	if _, created := os.Stat(dir); err != nil && created != nil {
 		return nil, err // a line that is refused leaves nothing
 	}
-	return services, errors.Join(err, record.Keep(kept))
+	return services, errors.Join(err, record.Keep(dir))
 }
 
 // hostOf is the name that a service is asked by; empty: its address.
@@ -88,32 +88,32 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 	}
 	speaks := m.Speaks
 	speaks.Requests = filled
-	speech := func(s *service.Service, at netip.AddrPort) *nethttp.Config {
-		return trial.Speech(speaks.To(hostOf(s)), "", at)
+	speech := func(s *service.Service, addr netip.AddrPort) *nethttp.Config {
+		return trial.Speech(speaks.To(hostOf(s)), "", addr)
 	}
 	see := func(ctx context.Context, t Seen) error {
 		s := t.Service
-		at, err := netip.ParseAddrPort(t.Base)
+		addr, err := netip.ParseAddrPort(t.Base)
 		if err != nil {
 			return err
 		}
-		of, err := adhoc.Ask(ctx, speech(s, at), t.Base, speaks.To(hostOf(s)).
+		item, err := adhoc.Ask(ctx, speech(s, addr), t.Base, speaks.To(hostOf(s)).
 			Sized(s.Targets[0].Body).Requests)
-		names, answers = append(names, t.Name), append(answers, of)
+		names, answers = append(names, t.Name), append(answers, item)
 		return err
 	}
 	for _, launcher := range suite.Launchers[:2] {
-		of := slices.DeleteFunc(slices.Clone(m.Of), func(s *service.Service) bool {
+		catalog := slices.DeleteFunc(slices.Clone(m.Of), func(s *service.Service) bool {
 			return cmp.Or(Contained(s), suite.Launchers[0]) != launcher
 		})
-		visit := Visitor{Lab: l, Of: of, Bound: m.Startup, Launcher: launcher,
+		visit := Visitor{Lab: l, Of: catalog, Bound: m.Startup, Launcher: launcher,
 			Doing: "start", Hint: portHint, Skipped: func(name string, missing []string) {
 				l.Tell.Say(name + " is left out: it " + missing[0])
 			}, See: see,
-			Speak: func(s *service.Service, at netip.AddrPort) service.Speaker {
-				return trial.Speaker(speech(s, at), hostOf(s), at)
+			Speak: func(s *service.Service, addr netip.AddrPort) service.Speaker {
+				return trial.Speaker(speech(s, addr), hostOf(s), addr)
 			}}
-		if len(of) == 0 {
+		if len(catalog) == 0 {
 			continue
 		}
 		if err := visit.Visit(ctx, nil); err != nil {
@@ -123,19 +123,19 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 	if len(names) == 0 {
 		return nil, nil // the run says why
 	}
-	held, err := adhoc.Hold(m.Requests, names, answers, m.StatusOnly, os.LookupEnv)
+	retained, err := adhoc.Hold(m.Requests, names, answers, m.StatusOnly, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range held {
+	for _, h := range retained {
 		if h.Request.Given {
 			continue
 		}
-		says := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
+		text := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
 		if h.Says != "" {
-			says = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
+			text = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
 		}
-		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(says, "by "))
+		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(text, "by "))
 	}
-	return held, nil
+	return retained, nil
 }

@@ -70,8 +70,8 @@ func (l *Lab) Plan(w Wish) (*suite.Plan, error) {
 func (l *Lab) expand(w Wish) (p planned, err error) {
 	if w.Own != nil {
 		// Its own copy: a plan must not change what a run then begins with.
-		own := *w.Own.Suite
-		p.suite, p.catalog = &own, w.Own.Services
+		ownSuite := *w.Own.Suite
+		p.suite, p.catalog = &ownSuite, w.Own.Services
 	} else if p.suite, err = l.Suite(w.Suite); err != nil {
 		return p, err
 	}
@@ -125,22 +125,22 @@ func (l *Lab) attach(s *suite.Suite) error {
 		return err != nil // a checkout may have none, or only some of its own
 	})
 	return s.Attach(func(name string) (suite.Variant, error) {
-		found, level, err := catalog.Find(name)
+		match, level, err := catalog.Find(name)
 		if err != nil && len(catalog.Agents) == 0 {
 			err = fmt.Errorf("find agent %q: %s has no agents.yaml", name, l.Root)
 		}
 		if err != nil {
 			return suite.Variant{}, err
 		}
-		r := found.Variant(level)
+		r := match.Variant(level)
 		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Fetch.Build,
-			Scrape: r.Scrape, Home: r.NeedsHome, Version: found.Source(),
+			Scrape: r.Scrape, Home: r.NeedsHome, Version: match.Source(),
 			Env: map[string]suite.Text{}}
-		own, err := r.Own(os.LookupEnv)
+		ownByName, err := r.Own(os.LookupEnv)
 		if errors.Is(err, agents.ErrMissing) {
-			own, err = r.Env, nil // board leaves it out, and says why
+			ownByName, err = r.Env, nil // board leaves it out, and says why
 		}
-		for name, value := range own {
+		for name, value := range ownByName {
 			v.Env[name] = suite.Text(value)
 		}
 		return v, err

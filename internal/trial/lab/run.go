@@ -44,9 +44,9 @@ type run struct {
 // Run does what is wished and returns the folder of the records, which is empty when it ended
 // before there was one. The error says nothing about what trials came to.
 func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
-	told, own := &scribe{Observer: l.Tell}, *l
-	own.Tell = told
-	l = &own
+	reported, ownLab := &scribe{Observer: l.Tell}, *l
+	ownLab.Tell = reported
+	l = &ownLab
 	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
@@ -89,8 +89,8 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if err := r.journal.Keys(r.dir); err != nil {
 		return "", err
 	}
-	told.open(r.dir)
-	defer func() { err = errors.Join(err, told.end(ctx, r.dir, err)) }()
+	reported.open(r.dir)
+	defer func() { err = errors.Join(err, reported.end(ctx, r.dir, err)) }()
 	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
 		if err := step(ctx); err != nil {
 			return "", err
@@ -158,9 +158,9 @@ func (r *run) head(ctx context.Context) {
 			head.Requests[scene.Name] = append(head.Requests[scene.Name], q.Request)
 		}
 	}
-	at := r.checkoutOf(ctx, r.Root)
+	place := r.checkoutOf(ctx, r.Root)
 	prov := record.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
-		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: at.commit, Dirty: at.dirty}
+		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: place.commit, Dirty: place.dirty}
 	host.Describe(&prov)
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
@@ -232,8 +232,8 @@ func (r *run) resume(context.Context) error {
 		return fail("suite, flags, seed or the tools that are here give other trials than it had")
 	}
 	for _, rec := range records {
-		if what := r.unlike(rec); what != "" {
-			return fail("%s is not that of %s", what, rec.Trial)
+		if subject := r.unlike(rec); subject != "" {
+			return fail("%s is not that of %s", subject, rec.Trial)
 		}
 		if rec.Duet != nil && slices.Contains(missing, rec.Duet.With) {
 			return fail("of the duet of %s one side has no record", rec.Trial)
@@ -261,7 +261,7 @@ func (r *run) unlike(rec *record.Record) string {
 		}
 	}
 	for _, same := range []struct {
-		what    string
+		subject string
 		was, is any
 	}{
 		{"prony's version", was.Prony, is.Prony}, {"the suite", was.SuiteHash, is.SuiteHash},
@@ -272,7 +272,7 @@ func (r *run) unlike(rec *record.Record) string {
 		{"the governor", was.Governor, is.Governor},
 	} {
 		if fmt.Sprint(same.was) != fmt.Sprint(same.is) {
-			return same.what
+			return same.subject
 		}
 	}
 	return ""

@@ -26,7 +26,7 @@ type scribe struct {
 	mu           sync.Mutex
 	opened       bool                // there is a folder
 	log          *record.ProgressLog // nil: it cannot be written
-	held         []record.Progress   // while there is no folder
+	retained     []record.Progress   // while there is no folder
 	ended, total int
 }
 
@@ -79,10 +79,10 @@ func (s *scribe) open(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened, s.log = true, log
-	for _, p := range s.held {
+	for _, p := range s.retained {
 		s.add(p)
 	}
-	s.held = nil
+	s.retained = nil
 }
 
 func (s *scribe) write(p record.Progress) {
@@ -95,7 +95,7 @@ func (s *scribe) write(p record.Progress) {
 // add writes a line, or holds it; one that cannot be written is the last. The caller has the lock.
 func (s *scribe) add(p record.Progress) {
 	if !s.opened {
-		s.held = append(s.held, p)
+		s.retained = append(s.retained, p)
 	} else if s.log != nil && s.log.Append(p) != nil {
 		s.close()
 	}
@@ -154,11 +154,11 @@ func Digest(r *record.Record) string {
 	// The first of the worst: what made the grade.
 	for _, f := range counted {
 		if f.Grade == r.Verdict.Grade {
-			of := f.Rule
+			subject := f.Rule
 			if f.Load != "" {
-				of = f.Load + ": " + f.Rule
+				subject = f.Load + ": " + f.Rule
 			}
-			fmt.Fprintf(&b, ": %s: %s", of, wording.Finding(f).Observed)
+			fmt.Fprintf(&b, ": %s: %s", subject, wording.Finding(f).Observed)
 			break
 		}
 	}
@@ -170,7 +170,7 @@ func Digest(r *record.Record) string {
 
 // warmth is what the warm-up came to.
 func warmth(w record.Warmup) string {
-	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
+	position := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
 	switch {
 	case !w.Steady || w.Kind == stats.Unsteady:
 		return "never steady,"
@@ -179,5 +179,5 @@ func warmth(w record.Warmup) string {
 	case w.SteadyAtNs == 0:
 		return "steady at once,"
 	}
-	return fmt.Sprintf("steady after %.1f s,", at)
+	return fmt.Sprintf("steady after %.1f s,", position)
 }

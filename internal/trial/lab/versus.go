@@ -70,9 +70,9 @@ var measureOf = map[string]string{"cpu": "peak/cpu_per_request", "throughput": "
 // measuresBy are the measures, with that of a word in front.
 func measuresBy(word string) []string {
 	measures := []string{measureOf[word]}
-	for _, other := range Decisive {
-		if other != word {
-			measures = append(measures, measureOf[other])
+	for _, candidate := range Decisive {
+		if candidate != word {
+			measures = append(measures, measureOf[candidate])
 		}
 	}
 	return measures
@@ -126,13 +126,13 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	if err != nil {
 		return err
 	}
-	own, leave, err := l.Take(ctx)
+	ownLab, leave, err := l.Take(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := own.suiteOf(ctx, c, services)
+	s, err := ownLab.suiteOf(ctx, c, services)
 	if err == nil {
-		err = do(own, Wish{Own: &Own{Suite: s, Services: services,
+		err = do(ownLab, Wish{Own: &Own{Suite: s, Services: services,
 			Results: filepath.Join(l.Root, record.Kept, adhoc.Name)}, Host: "any",
 			Version: c.Version, Command: c.Command, Out: c.Out})
 	}
@@ -163,11 +163,11 @@ func (c *Comparison) fill() error {
 		first.Again = true
 		c.Sources = append(c.Sources[:len(c.Sources):len(c.Sources)], first)
 	}
-	asked := make([]adhoc.Held, len(c.Requests))
+	requested := make([]adhoc.Held, len(c.Requests))
 	for i, r := range c.Requests {
-		asked[i].Request = r
+		requested[i].Request = r
 	}
-	_, err = adhoc.Suite(asked, *o)
+	_, err = adhoc.Suite(requested, *o)
 	return cli.Usage(err)
 }
 
@@ -178,7 +178,7 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog) (*sui
 	if c.Again {
 		distinct = services[:len(services)-1]
 	}
-	held, err := l.Meet(ctx, Meeting{Of: distinct, Startup: c.Startup, Requests: c.Requests,
+	retained, err := l.Meet(ctx, Meeting{Of: distinct, Startup: c.Startup, Requests: c.Requests,
 		Speaks: c.Options.Speaks, StatusOnly: c.StatusOnly})
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog) (*sui
 	if len(services) > 1 {
 		c.Options.Baseline = services[0].Name
 	}
-	s, err := adhoc.Suite(held, c.Options)
+	s, err := adhoc.Suite(retained, c.Options)
 	if err == nil {
 		err = s.Override(c.Change)
 	}
@@ -206,14 +206,14 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 	for i, s := range services[1:] {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
-		found, err := compare.Compare(from, to, compare.Options{Metrics: measures, First: measures,
+		match, err := compare.Compare(from, to, compare.Options{Metrics: measures, First: measures,
 			Refused: "prony compare --unlike compares the run's rows all the same, with a warning"})
 		if err != nil {
 			return err
 		}
-		a.Against = append(a.Against, Against{s.Name, found})
+		a.Against = append(a.Against, Against{s.Name, match})
 		if noise := c.Again && i == len(services)-2; !noise && a.Enough == "" {
-			a.Enough = found.Enough(dearer)
+			a.Enough = match.Enough(dearer)
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ type Visitor struct {
 	Hint     string        // behind the errors of targets that were started; may be empty
 	See      Sight
 	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
-	Speak   func(s *service.Service, at netip.AddrPort) service.Speaker
+	Speak   func(s *service.Service, addr netip.AddrPort) service.Speaker
 	Skipped func(name string, missing []string) // is told of what cannot run here
 	// Spoken has targets that are processes started once more for each protocol that they speak
 	// beside HTTP/1.1, and looked at in that.
@@ -88,18 +88,18 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	tools := service.FindTools(ctx)
 	v.journal, v.launcher = journal, &process.Launcher{Journal: journal}
 	build := v.World.Build
-	v.missing = func(s *service.Service, of ...service.Target) []string {
-		return v.World.Missing(tools, s, of...)
+	v.missing = func(s *service.Service, targets ...service.Target) []string {
+		return v.World.Missing(tools, s, targets...)
 	}
 	jobs := 0 // as many as the machine bears
 	if contained {
 		// An image's name is that of whoever built it last, until what it stands for is looked up;
 		// and Docker has its own cores to fill.
 		jobs, build = 1, v.World.Image
-		v.missing = func(s *service.Service, of ...service.Target) []string {
-			missing := lacksImage(s, of...)
+		v.missing = func(s *service.Service, targets ...service.Target) []string {
+			missing := lacksImage(s, targets...)
 			if s.Made != nil && s.Made.Compose != nil {
-				missing = append(missing, v.World.Missing(tools, s, of...)...)
+				missing = append(missing, v.World.Missing(tools, s, targets...)...)
 			}
 			return missing
 		}
@@ -147,8 +147,8 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 // visiting takes the machine for a visit. What an earlier lab left is for a run to tell, which may
 // follow in the same turn.
 func (v Visitor) visiting(ctx context.Context) (*process.Journal, func() error, error) {
-	if v.taken != nil {
-		return v.taken.journal, func() error { return nil }, nil
+	if v.used != nil {
+		return v.used.journal, func() error { return nil }, nil
 	}
 	j, _, leave, err := v.enter(ctx)
 	return j, leave, err
@@ -195,9 +195,9 @@ func (v Visitor) able(services Catalog) (out Catalog) {
 			continue
 		}
 		out = append(out, s)
-		for _, other := range s.Alike() {
-			if v.Spoken && !v.skips(other.Label(), other) {
-				out = append(out, other)
+		for _, candidate := range s.Alike() {
+			if v.Spoken && !v.skips(candidate.Label(), candidate) {
+				out = append(out, candidate)
 			}
 		}
 	}
@@ -233,9 +233,9 @@ func spokenName(name, protocol string) string {
 }
 
 // speech is how a target at an address is asked in a protocol; nil: in HTTP/1.1.
-func speech(protocol string, c service.Certificate, at netip.AddrPort) *nethttp.Config {
+func speech(protocol string, c service.Certificate, addr netip.AddrPort) *nethttp.Config {
 	return trial.Speech(suite.Scenario{Protocol: protocol, TLS: suite.TLS{PEM: c.PEM},
-		Requests: []suite.Request{{Request: "GET /"}}}, "", at)
+		Requests: []suite.Request{{Request: "GET /"}}}, "", addr)
 }
 
 // hintAfter is how long nothing is said of what a target waits for.

@@ -70,8 +70,8 @@ func (World) Enter() (j *process.Journal, reaped []string, err error) {
 }
 
 // Missing implements lab.World.
-func (World) Missing(t *service.Tools, s *service.Service, of ...service.Target) []string {
-	return t.Missing(s, of...)
+func (World) Missing(t *service.Tools, s *service.Service, targets ...service.Target) []string {
+	return t.Missing(s, targets...)
 }
 
 // Driver implements lab.World.
@@ -160,9 +160,9 @@ func (World) Examine(ctx context.Context, o doctor.Options) record.Grading {
 }
 
 // Fetch implements lab.World.
-func (World) Fetch(ctx context.Context, root string, a agents.Agent, say func(string)) (trial.Ride,
+func (World) Fetch(ctx context.Context, root string, a agents.Agent, report func(string)) (trial.Ride,
 	error) {
-	got, err := agents.New(root, say).Fetch(ctx, a)
+	got, err := agents.New(root, report).Fetch(ctx, a)
 	if err != nil {
 		return trial.Ride{}, err
 	}
@@ -175,17 +175,17 @@ func (World) Fetch(ctx context.Context, root string, a agents.Agent, say func(st
 }
 
 // Lab implements lab.World.
-func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir string,
+func (World) Lab(j *process.Journal, launchers *lab.Launchers, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	crew := &local.Crew{}
 	out := &trial.Lab{
-		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers(crew),
+		Containers: launchers.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers(crew),
 		Layout: l, Dir: dir, Observe: observe, Port: processes.FreePort, Profiler: profiler,
 		Quiet: func(ctx context.Context) record.Before {
 			return doctor.Quiet(ctx, doctor.Options{Bound: quietBound})
 		},
-		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
-			return Watch(p, l, 0, other)
+		Beside: func(p launch.Process, l host.Layout, foreign func() []int) (trial.Watcher, error) {
+			return Watch(p, l, 0, foreign)
 		},
 		Counter: counters.Open,
 	}
@@ -221,12 +221,12 @@ func profiler(s profile.Subject, kind, tool string) (profile.Collector, error) {
 
 // Watch samples a service from the load's cores. Processes that other tells are not taken for
 // strangers; nil: there are none. A period of 0 is the usual one.
-func Watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
+func Watch(p launch.Process, l host.Layout, period time.Duration, foreign func() []int) (
 	trial.Watcher, error) {
 	if s, err := elsewhere(p, period); s != nil || err != nil {
 		return s, err
 	}
-	subject := probe.Subject{PIDs: p.PIDs, Load: other}
+	subject := probe.Subject{PIDs: p.PIDs, Load: foreign}
 	for _, g := range p.Groups() {
 		subject.Groups = append(subject.Groups, probe.Group(g))
 	}
@@ -269,7 +269,7 @@ func elsewhere(p launch.Process, period time.Duration) (trial.Watcher, error) {
 // Measure implements lab.World: it quiets the lab, finds the generator's ceiling and runs the
 // trials.
 func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, cores []int,
-	say func(string)) error {
+	report func(string)) error {
 	if err := host.Confine(l.Layout.Load); err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, core
 	if err != nil {
 		return err
 	}
-	say("calibrate the generator against a null server")
+	report("calibrate the generator against a null server")
 	if err := l.Calibrate(ctx, e, []string{self, "null"}); err != nil {
 		return err
 	}
@@ -295,8 +295,8 @@ type home struct {
 
 // Home implements lab.World.
 func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
-	say func(string)) (_ trial.Home, own []int, end func() error, err error) {
-	spec.Program, err = locate.Finder{Root: root, Progress: say}.Find(ctx)
+	report func(string)) (_ trial.Home, ownCores []int, end func() error, err error) {
+	spec.Program, err = locate.Finder{Root: root, Progress: report}.Find(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -314,8 +314,8 @@ func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
 
 // Parquet lets the home's program store a table of package flat as Parquet.
 func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
-	say func(string)) error {
-	err := Beside(ctx, root, []string{telemetry.ParquetVerb}, rows, w, say)
+	report func(string)) error {
+	err := Beside(ctx, root, []string{telemetry.ParquetVerb}, rows, w, report)
 	if err != nil {
 		return fmt.Errorf("store as Parquet: %w", err)
 	}
@@ -324,17 +324,17 @@ func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
 
 // Beside lets the home's program do something, and waits. What it complains of is the error.
 func Beside(ctx context.Context, root string, args []string, in io.Reader, out io.Writer,
-	say func(string)) error {
-	path, err := locate.Finder{Root: root, Progress: say}.Find(ctx)
+	report func(string)) error {
+	path, err := locate.Finder{Root: root, Progress: report}.Find(ctx)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	var told bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &told
+	var reported bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &reported
 	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
-		if why := strings.TrimSpace(told.String()); why != "" {
+		if why := strings.TrimSpace(reported.String()); why != "" {
 			err = errors.New(strings.TrimPrefix(why, "prony: "))
 		}
 		return err
@@ -344,8 +344,8 @@ func Beside(ctx context.Context, root string, args []string, in io.Reader, out i
 
 // HandOver implements lab.World. It becomes the other program, with all that this one has: its
 // streams, and whoever waits for it. It returns only where that failed.
-func (World) HandOver(ctx context.Context, root string, args []string, say func(string)) error {
-	path, err := locate.Finder{Root: root, Progress: say}.Find(ctx)
+func (World) HandOver(ctx context.Context, root string, args []string, report func(string)) error {
+	path, err := locate.Finder{Root: root, Progress: report}.Find(ctx)
 	if err != nil {
 		return err
 	}

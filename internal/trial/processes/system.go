@@ -237,21 +237,21 @@ func (s *System) Pod(ctx context.Context) (p record.Pod, ok bool) {
 
 // Limits are what holds all parts, and with its name what holds or misses one of them.
 func (s *System) Limits() (inForce, missing []record.Limit) {
-	held, lacking := make([][]record.Limit, len(s.Parts)), make([][]record.Limit, len(s.Parts))
+	retained, lacking := make([][]record.Limit, len(s.Parts)), make([][]record.Limit, len(s.Parts))
 	for i, p := range s.Parts {
-		held[i], lacking[i] = p.Limits()
+		retained[i], lacking[i] = p.Limits()
 	}
-	return s.together(held), s.together(lacking)
+	return s.together(retained), s.together(lacking)
 }
 
 // together lists what each part says: once what all say, with its name what one does.
-func (s *System) together(of [][]record.Limit) (out []record.Limit) {
-	for i, limits := range of {
+func (s *System) together(item [][]record.Limit) (out []record.Limit) {
+	for i, limits := range item {
 		for _, l := range limits {
 			all := true
-			for _, others := range of {
-				all = all && slices.ContainsFunc(others, func(other record.Limit) bool {
-					return reflect.DeepEqual(other, l)
+			for _, peers := range item {
+				all = all && slices.ContainsFunc(peers, func(second record.Limit) bool {
+					return reflect.DeepEqual(second, l)
 				})
 			}
 			if !all {
@@ -283,10 +283,10 @@ func (s *System) Move(cores []int) error {
 }
 
 // Favour lets the compilers of all parts go first, or not any longer; launch.Favourer.
-func (s *System) Favour(on bool) (threads int, err error) {
+func (s *System) Favour(enabled bool) (threads int, err error) {
 	for _, p := range s.Parts {
 		if f, ok := p.Process.(launch.Favourer); ok {
-			n, failed := f.Favour(on)
+			n, failed := f.Favour(enabled)
 			threads, err = threads+n, errors.Join(err, failed)
 		}
 	}
@@ -382,14 +382,14 @@ const portTries = 64
 // Distinct gives ports that differ from each other. It may be called from several goroutines.
 func Distinct(port func() (int, error)) func() (int, error) {
 	var mu sync.Mutex
-	given := map[int]bool{}
+	specified := map[int]bool{}
 	return func() (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		for range portTries {
 			p, err := port()
-			if err != nil || !given[p] {
-				given[p] = true
+			if err != nil || !specified[p] {
+				specified[p] = true
 				return p, err
 			}
 		}
@@ -413,8 +413,8 @@ var portTurn atomic.Uint32
 // is its own business.
 func FreePort() (port int, err error) {
 	for range portTries {
-		at := uint32(os.Getpid())*portStep + portTurn.Add(1)
-		port = portFirst + int(at%portMany)
+		offset := uint32(os.Getpid())*portStep + portTurn.Add(1)
+		port = portFirst + int(offset%portMany)
 		if err = unused(fmt.Sprintf("%s:%d", service.Loopback, port)); err == nil {
 			return port, nil
 		}

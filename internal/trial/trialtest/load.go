@@ -84,16 +84,16 @@ func (l Load) warm(ctx context.Context, s load.Spec, start int64) (*load.Result,
 // Good is a result without a flaw: all answers good, each after ResponseNs, as many a second as an
 // open load asks for, or as the rate of a closed one.
 func Good(s load.Spec, rate float64) record.Load {
-	asked := 0.0
+	requested := 0.0
 	if s.Model == record.Open {
-		asked = s.Schedule.Rate.At(0)
-		rate = asked
+		requested = s.Schedule.Rate.At(0)
+		rate = requested
 	}
 	n := int64(s.Window.Seconds() * rate)
 	d := Times(n, ResponseNs)
 	return record.Load{
 		Name: s.Name, Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections,
-		Threads: 1, RatePerS: asked, WindowNs: int64(s.Window),
+		Threads: 1, RatePerS: requested, WindowNs: int64(s.Window),
 		Scheduled: n, Sent: n, Done: n, Answered: n,
 		ThroughputPerS: rate, InFlightMean: rate * ResponseNs / 1e9,
 		ResponseTime: d, ServiceTime: d, FirstByte: d,

@@ -36,7 +36,7 @@ const keeps = 10
 // which is one. With server the servers speak TLS.
 func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 	offer := func(t *testing.T, method string, requests int64, end func(c *asked)) *load.Result {
-		at := listenFor(t, server, func(c net.Conn, tcp *net.TCPConn) {
+		addr := listenFor(t, server, func(c net.Conn, tcp *net.TCPConn) {
 			a := &asked{c: c, tcp: tcp, in: bufio.NewReader(c)}
 			for a.n = 1; a.next() == nil; a.n++ {
 				if a.n == keeps || a.n == 1 {
@@ -52,7 +52,7 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 		if server != nil {
 			protocol = "HTTP/1.1 over TLS"
 		}
-		return offerTo(t, at, protocol, 4, requests, method, make)
+		return offerTo(t, addr, protocol, 4, requests, method, make)
 	}
 	const requests = 400
 	check := func(name string, again bool, end func(a *asked)) {
@@ -166,8 +166,8 @@ func polite(a *asked) {
 func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	const requests = 500
 	offer := func(t *testing.T, serve func(w *leaver, id uint32) error) *load.Result {
-		at := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) { leave(c, serve) })
-		return offerTo(t, at, "HTTP/2", 10, requests, http.MethodPost, make)
+		addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) { leave(c, serve) })
+		return offerTo(t, addr, "HTTP/2", 10, requests, http.MethodPost, make)
 	}
 	check := func(name string, serve func(w *leaver, id uint32) error) {
 		t.Run(name, func(t *testing.T) {
@@ -281,11 +281,11 @@ func listenFor(t *testing.T, server *tls.Config,
 }
 
 // offerTo sends a number of requests over engines that make returns.
-func offerTo(t *testing.T, at netip.AddrPort, protocol string, connections int, requests int64,
+func offerTo(t *testing.T, addr netip.AddrPort, protocol string, connections int, requests int64,
 	method string, make enginetest.Make) *load.Result {
 	t.Helper()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "test", Address: at, Host: "example.com", Model: record.Closed,
+		Name: "test", Address: addr, Host: "example.com", Model: record.Closed,
 		Connections: connections, Requests: requests, Window: bound,
 		Drain: bound, Timeout: bound, Engine: make,
 		Describe: load.EngineInfo{Protocol: protocol},

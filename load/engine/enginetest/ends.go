@@ -63,12 +63,12 @@ func (s *suite) answerAndClose(t *testing.T) {
 
 // A peer that only ends its own direction will not answer any more: the same as a close.
 func (s *suite) halfClosed(t *testing.T) {
-	left := make(chan []byte, 1)
+	remaining := make(chan []byte, 1)
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		_, _ = io.WriteString(c, "last words") // lost ones fail the test anyway
 		_ = c.CloseWrite()
 		b, _ := io.ReadAll(c) // a reset by the other side ends it as well
-		left <- b
+		remaining <- b
 	}), 1)
 	h.open()
 	if end := h.end(0); end != (ending{engine.Reading, nil}) {
@@ -79,7 +79,7 @@ func (s *suite) halfClosed(t *testing.T) {
 	}
 	h.quiet()
 	select {
-	case <-left:
+	case <-remaining:
 	case <-time.After(time.Duration(bound)):
 		t.Error("the engine's side stays open")
 	}
@@ -89,23 +89,23 @@ func (s *suite) halfClosed(t *testing.T) {
 // the rest of the first request would have to go out before it. That is told, and no byte is mixed
 // up.
 func (s *suite) earlyAnswer(t *testing.T) {
-	var seen bytes.Buffer
-	taken, rest, finished := make(chan bool, 9), make(chan bool), make(chan bool)
+	var observed bytes.Buffer
+	used, remaining, finished := make(chan bool, 9), make(chan bool), make(chan bool)
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		begun := make([]byte, 1)
 		_, _ = io.ReadFull(c, begun) // what is lost fails the test anyway
-		seen.Write(begun)
+		observed.Write(begun)
 		say(t, c, "early")
-		<-taken
+		<-used
 		say(t, c, " and the rest of it")
-		close(rest)
-		_, _ = io.Copy(&seen, c) // until the end, however it ends
+		close(remaining)
+		_, _ = io.Copy(&observed, c) // until the end, however it ends
 		close(finished)
 	}), 1)
 	first, second := pattern(32<<20), []byte("second request")
 	h.onReceived = func(i int) {
-		taken <- true
-		<-rest // what belongs to the first request must not be taken for the second's answer
+		used <- true
+		<-remaining // what belongs to the first request must not be taken for the second's answer
 		h.Send(i, second)
 	}
 	h.onOpened = func(i int) { h.Send(i, first) }
@@ -120,7 +120,7 @@ func (s *suite) earlyAnswer(t *testing.T) {
 	h.Close(0)
 	h.quiet()
 	<-finished
-	if n := seen.Len(); n >= len(first) || !bytes.Equal(seen.Bytes(), first[:n]) {
+	if n := observed.Len(); n >= len(first) || !bytes.Equal(observed.Bytes(), first[:n]) {
 		t.Errorf("the server read %d bytes that are not the first request's beginning", n)
 	}
 }
@@ -147,8 +147,8 @@ func (s *suite) rejectedConnects(t *testing.T) {
 			t.Skipf("no firewall: %s: %v: %s", line, err, out)
 		}
 	}
-	for _, at := range []string{"127.0.0.1:81", "127.0.0.1:82"} {
-		s.fails(t, netip.MustParseAddrPort(at), syscall.ECONNREFUSED)
+	for _, location := range []string{"127.0.0.1:81", "127.0.0.1:82"} {
+		s.fails(t, netip.MustParseAddrPort(location), syscall.ECONNREFUSED)
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
 	t.Helper()
 	before := descriptors(t)
 	h := s.engine(t, addr, 3)
-	made := descriptors(t)
+	built := descriptors(t)
 	h.begin()
 	h.all("refusals", func(s *told) bool { return s.closed != nil || s.opened > 0 })
 	for i, s := range h.slots {
@@ -171,8 +171,8 @@ func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
 		}
 	}
 	h.quiet()
-	if n := descriptors(t); n > made {
-		t.Errorf("%v: %d descriptors, %d before, %d with the engine", addr, n, before, made)
+	if n := descriptors(t); n > built {
+		t.Errorf("%v: %d descriptors, %d before, %d with the engine", addr, n, before, built)
 	}
 }
 
@@ -389,33 +389,33 @@ func (s *suite) reusedSlot(t *testing.T) {
 		speak <- true
 		<-spoken
 	}
-	var first, other int
+	var first, second int
 	armed := true
 	h.onReceived = func(i int) {
 		if !armed {
 			return
 		}
 		armed = false
-		first, other = i, 1-i
-		h.slots[other] = told{}
-		h.Close(other)
-		h.Open(other)
+		first, second = i, 1-i
+		h.slots[second] = told{}
+		h.Close(second)
+		h.Open(second)
 	}
 	for armed { // a signal may end a Wait before it has looked
 		h.wait(clock.Mono() + int64(time.Second))
 	}
-	if s := h.slots[other]; s.opened != 0 || s.got != nil || s.closed != nil {
+	if s := h.slots[second]; s.opened != 0 || s.got != nil || s.closed != nil {
 		t.Errorf("the successor heard of its predecessor's event: %+v", s)
 	}
 	if string(h.slots[first].got) != "old" {
 		t.Errorf("the first heard %q", h.slots[first].got)
 	}
-	h.pump("opening", func() bool { return h.slots[other].opened == 1 })
+	h.pump("opening", func() bool { return h.slots[second].opened == 1 })
 	h.wait(clock.Mono()) // whatever opening has left to do
 	speak <- true
 	<-spoken
-	h.pump("answer", func() bool { return len(h.slots[other].got) == 3 })
-	if s := h.slots[other]; s.opened != 1 || string(s.got) != "old" || s.closed != nil {
+	h.pump("answer", func() bool { return len(h.slots[second].got) == 3 })
+	if s := h.slots[second]; s.opened != 1 || string(s.got) != "old" || s.closed != nil {
 		t.Errorf("the successor: %+v", s)
 	}
 }

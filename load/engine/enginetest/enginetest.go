@@ -71,7 +71,7 @@ func (s *suite) run(t *testing.T, without []string) {
 type suite struct {
 	make   Make
 	server *tls.Config // nil: in the clear
-	made   []engine.Engine
+	built  []engine.Engine
 
 	// stream serves a peer on a stream of HTTP/2, or by a call of gRPC; nil: a peer has a
 	// connection.
@@ -136,17 +136,17 @@ type ear struct {
 
 // release releases the engines of a test.
 func (s *suite) release() {
-	for _, e := range s.made {
+	for _, e := range s.built {
 		e.Release()
 	}
-	s.made = nil
+	s.built = nil
 }
 
 // engine returns one that is released with the test.
 func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	t.Helper()
 	h := s.ear(t, addr, slots)
-	s.made = append(s.made, h.Engine)
+	s.built = append(s.built, h.Engine)
 	return h
 }
 
@@ -163,15 +163,15 @@ func (s *suite) ear(t *testing.T, addr netip.AddrPort, slots int) *ear {
 }
 
 // Opened implements engine.Handler.
-func (h *ear) Opened(i int, at int64) {
-	h.stamp(at)
+func (h *ear) Opened(i int, atNs int64) {
+	h.stamp(atNs)
 	h.slots[i].opened++
 	h.onOpened(i)
 }
 
 // Received implements engine.Handler.
-func (h *ear) Received(i int, at int64, b []byte) {
-	h.stamp(at)
+func (h *ear) Received(i int, atNs int64, b []byte) {
+	h.stamp(atNs)
 	if len(b) == 0 {
 		h.t.Errorf("slot %d: received nothing", i)
 	}
@@ -180,16 +180,16 @@ func (h *ear) Received(i int, at int64, b []byte) {
 }
 
 // Closed implements engine.Handler.
-func (h *ear) Closed(i int, at int64, op engine.Op, err error) {
-	h.stamp(at)
+func (h *ear) Closed(i int, atNs int64, op engine.Op, err error) {
+	h.stamp(atNs)
 	h.slots[i].closed = append(h.slots[i].closed, ending{op, err})
 	h.onClosed(i)
 }
 
 // stamp holds a moment against the Wait that it was told in.
-func (h *ear) stamp(at int64) {
-	if now := clock.Mono(); at < h.began || at > now {
-		h.t.Errorf("told at %d in a wait from %d to %d", at, h.began, now)
+func (h *ear) stamp(atNs int64) {
+	if now := clock.Mono(); atNs < h.began || atNs > now {
+		h.t.Errorf("told at %d in a wait from %d to %d", atNs, h.began, now)
 	}
 }
 
@@ -202,20 +202,20 @@ func (h *ear) wait(deadline int64) {
 }
 
 // pump waits until the condition holds.
-func (h *ear) pump(what string, until func() bool) {
+func (h *ear) pump(subject string, until func() bool) {
 	h.t.Helper()
 	for end := clock.Mono() + bound; !until(); {
 		if clock.Mono() > end {
-			h.t.Fatalf("%s: still not so; heard %v", what, h)
+			h.t.Fatalf("%s: still not so; heard %v", subject, h)
 		}
 		h.wait(clock.Mono() + int64(10*time.Millisecond))
 	}
 }
 
 // all pumps until the condition holds for each slot.
-func (h *ear) all(what string, ok func(s *told) bool) {
+func (h *ear) all(subject string, ok func(s *told) bool) {
 	h.t.Helper()
-	h.pump(what, func() bool {
+	h.pump(subject, func() bool {
 		return !slices.ContainsFunc(h.slots, func(s told) bool { return !ok(&s) })
 	})
 }
@@ -271,15 +271,15 @@ func say(t *testing.T, c *peer, text string) {
 		return
 	}
 	end := clock.Mono() + bound
-	for left := 1; left > 0; time.Sleep(100 * time.Microsecond) {
-		var of error
+	for remaining := 1; remaining > 0; time.Sleep(100 * time.Microsecond) {
+		var item error
 		if clock.Mono() > end {
 			t.Errorf("%q is not acknowledged", text)
 			return
 		}
-		err = raw.Control(func(fd uintptr) { left, of = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
-		if err != nil || of != nil {
-			t.Errorf("look for what is unacknowledged: %v, %v", err, of)
+		err = raw.Control(func(fd uintptr) { remaining, item = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+		if err != nil || item != nil {
+			t.Errorf("look for what is unacknowledged: %v, %v", err, item)
 			return
 		}
 	}

@@ -97,17 +97,17 @@ type bodyEar struct {
 }
 
 // Received implements engine.Handler.
-func (e bodyEar) Received(i int, at int64, b []byte) {
+func (e bodyEar) Received(i int, atNs int64, b []byte) {
 	s := &e.slots[i]
 	for len(b) > 0 {
 		n, body, done, err := s.answer.Next(b)
 		if err != nil || done && (n < len(b) || s.answer.Status != http.StatusOK) {
-			e.Closed(i, at, engine.Reading, fmt.Errorf("%q is no answer: %w", b, err))
+			e.Closed(i, atNs, engine.Reading, fmt.Errorf("%q is no answer: %w", b, err))
 			return
 		}
 		b, s.body = b[n:], append(s.body, body...)
 		if done {
-			e.Handler.Received(i, at, s.body)
+			e.Handler.Received(i, atNs, s.body)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(
 		"trailers" || r.Header.Get("Content-Type") != "application/grpc" {
 		panic(fmt.Sprint("this is no call: ", prefix, err, r.Method, r.Header))
 	}
-	called := &called{body: r.Body, left: int(binary.BigEndian.Uint32(prefix[1:]))}
+	called := &called{body: r.Body, remaining: int(binary.BigEndian.Uint32(prefix[1:]))}
 	f(&peer{Conn: called, tcp: tcp})
 	w.Header().Set("Content-Type", "application/grpc+proto")
 	w.Header().Set("Trailer", "Grpc-Status")
@@ -170,15 +170,15 @@ func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(
 // called is the server's side of a call as a connection.
 type called struct {
 	silent
-	body    io.Reader
-	left    int // bytes of the request's message, which must be all of its body
-	message []byte
+	body      io.Reader
+	remaining int // bytes of the request's message, which must be all of its body
+	message   []byte
 }
 
 func (c *called) Read(b []byte) (int, error) {
 	n, err := c.body.Read(b)
-	if c.left -= n; c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
-		panic(fmt.Sprint("the message is longer than its prefix says by ", -c.left))
+	if c.remaining -= n; c.remaining < 0 || c.remaining > 0 && errors.Is(err, io.EOF) {
+		panic(fmt.Sprint("the message is longer than its prefix says by ", -c.remaining))
 	}
 	return n, err
 }

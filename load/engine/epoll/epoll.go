@@ -44,7 +44,7 @@ type slot struct {
 	fd      int32
 	gen     int32 // tells events of this connection from those of its predecessor
 	opening bool
-	rest    []byte // of a write that the kernel did not take whole
+	tail    []byte // of a write that the kernel did not take whole
 	full    bool   // it did not take all that was pushed
 	err     error  // why the write failed, or the connect; told in the next Wait
 }
@@ -86,7 +86,7 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 // look open. It is kept and told in the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
-	s.fd, s.opening, s.rest, s.full, s.err = -1, true, nil, false, nil
+	s.fd, s.opening, s.tail, s.full, s.err = -1, true, nil, false, nil
 	fd, err := e.addr.New(unix.SOCK_NONBLOCK)
 	if err != nil {
 		e.refuse(s, err)
@@ -122,7 +122,7 @@ func (e *Engine) refuse(s *slot, err error) {
 // is told in the next Wait, so that the Handler is never called from here.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
-	if s.rest != nil {
+	if s.tail != nil {
 		e.spoil(s, socket.ErrEarly)
 		return
 	}
@@ -132,7 +132,7 @@ func (e *Engine) Send(i int, b []byte) {
 		return
 	}
 	if n < len(b) {
-		s.rest = b[n:]
+		s.tail = b[n:]
 	}
 }
 
@@ -151,7 +151,7 @@ func (e *Engine) Push(i int, b []byte) int {
 // spoil ends a connection that cannot be written to. Shutting it down raises the event by which the
 // next Wait comes across it.
 func (e *Engine) spoil(s *slot, err error) {
-	s.err, s.rest = err, nil
+	s.err, s.tail = err, nil
 	// It fails on a connection that the peer has reset, which has raised that event itself.
 	_ = unix.Shutdown(int(s.fd), unix.SHUT_RDWR)
 }
@@ -162,7 +162,7 @@ func (e *Engine) Close(i int) {
 	if s.fd >= 0 {
 		unix.Close(int(s.fd))
 	}
-	s.fd, s.opening, s.rest, s.full, s.err = -1, false, nil, false, nil
+	s.fd, s.opening, s.tail, s.full, s.err = -1, false, nil, false, nil
 	s.gen++
 }
 
@@ -211,11 +211,11 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 }
 
 func (e *Engine) arm(deadline int64) error {
-	at := deadline + e.toMono
-	if at < deadline { // beyond the kernel's clock: never, or nearly so
-		at = math.MaxInt64
+	atNs := deadline + e.toMono
+	if atNs < deadline { // beyond the kernel's clock: never, or nearly so
+		atNs = math.MaxInt64
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(atNs)}
 	_, _, errno := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(e.timer),
 		unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 	if errno != 0 {
@@ -255,10 +255,10 @@ func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 			return
 		}
 	}
-	if s.rest != nil && events&unix.EPOLLOUT != 0 {
-		rest := s.rest
-		s.rest = nil
-		e.Send(i, rest)
+	if s.tail != nil && events&unix.EPOLLOUT != 0 {
+		tail := s.tail
+		s.tail = nil
+		e.Send(i, tail)
 	}
 	if s.full && events&unix.EPOLLOUT != 0 {
 		s.full = false
@@ -310,7 +310,7 @@ func (e *Engine) ended(i int, err error, h engine.Handler) {
 	op := engine.Reading
 	if s.err != nil {
 		op, err = engine.Writing, s.err
-	} else if err != nil && (s.rest != nil || s.full) {
+	} else if err != nil && (s.tail != nil || s.full) {
 		op = engine.Writing
 	}
 	e.Close(i)

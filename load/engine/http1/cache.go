@@ -53,7 +53,7 @@ func (c *Cache) learn(r *Response, head []byte) {
 	}
 	c.learnt++
 	c.head = append(c.head[:0], head...)
-	c.status, c.length, c.close = r.Status, r.left, r.Close
+	c.status, c.length, c.close = r.Status, r.remaining, r.Close
 	c.date = 0
 	for i := 0; i < len(head); {
 		end := i + bytes.IndexByte(head[i:], '\n')
@@ -68,6 +68,6 @@ func (c *Cache) learn(r *Response, head []byte) {
 
 // use takes the head's meaning over.
 func (r *Response) use(c *Cache) (n int, done bool) {
-	r.Status, r.Close, r.left, r.state = c.status, c.close, c.length, inBody
+	r.Status, r.Close, r.remaining, r.state = c.status, c.close, c.length, inBody
 	return len(c.head), c.length == 0
 }

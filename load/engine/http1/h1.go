@@ -44,27 +44,27 @@ type Response struct {
 	Close  bool  // the server will close the connection after this answer
 	Bytes  int64 // of body, so far
 
-	state  state
-	left   int64 // of the body or the chunk
-	digits int8  // seen of a chunk size
-	cr     bool  // the last byte of the framing was a CR, so that the next is a LF
-	line   bool  // the current trailer line has a byte
-	over   int   // bytes of the trailers or of the chunk extension
-	bare   bool  // the answer is to a HEAD: its head may announce a body that never comes
-	keep   bool
-	head   []byte
-	kept   []byte
-	cache  *Cache
+	state     state
+	remaining int64 // of the body or the chunk
+	digits    int8  // seen of a chunk size
+	cr        bool  // the last byte of the framing was a CR, so that the next is a LF
+	line      bool  // the current trailer line has a byte
+	over      int   // bytes of the trailers or of the chunk extension
+	plain     bool  // the answer is to a HEAD: its head may announce a body that never comes
+	keep      bool
+	head      []byte
+	retained  []byte
+	cache     *Cache
 }
 
 // Reset makes the reader expect a new response on the same connection.
 func (r *Response) Reset() {
-	*r = Response{head: r.head[:0], kept: r.kept[:0], cache: r.cache}
+	*r = Response{head: r.head[:0], retained: r.retained[:0], cache: r.cache}
 }
 
 // Expect says more of the response to come: it is to a HEAD request, which no body follows (RFC
 // 9112 §6.3), and its head is to be kept.
-func (r *Response) Expect(toHead, keep bool) { r.bare, r.keep = toHead, keep }
+func (r *Response) Expect(toHead, keep bool) { r.plain, r.keep = toHead, keep }
 
 // Use has the heads of responses compared with what c remembers before they are read. It stays in
 // force until another call; nil ends it.
@@ -72,7 +72,7 @@ func (r *Response) Use(c *Cache) { r.cache = c }
 
 // Head returns the status line and the header lines, each with its CRLF, if they were to be kept.
 // It is valid until Reset.
-func (r *Response) Head() []byte { return r.kept }
+func (r *Response) Head() []byte { return r.retained }
 
 // Next consumes from b. It returns how many bytes it took, a piece of the body if it met one (a
 // part of b), and whether the response is whole. Call it again with the rest until it has taken all
@@ -84,12 +84,12 @@ func (r *Response) Next(b []byte) (n int, body []byte, done bool, err error) {
 		return n, nil, done, err
 	case inBody, inChunk:
 		n = len(b)
-		if int64(n) > r.left {
-			n = int(r.left)
+		if int64(n) > r.remaining {
+			n = int(r.remaining)
 		}
-		r.left -= int64(n)
+		r.remaining -= int64(n)
 		r.Bytes += int64(n)
-		if r.left == 0 {
+		if r.remaining == 0 {
 			if r.state == inBody {
 				return n, b[:n], true, nil
 			}
@@ -115,7 +115,7 @@ var headEnd = []byte("\r\n\r\n")
 func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 	if len(r.head) == 0 {
 		cache := r.cache
-		if r.bare || r.keep {
+		if r.plain || r.keep {
 			cache = nil
 		}
 		if cache != nil && cache.matches(b) {
@@ -207,7 +207,7 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 		i += end + 1
 	}
 	if r.keep {
-		r.kept = append(r.kept[:0], h...)
+		r.retained = append(r.retained[:0], h...)
 	}
 	ten := h[7] == '0'
 	if ten && f.coding != noCoding { // §6.1
@@ -265,13 +265,13 @@ func (r *Response) frame(f framing) (done bool) {
 	case r.Status < 200: // an interim answer: the real one follows
 		r.state = inHead
 		return false
-	case r.bare || r.Status == 204 || r.Status == 304:
+	case r.plain || r.Status == 204 || r.Status == 304:
 		return true
 	case f.coding == chunked:
 		r.beginChunk()
 		return false
 	case f.coding == noCoding && f.length >= 0:
-		r.left = f.length
+		r.remaining = f.length
 		r.state = inBody
 		return f.length == 0
 	}
@@ -281,7 +281,7 @@ func (r *Response) frame(f framing) (done bool) {
 }
 
 func (r *Response) beginChunk() {
-	r.state, r.left, r.digits, r.over = inChunkSize, 0, 0, 0
+	r.state, r.remaining, r.digits, r.over = inChunkSize, 0, 0, 0
 }
 
 // readFraming consumes the bytes between chunks (RFC 9112 §7.1), one state at a time.
@@ -323,7 +323,7 @@ func (r *Response) endLine() (done bool, err error) {
 		return false, ErrChunk
 	}
 	r.state = inChunk
-	if r.left == 0 {
+	if r.remaining == 0 {
 		r.state, r.over = inTrailer, 0
 	}
 	return false, nil
@@ -354,7 +354,7 @@ func (r *Response) within(c byte) error {
 		if !ok || r.digits >= 15 || r.state == inChunkSpace {
 			return ErrChunk
 		}
-		r.left = r.left<<4 | int64(d)
+		r.remaining = r.remaining<<4 | int64(d)
 		r.digits++
 		return nil
 	}

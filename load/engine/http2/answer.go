@@ -93,18 +93,18 @@ func changes(block []byte) bool {
 		case c >= 0x20:
 			return true
 		default:
-			place, rest := number(block, 4)
+			place, tail := number(block, 4)
 			if place == 0 {
-				rest = skip(rest)
+				tail = skip(tail)
 			}
-			block = skip(rest)
+			block = skip(tail)
 		}
 	}
 	return false
 }
 
 // number reads one whose first byte has so many bits of it.
-func number(b []byte, bits uint) (n int, rest []byte) {
+func number(b []byte, bits uint) (n int, tail []byte) {
 	most := 1<<bits - 1
 	if n = int(b[0]) & most; n < most {
 		return n, b[1:]
@@ -123,8 +123,8 @@ func skip(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}
-	n, rest := number(b, 7)
-	return rest[min(n, len(rest)):]
+	n, tail := number(b, 7)
+	return tail[min(n, len(tail)):]
 }
 
 // field takes one. The decoder must go on to the end whatever it is, or its table would not be the

@@ -86,8 +86,8 @@ const unread = -2
 func (f *fields) say(name, value string) {
 	switch name {
 	case "content-type":
-		rest, ok := strings.CutPrefix(value, "application/grpc")
-		f.got.grpc = f.got.grpc || ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+		tail, ok := strings.CutPrefix(value, "application/grpc")
+		f.got.grpc = f.got.grpc || ok && (tail == "" || tail[0] == '+' || tail[0] == ';')
 	case "grpc-status":
 		if f.got.code == unread {
 			return
@@ -140,31 +140,31 @@ type call struct {
 }
 
 // callHead takes the fields of a call's answer, its first or its last.
-func (e *Engine) callHead(i int, at int64, a *answer, end bool) {
+func (e *Engine) callHead(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
 	switch {
 	case l.foreign > 0:
 		if end {
-			e.settle(i, at, l.foreign, string(l.held), codeNone)
+			e.settle(i, atNs, l.foreign, string(l.retained), codeNone)
 		}
 	case l.answered && !end:
-		e.settle(i, at, callInternal, "gRPC: fields came amidst the answer", codeProtocol)
+		e.settle(i, atNs, callInternal, "gRPC: fields came amidst the answer", codeProtocol)
 	case a.code == unread:
-		e.settle(i, at, callUnknown, "gRPC: grpc-status is no number", codeProtocol)
+		e.settle(i, atNs, callUnknown, "gRPC: grpc-status is no number", codeProtocol)
 	case !l.answered && !a.grpc:
-		e.callForeign(i, at, a, end)
+		e.callForeign(i, atNs, a, end)
 	case a.odd:
-		e.settle(i, at, callInternal, "gRPC: metadata is no base64", codeProtocol)
+		e.settle(i, atNs, callInternal, "gRPC: metadata is no base64", codeProtocol)
 	case end:
-		e.callEnd(i, at, a)
+		e.callEnd(i, atNs, a)
 	default:
 		l.answered = true
-		e.conns[l.on].useless = 0
+		e.conns[l.current].useless = 0
 	}
 }
 
 // callForeign takes the head of an answer of HTTP alone (grpc/doc/http-grpc-status-mapping.md).
-func (e *Engine) callForeign(i int, at int64, a *answer, end bool) {
+func (e *Engine) callForeign(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
 	switch a.status {
 	case 0, 400:
@@ -180,31 +180,31 @@ func (e *Engine) callForeign(i int, at int64, a *answer, end bool) {
 	default:
 		if l.foreign = callUnknown; a.status < 200 {
 			if l.foreign = 0; end {
-				e.settle(i, at, callInternal, "gRPC: an interim status alone", codeProtocol)
+				e.settle(i, atNs, callInternal, "gRPC: an interim status alone", codeProtocol)
 			}
 			return
 		}
 	}
 	l.answered = true
-	e.conns[l.on].useless = 0
-	l.held = fmt.Appendf(l.held[:0], "gRPC: the answer is none of gRPC, HTTP status %d: ", a.status)
-	l.left = foreignMax
+	e.conns[l.current].useless = 0
+	l.retained = fmt.Appendf(l.retained[:0], "gRPC: the answer is none of gRPC, HTTP status %d: ", a.status)
+	l.remaining = foreignMax
 	if end {
-		e.settle(i, at, l.foreign, string(l.held), codeNone)
+		e.settle(i, atNs, l.foreign, string(l.retained), codeNone)
 	}
 }
 
 // callData takes a piece of a call's answer: of the message, of a second one, which there may not
 // be, or of what is none.
-func (e *Engine) callData(i int, at int64, b []byte, end bool) {
+func (e *Engine) callData(i int, atNs int64, b []byte, end bool) {
 	l := &e.lanes[i]
 	if l.foreign > 0 {
-		n := min(len(b), int(l.left))
-		l.held, l.left = append(l.held, b[:n]...), l.left-int64(n)
+		n := min(len(b), int(l.remaining))
+		l.retained, l.remaining = append(l.retained, b[:n]...), l.remaining-int64(n)
 		if end {
-			e.settle(i, at, l.foreign, string(l.held), codeNone)
-		} else if l.left == 0 {
-			e.settle(i, at, l.foreign, string(l.held), codeCancel)
+			e.settle(i, atNs, l.foreign, string(l.retained), codeNone)
+		} else if l.remaining == 0 {
+			e.settle(i, atNs, l.foreign, string(l.retained), codeCancel)
 		}
 		return
 	}
@@ -214,33 +214,33 @@ func (e *Engine) callData(i int, at int64, b []byte, end bool) {
 			if l.have, b = l.have+n, b[n:]; l.have < prefixSize {
 				break
 			}
-			l.left = int64(binary.BigEndian.Uint32(l.prefix[1:]))
-			if l.left > int64(e.callMax) {
-				e.settle(i, at, callExhausted, fmt.Sprintf("gRPC: a message of %d bytes came, "+
-					"and %d are the most", l.left, e.callMax), codeCancel)
+			l.remaining = int64(binary.BigEndian.Uint32(l.prefix[1:]))
+			if l.remaining > int64(e.callMax) {
+				e.settle(i, atNs, callExhausted, fmt.Sprintf("gRPC: a message of %d bytes came, "+
+					"and %d are the most", l.remaining, e.callMax), codeCancel)
 				return
 			}
 			if l.messages == 0 {
-				l.held = append(l.held[:0], callOK...)
-				l.held = strconv.AppendInt(l.held, l.left, 10)
-				l.held = append(l.held, "\r\n\r\n"...)
+				l.retained = append(l.retained[:0], callOK...)
+				l.retained = strconv.AppendInt(l.retained, l.remaining, 10)
+				l.retained = append(l.retained, "\r\n\r\n"...)
 			}
 		}
-		n := min(len(b), int(l.left))
+		n := min(len(b), int(l.remaining))
 		if l.messages == 0 {
-			l.held = append(l.held, b[:n]...)
+			l.retained = append(l.retained, b[:n]...)
 		}
-		if l.left, b = l.left-int64(n), b[n:]; l.left > 0 {
+		if l.remaining, b = l.remaining-int64(n), b[n:]; l.remaining > 0 {
 			break
 		}
 		l.have = 0
 		if l.messages++; l.prefix[0] != 0 || l.messages > 1 {
-			e.settle(i, at, callInternal, wrongMessage(l.prefix[0]), codeCancel)
+			e.settle(i, atNs, callInternal, wrongMessage(l.prefix[0]), codeCancel)
 			return
 		}
 	}
 	if end {
-		e.settle(i, at, callInternal, "gRPC: the answer has no trailers", codeNone)
+		e.settle(i, atNs, callInternal, "gRPC: the answer has no trailers", codeNone)
 	}
 }
 
@@ -261,34 +261,34 @@ func wrongMessage(flag byte) string {
 }
 
 // callEnd takes the trailers.
-func (e *Engine) callEnd(i int, at int64, a *answer) {
+func (e *Engine) callEnd(i int, atNs int64, a *answer) {
 	l := &e.lanes[i]
 	switch {
 	case l.have > 0:
-		e.settle(i, at, callInternal, "gRPC: a message is cut short", codeNone)
+		e.settle(i, atNs, callInternal, "gRPC: a message is cut short", codeNone)
 	case a.code == none:
-		e.settle(i, at, callUnknown, "gRPC: the trailers have no grpc-status", codeNone)
+		e.settle(i, atNs, callUnknown, "gRPC: the trailers have no grpc-status", codeNone)
 	case a.code > 0:
-		e.settle(i, at, a.code, string(a.text), codeNone)
+		e.settle(i, atNs, a.code, string(a.text), codeNone)
 	case l.messages == 0:
-		e.settle(i, at, callInternal, "gRPC: status OK, and no message", codeNone)
+		e.settle(i, atNs, callInternal, "gRPC: status OK, and no message", codeNone)
 	default:
-		t := l.held
-		if e.conns[l.on].phase == leaving {
+		t := l.retained
+		if e.conns[l.current].phase == leaving {
 			e.text = append(append(e.text[:0], callLine...), "Connection: close\r\n"...)
 			e.text = append(e.text, t[len(callLine):]...)
 			t = e.text
 		}
 		e.over(i)
-		e.to.Received(i, at, t)
+		e.to.Received(i, atNs, t)
 	}
 }
 
 // settle ends a call that did not go well. A code other than none resets the stream, which the
 // server has not ended.
-func (e *Engine) settle(i int, at int64, code int, text string, reset uint32) {
+func (e *Engine) settle(i int, atNs int64, code int, text string, reset uint32) {
 	l := &e.lanes[i]
-	c := &e.conns[l.on]
+	c := &e.conns[l.current]
 	t := strconv.AppendInt(append(e.text[:0], "HTTP/1.1 "...), int64(engine.CallStatus+code), 10)
 	t = append(t, " \r\n"...)
 	if c.phase == leaving {
@@ -299,10 +299,10 @@ func (e *Engine) settle(i int, at int64, code int, text string, reset uint32) {
 	e.text = t
 	if reset != codeNone {
 		c.out = appendNumber(c.out, typeReset, l.id, reset)
-		l.rest = nil // so that it is not reset again
+		l.tail = nil // so that it is not reset again
 	}
 	e.over(i)
-	e.to.Received(i, at, t)
+	e.to.Received(i, atNs, t)
 }
 
 // callReset is what a code of HTTP/2 means to a call (PROTOCOL-HTTP2.md, "Errors").

@@ -232,7 +232,7 @@ func TestCallFloods(t *testing.T) {
 		if got := fmt.Sprint(b.told[0]); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if n := cap(b.lanes[0].held) + cap(b.text); n > 3*b.callMax/2 {
+		if n := cap(b.lanes[0].retained) + cap(b.text); n > 3*b.callMax/2 {
 			t.Errorf("%s: %d bytes are held", want, n)
 		}
 	}

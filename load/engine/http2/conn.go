@@ -94,23 +94,23 @@ func (r *ear) Drained(k int, _ int64) {
 }
 
 // Received implements engine.Handler.
-func (r *ear) Received(k int, at int64, b []byte) {
+func (r *ear) Received(k int, atNs int64, b []byte) {
 	e, c := (*Engine)(r), &r.conns[k]
 	gen := c.gen
 	if c.phase == greeted && !c.in.partial() && bytes.HasPrefix(b, []byte("HTTP/1.")) {
-		e.object(k, at, errors.New("the port speaks HTTP/1.1; use http://"))
+		e.object(k, atNs, errors.New("the port speaks HTTP/1.1; use http://"))
 		return
 	}
 	for {
-		f, rest, ok, err := c.in.next(b)
-		if b = rest; ok {
-			err = e.frame(k, at, &f)
+		f, tail, ok, err := c.in.next(b)
+		if b = tail; ok {
+			err = e.frame(k, atNs, &f)
 		}
 		if c.gen != gen {
 			break
 		}
 		if err != nil {
-			e.object(k, at, err)
+			e.object(k, atNs, err)
 			break
 		}
 		if !ok {
@@ -122,7 +122,7 @@ func (r *ear) Received(k int, at int64, b []byte) {
 }
 
 // frame takes one.
-func (e *Engine) frame(k int, at int64, f *frame) error {
+func (e *Engine) frame(k int, atNs int64, f *frame) error {
 	c := &e.conns[k]
 	if c.phase == greeted && (f.kind != typeSettings || f.has(flagAck)) {
 		return wrong(codeProtocol, "the server does not begin with its settings")
@@ -133,11 +133,11 @@ func (e *Engine) frame(k int, at int64, f *frame) error {
 	}
 	switch f.kind {
 	case typeData:
-		return e.data(k, at, f)
+		return e.data(k, atNs, f)
 	case typeHeaders:
 		c.flags, c.block = f.flags, c.block[:0]
 		if f.has(flagEndHeaders) {
-			return e.head(k, at, f.id, f.payload)
+			return e.head(k, atNs, f.id, f.payload)
 		}
 		c.block = append(c.block, f.payload...)
 	case typeContinuation:
@@ -145,19 +145,19 @@ func (e *Engine) frame(k int, at int64, f *frame) error {
 			return wrong(codeCalm, "the server's fields are more than 64 KiB")
 		}
 		if c.block = append(c.block, f.payload...); f.has(flagEndHeaders) {
-			return e.head(k, at, f.id, c.block)
+			return e.head(k, atNs, f.id, c.block)
 		}
 	case typeReset:
-		return e.cut(c, at, f)
+		return e.cut(c, atNs, f)
 	case typeSettings:
-		return e.settings(k, at, f)
+		return e.settings(k, atNs, f)
 	case typePing:
 		if !f.has(flagAck) {
 			c.out = append(appendHead(c.out, len(f.payload), typePing, flagAck, 0), f.payload...)
 			return c.reply()
 		}
 	case typeGoAway:
-		e.away(k, at, f.number()&idMax, binary.BigEndian.Uint32(f.payload[4:]))
+		e.away(k, atNs, f.number()&idMax, binary.BigEndian.Uint32(f.payload[4:]))
 	case typeWindow:
 		return e.widen(k, f)
 	}
@@ -172,7 +172,7 @@ const (
 
 // cut takes the end of a stream that is not answered in full. A call that is refused goes again
 // once, as with other clients of gRPC (gRFC A6); then it has a status.
-func (e *Engine) cut(c *conn, at int64, f *frame) error {
+func (e *Engine) cut(c *conn, atNs int64, f *frame) error {
 	i, err := e.lane(c, f.id)
 	if i == none {
 		return err
@@ -183,13 +183,13 @@ func (e *Engine) cut(c *conn, at int64, f *frame) error {
 	case again:
 		l.refused = e.callMax > 0
 		e.free(i)
-		e.lose(i, at, engine.Reading, refused)
+		e.lose(i, atNs, engine.Reading, refused)
 	case e.callMax > 0:
-		l.rest = nil // nothing is to be said of it any more
-		e.settle(i, at, callReset(code), "gRPC: "+why, codeNone)
+		l.tail = nil // nothing is to be said of it any more
+		e.settle(i, atNs, callReset(code), "gRPC: "+why, codeNone)
 	default:
 		e.free(i)
-		e.lose(i, at, engine.Reading, errors.New("HTTP/2: "+why))
+		e.lose(i, atNs, engine.Reading, errors.New("HTTP/2: "+why))
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (c *conn) reply() error {
 }
 
 // settings takes the server's; the first open the connection.
-func (e *Engine) settings(k int, at int64, f *frame) error {
+func (e *Engine) settings(k int, atNs int64, f *frame) error {
 	c := &e.conns[k]
 	if f.has(flagAck) {
 		return nil
@@ -224,9 +224,9 @@ func (e *Engine) settings(k int, at int64, f *frame) error {
 	e.fill(k)
 	gen := c.gen
 	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)); i++ {
-		if l := &e.lanes[i]; l.phase == opening && l.on == int32(k) {
+		if l := &e.lanes[i]; l.phase == opening && l.current == int32(k) {
 			l.phase = idle
-			if e.to.Opened(i, at); c.gen != gen {
+			if e.to.Opened(i, atNs); c.gen != gen {
 				return nil
 			}
 		}
@@ -252,15 +252,15 @@ func (e *Engine) set(k int, name uint16, value uint32) error {
 		}
 		change := int64(value) - c.initial
 		c.initial = int64(value)
-		for _, at := range c.places {
-			if at == 0 {
+		for _, offset := range c.places {
+			if offset == 0 {
 				continue
 			}
-			l := &e.lanes[at-1]
+			l := &e.lanes[offset-1]
 			if l.window += change; l.window > windowMax {
 				return wrong(codeFlow, "the window of stream %d is %d bytes", l.id, l.window)
 			}
-			e.ready(int(at-1), c)
+			e.ready(int(offset-1), c)
 		}
 		e.soil(k)
 	case setFrameSize:
@@ -304,7 +304,7 @@ func (e *Engine) retire(k int) {
 	c.queue = c.queue[:0]
 	for _, i := range waiting {
 		e.detach(&e.lanes[i])
-		if e.attach(int(i)); e.lanes[i].on != none {
+		if e.attach(int(i)); e.lanes[i].current != none {
 			e.queue(int(i))
 		}
 	}
@@ -312,16 +312,16 @@ func (e *Engine) retire(k int) {
 
 // away follows a farewell of the server's: what it has taken it will answer, the rest it will not.
 // With an error, that is a failure.
-func (e *Engine) away(k int, at int64, last, code uint32) {
+func (e *Engine) away(k int, atNs int64, last, code uint32) {
 	e.retire(k)
 	c := &e.conns[k]
 	gen := c.gen
 	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)) && c.gen == gen; i++ {
 		l := &e.lanes[i]
 		switch {
-		case l.on != int32(k):
+		case l.current != int32(k):
 		case l.phase == idle:
-			e.lose(i, at, engine.Reading, nil)
+			e.lose(i, atNs, engine.Reading, nil)
 		case l.phase == opening:
 			e.detach(l)
 			e.Open(i)
@@ -332,7 +332,7 @@ func (e *Engine) away(k int, at int64, last, code uint32) {
 					codeName(code) + ")")
 			}
 			e.free(i)
-			e.lose(i, at, engine.Reading, why)
+			e.lose(i, atNs, engine.Reading, why)
 		}
 	}
 	if c.gen == gen && c.members == 0 {
@@ -342,9 +342,9 @@ func (e *Engine) away(k int, at int64, last, code uint32) {
 
 // lose takes a lane, which has no stream any more, off its connection, and tells why. If nobody is
 // on that then, it ends.
-func (e *Engine) lose(i int, at int64, op engine.Op, err error) {
+func (e *Engine) lose(i int, atNs int64, op engine.Op, err error) {
 	l := &e.lanes[i]
-	k := int(l.on)
+	k := int(l.current)
 	c := &e.conns[k]
 	gen := c.gen
 	e.detach(l)
@@ -352,14 +352,14 @@ func (e *Engine) lose(i int, at int64, op engine.Op, err error) {
 	if c.phase == idle {
 		e.fill(k)
 	}
-	e.to.Closed(i, at, op, err)
+	e.to.Closed(i, atNs, op, err)
 	if c.gen == gen && c.members == 0 {
 		e.part(k, codeNone)
 	}
 }
 
 // object ends a connection because of what the server said, and tells it.
-func (e *Engine) object(k int, at int64, err error) {
+func (e *Engine) object(k int, atNs int64, err error) {
 	c := &e.conns[k]
 	code := uint32(codeProtocol)
 	var f *fault
@@ -371,12 +371,12 @@ func (e *Engine) object(k int, at int64, err error) {
 		op = engine.Connecting
 	}
 	e.leave(k, code)
-	e.end(k, at, op, err)
+	e.end(k, atNs, op, err)
 	e.revive(k)
 }
 
 // Closed implements engine.Handler.
-func (r *ear) Closed(k int, at int64, op engine.Op, err error) {
+func (r *ear) Closed(k int, atNs int64, op engine.Op, err error) {
 	e, c := (*Engine)(r), &r.conns[k]
 	switch {
 	case c.phase == shut:
@@ -390,26 +390,26 @@ func (r *ear) Closed(k int, at int64, op engine.Op, err error) {
 	}
 	c.phase = shut
 	c.gen++
-	e.end(k, at, op, err)
+	e.end(k, atNs, op, err)
 	e.revive(k)
 	e.flush()
 }
 
 // end tells all that were on a connection, those first that had nothing to lose: others may be sent
 // on in their stead.
-func (e *Engine) end(k int, at int64, op engine.Op, err error) {
+func (e *Engine) end(k int, atNs int64, op engine.Op, err error) {
 	c := &e.conns[k]
 	from, to := k/2*e.streams, min((k/2+1)*e.streams, len(e.lanes))
 	for i := from; i < to; i++ {
-		if l := &e.lanes[i]; l.on == int32(k) {
-			l.left, l.on = 0, none
+		if l := &e.lanes[i]; l.current == int32(k) {
+			l.remaining, l.current = 0, none
 			if l.phase == busy || l.phase == queued {
-				l.left = 1
-				if l.rest != nil && op == engine.Reading && err != nil {
-					l.left = 2
+				l.remaining = 1
+				if l.tail != nil && op == engine.Reading && err != nil {
+					l.remaining = 2
 				}
 			}
-			l.phase, l.rest, l.request, l.sends, l.err = ending, nil, nil, false, nil
+			l.phase, l.tail, l.request, l.sends, l.err = ending, nil, nil, false, nil
 		}
 	}
 	c.members, c.active = 0, 0
@@ -417,15 +417,15 @@ func (e *Engine) end(k int, at int64, op engine.Op, err error) {
 	for turn := range int64(3) {
 		for i := from; i < to; i++ {
 			l := &e.lanes[i]
-			if l.phase != ending || l.left != turn {
+			if l.phase != ending || l.remaining != turn {
 				continue
 			}
-			of := op
+			item := op
 			if turn == 2 {
-				of = engine.Writing
+				item = engine.Writing
 			}
 			l.phase = shut
-			e.to.Closed(i, at, of, err)
+			e.to.Closed(i, atNs, item, err)
 		}
 	}
 }

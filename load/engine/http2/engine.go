@@ -43,25 +43,25 @@ const (
 
 // lane is what a slot is here: a stream at a time of a connection.
 type lane struct {
-	phase phase
-	on    int32 // its connection; none: it waits for one
-	id    uint32
-	err   error // why it cannot go on, told in the next Wait
+	phase   phase
+	current int32 // its connection; none: it waits for one
+	id      uint32
+	err     error // why it cannot go on, told in the next Wait
 
 	request []byte // while it is queued
-	rest    []byte // of the body, to be sent
+	tail    []byte // of the body, to be sent
 	lead    int    // bytes of a message's prefix, to be sent before it
 	sends   bool   // among those of the connection that have a body to send
 	window  int64  // to send
 	room    int64  // that the server may send
 
-	bare     bool // no body follows the answer
-	answered bool // its head has come
-	chunks   bool // the body has no length
-	left     int64
-	held     []byte // what is told with the end of the stream: a head, or the body's last byte
-	call            // gRPC: its answer, of which all is held
-	refused  bool   // gRPC: the call was sent again
+	plain     bool // no body follows the answer
+	answered  bool // its head has come
+	chunks    bool // the body has no length
+	remaining int64
+	retained  []byte // what is told with the end of the stream: a head, or the body's last byte
+	call             // gRPC: its answer, of which all is held
+	refused   bool   // gRPC: the call was sent again
 }
 
 const none = -1
@@ -77,7 +77,7 @@ func New(below engine.Streamer, slots, streams int, secure bool) *Engine {
 		e.heads.scheme = placeHTTPS
 	}
 	for i := range e.lanes {
-		e.lanes[i].on = none
+		e.lanes[i].current = none
 	}
 	places := 4
 	for places < 4*streams {
@@ -113,7 +113,7 @@ func (e *Engine) Open(i int) {
 	l := &e.lanes[i]
 	l.phase, l.err = opening, nil
 	e.attach(i)
-	if l.on != none && e.conns[l.on].phase == idle {
+	if l.current != none && e.conns[l.current].phase == idle {
 		e.untold = append(e.untold, int32(i))
 	}
 }
@@ -129,10 +129,10 @@ func (e *Engine) attach(i int) {
 	}
 	l, c := &e.lanes[i], &e.conns[k]
 	if c.phase == leaving {
-		l.on = none
+		l.current = none
 		return
 	}
-	l.on = int32(k)
+	l.current = int32(k)
 	c.members++
 	if c.phase == shut {
 		c.reset(e.callMax > 0)
@@ -143,7 +143,7 @@ func (e *Engine) attach(i int) {
 // Close implements engine.Engine. The connection ends with the last lane on it.
 func (e *Engine) Close(i int) {
 	l := &e.lanes[i]
-	if k := l.on; k != none {
+	if k := l.current; k != none {
 		c := &e.conns[k]
 		switch l.phase {
 		case queued:
@@ -165,21 +165,21 @@ func (e *Engine) Close(i int) {
 
 // detach takes a lane off its connection.
 func (e *Engine) detach(l *lane) {
-	e.conns[l.on].members--
-	l.on = none
+	e.conns[l.current].members--
+	l.current = none
 }
 
 // free ends a lane's stream.
 func (e *Engine) free(i int) {
 	l := &e.lanes[i]
-	c := &e.conns[l.on]
+	c := &e.conns[l.current]
 	c.places[c.place(l.id)] = 0
 	c.active--
 	if l.sends {
 		l.sends = false
 		c.bodies = without(c.bodies, int32(i))
 	}
-	l.phase, l.rest = idle, nil
+	l.phase, l.tail = idle, nil
 }
 
 // part ends a connection that nobody is on.
@@ -213,8 +213,8 @@ func (e *Engine) revive(k int) {
 	g := k / 2
 	for i := g * e.streams; i < min((g+1)*e.streams, len(e.lanes)); i++ {
 		l := &e.lanes[i]
-		if l.on == none && (l.phase == opening || l.phase == queued) {
-			if e.attach(i); l.on != none && l.phase == queued {
+		if l.current == none && (l.phase == opening || l.phase == queued) {
+			if e.attach(i); l.current != none && l.phase == queued {
 				e.queue(i)
 			}
 		}
@@ -238,11 +238,11 @@ func (e *Engine) Send(i int, b []byte) {
 		return
 	}
 	l.request, l.phase = b, queued
-	if l.on == none || e.conns[l.on].phase != idle {
-		if l.on != none {
+	if l.current == none || e.conns[l.current].phase != idle {
+		if l.current != none {
 			e.detach(l)
 		}
-		if e.attach(i); l.on == none {
+		if e.attach(i); l.current == none {
 			return
 		}
 	}
@@ -251,7 +251,7 @@ func (e *Engine) Send(i int, b []byte) {
 
 // queue has a lane's request leave when its connection takes it, which may be now.
 func (e *Engine) queue(i int) {
-	k := int(e.lanes[i].on)
+	k := int(e.lanes[i].current)
 	c := &e.conns[k]
 	c.queue = append(c.queue, int32(i))
 	if c.phase == idle {
@@ -287,7 +287,7 @@ func (e *Engine) tell(i int) {
 		err := l.err
 		e.Close(i)
 		e.to.Closed(i, clock.Mono(), engine.Writing, err)
-	case l.phase == opening && l.on != none && e.conns[l.on].phase == idle:
+	case l.phase == opening && l.current != none && e.conns[l.current].phase == idle:
 		l.phase = idle
 		e.to.Opened(i, clock.Mono())
 	}

@@ -28,9 +28,9 @@ func TestRequest(t *testing.T) {
 			if s := strings.Join(got, " "); s != want || err != nil {
 				t.Errorf("%q became %q, %v; want %q", text, s, err, want)
 			}
-			if k.bare != strings.HasPrefix(text, "HEAD") || !strings.HasPrefix(text,
+			if k.plain != strings.HasPrefix(text, "HEAD") || !strings.HasPrefix(text,
 				string(k.text)) || !strings.HasSuffix(string(k.text), "\r\n\r\n") {
-				t.Errorf("%q is known as %q, bare %v", text, k.text, k.bare)
+				t.Errorf("%q is known as %q, bare %v", text, k.text, k.plain)
 			}
 		}
 	}

@@ -39,13 +39,13 @@ func (e *Engine) begin(i int, c *conn) error {
 	c.places[c.place(l.id)] = int32(i) + 1
 	c.active++
 	c.useless = 0
-	l.bare, l.answered, l.chunks, l.held = h.bare, false, false, l.held[:0]
+	l.plain, l.answered, l.chunks, l.retained = h.plain, false, false, l.retained[:0]
 	l.window, l.room = c.initial, laneWindow
 	flags := byte(0)
-	if l.rest = b[len(h.text):]; e.callMax > 0 {
+	if l.tail = b[len(h.text):]; e.callMax > 0 {
 		l.lead, l.call = prefixSize, call{}
-	} else if len(l.rest) == 0 {
-		flags, l.rest = flagEndStream, nil
+	} else if len(l.tail) == 0 {
+		flags, l.tail = flagEndStream, nil
 	}
 	if c.shrink {
 		c.shrink = false
@@ -59,7 +59,7 @@ func (e *Engine) begin(i int, c *conn) error {
 
 // ready puts a lane among those that have a body to send, if it can.
 func (e *Engine) ready(i int, c *conn) {
-	if l := &e.lanes[i]; l.rest != nil && l.window > 0 && !l.sends {
+	if l := &e.lanes[i]; l.tail != nil && l.window > 0 && !l.sends {
 		l.sends = true
 		c.bodies = append(c.bodies, int32(i))
 	}
@@ -75,7 +75,7 @@ func (e *Engine) fillBodies(c *conn) {
 		if l.window <= 0 {
 			continue // until it is widened
 		}
-		all := l.lead + len(l.rest)
+		all := l.lead + len(l.tail)
 		n := int(min(int64(all), l.window, c.window, int64(min(c.frameMax, outMax/4))))
 		flags := byte(0)
 		if n == all {
@@ -86,14 +86,14 @@ func (e *Engine) fillBodies(c *conn) {
 		c.useless = 0
 		if l.lead > 0 {
 			var prefix [prefixSize]byte
-			binary.BigEndian.PutUint32(prefix[1:], uint32(len(l.rest)))
+			binary.BigEndian.PutUint32(prefix[1:], uint32(len(l.tail)))
 			k := min(n, l.lead)
 			c.out = append(c.out, prefix[prefixSize-l.lead:][:k]...)
 			l.lead, n = l.lead-k, n-k
 		}
-		c.out = append(c.out, l.rest[:n]...)
-		if l.rest = l.rest[n:]; flags != 0 {
-			l.rest = nil
+		c.out = append(c.out, l.tail[:n]...)
+		if l.tail = l.tail[n:]; flags != 0 {
+			l.tail = nil
 		}
 		e.ready(int(i), c)
 	}

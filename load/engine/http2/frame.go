@@ -104,12 +104,12 @@ func (f *frame) number() uint32 { return binary.BigEndian.Uint32(f.payload) }
 // reader takes frames apart where they stand. Of one that has not come whole it keeps what has,
 // unless it is data, which is handed on in pieces.
 type reader struct {
-	part    []byte
-	amidst  bool   // data: its frame is not over
-	left    int    // data: bytes to come
-	pad     int    // data: padding to come
-	data    frame  // data: its frame
-	pending uint32 // the stream whose fields go on in the next frame
+	part      []byte
+	amidst    bool   // data: its frame is not over
+	remaining int    // data: bytes to come
+	pad       int    // data: padding to come
+	data      frame  // data: its frame
+	pending   uint32 // the stream whose fields go on in the next frame
 }
 
 // reset forgets a connection.
@@ -120,10 +120,10 @@ func (r *reader) partial() bool { return len(r.part) > 0 || r.amidst }
 
 // next takes a frame, or a piece of one, off the beginning of b. Without ok all of b is taken, and
 // more must come.
-func (r *reader) next(b []byte) (f frame, rest []byte, ok bool, err error) {
+func (r *reader) next(b []byte) (f frame, tail []byte, ok bool, err error) {
 	if r.amidst {
-		f, rest, ok = r.piece(b)
-		return f, rest, ok, nil
+		f, tail, ok = r.piece(b)
+		return f, tail, ok, nil
 	}
 	for {
 		from := b
@@ -182,27 +182,27 @@ func (r *reader) need(b []byte) (int, error) {
 var errPadding = wrong(codeProtocol, "a frame has more padding than bytes")
 
 // open reads a whole frame, or the head of one of data, which goes on in b.
-func (r *reader) open(whole, b []byte) (f frame, rest []byte, ok bool, err error) {
-	f.kind, f.flags = whole[3], whole[4]
-	f.id = binary.BigEndian.Uint32(whole[5:]) &^ (1 << 31)
+func (r *reader) open(full, b []byte) (f frame, tail []byte, ok bool, err error) {
+	f.kind, f.flags = full[3], full[4]
+	f.id = binary.BigEndian.Uint32(full[5:]) &^ (1 << 31)
 	if f.kind == typeData {
-		r.left = int(whole[0])<<16 | int(whole[1])<<8 | int(whole[2])
-		f.size, r.pad = r.left, 0
+		r.remaining = int(full[0])<<16 | int(full[1])<<8 | int(full[2])
+		f.size, r.pad = r.remaining, 0
 		if f.has(flagPadded) {
-			r.pad = int(whole[headSize])
-			r.left -= 1 + r.pad
+			r.pad = int(full[headSize])
+			r.remaining -= 1 + r.pad
 		}
 		switch {
-		case r.left < 0:
+		case r.remaining < 0:
 			return f, nil, false, errPadding
 		case f.id == 0:
 			return f, nil, false, wrong(codeProtocol, "data came for no stream")
 		}
 		r.data, r.amidst = f, true
-		f, rest, _ = r.piece(b)
-		return f, rest, true, nil
+		f, tail, _ = r.piece(b)
+		return f, tail, true, nil
 	}
-	f.payload = whole[headSize:]
+	f.payload = full[headSize:]
 	if f.kind == typeHeaders {
 		if err := f.strip(); err != nil {
 			return f, nil, false, err
@@ -221,17 +221,17 @@ func (r *reader) open(whole, b []byte) (f frame, rest []byte, ok bool, err error
 
 // piece hands on as much of a frame of data as has come. The first of a frame has its size, even
 // where there is nothing else of it.
-func (r *reader) piece(b []byte) (f frame, rest []byte, ok bool) {
+func (r *reader) piece(b []byte) (f frame, tail []byte, ok bool) {
 	f = r.data
 	r.data.size = 0
-	n := min(r.left, len(b))
+	n := min(r.remaining, len(b))
 	f.payload, b = b[:n], b[n:]
-	r.left -= n
-	if r.left == 0 {
+	r.remaining -= n
+	if r.remaining == 0 {
 		skip := min(r.pad, len(b))
 		r.pad, b = r.pad-skip, b[skip:]
 	}
-	f.last = r.left == 0 && r.pad == 0
+	f.last = r.remaining == 0 && r.pad == 0
 	r.amidst = !f.last
 	return f, b, f.last || n > 0
 }

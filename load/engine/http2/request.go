@@ -20,13 +20,13 @@ const headsKnown = 64
 type head struct {
 	text  []byte // of HTTP/1.1, with the empty line
 	block []byte
-	bare  bool // no body follows the answer
+	plain bool // no body follows the answer
 }
 
 // of is the head that a request begins with. It is good until the next call.
 func (h *heads) of(b []byte) (*head, error) {
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) // a hash: a route's text stays where it is
-	k := &h.known[(at>>5^at>>11)%headsKnown]
+	offset := uintptr(unsafe.Pointer(unsafe.SliceData(b))) // a hash: a route's text stays where it is
+	k := &h.known[(offset>>5^offset>>11)%headsKnown]
 	if len(k.text) > 0 && bytes.HasPrefix(b, k.text) {
 		return k, nil
 	}
@@ -40,7 +40,7 @@ func (h *heads) of(b []byte) (*head, error) {
 		return nil, err
 	}
 	k.text = append(k.text, b[:n+4]...)
-	k.bare = bytes.HasPrefix(b, []byte("HEAD "))
+	k.plain = bytes.HasPrefix(b, []byte("HEAD "))
 	return k, nil
 }
 

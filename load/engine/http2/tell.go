@@ -7,72 +7,72 @@ import (
 )
 
 // head takes a whole block of fields.
-func (e *Engine) head(k int, at int64, id uint32, block []byte) error {
+func (e *Engine) head(k int, atNs int64, id uint32, block []byte) error {
 	c := &e.conns[k]
 	if len(block) > blockMax {
 		return wrong(codeCalm, "the server's fields are more than 64 KiB")
 	}
 	a, err := c.fields.read(block) // whosever it is, or the table would not be the server's
-	i, other := e.lane(c, id)
+	i, second := e.lane(c, id)
 	f, _ := err.(*fault)
 	switch {
-	case other != nil:
-		return other
+	case second != nil:
+		return second
 	case f != nil && f.code != codeProtocol:
 		return err
 	case i == none:
 		return nil
 	case err != nil:
-		e.refuse(i, at, err)
+		e.refuse(i, atNs, err)
 		return nil
 	}
 	l, end := &e.lanes[i], c.flags&flagEndStream != 0
 	if e.callMax > 0 {
-		e.callHead(i, at, a, end)
+		e.callHead(i, atNs, a, end)
 		return nil
 	}
 	switch {
 	case l.answered:
 		if !end || a.status != 0 {
-			e.refuse(i, at, malformed("fields behind its body that do not end it"))
+			e.refuse(i, atNs, malformed("fields behind its body that do not end it"))
 			return nil
 		}
-		e.finish(i, at, nil)
+		e.finish(i, atNs, nil)
 		return nil
 	case a.status == 0 || a.status == 101:
-		e.refuse(i, at, malformed("no status, or one that HTTP/2 does not have"))
+		e.refuse(i, atNs, malformed("no status, or one that HTTP/2 does not have"))
 		return nil
 	case a.status < 200:
 		if end {
-			e.refuse(i, at, malformed("an interim status alone"))
+			e.refuse(i, atNs, malformed("an interim status alone"))
 		}
 		return nil
 	}
 	c.useless = 0
 	l.answered = true
-	e.announce(i, at, a, end)
+	e.announce(i, atNs, a, end)
 	return nil
 }
 
 // announce hands over an answer's head.
-func (e *Engine) announce(i int, at int64, a *answer, end bool) {
+func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
-	c := &e.conns[l.on]
-	none := l.bare || a.status == 204 || a.status == 304
-	l.left = a.length
+	c := &e.conns[l.current]
+	none := l.plain || a.status == 204 || a.status == 304
+	l.remaining = a.length
 	t := append(e.text[:0], a.text...)
 	switch {
 	case none && a.length < 0:
-		l.left = 0
+		l.remaining = 0
 	case none:
 		t = strconv.AppendInt(append(t, "content-length: "...), a.length, 10)
 		t = append(t, "\r\n"...)
-		l.left = 0
+		l.remaining = 0
 	case end && a.length > 0:
-		e.refuse(i, at, malformed("no body, and the length of one"))
+		e.refuse(i, atNs, malformed("no body, and the length of one"))
 		return
 	case end:
-		t, l.left = append(t, "content-length: 0\r\n"...), 0
+		t, l.remaining = append(t, "content-length: 0\r\n"...), 0
 	case a.length >= 0:
 		t = strconv.AppendInt(append(t, "content-length: "...), a.length, 10)
 		t = append(t, "\r\n"...)
@@ -86,11 +86,11 @@ func (e *Engine) announce(i int, at int64, a *answer, end bool) {
 	e.text = t
 	switch {
 	case end:
-		e.finish(i, at, t)
-	case !l.chunks && l.left == 0: // it says that the answer is over, which the stream is not yet
-		l.held = append(l.held, t...)
+		e.finish(i, atNs, t)
+	case !l.chunks && l.remaining == 0: // it says that the answer is over, which the stream is not yet
+		l.retained = append(l.retained, t...)
 	default:
-		e.to.Received(i, at, t)
+		e.to.Received(i, atNs, t)
 	}
 }
 
@@ -100,7 +100,7 @@ var (
 )
 
 // data takes a piece of a body.
-func (e *Engine) data(k int, at int64, f *frame) error {
+func (e *Engine) data(k int, atNs int64, f *frame) error {
 	c := &e.conns[k]
 	if c.room -= int64(f.size); c.room < 0 {
 		return wrong(codeFlow, "the server sends more than the connection's window")
@@ -120,14 +120,14 @@ func (e *Engine) data(k int, at int64, f *frame) error {
 	case l.room < 0:
 		return wrong(codeFlow, "the server sends more than the window of stream %d", f.id)
 	case !l.answered:
-		e.refuse(i, at, malformed("a body before its head"))
+		e.refuse(i, atNs, malformed("a body before its head"))
 		return nil
 	case e.callMax > 0: // whose messages have lengths of their own
-	case !l.chunks && n > l.left:
-		e.refuse(i, at, malformed("more of a body than it announces"))
+	case !l.chunks && n > l.remaining:
+		e.refuse(i, atNs, malformed("more of a body than it announces"))
 		return nil
-	case !l.chunks && end && n < l.left:
-		e.refuse(i, at, malformed("less of a body than it announces"))
+	case !l.chunks && end && n < l.remaining:
+		e.refuse(i, atNs, malformed("less of a body than it announces"))
 		return nil
 	}
 	if l.room < laneWindow/2 && !end {
@@ -138,71 +138,71 @@ func (e *Engine) data(k int, at int64, f *frame) error {
 		c.useless = 0
 	}
 	if e.callMax > 0 {
-		e.callData(i, at, f.payload, end)
+		e.callData(i, atNs, f.payload, end)
 		return nil
 	}
-	l.left -= n
-	e.hand(i, at, f.payload, end)
+	l.remaining -= n
+	e.hand(i, atNs, f.payload, end)
 	return nil
 }
 
 // hand hands over a piece of a body. Of one with a length the last byte waits for the stream to
 // end, so that the answer is whole when the stream is.
-func (e *Engine) hand(i int, at int64, b []byte, end bool) {
+func (e *Engine) hand(i int, atNs int64, b []byte, end bool) {
 	l := &e.lanes[i]
-	c := &e.conns[l.on]
+	c := &e.conns[l.current]
 	switch id, gen := l.id, c.gen; {
 	case l.chunks && len(b) > 0:
 		e.text = append(strconv.AppendInt(e.text[:0], int64(len(b)), 16), lineEnd...)
 		for _, t := range [...][]byte{e.text, b, lineEnd} {
-			if e.to.Received(i, at, t); c.gen != gen || l.id != id || l.phase != busy {
+			if e.to.Received(i, atNs, t); c.gen != gen || l.id != id || l.phase != busy {
 				return
 			}
 		}
 		fallthrough
 	case l.chunks:
 		if end {
-			e.finish(i, at, nil)
+			e.finish(i, atNs, nil)
 		}
 	case end:
-		e.finish(i, at, b)
+		e.finish(i, atNs, b)
 	case len(b) > 0:
-		if l.left == 0 {
-			l.held = append(l.held, b[len(b)-1])
+		if l.remaining == 0 {
+			l.retained = append(l.retained, b[len(b)-1])
 			b = b[:len(b)-1]
 		}
 		if len(b) > 0 {
-			e.to.Received(i, at, b)
+			e.to.Received(i, atNs, b)
 		}
 	}
 }
 
 // finish ends a stream, and hands over what its answer ends with.
-func (e *Engine) finish(i int, at int64, b []byte) {
+func (e *Engine) finish(i int, atNs int64, b []byte) {
 	l := &e.lanes[i]
-	if !l.chunks && len(l.held) == 0 && l.left > 0 {
-		e.refuse(i, at, malformed("less of a body than it announces"))
+	if !l.chunks && len(l.retained) == 0 && l.remaining > 0 {
+		e.refuse(i, atNs, malformed("less of a body than it announces"))
 		return
 	}
 	e.over(i)
 	switch {
 	case l.chunks:
 		b = bodyEnd
-	case len(l.held) > 0:
-		b = append(l.held, b...)
-		l.held = b
+	case len(l.retained) > 0:
+		b = append(l.retained, b...)
+		l.retained = b
 	}
 	if len(b) > 0 {
-		e.to.Received(i, at, b)
+		e.to.Received(i, atNs, b)
 	}
 }
 
 // over ends a stream that is answered; the lane is free for the next.
 func (e *Engine) over(i int) {
 	l := &e.lanes[i]
-	k := int(l.on)
+	k := int(l.current)
 	c := &e.conns[k]
-	if l.rest != nil { // the server wants no more of the request
+	if l.tail != nil { // the server wants no more of the request
 		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
 	}
 	l.refused = false
@@ -215,16 +215,16 @@ func (e *Engine) over(i int) {
 }
 
 // refuse ends a stream whose answer is no answer.
-func (e *Engine) refuse(i int, at int64, err error) {
+func (e *Engine) refuse(i int, atNs int64, err error) {
 	if e.callMax > 0 {
-		e.settle(i, at, callInternal, err.Error(), codeProtocol)
+		e.settle(i, atNs, callInternal, err.Error(), codeProtocol)
 		return
 	}
 	l := &e.lanes[i]
-	c := &e.conns[l.on]
+	c := &e.conns[l.current]
 	code := uint32(codeProtocol)
 	c.out = appendNumber(c.out, typeReset, l.id, code)
-	e.soil(int(l.on))
+	e.soil(int(l.current))
 	e.free(i)
-	e.lose(i, at, engine.Reading, err)
+	e.lose(i, atNs, engine.Reading, err)
 }

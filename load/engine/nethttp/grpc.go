@@ -21,9 +21,9 @@ import (
 // call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
 // message as it goes over the wire.
 type call struct {
-	e    *Engine
-	on   *shared
-	conn *grpc.ClientConn
+	e       *Engine
+	current *shared
+	conn    *grpc.ClientConn
 }
 
 // raw passes messages through as the bytes that they are.
@@ -68,7 +68,7 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 
 // open waits until the channel is ready, so that connecting is no part of a call.
 func (c *call) open(ctx context.Context) (err error) {
-	if c.conn, err = c.on.channel(); err != nil {
+	if c.conn, err = c.current.channel(); err != nil {
 		return err
 	}
 	c.conn.Connect()
@@ -101,7 +101,7 @@ func (c *call) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	timed, cancel := c.e.config.within(metadata.NewOutgoingContext(ctx, pairs))
 	defer cancel()
 	err = c.conn.Invoke(timed, a.path, &a.body, &out)
-	at := clock.Mono()
+	atNs := clock.Mono()
 	if timed.Err() != nil {
 		<-ctx.Done() // whoever keeps the time books it, and ends the call
 	}
@@ -113,7 +113,7 @@ func (c *call) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 		st, _ := status.FromError(err)
 		code, out = engine.CallStatus+int(known(st.Code())), []byte(st.Message())
 	}
-	s.answer(at, append(answerText(code, nil, len(out)), out...))
+	s.answer(atNs, append(answerText(code, nil, len(out)), out...))
 	return 0, nil
 }
 

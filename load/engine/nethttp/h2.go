@@ -81,13 +81,13 @@ func (s *shared) close() {
 
 // part is a stream at a time of a connection of HTTP/2 or HTTP/3.
 type part struct {
-	e    *Engine
-	on   *shared
-	conn http.RoundTripper
+	e       *Engine
+	current *shared
+	conn    http.RoundTripper
 }
 
 func (c *part) open(ctx context.Context) (err error) {
-	c.conn, err = c.on.connect(ctx)
+	c.conn, err = c.current.connect(ctx)
 	return err
 }
 

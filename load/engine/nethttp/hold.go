@@ -21,13 +21,13 @@ const (
 type body struct {
 	pieces [][]byte
 	length int
-	at     int64 // when its end came
+	atNs   int64 // when its end came
 }
 
 // hold reads a body to its end, or no further than there is room. What it takes is free again when
 // let is called.
 func (e *Engine) hold(r io.Reader) (b body, let func(), err error) {
-	let = func() { e.held.Add(-int64(b.length)) }
+	let = func() { e.retained.Add(-int64(b.length)) }
 	piece := make([]byte, 0, pieceMin)
 	for err == nil {
 		if len(piece) == cap(piece) {
@@ -38,12 +38,12 @@ func (e *Engine) hold(r io.Reader) (b body, let func(), err error) {
 		n, err = r.Read(piece[len(piece):cap(piece)])
 		piece = piece[:len(piece)+n]
 		b.length += n
-		if all := e.held.Add(int64(n)); b.length > answerMax || all > heldMax {
+		if all := e.retained.Add(int64(n)); b.length > answerMax || all > heldMax {
 			return b, let, fmt.Errorf("the answer has no end within %d MiB, or all that are "+
 				"under way within %d MiB", answerMax>>20, heldMax>>20)
 		}
 	}
-	b.at = clock.Mono()
+	b.atNs = clock.Mono()
 	if !errors.Is(err, io.EOF) {
 		return b, let, err
 	}
@@ -56,6 +56,6 @@ func (e *Engine) hold(r io.Reader) (b body, let func(), err error) {
 // answer reports the body.
 func (b body) answer(s *sink) {
 	for _, piece := range b.pieces {
-		s.answer(b.at, piece)
+		s.answer(b.atNs, piece)
 	}
 }

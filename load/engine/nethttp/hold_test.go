@@ -25,9 +25,9 @@ func TestAnswersAreHeldWithinBounds(t *testing.T) {
 			iotest.HalfReader(strings.NewReader(text))} {
 			b, let, err := e.hold(r)
 			if got := string(bytes.Join(b.pieces, nil)); err != nil || got != text ||
-				b.length != len(text) || e.held.Load() != int64(len(text)) {
+				b.length != len(text) || e.retained.Load() != int64(len(text)) {
 				t.Errorf("%d of %d bytes, %d held, error %v", len(got), len(text),
-					e.held.Load(), err)
+					e.retained.Load(), err)
 			}
 			let()
 		}
@@ -35,7 +35,7 @@ func TestAnswersAreHeldWithinBounds(t *testing.T) {
 	lets := []func(){}
 	for i, want := range []int{answerMax, answerMax, answerMax, answerMax - 1, 0} {
 		if want == answerMax-1 {
-			e.held.Add(1) // somebody else's, so that the fourth one meets the common bound
+			e.retained.Add(1) // somebody else's, so that the fourth one meets the common bound
 		}
 		r := &endless{}
 		_, let, err := e.hold(r)
@@ -50,8 +50,8 @@ func TestAnswersAreHeldWithinBounds(t *testing.T) {
 	}
 	torn := errors.New("torn")
 	_, let, err := e.hold(iotest.ErrReader(torn))
-	if let(); !errors.Is(err, torn) || e.held.Load() != 1 {
+	if let(); !errors.Is(err, torn) || e.retained.Load() != 1 {
 		t.Errorf("error %v, %d bytes held in the end, want the 1 of somebody else", err,
-			e.held.Load())
+			e.retained.Load())
 	}
 }

@@ -43,11 +43,11 @@ func Message(ctx context.Context, c Config, path, json string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the methods of %s: %w", c.Address, err)
 	}
-	found, err := files.FindDescriptorByName(protoreflect.FullName(service))
+	match, err := files.FindDescriptorByName(protoreflect.FullName(service))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: the server has no service %s", path, service)
 	}
-	s, ok := found.(protoreflect.ServiceDescriptor)
+	s, ok := match.(protoreflect.ServiceDescriptor)
 	if !ok {
 		return nil, fmt.Errorf("call %s: %s is no service", path, service)
 	}
@@ -75,13 +75,13 @@ func describe(ctx context.Context, conn *grpc.ClientConn, symbol string) (
 	defer stream.CloseSend() //nolint:errcheck // all answers are there
 	set := &descriptorpb.FileDescriptorSet{}
 	have := map[string]bool{}
-	wanted := []*pb.ServerReflectionRequest{{MessageRequest: &pb.
+	want := []*pb.ServerReflectionRequest{{MessageRequest: &pb.
 		ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol}}}
-	for len(wanted) > 0 {
-		if err := stream.Send(wanted[0]); err != nil {
+	for len(want) > 0 {
+		if err := stream.Send(want[0]); err != nil {
 			return nil, err
 		}
-		wanted = wanted[1:]
+		want = want[1:]
 		answer, err := stream.Recv()
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func describe(ctx context.Context, conn *grpc.ClientConn, symbol string) (
 			set.File = append(set.File, file)
 			for _, name := range file.GetDependency() {
 				if !have[name] {
-					wanted = append(wanted, &pb.ServerReflectionRequest{MessageRequest: &pb.
+					want = append(want, &pb.ServerReflectionRequest{MessageRequest: &pb.
 						ServerReflectionRequest_FileByFilename{FileByFilename: name}})
 				}
 			}

@@ -53,18 +53,18 @@ func (n *nap) close() {
 
 // end wakes the load thread, or has its next sleep end at once.
 func (n *nap) end() {
-	one := uint64(1)
+	item := uint64(1)
 	// It fails only when 2^64 wake-ups wait, of which one is enough.
-	_, _ = unix.Write(n.waker, (*[8]byte)(unsafe.Pointer(&one))[:])
+	_, _ = unix.Write(n.waker, (*[8]byte)(unsafe.Pointer(&item))[:])
 }
 
 // set says until when the next sleep lasts at most.
 func (n *nap) set(deadline int64) error {
-	at := deadline + n.toMono
-	if at < deadline {
-		at = 1<<63 - 1
+	atNs := deadline + n.toMono
+	if atNs < deadline {
+		atNs = 1<<63 - 1
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(atNs)}
 	if err := unix.TimerfdSettime(n.timer, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
 		return fmt.Errorf("set timerfd: %w", err)
 	}

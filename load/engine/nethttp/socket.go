@@ -54,7 +54,7 @@ func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, er
 	if err != nil {
 		return engine.Reading, err
 	}
-	s.answer(message.at, answerText(http.StatusOK, nil, message.length))
+	s.answer(message.atNs, answerText(http.StatusOK, nil, message.length))
 	message.answer(s)
 	return 0, nil
 }

@@ -38,19 +38,19 @@ type client interface {
 
 // Engine implements engine.Engine.
 type Engine struct {
-	slots        []slot
-	nap          nap // what the load thread sleeps on
-	asleep       atomic.Bool
-	mu           sync.Mutex
-	queue, taken []event
-	handshakes   *hdrhistogram.Histogram
-	spoken       string // what the last of them came to
-	resumed      int64
-	sessions     tls.ClientSessionCache
-	running      sync.WaitGroup
-	held         atomic.Int64 // bytes of answers that are not whole yet
-	config       Config
-	shared       []shared // connections that several slots are on
+	slots       []slot
+	nap         nap // what the load thread sleeps on
+	asleep      atomic.Bool
+	mu          sync.Mutex
+	queue, used []event
+	handshakes  *hdrhistogram.Histogram
+	spoken      string // what the last of them came to
+	resumed     int64
+	sessions    tls.ClientSessionCache
+	running     sync.WaitGroup
+	retained    atomic.Int64 // bytes of answers that are not whole yet
+	config      Config
+	shared      []shared // connections that several slots are on
 }
 
 // slot is a connection, or a stream of one, and the goroutine that works on it.
@@ -62,13 +62,13 @@ type slot struct {
 
 // event is something to tell the Handler.
 type event struct {
-	slot int32
-	gen  int32
-	what kind
-	op   engine.Op
-	at   int64
-	b    []byte
-	err  error
+	slot    int32
+	gen     int32
+	subject kind
+	op      engine.Op
+	atNs    int64
+	b       []byte
+	err     error
 }
 
 type kind uint8
@@ -132,13 +132,13 @@ func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []
 	defer c.close()
 	to := &sink{e: e, slot: i, gen: gen}
 	if err := c.open(ctx); err != nil {
-		to.put(event{what: closed, op: engine.Connecting, err: err})
+		to.put(event{subject: closed, op: engine.Connecting, err: err})
 		return
 	}
-	to.put(event{what: opened})
+	to.put(event{subject: opened})
 	for b := range work {
 		if op, err := c.exchange(ctx, b, to); err != nil {
-			to.put(event{what: closed, op: op, err: ending(err)})
+			to.put(event{subject: closed, op: op, err: ending(err)})
 			return
 		}
 	}
@@ -178,8 +178,8 @@ type sink struct {
 }
 
 func (s *sink) put(v event) {
-	if v.at == 0 {
-		v.at = clock.Mono()
+	if v.atNs == 0 {
+		v.atNs = clock.Mono()
 	}
 	v.slot, v.gen = s.slot, s.gen
 	e := s.e
@@ -192,7 +192,7 @@ func (s *sink) put(v event) {
 }
 
 // answer reports a piece of an answer, which came at the moment and stays untouched.
-func (s *sink) answer(at int64, b []byte) { s.put(event{what: received, at: at, b: b}) }
+func (s *sink) answer(atNs int64, b []byte) { s.put(event{subject: received, atNs: atNs, b: b}) }
 
 // Wait implements engine.Engine.
 func (e *Engine) Wait(deadline int64, h engine.Handler) error {
@@ -202,23 +202,23 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 		}
 		e.take()
 	}
-	for k := range e.taken {
-		v := &e.taken[k]
+	for k := range e.used {
+		v := &e.used[k]
 		if e.slots[v.slot].gen != v.gen {
 			continue
 		}
-		switch v.what {
+		switch v.subject {
 		case opened:
-			h.Opened(int(v.slot), v.at)
+			h.Opened(int(v.slot), v.atNs)
 		case received:
-			h.Received(int(v.slot), v.at, v.b)
+			h.Received(int(v.slot), v.atNs, v.b)
 		case closed:
 			e.Close(int(v.slot))
-			h.Closed(int(v.slot), v.at, v.op, v.err)
+			h.Closed(int(v.slot), v.atNs, v.op, v.err)
 		}
 	}
-	clear(e.taken)
-	e.taken = e.taken[:0]
+	clear(e.used)
+	e.used = e.used[:0]
 	return nil
 }
 
@@ -226,8 +226,8 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 func (e *Engine) take() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.queue, e.taken = e.taken[:0], e.queue
-	return len(e.taken) > 0
+	e.queue, e.used = e.used[:0], e.queue
+	return len(e.used) > 0
 }
 
 // sleep returns when something has come, or at the deadline, or before.

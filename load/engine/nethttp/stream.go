@@ -53,11 +53,11 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, erro
 	c.resp.Expect(len(b) > 4 && string(b[:5]) == "HEAD ", false)
 	for done := false; !done; {
 		n, err := c.conn.Read(c.buf)
-		at := clock.Mono()
+		atNs := clock.Mono()
 		if n > 0 {
 			piece := append([]byte(nil), c.buf[:n]...)
 			done = c.whole(piece)
-			s.answer(at, piece)
+			s.answer(atNs, piece)
 		}
 		if err != nil && !done {
 			return engine.Reading, err

@@ -47,9 +47,9 @@ func (c *idle) Read(b []byte) (n int, err error) {
 // library takes those that are masked: no server's may be (RFC 6455, section 5.1).
 type frames struct {
 	net.Conn
-	opened bool
-	head   []byte // of a frame, or the end of what opens the connection; as far as it has come
-	left   uint64 // bytes of the frame's payload that are still to come
+	opened    bool
+	head      []byte // of a frame, or the end of what opens the connection; as far as it has come
+	remaining uint64 // bytes of the frame's payload that are still to come
 }
 
 var errMasked = errors.New("a frame of the server is masked, which none may be (RFC 6455)")
@@ -68,9 +68,9 @@ func (c *frames) Read(b []byte) (int, error) {
 // masked follows the frames and reports whether one is masked.
 func (c *frames) masked(b []byte) bool {
 	for len(b) > 0 {
-		if c.opened && c.left > 0 {
-			n := min(c.left, uint64(len(b)))
-			b, c.left = b[n:], c.left-n
+		if c.opened && c.remaining > 0 {
+			n := min(c.remaining, uint64(len(b)))
+			b, c.remaining = b[n:], c.remaining-n
 			continue
 		}
 		c.head, b = append(c.head, b[0]), b[1:]
@@ -84,7 +84,7 @@ func (c *frames) masked(b []byte) bool {
 			return true
 		case c.head[1] == 126 && len(c.head) < 4 || c.head[1] == 127 && len(c.head) < 10:
 		default:
-			c.left, c.head = payload(c.head), c.head[:0]
+			c.remaining, c.head = payload(c.head), c.head[:0]
 		}
 	}
 	return false

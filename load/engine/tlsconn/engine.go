@@ -43,15 +43,15 @@ const (
 // slot is a connection. Its shake stays until the first answer, for tickets; where crypto/tls goes
 // on to seal and open, it stays to the end.
 type slot struct {
-	phase phase
-	kept  bool   // by crypto/tls: TLS 1.2, or a cipher that is not known here
-	asked bool   // a request has left, and nothing has come since
-	early bool   // one left while bytes that had come before were still to be handed over
-	gen   uint32 // tells a connection from its successor
-	began int64  // of the handshake
-	shake *shake
-	in    reader
-	out   half
+	phase     phase
+	cached    bool   // by crypto/tls: TLS 1.2, or a cipher that is not known here
+	requested bool   // a request has left, and nothing has come since
+	early     bool   // one left while bytes that had come before were still to be handed over
+	gen       uint32 // tells a connection from its successor
+	began     int64  // of the handshake
+	shake     *shake
+	in        reader
+	out       half
 	// What is sent stays as it is while the kernel may read it; the one that was sent before has
 	// been read, or the engine below takes no more.
 	sealed, before []byte
@@ -114,7 +114,7 @@ func (s *slot) leave() {
 	}
 	s.in.drop()
 	s.gen++
-	s.phase, s.kept, s.asked, s.early, s.shake, s.err = shut, false, false, false, nil, nil
+	s.phase, s.cached, s.requested, s.early, s.shake, s.err = shut, false, false, false, nil, nil
 	s.waits = nil
 }
 
@@ -122,7 +122,7 @@ func (s *slot) leave() {
 // connections that end without a word, and some forget the session.
 func (e *Engine) Close(i int) {
 	s := &e.slots[i]
-	if s.phase == open && !s.asked {
+	if s.phase == open && !s.requested {
 		e.alert(i, s, alertCloseNotify)
 	}
 	s.leave()
@@ -131,7 +131,7 @@ func (e *Engine) Close(i int) {
 
 // alert says why the connection ends here, if that can still be sent.
 func (e *Engine) alert(i int, s *slot, why byte) {
-	if s.kept {
+	if s.cached {
 		// It fails where crypto/tls has said something already.
 		_ = s.shake.conn.CloseWrite()
 		if b := s.shake.flight(); len(b) > 0 {
@@ -170,10 +170,10 @@ func (e *Engine) Release() {
 // Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
-	s.asked = true
+	s.requested = true
 	s.early = s.early || e.reading == i
 	s.in.stale = s.in.stale || s.in.partial()
-	if s.kept {
+	if s.cached {
 		if _, err := s.shake.conn.Write(b); err != nil {
 			e.fail(i, s, err)
 			return
@@ -223,7 +223,7 @@ func (e *Engine) Push(i int, b []byte) (n int) {
 }
 
 func (s *slot) push(b []byte) ([]byte, error) {
-	if s.kept {
+	if s.cached {
 		_, err := s.shake.conn.Write(b)
 		return s.shake.flight(), err
 	}
@@ -257,10 +257,10 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 }
 
 // end closes a connection and tells what that interrupted.
-func (e *Engine) end(i int, s *slot, at int64, op engine.Op, err error) {
+func (e *Engine) end(i int, s *slot, atNs int64, op engine.Op, err error) {
 	s.leave()
 	e.below.Close(i)
-	e.to.Closed(i, at, op, err)
+	e.to.Closed(i, atNs, op, err)
 }
 
 // ear hears the engine below.
@@ -274,7 +274,7 @@ func (r *ear) Opened(i int, _ int64) {
 }
 
 // Received implements engine.Handler.
-func (r *ear) Received(i int, at int64, b []byte) {
+func (r *ear) Received(i int, atNs int64, b []byte) {
 	e, s := (*Engine)(r), &r.slots[i]
 	s.early = false
 	r.reading = i
@@ -285,20 +285,20 @@ func (r *ear) Received(i int, at int64, b []byte) {
 			r.reading = -1
 			return
 		}
-		if b = nil; !s.kept {
+		if b = nil; !s.cached {
 			b = s.shake.rest()
 		}
 	}
-	if s.kept {
-		e.pass(i, s, at, b)
+	if s.cached {
+		e.pass(i, s, atNs, b)
 	} else {
-		e.take(i, s, at, b)
+		e.take(i, s, atNs, b)
 	}
 	r.reading = -1
 }
 
 // Closed implements engine.Handler.
-func (r *ear) Closed(i int, at int64, op engine.Op, err error) {
+func (r *ear) Closed(i int, atNs int64, op engine.Op, err error) {
 	e, s := (*Engine)(r), &r.slots[i]
 	switch s.phase {
 	case shut:
@@ -315,34 +315,34 @@ func (r *ear) Closed(i int, at int64, op engine.Op, err error) {
 		}
 	}
 	s.leave()
-	r.to.Closed(i, at, op, err)
+	r.to.Closed(i, atNs, op, err)
 }
 
 // Drained implements engine.Drained.
-func (r *ear) Drained(i int, at int64) {
+func (r *ear) Drained(i int, atNs int64) {
 	s := &r.slots[i]
 	if len(s.waits) > 0 {
 		s.waits = s.waits[r.stream.Push(i, s.waits):]
 	}
 	if len(s.waits) == 0 && s.phase == open {
-		r.to.(engine.Drained).Drained(i, at)
+		r.to.(engine.Drained).Drained(i, atNs)
 	}
 }
 
 // unfinished reports whether a record has begun and not ended.
 func (s *slot) unfinished() bool {
-	if !s.kept {
+	if !s.cached {
 		return s.in.partial()
 	}
 	s.shake.end = io.EOF
-	_, err := s.shake.conn.Read(s.shake.one[:])
+	_, err := s.shake.conn.Read(s.shake.item[:])
 	return err != io.EOF
 }
 
 // step goes on with a handshake: as far as what has come goes.
 func (e *Engine) step(i int, s *slot) {
 	h := s.shake
-	e.log.of = h
+	e.log.shake = h
 	_, going := h.next()
 	if b := h.flight(); len(b) > 0 && h.end == nil {
 		e.send(i, s, b)
@@ -353,7 +353,7 @@ func (e *Engine) step(i int, s *slot) {
 	now := clock.Mono()
 	s.phase = open // there is nothing to be stopped any more
 	if h.err != nil {
-		s.asked = true // nor to be said
+		s.requested = true // nor to be said
 		e.end(i, s, now, engine.Connecting, fmt.Errorf("TLS handshake: %w", Explain(h.err)))
 		return
 	}
@@ -368,7 +368,7 @@ func (e *Engine) step(i int, s *slot) {
 		e.resumed++
 	}
 	e.spoken = Spoken(&state)
-	if s.kept = !s.equip(&state); s.kept {
+	if s.cached = !s.equip(&state); s.cached {
 		e.spoken += ", sealed by crypto/tls"
 	}
 	e.to.Opened(i, now)
@@ -376,12 +376,12 @@ func (e *Engine) step(i int, s *slot) {
 
 // equip takes over from crypto/tls, and reports whether that can be.
 func (s *slot) equip(state *tls.ConnectionState) bool {
-	by := suites[state.CipherSuite]
-	if by == nil || state.Version != tls.VersionTLS13 || s.shake.client == nil ||
+	means := suites[state.CipherSuite]
+	if means == nil || state.Version != tls.VersionTLS13 || s.shake.client == nil ||
 		s.shake.server == nil {
 		return false
 	}
-	if s.out.key(by, s.shake.client) != nil || s.in.key(by, s.shake.server) != nil {
+	if s.out.key(means, s.shake.client) != nil || s.in.key(means, s.shake.server) != nil {
 		return false
 	}
 	s.in.tap = s.shake.tap
@@ -390,22 +390,22 @@ func (s *slot) equip(state *tls.ConnectionState) bool {
 
 // take hands over what is in b. The connection may be closed or reopened by the Handler on the way,
 // which the generation tells.
-func (e *Engine) take(i int, s *slot, at int64, b []byte) {
+func (e *Engine) take(i int, s *slot, atNs int64, b []byte) {
 	for gen := s.gen; ; {
-		data, rest, err := s.in.next(b)
+		data, tail, err := s.in.next(b)
 		if err != nil {
-			e.ended(i, s, at, err)
+			e.ended(i, s, atNs, err)
 			return
 		}
 		if data == nil {
 			break
 		}
 		if s.early || s.in.old {
-			e.end(i, s, at, engine.Writing, errUnasked)
+			e.end(i, s, atNs, engine.Writing, errUnasked)
 			return
 		}
-		b, s.asked, s.shake = rest, false, nil
-		if e.to.Received(i, at, data); s.gen != gen {
+		b, s.requested, s.shake = tail, false, nil
+		if e.to.Received(i, atNs, data); s.gen != gen {
 			return
 		}
 	}
@@ -413,30 +413,30 @@ func (e *Engine) take(i int, s *slot, at int64, b []byte) {
 }
 
 // ended ends a connection as the peer wants it, or because of what it said.
-func (e *Engine) ended(i int, s *slot, at int64, err error) {
+func (e *Engine) ended(i int, s *slot, atNs int64, err error) {
 	if err == io.EOF {
 		err = nil
-	} else if why, ok := objection(err); ok && !s.kept {
+	} else if why, ok := objection(err); ok && !s.cached {
 		e.alert(i, s, why)
 	}
-	e.end(i, s, at, engine.Reading, err)
+	e.end(i, s, atNs, engine.Reading, err)
 }
 
 // pass hands over what is in b by crypto/tls.
-func (e *Engine) pass(i int, s *slot, at int64, b []byte) {
+func (e *Engine) pass(i int, s *slot, atNs int64, b []byte) {
 	if e.plain == nil {
 		e.plain = make([]byte, plainSize)
 	}
 	s.shake.come = append(s.shake.come, b...)
-	for gen := s.gen; s.shake.at < len(s.shake.come); {
+	for gen := s.gen; s.shake.pos < len(s.shake.come); {
 		n, err := s.shake.conn.Read(e.plain)
 		if n > 0 && s.early {
-			e.end(i, s, at, engine.Writing, errUnasked)
+			e.end(i, s, atNs, engine.Writing, errUnasked)
 			return
 		}
 		if n > 0 {
-			s.asked = false
-			if e.to.Received(i, at, e.plain[:n]); s.gen != gen {
+			s.requested = false
+			if e.to.Received(i, atNs, e.plain[:n]); s.gen != gen {
 				return
 			}
 		}
@@ -444,7 +444,7 @@ func (e *Engine) pass(i int, s *slot, at int64, b []byte) {
 			if b := s.shake.flight(); len(b) > 0 {
 				e.send(i, s, b)
 			}
-			e.ended(i, s, at, err)
+			e.ended(i, s, atNs, err)
 			return
 		}
 	}

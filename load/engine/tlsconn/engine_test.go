@@ -83,7 +83,7 @@ func (b *bench) open(server *tls.Config) {
 	b.t.Helper()
 	b.wait()
 	b.Open(0)
-	b.wire = &pipe{left: headSize}
+	b.wire = &pipe{remaining: headSize}
 	b.peer = tls.Server(b.wire, server)
 	done := make(chan error)
 	more := make(chan bool)

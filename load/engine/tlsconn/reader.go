@@ -27,18 +27,18 @@ var (
 // the peer has to say. Records that come whole are deciphered where they stand.
 type reader struct {
 	half
-	part    []byte // of a record that has not come whole
-	whole   bool   // the part has, and was handed out
-	stale   bool   // a request left after the part had begun
-	old     bool   // the record that was handed out last was stale
-	useless int
-	message []byte // of a handshake, which has not come whole
-	reply   bool   // a key update is to be answered before the next request
-	room    *rooms
+	part     []byte // of a record that has not come whole
+	complete bool   // the part has, and was handed out
+	stale    bool   // a request left after the part had begun
+	old      bool   // the record that was handed out last was stale
+	useless  int
+	message  []byte // of a handshake, which has not come whole
+	reply    bool   // a key update is to be answered before the next request
+	room     *rooms
 
 	// tap is handed each record before the first with data, with what its type turned out to be.
-	tap  func(record []byte, kind byte) error
-	kept []byte
+	tap      func(record []byte, kind byte) error
+	retained []byte
 }
 
 // rooms are where parts of records are kept: as many as have been needed at a time.
@@ -59,13 +59,13 @@ func (r *rooms) give(b []byte) { r.free = append(r.free, b[:0]) }
 // next returns the data of the next record that has some, and what of b follows it. No data: all of
 // b is used up, and more must come. The data is valid until the next call, and lies in b or in the
 // reader. io.EOF is the peer's orderly end.
-func (r *reader) next(b []byte) (data, rest []byte, err error) {
+func (r *reader) next(b []byte) (data, tail []byte, err error) {
 	for {
-		record, rest, err := r.frame(b)
+		record, remainder, err := r.frame(b)
 		if record == nil || err != nil {
 			return nil, nil, err
 		}
-		b = rest
+		b = remainder
 		data, err := r.take(record)
 		if err != nil || len(data) > 0 {
 			return data, b, err
@@ -74,21 +74,21 @@ func (r *reader) next(b []byte) (data, rest []byte, err error) {
 }
 
 // partial reports whether a record has begun and not ended.
-func (r *reader) partial() bool { return len(r.part) > 0 && !r.whole }
+func (r *reader) partial() bool { return len(r.part) > 0 && !r.complete }
 
 // drop ends the reader.
 func (r *reader) drop() {
 	if r.part != nil {
 		r.room.give(r.part)
 	}
-	*r = reader{room: r.room, kept: r.kept[:0]}
+	*r = reader{room: r.room, retained: r.retained[:0]}
 }
 
 // frame cuts the next record out of the part and b, or keeps b as a part.
-func (r *reader) frame(b []byte) (record, rest []byte, err error) {
-	if r.whole {
+func (r *reader) frame(b []byte) (record, tail []byte, err error) {
+	if r.complete {
 		r.room.give(r.part)
-		r.part, r.whole = nil, false
+		r.part, r.complete = nil, false
 	}
 	if r.part == nil {
 		r.old = false
@@ -115,7 +115,7 @@ func (r *reader) frame(b []byte) (record, rest []byte, err error) {
 	if len(r.part) < n {
 		return nil, nil, nil
 	}
-	r.whole, r.old, r.stale = true, r.stale, false
+	r.complete, r.old, r.stale = true, r.stale, false
 	return r.part, b, nil
 }
 
@@ -123,7 +123,7 @@ func (r *reader) frame(b []byte) (record, rest []byte, err error) {
 func (r *reader) take(record []byte) ([]byte, error) {
 	plain, kind := record[headSize:], record[0]
 	if r.tap != nil {
-		r.kept = append(r.kept[:0], record...)
+		r.retained = append(r.retained[:0], record...)
 	}
 	if kind != typeCipherSpec { // which is never sealed (RFC 8446, section 5)
 		var err error
@@ -141,7 +141,7 @@ func (r *reader) take(record []byte) ([]byte, error) {
 		return plain, nil
 	}
 	if r.tap != nil {
-		if err := r.tap(r.kept, kind); err != nil {
+		if err := r.tap(r.retained, kind); err != nil {
 			return nil, err
 		}
 	}

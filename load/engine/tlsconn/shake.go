@@ -26,12 +26,12 @@ type shake struct {
 	stop func()                  // ends it, wherever it is
 	err  error                   // how it ended
 	keys
-	one [1]byte
+	item [1]byte
 }
 
 func newShake(c *tls.Config) *shake {
 	s := &shake{}
-	s.left = headSize
+	s.remaining = headSize
 	s.conn = tls.Client(&s.pipe, c)
 	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
 		s.pause = func() bool { return yield(struct{}{}) }
@@ -44,7 +44,7 @@ func newShake(c *tls.Config) *shake {
 // tap has crypto/tls take note of tickets: it sees each record that is no answer.
 func (s *shake) tap(record []byte, kind byte) error {
 	s.come = append(s.come, record...)
-	_, err := s.conn.Read(s.one[:])
+	_, err := s.conn.Read(s.item[:])
 	s.out = s.out[:0] // what it has to say, this side says
 	if kind != typeHandshake || waits(err) {
 		return nil
@@ -59,7 +59,7 @@ func waits(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 type keys struct{ client, server []byte }
 
 // keyLog hears of the secrets of the handshake that is under way.
-type keyLog struct{ of *shake }
+type keyLog struct{ shake *shake }
 
 // Write takes a line of a key log: a name, the client's random bytes, a secret.
 func (l *keyLog) Write(line []byte) (int, error) {
@@ -73,9 +73,9 @@ func (l *keyLog) Write(line []byte) (int, error) {
 	}
 	switch string(f[0]) {
 	case "CLIENT_TRAFFIC_SECRET_0":
-		l.of.client = secret
+		l.shake.client = secret
 	case "SERVER_TRAFFIC_SECRET_0":
-		l.of.server = secret
+		l.shake.server = secret
 	}
 	return len(line), nil
 }
@@ -83,13 +83,13 @@ func (l *keyLog) Write(line []byte) (int, error) {
 // pipe is a connection in memory, as crypto/tls sees it. It gives out no more than the record that
 // is being read: what follows a handshake is not crypto/tls's.
 type pipe struct {
-	come  []byte
-	at    int  // how much of it was given out
-	left  int  // of the record's head, or of what follows it
-	inner bool // behind the head
-	head  []byte
-	end   error       // of the connection
-	pause func() bool // until more has come; false: never; nil: nothing is waited for
+	come      []byte
+	pos       int  // how much of it was given out
+	remaining int  // of the record's head, or of what follows it
+	inner     bool // behind the head
+	head      []byte
+	end       error       // of the connection
+	pause     func() bool // until more has come; false: never; nil: nothing is waited for
 
 	out    []byte // to be sent
 	flying []byte // was sent last: it stays as it is until it must have been read
@@ -97,8 +97,8 @@ type pipe struct {
 
 // Read implements net.Conn.
 func (p *pipe) Read(b []byte) (int, error) {
-	for p.at == len(p.come) {
-		p.come, p.at = p.come[:0], 0
+	for p.pos == len(p.come) {
+		p.come, p.pos = p.come[:0], 0
 		switch {
 		case p.end != nil:
 			return 0, p.end
@@ -108,8 +108,8 @@ func (p *pipe) Read(b []byte) (int, error) {
 			return 0, net.ErrClosed
 		}
 	}
-	b = b[:copy(b[:min(len(b), p.left)], p.come[p.at:])]
-	p.at += len(b)
+	b = b[:copy(b[:min(len(b), p.remaining)], p.come[p.pos:])]
+	p.pos += len(b)
 	p.follow(b)
 	return len(b), nil
 }
@@ -119,21 +119,21 @@ func (p *pipe) follow(b []byte) {
 	if !p.inner {
 		p.head = append(p.head, b...)
 	}
-	if p.left -= len(b); p.left > 0 {
+	if p.remaining -= len(b); p.remaining > 0 {
 		return
 	}
 	if p.inner = !p.inner; p.inner {
-		p.left = int(p.head[3])<<8 | int(p.head[4])
+		p.remaining = int(p.head[3])<<8 | int(p.head[4])
 	}
-	if p.left == 0 {
-		p.inner, p.left, p.head = false, headSize, p.head[:0]
+	if p.remaining == 0 {
+		p.inner, p.remaining, p.head = false, headSize, p.head[:0]
 	}
 }
 
 // rest is what has come and was not given out; it is not the pipe's any more.
 func (p *pipe) rest() []byte {
-	b := p.come[p.at:]
-	p.come, p.at = nil, 0
+	b := p.come[p.pos:]
+	p.come, p.pos = nil, 0
 	return b
 }
 

@@ -28,7 +28,7 @@ type buffers struct {
 
 // open registers n buffers, a power of two, as group 0 of the ring; incremental ones where the
 // kernel has them, unless whole ones are asked for.
-func (b *buffers) open(r *ring, n, size int, whole bool) error {
+func (b *buffers) open(r *ring, n, size int, complete bool) error {
 	var err error
 	page := os.Getpagesize()
 	ringSize := (n*int(unsafe.Sizeof(bufferEntry{})) + page - 1) / page * page
@@ -43,7 +43,7 @@ func (b *buffers) open(r *ring, n, size int, whole bool) error {
 	b.word = (*uint32)(unsafe.Add(first, unsafe.Offsetof(bufferEntry{}.id)))
 	reg := bufferRegistration{addr: uint64(uintptr(first)), entries: uint32(n)}
 	errno := unix.EINVAL
-	if !whole {
+	if !complete {
 		reg.flags = buffersIncremental
 		_, errno = register(r.fd, registerBuffers, unsafe.Pointer(&reg), 1)
 		b.partial = errno == 0
@@ -80,9 +80,9 @@ func (b *buffers) take(n int32, flags uint32) ([]byte, uint32) {
 	} else {
 		b.put(uint16(id))
 	}
-	at := id*uint32(b.size) + from
+	offset := id*uint32(b.size) + from
 	next := (id + 1) & uint32(len(b.entries)-1)
-	return b.data[at : at+uint32(n)], next<<cqeBufferShift | flags&(1<<cqeBufferShift-1)
+	return b.data[offset : offset+uint32(n)], next<<cqeBufferShift | flags&(1<<cqeBufferShift-1)
 }
 
 func (b *buffers) put(id uint16) {

@@ -90,7 +90,7 @@ func (r *ring) mmap(p *params) error {
 	if r.sqeMem, err = unix.Mmap(r.fd, offSQEs, int(size), access, how); err != nil {
 		return errors.Join(err, unix.Munmap(r.mem))
 	}
-	word := func(at uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.mem[at])) }
+	word := func(offset uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.mem[offset])) }
 	r.sqHead, r.sqTail, r.sqFlags = word(p.sq.head), word(p.sq.tail), word(p.sq.flags)
 	r.cqHead, r.cqTail = word(p.cq.head), word(p.cq.tail)
 	r.sqMask, r.cqMask = p.sqEntries-1, p.cqEntries-1

@@ -77,16 +77,16 @@ type Engine struct {
 }
 
 type slot struct {
-	fd      int32
-	gen     uint32
-	opening bool
-	armed   bool   // the standing receive is with the kernel
-	asked   bool   // bytes were sent and nothing has come since
-	parts   bool   // a large request is with the kernel
-	hungry  bool   // among the hungry
-	full    bool   // it did not take all that was pushed, and room is waited for
-	out     []byte // what the kernel may be reading; of a large request, the rest
-	err     error  // why the connection is to end, if not by the peer's will
+	fd        int32
+	gen       uint32
+	opening   bool
+	armed     bool   // the standing receive is with the kernel
+	requested bool   // bytes were sent and nothing has come since
+	parts     bool   // a large request is with the kernel
+	hungry    bool   // among the hungry
+	full      bool   // it did not take all that was pushed, and room is waited for
+	out       []byte // what the kernel may be reading; of a large request, the rest
+	err       error  // why the connection is to end, if not by the peer's will
 }
 
 // New returns an engine for the number of slots, all to one address.
@@ -186,7 +186,7 @@ func (e *Engine) Open(i int) {
 	}
 	q := e.request(opConnect, connecting, i)
 	q.fd, q.flags = e.file(i), e.fileBy
-	q.addr, q.off = uint64(uintptr(unsafe.Pointer(&e.addr.Raw))), uint64(e.addr.Len)
+	q.addr, q.deviation = uint64(uintptr(unsafe.Pointer(&e.addr.Raw))), uint64(e.addr.Len)
 }
 
 // file is what a request calls slot i's socket.
@@ -205,7 +205,7 @@ func (e *Engine) Send(i int, b []byte) {
 		e.fail(i, socket.ErrEarly)
 		return
 	}
-	s.out, s.asked = b, true
+	s.out, s.requested = b, true
 	if len(b) > sendAtOnce {
 		s.parts = true
 		e.sendPart(i)
@@ -255,10 +255,10 @@ func (e *Engine) fail(i int, err error) {
 }
 
 // arm hands the standing receive of slot i to the kernel.
-func (e *Engine) arm(i int, by uint16) {
+func (e *Engine) arm(i int, filter uint16) {
 	e.slots[i].armed = true
 	q := e.request(opRecv, receiving, i)
-	q.fd, q.flags, q.ioprio = e.file(i), sqeBufferSelect|e.fileBy, e.recvBy|by
+	q.fd, q.flags, q.ioprio = e.file(i), sqeBufferSelect|e.fileBy, e.recvBy|filter
 }
 
 // Close ends slot i's connection. What the kernel has of it is cancelled, since each request keeps
@@ -278,7 +278,7 @@ func (e *Engine) Close(i int) {
 		}
 		if s.parts {
 			e.cancel(i, sendingParts)
-		} else if s.asked { // the kernel has said nothing, so it may have sent it or not
+		} else if s.requested { // the kernel has said nothing, so it may have sent it or not
 			e.cancel(i, sending)
 		}
 		e.closing = append(e.closing, s.fd)
@@ -286,7 +286,7 @@ func (e *Engine) Close(i int) {
 			e.opt.unfile(e, i)
 		}
 	}
-	s.fd, s.opening, s.armed, s.asked, s.parts, s.err = -1, false, false, false, false, nil
+	s.fd, s.opening, s.armed, s.requested, s.parts, s.err = -1, false, false, false, false, nil
 	s.full = false
 	s.gen++
 }
@@ -371,13 +371,13 @@ func (e *Engine) turn(deadline int64) error {
 		}
 		return r.enter(0, enterGetEvents, nil, 0)
 	}
-	at := deadline - now
+	atNs := deadline - now
 	if e.absolute {
-		if at = deadline + e.toMono; at < deadline { // beyond the kernel's clock
-			at = math.MaxInt64 / 2 // never, or nearly so; the very last moment is a special case
+		if atNs = deadline + e.toMono; atNs < deadline { // beyond the kernel's clock
+			atNs = math.MaxInt64 / 2 // never, or nearly so; the very last moment is a special case
 		}
 	}
-	r.ts = unix.NsecToTimespec(at)
+	r.ts = unix.NsecToTimespec(atNs)
 	r.arg.ts = uint64(uintptr(unsafe.Pointer(&r.ts)))
 	return r.enter(max(uint32(e.opt.Gather), 1), e.waitBy, unsafe.Pointer(&r.arg),
 		unsafe.Sizeof(r.arg))
@@ -391,13 +391,13 @@ func (e *Engine) deliver(h engine.Handler) {
 	if n == 0 {
 		return
 	}
-	at := int64(0)
+	atNs := int64(0)
 	if e.opt.StampOnce {
-		at = clock.Mono()
+		atNs = clock.Mono()
 	}
 	for range n {
 		c := r.take()
-		e.outcome(c, at, h)
+		e.outcome(c, atNs, h)
 	}
 	r.give()
 	e.bufs.publish()
@@ -418,13 +418,13 @@ func (e *Engine) feed() {
 
 // outcome handles one. The connection may be closed or reopened by the Handler on the way, which
 // the generation tells.
-func (e *Engine) outcome(c cqe, at int64, h engine.Handler) {
+func (e *Engine) outcome(c cqe, atNs int64, h engine.Handler) {
 	i := int(uint32(c.userData))
 	s := &e.slots[i]
 	current := uint32(c.userData>>32)%generations == s.gen%generations
 	kind := c.userData >> 56
 	if kind == receiving {
-		e.received(i, c, current, at, h)
+		e.received(i, c, current, atNs, h)
 		return
 	}
 	if !current {
@@ -495,7 +495,7 @@ func spoil(s *slot, err error) {
 }
 
 // received hears of the standing receive: bytes, an end, or that it does not stand any more.
-func (e *Engine) received(i int, c cqe, current bool, at int64, h engine.Handler) {
+func (e *Engine) received(i int, c cqe, current bool, atNs int64, h engine.Handler) {
 	s := &e.slots[i]
 	gen, over := s.gen, c.flags&cqeMore == 0
 	if current && over {
@@ -504,18 +504,18 @@ func (e *Engine) received(i int, c cqe, current bool, at int64, h engine.Handler
 	if c.res <= 0 && c.flags&cqeBuffer != 0 {
 		e.bufs.take(0, c.flags) // no kernel should, but a buffer must not be lost
 	}
-	for left := max(c.res, 0); left > 0; {
+	for remaining := max(c.res, 0); remaining > 0; {
 		var b []byte
-		b, c.flags = e.bufs.take(left, c.flags)
-		left -= int32(len(b))
+		b, c.flags = e.bufs.take(remaining, c.flags)
+		remaining -= int32(len(b))
 		if !current || s.gen != gen || s.err == socket.ErrEarly {
 			continue // a predecessor's, or belongs to an answer that was taken already
 		}
-		s.asked = false
-		if at == 0 || !e.opt.StampOnce {
-			at = clock.Mono()
+		s.requested = false
+		if atNs == 0 || !e.opt.StampOnce {
+			atNs = clock.Mono()
 		}
-		h.Received(i, at, b)
+		h.Received(i, atNs, b)
 	}
 	if !over || !current || s.gen != gen || s.err == socket.ErrEarly {
 		return

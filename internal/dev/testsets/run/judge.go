@@ -58,16 +58,16 @@ func judge(k kind, tries []try) outcome {
 }
 
 // last returns the last try of a test.
-func (l *ledger) last(of name) try {
-	tries := l.tries[of]
+func (l *ledger) last(item name) try {
+	tries := l.tries[item]
 	return tries[len(tries)-1]
 }
 
 // sorted returns the tests for which is holds.
 func (l *ledger) sorted(is func(name) bool) (names []name) {
-	for of := range l.tries {
-		if is(of) {
-			names = append(names, of)
+	for item := range l.tries {
+		if is(item) {
+			names = append(names, item)
 		}
 	}
 	slices.SortFunc(names, func(a, b name) int {
@@ -80,13 +80,13 @@ func (l *ledger) sorted(is func(name) bool) (names []name) {
 // lost with their package run once more, together; if they fail then, they failed.
 func (l *ledger) repeat(run func(order), set string) {
 	gone := map[string][]string{}
-	for _, of := range l.sorted(func(of name) bool { return l.last(of).end == lost }) {
-		gone[of.path] = append(gone[of.path], of.test)
+	for _, item := range l.sorted(func(item name) bool { return l.last(item).end == lost }) {
+		gone[item.path] = append(gone[item.path], item.test)
 	}
-	open := l.sorted(func(of name) bool { return l.last(of).end == failed })
+	open := l.sorted(func(item name) bool { return l.last(item).end == failed })
 	bad := len(gone)
-	for _, of := range open {
-		if l.kind(of) != measured || !l.last(of).unfit() {
+	for _, item := range open {
+		if l.kind(item) != measured || !l.last(item).unfit() {
 			bad++
 		}
 	}
@@ -101,17 +101,17 @@ func (l *ledger) repeat(run func(order), set string) {
 			module: l.suites[path].module, tests: map[string][]string{path: gone[path]}})
 	}
 	for range again {
-		for _, of := range open {
-			if l.last(of).end == passed {
+		for _, item := range open {
+			if l.last(item).end == passed {
 				continue
 			}
-			fmt.Fprintf(l.out, "again, alone: %s\n", of)
-			tests := []string{of.test}
-			if of.test == "" {
-				tests = l.suites[of.path].all
+			fmt.Fprintf(l.out, "again, alone: %s\n", item)
+			tests := []string{item.test}
+			if item.test == "" {
+				tests = l.suites[item.path].all
 			}
 			run(order{args: []string{"-p=1", "-count=1", "-run=" + pattern(tests)}, set: set,
-				module: l.suites[of.path].module, tests: map[string][]string{of.path: tests}})
+				module: l.suites[item.path].module, tests: map[string][]string{item.path: tests}})
 		}
 	}
 }
@@ -120,16 +120,16 @@ func (l *ledger) repeat(run func(order), set string) {
 func (l *ledger) close(set string) error {
 	byOutcome := map[outcome][]name{}
 	byKind := map[kind]int{}
-	for _, of := range l.sorted(func(name) bool { return true }) {
-		o := judge(l.kind(of), l.tries[of])
-		byOutcome[o] = append(byOutcome[o], of)
-		if o != none && of.test != "" {
-			byKind[l.kind(of)]++
+	for _, item := range l.sorted(func(name) bool { return true }) {
+		o := judge(l.kind(item), l.tries[item])
+		byOutcome[o] = append(byOutcome[o], item)
+		if o != none && item.test != "" {
+			byKind[l.kind(item)]++
 		}
 	}
 	l.lists()
-	host := func(of name) string {
-		return fmt.Sprintf("%s (%s)%s", of, l.kind(of), l.figures(of))
+	host := func(item name) string {
+		return fmt.Sprintf("%s (%s)%s", item, l.kind(item), l.figures(item))
 	}
 	printList(l.out, "failed", byOutcome[red], host)
 	printList(l.out, "inconclusive: failed on an unfit host", byOutcome[inconclusive], host)
@@ -163,9 +163,9 @@ func (l *ledger) close(set string) error {
 // over the whole measured phase.
 func (l *ledger) loophole(all, open int) error {
 	load, steal, seconds := 0.0, 0.0, 0.0
-	for of, tries := range l.tries {
+	for item, tries := range l.tries {
 		for _, t := range tries {
-			if t.cached || l.kind(of) != measured {
+			if t.cached || l.kind(item) != measured {
 				continue
 			}
 			for _, h := range t.hosts {
@@ -187,8 +187,8 @@ func (l *ledger) loophole(all, open int) error {
 }
 
 // figures returns the host's figures of each try of a test.
-func (l *ledger) figures(of name) (text string) {
-	for _, t := range l.tries[of] {
+func (l *ledger) figures(item name) (text string) {
+	for _, t := range l.tries[item] {
 		text += fmt.Sprintf("\n    %s in %.1f s", t.end, t.seconds)
 		for _, h := range t.hosts {
 			text += "; " + h.String()
@@ -199,34 +199,34 @@ func (l *ledger) figures(of name) (text string) {
 
 // lists prints the slowest tests, and those that were skipped.
 func (l *ledger) lists() {
-	slow := l.sorted(func(of name) bool { return !l.tries[of][0].cached })
+	slow := l.sorted(func(item name) bool { return !l.tries[item][0].cached })
 	slices.SortStableFunc(slow, func(a, b name) int {
 		return cmp.Compare(l.tries[b][0].seconds, l.tries[a][0].seconds)
 	})
-	printList(l.out, "took longest", slow[:min(longest, len(slow))], func(of name) string {
-		return fmt.Sprintf("%7.1f s  %s", l.tries[of][0].seconds, of)
+	printList(l.out, "took longest", slow[:min(longest, len(slow))], func(item name) string {
+		return fmt.Sprintf("%7.1f s  %s", l.tries[item][0].seconds, item)
 	})
-	printList(l.out, "skipped here, by reasons", slices.Sorted(maps.Keys(l.left)),
+	printList(l.out, "skipped here, by reasons", slices.Sorted(maps.Keys(l.remaining)),
 		func(why string) string {
 			more := ""
-			if n := len(l.left[why]) - 1; n > 0 {
+			if n := len(l.remaining[why]) - 1; n > 0 {
 				more = fmt.Sprintf(" and %d more", n)
 			}
-			return fmt.Sprintf("%s%s: %s", l.left[why][0], more, why)
+			return fmt.Sprintf("%s%s: %s", l.remaining[why][0], more, why)
 		})
 	printList(l.out, "not run again", l.ran, func(line string) string { return line })
-	for _, command := range slices.Sorted(maps.Keys(l.others)) {
-		fmt.Fprintf(l.out, "%s runs %d more\n", command, l.others[command])
+	for _, command := range slices.Sorted(maps.Keys(l.peers)) {
+		fmt.Fprintf(l.out, "%s runs %d more\n", command, l.peers[command])
 	}
 }
 
 // printList prints a heading with a number, and a line for each element.
-func printList[T any](out io.Writer, what string, of []T, say func(T) string) {
-	if len(of) == 0 {
+func printList[T any](out io.Writer, subject string, items []T, report func(T) string) {
+	if len(items) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "%s: %d\n", what, len(of))
-	for _, x := range of {
-		fmt.Fprintf(out, "  %s\n", say(x))
+	fmt.Fprintf(out, "%s: %d\n", subject, len(items))
+	for _, x := range items {
+		fmt.Fprintf(out, "  %s\n", report(x))
 	}
 }

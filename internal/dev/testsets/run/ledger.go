@@ -58,18 +58,18 @@ func (t try) unfit() bool {
 // ledger records what go test reports, of all runs that go on at the same time.
 type ledger struct {
 	sync.Mutex
-	out    io.Writer
-	suites map[string]suite
-	tries  map[name][]try
-	ran    []string            // not run again, with reasons
-	left   map[string][]string // skipped tests by reason
-	others map[string]int      // skipped tests, by the command that runs them
-	errs   []error             // what is red beside tests
+	out       io.Writer
+	suites    map[string]suite
+	tries     map[name][]try
+	ran       []string            // not run again, with reasons
+	remaining map[string][]string // skipped tests by reason
+	peers     map[string]int      // skipped tests, by the command that runs them
+	errs      []error             // what is red beside tests
 }
 
 func newLedger(out io.Writer, suites []suite) *ledger {
 	l := &ledger{out: out, suites: map[string]suite{}, tries: map[name][]try{},
-		left: map[string][]string{}, others: map[string]int{}}
+		remaining: map[string][]string{}, peers: map[string]int{}}
 	for _, s := range suites {
 		l.suites[s.path] = s
 	}
@@ -97,7 +97,7 @@ func (l *ledger) kind(n name) kind {
 type stream struct {
 	*ledger
 	order order
-	said  map[string][]string // by package and test
+	texts map[string][]string // by package and test
 	open  map[name]bool       // tests that began
 	ended map[name]bool
 	hosts map[name][]testsets.Host
@@ -109,7 +109,7 @@ type stream struct {
 // read records what go test reports about an order, and returns whether anything failed. It prints
 // lines that are no events. Packages of which it reads no end failed.
 func (l *ledger) read(o order, in io.Reader) (bad bool) {
-	s := &stream{ledger: l, order: o, said: map[string][]string{}, open: map[name]bool{},
+	s := &stream{ledger: l, order: o, texts: map[string][]string{}, open: map[name]bool{},
 		ended: map[name]bool{}, hosts: map[name][]testsets.Host{}, tests: map[string][]name{},
 		done: map[string]bool{}}
 	defer func() {
@@ -144,63 +144,63 @@ func (l *ledger) read(o order, in io.Reader) (bad bool) {
 func (s *stream) hear(e event) {
 	key := e.Package + " " + e.Test
 	top, _, below := strings.Cut(e.Test, "/")
-	of := name{e.Package, top}
+	item := name{e.Package, top}
 	switch e.Action {
 	case "run":
-		s.open[of] = true
+		s.open[item] = true
 	case "build-output":
 		fmt.Fprint(s.out, e.Output)
 	case "output":
 		if _, text, ok := strings.Cut(e.Output, testsets.Figures); ok {
 			var h testsets.Host
 			if json.Unmarshal([]byte(text), &h) == nil {
-				s.hosts[of] = append(s.hosts[of], h)
+				s.hosts[item] = append(s.hosts[item], h)
 			}
 		} else if !strings.HasPrefix(e.Output, "=== ") {
-			s.said[key] = append(s.said[key], e.Output)
+			s.texts[key] = append(s.texts[key], e.Output)
 		}
 	case "pass", "fail", "skip":
-		said := s.said[key]
-		delete(s.said, key)
+		texts := s.texts[key]
+		delete(s.texts, key)
 		if e.Test == "" {
-			s.end(e, said)
+			s.end(e, texts)
 			return
 		}
 		if e.Action == "fail" {
-			fmt.Fprint(s.out, strings.Join(said, ""))
+			fmt.Fprint(s.out, strings.Join(texts, ""))
 		}
 		if e.Action == "skip" {
-			s.skip(key, strings.Join(said, ""))
+			s.skip(key, strings.Join(texts, ""))
 		}
 		if !below {
-			s.record(of, try{end: end(e.Action), seconds: e.Elapsed, hosts: s.hosts[of]})
+			s.record(item, try{end: end(e.Action), seconds: e.Elapsed, hosts: s.hosts[item]})
 		}
 	}
 }
 
-func (s *stream) record(of name, t try) {
-	s.ended[of] = true
+func (s *stream) record(item name, t try) {
+	s.ended[item] = true
 	s.bad = s.bad || t.end == failed || t.end == lost
-	s.tries[of] = append(s.tries[of], t)
-	s.tests[of.path] = append(s.tests[of.path], of)
+	s.tries[item] = append(s.tries[item], t)
+	s.tests[item.path] = append(s.tests[item.path], item)
 }
 
 // end records a package's end: tests that never ended failed, and tests that never began are lost.
-func (s *stream) end(e event, said []string) {
-	cached := slices.ContainsFunc(said, func(line string) bool {
+func (s *stream) end(e event, texts []string) {
+	cached := slices.ContainsFunc(texts, func(line string) bool {
 		return strings.HasSuffix(line, "\t(cached)\n")
 	})
-	for _, of := range s.tests[e.Package] {
-		last := &s.tries[of][len(s.tries[of])-1]
+	for _, item := range s.tests[e.Package] {
+		last := &s.tries[item][len(s.tries[item])-1]
 		last.cached = cached
 	}
 	s.done[e.Package] = true
 	if e.Action == "fail" {
 		s.fail(e.Package)
-	} else if whole := (name{e.Package, ""}); len(s.tries[whole]) > 0 {
-		s.record(whole, try{end: passed})
+	} else if full := (name{e.Package, ""}); len(s.tries[full]) > 0 {
+		s.record(full, try{end: passed})
 	}
-	for _, line := range said {
+	for _, line := range texts {
 		if line != "PASS\n" {
 			fmt.Fprint(s.out, line)
 		}
@@ -209,25 +209,25 @@ func (s *stream) end(e event, said []string) {
 
 // fail records the tests that a failed package did not end.
 func (s *stream) fail(path string) {
-	for key, lines := range s.said {
+	for key, lines := range s.texts {
 		if strings.HasPrefix(key, path+" ") {
 			fmt.Fprint(s.out, strings.Join(lines, ""))
-			delete(s.said, key)
+			delete(s.texts, key)
 		}
 	}
-	known := slices.ContainsFunc(s.tests[path], func(of name) bool {
-		tries := s.tries[of]
+	known := slices.ContainsFunc(s.tests[path], func(item name) bool {
+		tries := s.tries[item]
 		return tries[len(tries)-1].end == failed
 	})
-	for of := range s.open {
-		if of.path == path && !s.ended[of] {
-			s.record(of, try{end: failed, hosts: s.hosts[of]})
+	for item := range s.open {
+		if item.path == path && !s.ended[item] {
+			s.record(item, try{end: failed, hosts: s.hosts[item]})
 			known = true
 		}
 	}
 	for _, test := range s.order.tests[path] {
-		if of := (name{path, test}); !s.ended[of] {
-			s.record(of, try{end: lost})
+		if item := (name{path, test}); !s.ended[item] {
+			s.record(item, try{end: lost})
 			known = true
 		}
 	}
@@ -237,7 +237,7 @@ func (s *stream) fail(path string) {
 }
 
 // step prints how long the orders of a step took together.
-func (l *ledger) step(orders []order, took time.Duration) {
+func (l *ledger) step(orders []order, elapsed time.Duration) {
 	l.Lock()
 	defer l.Unlock()
 	kinds, n := map[kind]int{}, 0
@@ -250,13 +250,13 @@ func (l *ledger) step(orders []order, took time.Duration) {
 		}
 	}
 	fmt.Fprintf(l.out, "%d tests (%d exact, %d live, %d measured) in %.0f s\n", n, kinds[exact],
-		kinds[live], kinds[measured], took.Seconds())
+		kinds[live], kinds[measured], elapsed.Seconds())
 }
 
 // skip records why a test was skipped: the last line that it printed before that it was.
-func (l *ledger) skip(name, said string) {
+func (l *ledger) skip(name, text string) {
 	why := ""
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(text) {
 		if !strings.Contains(line, "--- SKIP: ") {
 			why = strings.TrimSpace(line)
 		}
@@ -265,13 +265,13 @@ func (l *ledger) skip(name, said string) {
 		_, why, _ = strings.Cut(reason, ": ")
 	}
 	switch {
-	case strings.Contains(said, testsets.Elsewhere):
-		l.others["make test-all"]++
-	case strings.Contains(said, testsets.Longer):
-		l.others["make test-long"]++
-	case strings.Contains(said, testsets.Before), strings.Contains(said, testsets.Untouched):
+	case strings.Contains(text, testsets.Elsewhere):
+		l.peers["make test-all"]++
+	case strings.Contains(text, testsets.Longer):
+		l.peers["make test-long"]++
+	case strings.Contains(text, testsets.Before), strings.Contains(text, testsets.Untouched):
 		l.ran = append(l.ran, name+": "+why)
 	default:
-		l.left[why] = append(l.left[why], name)
+		l.remaining[why] = append(l.remaining[why], name)
 	}
 }

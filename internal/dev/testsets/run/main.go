@@ -55,12 +55,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	} else if *later {
 		set = testsets.Later
 	}
-	whole := flags.NArg() == 0
+	complete := flags.NArg() == 0
 	suites, err := scan(ctx, flags.Args())
 	if err != nil {
 		return err
 	}
-	if whole && set == "" { // what only this module links is a third of all code
+	if complete && set == "" { // what only this module links is a third of all code
 		suites = slices.DeleteFunc(suites, func(s suite) bool { return s.module == "home" })
 	}
 	if err := compile(ctx, suites, stdout, stderr); err != nil || *only {
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if ctx.Err() == nil {
 		l.repeat(func(o order) { o.run(ctx, l, stderr) }, set)
 	}
-	if ctx.Err() == nil && set == testsets.Later && whole {
+	if ctx.Err() == nil && set == testsets.Later && complete {
 		l.complain(note(longFile, l))
 	}
 	return errors.Join(context.Cause(ctx), l.close(set))
@@ -106,8 +106,8 @@ func compile(ctx context.Context, suites []suite, stdout, stderr io.Writer) erro
 			return fmt.Errorf("compile the tests: %w", err)
 		}
 	}
-	if took := time.Duration(clock.Mono() - begin); took > time.Second {
-		fmt.Fprintf(stdout, "compiled in %.0f s\n", took.Seconds())
+	if elapsed := time.Duration(clock.Mono() - begin); elapsed > time.Second {
+		fmt.Fprintf(stdout, "compiled in %.0f s\n", elapsed.Seconds())
 	}
 	return nil
 }
@@ -167,12 +167,12 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
 	}
 	if set == testsets.Later {
-		rest := func(s suite) []string { return without(s.long, s.measuring) }
+		remaining := func(s suite) []string { return without(s.long, s.measuring) }
 		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
-		return order{}, named(suites, rest, set, "-p=1", "-count=1"),
+		return order{}, named(suites, remaining, set, "-p=1", "-count=1"),
 			named(suites, ones, set, "-p=1", "-count=1")
 	}
-	ones := func(s suite) []string { return without(s.measuring, s.whole) }
+	ones := func(s suite) []string { return without(s.measuring, s.full) }
 	var count []string
 	if set == testsets.All { // whose tests remember better than go test what they depend on
 		ones = func(s suite) []string { return without(s.measuring, s.later) }
@@ -180,7 +180,7 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 	}
 	// Packages without a choice of tests have the same arguments in every run, so that go test
 	// keeps their results.
-	simple := func(s suite) bool { return len(s.measuring)+len(s.left)+len(s.long) == 0 }
+	simple := func(s suite) bool { return len(s.measuring)+len(s.remaining)+len(s.long) == 0 }
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
 	none := func(suite) []string { return nil }
@@ -190,8 +190,8 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 
 // named orders the tests that of selects. go test takes one pattern for all packages, so tests of
 // the same names in other packages run as well: except leaves those out.
-func named(suites []suite, of func(suite) []string, set string, args ...string) order {
-	names := union(suites, of)
+func named(suites []suite, value func(suite) []string, set string, args ...string) order {
+	names := union(suites, value)
 	o := order{set: set, tests: map[string][]string{}}
 	for _, s := range suites {
 		if in := intersection(s.all, names); len(in) > 0 {
@@ -203,8 +203,8 @@ func named(suites []suite, of func(suite) []string, set string, args ...string) 
 }
 
 // except orders all tests but those that of selects in any of the packages.
-func except(suites []suite, of func(suite) []string, set string, args ...string) order {
-	names := union(suites, of)
+func except(suites []suite, value func(suite) []string, set string, args ...string) order {
+	names := union(suites, value)
 	o := order{set: set, tests: map[string][]string{}, args: args}
 	if len(names) > 0 {
 		o.args = slices.Concat(args, []string{"-skip=" + pattern(names)})
@@ -216,23 +216,25 @@ func except(suites []suite, of func(suite) []string, set string, args ...string)
 }
 
 // union returns the names that of selects in any of the packages, sorted.
-func union(suites []suite, of func(suite) []string) (names []string) {
+func union(suites []suite, value func(suite) []string) (names []string) {
 	for _, s := range suites {
-		names = append(names, of(s)...)
+		names = append(names, value(s)...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
 // without returns the names that are not among others.
-func without(names, others []string) []string {
+func without(names, alternatives []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-		return slices.Contains(others, n)
+		return slices.Contains(alternatives, n)
 	})
 }
 
 // intersection returns the names that are among others.
-func intersection(names, others []string) []string { return without(names, without(names, others)) }
+func intersection(names, alternatives []string) []string {
+	return without(names, without(names, alternatives))
+}
 
 // pattern matches tests by name, for -run and -skip.
 func pattern(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }

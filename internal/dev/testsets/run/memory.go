@@ -41,8 +41,8 @@ type flakyResult struct {
 // remember adds this run to those of the set, and returns the tests that count as broken. A run in
 // which go test kept all results is none.
 func (l *ledger) remember(now []name, set string) (broken []string, err error) {
-	if len(l.sorted(func(of name) bool {
-		return !l.tries[of][0].cached && l.last(of).end != skipped
+	if len(l.sorted(func(item name) bool {
+		return !l.tries[item][0].cached && l.last(item).end != skipped
 	})) == 0 {
 		return nil, nil
 	}
@@ -51,9 +51,9 @@ func (l *ledger) remember(now []name, set string) (broken []string, err error) {
 		return nil, err
 	}
 	run := flakes{At: clock.Wall(), Set: set, Tests: []flakyResult{}}
-	for _, of := range now {
-		r := flakyResult{Test: of.String(), Kind: l.kind(of)}
-		for _, t := range l.tries[of] {
+	for _, item := range now {
+		r := flakyResult{Test: item.String(), Kind: l.kind(item)}
+		for _, t := range l.tries[item] {
 			r.Hosts = append(r.Hosts, t.hosts...)
 		}
 		run.Tests = append(run.Tests, r)
@@ -119,10 +119,10 @@ func note(file string, l *ledger) error {
 		}
 		all[r.Test] = r
 	}
-	for of, tries := range l.tries {
-		if o := judge(l.kind(of), tries); o != none {
-			all[of.String()] = result{of.String(), o, clock.Wall().Format(time.DateOnly),
-				l.last(of).seconds}
+	for item, tries := range l.tries {
+		if o := judge(l.kind(item), tries); o != none {
+			all[item.String()] = result{item.String(), o, clock.Wall().Format(time.DateOnly),
+				l.last(item).seconds}
 		}
 	}
 	var out bytes.Buffer

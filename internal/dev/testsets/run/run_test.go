@@ -105,14 +105,14 @@ func TestFormer(t *testing.T) { tests.Cores(t) }
 
 var suites = []suite{
 	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"},
-		measuring: []string{"TestM", "TestN"}, left: []string{"TestN", "TestO"},
-		whole: []string{"TestN", "TestO"}},
+		measuring: []string{"TestM", "TestN"}, remaining: []string{"TestN", "TestO"},
+		full: []string{"TestN", "TestO"}},
 	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"},
 		long: []string{"TestL", "TestV"}, measuring: []string{"TestV"},
-		whole: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
+		full: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
 	{path: "c", module: ".", all: []string{"TestX"}},
 	{path: "h", module: "home", all: []string{"TestH", "TestM"}, measuring: []string{"TestM"},
-		left: []string{"TestH"}},
+		remaining: []string{"TestH"}},
 }
 
 // Each test of a set runs in exactly one order, and measured ones run after all others.

@@ -47,10 +47,10 @@ const (
 // suite holds the tests of one package by name. A test may be in several lists, because parts of it
 // may measure or be of another set.
 type suite struct {
-	path, module                     string // import path, folder of its module
-	all, live, measuring, left, long []string
-	whole                            []string // wholly of a later set than the first
-	later                            []string // wholly of the third set
+	path, module                          string // import path, folder of its module
+	all, live, measuring, remaining, long []string
+	full                                  []string // wholly of a later set than the first
+	later                                 []string // wholly of the third set
 }
 
 // kindOf returns the kind of a test.
@@ -58,7 +58,7 @@ func (s suite) kindOf(test string) kind {
 	switch {
 	case slices.Contains(s.measuring, test):
 		return measured
-	case slices.Contains(slices.Concat(s.live, s.left, s.long), test):
+	case slices.Contains(slices.Concat(s.live, s.remaining, s.long), test):
 		return live
 	}
 	return exact
@@ -81,11 +81,11 @@ func scan(ctx context.Context, patterns []string) (suites []suite, err error) {
 		if len(in) == 0 {
 			continue
 		}
-		found, err := scanModule(ctx, module, in)
+		matches, err := scanModule(ctx, module, in)
 		if err != nil {
 			return nil, err
 		}
-		suites = append(suites, found...)
+		suites = append(suites, matches...)
 	}
 	return suites, nil
 }
@@ -141,15 +141,15 @@ func read(path string, files []*ast.File) suite {
 		return s
 	}
 	s.measuring = calling(files, measures)
-	s.left, s.long = calling(files, second), calling(files, long)
-	s.whole = first(files, slices.Concat(second, long))
+	s.remaining, s.long = calling(files, second), calling(files, long)
+	s.full = first(files, slices.Concat(second, long))
 	s.later = first(files, []string{library + ".Long"})
 	return s
 }
 
 // calling returns the tests among a package's functions that name one of the wanted functions, or
 // name a function of the package that does. Without wanted functions, it returns all tests.
-func calling(files []*ast.File, wanted []string) []string {
+func calling(files []*ast.File, want []string) []string {
 	names := map[string][]string{} // by function: the identifiers in it
 	reached := map[string]bool{}
 	for _, file := range files {
@@ -159,11 +159,11 @@ func calling(files []*ast.File, wanted []string) []string {
 			if !ok || f.Body == nil {
 				continue
 			}
-			reached[f.Name.Name] = reached[f.Name.Name] || wanted == nil
+			reached[f.Name.Name] = reached[f.Name.Name] || want == nil
 			ast.Inspect(f.Body, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.SelectorExpr:
-					if slices.Contains(wanted, imported.name(n)) {
+					if slices.Contains(want, imported.name(n)) {
 						reached[f.Name.Name] = true
 					}
 				case *ast.Ident:
@@ -196,7 +196,7 @@ func isTest(name string) bool { return strings.HasPrefix(name, "Test") && name !
 
 // first returns the tests that call one of the wanted functions as a statement of their own, so
 // that the whole test is skipped.
-func first(files []*ast.File, wanted []string) (tests []string) {
+func first(files []*ast.File, want []string) (tests []string) {
 	for _, file := range files {
 		imported := imports(file)
 		for _, d := range file.Decls {
@@ -208,7 +208,7 @@ func first(files []*ast.File, wanted []string) (tests []string) {
 						return false
 					}
 					call, _ := e.X.(*ast.CallExpr)
-					return call != nil && slices.Contains(wanted, imported.name(call.Fun))
+					return call != nil && slices.Contains(want, imported.name(call.Fun))
 				}) {
 				tests = append(tests, f.Name.Name)
 			}

@@ -124,9 +124,9 @@ func (c *Crew) Lead(ctx context.Context, lab *distributed.Lab, o distributed.Ord
 			err := cmd.Wait()
 			c.went(cmd.Process.Pid)
 			if err != nil && !lab.Complete() {
-				said := errs.String()
+				text := errs.String()
 				cancel(fmt.Errorf("generator %d: %w: %s", i, err,
-					said[strings.LastIndexByte(said, '\n')+1:]))
+					text[strings.LastIndexByte(text, '\n')+1:]))
 			}
 		})
 	}

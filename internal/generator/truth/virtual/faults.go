@@ -54,10 +54,10 @@ func (e *sleeping) Send(slot int, b []byte) {
 
 // Wait sleeps for the pause when its moment has come.
 func (e *sleeping) Wait(deadline int64, h load.Handler) error {
-	at := e.first + e.after
+	atNs := e.first + e.after
 	if e.sent && !e.slept {
-		deadline = min(deadline, at)
-		if clock.Mono() >= at {
+		deadline = min(deadline, atNs)
+		if clock.Mono() >= atNs {
 			e.slept = true
 			time.Sleep(e.pause)
 		}
@@ -91,8 +91,8 @@ func (e *preempted) Wait(deadline int64, h load.Handler) error {
 }
 
 func (e *preempted) rest(now int64) {
-	if at := (now - e.from) % e.period; at < e.busy {
-		time.Sleep(time.Duration(e.busy - at))
+	if atNs := (now - e.from) % e.period; atNs < e.busy {
+		time.Sleep(time.Duration(e.busy - atNs))
 	}
 }
 

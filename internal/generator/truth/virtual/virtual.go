@@ -185,7 +185,7 @@ type slot struct {
 
 // event is something to report about a slot, unless its connection is another one by then.
 type event struct {
-	at, order        int64
+	atNs, order      int64
 	slot, generation int
 	report           func(h load.Handler)
 	last             bool // piece of an answer
@@ -195,7 +195,7 @@ type events []event
 
 func (q events) Len() int { return len(q) }
 func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
+	return q[i].atNs < q[j].atNs || q[i].atNs == q[j].atNs && q[i].order < q[j].order
 }
 func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
@@ -211,9 +211,9 @@ func (q *events) Pop() any {
 }
 
 // later puts an event into the queue. The caller has locked the world.
-func (e *Engine) later(at int64, slot int, last bool, report func(load.Handler)) {
+func (e *Engine) later(atNs int64, slot int, last bool, report func(load.Handler)) {
 	e.world.events++
-	heap.Push(&e.queue, event{at, int64(e.world.events), slot, e.slots[slot].generation, report,
+	heap.Push(&e.queue, event{atNs, int64(e.world.events), slot, e.slots[slot].generation, report,
 		last})
 }
 
@@ -273,24 +273,24 @@ func (e *Engine) Send(i int, b []byte) {
 
 // reply queues what an answer consists of. The caller has locked the world.
 func (e *Engine) reply(i int, came int64, r Reply) {
-	at := came + int64(r.After)
+	atNs := came + int64(r.After)
 	for k, piece := range r.Pieces {
 		if k > 0 {
-			at += int64(r.Gap)
+			atNs += int64(r.Gap)
 		}
-		e.later(at, i, k == len(r.Pieces)-1, func(h load.Handler) {
+		e.later(atNs, i, k == len(r.Pieces)-1, func(h load.Handler) {
 			h.Received(i, clock.Mono(), []byte(piece))
 		})
 	}
 	if r.Extra != "" {
-		at += int64(r.Gap)
-		e.later(at, i, false, func(h load.Handler) {
+		atNs += int64(r.Gap)
+		e.later(atNs, i, false, func(h load.Handler) {
 			h.Received(i, clock.Mono(), []byte(r.Extra))
 		})
 	}
 	if r.End {
-		e.slots[i].ends = at
-		e.later(at, i, true, func(h load.Handler) {
+		e.slots[i].ends = atNs
+		e.later(atNs, i, true, func(h load.Handler) {
 			e.Close(i)
 			h.Closed(i, clock.Mono(), r.Op, r.Err)
 		})
@@ -361,7 +361,7 @@ func (e *Engine) next() int64 {
 	if len(e.queue) == 0 {
 		return math.MaxInt64
 	}
-	return e.queue[0].at
+	return e.queue[0].atNs
 }
 
 // Release implements load.Engine.

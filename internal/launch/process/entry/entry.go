@@ -72,24 +72,24 @@ func texts(numbers []int) (out []string) {
 
 // reader takes an entry apart. After an error all that it reads is empty.
 type reader struct {
-	rest string
+	tail string
 	err  error
 }
 
 func (r *reader) text() string {
-	for i := range len(r.rest) {
-		if r.rest[i] != ':' {
+	for i := range len(r.tail) {
+		if r.tail[i] != ':' {
 			continue
 		}
-		n, err := strconv.Atoi(r.rest[:i])
-		if err != nil || n < 0 || n > len(r.rest)-i-1 {
+		n, err := strconv.Atoi(r.tail[:i])
+		if err != nil || n < 0 || n > len(r.tail)-i-1 {
 			break
 		}
-		s := r.rest[i+1 : i+1+n]
-		r.rest = r.rest[i+1+n:]
+		s := r.tail[i+1 : i+1+n]
+		r.tail = r.tail[i+1+n:]
 		return s
 	}
-	r.rest, r.err = "", errors.New("it is cut short")
+	r.tail, r.err = "", errors.New("it is cut short")
 	return ""
 }
 
@@ -104,15 +104,15 @@ func (r *reader) number() int64 {
 func (r *reader) integer() int { return int(r.number()) }
 
 // list reads values of one kind, each by one.
-func list[T any](r *reader, one func() T) (out []T) {
+func list[T any](r *reader, item func() T) (out []T) {
 	for n := r.number(); n > 0 && r.err == nil; n-- {
-		out = append(out, one())
+		out = append(out, item())
 	}
 	return out
 }
 
 func parse(text string) (e Entry, err error) {
-	r := &reader{rest: text}
+	r := &reader{tail: text}
 	e.Parent, e.Groups = r.integer(), list(r, r.text)
 	e.Cores, e.Data = list(r, r.integer), r.number()
 	e.User, e.Group, e.Others = r.integer(), r.integer(), list(r, r.integer)
@@ -135,7 +135,7 @@ func init() {
 // say tells the lab. If that is not there any more, nobody is to be told.
 func say(text string) { _, _ = syscall.Write(Report, []byte(text)) }
 
-func failed(what string, err error) error { return errors.New(what + ": " + err.Error()) }
+func failed(subject string, err error) error { return errors.New(subject + ": " + err.Error()) }
 
 // become does not return unless it fails.
 func become(text string) error {
@@ -200,13 +200,13 @@ func drop(e Entry) error {
 	}
 	_ = call(syscall.SYS_PRCTL, ambient, clear, 0) // kernels before 4.3 have none
 	if e.User != syscall.Geteuid() {
-		others := make([]uint32, len(e.Others)+1) // one more, so that there is a first
+		peers := make([]uint32, len(e.Others)+1) // one more, so that there is a first
 		for i, g := range e.Others {
-			others[i] = uint32(g)
+			peers[i] = uint32(g)
 		}
 		user, group := uintptr(e.User), uintptr(e.Group)
 		if err := call(syscall.SYS_SETGROUPS, uintptr(len(e.Others)),
-			uintptr(unsafe.Pointer(&others[0])), 0); err != nil {
+			uintptr(unsafe.Pointer(&peers[0])), 0); err != nil {
 			return failed("set groups", err)
 		}
 		if err := call(syscall.SYS_SETRESGID, group, group, group); err != nil {

@@ -191,7 +191,7 @@ const startPoll = 5 * time.Millisecond
 // Profile sleeps until the request's context ends).
 func startCPU(ctx context.Context, base string) (profile.Session, error) {
 	address := base + "profile?seconds=" + strconv.Itoa(longest)
-	if others, err := samples(ctx, base); err != nil || others {
+	if hasOthers, err := samples(ctx, base); err != nil || hasOthers {
 		if err == nil {
 			err = errors.New("its profile is in use: a program has one at a time")
 		}
@@ -226,7 +226,7 @@ func samples(ctx context.Context, base string) (bool, error) {
 // begun waits until the program is seen to sample.
 func (s *cpu) begun(ctx context.Context, base string) error {
 	for range clock.Every(ctx, startPoll) {
-		if on, err := samples(ctx, base); err != nil || on {
+		if enabled, err := samples(ctx, base); err != nil || enabled {
 			return err
 		}
 		select {

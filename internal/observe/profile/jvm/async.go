@@ -160,7 +160,7 @@ func (s *asyncSession) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 
 func (s *asyncSession) collapsed(ctx context.Context) (*pprof.Profile, error) {
 	counts := map[string]int64{}
-	read := func(counter string, each func(frames []string, n int64)) error {
+	read := func(counter string, visit func(frames []string, n int64)) error {
 		file := s.path(counter)
 		if err := s.ask(ctx, "dump,collapsed,"+counter+",file="+file); err != nil {
 			return fmt.Errorf("read async-profiler's %s: %w", counter, err)
@@ -169,7 +169,7 @@ func (s *asyncSession) collapsed(ctx context.Context) (*pprof.Profile, error) {
 		if err != nil {
 			return fmt.Errorf("read async-profiler's %s: %w", counter, err)
 		}
-		return profile.EachFolded(bytes.NewReader(data), each)
+		return profile.EachFolded(bytes.NewReader(data), visit)
 	}
 	err := read("samples", func(frames []string, n int64) {
 		counts[strings.Join(frames, ";")] += n
@@ -225,8 +225,8 @@ func readable(frames []string) []string {
 
 // dotted is a Java name with dots; names that are none, such as C++'s and paths, stay.
 func dotted(name string) string {
-	bare := strings.NewReplacer(".<init>", "", ".<clinit>", "").Replace(name)
-	if strings.HasPrefix(name, "/") || strings.ContainsAny(bare, ":(< ") {
+	plain := strings.NewReplacer(".<init>", "", ".<clinit>", "").Replace(name)
+	if strings.HasPrefix(name, "/") || strings.ContainsAny(plain, ":(< ") {
 		return name
 	}
 	return strings.ReplaceAll(name, "/", ".")
@@ -236,9 +236,9 @@ func dotted(name string) string {
 func tool(pid int, name string) (string, error) {
 	exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err == nil {
-		beside := filepath.Join(filepath.Dir(exe), name)
-		if _, err := os.Stat(beside); err == nil {
-			return beside, nil
+		sibling := filepath.Join(filepath.Dir(exe), name)
+		if _, err := os.Stat(sibling); err == nil {
+			return sibling, nil
 		}
 	}
 	path, err := exec.LookPath(name)

@@ -73,13 +73,13 @@ func (t target) open(ctx context.Context) error {
 	if t.listens() {
 		return nil
 	}
-	ask := filepath.Join(t.tmp, ".attach_pid"+t.inner)
-	_ = os.Remove(ask) // of a JVM that was killed; anybody may have put a link there
-	f, err := os.OpenFile(ask, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	request := filepath.Join(t.tmp, ".attach_pid"+t.inner)
+	_ = os.Remove(request) // of a JVM that was killed; anybody may have put a link there
+	f, err := os.OpenFile(request, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}
-	defer func() { _ = os.Remove(ask) }() // the JVM may have removed it already
+	defer func() { _ = os.Remove(request) }() // the JVM may have removed it already
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}
@@ -147,11 +147,11 @@ func (t target) scratch(dir, pattern string) (string, error) {
 	if err := unix.Stat(fmt.Sprintf("/proc/%d", t.pid), &owner); err != nil {
 		return "", fmt.Errorf("find JVM %d: %w", t.pid, err)
 	}
-	made, err := os.MkdirTemp(dir, pattern)
+	built, err := os.MkdirTemp(dir, pattern)
 	if err == nil && int(owner.Uid) != os.Geteuid() {
-		err = os.Chmod(made, 0o777)
+		err = os.Chmod(built, 0o777)
 	}
-	return made, err
+	return built, err
 }
 
 // agent loads an agent's library, or calls its Agent_OnAttach again.

@@ -125,7 +125,7 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 // eachEvent reads a recording by the jfr of the JDK that wrote it, event by event. Only those of
 // the names are read.
 func eachEvent(ctx context.Context, pid int, file string, names []string,
-	each func(event)) error {
+	visit func(event)) error {
 	program, err := tool(pid, "jfr")
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	cmd := exec.CommandContext(ctx, program, "print", "--json", "--stack-depth", "2048",
 		"--events", strings.Join(names, ","), file)
 	cmdlog.Command(cmd)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
@@ -142,20 +142,20 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
-	err = decode(out, each)
+	err = decode(out, visit)
 	if err != nil {
 		_ = cmd.Process.Kill() // else it waits for somebody to read on
 	}
 	if done := cmd.Wait(); done != nil || err != nil {
 		return fmt.Errorf("read %s by %s print: %w: %s", file, program, errors.Join(err, done),
-			strings.TrimSpace(said.String()))
+			strings.TrimSpace(output.String()))
 	}
 	return nil
 }
 
 // decode reads {"recording": {"events": [...]}}, one event at a time: a window's worth of deep
 // stacks is hundreds of megabytes.
-func decode(r io.Reader, each func(event)) error {
+func decode(r io.Reader, visit func(event)) error {
 	d := json.NewDecoder(r)
 	for {
 		token, err := d.Token()
@@ -171,7 +171,7 @@ func decode(r io.Reader, each func(event)) error {
 		if err := d.Decode(&e); err != nil {
 			return fmt.Errorf("read an event: %w", err)
 		}
-		each(e)
+		visit(e)
 	}
 	if _, err := io.Copy(io.Discard, io.MultiReader(d.Buffered(), r)); err != nil {
 		return fmt.Errorf("read to the end: %w", err) // else jfr dies of a closed pipe

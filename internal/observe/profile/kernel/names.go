@@ -134,8 +134,8 @@ func (n *names) of(pid int, user, kernel []uint64) (out []string) {
 			ip--
 		}
 		name := "[kernel]"
-		if found, ok := n.kernel.find(ip); ok {
-			name = found + kernelMark
+		if match, ok := n.kernel.find(ip); ok {
+			name = match + kernelMark
 		}
 		out = append(out, name)
 	}
@@ -165,7 +165,7 @@ func (n *names) user(p *process, ip uint64) string {
 	if name, ok := p.jit.find(ip); ok {
 		return name
 	}
-	i, found := slices.BinarySearchFunc(p.mappings, ip, func(m mapping, ip uint64) int {
+	i, ok := slices.BinarySearchFunc(p.mappings, ip, func(m mapping, ip uint64) int {
 		switch {
 		case ip < m.start:
 			return 1
@@ -174,7 +174,7 @@ func (n *names) user(p *process, ip uint64) string {
 		}
 		return 0
 	})
-	if !found {
+	if !ok {
 		return "[unknown]"
 	}
 	m := p.mappings[i]
@@ -188,11 +188,11 @@ func (n *names) user(p *process, ip uint64) string {
 }
 
 // in names a place in a mapped file by its offset.
-func (n *names) in(p *process, m mapping, at uint64) string {
+func (n *names) in(p *process, m mapping, offset uint64) string {
 	syms := n.file(p, m)
 	if syms != nil {
-		at = syms.address(at)
-		if name, ok := syms.find(at); ok {
+		offset = syms.address(offset)
+		if name, ok := syms.find(offset); ok {
 			return demangle(name) // here, since a JVM's library has 100,000 names and few are met
 		}
 	}
@@ -269,12 +269,12 @@ func (p *process) isJVM() bool {
 // the file.
 func jitName(text string) string {
 	text = strings.TrimSpace(text)
-	if kind, rest, ok := strings.Cut(text, ":"); ok && (kind == "JS" || kind == "LazyCompile" ||
+	if kind, tail, ok := strings.Cut(text, ":"); ok && (kind == "JS" || kind == "LazyCompile" ||
 		kind == "Function" || kind == "Script" || kind == "Eval") {
-		name, where, _ := strings.Cut(strings.TrimLeft(rest, "*~^+"), " ")
+		name, location, _ := strings.Cut(strings.TrimLeft(tail, "*~^+"), " ")
 		name = cmp.Or(name, "(anonymous)")
-		if where = where[strings.LastIndexByte(where, '/')+1:]; where != "" {
-			name += " (" + where + ")"
+		if location = location[strings.LastIndexByte(location, '/')+1:]; location != "" {
+			name += " (" + location + ")"
 		}
 		return name
 	}

@@ -78,15 +78,15 @@ const (
 )
 
 type perf struct {
-	pids  []int
-	cores []int
-	names *names
-	file  string
-	notes []string
-	cmd   *exec.Cmd
-	said  bytes.Buffer
-	pipes []*os.File // to it and back
-	ended chan error
+	pids   []int
+	cores  []int
+	names  *names
+	file   string
+	notes  []string
+	cmd    *exec.Cmd
+	output bytes.Buffer
+	pipes  []*os.File // to it and back
+	ended  chan error
 }
 
 // Start runs perf and returns when it says that it samples.
@@ -130,7 +130,7 @@ func (p *perf) start(ctx context.Context) error {
 		strconv.Itoa(int(tick)), "-g", "-p", strings.Join(pids, ","), "-D", "-1",
 		"--control", "fd:3,4", "-o", p.file)
 	p.cmd.ExtraFiles = theirs
-	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	cmdlog.Command(p.cmd)
 	err = p.cmd.Start()
 	closeAll(theirs)
@@ -190,18 +190,18 @@ func closeAll(files []*os.File) {
 // end has perf end, and tells what it said if it did not end well.
 func (p *perf) end() error {
 	defer closeAll(p.pipes)
-	_, told := p.pipes[0].WriteString("stop\n") // fails only if it has ended before
+	_, reported := p.pipes[0].WriteString("stop\n") // fails only if it has ended before
 	select {
 	case err := <-p.ended:
-		if err = errors.Join(told, err); err != nil {
-			return fmt.Errorf("end perf: %w: %.400s", err, p.said.String())
+		if err = errors.Join(reported, err); err != nil {
+			return fmt.Errorf("end perf: %w: %.400s", err, p.output.String())
 		}
 		return nil
 	case <-time.After(perfLimit):
 		err := p.cmd.Process.Kill()
 		<-p.ended
 		return errors.Join(err, fmt.Errorf("end perf: it took more than %v: %.400s", perfLimit,
-			p.said.String()))
+			p.output.String()))
 	}
 }
 
@@ -215,13 +215,13 @@ func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
 	notes = append(notes, p.names.refresh(ctx)...)
 	script := exec.CommandContext(ctx, "perf", "script", "-i", p.file, "-F",
 		"pid,ip,sym,dso")
-	var said bytes.Buffer
-	script.Stderr = &said
+	var output bytes.Buffer
+	script.Stderr = &output
 	cmdlog.Command(script)
 	text, err := script.Output()
 	if err != nil {
-		return nil, fmt.Errorf("read what perf wrote: %w: %.400s%.400s", err, said.String(),
-			p.said.String())
+		return nil, fmt.Errorf("read what perf wrote: %w: %.400s%.400s", err, output.String(),
+			p.output.String())
 	}
 	out, lost := p.read(bytes.NewReader(text))
 	if lost > 0 {
@@ -284,16 +284,16 @@ const nameless = "[unknown]"
 // offset in that file. perf's names are taken where it has one; what it does not read, the table of
 // a stripped Go program, is read here.
 func (p *perf) frame(pid int, text string, caller bool) (string, error) {
-	digits, rest, _ := strings.Cut(text, " ")
-	i := strings.LastIndex(rest, " (")
+	digits, tail, _ := strings.Cut(text, " ")
+	i := strings.LastIndex(tail, " (")
 	if i < 0 {
 		return "", fmt.Errorf("read a frame of perf's: no file in %q", text)
 	}
-	at, err := strconv.ParseUint(digits, 16, 64)
+	offset, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil {
 		return "", fmt.Errorf("read a frame of perf's: %w", err)
 	}
-	name, file := rest[:i], strings.Trim(rest[i:], " ()")
+	name, file := tail[:i], strings.Trim(tail[i:], " ()")
 	switch {
 	case name != nameless && strings.HasPrefix(file, "[") && file != vdso:
 		return name + kernelMark, nil
@@ -307,7 +307,7 @@ func (p *perf) frame(pid int, text string, caller bool) (string, error) {
 		return file, nil
 	}
 	if caller {
-		at--
+		offset--
 	}
-	return p.names.in(p.names.processes[pid], mapping{path: file}, at), nil
+	return p.names.in(p.names.processes[pid], mapping{path: file}, offset), nil
 }

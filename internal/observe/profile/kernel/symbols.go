@@ -30,21 +30,21 @@ type symbol struct {
 }
 
 // find returns the function that an address is in.
-func (s *symbols) find(at uint64) (string, bool) {
+func (s *symbols) find(offset uint64) (string, bool) {
 	if s == nil {
 		return "", false
 	}
-	i, found := slices.BinarySearchFunc(s.all, at, func(sym symbol, at uint64) int {
-		return cmp.Compare(sym.start, at)
+	i, ok := slices.BinarySearchFunc(s.all, offset, func(sym symbol, position uint64) int {
+		return cmp.Compare(sym.start, position)
 	})
-	if !found {
+	if !ok {
 		i--
 	}
-	if i >= 0 && (s.all[i].size == 0 || at < s.all[i].start+s.all[i].size) {
+	if i >= 0 && (s.all[i].size == 0 || offset < s.all[i].start+s.all[i].size) {
 		return s.all[i].name, true
 	}
 	if s.table != nil {
-		if f := s.table.PCToFunc(at); f != nil {
+		if f := s.table.PCToFunc(offset); f != nil {
 			return f.Name, true
 		}
 	}

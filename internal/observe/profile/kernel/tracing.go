@@ -86,8 +86,8 @@ func capable(bit int) (bool, error) {
 	if err := unix.Capget(&header, &data[0]); err != nil {
 		return false, fmt.Errorf("read this process's capabilities: %w", err)
 	}
-	has := func(bit int) bool { return data[bit/32].Effective&(1<<(bit%32)) != 0 }
-	return has(bit) || has(unix.CAP_SYS_ADMIN), nil
+	contains := func(bit int) bool { return data[bit/32].Effective&(1<<(bit%32)) != 0 }
+	return contains(bit) || contains(unix.CAP_SYS_ADMIN), nil
 }
 
 // Start loads the program for the kind and attaches it.
@@ -123,9 +123,9 @@ func (t *tracing) start(s profile.Subject) error {
 	if err != nil {
 		return fmt.Errorf("read the program: %w", err)
 	}
-	for other := range spec.Programs {
-		if other != name {
-			delete(spec.Programs, other)
+	for candidate := range spec.Programs {
+		if candidate != name {
+			delete(spec.Programs, candidate)
 		}
 	}
 	if t.kind == profile.CPU {
@@ -235,8 +235,8 @@ func (t *tracing) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	var value counted
 	entries := t.all.Maps["stacks"].Iterate()
 	for entries.Next(&key, &value) {
-		kept := value
-		stacks[key] = &kept
+		retained := value
+		stacks[key] = &retained
 	}
 	if err := entries.Err(); err != nil {
 		return nil, fmt.Errorf("read the stacks: %w", err)
@@ -270,17 +270,17 @@ func (t *tracing) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 // CLOCK_MONOTONIC, had waited by then. Those that have ended never come back, and do not wait.
 func (t *tracing) addAbsent(stacks map[uint64]*counted, now int64) error {
 	var thread uint32
-	var off absent
+	var deviation absent
 	entries := t.all.Maps["away"].Iterate()
-	for entries.Next(&thread, &off) {
-		c := stacks[off.Key]
+	for entries.Next(&thread, &deviation) {
+		c := stacks[deviation.Key]
 		if c == nil {
 			continue // it is among the lost
 		}
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", c.TGID, thread)); err != nil {
 			continue // it has ended
 		}
-		if ns := now - int64(off.Since); ns >= int64(leastAway) {
+		if ns := now - int64(deviation.Since); ns >= int64(leastAway) {
 			c.Seen++
 			c.Ns += uint64(ns)
 		}
@@ -292,14 +292,14 @@ func (t *tracing) addAbsent(stacks map[uint64]*counted, now int64) error {
 }
 
 func (t *tracing) lost() (notes []string, err error) {
-	for i, what := range []string{"stacks, all that came after the first 8192 different ones",
+	for i, subject := range []string{"stacks, all that came after the first 8192 different ones",
 		"waits, of threads beyond 16384 at a time"} {
 		var n uint64
 		if err := t.all.Maps["lost"].Lookup(uint32(i), &n); err != nil {
 			return nil, fmt.Errorf("read how much was lost: %w", err)
 		}
 		if n > 0 {
-			notes = append(notes, fmt.Sprintf("lost %d %s", n, what))
+			notes = append(notes, fmt.Sprintf("lost %d %s", n, subject))
 		}
 	}
 	return notes, nil

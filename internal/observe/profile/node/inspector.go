@@ -51,15 +51,15 @@ type inspector struct {
 
 // connect finds the inspector of a process among the ports that it listens on. Where there is none
 // it is opened by SIGUSR1.
-func connect(ctx context.Context, pid int) (one *inspector, opened bool, err error) {
+func connect(ctx context.Context, pid int) (item *inspector, opened bool, err error) {
 	for range clock.Every(ctx, openPoll) {
-		at, err := listening(pid)
+		pos, err := listening(pid)
 		if err != nil {
 			return nil, opened, err
 		}
-		if at > 0 {
-			one, err := dial(ctx, client(pid), at)
-			return one, opened, err
+		if pos > 0 {
+			single, err := dial(ctx, client(pid), pos)
+			return single, opened, err
 		}
 		if !opened {
 			if err := signal(pid); err != nil {
@@ -94,15 +94,15 @@ func listening(pid int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the sockets of process %d: %w", pid, err)
 	}
-	found := 0
+	count := 0
 	for _, fd := range fds {
 		to, _ := os.Readlink(fd) // empty where it was closed meanwhile
-		at := ports[to].Port
-		if at >= firstPort && at < firstPort+portsPerNode && (found == 0 || at < found) {
-			found = at
+		pos := ports[to].Port
+		if pos >= firstPort && pos < firstPort+portsPerNode && (count == 0 || pos < count) {
+			count = pos
 		}
 	}
-	return found, nil
+	return count, nil
 }
 
 // dial opens the one target that an inspector of Node has.
@@ -145,8 +145,8 @@ func get(ctx context.Context, c *http.Client, address string, into any) error {
 // call gives a command and waits for its answer; events in between are not for us.
 func (i *inspector) call(ctx context.Context, command, params string) (json.RawMessage, error) {
 	i.last++
-	ask := fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, i.last, command, params)
-	if err := i.conn.Write(ctx, websocket.MessageText, []byte(ask)); err != nil {
+	request := fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, i.last, command, params)
+	if err := i.conn.Write(ctx, websocket.MessageText, []byte(request)); err != nil {
 		return nil, fmt.Errorf("tell the inspector %s: %w", command, err)
 	}
 	for {
@@ -154,23 +154,23 @@ func (i *inspector) call(ctx context.Context, command, params string) (json.RawM
 		if err != nil {
 			return nil, fmt.Errorf("tell the inspector %s: %w", command, err)
 		}
-		var said struct {
+		var reply struct {
 			ID     int             `json:"id"`
 			Result json.RawMessage `json:"result"`
 			Error  *struct {
 				Message string `json:"message"`
 			} `json:"error"`
 		}
-		if err := json.Unmarshal(data, &said); err != nil {
+		if err := json.Unmarshal(data, &reply); err != nil {
 			return nil, fmt.Errorf("tell the inspector %s: read its answer: %w", command, err)
 		}
-		if said.ID != i.last {
+		if reply.ID != i.last {
 			continue
 		}
-		if said.Error != nil {
-			return nil, fmt.Errorf("tell the inspector %s: %s", command, said.Error.Message)
+		if reply.Error != nil {
+			return nil, fmt.Errorf("tell the inspector %s: %s", command, reply.Error.Message)
 		}
-		return said.Result, nil
+		return reply.Result, nil
 	}
 }
 
@@ -195,10 +195,10 @@ func client(pid int) *http.Client {
 // inNetworkOf connects from within the network namespace of a process (setns(2)). A socket stays in
 // the namespace that it was made in.
 func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err error) {
-	there := fmt.Sprintf("/proc/%d/ns/net", pid)
+	location := fmt.Sprintf("/proc/%d/ns/net", pid)
 	ours, err1 := os.Stat("/proc/self/ns/net")
-	its, err2 := os.Stat(there)
-	if err1 != nil || err2 != nil || os.SameFile(ours, its) {
+	info, err2 := os.Stat(location)
+	if err1 != nil || err2 != nil || os.SameFile(ours, info) {
 		return connect()
 	}
 	done := make(chan struct{})
@@ -212,7 +212,7 @@ func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err 
 			conn, err = inNetworkOf(pid, connect)
 			return
 		}
-		conn, err = visit(there, connect)
+		conn, err = visit(location, connect)
 	}()
 	<-done
 	return conn, err
@@ -220,21 +220,21 @@ func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err 
 
 // visit connects from within a namespace and comes back. The thread must not end, as long as it can
 // come back: processes that it has started would end with it (PR_SET_PDEATHSIG, prctl(2)).
-func visit(there string, connect func() (net.Conn, error)) (net.Conn, error) {
+func visit(location string, connect func() (net.Conn, error)) (net.Conn, error) {
 	home, err1 := os.Open("/proc/thread-self/ns/net")
-	away, err2 := os.Open(there)
-	defer func() { _, _ = home.Close(), away.Close() }() // nil ones say so, and nobody asks
+	foreign, err2 := os.Open(location)
+	defer func() { _, _ = home.Close(), foreign.Close() }() // nil ones say so, and nobody asks
 	if err := errors.Join(err1, err2); err != nil {
 		runtime.UnlockOSThread()
 		return nil, err
 	}
-	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+	if err := unix.Setns(int(foreign.Fd()), unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
-		return nil, fmt.Errorf("enter %s: %w", there, err)
+		return nil, fmt.Errorf("enter %s: %w", location, err)
 	}
 	conn, err := connect()
 	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
-		return conn, errors.Join(err, fmt.Errorf("leave %s: %w", there, back))
+		return conn, errors.Join(err, fmt.Errorf("leave %s: %w", location, back))
 	}
 	runtime.UnlockOSThread()
 	return conn, err

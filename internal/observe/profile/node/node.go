@@ -81,8 +81,8 @@ func (c V8) Start(ctx context.Context, s profile.Subject, kind string) (profile.
 				run.close())
 		}
 	}
-	for _, one := range run.inspectors {
-		if _, err := one.call(ctx, m.start[0], m.start[1]); err != nil {
+	for _, item := range run.inspectors {
+		if _, err := item.call(ctx, m.start[0], m.start[1]); err != nil {
 			return nil, errors.Join(fmt.Errorf("start V8's profiler: %w", err), run.close())
 		}
 	}
@@ -97,16 +97,16 @@ type session struct {
 }
 
 func (s *session) add(ctx context.Context, pid int) error {
-	one, opened, err := connect(ctx, pid)
+	item, opened, err := connect(ctx, pid)
 	if err != nil {
 		return err
 	}
-	s.inspectors = append(s.inspectors, one)
+	s.inspectors = append(s.inspectors, item)
 	if opened {
 		s.opened++
 	}
 	for _, command := range s.method.prepare {
-		if _, err := one.call(ctx, command[0], command[1]); err != nil {
+		if _, err := item.call(ctx, command[0], command[1]); err != nil {
 			return err
 		}
 	}
@@ -115,8 +115,8 @@ func (s *session) add(ctx context.Context, pid int) error {
 
 func (s *session) close() error {
 	var failed []error
-	for _, one := range s.inspectors {
-		failed = append(failed, one.close())
+	for _, item := range s.inspectors {
+		failed = append(failed, item.close())
 	}
 	return errors.Join(failed...)
 }
@@ -125,8 +125,8 @@ func (s *session) close() error {
 func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	stacks := profile.NewStacks(s.kind)
-	for _, one := range s.inspectors {
-		answer, err := one.call(ctx, s.method.stop, "{}")
+	for _, item := range s.inspectors {
+		answer, err := item.call(ctx, s.method.stop, "{}")
 		if err != nil {
 			return nil, fmt.Errorf("stop V8's profiler: %w", err)
 		}
@@ -150,15 +150,15 @@ func frame(function, url string, line int64) string {
 	if url == "" {
 		return function // V8's own, such as (program)
 	}
-	where := url
+	location := url
 	if i := strings.LastIndex(url, "/node_modules/"); i >= 0 {
-		where = url[i+len("/node_modules/"):]
+		location = url[i+len("/node_modules/"):]
 	} else if strings.HasPrefix(url, "file://") || strings.HasPrefix(url, "/") {
 		parts := strings.Split(url, "/")
-		where = strings.Join(parts[max(0, len(parts)-2):], "/")
+		location = strings.Join(parts[max(0, len(parts)-2):], "/")
 	}
 	if function == "(anonymous)" {
-		return fmt.Sprintf("%s (%s:%d)", function, where, line+1)
+		return fmt.Sprintf("%s (%s:%d)", function, location, line+1)
 	}
-	return fmt.Sprintf("%s (%s)", function, where)
+	return fmt.Sprintf("%s (%s)", function, location)
 }

@@ -54,13 +54,13 @@ type (
 // readCPU books V8's samples, each with the time since the one before it. An idle loop is on no
 // processor.
 func readCPU(answer json.RawMessage, into *profile.Stacks) error {
-	var said struct {
+	var reply struct {
 		Profile cpuProfile `json:"profile"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &reply); err != nil {
 		return err
 	}
-	p := said.Profile
+	p := reply.Profile
 	if len(p.Samples) != len(p.TimeDeltas) {
 		return fmt.Errorf("%d samples have %d times", len(p.Samples), len(p.TimeDeltas))
 	}
@@ -113,14 +113,14 @@ func below(above []string, name string) []string {
 // readHeap books V8's tree of sampled allocations: the bytes of each node, and how many samples
 // they were estimated from.
 func readHeap(answer json.RawMessage, into *profile.Stacks) error {
-	var said struct {
+	var reply struct {
 		Profile heapProfile `json:"profile"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &reply); err != nil {
 		return err
 	}
 	times := map[int64]int64{}
-	for _, s := range said.Profile.Samples {
+	for _, s := range reply.Profile.Samples {
 		times[s.NodeID]++
 	}
 	var walk func(n *allocations, above []string) error
@@ -143,5 +143,5 @@ func readHeap(answer json.RawMessage, into *profile.Stacks) error {
 		}
 		return nil
 	}
-	return walk(said.Profile.Head, nil)
+	return walk(reply.Profile.Head, nil)
 }

@@ -143,19 +143,19 @@ const fewest = 60
 // Split wants the two functions to hold three quarters and one quarter of what both hold together.
 // The tolerance is four standard errors of as many independent samples, which a right profile
 // misses once in 16 000 times: sqrt(0.75 x 0.25 / n), e.g. 0.12 for 200 samples.
-func Split(t *testing.T, p *pprof.Profile, three, one string, n int64) {
+func Split(t *testing.T, p *pprof.Profile, three, item string, n int64) {
 	t.Helper()
 	var a, b int64
 	for _, row := range profile.Top(p, 0) {
 		switch row.Name {
 		case three:
 			a = row.Cum
-		case one:
+		case item:
 			b = row.Cum
 		}
 	}
 	if n < fewest || a+b == 0 {
-		t.Fatalf("%d samples, %d in %s, %d in %s: too few to tell\n%s", n, a, three, b, one,
+		t.Fatalf("%d samples, %d in %s, %d in %s: too few to tell\n%s", n, a, three, b, item,
 			profile.Folded(p))
 	}
 	got, allowed := float64(a)/float64(a+b), 4*math.Sqrt(0.75*0.25/float64(n))
@@ -170,15 +170,15 @@ func Split(t *testing.T, p *pprof.Profile, three, one string, n int64) {
 func Has(t *testing.T, p *pprof.Profile, frames ...string) {
 	t.Helper()
 	for line := range strings.Lines(string(profile.Folded(p))) {
-		found := true
+		ok := true
 		for _, f := range frames {
-			var rest string
-			if _, rest, found = strings.Cut(line, f); !found {
+			var tail string
+			if _, tail, ok = strings.Cut(line, f); !ok {
 				break
 			}
-			line = rest
+			line = tail
 		}
-		if found {
+		if ok {
 			return
 		}
 	}
@@ -226,14 +226,14 @@ func fetch(t *testing.T, archive, member, program string, args ...string) string
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = dir
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("needs a tool that is fetched: %s: %v: %s", program, err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("needs a tool that is fetched: %s: %v: %s", program, err, output)
 	}
-	found, err := filepath.Glob(filepath.Join(dir, archive))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s brought %q, error %v; want one %s", program, found, err, archive)
+	matches, err := filepath.Glob(filepath.Join(dir, archive))
+	if err != nil || len(matches) != 1 {
+		t.Fatalf("%s brought %q, error %v; want one %s", program, matches, err, archive)
 	}
-	if err := unpack(found[0], member, file); err != nil {
+	if err := unpack(matches[0], member, file); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -254,11 +254,11 @@ func unpack(archive, member, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	aside := file + "." + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(aside, data, 0o755); err != nil {
+	draft := file + "." + strconv.Itoa(os.Getpid())
+	if err := os.WriteFile(draft, data, 0o755); err != nil {
 		return err
 	}
-	return os.Rename(aside, file)
+	return os.Rename(draft, file)
 }
 
 // checkout is the nearest folder upwards with a go.mod.

@@ -7,7 +7,7 @@ import (
 
 // A line of any length is no end of what the profiler says.
 func TestLongLine(t *testing.T) {
-	r := &recording{said: make(chan struct{})}
+	r := &recording{reply: make(chan struct{})}
 	started := make(chan struct{})
 	r.listen(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"+begun+"\n"), started)
 	select {

@@ -95,7 +95,7 @@ func (c PySpy) Start(ctx context.Context, s profile.Subject, kind string) (profi
 	}
 	all := &session{kind: kind, dir: dir, path: path}
 	for i, options := range runs[kind] {
-		r := &recording{file: filepath.Join(dir, strconv.Itoa(i)), said: make(chan struct{})}
+		r := &recording{file: filepath.Join(dir, strconv.Itoa(i)), reply: make(chan struct{})}
 		args := append([]string{"record", "--pid", strconv.Itoa(s.PID), "--format", "raw",
 			"--output", r.file, "--nolineno", "--nonblocking", "--rate", strconv.Itoa(rate)},
 			options...)
@@ -119,10 +119,10 @@ type session struct {
 
 // recording is one program that runs.
 type recording struct {
-	file string
-	cmd  *exec.Cmd
-	said chan struct{} // closed when all that it says was read
-	log  bytes.Buffer  // of that; whole once it was
+	file  string
+	cmd   *exec.Cmd
+	reply chan struct{} // closed when all that it says was read
+	log   bytes.Buffer  // of that; whole once it was
 }
 
 // begun is what py-spy says when it samples, finished what it does when it has written its file.
@@ -134,7 +134,7 @@ const (
 func (r *recording) begin(ctx context.Context, path string, args []string, cores []int) error {
 	r.cmd = exec.Command(path, args...) // not by the context, which ends the beginning only
 	cmdlog.Command(r.cmd)
-	says, err := r.cmd.StdoutPipe()
+	output, err := r.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
@@ -143,14 +143,14 @@ func (r *recording) begin(ctx context.Context, path string, args []string, cores
 		return err
 	}
 	started := make(chan struct{})
-	go r.listen(says, started)
+	go r.listen(output, started)
 	if err := profile.Confine(r.cmd.Process.Pid, cores); err != nil {
 		return errors.Join(err, r.end(ctx))
 	}
 	select {
 	case <-started:
 		return nil
-	case <-r.said:
+	case <-r.reply:
 		return fmt.Errorf("it ended: %w", r.wait())
 	case <-ctx.Done():
 		return fmt.Errorf("it has not begun: %w", errors.Join(ctx.Err(), r.end(ctx)))
@@ -159,7 +159,7 @@ func (r *recording) begin(ctx context.Context, path string, args []string, cores
 
 // listen keeps what the program says, and tells when it samples.
 func (r *recording) listen(from io.Reader, started chan<- struct{}) {
-	defer close(r.said)
+	defer close(r.reply)
 	for lines := bufio.NewReaderSize(from, 64<<10); ; {
 		piece, _, err := lines.ReadLine() // of a longer line, as one with all arguments can be
 		if err != nil {
@@ -176,7 +176,7 @@ func (r *recording) listen(from io.Reader, started chan<- struct{}) {
 
 // wait is for a program that is about to end. What it said is its error's cause.
 func (r *recording) wait() error {
-	<-r.said
+	<-r.reply
 	err := r.cmd.Wait()
 	if text := r.log.String(); err != nil || !strings.Contains(text, finished) {
 		return fmt.Errorf("it wrote no profile: %w", errors.Join(err,
@@ -209,7 +209,7 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	if err := s.end(ctx); err != nil {
 		return nil, fmt.Errorf("stop py-spy: %w", err)
 	}
-	seen := map[string]int64{}
+	visited := map[string]int64{}
 	for i, r := range s.recordings {
 		sign := int64(1)
 		if i < len(s.recordings)-1 {
@@ -220,23 +220,23 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 			return nil, fmt.Errorf("read py-spy's profile: %w", err)
 		}
 		if err := profile.EachFolded(bytes.NewReader(data), func(frames []string, n int64) {
-			seen[strings.Join(frames, ";")] += sign * n
+			visited[strings.Join(frames, ";")] += sign * n
 		}); err != nil {
 			return nil, fmt.Errorf("read py-spy's profile: %w", err)
 		}
 	}
 	stacks := profile.NewStacks(s.kind)
-	for stack, n := range seen {
+	for stack, n := range visited {
 		if n > 0 { // a difference of two programs that looked at different moments may be below
 			stacks.Add(slices.Clone(strings.Split(stack, ";")), n, n*int64(period))
 		}
 	}
 	p = stacks.Profile()
-	said := []string{notes[s.kind]}
+	texts := []string{notes[s.kind]}
 	for _, r := range s.recordings {
-		said = append(said, lost(r.log.String())...)
+		texts = append(texts, lost(r.log.String())...)
 	}
-	profile.Describe(p, version(ctx, s.path), said...)
+	profile.Describe(p, version(ctx, s.path), texts...)
 	return p, nil
 }
 
