@@ -16,7 +16,7 @@ type live struct {
 	done    atomic.Int64
 	stop    atomic.Bool
 	request atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
-	input   atomic.Pointer[part]
+	response   atomic.Pointer[part]
 	last    *part        // what was gathered when the worker ended
 	ended   atomic.Int64 // intervals of the window that nothing is booked in any more
 	_       [16]byte
@@ -44,7 +44,7 @@ func (l *live) show(b *book, now int64, inFlight int) {
 	full := b.shown
 	b.shown = empty
 	full.close(b, now, inFlight)
-	l.input.Store(full)
+	l.response.Store(full)
 }
 
 // end leaves what was gathered since the last look for after the load.
@@ -117,7 +117,7 @@ func (v *spectacle) look() Snapshot {
 	v.response.Reset()
 	v.lag.Reset()
 	for i := range v.r.lives {
-		if p := v.r.lives[i].input.Swap(nil); p != nil {
+		if p := v.r.lives[i].response.Swap(nil); p != nil {
 			v.take(i, p)
 			p.response.Reset()
 			p.lag.Reset()
@@ -133,7 +133,7 @@ func (v *spectacle) final() Snapshot {
 	v.lag.Reset()
 	for i := range v.r.lives {
 		l := &v.r.lives[i]
-		for _, p := range []*part{l.input.Swap(nil), l.last} {
+		for _, p := range []*part{l.response.Swap(nil), l.last} {
 			if p != nil {
 				v.take(i, p)
 			}

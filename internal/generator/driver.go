@@ -55,7 +55,7 @@ type tool struct {
 	can      ability
 	grain    time.Duration            // its runs last a multiple of this
 	least    time.Duration            // and this at least
-	ownFunc  func(*job) time.Duration // of a run's beginning that it leaves out itself
+	excluded  func(*job) time.Duration // of a run's beginning that it leaves out itself
 	status   []int                    // exits that are none of an error
 	measures string                   // how its clock runs
 
@@ -221,7 +221,7 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 	if err != nil {
 		return fail(err)
 	}
-	if s.Lead > 0 && t.ownFunc == nil {
+	if s.Lead > 0 && t.excluded == nil {
 		lead, warm := *j, s
 		lead.spec, warm.Requests = &warm, 0
 		lead.length = t.upTo(s.Lead)
@@ -230,8 +230,8 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 		}
 	}
 	j.length = t.upTo(s.Window)
-	if t.ownFunc != nil {
-		j.length = t.upTo(s.Window + t.ownFunc(j))
+	if t.excluded != nil {
+		j.length = t.upTo(s.Window + t.excluded(j))
 	}
 	if s.OnWindow != nil {
 		s.OnWindow(true)
@@ -306,7 +306,7 @@ func (t *tool) result(j *job, out *output) (*record.Load, error) {
 		l.Driver += " " + j.version
 	}
 	l.Connections = cmp.Or(l.Connections, s.Connections)
-	if t.ownFunc == nil {
+	if t.excluded == nil {
 		l.LeadNs = int64(t.upTo(s.Lead))
 	}
 	l.Generator = out.generator(t, j, l)

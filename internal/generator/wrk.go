@@ -45,7 +45,7 @@ var wrk2 = &tool{
 	request: []string{"-v"}, version: wrkVersion, text: "--rate",
 	can:     ability{open: true, complete: true, keys: true, mix: true, checks: "class", waits: true},
 	grain:   time.Second,
-	ownFunc: calibration,
+	excluded: calibration,
 	measures: "constant, a schedule of its own for each connection, timers in whole " +
 		"milliseconds; its clock starts when a request was due",
 	start: startWrk,

@@ -49,8 +49,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			"pages", maxWatchers)
 	}
 	t := &watcher{Server: s, w: w, id: id, dir: dir, out: http.NewResponseController(w)}
-	t.atNs, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // anything else: from 0 on
-	if t.atNs > 0 && t.over() {
+	t.offset, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // anything else: from 0 on
+	if t.offset > 0 && t.over() {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -67,7 +67,7 @@ type watcher struct {
 	out  *http.ResponseController
 	id   string
 	dir  string
-	atNs int64 // how far of the file was sent, in bytes
+	offset int64 // how far of the file was sent, in bytes
 	end  bool  // the last event sent was the end
 }
 
@@ -79,7 +79,7 @@ func (t *watcher) over() bool {
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	info, err := f.Stat()
-	return err == nil && info.Size() == t.atNs && !t.atWork()
+	return err == nil && info.Size() == t.offset && !t.atWork()
 }
 
 // atWork says whether the run's lab is.
@@ -139,15 +139,15 @@ func (t *watcher) piece() (int, error) {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	if !boundary(f, t.atNs) {
-		t.atNs = 0
+	if !boundary(f, t.offset) {
+		t.offset = 0
 	}
 	info, err := f.Stat()
-	if err != nil || info.Size() <= t.atNs {
+	if err != nil || info.Size() <= t.offset {
 		return 0, err
 	}
-	b := make([]byte, min(info.Size()-t.atNs, maxPiece))
-	n, err := f.ReadAt(b, t.atNs)
+	b := make([]byte, min(info.Size()-t.offset, maxPiece))
+	n, err := f.ReadAt(b, t.offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
@@ -161,14 +161,14 @@ func (t *watcher) piece() (int, error) {
 	for line := range bytes.Lines(b[:total]) {
 		last := pos <= tick && tick < pos+len(line)
 		pos += len(line)
-		t.atNs += int64(len(line))
+		t.offset += int64(len(line))
 		var e record.Progress
 		if json.Unmarshal(line, &e) != nil || e.Kind == "" || e.Kind == record.Pulses && !last {
 			continue
 		}
 		t.end = e.Kind == record.Ends
 		name, _ := json.Marshal(e.Kind) // a string: it holds no line end then
-		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.atNs, bytes.Trim(name, `"`),
+		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.offset, bytes.Trim(name, `"`),
 			bytes.TrimSpace(line))
 	}
 	if out.Len() == 0 {

@@ -338,8 +338,8 @@ func TestNativeOptions(t *testing.T) {
 		run := func(context.Context, []string, string, ...string) (string, error) {
 			return said, nil
 		}
-		tools := &Tools{ctx: t.Context(), run: run, match: map[string][]*candidate{}}
-		tools.match["native-image"] = []*candidate{tools.candidate("native-image", "/bin/x", nil)}
+		tools := &Tools{ctx: t.Context(), run: run, byTool: map[string][]*candidate{}}
+		tools.byTool["native-image"] = []*candidate{tools.candidate("native-image", "/bin/x", nil)}
 		native, err := tools.resolve(Need{Tool: "native-image", Version: "25"})
 		if err != nil {
 			t.Fatal(err)

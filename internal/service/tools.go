@@ -57,7 +57,7 @@ type Tool struct {
 type Tools struct {
 	ctx    context.Context // bounds the questions, which are asked when they first matter
 	run    func(ctx context.Context, env []string, program string, args ...string) (string, error)
-	match  map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
+	byTool map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
 	home   bool                    // whether java's first candidate is JAVA_HOME's
 	venvOf func() error            // python's own module check, once
 
@@ -123,7 +123,7 @@ func lastLine(text string) string {
 
 func findTools(ctx context.Context, p places, run func(context.Context, []string, string,
 	...string) (string, error)) *Tools {
-	t := &Tools{ctx: ctx, run: run, match: map[string][]*candidate{}}
+	t := &Tools{ctx: ctx, run: run, byTool: map[string][]*candidate{}}
 	javas, home := p.javas()
 	t.home = home
 	for _, kind := range toolKinds {
@@ -138,11 +138,11 @@ func findTools(ctx context.Context, p places, run func(context.Context, []string
 			paths = p.postgres()
 		}
 		for _, path := range paths {
-			t.match[kind.name] = append(t.match[kind.name], t.candidate(kind.name, path, kind.request))
+			t.byTool[kind.name] = append(t.byTool[kind.name], t.candidate(kind.name, path, kind.request))
 		}
 	}
 	t.venvOf = sync.OnceValue(func() error {
-		_, err := t.run(t.ctx, os.Environ(), t.match["python"][0].path, "-c",
+		_, err := t.run(t.ctx, os.Environ(), t.byTool["python"][0].path, "-c",
 			"import venv, ensurepip")
 		return err
 	})
@@ -231,7 +231,7 @@ func (t *Tools) Versions() map[string]string {
 func (t *Tools) resolve(need Need) (Tool, error) {
 	var best Tool
 	var cause error
-	for i, c := range t.match[need.Tool] {
+	for i, c := range t.byTool[need.Tool] {
 		home := homeOf(c.path)
 		if need.Tool == "java" && !isFile(filepath.Join(home, "bin", "javac")) {
 			cause = fmt.Errorf("%s is a JRE, without javac", home)

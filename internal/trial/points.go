@@ -342,7 +342,7 @@ func ended(l *record.Load) int64 { return l.Done + l.Errors.Total() }
 func (s *sheet) load(l *record.Load) {
 	for _, m := range metric.All {
 		if m.Told != "" {
-			s.one(m.Told, m.Load(l)/units[m.Unit].perItem)
+			s.one(m.Told, m.Load(l)/units[m.Unit].perRequest)
 		}
 	}
 	s.one("prony_trial_network_bytes_per_request",
@@ -364,7 +364,7 @@ func (s *sheet) load(l *record.Load) {
 // units are those of the table as metrics have them: what it is called, and how many are one.
 var units = map[string]struct {
 	name    string
-	perItem float64
+	perRequest float64
 }{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "J": {"joules", 1},
 	"1": {"ratio", 1}}
 
@@ -388,7 +388,7 @@ func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 						": say what it is called here")
 				}
 				bound := func(name string, v float64) {
-					s.one("prony_result", v/u.perItem, "metric", m.Name, "unit", u.name,
+					s.one("prony_result", v/u.perRequest, "metric", m.Name, "unit", u.name,
 						"bound", name)
 				}
 				bound("median", m.Summary.Center)

@@ -225,14 +225,14 @@ func (sc *Scenario) shareCurves(load string, confidence float64) {
 	for _, t := range sc.Targets {
 		if c := t.Curve(load); c.once {
 			curves[t.Name] = c
-			longest = max(longest, len(c.place))
+			longest = max(longest, len(c.byBlock))
 		}
 	}
 	for q := range longest {
 		var items []stats.Item
 		for name, c := range curves {
-			if q < len(c.place) {
-				items = append(items, stats.Item{Name: name, Values: c.place[q]})
+			if q < len(c.byBlock) {
+				items = append(items, stats.Item{Name: name, Values: c.byBlock[q]})
 			}
 		}
 		fit := stats.NewBlocks(items, confidence)

@@ -137,7 +137,7 @@ type Curve struct {
 	Ns        []float64
 	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
 
-	place []map[int]float64 // by quantile: the trials' values by block
+	byBlock []map[int]float64 // by quantile: the trials' values by block
 	once  bool              // one trial a block
 }
 
@@ -201,7 +201,7 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 			byBlock[offered[i].block] = values[i]
 		}
 		c.Quantiles = append(c.Quantiles, q)
-		c.place, c.once = append(c.place, byBlock), len(byBlock) == len(values)
+		c.byBlock, c.once = append(c.byBlock, byBlock), len(byBlock) == len(values)
 		across := stats.Summarize(values, confidence)
 		c.Ns = append(c.Ns, across.Center)
 		c.Lo, c.Hi = append(c.Lo, across.Lo), append(c.Hi, across.Hi)

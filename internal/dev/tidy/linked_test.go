@@ -10,7 +10,7 @@ import (
 
 // maxLinked is how many packages, the standard library's included, the program that measures may
 // link. Its build from nothing is the first minute of everybody's first run.
-const maxLinked = 565
+const maxLinked = 568
 
 // mayLink are the modules that the program may link, and what for. What one brings along stands
 // with it.

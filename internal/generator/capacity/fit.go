@@ -47,7 +47,7 @@ const (
 // observation is what a step says to the model.
 type observation struct {
 	x        float64 // ln rate
-	retained bool
+	passed bool
 	way      float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
 }
 
@@ -59,11 +59,11 @@ const (
 )
 
 // chances has the chance to hold, its logarithm, and that of the chance to break.
-var chances = sync.OnceValue(func() (out struct{ retained, logHold, logBreak []float64 }) {
+var chances = sync.OnceValue(func() (out struct{ heldChance, logHold, logBreak []float64 }) {
 	for i := range 2*tableReach*tableCells + 2 {
 		phi := 0.5 * math.Erfc((float64(i)/tableCells-tableReach)/math.Sqrt2)
 		q := lapseHigh + (1-lapseLow-lapseHigh)*phi
-		out.retained = append(out.retained, q)
+		out.heldChance = append(out.heldChance, q)
 		out.logHold = append(out.logHold, math.Log(q))
 		out.logBreak = append(out.logBreak, math.Log(1-q))
 	}
@@ -150,7 +150,7 @@ func logLikelihood(observations []observation, center, width, shift float64) flo
 	sum := 0.0
 	for _, o := range observations {
 		table := tables.logBreak
-		if o.retained {
+		if o.passed {
 			table = tables.logHold
 		}
 		sum += lookUp(table, (o.x-center-o.way*shift/2)/width)
@@ -203,7 +203,7 @@ func (p *posterior) at(q float64) float64 {
 }
 
 func (p *posterior) holds(x float64) float64 {
-	table, sum := chances().retained, 0.0
+	table, sum := chances().heldChance, 0.0
 	for j, row := range p.weight {
 		for i, w := range row {
 			if w < 1e-7 {

@@ -10,7 +10,7 @@ func TestLookUp(t *testing.T) {
 	for z := -7.0; z < 7; z += 0.0373 {
 		q := lapseHigh + (1-lapseLow-lapseHigh)*0.5*math.Erfc(z/math.Sqrt2)
 		for _, row := range []struct{ got, want float64 }{
-			{lookUp(table.retained, z), q}, {lookUp(table.logHold, z), math.Log(q)},
+			{lookUp(table.heldChance, z), q}, {lookUp(table.logHold, z), math.Log(q)},
 			{lookUp(table.logBreak, z), math.Log(1 - q)},
 		} {
 			if math.Abs(row.got-row.want) > 1e-4 {
@@ -24,7 +24,7 @@ func TestLookUp(t *testing.T) {
 func ladder(n int) (seen []observation) {
 	for i := range n {
 		x := 0.01 * (float64(i) - float64(n-1)/2)
-		seen = append(seen, observation{x: x, retained: x < 0})
+		seen = append(seen, observation{x: x, passed: x < 0})
 	}
 	return seen
 }
@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 	// would have to be of that order.
 	accident := append(ladder(20), observation{x: -0.3})
 	check(accident, 0, 0.005, 0.03)
-	check(append(ladder(20), observation{x: 0.3, retained: true}), 0, 0.005, 0.03)
+	check(append(ladder(20), observation{x: 0.3, passed: true}), 0, 0.005, 0.03)
 	// The bracket was wrong by a factor of e: the data move the prior's end.
 	moved := ladder(20)
 	for i := range moved {

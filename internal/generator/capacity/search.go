@@ -78,7 +78,7 @@ type Hysteresis struct {
 // search is a Find under way.
 type search struct {
 	*session
-	match        *Found
+	result        *Found
 	observations []observation
 	extra        time.Duration // the longest that a step took beside lead and window
 	invalid      int
@@ -104,21 +104,21 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{session: base, match: &Found{
+	s := &search{session: base, result: &Found{
 		SLO: slo.Text(o.SLO), Confidence: o.Confidence, CeilingPerS: o.CeilingPerS, Seed: o.Seed,
 		WindowNs: int64(o.Window),
 	}}
 	err = s.run(ctx)
 	if g, is := errors.AsType[giveUp](err); is {
-		s.match.Reason, err = g.reason, nil
+		s.result.Reason, err = g.reason, nil
 	} else if err != nil {
-		s.match.Reason = err.Error()
+		s.result.Reason = err.Error()
 	}
-	if !s.match.Found {
-		s.match.AtLeastPerS, s.match.BrokePerS = known(s.tried)
+	if !s.result.Found {
+		s.result.AtLeastPerS, s.result.BrokePerS = known(s.tried)
 	}
-	s.match.Steps, s.match.ElapsedNs = s.tried, int64(s.elapsed())
-	return s.match, err
+	s.result.Steps, s.result.ElapsedNs = s.tried, int64(s.elapsed())
+	return s.result, err
 }
 
 // known is what the steps of a search tell that ended early.
@@ -155,7 +155,7 @@ func (o Options) CheckSearch() error {
 }
 
 func (s *search) run(ctx context.Context) error {
-	f := s.match
+	f := s.result
 	peak, steady, err := s.warmUp(ctx)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *search) rest(ctx context.Context, rate float64) error {
 // lowest is the rate below which a step would take too long, or be of no interest.
 func (s *search) lowest() float64 {
 	longest := max(s.Budget/windowShare, s.Window)
-	return max(floorShare*s.match.PeakPerS, spareNeeds*float64(s.need)/longest.Seconds())
+	return max(floorShare*s.result.PeakPerS, spareNeeds*float64(s.need)/longest.Seconds())
 }
 
 // step offers a rate until it says something, repeats times at most.
@@ -242,7 +242,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 		if word != Invalid {
 			s.observations = append(s.observations, observation{math.Log(rate), word == Held, way})
 			if word == Held {
-				s.match.HeldPerS = max(s.match.HeldPerS, rate)
+				s.result.HeldPerS = max(s.result.HeldPerS, rate)
 			}
 			return word, nil
 		}
@@ -269,7 +269,7 @@ func (s *search) leadShare() float64 { return 1 + float64(s.Lead)/float64(s.Wind
 func (s *search) stretch() {
 	perItem := (s.Budget-s.elapsed())/plannedSteps - s.extra
 	s.least = min(time.Duration(float64(perItem)/s.leadShare()), stretchedMax)
-	s.match.WindowNs = int64(max(s.Window, s.least))
+	s.result.WindowNs = int64(max(s.Window, s.least))
 }
 
 // instrument is the reason when steps say nothing.
@@ -288,19 +288,19 @@ func (s *search) instrument(rate float64) string {
 	if s.CeilingPerS > 0 {
 		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
 	}
-	if s.match.HeldPerS > 0 {
-		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.match.HeldPerS)
+	if s.result.HeldPerS > 0 {
+		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.result.HeldPerS)
 	}
 	return out
 }
 
 // bracket finds a rate that held once and a higher one that broke once.
 func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
-	top, floor := topPeaks*s.match.PeakPerS, s.lowest()
+	top, floor := topPeaks*s.result.PeakPerS, s.lowest()
 	if s.CeilingPerS > 0 {
 		top = min(top, s.CeilingPerS)
 	}
-	rate, down := min(firstShare*s.match.PeakPerS, top), downBy
+	rate, down := min(firstShare*s.result.PeakPerS, top), downBy
 	if rate < floor {
 		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s "+
 			"is too long for the budget; raise it", s.need, rate)}
@@ -347,7 +347,7 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 // tooSlow is the reason when the objectives are broken at the lowest rate.
 func (s *search) tooSlow(rate float64) string {
 	out := fmt.Sprintf("the objectives are broken at the lowest rate, %.3g/s: %s", rate, s.why())
-	if rate > floorShare*s.match.PeakPerS {
+	if rate > floorShare*s.result.PeakPerS {
 		out += fmt.Sprintf("; steps of the %d answers they take would be too long for the budget "+
 			"below it: raise it to look there", s.need)
 	}
@@ -423,7 +423,7 @@ func (s *search) block(ctx context.Context, kind string, p *posterior) error {
 
 // conclude turns belief into numbers.
 func (s *search) conclude(p *posterior) {
-	f := s.match
+	f := s.result
 	tail := (1 - s.Confidence) / 2
 	f.Found = true
 	f.PerS, f.Width = math.Exp(p.center(0.5)), p.width()

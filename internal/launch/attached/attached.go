@@ -25,7 +25,7 @@ func (l Launcher) Listen() string { return l.At.Addr().String() }
 
 // Launch implements launch.Launcher: somebody listens there.
 func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
-	p := &process{Common: launch.NewCommon(launch.Spec{}), addr: l.At}
+	p := &process{Common: launch.NewCommon(launch.Spec{}), address: l.At}
 	p.BeganNs = clock.Mono()
 	var err error
 	if p.near, err = host.Ours(l.At.Addr()); err != nil {
@@ -56,12 +56,12 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 
 type process struct {
 	*launch.Common
-	addr netip.AddrPort
+	address netip.AddrPort
 	near bool  // on this machine
 	pids []int // that listened when the trial began
 }
 
-func (p *process) Addr() netip.AddrPort   { return p.addr }
+func (p *process) Addr() netip.AddrPort   { return p.address }
 func (p *process) PIDs() []int            { return p.pids }
 func (p *process) Groups() []launch.Group { return nil }
 

@@ -74,12 +74,12 @@ func (p *proc) create(ctx context.Context) error {
 	if cmdlog.Watched() {
 		cmdlog.Say(line(p.name, c, h))
 	}
-	p.derived = true // it may be, whatever comes back
+	p.created = true // it may be, whatever comes back
 	var got container.CreateResponse
 	err := p.l.engine.call(ctx, http.MethodPost, "/containers/create", url.Values{"name": {p.name}},
 		container.CreateRequest{Config: c, HostConfig: h}, &got)
 	if refused(err, http.StatusConflict) {
-		p.derived = false // what has the name is not ours to remove
+		p.created = false // what has the name is not ours to remove
 		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
 			"or `docker rm -f %s`", p.name, err, p.name)
 	}

@@ -33,7 +33,7 @@ type proc struct {
 
 	user, signal string // as it is to run, as it is asked to end
 	id           string
-	derived      bool // there may be a container
+	created      bool // there may be a container
 	started      bool
 
 	pid    int
@@ -357,7 +357,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
 	p.Stopping.Store(true)
-	if !p.derived {
+	if !p.created {
 		p.over()
 		return nil
 	}
@@ -402,6 +402,6 @@ func (p *proc) over() {
 		p.leave()
 	}
 	_ = p.CloseLog() // what there is of it is kept
-	p.derived = false
+	p.created = false
 	p.l.live.Delete(p)
 }

@@ -101,7 +101,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
 	p.Stopping.Store(true)
-	if !p.derived {
+	if !p.created {
 		p.over()
 		return nil
 	}
@@ -174,6 +174,6 @@ func (p *proc) over() {
 	if f, is := p.site.(*far); is && f.lost() == nil {
 		_ = f.quick(question{Do: "forget"}, nil) // it ends itself with its lab
 	}
-	p.derived = false
+	p.created = false
 	p.l.live.Delete(p)
 }

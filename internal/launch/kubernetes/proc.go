@@ -38,7 +38,7 @@ type proc struct {
 	l       *Launcher
 	order   order
 	uid     string // of the job
-	derived bool   // there may be a job
+	created bool   // there may be a job
 
 	pod      pod // as it was last seen while it was launched
 	sighting sighting
@@ -107,7 +107,7 @@ func (p *proc) run(ctx context.Context) error {
 
 // create makes the job.
 func (p *proc) create(ctx context.Context, o, shown object) error {
-	p.derived = true // it may be, whatever comes back
+	p.created = true // it may be, whatever comes back
 	j, err := made[job](ctx, p.l.cluster, o, shown)
 	p.uid = j.Metadata.UID
 	return err

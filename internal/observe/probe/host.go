@@ -49,7 +49,7 @@ func parsePressure(b []byte) int64 {
 // hostFiles are the open files of the host, shared as groupFiles are.
 type hostFiles struct {
 	stat, cpu, memory, io, network file
-	gap                            bool // the network is the service's own
+	ownNetwork                            bool // the network is the service's own
 }
 
 // openHost opens them; network is whose network counts, 0 for our own.
@@ -59,7 +59,7 @@ func openHost(proc string, network int) hostFiles {
 		from = filepath.Join(proc, strconv.Itoa(network))
 	}
 	return hostFiles{
-		gap:     network != 0,
+		ownNetwork:     network != 0,
 		stat:    optional(filepath.Join(proc, "stat")),
 		cpu:     optional(filepath.Join(proc, "pressure/cpu")),
 		memory:  optional(filepath.Join(proc, "pressure/memory")),
@@ -88,7 +88,7 @@ func (h *hostFiles) pressure(buf []byte) Pressure {
 // both, or over the first interface of its own network in both directions.
 func (h *hostFiles) netBytes(buf []byte) int64 {
 	text := h.network.readAll(buf)
-	if !h.gap {
+	if !h.ownNetwork {
 		return keyed(text, "lo:")
 	}
 	var f [9]int64 // bytes received, seven more of that direction, bytes sent (proc_pid_net(5))

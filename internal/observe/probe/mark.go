@@ -97,7 +97,7 @@ func (k *marker) read(tNs int64) Mark {
 	m.UserNs, m.SystemNs = group.splitNs(text)
 	m.ThrottledPeriods, m.ThrottledNs = group.throttled(text)
 	m.ChargedBytes = group.memoryBytes(text)
-	ownByName := k.stats(processes(k.ownFunc))
+	ownByName := k.stats(processes(k.ownPIDs))
 	m.LabNs = labNs(&k.cpu, k.foreign, sum(ownByName))
 	m.Host = host.ticks(text[:hostBytes])
 	m.Pressure = host.pressure(text)

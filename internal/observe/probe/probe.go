@@ -155,9 +155,9 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 		done:    make(chan struct{}),
 		log:     newLog(logRows),
 	}
-	s.pids, s.ownFunc = s.asked(subject.PIDs), s.asked(subject.own())
+	s.pids, s.ownPIDs = s.asked(subject.PIDs), s.asked(subject.own())
 	s.watch = watch{sources: &s.sources, hostEvery: 1,
-		service: newTable(cfg.proc, s.pids), peers: newTable(cfg.proc, s.ownFunc)}
+		service: newTable(cfg.proc, s.pids), peers: newTable(cfg.proc, s.ownPIDs)}
 	s.mark = marker{sources: &s.sources, walker: newWalker(cfg.proc), parts: subject.Parts,
 		meter: openMeter(cfg.powercap)}
 	return s, nil
@@ -324,7 +324,7 @@ type sources struct {
 	group         groupFiles
 	host          hostFiles
 	roles         *roles
-	pids, ownFunc func() []int // of the service, and see Subject.own; nil: none
+	pids, ownPIDs func() []int // of the service, and see Subject.own; nil: none
 	foreign       bool         // there is a generator among own
 }
 

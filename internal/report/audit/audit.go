@@ -169,7 +169,7 @@ type rule struct {
 	needs  string // in words
 	source string
 
-	quantitys []Quantity // that a row must have; their values are given
+	quantities []Quantity // that a row must have; their values are given
 	row       func(r *Row, v []Value) (hit, bool)
 	table     func(*Table) ([]hit, bool)
 	document  func(*Document) ([]hit, bool)
@@ -198,7 +198,7 @@ func (r *rule) apply(d *Document) (out []Finding, checked bool) {
 			hits, checked = matches, checked || ok
 		} else {
 			for _, row := range t.Rows {
-				v, ok := row.all(r.quantitys...)
+				v, ok := row.all(r.quantities...)
 				if !ok {
 					continue
 				}

@@ -59,13 +59,18 @@ var additions = []addition{
 				"var loadRules = []Rule{\n\t{\"brand\", \"it has fewer than 99 threads\", "+
 					"\"SUSPECT\", \"nobody\", brand},\n")},
 			{file: "internal/analysis/verdict/answers.go", change: end(`
-func brand(_ *result.Record, l *load) *result.Finding {
+func brand(_ *record.Record, l *load) *record.Finding {
 	if l.Threads < 99 {
 		return nil
 	}
-	return suspect(fmt.Sprint(l.Threads), "98", "use fewer threads")
+	return suspect(record.Finding{Value: float64(l.Threads), Limit: 98, Unit: record.UnitCount,
+		Side: record.Above})
 }
 `)},
+			{file: "internal/analysis/wording/findings.go", change: put("	\"failed\": failed,",
+				"	\"brand\": func(f record.Finding) record.Words {\n"+
+					"		return words(\"use fewer threads\", \"98\", \"%.0f threads\", f.Value)\n"+
+					"	},\n	\"failed\": failed,")},
 			{file: "internal/analysis/verdict/rows_test.go", change: put("var trialRows = []row{\n",
 				"var trialRows = []row{\n"+
 					"\t{\"brand\", peak, valid, func(_ rec, l ld) { l.Threads = 98 }},\n"+

@@ -81,10 +81,10 @@ func steal(m *machine) finding {
 
 func otherLoad(m *machine) finding {
 	s := m.sight
-	if s.second < 0 {
+	if s.otherShare < 0 {
 		return unsaid()
 	}
-	return worst(s.second > otherUnfit, s.second > otherMax, units.PercentTo(s.second, 1)+s.names(),
+	return worst(s.otherShare > otherUnfit, s.otherShare > otherMax, units.PercentTo(s.otherShare, 1)+s.names(),
 		"end what else is running")
 }
 

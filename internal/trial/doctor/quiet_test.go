@@ -100,10 +100,10 @@ func TestUnrest(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", s, got, want)
 		}
 	}
-	check(sight{steal: 0.01, second: 0.05}, "")
+	check(sight{steal: 0.01, otherShare: 0.05}, "")
 	check(sight{steal: 0.0101}, "1.0 % stolen by the hypervisor")
-	check(sight{second: 0.0501}, "5.0 % used by others")
-	check(sight{steal: 0.025, second: 0.025, tick: 0.025}, "") // one tick
+	check(sight{otherShare: 0.0501}, "5.0 % used by others")
+	check(sight{steal: 0.025, otherShare: 0.025, tick: 0.025}, "") // one tick
 	check(sight{steal: 0.05, tick: 0.025}, "5.0 % stolen by the hypervisor")
 	check(sight{throttledNow: -1, hottestC: 84.9}, "")
 	check(sight{throttledNow: 2, hottestC: 85}, "throttled by heat 2 times, 85 °C hot")

@@ -67,7 +67,7 @@ func listProcesses(root string, self int) map[int]probe.Process {
 // sight is what happened between two edges. -1 is unknown.
 type sight struct {
 	windowNs      int64
-	steal, second float64 // shares of all cores' time
+	steal, otherShare float64 // shares of all cores' time
 	tick          float64 // the least such share that can be told from none
 	hottestC      float64 // 0 is unknown
 	throttledN    int64   // since boot
@@ -83,7 +83,7 @@ type user struct {
 
 func between(a, b edge) sight {
 	s := sight{windowNs: b.atNs - a.atNs, throttledN: b.throttledN, throttledNow: -1}
-	s.steal, s.second = probe.Shares(a.ticks, b.ticks, b.ownNs-a.ownNs)
+	s.steal, s.otherShare = probe.Shares(a.ticks, b.ticks, b.ownNs-a.ownNs)
 	s.stealEver, _ = probe.Shares(probe.HostTicks{}, b.ticks, -1)
 	if a.throttledN >= 0 && b.throttledN >= 0 {
 		s.throttledNow = b.throttledN - a.throttledN
@@ -117,10 +117,10 @@ func (s sight) unrest() string {
 	if s.steal > max(stealMax, s.tick) {
 		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", units.PercentTo(s.steal, 1)))
 	}
-	if s.second > max(otherMax, s.tick) {
+	if s.otherShare > max(otherMax, s.tick) {
 		why = append(
 			why,
-			fmt.Sprintf("%s used by others%s", units.PercentTo(s.second, 1), s.names()),
+			fmt.Sprintf("%s used by others%s", units.PercentTo(s.otherShare, 1), s.names()),
 		)
 	}
 	if s.throttledNow > 0 {
@@ -237,7 +237,7 @@ func Quiet(ctx context.Context, o Options) record.Before {
 // before is a sight in the record's words. A quiet one keeps the reason that was waited for.
 func (s sight) before(waitedNs int64, earlier string) record.Before {
 	b := record.Before{
-		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.second,
+		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.otherShare,
 		TemperatureC: s.hottestC, ThrottledN: max(s.throttledN, 0), Why: s.unrest(),
 	}
 	switch {

@@ -159,7 +159,7 @@ func (e *Engine) callHead(i int, atNs int64, a *answer, end bool) {
 		e.callEnd(i, atNs, a)
 	default:
 		l.answered = true
-		e.conns[l.current].useless = 0
+		e.conns[l.connIndex].useless = 0
 	}
 }
 
@@ -186,7 +186,7 @@ func (e *Engine) callForeign(i int, atNs int64, a *answer, end bool) {
 		}
 	}
 	l.answered = true
-	e.conns[l.current].useless = 0
+	e.conns[l.connIndex].useless = 0
 	l.retained = fmt.Appendf(l.retained[:0], "gRPC: the answer is none of gRPC, HTTP status %d: ", a.status)
 	l.remaining = foreignMax
 	if end {
@@ -274,7 +274,7 @@ func (e *Engine) callEnd(i int, atNs int64, a *answer) {
 		e.settle(i, atNs, callInternal, "gRPC: status OK, and no message", codeNone)
 	default:
 		t := l.retained
-		if e.conns[l.current].phase == leaving {
+		if e.conns[l.connIndex].phase == leaving {
 			e.text = append(append(e.text[:0], callLine...), "Connection: close\r\n"...)
 			e.text = append(e.text, t[len(callLine):]...)
 			t = e.text
@@ -288,7 +288,7 @@ func (e *Engine) callEnd(i int, atNs int64, a *answer) {
 // server has not ended.
 func (e *Engine) settle(i int, atNs int64, code int, text string, reset uint32) {
 	l := &e.lanes[i]
-	c := &e.conns[l.current]
+	c := &e.conns[l.connIndex]
 	t := strconv.AppendInt(append(e.text[:0], "HTTP/1.1 "...), int64(engine.CallStatus+code), 10)
 	t = append(t, " \r\n"...)
 	if c.phase == leaving {

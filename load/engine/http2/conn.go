@@ -224,7 +224,7 @@ func (e *Engine) settings(k int, atNs int64, f *frame) error {
 	e.fill(k)
 	gen := c.gen
 	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)); i++ {
-		if l := &e.lanes[i]; l.phase == opening && l.current == int32(k) {
+		if l := &e.lanes[i]; l.phase == opening && l.connIndex == int32(k) {
 			l.phase = idle
 			if e.to.Opened(i, atNs); c.gen != gen {
 				return nil
@@ -304,7 +304,7 @@ func (e *Engine) retire(k int) {
 	c.queue = c.queue[:0]
 	for _, i := range waiting {
 		e.detach(&e.lanes[i])
-		if e.attach(int(i)); e.lanes[i].current != none {
+		if e.attach(int(i)); e.lanes[i].connIndex != none {
 			e.queue(int(i))
 		}
 	}
@@ -319,7 +319,7 @@ func (e *Engine) away(k int, atNs int64, last, code uint32) {
 	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)) && c.gen == gen; i++ {
 		l := &e.lanes[i]
 		switch {
-		case l.current != int32(k):
+		case l.connIndex != int32(k):
 		case l.phase == idle:
 			e.lose(i, atNs, engine.Reading, nil)
 		case l.phase == opening:
@@ -344,7 +344,7 @@ func (e *Engine) away(k int, atNs int64, last, code uint32) {
 // on that then, it ends.
 func (e *Engine) lose(i int, atNs int64, op engine.Op, err error) {
 	l := &e.lanes[i]
-	k := int(l.current)
+	k := int(l.connIndex)
 	c := &e.conns[k]
 	gen := c.gen
 	e.detach(l)
@@ -401,8 +401,8 @@ func (e *Engine) end(k int, atNs int64, op engine.Op, err error) {
 	c := &e.conns[k]
 	from, to := k/2*e.streams, min((k/2+1)*e.streams, len(e.lanes))
 	for i := from; i < to; i++ {
-		if l := &e.lanes[i]; l.current == int32(k) {
-			l.remaining, l.current = 0, none
+		if l := &e.lanes[i]; l.connIndex == int32(k) {
+			l.remaining, l.connIndex = 0, none
 			if l.phase == busy || l.phase == queued {
 				l.remaining = 1
 				if l.tail != nil && op == engine.Reading && err != nil {

@@ -44,7 +44,7 @@ const (
 // lane is what a slot is here: a stream at a time of a connection.
 type lane struct {
 	phase   phase
-	current int32 // its connection; none: it waits for one
+	connIndex int32 // its connection; none: it waits for one
 	id      uint32
 	err     error // why it cannot go on, told in the next Wait
 
@@ -77,7 +77,7 @@ func New(below engine.Streamer, slots, streams int, secure bool) *Engine {
 		e.heads.scheme = placeHTTPS
 	}
 	for i := range e.lanes {
-		e.lanes[i].current = none
+		e.lanes[i].connIndex = none
 	}
 	places := 4
 	for places < 4*streams {
@@ -113,7 +113,7 @@ func (e *Engine) Open(i int) {
 	l := &e.lanes[i]
 	l.phase, l.err = opening, nil
 	e.attach(i)
-	if l.current != none && e.conns[l.current].phase == idle {
+	if l.connIndex != none && e.conns[l.connIndex].phase == idle {
 		e.untold = append(e.untold, int32(i))
 	}
 }
@@ -129,10 +129,10 @@ func (e *Engine) attach(i int) {
 	}
 	l, c := &e.lanes[i], &e.conns[k]
 	if c.phase == leaving {
-		l.current = none
+		l.connIndex = none
 		return
 	}
-	l.current = int32(k)
+	l.connIndex = int32(k)
 	c.members++
 	if c.phase == shut {
 		c.reset(e.callMax > 0)
@@ -143,7 +143,7 @@ func (e *Engine) attach(i int) {
 // Close implements engine.Engine. The connection ends with the last lane on it.
 func (e *Engine) Close(i int) {
 	l := &e.lanes[i]
-	if k := l.current; k != none {
+	if k := l.connIndex; k != none {
 		c := &e.conns[k]
 		switch l.phase {
 		case queued:
@@ -165,14 +165,14 @@ func (e *Engine) Close(i int) {
 
 // detach takes a lane off its connection.
 func (e *Engine) detach(l *lane) {
-	e.conns[l.current].members--
-	l.current = none
+	e.conns[l.connIndex].members--
+	l.connIndex = none
 }
 
 // free ends a lane's stream.
 func (e *Engine) free(i int) {
 	l := &e.lanes[i]
-	c := &e.conns[l.current]
+	c := &e.conns[l.connIndex]
 	c.places[c.place(l.id)] = 0
 	c.active--
 	if l.sends {
@@ -213,8 +213,8 @@ func (e *Engine) revive(k int) {
 	g := k / 2
 	for i := g * e.streams; i < min((g+1)*e.streams, len(e.lanes)); i++ {
 		l := &e.lanes[i]
-		if l.current == none && (l.phase == opening || l.phase == queued) {
-			if e.attach(i); l.current != none && l.phase == queued {
+		if l.connIndex == none && (l.phase == opening || l.phase == queued) {
+			if e.attach(i); l.connIndex != none && l.phase == queued {
 				e.queue(i)
 			}
 		}
@@ -238,11 +238,11 @@ func (e *Engine) Send(i int, b []byte) {
 		return
 	}
 	l.request, l.phase = b, queued
-	if l.current == none || e.conns[l.current].phase != idle {
-		if l.current != none {
+	if l.connIndex == none || e.conns[l.connIndex].phase != idle {
+		if l.connIndex != none {
 			e.detach(l)
 		}
-		if e.attach(i); l.current == none {
+		if e.attach(i); l.connIndex == none {
 			return
 		}
 	}
@@ -251,7 +251,7 @@ func (e *Engine) Send(i int, b []byte) {
 
 // queue has a lane's request leave when its connection takes it, which may be now.
 func (e *Engine) queue(i int) {
-	k := int(e.lanes[i].current)
+	k := int(e.lanes[i].connIndex)
 	c := &e.conns[k]
 	c.queue = append(c.queue, int32(i))
 	if c.phase == idle {
@@ -287,7 +287,7 @@ func (e *Engine) tell(i int) {
 		err := l.err
 		e.Close(i)
 		e.to.Closed(i, clock.Mono(), engine.Writing, err)
-	case l.phase == opening && l.current != none && e.conns[l.current].phase == idle:
+	case l.phase == opening && l.connIndex != none && e.conns[l.connIndex].phase == idle:
 		l.phase = idle
 		e.to.Opened(i, clock.Mono())
 	}

@@ -57,7 +57,7 @@ func (e *Engine) head(k int, atNs int64, id uint32, block []byte) error {
 // announce hands over an answer's head.
 func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
-	c := &e.conns[l.current]
+	c := &e.conns[l.connIndex]
 	none := l.plain || a.status == 204 || a.status == 304
 	l.remaining = a.length
 	t := append(e.text[:0], a.text...)
@@ -150,7 +150,7 @@ func (e *Engine) data(k int, atNs int64, f *frame) error {
 // end, so that the answer is whole when the stream is.
 func (e *Engine) hand(i int, atNs int64, b []byte, end bool) {
 	l := &e.lanes[i]
-	c := &e.conns[l.current]
+	c := &e.conns[l.connIndex]
 	switch id, gen := l.id, c.gen; {
 	case l.chunks && len(b) > 0:
 		e.text = append(strconv.AppendInt(e.text[:0], int64(len(b)), 16), lineEnd...)
@@ -200,7 +200,7 @@ func (e *Engine) finish(i int, atNs int64, b []byte) {
 // over ends a stream that is answered; the lane is free for the next.
 func (e *Engine) over(i int) {
 	l := &e.lanes[i]
-	k := int(l.current)
+	k := int(l.connIndex)
 	c := &e.conns[k]
 	if l.tail != nil { // the server wants no more of the request
 		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
@@ -221,10 +221,10 @@ func (e *Engine) refuse(i int, atNs int64, err error) {
 		return
 	}
 	l := &e.lanes[i]
-	c := &e.conns[l.current]
+	c := &e.conns[l.connIndex]
 	code := uint32(codeProtocol)
 	c.out = appendNumber(c.out, typeReset, l.id, code)
-	e.soil(int(l.current))
+	e.soil(int(l.connIndex))
 	e.free(i)
 	e.lose(i, atNs, engine.Reading, err)
 }

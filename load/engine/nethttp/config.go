@@ -97,9 +97,9 @@ func (e *Engine) newClient(i int) client {
 	case WS, WSS:
 		return &socket{e: e}
 	case H2, H2C, H3:
-		return &part{e: e, current: &e.shared[i/max(e.config.Streams, 1)]}
+		return &part{e: e, sharedConn: &e.shared[i/max(e.config.Streams, 1)]}
 	case GRPC, GRPCS:
-		return &call{e: e, current: &e.shared[i/max(e.config.Streams, 1)]}
+		return &call{e: e, sharedConn: &e.shared[i/max(e.config.Streams, 1)]}
 	}
 	return &stream{e: e}
 }

@@ -22,7 +22,7 @@ import (
 // message as it goes over the wire.
 type call struct {
 	e       *Engine
-	current *shared
+	sharedConn *shared
 	conn    *grpc.ClientConn
 }
 
@@ -68,7 +68,7 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 
 // open waits until the channel is ready, so that connecting is no part of a call.
 func (c *call) open(ctx context.Context) (err error) {
-	if c.conn, err = c.current.channel(); err != nil {
+	if c.conn, err = c.sharedConn.channel(); err != nil {
 		return err
 	}
 	c.conn.Connect()

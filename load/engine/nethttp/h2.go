@@ -82,12 +82,12 @@ func (s *shared) close() {
 // part is a stream at a time of a connection of HTTP/2 or HTTP/3.
 type part struct {
 	e       *Engine
-	current *shared
+	sharedConn *shared
 	conn    http.RoundTripper
 }
 
 func (c *part) open(ctx context.Context) (err error) {
-	c.conn, err = c.current.connect(ctx)
+	c.conn, err = c.sharedConn.connect(ctx)
 	return err
 }
 

@@ -64,7 +64,7 @@ type slot struct {
 type event struct {
 	slot    int32
 	gen     int32
-	subject kind
+	kind kind
 	op      engine.Op
 	atNs    int64
 	b       []byte
@@ -132,13 +132,13 @@ func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []
 	defer c.close()
 	to := &sink{e: e, slot: i, gen: gen}
 	if err := c.open(ctx); err != nil {
-		to.put(event{subject: closed, op: engine.Connecting, err: err})
+		to.put(event{kind: closed, op: engine.Connecting, err: err})
 		return
 	}
-	to.put(event{subject: opened})
+	to.put(event{kind: opened})
 	for b := range work {
 		if op, err := c.exchange(ctx, b, to); err != nil {
-			to.put(event{subject: closed, op: op, err: ending(err)})
+			to.put(event{kind: closed, op: op, err: ending(err)})
 			return
 		}
 	}
@@ -192,7 +192,7 @@ func (s *sink) put(v event) {
 }
 
 // answer reports a piece of an answer, which came at the moment and stays untouched.
-func (s *sink) answer(atNs int64, b []byte) { s.put(event{subject: received, atNs: atNs, b: b}) }
+func (s *sink) answer(atNs int64, b []byte) { s.put(event{kind: received, atNs: atNs, b: b}) }
 
 // Wait implements engine.Engine.
 func (e *Engine) Wait(deadline int64, h engine.Handler) error {
@@ -207,7 +207,7 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 		if e.slots[v.slot].gen != v.gen {
 			continue
 		}
-		switch v.subject {
+		switch v.kind {
 		case opened:
 			h.Opened(int(v.slot), v.atNs)
 		case received:

@@ -74,7 +74,7 @@ type sqe struct {
 	flags     uint8
 	ioprio    uint16
 	fd        int32
-	deviation uint64
+	offset uint64
 	addr      uint64
 	len       uint32
 	opFlags   uint32

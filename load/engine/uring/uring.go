@@ -186,7 +186,7 @@ func (e *Engine) Open(i int) {
 	}
 	q := e.request(opConnect, connecting, i)
 	q.fd, q.flags = e.file(i), e.fileBy
-	q.addr, q.deviation = uint64(uintptr(unsafe.Pointer(&e.addr.Raw))), uint64(e.addr.Len)
+	q.addr, q.offset = uint64(uintptr(unsafe.Pointer(&e.addr.Raw))), uint64(e.addr.Len)
 }
 
 // file is what a request calls slot i's socket.

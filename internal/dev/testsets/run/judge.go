@@ -206,17 +206,17 @@ func (l *ledger) lists() {
 	printList(l.out, "took longest", slow[:min(longest, len(slow))], func(item name) string {
 		return fmt.Sprintf("%7.1f s  %s", l.tries[item][0].seconds, item)
 	})
-	printList(l.out, "skipped here, by reasons", slices.Sorted(maps.Keys(l.remaining)),
+	printList(l.out, "skipped here, by reasons", slices.Sorted(maps.Keys(l.skippedBy)),
 		func(why string) string {
 			more := ""
-			if n := len(l.remaining[why]) - 1; n > 0 {
+			if n := len(l.skippedBy[why]) - 1; n > 0 {
 				more = fmt.Sprintf(" and %d more", n)
 			}
-			return fmt.Sprintf("%s%s: %s", l.remaining[why][0], more, why)
+			return fmt.Sprintf("%s%s: %s", l.skippedBy[why][0], more, why)
 		})
 	printList(l.out, "not run again", l.ran, func(line string) string { return line })
-	for _, command := range slices.Sorted(maps.Keys(l.peers)) {
-		fmt.Fprintf(l.out, "%s runs %d more\n", command, l.peers[command])
+	for _, command := range slices.Sorted(maps.Keys(l.elsewhere)) {
+		fmt.Fprintf(l.out, "%s runs %d more\n", command, l.elsewhere[command])
 	}
 }
 

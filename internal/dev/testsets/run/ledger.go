@@ -62,14 +62,14 @@ type ledger struct {
 	suites    map[string]suite
 	tries     map[name][]try
 	ran       []string            // not run again, with reasons
-	remaining map[string][]string // skipped tests by reason
-	peers     map[string]int      // skipped tests, by the command that runs them
+	skippedBy map[string][]string // skipped tests by reason
+	elsewhere     map[string]int      // skipped tests, by the command that runs them
 	errs      []error             // what is red beside tests
 }
 
 func newLedger(out io.Writer, suites []suite) *ledger {
 	l := &ledger{out: out, suites: map[string]suite{}, tries: map[name][]try{},
-		remaining: map[string][]string{}, peers: map[string]int{}}
+		skippedBy: map[string][]string{}, elsewhere: map[string]int{}}
 	for _, s := range suites {
 		l.suites[s.path] = s
 	}
@@ -266,12 +266,12 @@ func (l *ledger) skip(name, text string) {
 	}
 	switch {
 	case strings.Contains(text, testsets.Elsewhere):
-		l.peers["make test-all"]++
+		l.elsewhere["make test-all"]++
 	case strings.Contains(text, testsets.Longer):
-		l.peers["make test-long"]++
+		l.elsewhere["make test-long"]++
 	case strings.Contains(text, testsets.Before), strings.Contains(text, testsets.Untouched):
 		l.ran = append(l.ran, name+": "+why)
 	default:
-		l.remaining[why] = append(l.remaining[why], name)
+		l.skippedBy[why] = append(l.skippedBy[why], name)
 	}
 }

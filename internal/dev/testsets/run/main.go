@@ -180,7 +180,7 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 	}
 	// Packages without a choice of tests have the same arguments in every run, so that go test
 	// keeps their results.
-	simple := func(s suite) bool { return len(s.measuring)+len(s.remaining)+len(s.long) == 0 }
+	simple := func(s suite) bool { return len(s.measuring)+len(s.second)+len(s.long) == 0 }
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
 	none := func(suite) []string { return nil }

@@ -105,14 +105,14 @@ func TestFormer(t *testing.T) { tests.Cores(t) }
 
 var suites = []suite{
 	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"},
-		measuring: []string{"TestM", "TestN"}, remaining: []string{"TestN", "TestO"},
+		measuring: []string{"TestM", "TestN"}, second: []string{"TestN", "TestO"},
 		full: []string{"TestN", "TestO"}},
 	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"},
 		long: []string{"TestL", "TestV"}, measuring: []string{"TestV"},
 		full: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
 	{path: "c", module: ".", all: []string{"TestX"}},
 	{path: "h", module: "home", all: []string{"TestH", "TestM"}, measuring: []string{"TestM"},
-		remaining: []string{"TestH"}},
+		second: []string{"TestH"}},
 }
 
 // Each test of a set runs in exactly one order, and measured ones run after all others.

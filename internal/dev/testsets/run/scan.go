@@ -48,7 +48,7 @@ const (
 // may measure or be of another set.
 type suite struct {
 	path, module                          string // import path, folder of its module
-	all, live, measuring, remaining, long []string
+	all, live, measuring, second, long []string
 	full                                  []string // wholly of a later set than the first
 	later                                 []string // wholly of the third set
 }
@@ -58,7 +58,7 @@ func (s suite) kindOf(test string) kind {
 	switch {
 	case slices.Contains(s.measuring, test):
 		return measured
-	case slices.Contains(slices.Concat(s.live, s.remaining, s.long), test):
+	case slices.Contains(slices.Concat(s.live, s.second, s.long), test):
 		return live
 	}
 	return exact
@@ -141,7 +141,7 @@ func read(path string, files []*ast.File) suite {
 		return s
 	}
 	s.measuring = calling(files, measures)
-	s.remaining, s.long = calling(files, second), calling(files, long)
+	s.second, s.long = calling(files, second), calling(files, long)
 	s.full = first(files, slices.Concat(second, long))
 	s.later = first(files, []string{library + ".Long"})
 	return s
