@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -105,15 +106,17 @@ func Context() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), ends...)
 }
 
-// ErrInterrupted is the error of a context that a signal has ended. errors.Is finds
-// context.Canceled in it.
-var ErrInterrupted error = interruption{}
+// ErrInterrupted is the error of a context that Ctrl-C has ended. That of another signal names the
+// signal and is ErrInterrupted, too. errors.Is finds context.Canceled in both.
+var ErrInterrupted error = interruption{"interrupted"}
 
-type interruption struct{}
+type interruption struct{ text string }
 
-func (interruption) Error() string { return "interrupted" }
+func (i interruption) Error() string { return i.text }
 
-func (interruption) Is(target error) bool { return target == context.Canceled }
+func (i interruption) Is(target error) bool {
+	return target == context.Canceled || target == ErrInterrupted
+}
 
 // Interruptible is a program's first context, whose end is ErrInterrupted, so that errors say what
 // happened. It ends with ctx and passes on none of its values.
@@ -131,8 +134,15 @@ func (c interruptible) Err() error {
 	if err := c.ctx.Err(); !errors.Is(err, context.Canceled) {
 		return err
 	}
+	switch cause := context.Cause(c.ctx).Error(); cause { // of signal.NotifyContext
+	case syscall.SIGTERM.String() + received, syscall.SIGHUP.String() + received:
+		return interruption{strings.TrimSuffix(cause, received)}
+	}
 	return ErrInterrupted
 }
+
+// received ends the causes of contexts of signal.NotifyContext.
+const received = " signal received"
 
 // UntilEnd ends the context when nobody holds the other end of a stream any more: a parent that
 // dies cannot say so itself.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -32,6 +34,22 @@ func TestInterruptible(t *testing.T) {
 	_, err := (&net.Dialer{}).DialContext(grandchild, "tcp", "127.0.0.1:1")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a connection that was broken off: %v", err)
+	}
+}
+
+// Of a signal other than Ctrl-C the error has the name.
+func TestInterruptibleNamesTheSignal(t *testing.T) {
+	ctx, stop := Context()
+	defer stop()
+	ctx = Interruptible(ctx)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	err := context.Cause(ctx)
+	if err.Error() != "terminated" || !errors.Is(err, ErrInterrupted) ||
+		!errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want terminated", err)
 	}
 }
 
