@@ -13,13 +13,13 @@ import (
 
 // live is what a worker shows while it runs and what it is told, on cache lines of its own.
 type live struct {
-	done    atomic.Int64
-	stop    atomic.Bool
-	request atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
-	response   atomic.Pointer[part]
-	last    *part        // what was gathered when the worker ended
-	ended   atomic.Int64 // intervals of the window that nothing is booked in any more
-	_       [16]byte
+	done     atomic.Int64
+	stop     atomic.Bool
+	request  atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
+	response atomic.Pointer[part]
+	last     *part        // what was gathered when the worker ended
+	ended    atomic.Int64 // intervals of the window that nothing is booked in any more
+	_        [16]byte
 }
 
 // part is what one worker has seen since the last look. Two of them go to and fro, so that nothing

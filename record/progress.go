@@ -97,7 +97,11 @@ func FollowUp(dir string) (*ProgressLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &ProgressLog{f: f, seq: int64(bytes.Count(previous, []byte{'\n'})), size: int64(len(previous))}
+	l := &ProgressLog{
+		f:    f,
+		seq:  int64(bytes.Count(previous, []byte{'\n'})),
+		size: int64(len(previous)),
+	}
 	if n := len(previous); n > 0 && previous[n-1] != '\n' { // whoever wrote it was killed
 		l.seq++
 		if _, err := f.Write([]byte{'\n'}); err != nil {

@@ -115,7 +115,7 @@ func (item finding1) finding() Finding {
 	f.Limit, f.Unit, f.Text.Quantity = limit.value, limit.unit, true
 	observed := item.Observed
 	if _, worth, present := strings.Cut(observed, "worth "); present {
-		observed = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+		observed = worth // of "64438 answers, worth 200 independent ones" the 200
 	}
 	for _, text := range amountIn1.FindAllString(observed, -1) {
 		q, ok := amountOf(text)

@@ -203,7 +203,10 @@ func moderate(rows []*row) bool {
 	chance := 0.0 // the variance that log s² would have if all targets were alike
 	for _, r := range rows {
 		half := r.ownSpread.free / 2
-		es = append(es, math.Log(max(r.ownSpread.variance, least))-mathext.Digamma(half)+math.Log(half))
+		es = append(
+			es,
+			math.Log(max(r.ownSpread.variance, least))-mathext.Digamma(half)+math.Log(half),
+		)
 		chance += mathext.Zeta(2, half) / k
 	}
 	prior := spread{pooled.variance / pooled.free, math.Inf(1)}
@@ -324,7 +327,7 @@ func (b *Blocks) Level(item Item) Summary {
 // level is what a trial of a target varies by: within the blocks' moods, and with them.
 func (b *Blocks) level(r *row) (ownSpread, sum spread) {
 	ownSpread = r.shared
-	ownSpread.variance *= (1 - r.weight) * (1 - r.weight) // of its distance from a mood it is part of
+	ownSpread.variance *= (1 - r.weight) * (1 - r.weight) // its distance from its mood
 	sum = spread{b.mood.variance + ownSpread.variance, max(b.mood.free, freedom(b.mood, ownSpread))}
 	return ownSpread, sum
 }

@@ -87,8 +87,13 @@ func unknownRatio(n int, confidence float64) Ratio {
 func unloggable(subject string, a, b []float64) string {
 	for side, xs := range [][]float64{a, b} {
 		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
-			return fmt.Sprintf("%s %d: %c is %v and has no logarithm: needs positive values", subject,
-				i+1, 'a'+rune(side), xs[i])
+			return fmt.Sprintf(
+				"%s %d: %c is %v and has no logarithm: needs positive values",
+				subject,
+				i+1,
+				'a'+rune(side),
+				xs[i],
+			)
 		}
 	}
 	return ""

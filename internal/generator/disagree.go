@@ -102,7 +102,15 @@ func differences(a, b *record.Load) (out []Disagreement) {
 	item, alternative := who(a), who(b)
 	report := saying(&out)
 	if x, y := a.ThroughputPerS, b.ThroughputPerS; x > 0 && y > 0 && apart(x, y) > differs {
-		report("throughput", "throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", item, x, alternative, y, y/x)
+		report(
+			"throughput",
+			"throughput: %s %.0f/s, %s %.0f/s (%.2f of it)",
+			item,
+			x,
+			alternative,
+			y,
+			y/x,
+		)
 	}
 	if x, y := failed(a), failed(b); math.Abs(x-y) > differsRate {
 		report("failed", "failed requests: %s %s, %s %s", item, share(x), alternative, share(y))
@@ -117,8 +125,16 @@ func differences(a, b *record.Load) (out []Disagreement) {
 		a, b int64
 	}{{"p50", x.P50Ns, y.P50Ns}, {"p99", x.P99Ns, y.P99Ns}, {"largest", x.MaxNs, y.MaxNs}} {
 		if q.a > 0 && q.b > 0 && apart(float64(q.a), float64(q.b)) > differsTime {
-			report(q.name+" "+subject, "%s of %s: %s %v, %s %v", q.name, subject, item, short(q.a), alternative,
-				short(q.b))
+			report(
+				q.name+" "+subject,
+				"%s of %s: %s %v, %s %v",
+				q.name,
+				subject,
+				item,
+				short(q.a),
+				alternative,
+				short(q.b),
+			)
 		}
 	}
 	return out

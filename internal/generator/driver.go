@@ -55,7 +55,7 @@ type tool struct {
 	can      ability
 	grain    time.Duration            // its runs last a multiple of this
 	least    time.Duration            // and this at least
-	excluded  func(*job) time.Duration // of a run's beginning that it leaves out itself
+	excluded func(*job) time.Duration // of a run's beginning that it leaves out itself
 	status   []int                    // exits that are none of an error
 	measures string                   // how its clock runs
 
@@ -135,7 +135,8 @@ func (t *tool) find(ctx context.Context) (path, version string, err error) {
 		switch {
 		case err != nil:
 			return "", "", err
-		case t.alternative != "" && strings.Contains(text, t.alternative), !strings.Contains(text, t.text):
+		case t.alternative != "" && strings.Contains(text, t.alternative),
+			!strings.Contains(text, t.text):
 			why = fmt.Errorf("%s is another tool of that name", path)
 		default:
 			return path, t.versionIn(path, text), nil

@@ -124,7 +124,8 @@ func readHey(j *job, out *output) (*tally, error) {
 		return nil, err
 	}
 	// It looks at no more than a million answers; the others are taken for good, and that is said.
-	if remaining := total - count - t.errors.Total() + t.errors.Status; count >= heyMost && remaining > 0 {
+	if remaining := total - count - t.errors.Total() + t.errors.Status; count >= heyMost &&
+		remaining > 0 {
 		t.good += remaining
 		t.note("it keeps its first %d answers: times and statuses of the last %d are unknown",
 			heyMost, remaining)

@@ -43,8 +43,15 @@ var wrk2 = &tool{
 	name:    "wrk2",
 	get:     "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
 	request: []string{"-v"}, version: wrkVersion, text: "--rate",
-	can:     ability{open: true, complete: true, keys: true, mix: true, checks: "class", waits: true},
-	grain:   time.Second,
+	can: ability{
+		open:     true,
+		complete: true,
+		keys:     true,
+		mix:      true,
+		checks:   "class",
+		waits:    true,
+	},
+	grain:    time.Second,
 	excluded: calibration,
 	measures: "constant, a schedule of its own for each connection, timers in whole " +
 		"milliseconds; its clock starts when a request was due",

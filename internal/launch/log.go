@@ -48,7 +48,12 @@ func KeepLog(name string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
 	}
-	l := &Log{file: file, request: make(chan struct{}), requested: make(chan struct{}), freed: LogHead}
+	l := &Log{
+		file:      file,
+		request:   make(chan struct{}),
+		requested: make(chan struct{}),
+		freed:     LogHead,
+	}
 	go l.watch()
 	return l, nil
 }

@@ -49,7 +49,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			"pages", maxWatchers)
 	}
 	t := &watcher{Server: s, w: w, id: id, dir: dir, out: http.NewResponseController(w)}
-	t.offset, _ = strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // anything else: from 0 on
+	t.offset, _ = strconv.ParseInt(
+		r.Header.Get("Last-Event-ID"),
+		10,
+		64,
+	) // anything else: from 0 on
 	if t.offset > 0 && t.over() {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -63,12 +67,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 // watcher is one who watches a run.
 type watcher struct {
 	*Server
-	w    http.ResponseWriter
-	out  *http.ResponseController
-	id   string
-	dir  string
+	w      http.ResponseWriter
+	out    *http.ResponseController
+	id     string
+	dir    string
 	offset int64 // how far of the file was sent, in bytes
-	end  bool  // the last event sent was the end
+	end    bool  // the last event sent was the end
 }
 
 // over says whether all has been said and nobody is at work.

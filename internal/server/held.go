@@ -106,7 +106,11 @@ func (s *Server) start(r *http.Request, lab Lab) (any, error) {
 	case request.CPUs < 0:
 		return nil, refuse(http.StatusUnprocessableEntity, "cpus: want more than 0")
 	case request.Memory != "" && !words.MatchString(request.Memory):
-		return nil, refuse(http.StatusUnprocessableEntity, "memory: %.80q is not one", request.Memory)
+		return nil, refuse(
+			http.StatusUnprocessableEntity,
+			"memory: %.80q is not one",
+			request.Memory,
+		)
 	}
 	args := []string{"start", "--json", "--until-stdin-ends"}
 	if request.CPUs > 0 {

@@ -295,8 +295,8 @@ func inside(dir, program string) string {
 }
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
-	for position := slices.Index(texts, "{jvm}"); position >= 0; position = slices.Index(texts, "{jvm}") {
-		texts = slices.Concat(texts[:position], jvmOptions, texts[position+1:])
+	for pos := slices.Index(texts, "{jvm}"); pos >= 0; pos = slices.Index(texts, "{jvm}") {
+		texts = slices.Concat(texts[:pos], jvmOptions, texts[pos+1:])
 	}
 	out := make([]string, len(texts))
 	for i, text := range texts {

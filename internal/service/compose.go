@@ -84,8 +84,13 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	front, ok := known.Services[compose.Service]
 	if !ok {
 		names := slices.Sorted(maps.Keys(known.Services))
-		return nil, fmt.Errorf("%s has no service %q; %s", compose.File, compose.Service, strictyaml.Meant(
-			compose.Service, names, "its services are "+strings.Join(names, ", ")))
+		return nil, fmt.Errorf(
+			"%s has no service %q; %s",
+			compose.File,
+			compose.Service,
+			strictyaml.Meant(
+				compose.Service, names, "its services are "+strings.Join(names, ", ")),
+		)
 	}
 	if built.Port == 0 {
 		if built.Port, err = portOf(front.Ports, front.Expose); err != nil {
@@ -100,7 +105,10 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	if _, err := run("build"); err != nil {
 		return nil, err
 	}
-	built.Front = cmp.Or(front.Image, project+"-"+compose.Service) // as Compose names what it builds
+	built.Front = cmp.Or(
+		front.Image,
+		project+"-"+compose.Service,
+	) // as Compose names what it builds
 	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
 	if id == "" {
@@ -160,7 +168,11 @@ func portOf(ports []composedPort, expose []string) (int, error) {
 func runCompose(ctx context.Context, s *Service, compose Compose, args ...string) (string, error) {
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
-	args = slices.Concat(compose.Program[1:], []string{"--file", compose.File, "--progress", "plain"}, args)
+	args = slices.Concat(
+		compose.Program[1:],
+		[]string{"--file", compose.File, "--progress", "plain"},
+		args,
+	)
 	env := os.Environ()
 	for _, name := range sortedKeys(s.Run.Env) {
 		env = append(env, name+"="+s.Run.Env[name])

@@ -119,7 +119,11 @@ func (d document) checkCase(keyPath string, c goldenCase) {
 	}
 	if c.SendType != "" {
 		if c.Send == "" && c.SendLorem == 0 {
-			d.Wrong(keyPath+".sendType", "send or sendLorem", "sendType is there and nothing to send")
+			d.Wrong(
+				keyPath+".sendType",
+				"send or sendLorem",
+				"sendType is there and nothing to send",
+			)
 		}
 		if media, _, err := mime.ParseMediaType(c.SendType); err != nil ||
 			!strings.Contains(media, "/") {

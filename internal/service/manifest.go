@@ -115,7 +115,12 @@ func (d document) checkBuild(location string, s *Service, b Build) {
 	}
 	keyPath, subject := location+".artifact", strings.TrimPrefix(location, "$.")+".artifact"
 	if d.present(keyPath, subject, b.Artifact) && !filepath.IsLocal(b.Artifact) {
-		d.Wrong(keyPath, "a relative path without ..", "artifact %q is outside the folder", b.Artifact)
+		d.Wrong(
+			keyPath,
+			"a relative path without ..",
+			"artifact %q is outside the folder",
+			b.Artifact,
+		)
 	}
 }
 

@@ -56,7 +56,9 @@ func (b *Builder) keepImage(ctx context.Context, i *image) error {
 			}
 		}
 		return nil
-	}, func(alternative string, err error) { b.say("an earlier image %s stays: %v", alternative, err) })
+	}, func(alternative string, err error) {
+		b.say("an earlier image %s stays: %v", alternative, err)
+	})
 	return err
 }
 

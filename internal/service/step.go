@@ -35,7 +35,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		paths = append(paths, tool.Path)
 	}
 	user := privilege.Build(b.Root, append(paths, built.folder)...)
-	if err := user.Give(built.copy()); err != nil { // but not what is beside it, which the lab writes
+	if err := user.Give(built.copy()); err != nil { // the lab writes what is beside it
 		return fmt.Errorf("give the copy to user %d: %w", user.UID, err)
 	}
 	env := below(user.Env(buildEnv(built.Tools)), built.folder)

@@ -138,7 +138,10 @@ func findTools(ctx context.Context, p places, run func(context.Context, []string
 			paths = p.postgres()
 		}
 		for _, path := range paths {
-			t.byTool[kind.name] = append(t.byTool[kind.name], t.candidate(kind.name, path, kind.request))
+			t.byTool[kind.name] = append(
+				t.byTool[kind.name],
+				t.candidate(kind.name, path, kind.request),
+			)
 		}
 	}
 	t.venvOf = sync.OnceValue(func() error {

@@ -190,7 +190,14 @@ func (c *checker) bounds(row *parameter, v reflect.Value, keyPath string) {
 		return
 	}
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		c.Wrong(keyPath, "", "%s has %s items, outside %s", last(keyPath), text, row.bounds(v.Type()))
+		c.Wrong(
+			keyPath,
+			"",
+			"%s has %s items, outside %s",
+			last(keyPath),
+			text,
+			row.bounds(v.Type()),
+		)
 		return
 	}
 	c.Wrong(keyPath, "", "%s %s is outside %s", last(keyPath), text, row.bounds(v.Type()))

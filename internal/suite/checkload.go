@@ -97,16 +97,33 @@ func (c *checker) searched(keyPath string, l *Load) {
 	case slices.ContainsFunc(objectives, slo.Objective.IsThroughput):
 		c.Wrong(keyPath+".slo", "leave it out", "throughput is what a capacity load looks for")
 	case l.Budget < searchWindows*l.Measure:
-		c.Wrong(keyPath+".budget", "raise it, or shorten measure", "a search of %v is too short for "+
-			"steps of %v: want %d of them at least", l.Budget, l.Measure, searchWindows)
+		c.Wrong(
+			keyPath+".budget",
+			"raise it, or shorten measure",
+			"a search of %v is too short for "+
+				"steps of %v: want %d of them at least",
+			l.Budget,
+			l.Measure,
+			searchWindows,
+		)
 	}
 	if !l.Rate.IsZero() || l.Arrivals != "" || l.Trace != "" {
-		c.Wrong(keyPath, "take them out", "capacity load %q has a rate, arrivals or a trace; it looks "+
-			"for its rate, with Poisson arrivals", l.Name)
+		c.Wrong(
+			keyPath,
+			"take them out",
+			"capacity load %q has a rate, arrivals or a trace; it looks "+
+				"for its rate, with Poisson arrivals",
+			l.Name,
+		)
 	}
 	if !l.Users.IsZero() || l.Think != (Think{}) || l.Most != 0 || l.Slow.Clients > 0 {
-		c.Wrong(keyPath, "take them out", "capacity load %q has users, a think time, maxConnections "+
-			"or slow clients, which a search does not have", l.Name)
+		c.Wrong(
+			keyPath,
+			"take them out",
+			"capacity load %q has users, a think time, maxConnections "+
+				"or slow clients, which a search does not have",
+			l.Name,
+		)
 	}
 }
 
@@ -124,8 +141,13 @@ func (c *checker) share(keyPath string, l *Load, earlier []Load) {
 		case e.Name == l.Rate.Of && e.Model != record.Open && e.Model != record.Capacity:
 			return // closed, or of no model, which was found already
 		case e.Name == l.Rate.Of:
-			c.Wrong(keyPath, "", "rate is a share of %q, which is not closed: what it delivers was "+
-				"asked for", l.Rate.Of)
+			c.Wrong(
+				keyPath,
+				"",
+				"rate is a share of %q, which is not closed: what it delivers was "+
+					"asked for",
+				l.Rate.Of,
+			)
 			return
 		case e.Model == record.Closed:
 			closed = append(closed, e.Name)

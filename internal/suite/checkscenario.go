@@ -202,7 +202,11 @@ func (c *checker) steps(keyPath string, s *scene, r *Request) {
 		c.Wrong(keyPath+".pause", `say "flow: true" if the requests are steps`,
 			"only a flow has steps to pause between")
 	case s.Flow && (r.Weight > 1 || c.Node(keyPath+".weight") != nil):
-		c.Wrong(keyPath+".weight", "take it out", "each step of a flow is sent once; it has no weight")
+		c.Wrong(
+			keyPath+".weight",
+			"take it out",
+			"each step of a flow is sent once; it has no weight",
+		)
 	}
 }
 
@@ -219,7 +223,12 @@ func (c *checker) parse(keyPath string, s *scene, in string, modes bool) *templa
 	}
 	for _, i := range t.Vars() {
 		if i >= s.known && i < len(s.names) {
-			c.Wrong(keyPath, "use it in a later step", "{%s} is used before a step has set it", names[i])
+			c.Wrong(
+				keyPath,
+				"use it in a later step",
+				"{%s} is used before a step has set it",
+				names[i],
+			)
 		}
 	}
 	return t
@@ -232,7 +241,11 @@ func (c *checker) misread(keyPath string, err error, path bool) {
 	case !errors.As(err, &e):
 		c.Wrong(keyPath, "", "%v", err)
 	case e.Text == "{"+mode+"}":
-		c.Wrong(keyPath, "only paths have it, of requests to a target", "{mode} stands for nothing here")
+		c.Wrong(
+			keyPath,
+			"only paths have it, of requests to a target",
+			"{mode} stands for nothing here",
+		)
 	case path || e.Literal == "":
 		c.Wrong(keyPath, e.Hint, "%s: %s", e.Text, e.Problem)
 	default:
@@ -332,8 +345,12 @@ func holdsControl(t *template.Text) bool {
 func (c *checker) expect(keyPath string, s *scene, e *Expect) {
 	specified := e.bodies()
 	if len(specified) > 1 {
-		c.Wrong(keyPath+"."+specified[1], "keep one", "expect has %s, which are checks of the same body",
-			strings.Join(specified, " and "))
+		c.Wrong(
+			keyPath+"."+specified[1],
+			"keep one",
+			"expect has %s, which are checks of the same body",
+			strings.Join(specified, " and "),
+		)
 	}
 	if e.Body != nil {
 		c.wants(keyPath+".body", s, *e.Body)
@@ -375,7 +392,12 @@ func (c *checker) place(keyPath string, p Place) bool {
 func (c *checker) check(keyPath string, s *scene, k *Check) {
 	specified := present(*k)
 	if len(specified) != 1 {
-		c.Wrong(keyPath, "give one of is, contains, matches and exists", "%d things to hold", len(specified))
+		c.Wrong(
+			keyPath,
+			"give one of is, contains, matches and exists",
+			"%d things to hold",
+			len(specified),
+		)
 		return
 	}
 	if !c.place(keyPath, k.Place) {

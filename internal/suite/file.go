@@ -62,7 +62,9 @@ func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
 		return
 	}
 	s.DataHash = hashOf(data)
-	wrong := func(hint, format string, args ...any) { c.Wrong(keyPath+"data", hint, format, args...) }
+	wrong := func(hint, format string, args ...any) {
+		c.Wrong(keyPath+"data", hint, format, args...)
+	}
 	all, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))).ReadAll()
 	switch {
 	case err != nil:
@@ -103,8 +105,13 @@ func (c *checker) bodies(s *Scenario, keyPath, dir string, sum hash.Hash) {
 		if r.BodyFile == "" {
 			continue
 		}
-		data, ok := c.read(fmt.Sprintf("%srequests[%d].bodyFile", keyPath, i), dir, r.BodyFile, bodyMax,
-			sum)
+		data, ok := c.read(
+			fmt.Sprintf("%srequests[%d].bodyFile", keyPath, i),
+			dir,
+			r.BodyFile,
+			bodyMax,
+			sum,
+		)
 		if !ok {
 			continue
 		}
@@ -120,8 +127,13 @@ func (c *checker) bodies(s *Scenario, keyPath, dir string, sum hash.Hash) {
 func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
 	data, cached := c.files[named{name, limit}]
 	if !cached && c.sealed {
-		c.Wrong(keyPath, "save the suite as a file and check it there", "cannot check with file %s: "+
-			"the server opens only files that the saved suite names", name)
+		c.Wrong(
+			keyPath,
+			"save the suite as a file and check it there",
+			"cannot check with file %s: "+
+				"the server opens only files that the saved suite names",
+			name,
+		)
 		return nil, false
 	}
 	var err error
@@ -132,8 +144,13 @@ func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([
 		if inner, is := errors.AsType[*fs.PathError](err); is {
 			err = inner.Err // the name comes once
 		}
-		c.Wrong(keyPath, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
-			err)
+		c.Wrong(
+			keyPath,
+			"files are named from the suite's folder, and lie in it",
+			"read %s: %v",
+			name,
+			err,
+		)
 		return nil, false
 	}
 	if c.files != nil {

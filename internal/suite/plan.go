@@ -299,8 +299,9 @@ func (s *Suite) choose(catalog []Target) (chosen, skipped []Target, err error) {
 			return nil, nil, s.where().Problem("contract",
 				fmt.Sprintf("no target keeps the contract %s", s.Contract), "")
 		case len(retained) == 0:
-			return nil, nil, s.where().Problem(keyPath, fmt.Sprintf("no target that matches %q keeps "+
-				"the contract %s", pattern, s.Contract), "")
+			return nil, nil, s.where().
+				Problem(keyPath, fmt.Sprintf("no target that matches %q keeps "+
+					"the contract %s", pattern, s.Contract), "")
 		}
 		for _, t := range retained {
 			if t.Aside == "" || pattern == t.Name {

@@ -55,8 +55,13 @@ var portOf = lazyregexp.New(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\.port\}`)
 // processes checks those of a target, and that every port which is asked for is one of theirs.
 func (c *checker) processes(keyPath string, s Source) {
 	if len(s.Processes) > 0 && s.Command == "" {
-		c.Wrong(keyPath+".processes", "give it a command", "processes are started before a command, "+
-			"and %s has none", last(keyPath))
+		c.Wrong(
+			keyPath+".processes",
+			"give it a command",
+			"processes are started before a command, "+
+				"and %s has none",
+			last(keyPath),
+		)
 	}
 	names := namesOf(s.Processes, func(p Process) string { return p.Name })
 	c.unique(keyPath+".processes", ".name", names)
@@ -127,8 +132,14 @@ func (c *checker) counters(keyPath string, s Source) {
 func (c *checker) asks(keyPath string, r *Request) {
 	for _, name := range sortedNames(r.Asks) {
 		if n := r.Asks[name]; n < 1 || n > asksMost {
-			c.Wrong(step(keyPath+".asks", name), "", "it asks %s %d times, outside 1 to %d", name, n,
-				asksMost)
+			c.Wrong(
+				step(keyPath+".asks", name),
+				"",
+				"it asks %s %d times, outside 1 to %d",
+				name,
+				n,
+				asksMost,
+			)
 		}
 	}
 	if len(r.Asks) > 0 && r.Setup != "" {

@@ -124,8 +124,12 @@ var projectParameters = slices.Concat([]parameter{
 // needs are the rows of a list of needs.
 func needs(keyPath string) []parameter {
 	return []parameter{
-		{key: keyPath, max: 100, about: "tools without which a target is left out; records name their " +
-			"versions"},
+		{
+			key: keyPath,
+			max: 100,
+			about: "tools without which a target is left out; records name their " +
+				"versions",
+		},
 		{key: keyPath + "[].tool", required: true, about: "a program on the PATH"},
 		{key: keyPath + "[].version",
 			about: "the command that says its version; without it `TOOL --version`"},
@@ -224,8 +228,13 @@ func (c *checker) target(keyPath string, s Source) {
 		{"url", s.URL, "as http://127.0.0.1:8081"}, {"image", s.Image, "as app:1.2"},
 		{"git", s.Git, "as main, HEAD~1 or a commit"}, {"build", s.Build, "write what builds it"}} {
 		if strings.TrimSpace(k.text) == "" && c.Node(keyPath+"."+k.key) != nil {
-			c.Wrong(keyPath+"."+k.key, k.want+", or leave the key out", "%s of the target %s is empty",
-				k.key, last(keyPath))
+			c.Wrong(
+				keyPath+"."+k.key,
+				k.want+", or leave the key out",
+				"%s of the target %s is empty",
+				k.key,
+				last(keyPath),
+			)
 		}
 	}
 	switch {
@@ -239,15 +248,27 @@ func (c *checker) target(keyPath string, s Source) {
 	for _, k := range []struct{ key, text string }{
 		{"dir", s.Dir}, {"build", s.Build}, {"git", s.Git}} {
 		if k.text != "" && s.Command == "" && len(kinds) == 1 {
-			c.Wrong(keyPath+"."+k.key, "take it out", "%s is of what a command starts, and %s is had "+
-				"by %s", k.key, last(keyPath), kinds[0])
+			c.Wrong(
+				keyPath+"."+k.key,
+				"take it out",
+				"%s is of what a command starts, and %s is had "+
+					"by %s",
+				k.key,
+				last(keyPath),
+				kinds[0],
+			)
 		}
 	}
 	if s.Port != 0 && s.Image == "" {
 		c.Wrong(keyPath+".port", "take it out", "port is of an image; others get theirs in $PORT")
 	}
 	if len(s.Env) > 0 && s.URL != "" {
-		c.Wrong(keyPath+".env", "take it out", "%s runs already, with its own environment", last(keyPath))
+		c.Wrong(
+			keyPath+".env",
+			"take it out",
+			"%s runs already, with its own environment",
+			last(keyPath),
+		)
 	}
 	c.processes(keyPath, s)
 	c.counters(keyPath, s)
@@ -360,7 +381,9 @@ func matches(pattern, name string) bool {
 // them, with what the file wants of their answers, and fills in what comes back for those of which
 // it says nothing. Others are the requests that cannot be asked and of which it says nothing,
 // either. A setup is neither: who asks it twice may have two of what it makes.
-func (s *Suite) Hold(fetch func(requests []Request, unsupported []string) ([]Request, error)) error {
+func (s *Suite) Hold(
+	fetch func(requests []Request, unsupported []string) ([]Request, error),
+) error {
 	var requested []Request
 	var requests []*Request
 	var alternatives []string
@@ -371,7 +394,8 @@ func (s *Suite) Hold(fetch func(requests []Request, unsupported []string) ([]Req
 		for j := range scenarios[i].Requests {
 			r := &scenarios[i].Requests[j]
 			keyPath := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
-			isSet := s.source.Node(keyPath+"expect") != nil || s.source.Node(keyPath+"checks") != nil
+			isSet := s.source.Node(keyPath+"expect") != nil ||
+				s.source.Node(keyPath+"checks") != nil
 			q, _, ok := r.fixed()
 			if r.Setup != "" {
 				alone = alone && !scenarios[i].Cookies // which others come with

@@ -90,7 +90,11 @@ func (s *Suite) fits(targets []Target) error {
 	for i, v := range s.Variants {
 		keyPath := fmt.Sprintf("variants[%d]", i)
 		if !slices.ContainsFunc(targets, v.fits) {
-			return s.source.Problem(keyPath, fmt.Sprintf("no target can have variant %q", v.Name), "")
+			return s.source.Problem(
+				keyPath,
+				fmt.Sprintf("no target can have variant %q", v.Name),
+				"",
+			)
 		}
 		var names []string
 		for _, t := range targets {

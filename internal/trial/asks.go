@@ -66,7 +66,8 @@ func (f *life) count(ctx context.Context) {
 	}
 	for i, r := range f.readings(ctx) {
 		b := before[i]
-		if f.requested[i].failed = cmp.Or(f.requested[i].failed, b.err, r.err); f.requested[i].failed == nil {
+		f.requested[i].failed = cmp.Or(f.requested[i].failed, b.err, r.err)
+		if f.requested[i].failed == nil {
 			f.requested[i].restPerS = (r.count - b.count) / time.Duration(r.atNs-b.atNs).Seconds()
 		}
 	}

@@ -95,7 +95,8 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 	}
 	if f.lab.Home != nil {
 		endpoints := f.lab.Home.Endpoints()
-		o.Words["otlpGrpc"], o.Words["otlpHttp"], o.Words["zipkin"] = endpoints.GRPC, endpoints.HTTP, endpoints.Zipkin
+		o.Words["otlpGrpc"], o.Words["otlpHttp"] = endpoints.GRPC, endpoints.HTTP
+		o.Words["zipkin"] = endpoints.Zipkin
 	} else if rides.Home {
 		return hinted("run with --telemetry",
 			"variant %s sends telemetry, and no home of it runs", rides.Name)

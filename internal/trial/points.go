@@ -363,7 +363,7 @@ func (s *sheet) load(l *record.Load) {
 
 // units are those of the table as metrics have them: what it is called, and how many are one.
 var units = map[string]struct {
-	name    string
+	name       string
 	perRequest float64
 }{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "J": {"joules", 1},
 	"1": {"ratio", 1}}

@@ -82,16 +82,16 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	if choose == nil {
 		choose = func(_ []*record.Record, remaining []Spec) []Spec { return remaining }
 	}
-	for remaining := choose(nil, e.unrecorded()); len(remaining) > 0; remaining = choose(records, remaining) {
+	for todo := choose(nil, e.unrecorded()); len(todo) > 0; todo = choose(records, todo) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		var now []*record.Record
-		if remaining[0].Side != "" {
-			now = l.duet(ctx, e, [2]Spec(remaining))
+		if todo[0].Side != "" {
+			now = l.duet(ctx, e, [2]Spec(todo))
 		} else {
-			now = append(now, l.one(ctx, e, remaining[0]))
+			now = append(now, l.one(ctx, e, todo[0]))
 		}
 		for _, rec := range now {
 			rec.Resumed = len(e.Head.Resumed)
@@ -109,7 +109,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}
-		remaining = remaining[len(now):]
+		todo = todo[len(now):]
 	}
 	return records, nil
 }

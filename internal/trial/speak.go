@@ -59,7 +59,12 @@ func transport(c *nethttp.Config, dial service.Dial) http.RoundTripper {
 // one; nil: in HTTP/1.1 over TCP, by the address.
 func Speaker(c *nethttp.Config, name string, addr netip.AddrPort) service.Speaker {
 	if c == nil && name != "" {
-		c = &nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: addr.String(), Host: name}
+		c = &nethttp.Config{
+			Protocol: nethttp.H1,
+			Network:  "tcp",
+			Address:  addr.String(),
+			Host:     name,
+		}
 	}
 	if c == nil {
 		return nil
@@ -90,7 +95,12 @@ func spread(s *load.Spec, c *nethttp.Config) {
 }
 
 // Checker asks a service for its contract as the load asks it.
-func Checker(c *nethttp.Config, dial service.Dial, addr netip.AddrPort, mode string) service.Checker {
+func Checker(
+	c *nethttp.Config,
+	dial service.Dial,
+	addr netip.AddrPort,
+	mode string,
+) service.Checker {
 	out := service.Checker{Dial: dial, Base: addr.String(), Mode: mode}
 	switch {
 	case c == nil:

@@ -73,7 +73,8 @@ func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 			}
 		}
 	}
-	if !c.Known || o.within(c.Observed*(1-share)) == c.Held && o.within(c.Observed*(1+share)) == c.Held {
+	if !c.Known ||
+		o.within(c.Observed*(1-share)) == c.Held && o.within(c.Observed*(1+share)) == c.Held {
 		return ""
 	}
 	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),

@@ -77,7 +77,10 @@ var overheads = []struct {
 // overheadRow is a variant, or the bare target itself, under one load.
 func overheadRow(baseline, target *Target, l LoadInfo) Row {
 	variant := cmp.Or(target.Info.Variant, "none")
-	row := Row{Name: target.Name, Cells: []Cell{named(baseline.Name), named(variant), named(l.Title)}}
+	row := Row{
+		Name:  target.Name,
+		Cells: []Cell{named(baseline.Name), named(variant), named(l.Title)},
+	}
 	for _, d := range overheads {
 		load := l.Name
 		if d.complete {
@@ -215,7 +218,8 @@ func (sc *Scenario) partial() (notes []Note) {
 		all = append(all, t.Trials...)
 	}
 	for _, r := range append(all, sc.Observed...) {
-		if telemetry := r.Telemetry; telemetry != nil && telemetry.Partial != "" && len(notes) < partialMax {
+		if telemetry := r.Telemetry; telemetry != nil && telemetry.Partial != "" &&
+			len(notes) < partialMax {
 			notes = append(notes, NoteOf(NoteNotWhole, r.Trial, telemetry.Partial))
 		}
 	}

@@ -35,7 +35,10 @@ func (sc *Scenario) duets(o Options) (out []Duet) {
 			if a.Reference == b.Name || b.Reference != a.Name && b.Name < a.Name {
 				a, b, first, second = b, a, right, remaining
 			}
-			index := slices.IndexFunc(out, func(d Duet) bool { return d.A == a.Name && d.B == b.Name })
+			index := slices.IndexFunc(
+				out,
+				func(d Duet) bool { return d.A == a.Name && d.B == b.Name },
+			)
 			if index < 0 {
 				index = len(out)
 				out = append(out, Duet{A: a.Name, B: b.Name, By: by(loadOf(remaining, load))})

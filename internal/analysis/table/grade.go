@@ -51,7 +51,10 @@ func (t *Target) doubt(m *Metric) {
 	byName := map[string]float64{}
 	var rules, unbounded []string
 	for _, p := range m.Points {
-		index := slices.IndexFunc(t.Trials, func(r *record.Record) bool { return r.Trial == p.Trial })
+		index := slices.IndexFunc(
+			t.Trials,
+			func(r *record.Record) bool { return r.Trial == p.Trial },
+		)
 		if index < 0 {
 			continue
 		}

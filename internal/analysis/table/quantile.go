@@ -138,7 +138,7 @@ type Curve struct {
 	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
 
 	byBlock []map[int]float64 // by quantile: the trials' values by block
-	once  bool              // one trial a block
+	once    bool              // one trial a block
 }
 
 // percentiles makes the metrics and the curve of a load's response time.

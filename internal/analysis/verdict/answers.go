@@ -52,7 +52,9 @@ func foreignSums(l *record.Load) *record.Finding {
 		return nil
 	}
 	deviation := math.Abs(float64(have-l.Answered)) / float64(max(l.Answered, 1))
-	return suspect(in("tool", with(record.Facts{Count: have, Of: l.Answered}, share(deviation, sumsMax))))
+	return suspect(
+		in("tool", with(record.Facts{Count: have, Of: l.Answered}, share(deviation, sumsMax))),
+	)
 }
 
 // order leaves out what a foreign tool does not say.

@@ -66,7 +66,10 @@ func moves(l *record.Load, throughput float64, time func(q float64) float64) []r
 	var out []record.Move
 	add := func(number string, amount float64) {
 		if amount > 0 {
-			out = append(out, record.Move{Number: number, By: math.Ceil(1e4*min(amount, most)) / 1e4})
+			out = append(
+				out,
+				record.Move{Number: number, By: math.Ceil(1e4*min(amount, most)) / 1e4},
+			)
 		}
 	}
 	if l.Model == record.Closed {

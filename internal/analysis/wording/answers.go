@@ -114,15 +114,22 @@ func unasked(f record.Finding) record.Words {
 	case "not read":
 		return words(nobody, "", "%s is not known: %s", facts.Name, first(facts.Said))
 	case "late":
-		return words("raise measure: "+nobody, "", "%s counts %s up to %v late", facts.Name, facts.What,
-			time.Duration(f.Value))
+		return words(
+			"raise measure: "+nobody,
+			"",
+			"%s counts %s up to %v late",
+			facts.Name,
+			facts.What,
+			time.Duration(f.Value),
+		)
 	case "others":
 		return words(alone, "", "%s: others ask it, too, %.0f %s a second before the load",
 			facts.Name, f.Value, facts.What)
 	}
 	perItem := apart(f.Value, f.Limit, 2)
 	w := words("it answers without asking, as from a cache: have it ask, or say with asks what "+
-		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer", facts.Name, perItem, facts.What)
+		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer",
+		facts.Name, perItem, facts.What)
 	if f.Case == "shared" {
 		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*facts.Others)
 		w.Hint = alone

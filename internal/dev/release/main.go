@@ -160,7 +160,8 @@ func (r release) share() error {
 		return err
 	}
 	share := filepath.Join(r.dir, "share")
-	if _, err := r.command(nil, ownText, "manual", filepath.Join(share, "man", "man1")); err != nil {
+	manual := filepath.Join(share, "man", "man1")
+	if _, err := r.command(nil, ownText, "manual", manual); err != nil {
 		return err
 	}
 	for _, name := range []string{"bash", "fish", "zsh"} {

@@ -46,9 +46,9 @@ const (
 
 // observation is what a step says to the model.
 type observation struct {
-	x        float64 // ln rate
+	x      float64 // ln rate
 	passed bool
-	way      float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
+	way    float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
 }
 
 // A search asks for millions of chances, so that they are looked up in a table over the distance
@@ -102,7 +102,11 @@ func fit(observations []observation, lo, hi float64) *posterior {
 		p = believe(observations, lo, hi)
 	}
 	cell := (hi - lo) / (rateCells - 1)
-	return believe(observations, max(p.center(tailMass)-2*cell, lo), min(p.center(1-tailMass)+2*cell, hi))
+	return believe(
+		observations,
+		max(p.center(tailMass)-2*cell, lo),
+		min(p.center(1-tailMass)+2*cell, hi),
+	)
 }
 
 func total(xs []float64) (sum float64) {

@@ -78,7 +78,7 @@ type Hysteresis struct {
 // search is a Find under way.
 type search struct {
 	*session
-	result        *Found
+	result       *Found
 	observations []observation
 	extra        time.Duration // the longest that a step took beside lead and window
 	invalid      int

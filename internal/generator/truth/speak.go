@@ -69,7 +69,13 @@ func (datagrams) Accept() (net.Conn, error) {
 // answer byte by byte. Go's servers stand between: an answer leaves some 100 µs after its moment,
 // not the few of Serve. Over TLS the certificate is made on the spot, for 127.0.0.1, localhost and
 // example.com; made, if not nil, is told of it in PEM.
-func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, onBody func([]byte)) error {
+func Speak(
+	ctx context.Context,
+	protocol string,
+	l net.Listener,
+	p Plan,
+	onBody func([]byte),
+) error {
 	s := &speaker{plan: p}
 	secure := protocol == "https" || protocol == "h2" || protocol == "grpcs" || protocol == "wss" ||
 		protocol == "h3"

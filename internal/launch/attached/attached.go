@@ -57,8 +57,8 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 type process struct {
 	*launch.Common
 	address netip.AddrPort
-	near bool  // on this machine
-	pids []int // that listened when the trial began
+	near    bool  // on this machine
+	pids    []int // that listened when the trial began
 }
 
 func (p *process) Addr() netip.AddrPort   { return p.address }

@@ -185,7 +185,11 @@ type ended struct {
 }
 
 // wait tells once of a container that meets the condition. When it returns, the engine listens.
-func (a *api) wait(ctx context.Context, id string, waitCondition container.WaitCondition) <-chan ended {
+func (a *api) wait(
+	ctx context.Context,
+	id string,
+	waitCondition container.WaitCondition,
+) <-chan ended {
 	reported := make(chan ended, 1)
 	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/wait",
 		url.Values{"condition": {string(waitCondition)}}, nil, nil)

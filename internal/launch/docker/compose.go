@@ -223,8 +223,8 @@ func (p *stack) place() error {
 		p.ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	} else if n := front.NetworkSettings; n != nil {
 		for _, name := range slices.Sorted(maps.Keys(n.Networks)) {
-			if endpointSettings := n.Networks[name]; endpointSettings != nil && endpointSettings.IPAddress.Is4() {
-				p.ip = endpointSettings.IPAddress
+			if endpoint := n.Networks[name]; endpoint != nil && endpoint.IPAddress.Is4() {
+				p.ip = endpoint.IPAddress
 			}
 		}
 	}

@@ -100,7 +100,8 @@ func podOfGroup(path string) string {
 	parts := strings.Split(path, "/")
 	for i := len(parts) - 1; i >= 0; i-- {
 		name := strings.TrimSuffix(parts[i], ".slice")
-		if pos := strings.LastIndex("-"+name, "-pod"); pos >= 0 && !strings.HasSuffix(name, "pods") {
+		if pos := strings.LastIndex("-"+name, "-pod"); pos >= 0 &&
+			!strings.HasSuffix(name, "pods") {
 			return "pod " + said(name[pos+len("pod"):])
 		}
 	}
@@ -126,7 +127,9 @@ func (p *proc) Pod(ctx context.Context) record.Pod {
 		Node: said(observed.Spec.NodeName), Server: p.l.server,
 		Kubelet: said(p.l.node.Status.NodeInfo.KubeletVersion),
 		Runtime: said(p.l.node.Status.NodeInfo.ContainerRuntimeVersion),
-		QoS:     said(observed.Status.QOSClass), Image: observed.image(), Cores: p.site.cores(p.groups)}
+		QoS: said(
+			observed.Status.QOSClass,
+		), Image: observed.image(), Cores: p.site.cores(p.groups)}
 	if p.l.options.Service {
 		out.Service = p.addr.String()
 	}

@@ -90,7 +90,11 @@ func (here) facts(item sighting, requested limits) (f facts) {
 	}
 	f.Groups = groupsOf(item.Dir)
 	f.Cores = granted(f.Groups)
-	s := launch.Spec{Cores: requested.Cores, CPUs: requested.CPUs, MemoryBytes: requested.MemoryBytes}
+	s := launch.Spec{
+		Cores:       requested.Cores,
+		CPUs:        requested.CPUs,
+		MemoryBytes: requested.MemoryBytes,
+	}
 	// Which cores is the kubelet's to say.
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
 		s.Cores = f.Cores

@@ -136,7 +136,10 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 func set(group launch.Group, limits []cgroup.Setting) (refused []string) {
 	for _, s := range limits {
 		if err := cgroup.Write(group.Dir, s.File, s.Value); err != nil {
-			refused = append(refused, fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, group.Version, err))
+			refused = append(
+				refused,
+				fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, group.Version, err),
+			)
 		}
 	}
 	return refused

@@ -338,8 +338,11 @@ func (j *Journal) Alone(folder string) error {
 	if !errors.Is(err, unix.EWOULDBLOCK) || os.Getenv(Beside) != "" {
 		return closed
 	}
-	return errors.Join(&Busy{owner, fmt.Sprintf("wait for it, or say %s if that one does not measure",
-		cmdlog.Variable(Beside+"=1"))}, closed)
+	return errors.Join(
+		&Busy{owner, fmt.Sprintf("wait for it, or say %s if that one does not measure",
+			cmdlog.Variable(Beside+"=1"))},
+		closed,
+	)
 }
 
 // holder names who has a file's lock, as the kernel tells everybody (proc(5), /proc/locks).

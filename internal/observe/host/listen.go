@@ -105,7 +105,8 @@ func MayLoad(name string, addr netip.Addr) error {
 
 // Ours says whether an address is one of this machine's.
 func Ours(addr netip.Addr) (bool, error) {
-	if addr = addr.Unmap(); addr.IsLoopback() || addr.IsUnspecified() { // connecting to 0.0.0.0 stays here
+	if addr = addr.Unmap(); addr.IsLoopback() ||
+		addr.IsUnspecified() { // connecting to 0.0.0.0 stays here
 		return true, nil
 	}
 	all, err := net.InterfaceAddrs()

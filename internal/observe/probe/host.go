@@ -49,7 +49,7 @@ func parsePressure(b []byte) int64 {
 // hostFiles are the open files of the host, shared as groupFiles are.
 type hostFiles struct {
 	stat, cpu, memory, io, network file
-	ownNetwork                            bool // the network is the service's own
+	ownNetwork                     bool // the network is the service's own
 }
 
 // openHost opens them; network is whose network counts, 0 for our own.
@@ -59,12 +59,12 @@ func openHost(proc string, network int) hostFiles {
 		from = filepath.Join(proc, strconv.Itoa(network))
 	}
 	return hostFiles{
-		ownNetwork:     network != 0,
-		stat:    optional(filepath.Join(proc, "stat")),
-		cpu:     optional(filepath.Join(proc, "pressure/cpu")),
-		memory:  optional(filepath.Join(proc, "pressure/memory")),
-		io:      optional(filepath.Join(proc, "pressure/io")),
-		network: optional(filepath.Join(from, "net/dev")),
+		ownNetwork: network != 0,
+		stat:       optional(filepath.Join(proc, "stat")),
+		cpu:        optional(filepath.Join(proc, "pressure/cpu")),
+		memory:     optional(filepath.Join(proc, "pressure/memory")),
+		io:         optional(filepath.Join(proc, "pressure/io")),
+		network:    optional(filepath.Join(from, "net/dev")),
 	}
 }
 

@@ -365,7 +365,8 @@ func strideOf(costNs, periodNs int64) int {
 // step takes one sample. What cannot be read keeps its last value, so that counters never step back
 // to zero; a service that is gone has no memory and no threads, though.
 func (w *watch) step(tNs int64) row {
-	if stale := w.service.stale || w.peers.stale; !w.requested || stale || tNs-w.askedNs >= refreshNs {
+	if stale := w.service.stale || w.peers.stale; !w.requested || stale ||
+		tNs-w.askedNs >= refreshNs {
 		w.service.refresh()
 		w.peers.refresh()
 		w.requested, w.askedNs = true, tNs

@@ -170,9 +170,9 @@ type rule struct {
 	source string
 
 	quantities []Quantity // that a row must have; their values are given
-	row       func(r *Row, v []Value) (hit, bool)
-	table     func(*Table) ([]hit, bool)
-	document  func(*Document) ([]hit, bool)
+	row        func(r *Row, v []Value) (hit, bool)
+	table      func(*Table) ([]hit, bool)
+	document   func(*Document) ([]hit, bool)
 }
 
 // hit is what a rule found in one place. One without arithmetic is none.

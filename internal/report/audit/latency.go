@@ -56,8 +56,13 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 		for i := 1; i < len(order); i++ {
 			if a, b := order[i-1], order[i]; a.span().lo > b.span().hi*(1+roundingShare) {
 				return hit{severity: Contradiction, line: b.Line,
-					arithmetic: fmt.Sprintf("%s %s is above %s %s", a.quantity, said(a.Value), b.quantity,
-						said(b.Value)),
+					arithmetic: fmt.Sprintf(
+						"%s %s is above %s %s",
+						a.quantity,
+						said(a.Value),
+						b.quantity,
+						said(b.Value),
+					),
 					means: orderMeans, do: orderDo}, true
 			}
 		}
@@ -184,7 +189,12 @@ func checkFlat(r *Row, _ []Value) (hit, bool) {
 		return hit{}, true
 	}
 	return hit{severity: Doubt, line: highest.Line,
-		arithmetic: fmt.Sprintf("%s = %s = %s", lowest.quantity, highest.quantity, said(highest.Value)),
+		arithmetic: fmt.Sprintf(
+			"%s = %s = %s",
+			lowest.quantity,
+			highest.quantity,
+			said(highest.Value),
+		),
 		means: "no service answers all requests alike: the clock or the histogram is coarser " +
 			"than what it measured, or a column was copied",
 		do: "ask for the resolution of the clock, and for the raw output"}, true
@@ -211,8 +221,14 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 		return hit{}, true
 	}
 	h := hit{severity: Note, line: most.Line,
-		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(most), most.V/high.V, high.quantity,
-			said(high.Value), retransmission(most.V)),
+		arithmetic: fmt.Sprintf(
+			"max %s is %.0f times %s %s%s",
+			said(most),
+			most.V/high.V,
+			high.quantity,
+			said(high.Value),
+			retransmission(most.V),
+		),
 		means: "a stall, a timeout or a lost packet",
 		do:    "look at latency over time; one number cannot tell a stall from a single request"}
 	if r.Model == record.Open {
@@ -228,7 +244,8 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 	if share := most.V / elapsed.V; ok && share > 1-high.q {
 		h.severity = Doubt
 		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
-			"to %s", percent(share), said(elapsed), high.quantity, units.Duration(most.V-(1-high.q)*elapsed.V))
+			"to %s", percent(share), said(elapsed), high.quantity,
+			units.Duration(most.V-(1-high.q)*elapsed.V))
 		h.do = "repeat it with an open load (prony load --rate) below its capacity"
 	}
 	return h, true

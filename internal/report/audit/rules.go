@@ -23,9 +23,13 @@ var rules = []rule{
 	{name: "asked duration", row: checkAskedDuration, quantities: []Quantity{AskedDuration},
 		needs:  "a configured duration (-d, -z), and duration or requests / rate",
 		source: "wrk, wrk2, hey -z, oha -z and k6 end after the time that is asked for"},
-	{name: "iterations", row: checkIterations, quantities: []Quantity{Iterations, IterationRate, Duration},
-		needs:  "iterations, their rate and duration",
-		source: "iterations = rate × time; virtual users = rate × iteration time (Little 1961)"},
+	{
+		name:       "iterations",
+		row:        checkIterations,
+		quantities: []Quantity{Iterations, IterationRate, Duration},
+		needs:      "iterations, their rate and duration",
+		source:     "iterations = rate × time; virtual users = rate × iteration time (Little 1961)",
+	},
 	{name: "little", row: checkLittle, quantities: []Quantity{Rate, Connections},
 		needs: "rate, connections, and a mean or percentiles, of a closed load",
 		source: "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research " +
@@ -196,8 +200,13 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 		means += ", or many requests failed and are not told"
 	}
 	return hit{severity: severity, line: line,
-		arithmetic: fmt.Sprintf("%s, and the command (line %d) asks for %s: %s", words, requested.Line,
-			units.Whole(requested.V), times(middle, requested.V)),
+		arithmetic: fmt.Sprintf(
+			"%s, and the command (line %d) asks for %s: %s",
+			words,
+			requested.Line,
+			units.Whole(requested.V),
+			times(middle, requested.V),
+		),
 		means: means,
 		do: "run the printed command, or ask for the real one; nobody can repeat it as it " +
 			"stands",

@@ -183,7 +183,13 @@ func (r *Row) take(l *record.Load, line int, derived bool) {
 	}
 	set := func(q Quantity, v float64, shown string, made bool) {
 		if v > 0 {
-			r.Values[q] = Value{V: v, Slack: v * imprecision, Text: shown, Line: line, derived: made}
+			r.Values[q] = Value{
+				V:       v,
+				Slack:   v * imprecision,
+				Text:    shown,
+				Line:    line,
+				derived: made,
+			}
 		}
 	}
 	ended := float64(l.Done + l.Errors.Total())

@@ -159,8 +159,13 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 	for _, t := range d.Tables {
 		for _, r := range t.Rows {
 			if v, ok := r.get(CPU); ok && r.ownLoad == nil && v.V > most {
-				most, source = v.V, fmt.Sprintf("%s in %q (line %d) used %s", r.Name, t.Title, v.Line,
-					v.Text)
+				most, source = v.V, fmt.Sprintf(
+					"%s in %q (line %d) used %s",
+					r.Name,
+					t.Title,
+					v.Line,
+					v.Text,
+				)
 			}
 		}
 	}

@@ -284,7 +284,8 @@ func (k *Check) test(c Comparison, checks int) {
 	switch {
 	case d.Outcome == stats.Inconclusive && beyond:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+
-			"%d checks ask for; %s", name, change, limit, 100*requested, checks, more(d.More, c.Paired))
+			"%d checks ask for; %s", name, change, limit, 100*requested,
+			checks, more(d.More, c.Paired))
 	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
 	case d.Outcome == stats.Fail:

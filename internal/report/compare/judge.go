@@ -182,7 +182,9 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 	}
 	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
 	avs, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
-	r.valueAt = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(avs, bs, confidence) }
+	r.valueAt = func(confidence float64) stats.Ratio {
+		return stats.UnpairedRatio(avs, bs, confidence)
+	}
 	ratio := r.valueAt(c.Confidence)
 	r.Control, r.Ratio = &control, &ratio
 }

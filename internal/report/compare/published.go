@@ -119,7 +119,10 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 		}
 		want := results{y.scenario, cmp.Or(nameA, y.name), y.tool, nil}
 		is := func(x *results) bool { return x.is(want) }
-		i := slices.IndexFunc(aResults, func(x *results) bool { return is(x) && x.tool == want.tool })
+		i := slices.IndexFunc(
+			aResults,
+			func(x *results) bool { return is(x) && x.tool == want.tool },
+		)
 		if i < 0 { // of another tool it is refused, and not passed over
 			i = slices.IndexFunc(aResults, is)
 		}
@@ -161,7 +164,8 @@ func (x *results) method() table.Method {
 		value := f.Value
 		for _, r := range x.rows[1:] {
 			for _, candidate := range r.Method() {
-				if f.Binds && candidate.Name == f.Name && !strings.Contains(value, candidate.Value) {
+				if f.Binds && candidate.Name == f.Name &&
+					!strings.Contains(value, candidate.Value) {
 					value += " | " + candidate.Value
 				}
 			}

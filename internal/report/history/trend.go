@@ -203,8 +203,15 @@ func (s *Series) find(alpha float64) {
 	meaning := metric.Named(s.Metric, s.Unit)
 	for _, c := range stats.Changes(s.values(), alpha) {
 		place := s.Points[c.At]
-		out := Change{At: c.At, Run: place.Run, Commit: place.Commit, Before: c.Before, After: c.After,
-			P: c.P, Word: meaning.Better}
+		out := Change{
+			At:     c.At,
+			Run:    place.Run,
+			Commit: place.Commit,
+			Before: c.Before,
+			After:  c.After,
+			P:      c.P,
+			Word:   meaning.Better,
+		}
 		if c.After > c.Before != meaning.Higher {
 			out.Worse, out.Word = true, meaning.Worse
 		}

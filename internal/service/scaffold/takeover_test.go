@@ -69,7 +69,8 @@ func brand(_ *record.Record, l *load) *record.Finding {
 `)},
 			{file: "internal/analysis/wording/findings.go", change: put("	\"failed\": failed,",
 				"	\"brand\": func(f record.Finding) record.Words {\n"+
-					"		return words(\"use fewer threads\", \"98\", \"%.0f threads\", f.Value)\n"+
+					"		return words(\"use fewer threads\", \"98\", "+
+					"\"%.0f threads\", f.Value)\n"+
 					"	},\n	\"failed\": failed,")},
 			{file: "internal/analysis/verdict/rows_test.go", change: put("var trialRows = []row{\n",
 				"var trialRows = []row{\n"+

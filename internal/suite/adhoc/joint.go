@@ -53,7 +53,8 @@ func joint(pieces []quoted, positions given) (string, bool) {
 func walk(pieces []quoted, positions []int, next func(kind string, b byte)) bool {
 	last := byte(0)
 	for {
-		if kind := quotes(pieces, positions); kind != "" && last != '{' { // which would make it a literal
+		if kind := quotes(pieces, positions); kind != "" &&
+			last != '{' { // which would make it a literal
 			next(kind, 0)
 			last = 0
 			for i := range pieces {

@@ -68,7 +68,9 @@ func Suite(retained []Held, o Options) (*suite.Suite, error) {
 func warmup(to *suite.Warmup, o Options) {
 	to.Connections = o.Connections
 	to.Min, to.Max = suite.Duration(time.Second), suite.Duration(20*time.Second)
-	complete := o.CPUs == math.Trunc(o.CPUs) // parts of cores are a quota, which holds on all of them
+	complete := o.CPUs == math.Trunc(
+		o.CPUs,
+	) // parts of cores are a quota, which holds on all of them
 	if complete && !o.Stay {
 		to.Cores = suite.AllCores
 	}

@@ -53,7 +53,13 @@ func (k *checker) named(keyPath, subject, name string, visited map[string]bool) 
 	case name == "":
 		k.Wrong(keyPath, "", "the %s's name is missing", subject)
 	case !agentName.MatchString(name):
-		k.Wrong(keyPath+".name", "small letters, digits and dashes", "%s %q is no name", subject, name)
+		k.Wrong(
+			keyPath+".name",
+			"small letters, digits and dashes",
+			"%s %q is no name",
+			subject,
+			name,
+		)
 	case visited[name]:
 		k.Wrong(keyPath+".name", "", "%s %q is there twice", subject, name)
 	}

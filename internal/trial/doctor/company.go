@@ -84,8 +84,12 @@ func otherLoad(m *machine) finding {
 	if s.otherShare < 0 {
 		return unsaid()
 	}
-	return worst(s.otherShare > otherUnfit, s.otherShare > otherMax, units.PercentTo(s.otherShare, 1)+s.names(),
-		"end what else is running")
+	return worst(
+		s.otherShare > otherUnfit,
+		s.otherShare > otherMax,
+		units.PercentTo(s.otherShare, 1)+s.names(),
+		"end what else is running",
+	)
 }
 
 func loadAverage(m *machine) finding {

@@ -66,14 +66,14 @@ func listProcesses(root string, self int) map[int]probe.Process {
 
 // sight is what happened between two edges. -1 is unknown.
 type sight struct {
-	windowNs      int64
+	windowNs          int64
 	steal, otherShare float64 // shares of all cores' time
-	tick          float64 // the least such share that can be told from none
-	hottestC      float64 // 0 is unknown
-	throttledN    int64   // since boot
-	throttledNow  int64   // in between
-	stealEver     float64 // share since boot
-	top           []user  // who used most, if processes were read
+	tick              float64 // the least such share that can be told from none
+	hottestC          float64 // 0 is unknown
+	throttledN        int64   // since boot
+	throttledNow      int64   // in between
+	stealEver         float64 // share since boot
+	top               []user  // who used most, if processes were read
 }
 
 type user struct {

@@ -44,8 +44,9 @@ type scene struct {
 
 func newBudget(most time.Duration, same float64, save func(record.Schedule) error) *budget {
 	return &budget{most: most, same: same, save: save, specs: map[string]trial.Spec{},
-		scenes: map[string]*scene{}, reported: record.Schedule{ForNs: int64(most), Early: earlyError,
-			Late: lateError, Same: same}}
+		scenes: map[string]*scene{}, reported: record.Schedule{ForNs: int64(most),
+			Early: earlyError,
+			Late:  lateError, Same: same}}
 }
 
 // contender is who is compared within a scenario.

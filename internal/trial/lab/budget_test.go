@@ -110,7 +110,8 @@ func TestBudget(t *testing.T) {
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 101},
 			takes: map[string]time.Duration{"b": 5 * time.Second}}
 		b := c.run(24*time.Second, 30, "a", "b")
-		if n, _ := c.count("b"); n != 3 || b.reported.Ended != "time" || b.reported.SpentNs != 19e9 {
+		if n, _ := c.count("b"); n != 3 || b.reported.Ended != "time" ||
+			b.reported.SpentNs != 19e9 {
 			t.Errorf("%d blocks, %+v", n, b.reported)
 		}
 		if next := b.reported.Next; next.BlockNs != 6e9 || next.Blocks != 50 || next.Open != 1 {
@@ -129,7 +130,8 @@ func TestBudget(t *testing.T) {
 	})
 	within(func(t *testing.T) {
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 300}, fails: errors.New("full")}
-		if b := c.run(20*time.Second, 2, "a", "b"); b.err == nil || b.reported.Ended != "all blocks" ||
+		if b := c.run(20*time.Second, 2, "a", "b"); b.err == nil ||
+			b.reported.Ended != "all blocks" ||
 			b.reported.Next.Blocks != 150 {
 			t.Errorf("%v, %+v", b.err, b.reported)
 		}

@@ -160,7 +160,12 @@ func (World) Examine(ctx context.Context, o doctor.Options) record.Grading {
 }
 
 // Fetch implements lab.World.
-func (World) Fetch(ctx context.Context, root string, a agents.Agent, report func(string)) (trial.Ride,
+func (World) Fetch(
+	ctx context.Context,
+	root string,
+	a agents.Agent,
+	report func(string),
+) (trial.Ride,
 	error) {
 	got, err := agents.New(root, report).Fetch(ctx, a)
 	if err != nil {

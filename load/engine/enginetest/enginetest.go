@@ -277,7 +277,9 @@ func say(t *testing.T, c *peer, text string) {
 			t.Errorf("%q is not acknowledged", text)
 			return
 		}
-		err = raw.Control(func(fd uintptr) { remaining, item = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+		err = raw.Control(
+			func(fd uintptr) { remaining, item = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) },
+		)
 		if err != nil || item != nil {
 			t.Errorf("look for what is unacknowledged: %v, %v", err, item)
 			return

@@ -187,7 +187,11 @@ func (e *Engine) callForeign(i int, atNs int64, a *answer, end bool) {
 	}
 	l.answered = true
 	e.conns[l.connIndex].useless = 0
-	l.retained = fmt.Appendf(l.retained[:0], "gRPC: the answer is none of gRPC, HTTP status %d: ", a.status)
+	l.retained = fmt.Appendf(
+		l.retained[:0],
+		"gRPC: the answer is none of gRPC, HTTP status %d: ",
+		a.status,
+	)
 	l.remaining = foreignMax
 	if end {
 		e.settle(i, atNs, l.foreign, string(l.retained), codeNone)

@@ -43,10 +43,10 @@ const (
 
 // lane is what a slot is here: a stream at a time of a connection.
 type lane struct {
-	phase   phase
+	phase     phase
 	connIndex int32 // its connection; none: it waits for one
-	id      uint32
-	err     error // why it cannot go on, told in the next Wait
+	id        uint32
+	err       error // why it cannot go on, told in the next Wait
 
 	request []byte // while it is queued
 	tail    []byte // of the body, to be sent

@@ -25,7 +25,9 @@ type head struct {
 
 // of is the head that a request begins with. It is good until the next call.
 func (h *heads) of(b []byte) (*head, error) {
-	offset := uintptr(unsafe.Pointer(unsafe.SliceData(b))) // a hash: a route's text stays where it is
+	offset := uintptr(
+		unsafe.Pointer(unsafe.SliceData(b)),
+	) // a hash: a route's text stays where it is
 	k := &h.known[(offset>>5^offset>>11)%headsKnown]
 	if len(k.text) > 0 && bytes.HasPrefix(b, k.text) {
 		return k, nil

@@ -87,7 +87,7 @@ func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	switch {
 	case end:
 		e.finish(i, atNs, t)
-	case !l.chunks && l.remaining == 0: // it says that the answer is over, which the stream is not yet
+	case !l.chunks && l.remaining == 0: // the answer is over, the stream is not
 		l.retained = append(l.retained, t...)
 	default:
 		e.to.Received(i, atNs, t)

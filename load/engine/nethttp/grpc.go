@@ -21,9 +21,9 @@ import (
 // call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
 // message as it goes over the wire.
 type call struct {
-	e       *Engine
+	e          *Engine
 	sharedConn *shared
-	conn    *grpc.ClientConn
+	conn       *grpc.ClientConn
 }
 
 // raw passes messages through as the bytes that they are.

@@ -81,9 +81,9 @@ func (s *shared) close() {
 
 // part is a stream at a time of a connection of HTTP/2 or HTTP/3.
 type part struct {
-	e       *Engine
+	e          *Engine
 	sharedConn *shared
-	conn    http.RoundTripper
+	conn       http.RoundTripper
 }
 
 func (c *part) open(ctx context.Context) (err error) {

@@ -62,13 +62,13 @@ type slot struct {
 
 // event is something to tell the Handler.
 type event struct {
-	slot    int32
-	gen     int32
+	slot int32
+	gen  int32
 	kind kind
-	op      engine.Op
-	atNs    int64
-	b       []byte
-	err     error
+	op   engine.Op
+	atNs int64
+	b    []byte
+	err  error
 }
 
 type kind uint8

@@ -70,19 +70,19 @@ const (
 
 // sqe is a request, as the kernel reads it.
 type sqe struct {
-	op        uint8
-	flags     uint8
-	ioprio    uint16
-	fd        int32
-	offset uint64
-	addr      uint64
-	len       uint32
-	opFlags   uint32
-	userData  uint64
-	buf       uint16
-	person    uint16
-	file      int32
-	_         [2]uint64
+	op       uint8
+	flags    uint8
+	ioprio   uint16
+	fd       int32
+	offset   uint64
+	addr     uint64
+	len      uint32
+	opFlags  uint32
+	userData uint64
+	buf      uint16
+	person   uint16
+	file     int32
+	_        [2]uint64
 }
 
 // cqe is an outcome.

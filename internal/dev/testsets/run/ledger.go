@@ -63,7 +63,7 @@ type ledger struct {
 	tries     map[name][]try
 	ran       []string            // not run again, with reasons
 	skippedBy map[string][]string // skipped tests by reason
-	elsewhere     map[string]int      // skipped tests, by the command that runs them
+	elsewhere map[string]int      // skipped tests, by the command that runs them
 	errs      []error             // what is red beside tests
 }
 

@@ -47,10 +47,10 @@ const (
 // suite holds the tests of one package by name. A test may be in several lists, because parts of it
 // may measure or be of another set.
 type suite struct {
-	path, module                          string // import path, folder of its module
+	path, module                       string // import path, folder of its module
 	all, live, measuring, second, long []string
-	full                                  []string // wholly of a later set than the first
-	later                                 []string // wholly of the third set
+	full                               []string // wholly of a later set than the first
+	later                              []string // wholly of the third set
 }
 
 // kindOf returns the kind of a test.
