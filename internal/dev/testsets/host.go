@@ -43,11 +43,17 @@ const (
 	shortest  = 0.5 // seconds; processor time is counted in ticks of 10 ms
 )
 
-// Unfit reports whether the host disturbed the test enough to make a failure inconclusive.
+// Unfit reports whether the host disturbed the test enough to make a failure inconclusive. The load
+// counts only where the test is too short to count processor time: processes that the test itself has
+// just ended are in it, too.
 func (h Host) Unfit() bool {
-	long := h.Seconds >= shortest
-	return h.Steal >= MaxSteal || h.Load >= maxLoad || long && h.Others >= maxOthers ||
-		long && h.Others >= 0.1 && h.Delay >= maxDelay
+	if h.Steal >= MaxSteal {
+		return true
+	}
+	if h.Seconds < shortest {
+		return h.Load >= maxLoad
+	}
+	return h.Others >= maxOthers || h.Others >= 0.1 && h.Delay >= maxDelay
 }
 
 func (h Host) String() string {

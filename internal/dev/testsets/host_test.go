@@ -25,8 +25,7 @@ func TestFigures(t *testing.T) {
 		"1000000000 0 5\n"))
 	b := read(proc(t, "cpu  180 110 110 1270 5 6 7 40 0 0\n",
 		"some avg10=1.00 avg60=1.00 avg300=1.00 total=1500000\n", "2500000000 500000000 9\n"))
-	// Two seconds of two processors: 100 ticks busy, 270 idle, 30 stolen. The process used 0.4
-	// s.
+	// Two seconds of two processors: 100 ticks busy, 270 idle, 30 stolen; the process used 0.4 s.
 	b.wall, a.ownShare, b.ownShare = a.wall.Add(2*time.Second), 10, 10.4
 	got := between(a, b)
 	want := Host{Seconds: 2, Load: 2, Others: 0.3, Steal: 0.075, Delay: 0.25, Pressure: 0.25}
@@ -58,8 +57,9 @@ func TestUnfit(t *testing.T) {
 		{Host{Seconds: 2, Delay: 0.9, Pressure: 0.9}, false}, // of its own threads
 		{Host{Seconds: 2, Steal: 0.019}, false},
 		{Host{Seconds: 2, Steal: 0.02}, true},
-		{Host{Seconds: 2, Load: 0.49}, false},
-		{Host{Seconds: 2, Load: 0.5}, true},
+		{Host{Seconds: 0.4, Load: 0.49}, false},
+		{Host{Seconds: 0.4, Load: 0.5}, true},
+		{Host{Seconds: 2, Load: 0.9}, false}, // of processes that it has ended
 		{Host{Seconds: 2, Others: 0.24}, false},
 		{Host{Seconds: 2, Others: 0.25}, true},
 		{Host{Seconds: 2, Others: 0.1, Delay: 0.19}, false},
