@@ -9,7 +9,7 @@
 //
 // The lists of panels in docs/dashboards.md are written by
 //
-//	go test ./home/dashboardtest -update
+//	go -C home test ./dashboardtest -update
 //
 // Not here: whether a panel is pleasant to look at, and whether the stack is up.
 package dashboardtest

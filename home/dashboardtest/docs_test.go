@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not list the panels that there are: run go test ./home/dashboardtest "+
+		t.Fatalf("%s does not list the panels that there are: run go -C home test ./dashboardtest "+
 			"-update", page)
 	}
 	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {

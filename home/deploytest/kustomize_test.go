@@ -28,7 +28,7 @@ func TestKustomizeBase(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := "# Made of deploy/helm/prony by: go test ./home/deploytest -run Kustomize -update\n"
+	want := "# Made of deploy/helm/prony by: go -C home test ./deploytest -run Kustomize -update\n"
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "# Source: ") {
 			want += line

@@ -36,7 +36,7 @@ const ingestPerS = 20_000
 //	  --config home/ingestbench/collector.yaml --skip-get-modules --skip-compilation
 //	(cd /tmp/collector && go build -mod=mod -o collector .)
 //	PRONY_COLLECTOR=/tmp/collector/collector \
-//	  go test ./home/ingestbench -run '^$' -bench '^BenchmarkIngest$' -benchtime 1x -timeout 1h -v
+//	  go -C home test ./ingestbench -run '^$' -bench '^BenchmarkIngest$' -benchtime 1x -timeout 1h -v
 //
 // One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of
 // PRONY_BENCH_SECONDS at the rate and as many at saturation, 2 unless it is set. PRONY_HOME may
@@ -147,7 +147,7 @@ func quartile(values []float64, n int) float64 {
 
 // BenchmarkIngestHome sends to a home within this process, an item an iteration, for a profile:
 //
-//	go test ./home/ingestbench -run '^$' -bench IngestHome/spans -cpuprofile home.pprof
+//	go -C home test ./ingestbench -run '^$' -bench IngestHome/spans -cpuprofile home.pprof
 func BenchmarkIngestHome(b *testing.B) {
 	for _, signal := range []string{record.Spans, record.Points, record.Logs} {
 		b.Run(signal, func(b *testing.B) {

@@ -44,8 +44,8 @@ const (
 )
 
 // Unfit reports whether the host disturbed the test enough to make a failure inconclusive. The load
-// counts only where the test is too short to count processor time: processes that the test itself has
-// just ended are in it, too.
+// counts only where the test is too short to count processor time: processes that the test itself
+// has just ended are in it, too.
 func (h Host) Unfit() bool {
 	if h.Steal >= MaxSteal {
 		return true
