@@ -36,7 +36,8 @@ const ingestPerS = 20_000
 //	  --config home/ingestbench/collector.yaml --skip-get-modules --skip-compilation
 //	(cd /tmp/collector && go build -mod=mod -o collector .)
 //	PRONY_COLLECTOR=/tmp/collector/collector \
-//	  go -C home test ./ingestbench -run '^$' -bench '^BenchmarkIngest$' -benchtime 1x -timeout 1h -v
+//	  go -C home test ./ingestbench -run '^$' -bench '^BenchmarkIngest$' \
+//	  -benchtime 1x -timeout 1h -v
 //
 // One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of
 // PRONY_BENCH_SECONDS at the rate and as many at saturation, 2 unless it is set. PRONY_HOME may
