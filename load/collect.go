@@ -76,7 +76,7 @@ func (l *Ledger) Result() *Result {
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
 }
 
-// reconnects is how many connections were opened anew: all streams of a shared one tell of its end.
+// reconnects is how many connections were reopened: all streams of a shared one tell of its end.
 func (l *Ledger) reconnects() int64 {
 	streams := int64(max(l.spec.Describe.Streams, 1))
 	return (l.total.renewed + streams - 1) / streams

@@ -35,7 +35,7 @@ func isUntaken(err error) bool {
 
 // untaken reports whether the request of connection c, which has ended with err, is one that the
 // server never took: because the engine says so, or because no byte of the answer came over an
-// HTTP/1.1 connection that had answered before. On a fresh connection, or amidst an answer, a close
+// HTTP/1.1 connection that had answered before. On a fresh connection, or within an answer, a close
 // or a reset is the server's failure.
 func (w *worker) untaken(c *conn, err error) bool {
 	if c.repeats >= repeatMax {
@@ -56,7 +56,7 @@ func serial(protocol string) bool {
 	return protocol == "" || strings.HasPrefix(protocol, "HTTP/1.1")
 }
 
-// retry opens connection i anew for the request that was on it.
+// retry reopens connection i for the request that was on it.
 func (w *worker) retry(i int, now int64) {
 	c := &w.conns[i]
 	c.repeats++
