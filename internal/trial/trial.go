@@ -91,6 +91,8 @@ type Lab struct {
 	// known neighbour, whose processes other tells.
 	Sides  *host.Sides
 	Beside func(p launch.Process, side host.Layout, foreign func() []int) (Watcher, error)
+	// Slicing is what starts of several targets side by side need.
+	Slicing Slicing
 	// Home takes in what services tell about themselves; nil: there is none.
 	Home Home
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
@@ -234,16 +236,18 @@ func (f *life) run(ctx context.Context) error {
 		f.at("quiet", 0)
 		f.rec.Before = f.lab.Quiet(ctx)
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"launch", f.launch}, {"ready", f.ready}, {"verify", f.verify}, {"warmup", f.warmUp},
-		{"measure", f.measure}, {"reverify", f.verify},
+	return f.steps(ctx, "launch", "ready", "verify", "warmup", "measure", "reverify")
+}
+
+// steps takes the trial through steps of its life.
+func (f *life) steps(ctx context.Context, names ...string) error {
+	do := map[string]func(context.Context) error{
+		"launch": f.launch, "ready": f.ready, "verify": f.verify, "warmup": f.warmUp,
+		"measure": f.measure, "reverify": f.verify,
 	}
-	for _, s := range steps {
-		f.at(s.name, 0)
-		if err := s.do(ctx); err != nil {
+	for _, name := range names {
+		f.at(name, 0)
+		if err := do[name](ctx); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {

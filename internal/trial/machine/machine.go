@@ -192,7 +192,7 @@ func (World) Lab(j *process.Journal, launchers *lab.Launchers, l host.Layout, di
 		Beside: func(p launch.Process, l host.Layout, foreign func() []int) (trial.Watcher, error) {
 			return Watch(p, l, 0, foreign)
 		},
-		Counter: counters.Open,
+		Counter: counters.Open, Slicing: slicing(),
 	}
 	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
 		return Watch(p, l, period, func() []int { return append(crew.PIDs(), out.Own...) })
