@@ -29,7 +29,6 @@ type Override struct {
 	// Launchers start the targets; nil: as the suite says.
 	Launchers []string
 	AA        bool
-	Duet      string
 	// Agents ride along as further variants. Observed, Watching and Watch are those of the suite.
 	Agents   []string
 	Observed bool
@@ -57,7 +56,6 @@ func (s *Suite) Override(o Override) error {
 	}
 	changed.Loads = slices.Clone(changed.Loads)
 	changed.AA = s.AA || o.AA
-	changed.Duet = cmp.Or(o.Duet, s.Duet)
 	if o.Quick {
 		changed.hasten()
 	}

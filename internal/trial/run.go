@@ -87,20 +87,13 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
-		var now []*record.Record
-		if todo[0].Side != "" {
-			now = l.duet(ctx, e, [2]Spec(todo))
-		} else {
-			now = append(now, l.one(ctx, e, todo[0]))
+		rec := l.one(ctx, e, todo[0])
+		rec.Resumed = len(e.Head.Resumed)
+		if err := w.Append(rec); err != nil {
+			return records, err
 		}
-		for _, rec := range now {
-			rec.Resumed = len(e.Head.Resumed)
-			if err := w.Append(rec); err != nil {
-				return records, err
-			}
-			records = append(records, rec)
-			l.tell(Event{Trial: rec.Trial, Step: "done", Record: rec}) // now that it is on the disk
-		}
+		records = append(records, rec)
+		l.tell(Event{Trial: rec.Trial, Step: "done", Record: rec}) // now that it is on the disk
 		if ctx.Err() != nil {
 			if e.Next != nil { // of how many nobody knows
 				return records, fmt.Errorf("run %s: interrupted after %d trials", e.Head.ID,
@@ -109,7 +102,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}
-		todo = todo[len(now):]
+		todo = todo[1:]
 	}
 	return records, nil
 }
