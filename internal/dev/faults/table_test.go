@@ -210,7 +210,7 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT start", "--root ROOT start nosuchtarget",
 			"--root ROOT start go-two --cpus 0", "--root ROOT start go-two --memory 1KiB",
 			"--root ROOT start go-two --launcher x"},
-		prints: []string{"--root ROOT start go-two", "--root ROOT start go-two --json"}},
+		prints: []string{"--root ROOT start go-two"}},
 	{name: "store", none: "only its verbs do something", prints: []string{"store"}},
 	{name: "store keep", wrong: []string{"store keep", "store keep x RUN -- plan", // no place
 		"store keep s3://x RUN"}, silent: "it asks a bucket"},
