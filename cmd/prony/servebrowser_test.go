@@ -164,7 +164,7 @@ func TestLabInBrowser(t *testing.T) {
 	r.until(`location.hash.includes("` + second + `")`)
 	r.until(`document.querySelector("main select")?.value === "` + first + `"`)
 	r.click("Open the comparison")
-	r.until(`document.body.innerText.includes("B against A")`)
+	r.until(`document.body?.innerText.includes("B against A") ?? false`)
 	r.open("#/compare?a=" + second + ":fast&b=" + second + ":slow")
 	r.sees("slower")
 	r.do(chromedp.SendKeys(chromedp.CSS(`input[placeholder^="5%"]`), "5%"+kb.Enter))
