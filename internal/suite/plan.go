@@ -52,7 +52,6 @@ type Trial struct {
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
 	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
-	Side     string `json:"side,omitempty"`     // of a duet: Left or Right; the two are neighbours
 	// Start names the start that the trial is part of, side by side with its neighbours in the plan;
 	// empty: it runs alone.
 	Start string `json:"start,omitempty"`
@@ -132,9 +131,6 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	}
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
-	}
-	if err := p.pair(); err != nil {
-		return nil, err
 	}
 	p.join()
 	if s.usesCapacity() {
@@ -409,9 +405,6 @@ func (p *Plan) Estimate() (least, most time.Duration) {
 		if soon, late := p.estimate(t); lasts == 0 || t.Role != "" {
 			least, most = least+soon, most+late
 		}
-	}
-	if p.Suite.Duet != "" {
-		return least / 2, most / 2
 	}
 	if lasts > 0 {
 		soon, late := p.Block()

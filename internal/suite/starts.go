@@ -64,8 +64,6 @@ func (s *Suite) blockwise() string {
 			l.Slow.Clients == 0 && l.Generators <= 1
 	}
 	switch {
-	case s.Duet != "":
-		return "a duet has two targets under load at once"
 	case len(s.Drivers) > 0:
 		return "other load generators cannot offer slices"
 	case slices.ContainsFunc(s.Launchers, pods):

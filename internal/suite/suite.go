@@ -107,8 +107,6 @@ type Suite struct {
 	// AA measures every target against itself, in two arms a block. A flag's, never a file's: it
 	// asks about the machine, not about the targets.
 	AA bool `yaml:"-" json:"aa,omitempty"`
-	// Duet runs the targets two at a time: Apart or Shared; empty: one at a time. A flag's, too.
-	Duet string `yaml:"-" json:"duet,omitempty"`
 
 	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
 	For Duration `yaml:"-" json:"for,omitempty"`

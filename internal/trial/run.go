@@ -92,8 +92,6 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 		var now []*record.Record
 		if n := together(todo); n > 0 {
 			now = l.startTrials(ctx, e, todo[:n])
-		} else if todo[0].Side != "" {
-			now = l.duet(ctx, e, [2]Spec(todo))
 		} else {
 			now = append(now, l.one(ctx, e, todo[0]))
 		}

@@ -93,7 +93,7 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 		case i == failed:
 			f.fail(ctx, err)
 		default:
-			f.used = true
+			f.dragged = true
 			f.fail(ctx, hinted("a start counts whole or not at all: fix that target first",
 				"target %s of the same start failed in step %s: %w", trials[failed].Target,
 				s.sides[failed].step, err))

@@ -63,8 +63,6 @@ const (
 	NoteRowsVary     // aspect, Shared
 	NoteRowsSweep    // Shared
 	NoteToolsVary    // tool, Shared
-	NoteDuets        // where the services ran
-	NoteDuetWorth    // the duet
 	NoteRatios       // Over
 	NoteTiers        //
 	NoteTiersOfOne   //

@@ -362,7 +362,7 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	}
 	r.A.Mean, r.B.Mean = geometric(avs), geometric(bs)
 	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
-	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points) // as in duets
+	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points)
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
 		case c.Paired && alone:

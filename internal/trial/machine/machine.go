@@ -189,9 +189,6 @@ func (World) Lab(j *process.Journal, launchers *lab.Launchers, l host.Layout, di
 		Quiet: func(ctx context.Context) record.Before {
 			return doctor.Quiet(ctx, doctor.Options{Bound: quietBound})
 		},
-		Beside: func(p launch.Process, l host.Layout, foreign func() []int) (trial.Watcher, error) {
-			return Watch(p, l, 0, foreign)
-		},
 		Counter: counters.Open, Slicing: slicing(),
 	}
 	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
