@@ -161,11 +161,11 @@ func (s *signals) state(dir int, tid string) byte {
 	}
 	defer unix.Close(fd)
 	n, err := unix.Read(fd, s.text[:])
-	at := bytes.LastIndexByte(s.text[:max(n, 0)], ')')
-	if err != nil || at < 0 || at+2 >= n {
+	name := bytes.LastIndexByte(s.text[:max(n, 0)], ')') // its end
+	if err != nil || name < 0 || name+2 >= n {
 		return 0
 	}
-	return s.text[at+2]
+	return s.text[name+2]
 }
 
 // thaw lets them run on, workers before those that watch them.
