@@ -114,15 +114,15 @@ func (m *Machine) Read() Reading {
 	case BusyStat:
 		out.BusyNs = m.sum(text, statBusy)
 	case BusySchedstat:
-		out.BusyNs = m.sum(m.whole(), schedstatBusy)
+		out.BusyNs = m.sum(m.pages(), schedstatBusy)
 	case BusyCpuacct:
 		out.BusyNs = m.percpu(read(m.busy, m.text))
 	}
 	return out
 }
 
-// whole reads schedstat, which comes in pages.
-func (m *Machine) whole() []byte {
+// pages reads schedstat, which comes in pages.
+func (m *Machine) pages() []byte {
 	n := 0
 	for n < len(m.text) {
 		more, err := unix.Pread(m.busy, m.text[n:], int64(n))
@@ -208,17 +208,17 @@ func schedstatBusy(line []byte) int64 {
 
 // percpu adds up cpuacct.usage_percpu: a number for each possible core, in one line.
 func (m *Machine) percpu(line []byte) int64 {
-	sum, found := int64(0), false
+	sum, counted := int64(0), false
 	for core := int64(0); ; core++ {
 		ns, tail, ok := number(line)
 		if !ok {
 			break
 		}
 		if line = tail; m.counts(core) {
-			sum, found = sum+ns, true
+			sum, counted = sum+ns, true
 		}
 	}
-	if !found {
+	if !counted {
 		return unknown
 	}
 	return sum
