@@ -66,6 +66,7 @@ const (
 	NoteDuets        // where the services ran
 	NoteDuetWorth    // the duet
 	NoteRatios       // Over
+	NoteSliced       // MetricsOf that ratios are made of, Starts
 	NoteTiers        //
 	NoteTiersOfOne   //
 	NoteTiersPlan    // Plan
@@ -167,6 +168,7 @@ type (
 	}
 	Odds       float64 // one in so many
 	Confidence float64
-	Over       Versus  // what ratios are of
+	Over       Versus // what ratios are of
+	MetricsOf  []Metric
 	Advice     float64 // the share of noise between trials, as what to do about it
 )
