@@ -91,9 +91,6 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRowsSweep: {{"Rows sweep the load, as was asked: 1 (a, b); 2 (c).", []any{alike}}},
 	NoteToolsVary: {{"Rows vary in the version of go, so that their difference is also that: " +
 		"1 (a, b); 2 (c).", []any{"go", alike}}},
-	NoteDuets: {{"Duets: trials ran two at a time, side by side on cores of their own, under " +
-		"loads that began together; levels are those beside a busy neighbour.",
-		[]any{"on cores of their own"}}},
 	NoteRatios: {{"Ratios are target over bare, paired within blocks.",
 		[]any{Over{VersusBaseline, "bare"}}},
 		{"Ratios are target over main, paired within blocks.",
@@ -107,6 +104,11 @@ var noteExamples = map[NoteKind][]noteExample{
 		{"Ratios are target over the same target: arm a for arm b, else bare for what rides " +
 			"along, else the plain process for a container, else the other checkout's; paired " +
 			"within blocks.", []any{Over{Kind: VersusMixed}}}},
+	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
+		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
+		"other numbers come from windows in which each target is loaded alone.",
+		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
+			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: map[int]bool{3: true}}}}},
 	NoteTiers: {{"Targets in one tier cannot be told apart with these blocks.", nil}},
 	NoteTiersOfOne: {{"Targets in one tier cannot be told apart with these blocks; one block " +
 		"tells nothing apart, two are the least that can.", nil}},
@@ -151,8 +153,7 @@ var noteExamples = map[NoteKind][]noteExample{
 
 func TestNoteTexts(t *testing.T) {
 	for kind := range noteTexts {
-		// duet_test.go tests the text of a duet.
-		if len(noteExamples[NoteKind(kind)]) == 0 && NoteKind(kind) != NoteDuetWorth {
+		if len(noteExamples[NoteKind(kind)]) == 0 {
 			t.Errorf("no text is tested of the kind %d, %q", kind, noteTexts[kind])
 		}
 		for _, row := range noteExamples[NoteKind(kind)] {
