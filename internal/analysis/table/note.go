@@ -39,6 +39,7 @@ const (
 	NoteNoTrial        // of its side is usable
 	NoteNoneGood       // no trial of the target
 	NoteNoCommonBlock  // the other target
+	NoteStartsLost     // Starts
 	NoteOneTrial       //
 	NoteNoInterval     // warning of package stats
 	NoteIntervalWide   //
@@ -67,6 +68,7 @@ const (
 	NoteDuetWorth    // the duet
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
+	NoteOnStarts     // grade, what was observed, hint
 	NoteTiers        //
 	NoteTiersOfOne   //
 	NoteTiersPlan    // Plan
@@ -154,8 +156,9 @@ type (
 	Offs    []Off  // of one load
 	Off     struct {
 		Metric, Unit string
-		By           float64 // at most, as a share
+		By           float64 // at most, as a share; 0: nobody can say
 		Rules        []string
+		Ratio        bool // it is the metric's ratio
 	}
 	Shared  []Sharing // each value of an aspect, with the rows that have it
 	Sharing struct {

@@ -31,6 +31,7 @@ var noteTexts = [...]string{
 	NoteNoTrial:        "no trial is usable",
 	NoteNoneGood:       "no good trial",
 	NoteNoCommonBlock:  "no block has a number of both this target and %s",
+	NoteStartsLost:     "too many starts were lost: a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
@@ -63,7 +64,8 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NoteTiers: "Targets in one tier cannot be told apart with these blocks.",
+	NoteOnStarts: "%s: %s (%s).",
+	NoteTiers:    "Targets in one tier cannot be told apart with these blocks.",
 	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
 		"nothing apart, two are the least that can.",
 	NoteTiersPlan:    "Targets in one tier cannot be told apart with these blocks; %s.",
@@ -198,8 +200,13 @@ func (o Offs) String() string {
 	var texts []string
 	for _, off := range o {
 		name := shortName(off.Metric, off.Unit)
-		texts = append(texts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(off.By),
-			strings.Join(off.Rules, ", ")))
+		if off.Ratio {
+			name += " ratio"
+		}
+		if off.By > 0 {
+			name += " by up to " + atMost(off.By)
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s)", name, strings.Join(off.Rules, ", ")))
 	}
 	return strings.Join(texts, ", ")
 }

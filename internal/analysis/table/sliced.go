@@ -25,6 +25,8 @@ type Starts struct {
 	Rounds int // of the starts that count
 	// ElapsedNs is the time that all starts took, from the first launch to the last stop of each.
 	ElapsedNs int64
+	// Invalid says that too many were lost for any ratio to be made of the others.
+	Invalid bool
 	// Lost are the blocks of starts in which a target failed: they count for no ratio.
 	Lost map[int]bool
 	// LostBy counts the lost starts by the target that failed.
@@ -155,20 +157,12 @@ func slicedItem(name string, m *Metric) stats.Item {
 	return stats.Item{Name: name, Values: ByBlock(m.Sliced)}
 }
 
-// slicedFits are like those of shareNoise, of the values in slices.
-func (sc *Scenario) slicedFits(confidence float64) map[quantity]*stats.Blocks {
-	items := map[quantity][]stats.Item{}
-	for t, m := range sc.Metrics() {
-		if len(m.Sliced) > 0 {
-			key := quantity{m.Load, m.Name}
-			items[key] = append(items[key], slicedItem(t.Name, m))
-		}
-	}
-	fits := make(map[quantity]*stats.Blocks, len(items))
-	for key, item := range items {
-		fits[key] = stats.NewBlocks(item, confidence)
-	}
-	return fits
+// StartsRatio is the ratio of b to a over the starts that both have values of: the start is the unit
+// of inference. Targets do not lend each other precision as in blocks, whose intervals then cover
+// the truth in another share of comparisons than they say.
+func StartsRatio(a, b stats.Item, confidence float64) stats.Ratio {
+	avs, bs, _ := stats.Align(a, b)
+	return stats.PairedRatio(avs, bs, confidence)
 }
 
 // rankingSource is FromSlices where all targets that have a value of what ranks have one in slices.
@@ -189,7 +183,7 @@ func (sc *Scenario) rankingSource() Source {
 // ranks tells whether a metric has the values that rank.
 func (r Ranking) ranks(m *Metric) bool {
 	if r.Source == FromSlices {
-		return len(m.Sliced) > 0
+		return len(m.Sliced) > 0 && !r.lost
 	}
 	return m.Known()
 }

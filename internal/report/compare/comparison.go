@@ -376,6 +376,8 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	alone := len(x.Values) < len(points) || len(y.Values) < len(second) // as in duets
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
+		case r.Source == table.FromSlices:
+			return table.StartsRatio(x, y, confidence)
 		case c.Paired && alone:
 			return stats.PairedRatio(avs, bs, confidence)
 		case c.Paired:
