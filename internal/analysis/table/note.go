@@ -69,9 +69,9 @@ const (
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
 	NoteOnStarts     // grade, what was observed, hint
-	NoteTiers        //
+	NoteTiers        // repeat
 	NoteTiersOfOne   //
-	NoteTiersPlan    // Plan
+	NoteTiersPlan    // repeat, Plan
 	NoteNoiseBetween // load, Percent, Advice
 	NoteLogNormal    //
 	NoteModerated    //
@@ -165,13 +165,17 @@ type (
 		Value string
 		Rows  []string
 	}
-	Plan struct { // how many blocks would separate two targets
+	Plan struct { // how many blocks or starts would separate two targets
 		Effect       float64
 		Needed, Have int
+		Repeat       string
 	}
 	Odds       float64 // one in so many
 	Confidence float64
-	Over       Versus // what ratios are of
-	MetricsOf  []Metric
-	Advice     float64 // the share of noise between trials, as what to do about it
+	Over       struct { // what ratios are of
+		Versus
+		Repeat string
+	}
+	MetricsOf []Metric
+	Advice    float64 // the share of noise between trials, as what to do about it
 )

@@ -246,5 +246,5 @@ func (sc *Scenario) ratioNote() []Note {
 	if sc.Versus.Kind == VersusNone {
 		return nil
 	}
-	return []Note{NoteOf(NoteRatios, Over(sc.Versus))}
+	return []Note{NoteOf(NoteRatios, Over{sc.Versus, sc.Starts.Repeat()})}
 }

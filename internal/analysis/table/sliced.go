@@ -21,16 +21,16 @@ const (
 
 // Starts are the starts of a scenario in which targets ran side by side.
 type Starts struct {
-	Count  int // all, the lost ones included
-	Rounds int // of the starts that count
+	Count  int `json:"count"`  // all, the lost ones included
+	Rounds int `json:"rounds"` // of the starts that count
 	// ElapsedNs is the time that all starts took, from the first launch to the last stop of each.
-	ElapsedNs int64
+	ElapsedNs int64 `json:"elapsedNs"`
 	// Invalid says that too many were lost for any ratio to be made of the others.
-	Invalid bool
+	Invalid bool `json:"invalid,omitempty"`
 	// Lost are the blocks of starts in which a target failed: they count for no ratio.
-	Lost map[int]bool
+	Lost []int `json:"lost,omitempty"`
 	// LostBy counts the lost starts by the target that failed.
-	LostBy map[string]int
+	LostBy map[string]int `json:"lostBy,omitempty"`
 }
 
 // starts collects the starts of a scenario. In a run that has a trial side by side with others each
@@ -48,7 +48,7 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	if len(runs) == 0 {
 		return nil
 	}
-	s := &Starts{Lost: map[int]bool{}, LostBy: map[string]int{}}
+	s := &Starts{LostBy: map[string]int{}}
 	members := map[int][]*record.Record{}
 	for _, t := range sc.Targets {
 		for _, r := range t.Trials {
@@ -77,13 +77,13 @@ func (s *Starts) add(block int, members []*record.Record) {
 		if r.Outcome == record.Measured {
 			continue
 		}
-		s.Lost[block] = true
+		s.Lost = AddNew(s.Lost, block)
 		if r.Failure == nil || r.Failure.Step != record.StepPeer {
 			s.LostBy[RowName(r.Target)]++
 		}
 	}
 	s.ElapsedNs += ended - began
-	if !s.Lost[block] {
+	if !slices.Contains(s.Lost, block) {
 		s.Rounds += rounds
 	}
 }
@@ -98,7 +98,7 @@ func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Poin
 	for _, r := range t.Trials {
 		l, block := loadOf(r, m.Load), t.blocks(r)
 		grade := slicedGrade(r, m.Load)
-		if l == nil || l.Slices == nil || s.Lost[block] || !good(grade) {
+		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
 			continue
 		}
 		value := slicedValue(q, l.Slices, confidence)

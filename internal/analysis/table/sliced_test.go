@@ -151,7 +151,7 @@ func TestLostStarts(t *testing.T) {
 	study := analyze(records, Options{Baseline: "a"})
 	sc := study.Scenarios[0]
 	m, _ := sc.Target("b").Metric("peak", metric.Throughput)
-	if m.Ratio.N != 4 || sc.Starts.Count != 5 || !sc.Starts.Lost[3] || sc.Starts.Rounds != 160 ||
+	if m.Ratio.N != 4 || sc.Starts.Count != 5 || !slices.Equal(sc.Starts.Lost, []int{3}) || sc.Starts.Rounds != 160 ||
 		len(sc.Starts.LostBy) != 1 || sc.Starts.LostBy["b"] != 1 {
 		t.Errorf("ratio of %d starts, %+v", m.Ratio.N, sc.Starts)
 	}
@@ -253,14 +253,14 @@ func TestControlThatDiffers(t *testing.T) {
 	if got := suspects(sc, metric.CPU); got != record.Valid {
 		t.Error(got)
 	}
-	text := strings.Join(Texts(sc.findingNotes()), "\n")
+	text := strings.Join(Texts(sc.FindingNotes()), "\n")
 	if !strings.Contains(text, "the control a-again differs by +4.0 % from itself in peak "+
 		"throughput in this run") {
 		t.Error(text)
 	}
 	sc = run(1)
 	if got := suspects(sc, metric.Throughput); got != record.Valid {
-		t.Errorf("of an equal control: %s, %v", got, Texts(sc.findingNotes()))
+		t.Errorf("of an equal control: %s, %v", got, Texts(sc.FindingNotes()))
 	}
 }
 

@@ -33,7 +33,7 @@ func (sc *Scenario) judgeStarts(o Options) {
 		case sc.Starts.Invalid:
 			m.Ratio = nil
 		default:
-			m.RatioDoubt = sc.ratioDoubt(t, m)
+			m.RatioDoubt = sc.RatioDoubt(sc.Target(t.Reference), t, m, m.Ratio)
 		}
 	}
 }
@@ -85,19 +85,20 @@ func windowsOverSlices(a, b *Metric, confidence float64) stats.Ratio {
 	return stats.PairedRatio(bySlices, byWindows, confidence)
 }
 
-// ratioDoubt weighs what the findings on slices of both sides say against the interval of their
-// ratio: what one target does to others moves its own ratio, and each finding on a pair counts.
-func (sc *Scenario) ratioDoubt(t *Target, m *Metric) *Doubt {
-	if m.Ratio == nil {
+// RatioDoubt weighs what the findings on slices of both sides say against the interval of their
+// ratio of a metric: what one target does to others moves its own ratio, and each finding on a side
+// counts. It is nil where there is no ratio.
+func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
+	if r == nil {
 		return nil
 	}
 	var rules, unbounded []string
 	byName := map[string]float64{}
 	limit := 0.0
-	if r := m.Ratio; r.HasInterval() {
+	if r.HasInterval() {
 		limit = halfWidth(r.Center, r.Lo, r.Hi)
 	}
-	for _, side := range []*Target{sc.Target(t.Reference), t} {
+	for _, side := range []*Target{a, b} {
 		q, _ := side.Metric(m.Load, m.Name)
 		for _, p := range q.Sliced {
 			for _, f := range side.onSlices(p, m.Load) {
@@ -114,7 +115,7 @@ func (sc *Scenario) ratioDoubt(t *Target, m *Metric) *Doubt {
 		}
 	}
 	for _, f := range sc.Findings {
-		concerns := f.Facts.Name == t.Name || f.Rule == "control"
+		concerns := f.Facts.Name == a.Name || f.Facts.Name == b.Name || f.Rule == "control"
 		if f.Grade == record.Suspect && f.Load == m.Load && f.Facts.What == m.Name && concerns {
 			unbounded = append(unbounded, f.Rule)
 		}
@@ -134,22 +135,27 @@ func (t *Target) onSlices(p Point, load string) []record.Finding {
 	return nil
 }
 
-// RatioGrade is VALID, SUSPECT or UnknownGrade for a ratio from slices; empty for all others, whose
-// levels have a grade.
-func (m *Metric) RatioGrade() string {
-	switch r := m.Ratio; {
-	case m.Source != FromSlices || r == nil:
-		return ""
+// RatioGrade is VALID, SUSPECT or UnknownGrade for a ratio from slices with its doubt.
+func RatioGrade(r stats.Ratio, doubt *Doubt) string {
+	switch {
 	case !r.HasInterval(), Wide(r.Lo, r.Hi):
 		return UnknownGrade
-	case m.RatioDoubt != nil:
+	case doubt != nil:
 		return record.Suspect
 	}
 	return record.Valid
 }
 
-// findingNotes say what was found of all starts together.
-func (sc *Scenario) findingNotes() (notes []Note) {
+// RatioGrade is the grade of a ratio from slices; empty for all others, whose levels have a grade.
+func (m *Metric) RatioGrade() string {
+	if m.Source != FromSlices || m.Ratio == nil {
+		return ""
+	}
+	return RatioGrade(*m.Ratio, m.RatioDoubt)
+}
+
+// FindingNotes say what was found of all starts together.
+func (sc *Scenario) FindingNotes() (notes []Note) {
 	for _, f := range sc.Findings {
 		w := wording.Finding(f)
 		notes = append(notes, NoteOf(NoteOnStarts, cmp.Or(f.Grade, record.Suspect), w.Observed,

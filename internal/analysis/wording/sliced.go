@@ -47,8 +47,8 @@ func starts(f record.Finding) record.Words {
 }
 
 func control(f record.Finding) record.Words {
-	return words("another difference of this size may be chance, too: look for what treats equal "+
-		"targets unequally, or run more starts", "no difference",
+	return words("a difference up to this size may come from the method: look for what treats "+
+		"equal targets unequally, or measure more starts", "no difference",
 		"the control %s differs by %s from itself in %s %s in this run", f.Facts.Name,
 		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.What, "").Label)
 }
