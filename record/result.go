@@ -36,7 +36,6 @@ type Record struct {
 
 	Failure *Failure `json:"failure,omitempty"`
 	Before  Before   `json:"before,omitzero"`
-	Duet    *Duet    `json:"duet,omitempty"`
 	// SideBySide says which start the trial is part of; nil: it ran alone.
 	SideBySide *SideBySide `json:"sideBySide,omitempty"`
 	Limits     Limits      `json:"limits"`
@@ -114,14 +113,6 @@ type Before struct {
 	ThrottledN    int64   `json:"throttledN,omitempty"`   // thermal throttle events since boot
 	Quiet         bool    `json:"quiet"`
 	Why           string  `json:"why,omitempty"` // it was not, or what was waited for
-}
-
-// Duet says that the trial ran beside another, on cores of its own, at the same time.
-type Duet struct {
-	With   string `json:"with"`   // the other's trial
-	Side   string `json:"side"`   // "left" (lower cores) or "right"
-	Shared bool   `json:"shared"` // service and load of a side share its cores
-	SkewNs int64  `json:"skewNs"` // this one's window opened so much later than the other's
 }
 
 // Limits are what was asked for and what the kernel was seen to enforce.

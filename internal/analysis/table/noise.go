@@ -196,7 +196,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	}
 	for t, m := range sc.Metrics() {
 		values := ByBlock(m.Points)
-		// A target that was measured twice in a block, as in duets, speaks for itself.
+		// A target that was measured twice in a block speaks for itself.
 		if m.Known() && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
 			item := stats.Item{Name: t.Name, Values: values}
 			m.Summary = fits[quantity{m.Load, m.Name}].Level(item)

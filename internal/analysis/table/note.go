@@ -64,8 +64,6 @@ const (
 	NoteRowsVary     // aspect, Shared
 	NoteRowsSweep    // Shared
 	NoteToolsVary    // tool, Shared
-	NoteDuets        // where the services ran
-	NoteDuetWorth    // the duet
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
 	NoteOnStarts     // grade, what was observed, hint

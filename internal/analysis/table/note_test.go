@@ -95,9 +95,6 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRowsSweep: {{"Rows sweep the load, as was asked: 1 (a, b); 2 (c).", []any{alike}}},
 	NoteToolsVary: {{"Rows vary in the version of go, so that their difference is also that: " +
 		"1 (a, b); 2 (c).", []any{"go", alike}}},
-	NoteDuets: {{"Duets: trials ran two at a time, side by side on cores of their own, under " +
-		"loads that began together; levels are those beside a busy neighbour.",
-		[]any{"on cores of their own"}}},
 	NoteRatios: {{"Ratios are target over bare, paired within blocks.",
 		[]any{Over{Versus{VersusBaseline, "bare"}, "block"}}},
 		{"Ratios are target over main, paired within blocks.",
@@ -164,8 +161,7 @@ var noteExamples = map[NoteKind][]noteExample{
 
 func TestNoteTexts(t *testing.T) {
 	for kind := range noteTexts {
-		// duet_test.go tests the text of a duet.
-		if len(noteExamples[NoteKind(kind)]) == 0 && NoteKind(kind) != NoteDuetWorth {
+		if len(noteExamples[NoteKind(kind)]) == 0 {
 			t.Errorf("no text is tested of the kind %d, %q", kind, noteTexts[kind])
 		}
 		for _, row := range noteExamples[NoteKind(kind)] {

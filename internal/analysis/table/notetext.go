@@ -57,9 +57,6 @@ var noteTexts = [...]string{
 	NoteRowsVary:  "Rows vary in %s, so they are not like for like: %s.",
 	NoteRowsSweep: "Rows sweep the load, as was asked: %s.",
 	NoteToolsVary: "Rows vary in the version of %s, so that their difference is also that: %s.",
-	NoteDuets: "Duets: trials ran two at a time, side by side %s, under loads that began " +
-		"together; levels are those beside a busy neighbour.",
-	NoteDuetWorth: "%s",
 	NoteRatios:    "Ratios are %s.",
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +

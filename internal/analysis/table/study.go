@@ -284,7 +284,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.doubt(m)
 	}
 	sc.Floors = sc.floors(s.Options)
-	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
+	sc.Method = sc.unlikeRows()
 	return sc
 }
 

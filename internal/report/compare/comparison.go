@@ -395,7 +395,7 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 		r.A.Mean, r.B.Mean = r.A.level(), r.B.level()
 	}
 	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
-	alone := len(x.Values) < len(points) || len(y.Values) < len(second) // as in duets
+	alone := len(x.Values) < len(points) || len(y.Values) < len(second)
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
 		case r.Source == table.FromSlices:
