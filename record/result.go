@@ -34,12 +34,14 @@ type Record struct {
 	Contract string    `json:"contract"`
 	Outcome  string    `json:"outcome"`
 
-	Failure  *Failure `json:"failure,omitempty"`
-	Before   Before   `json:"before,omitzero"`
-	Limits   Limits   `json:"limits"`
-	Pod      *Pod     `json:"pod,omitempty"` // of a launcher that has a cluster start it
-	Artifact Artifact `json:"artifact"`
-	Start    Start    `json:"start"`
+	Failure *Failure `json:"failure,omitempty"`
+	Before  Before   `json:"before,omitzero"`
+	// SideBySide says which start the trial is part of; nil: it ran alone.
+	SideBySide *SideBySide `json:"sideBySide,omitempty"`
+	Limits     Limits      `json:"limits"`
+	Pod        *Pod        `json:"pod,omitempty"` // of a launcher that has a cluster start it
+	Artifact   Artifact    `json:"artifact"`
+	Start      Start       `json:"start"`
 	// Processes are those of a system, in the order of their start; the last takes the requests.
 	Processes []Started `json:"processes,omitempty"`
 	Warmup    Warmup    `json:"warmup"`
@@ -280,6 +282,10 @@ type Load struct {
 	Traced     []Traced `json:"traced,omitempty"`     // some of them, slowest first
 	Told       *Told    `json:"told,omitempty"`
 	GC         *GC      `json:"gc,omitempty"`
+
+	// Slices are what the target did under this load in slices, interleaved with those of others;
+	// nil: the load was offered in a window alone only. Ratios between targets come from them.
+	Slices *Sliced `json:"slices,omitempty"`
 
 	Search *Search `json:"search,omitempty"` // that this load was the deciding step of
 

@@ -133,6 +133,10 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
 	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
 	fs.IntVar(&f.asked.Options.Blocks, "blocks", 5, "how often each service is measured")
+	cli.OneOf(c, &f.asked.Change.Interleave, "interleave", "how services are compared",
+		suite.Interleavings...)
+	fs.DurationVar((*time.Duration)(&f.asked.Change.Slices), "slices", 0,
+		"time in slices of each service and start (default 4s)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
 		"instead of blocks: go on for so long, while a comparison is open")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,

@@ -81,6 +81,11 @@ type Suite struct {
 	Limits   Limits   `yaml:"limits" json:"limits"`
 	// Timeout is for one request, from its sending.
 	Timeout Duration `yaml:"timeout" json:"timeout"`
+	// Interleave is how targets are compared: one of Interleavings; empty: the first that is
+	// possible.
+	Interleave string `yaml:"interleave" json:"interleave,omitempty"`
+	// Slices is how long each target is loaded in the slices of a start, lead-ins included.
+	Slices Duration `yaml:"slices" json:"slices,omitempty"`
 	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.
 	Resolution Percent `yaml:"resolution" json:"resolution,omitempty"`
 

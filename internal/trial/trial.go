@@ -86,6 +86,8 @@ type Lab struct {
 	Hold func(context.Context, Held)
 	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
 	Quiet func(context.Context) record.Before
+	// Slicing is what starts of several targets side by side need.
+	Slicing Slicing
 	// Home takes in what services tell about themselves; nil: there is none.
 	Home Home
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
@@ -149,6 +151,7 @@ type life struct {
 	pages     []int   // further ports of its processes, for pages of metrics or profiles
 	pprof     bool    // it serves Go's profiles there
 	heard     bool    // the home of telemetry was told of the trial
+	dragged   bool    // its failure is that of another target of its start
 	heldNs    int64   // for somebody to look at, which is no part of the trial
 
 	untold    []*offered       // loads that the meter was not told of
@@ -228,16 +231,18 @@ func (f *life) run(ctx context.Context) error {
 		f.at("quiet", 0)
 		f.rec.Before = f.lab.Quiet(ctx)
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"launch", f.launch}, {"ready", f.ready}, {"verify", f.verify}, {"warmup", f.warmUp},
-		{"measure", f.measure}, {"reverify", f.verify},
+	return f.steps(ctx, "launch", "ready", "verify", "warmup", "measure", "reverify")
+}
+
+// steps takes the trial through steps of its life.
+func (f *life) steps(ctx context.Context, names ...string) error {
+	do := map[string]func(context.Context) error{
+		"launch": f.launch, "ready": f.ready, "verify": f.verify, "warmup": f.warmUp,
+		"measure": f.measure, "reverify": f.verify,
 	}
-	for _, s := range steps {
-		f.at(s.name, 0)
-		if err := s.do(ctx); err != nil {
+	for _, name := range names {
+		f.at(name, 0)
+		if err := do[name](ctx); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -469,10 +474,10 @@ type Held struct {
 	Dir     string // in which its processes were started, where they are no containers
 }
 
-// hold lets somebody look at the service of a trial that failed. One that an interrupt ended has
-// nothing to show.
+// hold lets somebody look at the service of a trial that failed. One that an interrupt or
+// another target of its start ended has nothing to show.
 func (f *life) hold(ctx context.Context) {
-	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || ctx.Err() != nil {
+	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.dragged || ctx.Err() != nil {
 		return
 	}
 	began := clock.Mono()

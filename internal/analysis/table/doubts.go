@@ -135,7 +135,9 @@ func (t *Target) loadDoubt(load, grade string) *doubt {
 		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
 			continue
 		}
-		ownEvents := events(r, grade, func(f record.Finding) bool { return f.Load == load })
+		ownEvents := events(r, grade, func(f record.Finding) bool {
+			return f.Load == load && f.Phase != record.PhaseSlices
+		})
 		if grade == record.Invalid {
 			ownEvents = append(ownEvents, inherited(r, load)...)
 		}
@@ -154,7 +156,7 @@ func inherited(r *record.Record, load string) []event {
 	}
 	var rules []string
 	for _, e := range events(r, record.Invalid, func(f record.Finding) bool {
-		return f.Load == base
+		return f.Load == base && f.Phase != record.PhaseSlices
 	}) {
 		rules = append(rules, e.rule)
 	}

@@ -162,6 +162,9 @@ func enough(trials [][]float64) bool {
 // noiseNote says for the usual target where the noise of what ranks comes from, and what to do.
 func (sc *Scenario) noiseNote() []Note {
 	var shares []float64
+	if sc.Ranking.Source == FromSlices {
+		return nil // tiers do not depend on the noise between windows
+	}
 	for _, t := range sc.Targets {
 		if v := t.Variance.Share; !math.IsNaN(v) && len(t.Used) > 0 {
 			shares = append(shares, v)

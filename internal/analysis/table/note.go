@@ -64,6 +64,7 @@ const (
 	NoteRowsSweep    // Shared
 	NoteToolsVary    // tool, Shared
 	NoteRatios       // Over
+	NoteSliced       // MetricsOf that ratios are made of, Starts
 	NoteTiers        //
 	NoteTiersOfOne   //
 	NoteTiersPlan    // Plan
@@ -165,6 +166,7 @@ type (
 	}
 	Odds       float64 // one in so many
 	Confidence float64
-	Over       Versus  // what ratios are of
+	Over       Versus // what ratios are of
+	MetricsOf  []Metric
 	Advice     float64 // the share of noise between trials, as what to do about it
 )

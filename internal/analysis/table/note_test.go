@@ -104,6 +104,11 @@ var noteExamples = map[NoteKind][]noteExample{
 		{"Ratios are target over the same target: arm a for arm b, else bare for what rides " +
 			"along, else the plain process for a container, else the other checkout's; paired " +
 			"within blocks.", []any{Over{Kind: VersusMixed}}}},
+	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
+		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
+		"other numbers come from windows in which each target is loaded alone.",
+		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
+			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: map[int]bool{3: true}}}}},
 	NoteTiers: {{"Targets in one tier cannot be told apart with these blocks.", nil}},
 	NoteTiersOfOne: {{"Targets in one tier cannot be told apart with these blocks; one block " +
 		"tells nothing apart, two are the least that can.", nil}},

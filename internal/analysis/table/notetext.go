@@ -57,7 +57,10 @@ var noteTexts = [...]string{
 	NoteRowsSweep: "Rows sweep the load, as was asked: %s.",
 	NoteToolsVary: "Rows vary in the version of %s, so that their difference is also that: %s.",
 	NoteRatios:    "Ratios are %s.",
-	NoteTiers:     "Targets in one tier cannot be told apart with these blocks.",
+	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
+		"turns on the same cores (%s); all other numbers come from windows in which each target " +
+		"is loaded alone.",
+	NoteTiers: "Targets in one tier cannot be told apart with these blocks.",
 	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
 		"nothing apart, two are the least that can.",
 	NoteTiersPlan:    "Targets in one tier cannot be told apart with these blocks; %s.",
@@ -129,6 +132,24 @@ func (n Names) String() string { return units.Few(n, mostMissing) }
 func (l Loads) String() string { return strings.Join(l, ", ") }
 
 func (v Differing) String() string { return strings.Join(v, " | ") }
+
+func (m MetricsOf) String() string {
+	var names []string
+	for _, q := range m {
+		names = append(names, strings.TrimSpace(q.Load+" "+shortName(q.Name, q.Unit)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// String says how much was measured: "8 starts, 320 rounds, 118 s".
+func (s *Starts) String() string {
+	text := units.Plural(s.Count-len(s.Lost), "start")
+	if len(s.Lost) > 0 {
+		text = fmt.Sprintf("%d of %s", s.Count-len(s.Lost), units.Plural(s.Count, "start"))
+	}
+	return fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
+		float64(s.ElapsedNs)/1e9)
+}
 
 func (b Blocks) String() string { return blocksText(b) }
 

@@ -18,9 +18,10 @@ func (sc *Scenario) rank(o Options) {
 	load, metric := sc.rankingMetric()
 	sc.Ranking = Ranking{Load: load, Metric: metric}
 	var items []stats.Item
+	sc.Ranking.Source = sc.rankingSource()
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric); ok && m.Known() {
-			items = append(items, stats.Item{Name: t.Name, Values: goodness(m)})
+		if m, ok := t.Metric(load, metric); ok && sc.Ranking.ranks(&m) {
+			items = append(items, stats.Item{Name: t.Name, Values: goodness(m, sc.Ranking.Source)})
 		}
 	}
 	if len(items) > 0 {
@@ -97,8 +98,11 @@ func (sc *Scenario) anchor() LoadInfo {
 
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
-func goodness(m Metric) map[int]float64 {
+func goodness(m Metric, source Source) map[int]float64 {
 	values := ByBlock(m.Points)
+	if source == FromSlices {
+		values = ByBlock(m.Sliced)
+	}
 	if m.Unit != units.Ns {
 		return values
 	}
@@ -128,8 +132,8 @@ func (sc *Scenario) blocksUsed() int {
 	visited := map[int]bool{}
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
-			for _, p := range m.Points {
-				visited[p.Block] = true
+			for block := range goodness(m, sc.Ranking.Source) {
+				visited[block] = true
 			}
 		}
 	}

@@ -103,8 +103,8 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
-		sc.assumptionNote(), common)
+	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.tierNote(o),
+		sc.noiseNote(), sc.assumptionNote(), common)
 	return t
 }
 

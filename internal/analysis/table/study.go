@@ -30,6 +30,7 @@ type Scenario struct {
 	Typical stats.Ratio
 	Versus  Versus  // what the rows' ratios refer to
 	Floors  []Floor // of A/A runs, by target
+	Starts  *Starts // nil: no trial ran side by side with others
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
 }
@@ -44,6 +45,7 @@ type LoadInfo struct {
 // Ranking says which metric put the targets in their tiers.
 type Ranking struct {
 	Load, Metric string
+	Source       Source     // of the values that were compared
 	Tiers        [][]string // names, best tier first
 }
 
@@ -84,7 +86,11 @@ type Metric struct {
 	Samples int64 // percentiles: requests in all trials together
 	Summary stats.Summary
 	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
-	Doubt   *Doubt       // nil: it is what it is, within its interval
+	// Sliced are the values in slices, one a start; none: there are no slices, or they do not tell
+	// this metric. A ratio is made of them where both targets have some in a common start.
+	Sliced []Point
+	Source Source // of Ratio
+	Doubt  *Doubt // nil: it is what it is, within its interval
 	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
 	AtLeast float64
 	// Withheld says why there is no centre and what would give it; none where there is one.
@@ -261,6 +267,10 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.summarize(sc, s.Options.Confidence)
 		t.Method = differences(t.Used)
 	}
+	sc.Starts = sc.starts(blocks)
+	for t, m := range sc.Metrics() {
+		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
+	}
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
 	sc.splitNoise()
@@ -312,6 +322,7 @@ func (t *Target) add(r *record.Record) {
 // compareTo adds to every metric its ratio to the reference row's, paired within blocks.
 func (sc *Scenario) compareTo(o Options) {
 	fits := sc.shareNoise(o.Confidence)
+	slicedFits := sc.slicedFits(o.Confidence)
 	sc.versus(o)
 	for t, m := range sc.Metrics() {
 		reference := sc.Target(t.Reference)
@@ -319,9 +330,13 @@ func (sc *Scenario) compareTo(o Options) {
 			continue
 		}
 		b, ok := reference.Metric(m.Load, m.Name)
-		if ok && b.Known() && m.Known() {
-			m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
-				positives(t.Name, *m))
+		key := quantity{m.Load, m.Name}
+		switch {
+		case ok && ShareStarts(b.Sliced, m.Sliced):
+			m.Source = FromSlices
+			m.Ratio = ratio(slicedFits[key], slicedItem(t.Reference, &b), slicedItem(t.Name, m))
+		case ok && b.Known() && m.Known():
+			m.Ratio = ratio(fits[key], positives(t.Reference, b), positives(t.Name, *m))
 		}
 	}
 }

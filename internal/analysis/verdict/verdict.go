@@ -58,9 +58,23 @@ func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 		f.Rule = rule.Name
 		if l != nil {
 			f.Load = l.Name
+			f.Phase = phaseOf(l, f)
 		}
 		v.Findings = append(v.Findings, *f)
 	}
+}
+
+// bothPhases are the rules on a load whose findings hold for its slices as for its window: the
+// service cheats, or the generator is the limit, in both.
+var bothPhases = []string{"unasked", "generator", "ceiling"}
+
+// phaseOf is the phase of a load that a finding is about. A rule looks at the window unless it says
+// that it looks at slices.
+func phaseOf(l *load, f *record.Finding) string {
+	if l.Slices == nil || f.Phase != "" || slices.Contains(bothPhases, f.Rule) {
+		return f.Phase
+	}
+	return record.PhaseWindow
 }
 
 // Withheld returns the finding for which a load has no latency that may be printed, or nil. Above

@@ -162,16 +162,17 @@ func reap(n note) (reaped []string, err error) {
 	}
 	var errs []error
 	for name, r := range n.Processes {
+		groups := slices.DeleteFunc(slices.Clone(r.Groups), func(dir string) bool {
+			return !isMade(dir, name)
+		})
+		for _, dir := range groups {
+			errs = append(errs, cgroup.Thaw(dir)) // or no signal may end them
+		}
 		if isOurs(r) && len(groupMembers(r.PID)) > 0 {
 			_ = unix.Kill(-r.PID, unix.SIGKILL) // it may end by itself just now
 			reaped = append(reaped, fmt.Sprintf("process group %d", r.PID))
 		}
-		for _, dir := range r.Groups {
-			// Only what a lab made, whatever the note says.
-			if !strings.HasPrefix(filepath.Base(dir), "prony-") || filepath.Base(dir) != name ||
-				!isGroup(dir) {
-				continue
-			}
+		for _, dir := range groups {
 			if pids := cgroup.PIDs(dir); len(pids) > 0 {
 				reaped = append(reaped, fmt.Sprintf("processes %v", pids))
 			}
@@ -224,6 +225,13 @@ func isOurs(r launched) bool {
 			return strings.TrimSuffix(to, " (deleted)") == r.Log
 		})
 	})
+}
+
+// isMade reports whether a lab made a group for what it launched by this name, whatever the note
+// says.
+func isMade(dir, name string) bool {
+	return strings.HasPrefix(filepath.Base(dir), "prony-") && filepath.Base(dir) == name &&
+		isGroup(dir)
 }
 
 // isGroup says whether a folder is the kernel's: in another one, a list of processes is anybody's.

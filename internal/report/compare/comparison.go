@@ -113,6 +113,8 @@ type Row struct {
 	Ratio *stats.Ratio `json:"ratio"`
 	// Control is the control's own ratio between the two runs, which Ratio is divided by; else nil.
 	Control *stats.Ratio `json:"control,omitempty"`
+	// Source is what Ratio is made of: slices, or else the windows that A and B are of.
+	Source table.Source `json:"source,omitempty"`
 	// Blocks are the ratios of single blocks, where trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
@@ -137,6 +139,8 @@ type Value struct {
 	Mean     float64       `json:"mean"`
 	Withheld *table.Note   `json:"withheld,omitempty"` // why there is none; empty: there is
 	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
+	// Slices are its values in slices, one a start.
+	Slices []table.Point `json:"slices,omitempty"`
 }
 
 // BlockRatio is B to A in one block.
@@ -312,14 +316,17 @@ func of(t *table.Target, m table.Metric) table.Metric {
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	r := newRow(a, b)
-	if a.Known() && b.Known() && !r.constant() {
+	if c.Paired && table.ShareStarts(a.Sliced, b.Sliced) {
+		r.Source = table.FromSlices
+	}
+	if r.Source == table.FromSlices || a.Known() && b.Known() && !r.constant() {
 		r.Ratio = c.ratio(&r, n)
 	}
 	return r
 }
 
 func valueOf(m table.Metric) Value {
-	v := Value{Summary: m.Summary, Mean: math.NaN(), Points: m.Points}
+	v := Value{Summary: m.Summary, Mean: math.NaN(), Points: m.Points, Slices: m.Sliced}
 	if !m.Known() {
 		v.Withheld = &m.Withheld
 	}
@@ -352,17 +359,21 @@ func (r *Row) constant() bool {
 }
 
 func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
-	avs, bs := table.Values(r.A.Points), table.Values(r.B.Points)
+	points, second := r.pointsOf(r.A), r.pointsOf(r.B)
+	avs, bs := table.Values(points), table.Values(second)
 	if c.Paired {
 		var blocks []int
-		avs, bs, blocks = align(r.A.Points, r.B.Points)
+		avs, bs, blocks = align(points, second)
 		for i, block := range blocks {
 			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / avs[i]})
 		}
 	}
 	r.A.Mean, r.B.Mean = geometric(avs), geometric(bs)
+	if r.Source == table.FromSlices { // levels are those of the windows
+		r.A.Mean, r.B.Mean = r.A.level(), r.B.level()
+	}
 	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
-	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points)
+	alone := len(x.Values) < len(points) || len(y.Values) < len(second)
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
 		case c.Paired && alone:
@@ -376,6 +387,22 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	}
 	ratio := r.valueAt(c.Confidence)
 	return &ratio
+}
+
+// pointsOf are the points of a side that a row's ratio is made of.
+func (r *Row) pointsOf(v Value) []table.Point {
+	if r.Source == table.FromSlices {
+		return v.Slices
+	}
+	return v.Points
+}
+
+// level is the geometric mean of a side's windows; NaN where it may not be quoted.
+func (v Value) level() float64 {
+	if v.Withheld != nil {
+		return math.NaN()
+	}
+	return geometric(table.Values(v.Points))
 }
 
 // noise is what a row's noise is learnt from: all targets of the scenario, on both sides.
@@ -397,7 +424,11 @@ func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
 // item is a target's values of a row's metric by block; none where it may not be quoted.
 func (n noise) item(t *table.Target, r *Row) stats.Item {
 	item := stats.Item{Name: t.Name}
-	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Known() {
+	m, ok := t.Metric(r.Load, r.Metric)
+	switch {
+	case ok && r.Source == table.FromSlices:
+		item.Values = table.ByBlock(m.Sliced)
+	case ok && m.Known():
 		item.Values = table.ByBlock(m.Points)
 	}
 	return item

@@ -220,7 +220,7 @@ func known(c Comparison) string {
 func (k *Check) decide(c Comparison, checks, invalid int) {
 	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
 	switch {
-	case k.Row.A.Withheld != nil || k.Row.B.Withheld != nil:
+	case k.Row.withheld():
 		k.Outcome = Unfit
 		k.Why = lacks(*k.Row)[0].say(k.Row.Name())
 	case lost > invalid:
@@ -239,7 +239,8 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 
 // lost is how many trials of a subject are not among a row's values.
 func (k *Check) lost(x Subject, v Value) int {
-	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed - len(v.Points)
+	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed -
+		len(k.Row.pointsOf(v))
 }
 
 func were(n int) string {

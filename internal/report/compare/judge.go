@@ -89,12 +89,17 @@ func correct(rows []*Row) {
 		func(r *Row) float64 { return r.share }, func(r *Row, p float64) { r.PHolm = p })
 }
 
+// withheld tells whether there is no ratio because a side has no number.
+func (r Row) withheld() bool {
+	return r.Source != table.FromSlices && (r.A.Withheld != nil || r.B.Withheld != nil)
+}
+
 func (r *Row) speak(alpha float64) {
 	meaning := metric.Named(r.Metric, r.Unit)
 	a, b := r.A.Summary.Center, r.B.Summary.Center
 	change := b - a
 	switch {
-	case r.A.Withheld != nil || r.B.Withheld != nil:
+	case r.withheld():
 		r.Outcome, r.Word = Silent, "no number"
 		return
 	case r.Ratio == nil && a == b:
@@ -182,6 +187,10 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 	}
 	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
 	avs, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
+	if table.ShareStarts(r.A.Slices, ma.Sliced) && table.ShareStarts(r.B.Slices, mb.Sliced) {
+		r.Source = table.FromSlices
+		avs, bs = over(r.A.Slices, ma.Sliced), over(r.B.Slices, mb.Sliced)
+	}
 	r.valueAt = func(confidence float64) stats.Ratio {
 		return stats.UnpairedRatio(avs, bs, confidence)
 	}

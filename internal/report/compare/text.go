@@ -164,7 +164,7 @@ func Level(v Value, base string) string {
 
 // changeText is B to A as a difference, with its interval.
 func changeText(r Row) string {
-	if r.Outcome == Silent && (r.A.Withheld != nil || r.B.Withheld != nil) {
+	if r.Outcome == Silent && r.withheld() {
 		return units.Absent
 	}
 	text := units.Change(1 + r.Change())

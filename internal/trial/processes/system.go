@@ -282,6 +282,14 @@ func (s *System) Move(cores []int) error {
 	return nil
 }
 
+// Freezer is the group that holds all parts but backing ones; launch.Freezable.
+func (s *System) Freezer() launch.Group {
+	if f, ok := s.first().Process.(launch.Freezable); ok {
+		return f.Freezer()
+	}
+	return launch.Group{}
+}
+
 // Favour lets the compilers of all parts go first, or not any longer; launch.Favourer.
 func (s *System) Favour(enabled bool) (threads int, err error) {
 	for _, p := range s.Parts {

@@ -1,0 +1,176 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// SlicesDir is the folder of a run that holds one file of slices for each start.
+const SlicesDir = "slices"
+
+// SlicesVersion is the version of the format of a file of slices.
+const SlicesVersion = 1
+
+// SideBySide describes the start that a trial is part of: all compared targets ran at the same
+// time, and the load went to one of them at a time, for one slice after another.
+type SideBySide struct {
+	With     []string `json:"with"`           // the other trials of the start, in order of launch
+	File     string   `json:"file,omitempty"` // its slices, relative to the run's folder
+	Rounds   int      `json:"rounds"`         // each has one slice of every target
+	LeadNs   int64    `json:"leadNs"`         // lead-in of each slice, not counted
+	WindowNs int64    `json:"windowNs"`       // nominal length of each slice's counted window
+	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
+	// Freeze is how a target was stopped while others were loaded: one of the Freeze names.
+	Freeze string `json:"freeze"`
+	// Clock is where processor time was read: one of the Clock names; empty: unknown.
+	Clock string `json:"clock,omitempty"`
+}
+
+// StepPeer is the step of a failure of a trial that went well until another target of its start
+// failed, which ended the start for all.
+const StepPeer = "peer"
+
+// Ways to stop an idle target.
+const (
+	FreezeCgroup  = "cgroup"  // the freezer of its control group or container
+	FreezeSignals = "signals" // SIGSTOP and SIGCONT to each of its processes
+	FreezeOff     = "off"     // it ran on
+)
+
+// Clocks of processor time that can be read within a slice.
+const (
+	ClockProcess = "process" // clock_gettime of each process, exact at the moment of reading
+	ClockCgroup  = "cgroup"  // usage of a control group, exact to a scheduler tick
+)
+
+// Sliced is what a target did in all slices of a start under one load: sums over the counted
+// windows. Ratios between targets of the start are ratios of these sums, so rare events count in
+// full. A window begins and ends at the first completion after its moment.
+type Sliced struct {
+	Slices   int     `json:"slices"`
+	RatePerS float64 `json:"ratePerS,omitempty"` // open: the same for all targets; 0: closed
+	Requests int64   `json:"requests"`           // answered well within windows
+	Failed   int64   `json:"failed"`             // within windows
+	TimeNs   int64   `json:"timeNs"`             // length of all windows
+	CPUNs    int64   `json:"cpuNs"`              // of the target within its windows; -1 unknown
+	// IdleCPUNs is the processor time that the target used in slices of others; -1 unknown.
+	IdleCPUNs    int64 `json:"idleCPUNs"`
+	IdleTimeNs   int64 `json:"idleTimeNs"` // length of those slices
+	Reconnects   int64 `json:"reconnects,omitempty"`
+	ResponseTime Dist  `json:"responseTime,omitzero"` // open: of all windows together
+}
+
+// ThroughputPerS is the rate of good answers over all windows; 0 without any.
+func (s *Sliced) ThroughputPerS() float64 {
+	if s.TimeNs <= 0 {
+		return 0
+	}
+	return float64(s.Requests) / (float64(s.TimeNs) / 1e9)
+}
+
+// CPUPerRequestNs is the target's processor time for each good answer; -1 where unknown.
+func (s *Sliced) CPUPerRequestNs() float64 {
+	if s.CPUNs < 0 || s.Requests <= 0 {
+		return -1
+	}
+	return float64(s.CPUNs) / float64(s.Requests)
+}
+
+// Slice is one slice of one target, a line in a file of slices. Times are by CLOCK_MONOTONIC.
+type Slice struct {
+	Round  int  `json:"round"`          // from 1
+	Place  int  `json:"place"`          // in the round, from 1
+	Target int  `json:"target"`         // index into SlicesHead.Trials
+	Open   bool `json:"open,omitempty"` // under the open load
+
+	BeganNs  int64 `json:"beganNs"`  // of its lead-in
+	OpenedNs int64 `json:"openedNs"` // first completion after the window's moment
+	ClosedNs int64 `json:"closedNs"` // first completion after the window's end
+	EndedNs  int64 `json:"endedNs"`  // its last answer came
+	Requests int64 `json:"requests"` // answered well after OpenedNs until ClosedNs
+	Failed   int64 `json:"failed,omitempty"`
+	CPUNs    int64 `json:"cpuNs"` // of its target between OpenedNs and ClosedNs; -1 unknown
+
+	// IdleCPUNs is the processor time of each target, by index, between BeganNs and EndedNs; that
+	// of the loaded one included.
+	IdleCPUNs []int64 `json:"idleCPUNs,omitempty"`
+	StealNs   int64   `json:"stealNs"`  // of all cores, between BeganNs and EndedNs
+	OthersNs  int64   `json:"othersNs"` // processor time of the rest of the machine likewise
+}
+
+// SlicesHead is the first line of a file of slices.
+type SlicesHead struct {
+	Version int      `json:"version"`
+	Trials  []string `json:"trials"` // of the targets, in order of launch
+	SideBySide
+}
+
+// WriteSlices writes a start's file of slices into a run's folder and returns its name there.
+func WriteSlices(dir, name string, head SlicesHead, all []Slice) (file string, err error) {
+	if err := os.MkdirAll(filepath.Join(dir, SlicesDir), 0o755); err != nil {
+		return "", fmt.Errorf("write slices: %w", err)
+	}
+	file = filepath.Join(SlicesDir, name+".ndjson")
+	f, err := os.Create(filepath.Join(dir, file))
+	if err != nil {
+		return "", fmt.Errorf("write slices: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head.Version, head.File = SlicesVersion, ""
+	w := bufio.NewWriter(f)
+	e := json.NewEncoder(w)
+	if err := e.Encode(head); err != nil {
+		return "", fmt.Errorf("write slices: %w", err)
+	}
+	for i := range all {
+		if err := e.Encode(&all[i]); err != nil {
+			return "", fmt.Errorf("write slices: %w", err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return "", fmt.Errorf("write slices: %w", err)
+	}
+	return file, nil
+}
+
+// ReadSlices reads a file of slices, whose name is relative to the run's folder. A last line that
+// is not whole, since the program was killed, ends the list.
+func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
+	var head SlicesHead
+	if !filepath.IsLocal(file) {
+		return head, nil, fmt.Errorf("read slices: %q is not a file of the run's folder", file)
+	}
+	f, err := os.Open(filepath.Join(dir, file))
+	if err != nil {
+		return head, nil, fmt.Errorf("read slices: %w", err)
+	}
+	defer f.Close()
+	d := json.NewDecoder(bufio.NewReader(f))
+	if err := d.Decode(&head); err != nil {
+		return head, nil, fmt.Errorf("read slices %s: %w", file, err)
+	}
+	if head.Version != SlicesVersion {
+		return head, nil, fmt.Errorf("read slices %s: version %d, this program reads version %d",
+			file, head.Version, SlicesVersion)
+	}
+	var all []Slice
+	for {
+		var s Slice
+		err := d.Decode(&s)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return head, all, nil
+		}
+		if err == nil && (s.Target < 0 || s.Target >= len(head.Trials)) {
+			err = fmt.Errorf("target %d of %d", s.Target, len(head.Trials))
+		}
+		if err != nil {
+			return head, nil, fmt.Errorf("read slices %s: line %d: %w", file, len(all)+2, err)
+		}
+		all = append(all, s)
+	}
+}
