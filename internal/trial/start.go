@@ -59,6 +59,10 @@ type Slicing struct {
 	Freeze  func(p launch.Process) (Freezer, error)
 	Clock   func(pids func() []int) CPUClock
 	Machine func() (Machine, error)
+	// Copies is the folder for the copies of services' folders that starts work in; empty: they
+	// work in the built ones. Note remembers a copy on disk until it is forgotten.
+	Copies string
+	Note   func(dir string) (forget func() error, err error)
 }
 
 // start is one under way.
