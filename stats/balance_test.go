@@ -19,7 +19,7 @@ func stealing(r *rand.Rand, rounds, targets int, extra float64) *Rounds {
 			case r.Float64() < 0.3:
 				burst = 0
 			}
-			row := SliceRow{Round: round, Target: target, Covariates: []float64{burst, 0}}
+			row := SliceRow{Round: round, Target: target, TimeNs: ms, Covariates: []float64{burst, 0}}
 			if target == 0 {
 				row.Covariates[0] += extra
 			}
@@ -45,9 +45,9 @@ func TestCheckBalance(t *testing.T) {
 
 func TestBalanceMeans(t *testing.T) {
 	rows := []SliceRow{
-		{Round: 1, Target: 0, Covariates: []float64{1}}, {Round: 1, Target: 1, Covariates: []float64{3}},
-		{Round: 2, Target: 0, Covariates: []float64{2}}, {Round: 2, Target: 1, Covariates: []float64{6}},
-		{Round: 3, Target: 0, Covariates: []float64{9}}, // alone
+		{Round: 1, Target: 0, TimeNs: 1, Covariates: []float64{1}}, {Round: 1, Target: 1, TimeNs: 1, Covariates: []float64{3}},
+		{Round: 2, Target: 0, TimeNs: 1, Covariates: []float64{2}}, {Round: 2, Target: 1, TimeNs: 1, Covariates: []float64{6}},
+		{Round: 3, Target: 0, TimeNs: 1, Covariates: []float64{9}}, // alone
 	}
 	// Both rounds say the same: two of four permutations are as far apart.
 	b := CheckBalance([]*Rounds{NewRounds(rows)}, 0, 2)
