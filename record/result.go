@@ -78,6 +78,9 @@ type Target struct {
 	// Launcher is what started it, where it was not started as a plain process: "docker".
 	Launcher string `json:"launcher,omitempty"`
 	Arm      string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
+	// ControlOf names the target that this one is a second copy of, to show what differs by chance;
+	// empty: it is no control.
+	ControlOf string `json:"controlOf,omitempty"`
 	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 	// At is the URL where it ran already: nobody has started it, or seen its processes.
 	At string `json:"at,omitempty"`

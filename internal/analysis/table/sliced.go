@@ -21,14 +21,16 @@ const (
 
 // Starts are the starts of a scenario in which targets ran side by side.
 type Starts struct {
-	Count  int // all, the lost ones included
-	Rounds int // of the starts that count
+	Count  int `json:"count"`  // all, the lost ones included
+	Rounds int `json:"rounds"` // of the starts that count
 	// ElapsedNs is the time that all starts took, from the first launch to the last stop of each.
-	ElapsedNs int64
+	ElapsedNs int64 `json:"elapsedNs"`
+	// Invalid says that too many were lost for any ratio to be made of the others.
+	Invalid bool `json:"invalid,omitempty"`
 	// Lost are the blocks of starts in which a target failed: they count for no ratio.
-	Lost map[int]bool
+	Lost []int `json:"lost,omitempty"`
 	// LostBy counts the lost starts by the target that failed.
-	LostBy map[string]int
+	LostBy map[string]int `json:"lostBy,omitempty"`
 }
 
 // starts collects the starts of a scenario. In a run that has a trial side by side with others each
@@ -46,7 +48,7 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	if len(runs) == 0 {
 		return nil
 	}
-	s := &Starts{Lost: map[int]bool{}, LostBy: map[string]int{}}
+	s := &Starts{LostBy: map[string]int{}}
 	members := map[int][]*record.Record{}
 	for _, t := range sc.Targets {
 		for _, r := range t.Trials {
@@ -75,13 +77,13 @@ func (s *Starts) add(block int, members []*record.Record) {
 		if r.Outcome == record.Measured {
 			continue
 		}
-		s.Lost[block] = true
+		s.Lost = AddNew(s.Lost, block)
 		if r.Failure == nil || r.Failure.Step != record.StepPeer {
 			s.LostBy[RowName(r.Target)]++
 		}
 	}
 	s.ElapsedNs += ended - began
-	if !s.Lost[block] {
+	if !slices.Contains(s.Lost, block) {
 		s.Rounds += rounds
 	}
 }
@@ -96,7 +98,7 @@ func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Poin
 	for _, r := range t.Trials {
 		l, block := loadOf(r, m.Load), t.blocks(r)
 		grade := slicedGrade(r, m.Load)
-		if l == nil || l.Slices == nil || s.Lost[block] || !good(grade) {
+		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
 			continue
 		}
 		value := slicedValue(q, l.Slices, confidence)
@@ -155,20 +157,12 @@ func slicedItem(name string, m *Metric) stats.Item {
 	return stats.Item{Name: name, Values: ByBlock(m.Sliced)}
 }
 
-// slicedFits are like those of shareNoise, of the values in slices.
-func (sc *Scenario) slicedFits(confidence float64) map[quantity]*stats.Blocks {
-	items := map[quantity][]stats.Item{}
-	for t, m := range sc.Metrics() {
-		if len(m.Sliced) > 0 {
-			key := quantity{m.Load, m.Name}
-			items[key] = append(items[key], slicedItem(t.Name, m))
-		}
-	}
-	fits := make(map[quantity]*stats.Blocks, len(items))
-	for key, item := range items {
-		fits[key] = stats.NewBlocks(item, confidence)
-	}
-	return fits
+// StartsRatio is the ratio of b to a over the starts that both have values of: the start is the unit
+// of inference. Targets do not lend each other precision as in blocks, whose intervals then cover
+// the truth in another share of comparisons than they say.
+func StartsRatio(a, b stats.Item, confidence float64) stats.Ratio {
+	avs, bs, _ := stats.Align(a, b)
+	return stats.PairedRatio(avs, bs, confidence)
 }
 
 // rankingSource is FromSlices where all targets that have a value of what ranks have one in slices.
@@ -189,7 +183,7 @@ func (sc *Scenario) rankingSource() Source {
 // ranks tells whether a metric has the values that rank.
 func (r Ranking) ranks(m *Metric) bool {
 	if r.Source == FromSlices {
-		return len(m.Sliced) > 0
+		return len(m.Sliced) > 0 && !r.lost
 	}
 	return m.Known()
 }
