@@ -49,8 +49,8 @@ type adjustment struct {
 }
 
 // If ticks is set the covariate is read in steps of 10 ms, as /proc/stat gives steal.
-func playAdjustment(r *rand.Rand, m machine, helpers float64, ticks bool, comparisons int) (
-	out adjustment) {
+func playAdjustment(r *rand.Rand, m machine, helpers float64, ticks bool,
+	comparisons int) (out adjustment) {
 	const starts = 8
 	services := equal(2)
 	services[1].request *= 1.05
@@ -114,8 +114,8 @@ func TestAdjustment(t *testing.T) {
 	check("builds", 0.02, false, 0.02, 2.3)
 }
 
-// TestWindowLength: with a lead-in of 20 ms and the same time for a start, windows of 40 ms give the
-// most precise throughput, or nearly so: shorter ones lose time to lead-ins, longer ones meet
+// TestWindowLength: with a lead-in of 20 ms and the same time for a start, windows of 40 ms give
+// the most precise throughput, or nearly so: shorter ones lose time to lead-ins, longer ones meet
 // another machine.
 func TestWindowLength(t *testing.T) {
 	testsets.Long(t, "lengths of windows", testsets.Needs{Files: []string{"stats/testdata"}})
@@ -133,8 +133,8 @@ func TestWindowLength(t *testing.T) {
 				xs = append(xs, s.Compare(0, 1, Throughput).LogRatio)
 				ys = append(ys, s.Compare(0, 1, CPUPerRequest).LogRatio)
 			}
-			t.Logf("%s, windows of %3.0f ms: SD of a start of 18 s %.2f %% (throughput), %.2f %% (CPU)",
-				name, window, 100*sd(xs), 100*sd(ys))
+			t.Logf("%s, windows of %3.0f ms: SD of a start of 18 s: throughput %.2f %%, CPU per "+
+				"request %.2f %%", name, window, 100*sd(xs), 100*sd(ys))
 			sds[window] = sd(xs)
 			best = min(best, sd(xs))
 		}

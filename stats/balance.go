@@ -19,8 +19,8 @@ func (b Balance) Unbalanced() bool { return b.Rounds > 0 && b.P < balanceChance 
 
 const (
 	balanceChance = 0.01
-	// permutations of the test: with 1999, P has steps of 1/2000.
-	permutations = 1999
+	// permutations of the test: with 999, P has steps of 1/1000.
+	permutations = 999
 )
 
 // CheckBalance tests one covariate (by its index in SliceRow.Covariates) over all rounds of these
@@ -38,9 +38,9 @@ const (
 // An unbalanced covariate is a finding: one target caused it, such as by helpers outside of its
 // control group, or chance did. Nothing is adjusted for it, in this case or any other. Simulation
 // (TestAdjustment) shows what a regression on the time that others took would do: it is unbiased
-// while nobody causes that time, and halves the SD of throughput, which CPU per request does without
-// it. But if a target's helpers take 2 % of the core, adjusted throughput hides these 2 %, and on a
-// busy machine this test misses them in 9 of 10 comparisons.
+// while nobody causes that time, and halves the SD of throughput, which CPU per request does
+// without it. But if a target's helpers take 2 % of the core, adjusted throughput hides these 2 %,
+// and on a busy machine this test misses them in 9 of 10 comparisons.
 func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
 	if targets < 2 {
 		panic(fmt.Sprintf("stats: balance needs two targets, not %d", targets))

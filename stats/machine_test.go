@@ -248,8 +248,8 @@ func (d design) start(r *rand.Rand, services []service) *Rounds {
 // equal are services of 20 µs a request.
 func equal(count int) []service { return slices.Repeat([]service{{request: 0.02}}, count) }
 
-// eventful adds events to a service that cost a share of its time and happen so often in the windows
-// of a start, on average.
+// eventful adds events to a service that cost a share of its time and happen so often in the
+// windows of a start, on average.
 func (d design) eventful(s service, perStart, share float64, regular bool) service {
 	loaded := float64(d.rounds) * d.window
 	s.event = share * loaded / perStart
