@@ -258,7 +258,10 @@ func (f *life) steps(ctx context.Context, names ...string) error {
 // fail turns an error into the record's failure: what was being done, why it failed, what to do,
 // and what the service had to say last.
 func (f *life) fail(ctx context.Context, err error) {
-	out := &record.Failure{Step: f.step, Error: err.Error()}
+	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil}
+	if f.dragged {
+		out.Step = record.StepPeer
+	}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
 		out.Hint = hinted.Hint()

@@ -53,6 +53,23 @@ func control(f record.Finding) record.Words {
 		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.What, "").Label)
 }
 
+func balance(f record.Finding) record.Words {
+	return words("one target caused it, or chance did: measure on a machine that is less stolen "+
+		"from", "the same for all targets", "the hypervisor took %s of a core more from slices of "+
+		"one target than from those of another", percent(f.Value))
+}
+
+func rareEvents(f record.Finding) record.Words {
+	w := words("it is part of the answer: look for collections, compactions and timers", "none",
+		"rare events: all work of %s differs in %s %s by %s from its typical slice", f.Facts.Name,
+		f.Load, metric.Named(f.Facts.What, "").Label, units.Change(f.Facts.Observed))
+	if f.Case == "few" {
+		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so that their cost is known as badly "+
+			"as their number: measure longer starts", f.Facts.Expected)
+	}
+	return w
+}
+
 func levels(f record.Finding) record.Words {
 	return words("slices may begin too cold, or the windows met another machine: run more starts, "+
 		"and compare with longer slices", "the same within their errors",
