@@ -49,13 +49,13 @@ func TestEngines(t *testing.T) {
 	clear := &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "127.0.0.1:1"}
 	for _, speech := range []*nethttp.Config{tls, clear} {
 		check(Prony{Stack: speech, Engine: load.Epoll}, load.Epoll, "asked for")
-		check(Prony{Stack: speech, Engine: load.Stack}, load.Stack, "asked for")
+		check(Prony{Stack: speech, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
 	}
 	secure := &nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
 	check(Prony{Stack: secure, Engine: load.Epoll}, load.Epoll, "asked for")
-	check(Prony{Stack: secure, Engine: load.Stack}, load.Stack, "asked for")
-	check(Prony{Stack: tls, Engine: load.Stack}, load.Stack, "asked for")
-	check(Prony{Engine: load.Stack}, load.Stack, "asked for")
+	check(Prony{Stack: secure, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
+	check(Prony{Stack: tls, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
+	check(Prony{Engine: load.NetHTTP}, load.NetHTTP, "asked for")
 	if err := uring.Probe(); err != nil {
 		check(Prony{}, load.Epoll, "io_uring cannot be used")
 		bad(Prony{Engine: load.Uring}, "leave out --engine")

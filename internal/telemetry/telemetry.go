@@ -74,8 +74,8 @@ type Over struct {
 
 // Report is what a home says of a trial that has ended.
 type Report struct {
-	Telemetry record.Telemetry       `json:"telemetry"`
-	Loads     map[string]record.Told `json:"loads"` // by window
+	Telemetry record.Telemetry                  `json:"telemetry"`
+	Loads     map[string]record.WindowTelemetry `json:"loads"` // by window
 }
 
 // Files below a run's folder.

@@ -120,7 +120,7 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*record.
 	}
 	var playing sync.WaitGroup
 	for i, s := range seats {
-		s.rec.Before = before
+		s.rec.HostBefore = before
 		cause := broken(trials, i)
 		playing.Go(func() { s.play(ctx, joint, cause) })
 	}

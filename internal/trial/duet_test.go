@@ -229,8 +229,8 @@ func checkSide(t *testing.T, i int, r, other *record.Record) {
 		!slices.Equal(r.Limits.LoadCores, []int{core - 1}) {
 		t.Errorf("record %d has cores %v, load %v", i, r.Limits.ServiceCores, r.Limits.LoadCores)
 	}
-	if r.Before.WindowNs != int64(i/2+1) {
-		t.Errorf("record %d: before it was %+v", i, r.Before)
+	if r.HostBefore.WindowNs != int64(i/2+1) {
+		t.Errorf("record %d: before it was %+v", i, r.HostBefore)
 	}
 	if r.Outcome != record.Measured || r.Verdict.Grade != record.Valid || len(r.Loads) != 2 {
 		t.Errorf("record %d: %s, %+v, %+v", i, r.Outcome, r.Failure, r.Verdict)

@@ -53,7 +53,7 @@ func (sc *Scenario) specs(o Options) []spec {
 func (sc *Scenario) ranAlready() bool {
 	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Trials, func(r *record.Record) bool {
-			return r.Target.At == ""
+			return r.Target.URL == ""
 		})
 	})
 }
@@ -224,8 +224,8 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	}
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
-	if m.Doubt != nil && m.Doubt.By > 0 {
-		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules}
+	if m.Doubt != nil && m.Doubt.Share > 0 {
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.Share, m.Doubt.Rules}
 	}
 	return c
 }

@@ -19,7 +19,7 @@ func full(block int) record.Record {
 	l.Errors = record.Errors{Status: 10}
 	l.Service = record.Usage{WindowNs: 10e9, CPUNs: 15e9, CPUPerRequestNs: 15e6, ThreadsMax: 7,
 		RSSMaxBytes: 12 << 20,
-		Roles:       &record.Roles{CompilerNs: 0.9e9, CollectorNs: 0.45e9}}
+		Roles:       &record.Roles{CompilerNs: 0.9e9, GCNs: 0.45e9}}
 	r.Start = record.Start{ListenNs: 26e6, ReadyNs: 30e6, FirstResponseNs: 31e6}
 	r.Artifact = record.Artifact{SizeBytes: 10 << 20, ImageBytes: 312 << 20}
 	return r

@@ -117,7 +117,7 @@ function lacks(t: Target): string {
 function StartForm({ targets, last, take, look }: Acts & { last?: string; targets: Target[] }) {
   const can = targets.filter((t) => lacks(t) === "");
   const cannot = targets.filter((t) => lacks(t) !== "");
-  const first = can.find((t) => t.name === last) ?? can.find((t) => !t.aside) ?? can[0];
+  const first = can.find((t) => t.name === last) ?? can.find((t) => !t.explicitOnly) ?? can[0];
   const [name, setName] = useState(first?.name ?? "");
   const chosen = can.find((t) => t.name === name);
   const deed = useDeed<Service>();
@@ -152,7 +152,7 @@ function StartForm({ targets, last, take, look }: Acts & { last?: string; target
       {chosen && (
         <p class="lead" role="status">
           {[chosen.language, chosen.framework].filter(Boolean).join(", ")}
-          {chosen.aside && `; in suites only where it is named: ${chosen.aside}`}
+          {chosen.explicitOnly && `; in suites only where it is named: ${chosen.explicitOnly}`}
         </p>
       )}
       {deed.wrong && <Trouble text={deed.wrong} />}
