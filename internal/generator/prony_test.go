@@ -43,8 +43,8 @@ func TestEngines(t *testing.T) {
 	check(Prony{Engine: load.Epoll}, load.Epoll, "asked for")
 	tls := &nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
 	h3 := &nethttp.Config{Protocol: nethttp.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
-	check(Prony{Stack: h3}, "stack", "HTTP/3")
-	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
+	check(Prony{Stack: h3}, "nethttp", "HTTP/3")
+	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and nethttp")
 	bad(Prony{Engine: load.Epoll, Stack: h3}, "leave out --engine")
 	clear := &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "127.0.0.1:1"}
 	for _, speech := range []*nethttp.Config{tls, clear} {

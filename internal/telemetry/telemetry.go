@@ -143,7 +143,7 @@ type Odd struct {
 // Protocol is the number of the boundary between the lab and its home: what Launch starts, what
 // Client says, and the files below a run's folder. A change that an older side would misread makes
 // it one more.
-const Protocol = 3
+const Protocol = 4
 
 // HomeName is the name of the home's program.
 const HomeName = "prony-home"

@@ -71,7 +71,7 @@ func TestCurve(t *testing.T) {
 	}
 	text := b.String()
 	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs n ≥ 3,838", "░",
-		"doubt at 10 %: neighbours\n"} {
+		"doubt at 10 %: neighbors\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}
@@ -172,9 +172,9 @@ func TestStress(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	for want, step := range map[string]Tried{
-		" 12  falling       907/s  held     p99 41.2 ms": {N: 12, Outcome: Met, P99Ns: 41.2e6,
+		" 12  falling       907/s  met      p99 41.2 ms": {N: 12, Outcome: Met, P99Ns: 41.2e6,
 			Step: Step{Phase: Falling, RatePerS: 907}},
-		"  3  bracket     1.20k/s  broken   answered 90.0 %": {N: 3, Outcome: Missed,
+		"  3  bracket     1.20k/s  missed   answered 90.0 %": {N: 3, Outcome: Missed,
 			Reason: "answered 90.0 %", Step: Step{Phase: Bracket, RatePerS: 1200}},
 		"  1  warm-up      closed           1.00k/s": {N: 1, ThroughputPerS: 1000,
 			Step: Step{Phase: Warmup}},
@@ -198,7 +198,7 @@ func TestText(t *testing.T) {
 	for _, want := range []string{"capacity ", " at 95 % confidence",
 		"keeps p99<50ms in half of the",
 		"windows of 2.2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
-		"rate  held", " of "} {
+		"rate  met", " of "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s\nlacks %q", b.String(), want)
 		}

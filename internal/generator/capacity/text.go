@@ -56,10 +56,10 @@ func (f *Found) Text(w io.Writer) error {
 		}
 		p.Line("capacity    %s: %s", subject, f.Reason)
 		if f.AtLeastPerS > 0 && f.MissedPerS > 0 {
-			p.Line("            a step held there, and one broke at %s/s",
+			p.Line("            a step met the objectives there, and one missed them at %s/s",
 				units.FineRate(f.MissedPerS))
 		} else if f.AtLeastPerS > 0 {
-			p.Line("            a step held there, and none broke")
+			p.Line("            a step met the objectives there, and none missed them")
 		}
 		p.Line("            objectives %s, windows of %v", f.SLO, window)
 	}
@@ -154,7 +154,7 @@ func boundary(p *format.Page, steps []Tried) {
 			retained[i]++
 		}
 	}
-	p.Line("\n%17s  held", "rate")
+	p.Line("\n%17s  met", "rate")
 	for i := range all {
 		if all[i] == 0 {
 			continue
@@ -259,7 +259,7 @@ func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
 		p.Line("closed: latency follows from connections and throughput (Little's law)")
 	}
 	if len(objectives) > 0 {
-		p.Line("held and broken are by %s", slo.Text(objectives))
+		p.Line("met and missed: %s", slo.Text(objectives))
 	}
 	return p.To(w)
 }
