@@ -36,7 +36,6 @@ type Record struct {
 
 	Failure    *Failure `json:"failure,omitempty"`
 	HostBefore Before   `json:"hostBefore,omitzero"`
-	Duet       *Duet    `json:"duet,omitempty"`
 	// SideBySide says which start the trial is part of; nil: it ran alone.
 	SideBySide *SideBySide `json:"sideBySide,omitempty"`
 	Limits     Limits      `json:"limits"`
@@ -78,8 +77,11 @@ type Target struct {
 	Driver    string `json:"driver,omitempty"` // what offered the loads, where not Prony
 	// Launcher is what started it, where it was not started as a plain process: "docker".
 	Launcher string `json:"launcher,omitempty"`
-	Arm      string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
-	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
+	Arm      string `json:"arm,omitempty"` // A/A: "a" or "b", the same target twice a block
+	// ControlOf names the target that this one is a second copy of, to show what differs by chance;
+	// empty: it is no control.
+	ControlOf string `json:"controlOf,omitempty"`
+	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 	// At is the URL where it ran already: nobody has started it, or seen its processes.
 	URL string `json:"url,omitempty"`
 	// Swept is what its row of a matrix asks of the load, as rows beside it ask for more or less.
@@ -111,14 +113,6 @@ type Before struct {
 	ThrottleEvents int64   `json:"throttleEvents,omitempty"` // thermal throttle events since boot
 	Quiet          bool    `json:"quiet"`
 	Reason         string  `json:"reason,omitempty"` // it was not, or what was waited for
-}
-
-// Duet says that the trial ran beside another, on cores of its own, at the same time.
-type Duet struct {
-	With   string `json:"with"`   // the other's trial
-	Side   string `json:"side"`   // "left" (lower cores) or "right"
-	Shared bool   `json:"shared"` // service and load of a side share its cores
-	SkewNs int64  `json:"skewNs"` // this one's window opened so much later than the other's
 }
 
 // Limits are what was asked for and what the kernel was seen to enforce.

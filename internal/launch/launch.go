@@ -115,6 +115,12 @@ type Mover interface {
 	Move(cores []int) error
 }
 
+// Freezable is a process with a control group that the kernel can stop as a whole.
+type Freezable interface {
+	// Freezer returns the group that holds all its processes and no others; the zero value: none.
+	Freezer() Group
+}
+
 // Favourer is a process whose compilers may go before its other threads while it warms up. One that
 // is not the lab's own is none.
 type Favourer interface {

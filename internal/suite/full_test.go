@@ -229,7 +229,7 @@ var slips = []struct {
 	schema               bool
 }{
 	{"driver", "[prony, wrk]", "[prony, wrc]", `:3: drivers "wrc" is none of prony, wrk, wrk2, ` +
-		`hey, oha, k6, h2load, jmeter in "drivers: [prony, wrc]"; did you mean "wrk"?`, true},
+		`hey, k6, h2load, jmeter in "drivers: [prony, wrc]"; did you mean "wrk"?`, true},
 	{"driver twice", "[prony, wrk]", "[wrk, wrk]",
 		`:3: drivers holds "wrk" already; names are unique in "drivers: [wrk, wrk]"`, true},
 	{"flow with weights", "      - name: list", "      - name: list\n        weight: 1",

@@ -83,14 +83,11 @@ type Lab struct {
 	Dir     string // the run's folder
 	Observe func(Event)
 	// Hold keeps the service of a failed trial until it returns; nil: nobody looks.
-	// Two sides of a duet may be held at once.
 	Hold func(context.Context, Held)
 	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
 	Quiet func(context.Context) record.Before
-	// Sides and Beside are for duets: who gets which cores, and how a service is watched that has a
-	// known neighbour, whose processes other tells.
-	Sides  *host.Sides
-	Beside func(p launch.Process, side host.Layout, foreign func() []int) (Watcher, error)
+	// Slicing is what starts of several targets side by side need.
+	Slicing Slicing
 	// Home takes in what services tell about themselves; nil: there is none.
 	Home Home
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
@@ -154,7 +151,7 @@ type life struct {
 	pages     []int   // further ports of its processes, for pages of metrics or profiles
 	pprof     bool    // it serves Go's profiles there
 	heard     bool    // the home of telemetry was told of the trial
-	used      bool    // its failure is that of the other side of its duet
+	dragged   bool    // its failure is that of another target of its start
 	heldNs    int64   // for somebody to look at, which is no part of the trial
 
 	untold    []*offered       // loads that the meter was not told of
@@ -206,7 +203,8 @@ func newRecord(t Spec, prov record.Provenance) *record.Record {
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
-			Matrix: record.MatrixRow{Connections: t.Connections, BodyBytes: int64(t.Body)},
+			ControlOf: s.Service.ControlOf,
+			Matrix:    record.MatrixRow{Connections: t.Connections, BodyBytes: int64(t.Body)},
 		},
 		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
 		Verdict: record.Verdict{Resolution: t.Resolves},
@@ -234,16 +232,18 @@ func (f *life) run(ctx context.Context) error {
 		f.at("quiet", 0)
 		f.rec.HostBefore = f.lab.Quiet(ctx)
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"launch", f.launch}, {"ready", f.ready}, {"verify", f.verify}, {"warmup", f.warmUp},
-		{"measure", f.measure}, {"reverify", f.verify},
+	return f.steps(ctx, "launch", "ready", "verify", "warmup", "measure", "reverify")
+}
+
+// steps takes the trial through steps of its life.
+func (f *life) steps(ctx context.Context, names ...string) error {
+	do := map[string]func(context.Context) error{
+		"launch": f.launch, "ready": f.ready, "verify": f.verify, "warmup": f.warmUp,
+		"measure": f.measure, "reverify": f.verify,
 	}
-	for _, s := range steps {
-		f.at(s.name, 0)
-		if err := s.do(ctx); err != nil {
+	for _, name := range names {
+		f.at(name, 0)
+		if err := do[name](ctx); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -475,10 +475,10 @@ type Held struct {
 	Dir     string // in which its processes were started, where they are no containers
 }
 
-// hold lets somebody look at the service of a trial that failed. One that was ended, by an
-// interrupt or since the other side of its duet failed, has nothing to show.
+// hold lets somebody look at the service of a trial that failed. One that an interrupt or
+// another target of its start ended has nothing to show.
 func (f *life) hold(ctx context.Context) {
-	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.used || ctx.Err() != nil {
+	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.dragged || ctx.Err() != nil {
 		return
 	}
 	began := clock.Mono()

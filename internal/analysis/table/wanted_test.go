@@ -45,8 +45,8 @@ func TestWantedColumns(t *testing.T) {
 	check("peak/errors", "errors", "1.0 %")     // 10 of 1,010
 	check("cost/cpu_used", "CPU", "150 %")      // 15 s in 10 s
 	check("cost/threads_max", "threads", "7")
-	check("cost/compiler_share", "compiler", "6.0 %")   // 0.9 s of 15 s
-	check("cost/collector_share", "collector", "3.0 %") // 0.45 s
+	check("cost/compiler_share", "compiler", "6.0 %") // 0.9 s of 15 s
+	check("cost/gc_share", "collector", "3.0 %")      // 0.45 s
 	check("start/listen", "listens", "26.0 ms")
 	check("start/first", "first answer", "31.0 ms")
 	check("artifact/size", "size", "10 MiB")

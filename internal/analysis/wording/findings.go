@@ -71,7 +71,8 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried,
 	"samples": samples, "settled": settled,
-	"third-party tool": foreign, Whole: whole,
+	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
+	"starts": starts, "control": control, "levels": levels,
 }
 
 // Whole is the rule that a load was offered for all of its window.

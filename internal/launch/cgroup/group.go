@@ -22,6 +22,7 @@ type Mount struct {
 	Controllers []string // version 1: of those that the lab reads; version 2: one, without a name
 	Root        string   // the group that is seen at Dir
 	Dir         string
+	Freezer     bool // version 1: it has the freezer
 }
 
 // OwnMounts are those that this process sees; none where it cannot tell.
@@ -49,6 +50,7 @@ func Mounts(mountinfo string) (out []Mount) {
 		case "cgroup":
 			m.Version = 1
 			for c := range strings.SplitSeq(g[2], ",") {
+				m.Freezer = m.Freezer || c == "freezer"
 				if slices.Contains(controllersV1, c) {
 					m.Controllers = append(m.Controllers, c)
 				}

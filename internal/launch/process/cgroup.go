@@ -47,7 +47,8 @@ func hierarchies(mounts []cgroup.Mount, ownByName map[string]string) (out []hier
 // groups are the control groups made for one target.
 type groups struct {
 	list    []launch.Group
-	refused []string // what the kernel would not do, and why; other means may take over
+	freezer launch.Group // may be one of the list; the zero value: none
+	refused []string     // what the kernel would not do, and why; other means may take over
 }
 
 // makeGroups creates the target's groups and sets its limits in them. What is not permitted is
@@ -150,6 +151,9 @@ func (g *groups) dirs() (out []string) {
 	for _, x := range g.list {
 		out = append(out, x.Dir)
 	}
+	if g.freezer.Dir != "" {
+		out = append(out, g.freezer.Dir)
+	}
 	return slices.Compact(out) // controllers of one mount follow each other
 }
 
@@ -158,6 +162,9 @@ func (g *groups) dirs() (out []string) {
 // hold the lab.
 func endGroup(dir string) error {
 	deadline := time.After(killBound)
+	if err := cgroup.Thaw(dir); err != nil {
+		return fmt.Errorf("thaw %s: %w", dir, err)
+	}
 	for {
 		pids := cgroup.PIDs(dir)
 		if len(pids) == 0 {

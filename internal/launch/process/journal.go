@@ -15,6 +15,7 @@ import (
 
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/service"
 )
 
 // Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
@@ -36,6 +37,8 @@ type note struct {
 	Processes map[string]launched `json:"processes"`
 	// Keys is the folder, absolute, in whose folders *.tls lie the secret keys of services.
 	Keys string `json:"keys,omitempty"`
+	// Copies are folders, absolute, that starts of targets have copies in.
+	Copies []string `json:"copies,omitempty"`
 }
 
 // launched is one target. Born tells the process from a later one with the same number.
@@ -139,6 +142,7 @@ func (j *Journal) open() (reaped []string, err error) {
 	if err := remaining.removeKeys(); err != nil {
 		return reaped, err
 	}
+	reaped = append(reaped, remaining.removeCopies()...)
 	return reaped, j.save()
 }
 
@@ -162,16 +166,17 @@ func reap(n note) (reaped []string, err error) {
 	}
 	var errs []error
 	for name, r := range n.Processes {
+		groups := slices.DeleteFunc(slices.Clone(r.Groups), func(dir string) bool {
+			return !isMade(dir, name)
+		})
+		for _, dir := range groups {
+			errs = append(errs, cgroup.Thaw(dir)) // or no signal may end them
+		}
 		if isOurs(r) && len(groupMembers(r.PID)) > 0 {
 			_ = unix.Kill(-r.PID, unix.SIGKILL) // it may end by itself just now
 			reaped = append(reaped, fmt.Sprintf("process group %d", r.PID))
 		}
-		for _, dir := range r.Groups {
-			// Only what a lab made, whatever the note says.
-			if !strings.HasPrefix(filepath.Base(dir), "prony-") || filepath.Base(dir) != name ||
-				!isGroup(dir) {
-				continue
-			}
+		for _, dir := range groups {
 			if pids := cgroup.PIDs(dir); len(pids) > 0 {
 				reaped = append(reaped, fmt.Sprintf("processes %v", pids))
 			}
@@ -206,6 +211,17 @@ func (n note) removeKeys() error {
 	return nil
 }
 
+// removeCopies removes the copies of a note whose lab is gone, after another boot, too, and says
+// which of them stay. What works in them has been ended.
+func (n note) removeCopies() (stay []string) {
+	for _, dir := range n.Copies {
+		if err := service.RemoveCopy(dir); err != nil {
+			stay = append(stay, fmt.Sprintf("a start, but its copy stays: %v", err))
+		}
+	}
+	return stay
+}
+
 // isOurs tells the group of a noted process from a later one with the same number: the leader was
 // born when the note says, or it has gone, and one that it left behind has our mark, which is that
 // it prints into the log that the launcher opened for it. A variable would be a mark as well, but
@@ -224,6 +240,13 @@ func isOurs(r launched) bool {
 			return strings.TrimSuffix(to, " (deleted)") == r.Log
 		})
 	})
+}
+
+// isMade reports whether a lab made a group for what it launched by this name, whatever the note
+// says.
+func isMade(dir, name string) bool {
+	return strings.HasPrefix(filepath.Base(dir), "prony-") && filepath.Base(dir) == name &&
+		isGroup(dir)
 }
 
 // isGroup says whether a folder is the kernel's: in another one, a list of processes is anybody's.
@@ -270,6 +293,20 @@ func (j *Journal) Keys(dir string) (err error) {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return j.change(func(n *note) { n.Keys = dir })
+}
+
+// Copy notes a folder that a start of a target is about to have its copy in, until it is forgotten:
+// where the lab is killed, the next one removes it.
+func (j *Journal) Copy(dir string) (forget func() error, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("write journal: %w", err)
+	}
+	forget = func() error {
+		return j.change(func(n *note) {
+			n.Copies = slices.DeleteFunc(n.Copies, func(known string) bool { return known == dir })
+		})
+	}
+	return forget, j.change(func(n *note) { n.Copies = append(n.Copies, dir) })
 }
 
 // save replaces the note in one step, so that a kill in the middle leaves the old one or the new

@@ -77,6 +77,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		p.groups.refused = []string{"cgroup: left alone as asked"}
 	} else {
 		p.groups = makeGroups(p.name, s, ownHierarchies())
+		p.groups.freezer = makeFreezer(p.name, p.groups.list)
 	}
 	if err := l.Journal.add(p.name, launched{Groups: p.ownDirs()}); err != nil {
 		p.clean()
@@ -304,6 +305,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	defer p.Stops.Unlock()
 	p.Stopping.Store(true)
 	if p.cmd != nil && p.cmd.Process != nil {
+		p.thaw()
 		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
 			cmdlog.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))

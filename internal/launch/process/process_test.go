@@ -20,7 +20,9 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/freeze"
 	"prony.example/internal/launch/launchtest"
+	"prony.example/record"
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const forks = "trap '' TERM; sleep 1000 & echo ready; sleep 1000"
+const forks = "trap '' TERM HUP; sleep 1000 & echo ready; sleep 1000"
 
 // target is this test binary itself, which Act makes it.
 var target = launchtest.Target{Program: os.Args[0], Peak: true}
@@ -130,6 +132,16 @@ func lab(dir string) {
 	for len(p.PIDs()) < 3 {
 		time.Sleep(time.Millisecond)
 	}
+	if way := os.Getenv("PRONY_TEST_FREEZE"); way != "" {
+		f, err := freeze.New(p, way)
+		if err == nil {
+			err = f.Freeze()
+		}
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+	}
 	// The target first: numbers begin again where they end, and the child's may be the lower one.
 	own := strconv.Itoa(os.Getpid())
 	pids := p.PIDs()
@@ -142,16 +154,23 @@ func lab(dir string) {
 // A lab that is killed takes its target with it; what the target had forked is ended by the next
 // lab.
 func TestKilledLabLeavesNothing(t *testing.T) {
-	t.Run("groups", func(t *testing.T) { killed(t, filepath.Join(t.TempDir(), "journal"), "") })
-	t.Run("no groups", func(t *testing.T) {
-		killed(t, filepath.Join(t.TempDir(), "journal"), "yes")
-	})
+	check := func(name, noGroup, frozen string) {
+		t.Run(name, func(t *testing.T) {
+			killed(t, filepath.Join(t.TempDir(), "journal"), noGroup, frozen)
+		})
+	}
+	check("groups", "", "")
+	check("no groups", "yes", "")
+	check("frozen", "", record.FreezeCgroup)
+	check("stopped", "", record.FreezeSignals)
+	check("stopped, no groups", "yes", record.FreezeSignals)
 }
 
-func killed(t *testing.T, dir, noGroup string) {
+func killed(t *testing.T, dir, noGroup, frozen string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "PRONY_TEST_LAB="+dir, "PRONY_TEST_NOGROUP="+noGroup)
+	cmd.Env = append(os.Environ(), "PRONY_TEST_LAB="+dir, "PRONY_TEST_NOGROUP="+noGroup,
+		"PRONY_TEST_FREEZE="+frozen)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +180,9 @@ func killed(t *testing.T, dir, noGroup string) {
 	}
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	line = strings.TrimSpace(line)
+	if strings.Contains(line, "no control group") {
+		t.Skip(line)
+	}
 	if !strings.HasPrefix(line, "pids [") {
 		t.Fatalf("the lab said %q", line)
 	}

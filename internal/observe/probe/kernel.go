@@ -146,8 +146,8 @@ func (c *cpuClock) thread() int64 { return c.get(unix.CLOCK_THREAD_CPUTIME_ID) }
 func (c *cpuClock) self() int64 { return c.get(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 // process is the CPU time of another process, its ended threads included, in ns; unknown when it is
-// gone. This is clock_getcpuclockid(3): exact to the ns where /proc/PID/stat counts 10 ms, and it
-// needs no permission.
+// gone. This is clock_getcpuclockid(3): in ns where /proc/PID/stat counts 10 ms, without what a
+// thread that runs has used since the last tick, and it needs no permission.
 func (c *cpuClock) process(pid int) int64 {
 	const perProcessSchedClock = 2 // CPUCLOCK_SCHED of linux/posix-timers_types.h
 	return c.get(int32(^pid<<3 | perProcessSchedClock))

@@ -181,6 +181,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	x := Subject{
 		Run: s.Head.ID, Dir: s.Dir, Suite: s.Head.Suite, Target: t.Name, Counts: t.Counts,
 		ConfigHash: s.method(scenario, t).Fingerprint(), Excluded: excluded(t),
+		repeat: s.study.Scenario(scenario).Starts.Repeat(),
 	}
 	blocks := map[int]bool{}
 	for _, r := range t.Used {

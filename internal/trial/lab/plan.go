@@ -92,8 +92,7 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	}
 	p.catalog = append(p.catalog, rivals...)
 	p.plan, err = p.suite.Plan(p.catalog.Targets())
-	if err != nil && (len(w.Override.Targets) > 0 || w.Override.Duet != "" ||
-		len(w.Override.Launchers) > 0) {
+	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0) {
 		err = cli.Usage(err)
 	}
 	if err != nil {

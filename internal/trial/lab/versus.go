@@ -193,6 +193,15 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog) (*sui
 	return s, cli.Usage(err)
 }
 
+// effects are the differences that a comparison is asked about, the largest first. Slices detect
+// smaller ones.
+func effects(c compare.Comparison) []float64 {
+	if c.Repeat() == "start" {
+		return []float64{dearer, 0.01}
+	}
+	return []float64{dearer}
+}
+
 // compare compares each other service with the first, the first's second self among them.
 func (a *Answer) compare(c Comparison, services Catalog) error {
 	if len(a.Run.Records) == 0 {
@@ -213,7 +222,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		}
 		a.Against = append(a.Against, Against{s.Name, match})
 		if noise := c.Again && i == len(services)-2; !noise && a.Enough == "" {
-			a.Enough = match.Enough(dearer)
+			a.Enough = match.Enough(effects(match)...)
 		}
 	}
 	return nil

@@ -1,0 +1,62 @@
+package wording
+
+import (
+	"fmt"
+
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+)
+
+// The findings of rules on slices, and on the starts of a run together.
+
+func sliceAnswers(f record.Finding) record.Words {
+	if f.Case == "none" {
+		return words("read the service's log", "at least 1", "no good answer in its slices")
+	}
+	observed := fmt.Sprintf("%d of %d requests in slices failed", f.Facts.Count, f.Facts.Total)
+	if f.Case == "many" {
+		return quantity(words("an error is not an answer; read the service's log",
+			percent(f.Limit), "%s", observed))
+	}
+	return words("read the service's log", "none", "%s", observed)
+}
+
+func idleWork(f record.Finding) record.Words {
+	if f.Case == "unknown" {
+		return words("its ratios may be too good or too bad: run it on this machine, where it can be "+
+			"stopped while others are loaded", "known", "nobody knows what it did while others were "+
+			"loaded, and it was not stopped")
+	}
+	hint := "it works while it waits: look for timers, collectors and pools, or leave out --freeze=off"
+	if f.Facts.Counted != record.FreezeOff {
+		hint = "it was stopped (" + f.Facts.Counted + "), so that this is what it did on its way there " +
+			"and back: raise the length of slices"
+	}
+	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
+}
+
+func starts(f record.Finding) record.Words {
+	w := words("read its log: a start counts for no target where one fails", percent(f.Limit),
+		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"), f.Facts.Name)
+	if f.Side == "" {
+		w.Limit = "none"
+		return w
+	}
+	return quantity(w)
+}
+
+func control(f record.Finding) record.Words {
+	return words("a difference up to this size may come from the method: look for what treats "+
+		"equal targets unequally, or measure more starts", "no difference",
+		"the control %s differs by %s from itself in %s %s in this run", f.Facts.Name,
+		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.Counted, "").Label)
+}
+
+func levels(f record.Finding) record.Words {
+	return words("slices may begin too cold, or the windows met another machine: run more starts, "+
+		"and compare with longer slices", "the same within their errors",
+		"%s differs in %s %s by %s in slices and by %s in windows alone", f.Facts.Name, f.Load,
+		metric.Named(f.Facts.Counted, "").Label, units.Change(f.Facts.Expected),
+		units.Change(f.Facts.Observed))
+}

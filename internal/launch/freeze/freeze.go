@@ -1,0 +1,189 @@
+// Package freeze stops a running target and lets it run on, so that an idle target uses no
+// processor time while others are loaded. A Freezer belongs to one launch.Process and stops all its
+// processes: by the freezer of its control group (launch.Freezable, or a group of version 2 among
+// its own), otherwise by SIGSTOP to each of them.
+//
+// A target cannot see that it was stopped, but its clocks ran on: timers that were due meanwhile
+// fire at once, deadlines have passed, rates that it computes itself are too low. A blocking system
+// call such as epoll_wait(2) may return EINTR after either way of stopping (signal(7)). With
+// signals, the parent of a stopped process is sent SIGCHLD. What a service makes of this is not
+// this package's business.
+//
+// A target that is left frozen is thawed by its launcher's Stop. When the program is killed, the
+// journal's next reader ends it (package process). Non-goals: it decides nothing about when to
+// freeze, and stops no backing processes of a system.
+package freeze
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/record"
+)
+
+// bound is how long all threads of a target may take to stop. A thread that waits for a disk stops
+// when its wait ends.
+const bound = time.Second
+
+// Errors of freezing.
+var (
+	// ErrEnded says that the target has no live process.
+	ErrEnded = errors.New("the target has ended")
+	// ErrRunning says that some of its threads ran on after the bound.
+	ErrRunning = errors.New("some threads did not stop")
+)
+
+// Freezer stops one target. Its methods may be called from several goroutines.
+type Freezer struct {
+	process launch.Process
+	way     string
+
+	mu     sync.Mutex
+	group  *group   // of FreezeCgroup
+	signal *signals // of FreezeSignals
+	closed bool
+}
+
+// New returns the freezer of a running target. The way is one of record's Freeze names; empty: the
+// best one that this user may use, record.FreezeOff if there is none, such as for an attached URL
+// or a pod on another node. It stops nothing yet. The error says why a way that was named is
+// impossible.
+func New(p launch.Process, way string) (*Freezer, error) {
+	f := &Freezer{process: p, way: record.FreezeOff}
+	var refused error
+	switch way {
+	case record.FreezeOff:
+		return f, nil
+	case "", record.FreezeCgroup, record.FreezeSignals:
+	default:
+		return nil, fmt.Errorf("freeze: %q is not a way: use %s, %s or %s", way,
+			record.FreezeCgroup, record.FreezeSignals, record.FreezeOff)
+	}
+	if way != record.FreezeSignals {
+		if f.group, refused = openGroup(p); refused == nil {
+			f.way = record.FreezeCgroup
+			return f, nil
+		}
+	}
+	if way != record.FreezeCgroup {
+		if f.signal, refused = newSignals(p); refused == nil {
+			f.way = record.FreezeSignals
+			return f, nil
+		}
+	}
+	if way == "" {
+		return f, nil
+	}
+	return nil, fmt.Errorf("freeze by %s: %w", way, refused)
+}
+
+// Way is how the target is stopped, one of record's Freeze names.
+func (f *Freezer) Way() string { return f.way }
+
+// Freeze stops all processes of the target and returns when no thread of them runs, after 1 s at
+// most. A target that is frozen already stays so; what it has forked meanwhile is stopped, too. The
+// error is ErrEnded for a target without live processes, and ErrRunning, after which it is thawed.
+func (f *Freezer) Freeze() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.way == record.FreezeOff || f.closed {
+		return nil
+	}
+	var err error
+	if f.way == record.FreezeCgroup {
+		err = f.group.freeze()
+	} else {
+		err = f.signal.freeze()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case f.ended():
+		err = ErrEnded
+	default:
+		err = errors.Join(err, f.thaw())
+	}
+	return fmt.Errorf("freeze the target: %w", err)
+}
+
+// Thaw lets the target run on; its threads are runnable when it returns. Of a target that runs, or
+// has ended, it does nothing.
+func (f *Freezer) Thaw() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.thaw(); err != nil {
+		return fmt.Errorf("thaw the target: %w", err)
+	}
+	return nil
+}
+
+func (f *Freezer) thaw() error {
+	var err error
+	switch {
+	case f.closed:
+	case f.group != nil:
+		err = f.group.thaw()
+	case f.signal != nil:
+		err = f.signal.thaw()
+	}
+	if err != nil && f.ended() {
+		return nil
+	}
+	return err
+}
+
+func (f *Freezer) ended() bool {
+	select {
+	case <-f.process.Exited():
+	default:
+		return false
+	}
+	return len(f.process.PIDs()) == 0
+}
+
+// Close thaws the target and frees what the freezer has open. It then does nothing any more.
+func (f *Freezer) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.thaw()
+	if f.group != nil && !f.closed {
+		f.group.close()
+	}
+	f.closed = true
+	if err != nil {
+		return fmt.Errorf("thaw the target: %w", err)
+	}
+	return nil
+}
+
+// groupOf is the control group by which a target can be stopped: one that holds all its processes
+// and not this program.
+func groupOf(p launch.Process) (launch.Group, error) {
+	var all []launch.Group
+	if f, ok := p.(launch.Freezable); ok {
+		all = append(all, f.Freezer())
+	}
+	for _, g := range p.Groups() {
+		if g.Version == 2 {
+			all = append(all, g)
+		}
+	}
+	pids := p.PIDs()
+	for _, g := range all {
+		members := cgroup.PIDs(g.Dir) // listed later, so that one that was just born is a member
+		outside := slices.ContainsFunc(pids, func(pid int) bool {
+			return !slices.Contains(members, pid) && cgroup.Born(pid) != ""
+		})
+		if cgroup.CanFreeze(g) && !outside && !slices.Contains(members, os.Getpid()) {
+			return g, nil
+		}
+	}
+	return launch.Group{}, errors.New("it has no control group of its own with a freezer that " +
+		"this user may use")
+}

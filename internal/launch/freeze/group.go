@@ -1,0 +1,101 @@
+package freeze
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+)
+
+// group is the freezer of a control group, kept open: opening costs more than writing.
+type group struct {
+	dir      string
+	control  *os.File
+	state    *os.File // control itself with version 1
+	freezing string   // what is written to freeze
+	thawing  string
+	frozen   []byte // what the state then has
+	text     [256]byte
+}
+
+// spinFor is how long the state is read again and again before the reader begins to sleep between
+// readings: threads that wait stop within microseconds, and a sleep is late by 50 µs and more.
+const spinFor = 300 * time.Microsecond
+
+// nap is how long it then sleeps.
+const nap = 100 * time.Microsecond
+
+func openGroup(p launch.Process) (*group, error) {
+	g, err := groupOf(p)
+	if err != nil {
+		return nil, err
+	}
+	out := &group{dir: g.Dir, freezing: "1", thawing: "0", frozen: []byte("frozen 1")}
+	if g.Version == 1 {
+		out.freezing, out.thawing, out.frozen = "FROZEN", "THAWED", []byte("FROZEN")
+		out.control, err = os.OpenFile(filepath.Join(g.Dir, cgroup.StateFile), os.O_RDWR, 0)
+		out.state = out.control
+		return out, err
+	}
+	out.control, err = os.OpenFile(filepath.Join(g.Dir, cgroup.FreezeFile), os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if out.state, err = os.Open(filepath.Join(g.Dir, cgroup.EventsFile)); err != nil {
+		return nil, errors.Join(err, out.control.Close())
+	}
+	return out, nil
+}
+
+func (g *group) close() {
+	_ = g.control.Close() // each write was checked
+	if g.state != g.control {
+		_ = g.state.Close()
+	}
+}
+
+func (g *group) write(value string) error {
+	_, err := g.control.WriteAt([]byte(value), 0)
+	return err
+}
+
+// freeze returns when the kernel says that every thread has stopped. The kernel stops a thread that
+// is forked meanwhile by itself.
+func (g *group) freeze() error {
+	if err := g.write(g.freezing); err != nil {
+		return err
+	}
+	began := clock.Mono()
+	for {
+		n, err := g.state.ReadAt(g.text[:], 0)
+		if n == 0 {
+			return err // the group has gone
+		}
+		if bytes.Contains(g.text[:n], g.frozen) {
+			return nil
+		}
+		passed := time.Duration(clock.Mono() - began)
+		if passed > bound {
+			return ErrRunning
+		}
+		if passed > spinFor {
+			time.Sleep(nap)
+		}
+		// Version 1 tries again when it is asked (freezer-subsystem.rst); reading does that.
+	}
+}
+
+func (g *group) thaw() error {
+	err := g.write(g.thawing)
+	if errors.Is(err, unix.ENODEV) {
+		return nil // the group has gone, and all in it
+	}
+	return err
+}

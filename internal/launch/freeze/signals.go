@@ -1,0 +1,177 @@
+package freeze
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
+)
+
+// signals stops a target by SIGSTOP to each of its processes.
+type signals struct {
+	process launch.Process
+	pids    []int    // listed last, parents before what they forked later
+	births  []string // of these
+	newest  string   // process of the machine when they were listed; empty: unknown
+	text    [1024]byte
+	names   [1 << 15]byte // of threads, as getdents64(2) gives them
+}
+
+func newSignals(p launch.Process) (*signals, error) {
+	pids := p.PIDs()
+	if len(pids) == 0 {
+		return nil, errors.New("it has no processes that are visible here")
+	}
+	for _, pid := range pids {
+		if err := unix.Kill(pid, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+			return nil, fmt.Errorf("signal process %d: %w", pid, err)
+		}
+	}
+	s := &signals{process: p}
+	s.list()
+	return s, nil
+}
+
+// list finds the processes that there are now. Their births tell them from later ones with the same
+// number.
+func (s *signals) list() (more bool) {
+	newest := newestPID()
+	if newest != "" && newest == s.newest {
+		return false // nothing was forked since
+	}
+	s.newest = newest
+	pids := s.process.PIDs()
+	more = slices.ContainsFunc(pids, func(pid int) bool { return !slices.Contains(s.pids, pid) })
+	s.pids, s.births = pids, s.births[:0]
+	for _, pid := range pids {
+		s.births = append(s.births, cgroup.Born(pid))
+	}
+	return more
+}
+
+// newestPID is the number of the process or thread that was created last (proc_loadavg(5), fifth
+// field). Reading it takes microseconds, a listing of all processes milliseconds.
+func newestPID() string {
+	f := strings.Fields(cgroup.Value("/proc", "loadavg"))
+	if len(f) < 5 {
+		return ""
+	}
+	return f[4]
+}
+
+// freeze stops the processes that are known first, and waits until none of their threads runs: then
+// none can fork, and what was forked meanwhile is found by another listing. It goes on until a
+// listing finds nothing new.
+func (s *signals) freeze() error {
+	began := clock.Mono()
+	for {
+		for i := range s.pids {
+			s.send(i, unix.SIGSTOP)
+		}
+		for _, pid := range s.pids {
+			if err := s.await(pid, began); err != nil {
+				return err
+			}
+		}
+		if !s.list() {
+			break
+		}
+		if time.Duration(clock.Mono()-began) > bound {
+			return ErrRunning
+		}
+	}
+	for i, pid := range s.pids {
+		if s.births[i] != "" && cgroup.Born(pid) == s.births[i] {
+			return nil
+		}
+	}
+	return ErrEnded
+}
+
+// send signals a process that is still the one that was listed.
+func (s *signals) send(i int, signal unix.Signal) {
+	if s.births[i] != "" && cgroup.Born(s.pids[i]) == s.births[i] {
+		_ = unix.Kill(s.pids[i], signal) // it may end just now
+	}
+}
+
+// await returns when no thread of a process runs.
+func (s *signals) await(pid int, began int64) error {
+	path := "/proc/" + strconv.Itoa(pid) + "/task"
+	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil //nolint:nilerr // it has ended
+	}
+	defer unix.Close(dir)
+	for {
+		passed := time.Duration(clock.Mono() - began)
+		if s.stopped(dir, passed > spinFor) {
+			return nil
+		}
+		if passed > bound {
+			return ErrRunning
+		}
+		if passed > spinFor {
+			time.Sleep(nap)
+		}
+	}
+}
+
+// stopped reports whether no thread in a folder of threads runs. A thread in an uninterruptible
+// wait stops when that ends, so it counts as stopped after a while: with vfork(2), it waits for a
+// process that is stopped itself.
+func (s *signals) stopped(dir int, late bool) bool {
+	if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil {
+		return true
+	}
+	for {
+		n, err := unix.Getdents(dir, s.names[:])
+		if n <= 0 || err != nil {
+			return true
+		}
+		_, _, names := unix.ParseDirent(s.names[:n], -1, nil)
+		for _, tid := range names {
+			switch s.state(dir, tid) {
+			case 'T', 't', 'Z', 'X', 0: // stopped, traced, ended, gone (proc_pid_stat(5))
+			case 'D':
+				if !late {
+					return false
+				}
+			default:
+				return false
+			}
+		}
+	}
+}
+
+// state is the letter of a thread's state; 0: it has gone.
+func (s *signals) state(dir int, tid string) byte {
+	fd, err := unix.Openat(dir, tid+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, s.text[:])
+	name := bytes.LastIndexByte(s.text[:max(n, 0)], ')') // its end
+	if err != nil || name < 0 || name+2 >= n {
+		return 0
+	}
+	return s.text[name+2]
+}
+
+// thaw lets them run on, workers before those that watch them.
+func (s *signals) thaw() error {
+	for i := len(s.pids) - 1; i >= 0; i-- {
+		s.send(i, unix.SIGCONT)
+	}
+	return nil
+}

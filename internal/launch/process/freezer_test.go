@@ -1,0 +1,96 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/service"
+)
+
+// A freezer of version 1 keeps even SIGKILL from the processes that it has stopped, so whoever ends
+// what a killed lab left has to thaw them first.
+func TestFrozenByVersionOne(t *testing.T) {
+	const name = "prony-1-9"
+	mounts := cgroup.OwnMounts()
+	i := slices.IndexFunc(mounts, func(m cgroup.Mount) bool { return m.Freezer })
+	if i < 0 {
+		t.Skip("no freezer of version 1 is mounted")
+	}
+	g := makeFreezerIn(mounts[i].Dir, name, 1)
+	if g.Dir == "" {
+		t.Skip("no group may be made in " + mounts[i].Dir)
+	}
+	pgid, born := asleep(t, filepath.Join(t.TempDir(), "log"), false)
+	for _, pid := range groupMembers(pgid) {
+		if err := cgroup.Write(g.Dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cgroup.Write(g.Dir, cgroup.StateFile, "FROZEN"); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "journal")
+	text, err := json.Marshal(note{Lab: 1, Boot: bootID(), Processes: map[string]launched{
+		name: {PID: pgid, Born: born, Groups: []string{g.Dir}}}})
+	if err := errors.Join(err, os.Mkdir(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, noteFile), text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	j, reaped, err := OpenJournal(dir)
+	if err != nil || len(reaped) == 0 {
+		t.Fatalf("reaped %v, %v", reaped, err)
+	}
+	j.Close()
+	gone(t, []int{pgid})
+	if _, err := os.Stat(g.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its group is still there: %v", err)
+	}
+}
+
+// The copies that a killed lab leaves are removed by the next one, after another boot, too; those
+// that were forgotten, and what is no copy, stay.
+func TestCopiesAreRemoved(t *testing.T) {
+	for _, boot := range []string{bootID(), "another"} {
+		dir, folder := filepath.Join(t.TempDir(), "journal"), t.TempDir()
+		j, _, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{service.CopyPrefix + "1-1", service.CopyPrefix + "1-2", "precious"}
+		for i, name := range names {
+			copied := filepath.Join(folder, name)
+			forget, err := j.Copy(copied)
+			if err == nil && i == 1 {
+				err = forget()
+			}
+			if err := errors.Join(err, os.Mkdir(copied, 0o700), os.WriteFile(filepath.Join(copied,
+				service.CopyMark), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j.note.Boot = boot
+		if err := errors.Join(j.save(), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j, reaped, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+		if len(reaped) != 1 || !strings.Contains(reaped[0], "precious") {
+			t.Errorf("boot %s: reaped %q, want a line about the folder that is no copy", boot, reaped)
+		}
+		left, err := os.ReadDir(folder)
+		if err != nil || len(left) != 2 || left[0].Name() != "precious" ||
+			left[1].Name() != names[1] {
+			t.Errorf("boot %s: %v is left, %v", boot, left, err)
+		}
+	}
+}

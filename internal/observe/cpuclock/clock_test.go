@@ -1,0 +1,363 @@
+package cpuclock
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+)
+
+// Acts of this binary as a target.
+const (
+	work    = "work"    // at each line of its input, burns 20 ms and prints what it has used, in ns
+	parent  = "parent"  // the same, and has a child that does so first
+	threads = "threads" // then how many threads wait, for benchmarks
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == work:
+		worker()
+	case len(os.Args) > 1 && os.Args[1] == parent:
+		leader()
+	case len(os.Args) > 2 && os.Args[1] == threads:
+		n, _ := strconv.Atoi(os.Args[2])
+		for range n {
+			go unix.Pause() // holds its thread
+		}
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	default:
+		os.Exit(m.Run())
+	}
+	os.Exit(0)
+}
+
+// burnt is what each line of input makes a worker use, by its own account.
+const burnt = 20 * time.Millisecond
+
+func worker() {
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		for end := rusage() + int64(burnt); rusage() < end; {
+		}
+		fmt.Println(rusage())
+	}
+}
+
+func leader() {
+	child := exec.Command(os.Args[0], work)
+	in, _ := child.StdinPipe()
+	out, _ := child.StdoutPipe()
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+	answers := bufio.NewScanner(out)
+	fmt.Println(child.Process.Pid)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		if lines.Text() == "end" {
+			in.Close()
+			child.Wait() //nolint:errcheck // it ends as it likes
+			fmt.Println("ended")
+			continue
+		}
+		fmt.Fprintln(in, "go")
+		answers.Scan()
+		for end := rusage() + int64(burnt); rusage() < end; {
+		}
+		used, _ := strconv.ParseInt(answers.Text(), 10, 64)
+		fmt.Println(rusage() + used)
+	}
+}
+
+func rusage() int64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return unix.TimevalToNsec(u.Utime) + unix.TimevalToNsec(u.Stime)
+}
+
+// target is a started act.
+type target struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+func start(t testing.TB, args ...string) *target {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "GOGC=off") // it uses what its work uses
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	err3 := cmd.Start()
+	if err1 != nil || err2 != nil || err3 != nil {
+		t.Fatal(err1, err2, err3)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Wait()         //nolint:errcheck // it was killed
+	})
+	return &target{t, cmd, in, bufio.NewScanner(out)}
+}
+
+func (p *target) line() string {
+	p.t.Helper()
+	if !p.out.Scan() {
+		p.t.Fatal("the target has ended")
+	}
+	return p.out.Text()
+}
+
+func (p *target) tell(text string) string {
+	p.t.Helper()
+	if _, err := fmt.Fprintln(p.in, text); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.line()
+}
+
+// settled reads a clock until it stands still: what has answered still goes to sleep.
+func settled(t *testing.T, read func() int64) int64 {
+	t.Helper()
+	last, since := read(), clock.Mono()
+	for end := clock.Mono() + int64(time.Minute); clock.Mono() < end; time.Sleep(time.Millisecond) {
+		if now := read(); now != last {
+			last, since = now, clock.Mono()
+		} else if clock.Mono()-since > int64(30*time.Millisecond) {
+			return now
+		}
+	}
+	t.Fatal("the target does not come to rest")
+	return 0
+}
+
+// tolerance is what a target may use for the way to its answer and back to sleep, beside its work.
+const tolerance = 3 * time.Millisecond
+
+// Two processes say what they have used by getrusage(2); the clock says the same.
+func TestClockCountsChildren(t *testing.T) {
+	testsets.Live(t)
+	p := start(t, parent)
+	child, err := strconv.Atoi(p.line())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := []int{p.cmd.Process.Pid}
+	c := New(func() []int { return pids })
+	if c.Processes() != 1 {
+		t.Fatalf("%d processes, want 1", c.Processes())
+	}
+	pids = append(pids, child)
+	c.Refresh()
+	for range 3 {
+		before := settled(t, c.Read)
+		used, err := strconv.ParseInt(p.tell("go"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := settled(t, c.Read)
+		if gap := after - used; gap < -int64(tolerance) || gap > int64(tolerance) {
+			t.Errorf("the clock says %d ns, the processes %d ns", after, used)
+		}
+		if got := after - before; got < int64(2*burnt) || got > int64(2*burnt+tolerance) {
+			t.Errorf("they used %d ns, want 2 × %v", got, burnt)
+		}
+	}
+	// What a process has used stays when it ends, before and after the next listing.
+	before := settled(t, c.Read)
+	p.tell("end")
+	after := settled(t, c.Read)
+	pids = pids[:1]
+	c.Refresh()
+	listed := settled(t, c.Read)
+	if after < before || listed < after || listed > before+int64(tolerance) || c.Processes() != 1 {
+		t.Errorf("%d ns before an end, %d ns after, %d ns when listed again; %d processes",
+			before, after, listed, c.Processes())
+	}
+}
+
+// While a process runs its clock never goes back, and once it waits all is there.
+func TestClockOfARunningProcess(t *testing.T) {
+	testsets.Live(t)
+	p := start(t, work)
+	c := New(func() []int { return []int{p.cmd.Process.Pid} })
+	first := c.Read()
+	done := make(chan bool)
+	go func() { defer close(done); p.tell("go") }()
+	for last, working := first, true; working; {
+		select {
+		case <-done:
+			working = false
+		default:
+		}
+		now := c.Read()
+		if now < last {
+			t.Fatalf("the clock went back from %d to %d ns", last, now)
+		}
+		last = now
+	}
+	if used := settled(t, c.Read) - first; used < int64(burnt) {
+		t.Errorf("it used %d ns, want %v", used, burnt)
+	}
+}
+
+// The kernel ticks 100, 250, 300 or 1000 times a second (CONFIG_HZ).
+func TestTick(t *testing.T) {
+	if ns := TickNs(); ns < int64(time.Millisecond) || ns > int64(10*time.Millisecond) {
+		t.Errorf("a tick of %d ns", ns)
+	}
+}
+
+// A clock of nothing, or of what has another number space, is unknown.
+func TestClockOfNothing(t *testing.T) {
+	testsets.Live(t)
+	for _, pids := range [][]int{nil, {1 << 22}, {0, -1}} {
+		c := New(func() []int { return pids })
+		if got := c.Read(); got != unknown {
+			t.Errorf("the clock of %v says %d", pids, got)
+		}
+	}
+}
+
+// A number that another process has now does not count as the first one.
+func TestClockOfAReusedNumber(t *testing.T) {
+	testsets.Live(t)
+	p := start(t, work)
+	c := New(func() []int { return []int{p.cmd.Process.Pid} })
+	c.rows[0].last = int64(time.Hour)
+	if got := c.Read(); got != int64(time.Hour) || c.Processes() != 0 {
+		t.Errorf("%d ns of %d processes, want an hour of none", got, c.Processes())
+	}
+}
+
+// A control group counts what the clock counts, and what a child had used that has ended.
+func TestGroup(t *testing.T) {
+	testsets.Live(t)
+	dir := group(t)
+	g, err := OpenGroup(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	p := start(t, parent)
+	p.line()
+	for file, pid := range map[string]int{"cgroup.procs": p.cmd.Process.Pid} {
+		if err := os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, pid), 0); err != nil {
+			t.Skip(err)
+		}
+	}
+	c := New(func() []int { return []int{p.cmd.Process.Pid} })
+	clockBefore, before := settled(t, c.Read), settled(t, g.Read)
+	p.tell("go")
+	clockAfter, after := settled(t, c.Read), settled(t, g.Read)
+	if gap := (after - before) - (clockAfter - clockBefore); gap < -int64(time.Millisecond) ||
+		gap > int64(time.Millisecond) {
+		t.Errorf("the group says %d ns, the clock %d", after-before, clockAfter-clockBefore)
+	}
+	if after-before < int64(burnt) {
+		t.Errorf("the group counted %d ns, want %v", after-before, burnt)
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Wait() //nolint:errcheck // it was killed
+	if ended := g.Read(); ended < after {
+		t.Errorf("after the end it says %d ns, before %d", ended, after)
+	}
+	if _, err := OpenGroup(t.TempDir()); err == nil {
+		t.Error("a folder that is no group was opened")
+	}
+}
+
+// group makes a control group of either version.
+func group(t *testing.T) string {
+	t.Helper()
+	for _, root := range []string{"/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/unified",
+		"/sys/fs/cgroup"} {
+		dir := filepath.Join(root, fmt.Sprintf("prony-test-%d", os.Getpid()))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			for range 1000 { // the kernel needs a moment after the last process
+				if os.Remove(dir) == nil {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			t.Errorf("%s is still there", dir)
+		})
+		return dir
+	}
+	t.Skip("no control group may be made here")
+	return ""
+}
+
+func TestReadingsAllocateNothing(t *testing.T) {
+	testsets.Live(t)
+	c := New(func() []int { return []int{os.Getpid()} })
+	m, err := OpenMachine(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if n := testing.AllocsPerRun(100, func() { c.Read(); m.Read() }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+// BenchmarkClock reads one process with so many threads, as often as slices change.
+func BenchmarkClock(b *testing.B) {
+	for _, n := range []int{0, 40, 200} {
+		b.Run(fmt.Sprintf("threads=%d", n), func(b *testing.B) {
+			p := start(b, threads, strconv.Itoa(n))
+			p.line()
+			c := New(func() []int { return []int{p.cmd.Process.Pid} })
+			runtime.LockOSThread()
+			for b.Loop() {
+				c.Read()
+			}
+		})
+	}
+}
+
+func BenchmarkMachine(b *testing.B) {
+	m, err := OpenMachine(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	for b.Loop() {
+		m.Read()
+	}
+	b.Log(m.Source())
+}
+
+func BenchmarkGroup(b *testing.B) {
+	for _, root := range strings.Fields("/sys/fs/cgroup/cpuacct /sys/fs/cgroup/unified") {
+		g, err := OpenGroup(root)
+		if err != nil {
+			continue
+		}
+		b.Run(filepath.Base(root), func(b *testing.B) {
+			for b.Loop() {
+				g.Read()
+			}
+		})
+		g.Close()
+	}
+}
