@@ -25,7 +25,7 @@ type SideBySide struct {
 	With     []string `json:"with"`           // the other trials of the start, in order of launch
 	File     string   `json:"file,omitempty"` // its slices, relative to the run's folder
 	Rounds   int      `json:"rounds"`         // each has one slice of every target
-	LeadNs   int64    `json:"leadNs"`         // lead-in of each slice, not counted
+	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
 	WindowNs int64    `json:"windowNs"`       // nominal length of each slice's counted window
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
 	// Freeze is how a target was stopped while others were loaded: one of the Freeze names.

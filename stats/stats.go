@@ -40,7 +40,7 @@ const (
 type Summary struct {
 	N int `json:"n"`
 	// Center is the median; NaN only when N is 0 or a value is not finite.
-	Center float64 `json:"centre"`
+	Center float64 `json:"center"`
 	Lo     float64 `json:"lo"`
 	Hi     float64 `json:"hi"`
 	// Confidence of the interval: as asked, or higher where ranks come only in steps.

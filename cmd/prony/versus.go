@@ -151,7 +151,7 @@ func (a *app) versusCmd() *cobra.Command {
 	f.asked.By = lab.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
 		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
-	fs.BoolVar(&f.asked.Again, "again", true,
+	fs.BoolVar(&f.asked.Again, "aa", true,
 		"measure the first service twice a block, to see the noise")
 	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
 	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")

@@ -11,7 +11,7 @@ import (
 // closed100 is a closed load of ours: 10,000 good answers in 10 s after a lead.
 func closed100() *record.Load {
 	d := record.Dist{Count: 10000, P50Ns: 1 * ms, P99Ns: 5 * ms, MaxNs: 9 * ms, HDR: "x"}
-	return &record.Load{Model: record.Closed, Connections: 10, WindowNs: 10e9, LeadNs: 1e9,
+	return &record.Load{Model: record.Closed, Connections: 10, WindowNs: 10e9, LeadInNs: 1e9,
 		Done: 10000, Answered: 10000, Scheduled: 10000, ThroughputPerS: 1000,
 		ResponseTime: d, ServiceTime: d}
 }
@@ -73,7 +73,7 @@ func TestDisagree(t *testing.T) {
 		l.ResponseTime.P99Ns, l.ServiceTime.HDR = 40*ms, ""
 	}, "p99 of response time: prony 5ms, wrk 40ms", "wrk fills its percentiles up with invented")
 	check("hey", func(l *record.Load) {
-		l.ResponseTime.P50Ns, l.LeadNs, l.Generator.CPUShare = 2*ms, 0, 0.97
+		l.ResponseTime.P50Ns, l.LeadInNs, l.Generator.CPUShare = 2*ms, 0, 0.97
 		l.ServiceTime.Count = heyMost
 	}, "p50 of response time: prony 1ms, hey 2ms", "hey used 97.0 % of its cores",
 		"hey counts from its first request", "hey keeps its first million answers")
@@ -81,7 +81,7 @@ func TestDisagree(t *testing.T) {
 		l.Model, l.ResponseTime, l.Censored, l.RatePerS = record.Open, record.Dist{}, 500, 2000
 	}, "prony offered a closed load, k6 1.8.1 an open one", "starts its clock when a request is",
 		"came to 50.0 % of the rate", "had no answer to 500 requests", "leaves waiting for a conn")
-	check("wrk2 4.0.0", func(l *record.Load) { l.ResponseTime.MaxNs, l.LeadNs = 20*ms, 0 },
+	check("wrk2 4.0.0", func(l *record.Load) { l.ResponseTime.MaxNs, l.LeadInNs = 20*ms, 0 },
 		"largest of response time: prony 9ms, wrk2 4.0.0 20ms", "wakes up in whole milliseconds",
 		"leaves its first 10 s out")
 	check("jmeter", func(l *record.Load) { l.Connections = 20 },

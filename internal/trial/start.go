@@ -98,7 +98,7 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	defer cancel(nil)
 	failed, err := s.run(bounded, cancel, trials)
 	for i, f := range s.sides {
-		f.rec.Before = before
+		f.rec.HostBefore = before
 		switch {
 		case err == nil:
 			f.measured()
@@ -260,7 +260,7 @@ const (
 // counted slice, by the rate of each target in pilot slices. Without slices the number of rounds is
 // 0. Of an error it says whose it is.
 func (s *start) lengths(ctx context.Context) (failed int, err error) {
-	s.LeadNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
+	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
 	perS := make([][]float64, len(s.sides))
 	for range pilotSlices {
 		for _, i := range s.rng.Perm(len(s.sides)) {
@@ -284,7 +284,7 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 		turn = max(turn, time.Duration(connections/rate*1e9))
 	}
 	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
-	s.LeadNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
+	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	if all := lead + window + turn/2; all <= longestSlice {
 		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/all))
 	}
@@ -311,7 +311,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 		f.step = "slices"
 	}
-	perRound := time.Duration(len(s.sides)) * time.Duration(s.LeadNs+s.WindowNs+s.TurnNs/2)
+	perRound := time.Duration(len(s.sides)) * time.Duration(s.LeadInNs+s.WindowNs+s.TurnNs/2)
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
 	for round := 1; round <= s.Rounds; round++ {
@@ -342,7 +342,7 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 		return out, err
 	}
 	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
-	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadNs) + shift,
+	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadInNs) + shift,
 		Window: time.Duration(s.WindowNs), CPU: f.clock.Read, Seed: s.rng.Uint64()})
 	if freezing := f.freezer.Freeze(); err == nil {
 		err = freezing
