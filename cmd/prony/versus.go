@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -320,9 +321,24 @@ func (a *app) answer(answer lab.Answer) error {
 		return nil
 	}
 	fmt.Fprintln(a.stdout)
-	if err := a.grid(rows); err != nil || answer.Enough == "" {
+	if err := a.grid(rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout, format.Wrap("", answer.Enough, 92, 0))
-	return err
+	var below []string
+	for _, c := range answer.Against {
+		for _, text := range c.Below() {
+			if !slices.Contains(below, text) {
+				below = append(below, text)
+			}
+		}
+	}
+	if answer.Enough != "" {
+		below = append(below, answer.Enough)
+	}
+	for _, text := range below {
+		if _, err := fmt.Fprintln(a.stdout, format.Wrap("", text, 92, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -75,6 +75,12 @@ func (t *Target) doubt(m *Metric) {
 	if s := m.Summary; s.HasInterval() && s.Center != 0 {
 		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
 	}
+	m.Doubt = weighed(rules, byName, unbounded, limit)
+}
+
+// weighed is the doubt that bounds by rule make of a number, which may be moved by limit at most,
+// with rules whose findings nobody can bound; nil where there is none.
+func weighed(rules []string, byName map[string]float64, unbounded []string, limit float64) *Doubt {
 	rules = AddNew(nil, rules...)
 	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(byName[b], byName[a]) })
 	sum := 0.0
@@ -87,8 +93,9 @@ func (t *Target) doubt(m *Metric) {
 		remaining -= byName[rules[i]]
 	}
 	if len(d.Rules) > 0 {
-		m.Doubt = &d
+		return &d
 	}
+	return nil
 }
 
 // before tells whether a number was known before what a finding is about: a start has ended, and an

@@ -31,6 +31,7 @@ var noteTexts = [...]string{
 	NoteNoTrial:        "no trial is usable",
 	NoteNoneGood:       "no good trial",
 	NoteNoCommonBlock:  "no block has a number of both this target and %s",
+	NoteStartsLost:     "too many starts were lost: a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
@@ -60,10 +61,11 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NoteTiers: "Targets in one tier cannot be told apart with these blocks.",
+	NoteOnStarts: "%s: %s (%s).",
+	NoteTiers:    "Targets in one tier cannot be told apart with these %ss.",
 	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
 		"nothing apart, two are the least that can.",
-	NoteTiersPlan:    "Targets in one tier cannot be told apart with these blocks; %s.",
+	NoteTiersPlan:    "Targets in one tier cannot be told apart with these %ss; %s.",
 	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
 	NoteLogNormal:    "Intervals from so few trials assume that trials are log-normal.",
 	NoteModerated: "Intervals from so few trials assume that trials are log-normal, and that " +
@@ -151,7 +153,15 @@ func (s *Starts) String() string {
 		float64(s.ElapsedNs)/1e9)
 }
 
-func (b Blocks) String() string { return blocksText(b) }
+// Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.
+func (s *Starts) Repeat() string {
+	if s == nil {
+		return "block"
+	}
+	return "start"
+}
+
+func (b Blocks) String() string { return blocksText("block", b) }
 
 func (o Odds) String() string { return fmt.Sprintf("%.0f", float64(o)) }
 
@@ -195,8 +205,13 @@ func (o Offs) String() string {
 	var texts []string
 	for _, off := range o {
 		name := shortName(off.Metric, off.Unit)
-		texts = append(texts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(off.By),
-			strings.Join(off.Rules, ", ")))
+		if off.Ratio {
+			name += " ratio"
+		}
+		if off.By > 0 {
+			name += " by up to " + atMost(off.By)
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s)", name, strings.Join(off.Rules, ", ")))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -226,8 +241,8 @@ func (p Plan) String() string {
 	effect := fmt.Sprintf("%.3g %%", 100*p.Effect)
 	switch more := p.Needed - p.Have; {
 	case p.Needed > planBlocks:
-		return fmt.Sprintf("at this noise no sensible number of blocks separates a %s difference",
-			effect)
+		return fmt.Sprintf("at this noise no sensible number of %ss separates a %s difference",
+			p.Repeat, effect)
 	case more > 0:
 		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
 	}
@@ -252,18 +267,19 @@ func (v Versus) String() string {
 func (o Over) String() string {
 	switch o.Kind {
 	case VersusArm:
-		return "arm b over arm a of the same target, paired within blocks: what is not 1 is noise"
+		return "arm b over arm a of the same target, paired within " +
+			o.Repeat + "s: what is not 1 is noise"
 	case VersusMixed:
 		return "target over the same target: arm a for arm b, else bare for what rides along, " +
 			"else the plain process for a container, else the other checkout's; paired within " +
-			"blocks"
+			o.Repeat + "s"
 	case VersusProcess:
 		return "target in a container over the same target as a plain process, paired within " +
-			"blocks"
+			o.Repeat + "s"
 	case VersusBare:
-		return "target with what rides along over the same target bare, paired within blocks"
+		return "target with what rides along over the same target bare, paired within " + o.Repeat + "s"
 	}
-	return "target over " + o.Name + ", paired within blocks"
+	return "target over " + o.Name + ", paired within " + o.Repeat + "s"
 }
 
 // Shares of the noise from which a longer window would hardly help, and up to which it would help

@@ -21,14 +21,20 @@ const (
 
 // Starts are the starts of a scenario in which targets ran side by side.
 type Starts struct {
-	Count  int // all, the lost ones included
-	Rounds int // of the starts that count
-	// ElapsedNs is the time that all starts took, from the first launch to the last stop of each.
-	ElapsedNs int64
+	Count  int `json:"count"`  // all, the lost ones included
+	Rounds int `json:"rounds"` // of the starts that count
+	// ElapsedNs is the time that all starts took; the trials of a start share it.
+	ElapsedNs int64 `json:"elapsedNs"`
+	// Invalid says that too many were lost for any ratio to be made of the others.
+	Invalid bool `json:"invalid,omitempty"`
 	// Lost are the blocks of starts in which a target failed: they count for no ratio.
-	Lost map[int]bool
+	Lost []int `json:"lost,omitempty"`
 	// LostBy counts the lost starts by the target that failed.
-	LostBy map[string]int
+	LostBy map[string]int `json:"lostBy,omitempty"`
+	// Raw are the slices of the starts that count, by block, where they can be read.
+	Raw []StartSlices `json:"-"`
+
+	names []string // of all targets
 }
 
 // starts collects the starts of a scenario. In a run that has a trial side by side with others each
@@ -46,7 +52,7 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	if len(runs) == 0 {
 		return nil
 	}
-	s := &Starts{Lost: map[int]bool{}, LostBy: map[string]int{}}
+	s := &Starts{LostBy: map[string]int{}}
 	members := map[int][]*record.Record{}
 	for _, t := range sc.Targets {
 		for _, r := range t.Trials {
@@ -63,25 +69,27 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 
 // add counts a start with the records of its trials.
 func (s *Starts) add(block int, members []*record.Record) {
+	if slices.ContainsFunc(members, func(r *record.Record) bool {
+		return r.Failure != nil && r.Failure.Interrupted
+	}) {
+		return // its user ended it
+	}
 	s.Count++
 	rounds := 0
-	began, ended := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, r := range members {
-		launched := r.Time.UnixNano()
-		began, ended = min(began, launched), max(ended, launched+r.DurationNs)
+		s.ElapsedNs += r.DurationNs
 		if r.SideBySide != nil {
 			rounds = max(rounds, r.SideBySide.Rounds)
 		}
 		if r.Outcome == record.Measured {
 			continue
 		}
-		s.Lost[block] = true
+		s.Lost = AddNew(s.Lost, block)
 		if r.Failure == nil || r.Failure.Step != record.StepPeer {
 			s.LostBy[RowName(r.Target)]++
 		}
 	}
-	s.ElapsedNs += ended - began
-	if !s.Lost[block] {
+	if !slices.Contains(s.Lost, block) {
 		s.Rounds += rounds
 	}
 }
@@ -96,7 +104,7 @@ func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Poin
 	for _, r := range t.Trials {
 		l, block := loadOf(r, m.Load), t.blocks(r)
 		grade := slicedGrade(r, m.Load)
-		if l == nil || l.Slices == nil || s.Lost[block] || !good(grade) {
+		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
 			continue
 		}
 		value := slicedValue(q, l.Slices, confidence)
@@ -155,22 +163,6 @@ func slicedItem(name string, m *Metric) stats.Item {
 	return stats.Item{Name: name, Values: ByBlock(m.Sliced)}
 }
 
-// slicedFits are like those of shareNoise, of the values in slices.
-func (sc *Scenario) slicedFits(confidence float64) map[quantity]*stats.Blocks {
-	items := map[quantity][]stats.Item{}
-	for t, m := range sc.Metrics() {
-		if len(m.Sliced) > 0 {
-			key := quantity{m.Load, m.Name}
-			items[key] = append(items[key], slicedItem(t.Name, m))
-		}
-	}
-	fits := make(map[quantity]*stats.Blocks, len(items))
-	for key, item := range items {
-		fits[key] = stats.NewBlocks(item, confidence)
-	}
-	return fits
-}
-
 // rankingSource is FromSlices where all targets that have a value of what ranks have one in slices.
 func (sc *Scenario) rankingSource() Source {
 	source := FromWindows
@@ -189,7 +181,7 @@ func (sc *Scenario) rankingSource() Source {
 // ranks tells whether a metric has the values that rank.
 func (r Ranking) ranks(m *Metric) bool {
 	if r.Source == FromSlices {
-		return len(m.Sliced) > 0
+		return len(m.Sliced) > 0 && !r.lost
 	}
 	return m.Known()
 }

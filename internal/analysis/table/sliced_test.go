@@ -17,7 +17,7 @@ import (
 // of processor time a request.
 func slicedTrial(target string, start int, windowPerS, slicePerS, cpuNs float64) record.Record {
 	r := trial(target, start, windowPerS)
-	r.Time, r.DurationNs = time.Unix(int64(start)*100, 0).UTC(), 20e9
+	r.Time, r.DurationNs = time.Unix(int64(start)*100, 0).UTC(), 10e9
 	r.SideBySide = &record.SideBySide{Rounds: 40, LeadNs: 20e6, WindowNs: 40e6,
 		Freeze: record.FreezeSignals}
 	requests := slicePerS * 1.6 // 40 windows of 40 ms
@@ -151,7 +151,7 @@ func TestLostStarts(t *testing.T) {
 	study := analyze(records, Options{Baseline: "a"})
 	sc := study.Scenarios[0]
 	m, _ := sc.Target("b").Metric("peak", metric.Throughput)
-	if m.Ratio.N != 4 || sc.Starts.Count != 5 || !sc.Starts.Lost[3] || sc.Starts.Rounds != 160 ||
+	if m.Ratio.N != 4 || sc.Starts.Count != 5 || !slices.Equal(sc.Starts.Lost, []int{3}) || sc.Starts.Rounds != 160 ||
 		len(sc.Starts.LostBy) != 1 || sc.Starts.LostBy["b"] != 1 {
 		t.Errorf("ratio of %d starts, %+v", m.Ratio.N, sc.Starts)
 	}
@@ -191,4 +191,114 @@ func TestResponseTimesOfSlices(t *testing.T) {
 	check("half", "p99.9", FromWindows) // 500 answers are too few
 	check("half", metric.Throughput, FromWindows)
 	check("peak", "p99", FromWindows)
+}
+
+// suspects lists the grade of b's ratio by metric and the rules that doubt it.
+func suspects(sc *Scenario, name string) string {
+	m, _ := sc.Target("b").Metric("peak", name)
+	text := m.RatioGrade()
+	if m.RatioDoubt != nil {
+		text += " " + strings.Join(m.RatioDoubt.Rules, ", ")
+	}
+	return text
+}
+
+// A bound on slices counts against the ratio's interval, on whichever side it is.
+func TestIdleWorkDoubtsRatios(t *testing.T) {
+	check := func(target string, by float64, want string) {
+		t.Helper()
+		records := slicedRun()
+		for i := range records {
+			if records[i].Target.Name == target {
+				records[i].Verdict.Findings = []record.Finding{{Rule: "idle work", Load: "peak",
+					Phase: record.PhaseSlices, Grade: record.Valid, Value: by,
+					Moves: []record.Move{{Number: metric.Throughput, By: by}}}}
+			}
+		}
+		study := analyze(records, Options{Baseline: "a"})
+		sc := study.Scenarios[0]
+		if got := suspects(sc, metric.Throughput); got != want {
+			t.Errorf("%s moved by %v: %q, want %q", target, by, got, want)
+		}
+		if got := suspects(sc, metric.CPU); got != record.Valid {
+			t.Errorf("CPU, which nothing moved: %q", got)
+		}
+		level := find(t, only(t, study.Sheet()), "b", "peak/throughput")
+		if level.Grade == record.Suspect {
+			t.Error("the level is SUSPECT by what its slices met")
+		}
+	}
+	check("b", 0.04, "SUSPECT idle work")
+	check("a", 0.04, "SUSPECT idle work")
+	check("a", 0.0005, "VALID") // the interval is ±0.1 %
+}
+
+// A control that differs from itself is said of all ratios of that metric, and beside them.
+func TestControlThatDiffers(t *testing.T) {
+	run := func(by float64) *Scenario {
+		records := slicedRun()
+		for i, m := range moods {
+			r := slicedTrial("a-again", i+1, 50e3*m.window, by*50e3*m.start*(1+0.0001*float64(i)),
+				20e3*(1+0.001*float64(i%2)*float64(1-i)))
+			r.Target.ControlOf = "a"
+			records = append(records, r)
+		}
+		study := analyze(records, Options{Baseline: "a"})
+		return study.Scenarios[0]
+	}
+	sc := run(1.04)
+	if got := suspects(sc, metric.Throughput); got != "SUSPECT control" {
+		t.Error(got)
+	}
+	if got := suspects(sc, metric.CPU); got != record.Valid {
+		t.Error(got)
+	}
+	text := strings.Join(Texts(sc.FindingNotes()), "\n")
+	if !strings.Contains(text, "the control a-again differs by +4.0 % from itself in peak "+
+		"throughput in this run") {
+		t.Error(text)
+	}
+	sc = run(1)
+	if got := suspects(sc, metric.Throughput); got != record.Valid {
+		t.Errorf("of an equal control: %s, %v", got, Texts(sc.FindingNotes()))
+	}
+}
+
+// Where the windows contradict the slices beyond their error, the ratio says so.
+func TestLevelsThatDisagree(t *testing.T) {
+	check := func(windows []float64, want string) {
+		t.Helper()
+		records := slicedRun()
+		for i := range moods {
+			records[2*i].Loads[0].ThroughputPerS = 50e3
+			records[2*i+1].Loads[0].ThroughputPerS = 50e3 * windows[i]
+		}
+		study := analyze(records, Options{Baseline: "a"})
+		if got := suspects(study.Scenarios[0], metric.Throughput); got != want {
+			t.Errorf("windows %v: %q, want %q", windows, got, want)
+		}
+	}
+	check([]float64{1.1, 1.11, 1.09, 1.1, 1.12}, "SUSPECT levels")
+	check([]float64{0.95, 0.96, 0.94, 0.95, 0.96}, "VALID")
+	check([]float64{0.5, 1.6, 1.1, 0.9, 1.3}, "VALID") // they say nothing
+}
+
+// Where more than one start in five is lost there is no ratio and no tier.
+func TestTooManyLostStarts(t *testing.T) {
+	records := slicedRun()
+	for i := range 2 {
+		records[2*i+1].Outcome = record.Failed
+		records[2*i+1].Failure = &record.Failure{Step: "measure", Error: "it died"}
+	}
+	study := analyze(records, Options{Baseline: "a"})
+	sc := study.Scenarios[0]
+	m, _ := sc.Target("b").Metric("peak", metric.Throughput)
+	if m.Ratio != nil || len(sc.Ranking.Tiers) > 0 || len(sc.Findings) == 0 ||
+		sc.Findings[0].Grade != record.Invalid || sc.Findings[0].Facts.Name != "b" {
+		t.Errorf("%+v, tiers %v, %+v", m.Ratio, sc.Ranking.Tiers, sc.Findings)
+	}
+	tab := only(t, study.Sheet())
+	if c := find(t, tab, "b", "peak/ratio"); c.Text() != units.Absent {
+		t.Errorf("ratio %s", c.Text())
+	}
 }

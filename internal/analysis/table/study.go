@@ -31,6 +31,8 @@ type Scenario struct {
 	Versus  Versus  // what the rows' ratios refer to
 	Floors  []Floor // of A/A runs, by target
 	Starts  *Starts // nil: no trial ran side by side with others
+	// Findings are those on all starts together, such as a control that differs from itself.
+	Findings []record.Finding
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
 }
@@ -46,6 +48,7 @@ type LoadInfo struct {
 type Ranking struct {
 	Load, Metric string
 	Source       Source     // of the values that were compared
+	lost         bool       // too many starts were lost for a ranking
 	Tiers        [][]string // names, best tier first
 }
 
@@ -90,7 +93,9 @@ type Metric struct {
 	// this metric. A ratio is made of them where both targets have some in a common start.
 	Sliced []Point
 	Source Source // of Ratio
-	Doubt  *Doubt // nil: it is what it is, within its interval
+	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil: nothing.
+	RatioDoubt *Doubt
+	Doubt      *Doubt // nil: it is what it is, within its interval
 	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
 	AtLeast float64
 	// Withheld says why there is no centre and what would give it; none where there is one.
@@ -271,7 +276,9 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	for t, m := range sc.Metrics() {
 		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
 	}
+	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)
+	sc.judgeStarts(s.Options)
 	sc.rank(s.Options)
 	sc.splitNoise()
 	for t, m := range sc.Metrics() {
@@ -322,7 +329,6 @@ func (t *Target) add(r *record.Record) {
 // compareTo adds to every metric its ratio to the reference row's, paired within blocks.
 func (sc *Scenario) compareTo(o Options) {
 	fits := sc.shareNoise(o.Confidence)
-	slicedFits := sc.slicedFits(o.Confidence)
 	sc.versus(o)
 	for t, m := range sc.Metrics() {
 		reference := sc.Target(t.Reference)
@@ -334,7 +340,8 @@ func (sc *Scenario) compareTo(o Options) {
 		switch {
 		case ok && ShareStarts(b.Sliced, m.Sliced):
 			m.Source = FromSlices
-			m.Ratio = ratio(slicedFits[key], slicedItem(t.Reference, &b), slicedItem(t.Name, m))
+			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)
+			m.Ratio = &r
 		case ok && b.Known() && m.Known():
 			m.Ratio = ratio(fits[key], positives(t.Reference, b), positives(t.Name, *m))
 		}

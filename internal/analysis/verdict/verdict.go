@@ -21,7 +21,7 @@ type Rule struct {
 
 // keepSmall are the rules whose findings are kept, as causes, where they can only have moved too
 // little.
-var keepSmall = []string{"warm-up", "generator", "ceiling", "errors", "censored"}
+var keepSmall = []string{"warm-up", "generator", "ceiling", "errors", "censored", "slice answers"}
 
 // Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
@@ -40,7 +40,9 @@ func Judge(r *record.Record) record.Verdict {
 		if Withheld(v, l.Name) == nil {
 			apply(&v, r, l, latencyRules...)
 		}
+		apply(&v, r, l, sliceRules...)
 		weigh(&v, l)
+		weighSlices(&v, l)
 	}
 	for _, f := range v.Findings {
 		v.Grade = worse(v.Grade, f.Grade)

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
 )
@@ -45,6 +46,10 @@ type Comparison struct {
 	// as a banner. Told are differences that a reader should know and that forbid nothing.
 	Unlike []table.Difference `json:"unlike"`
 	Told   []table.Difference `json:"told"`
+
+	// Findings are those on the starts of the run together, such as a control that differs from
+	// itself.
+	Findings []record.Finding `json:"findings,omitempty"`
 
 	Warnings  []string `json:"warnings"`  // sentences, the gravest first
 	Missing   []string `json:"missing"`   // targets and scenarios that only one side has, in words
@@ -73,7 +78,9 @@ type Pair struct {
 	Scenario string  `json:"scenario"`
 	A        Subject `json:"a"`
 	B        Subject `json:"b"`
-	Rows     []Row   `json:"rows"`
+	// Starts are those in which both ran side by side; nil: they did not.
+	Starts *table.Starts `json:"starts,omitempty"`
+	Rows   []Row         `json:"rows"`
 }
 
 // Subject is one side of a pair: which target, of which run, built from what.
@@ -89,11 +96,12 @@ type Subject struct {
 	Tool     string `json:"tool,omitempty"`     // what measured it, of published results
 	Machine  string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
 	Method   string `json:"method"`             // fingerprint
-	Blocks   int    `json:"blocks"`             // with a usable trial
+	Blocks   int    `json:"blocks"`             // with a usable trial; starts have one each
 	table.Counts
 	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
 
-	ran string // how the artifact was run
+	ran    string // how the artifact was run
+	repeat string // "block" or "start"
 }
 
 // Row is one metric of a pair.
@@ -115,6 +123,9 @@ type Row struct {
 	Control *stats.Ratio `json:"control,omitempty"`
 	// Source is what Ratio is made of: slices, or else the windows that A and B are of.
 	Source table.Source `json:"source,omitempty"`
+	// Grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
+	Grade string       `json:"grade,omitempty"`
+	Doubt *table.Doubt `json:"doubt,omitempty"` // what can have moved it further than its interval
 	// Blocks are the ratios of single blocks, where trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
@@ -269,6 +280,9 @@ func (c *Comparison) methods(a, b *side, pairs []pairing) {
 
 func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 	out := Pair{Scenario: p.scenario, A: a.subject(p.scenario, p.a), B: b.subject(p.scenario, p.b)}
+	if c.Paired {
+		out.Starts = b.study.Scenario(p.scenario).Starts
+	}
 	loads := slices.Concat(b.study.Scenario(p.scenario).Loads, []table.LoadInfo{{}})
 	for _, l := range loads {
 		for _, m := range metricsOf(p, l.Name) {
@@ -319,7 +333,15 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	if c.Paired && table.ShareStarts(a.Sliced, b.Sliced) {
 		r.Source = table.FromSlices
 	}
-	if r.Source == table.FromSlices || a.Known() && b.Known() && !r.constant() {
+	scenario := n.a.study.Scenario(n.scenario)
+	switch {
+	case r.Source == table.FromSlices && scenario.Starts.Invalid:
+		r.Grade = record.Invalid
+	case r.Source == table.FromSlices:
+		r.Ratio = c.ratio(&r, n)
+		r.Doubt = scenario.RatioDoubt(n.pairing.a, n.pairing.b, &b, r.Ratio)
+		r.Grade = table.RatioGrade(*r.Ratio, r.Doubt)
+	case a.Known() && b.Known() && !r.constant():
 		r.Ratio = c.ratio(&r, n)
 	}
 	return r
@@ -376,6 +398,9 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	alone := len(x.Values) < len(points) || len(y.Values) < len(second)
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
+		case r.Source == table.FromSlices:
+			return n.a.study.Scenario(n.scenario).SlicedRatio(n.pairing.a, n.pairing.b, r.Load,
+				r.Metric, confidence)
 		case c.Paired && alone:
 			return stats.PairedRatio(avs, bs, confidence)
 		case c.Paired:
