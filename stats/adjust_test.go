@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -118,12 +119,20 @@ func TestAdjustment(t *testing.T) {
 // the most precise throughput, or nearly so: shorter ones lose time to lead-ins, longer ones meet
 // another machine.
 func TestWindowLength(t *testing.T) {
-	testsets.Long(t, "lengths of windows", testsets.Needs{Files: []string{"stats/testdata"}})
+	testsets.Long(t, "lengths of windows",
+		testsets.Needs{Files: []string{"stats/testdata", "docs/slices.md"}})
 	const starts, startMs = 300, 9000
+	lengths := []float64{20, 40, 80, 160, 320}
+	lines := []string{"| machine |", "|---|"}
+	for _, window := range lengths {
+		lines[0] += fmt.Sprintf(" %.0f ms |", window)
+		lines[1] += "---|"
+	}
 	for _, name := range machines[:3] {
 		sds := map[float64]float64{}
 		best := math.Inf(1)
-		for _, window := range []float64{20, 40, 80, 160, 320} {
+		line := "| " + name + " |"
+		for _, window := range lengths {
 			d := design{machine: machineOf(t, name), rounds: int(startMs / (20 + window)), lead: 20,
 				window: window}
 			r := rand.New(rand.NewPCG(5, 1))
@@ -133,13 +142,14 @@ func TestWindowLength(t *testing.T) {
 				xs = append(xs, s.Compare(0, 1, Throughput).LogRatio)
 				ys = append(ys, s.Compare(0, 1, CPUPerRequest).LogRatio)
 			}
-			t.Logf("%s, windows of %3.0f ms: SD of a start of 18 s: throughput %.2f %%, CPU per "+
-				"request %.2f %%", name, window, 100*sd(xs), 100*sd(ys))
+			line += fmt.Sprintf(" %.2f / %.2f %% |", 100*sd(xs), 100*sd(ys))
 			sds[window] = sd(xs)
 			best = min(best, sd(xs))
 		}
+		lines = append(lines, line)
 		if sds[40] > 1.15*best || sds[320] < 1.4*best {
 			t.Errorf("%s: %v", name, sds)
 		}
 	}
+	documented(t, "windows", lines)
 }
