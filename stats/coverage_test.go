@@ -252,7 +252,7 @@ func (s scenario) check(t *testing.T, machine string, m misses, experiments int)
 
 // TestCoverageRoughly is TestCoverage with few comparisons of some cases.
 func TestCoverageRoughly(t *testing.T) {
-	const experiments = 80
+	const experiments = 50
 	for i, name := range machines {
 		for j, s := range []scenario{allAlike(3), rare(3, false)} {
 			m := s.measure(machineOf(t, name), experiments, uint64(10*i+j+1))

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/integrate/quad"
@@ -49,7 +50,8 @@ func LiveRatio(starts []StartRatio, confidence float64) Ratio {
 	r.Lo, r.Hi = math.Exp(center-half), math.Exp(center+half)
 	if r.N < LeastStarts || math.IsInf(half, 1) {
 		nan := math.NaN()
-		r.Lo, r.Hi, r.Warning = nan, nan, "needs more starts"
+		r.Lo, r.Hi, r.Assumption = nan, nan, ""
+		r.Warning = fmt.Sprintf("needs more starts than %d for a live interval", r.N)
 	}
 	return r
 }
