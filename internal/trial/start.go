@@ -285,10 +285,16 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	}
 	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
-	if all := lead + window + turn/2; all <= longestSlice {
-		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/all))
+	if slice := s.meanSlice(); slice <= longestSlice {
+		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
+}
+
+// meanSlice is how long a slice is on average: both the shift of the window's begin and what is
+// added to its length are drawn.
+func (s *start) meanSlice() time.Duration {
+	return time.Duration(s.LeadInNs + s.TurnNs/2 + s.WindowNs*3/2)
 }
 
 // interleave goes through the rounds and writes the file of slices. Of an error it says whose it
@@ -311,7 +317,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 		f.step = "slices"
 	}
-	perRound := time.Duration(len(s.sides)) * time.Duration(s.LeadInNs+s.WindowNs+s.TurnNs/2)
+	perRound := time.Duration(len(s.sides)) * s.meanSlice()
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
 	for round := 1; round <= s.Rounds; round++ {
@@ -341,9 +347,12 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
+	// Bursts of answers are locked to a slice's begin, and events that come after every so many
+	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
 	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
+	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
 	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadInNs) + shift,
-		Window: time.Duration(s.WindowNs), CPU: f.clock.Read, Seed: s.rng.Uint64()})
+		Window: window, CPU: f.clock.Read, Seed: s.rng.Uint64()})
 	if freezing := f.freezer.Freeze(); err == nil {
 		err = freezing
 	}
