@@ -18,6 +18,7 @@ type figuresView struct {
 	Ranking  *strip
 	Trials   *dataTable // the ranking's dots as numbers
 	More     []strip
+	Slices   *slicesView
 	Floor    *strip
 	Noise    *dataTable // between trials and within them
 	Latency  *plotView
@@ -48,6 +49,7 @@ func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
 		v.Ranking, v.Trials = &r, trialsTable(sc, blocks)
 	}
 	v.More = moreStrips(sc, blocks)
+	v.Slices = slicesOf(sc)
 	v.Floor = floorStrip(sc, blocks)
 	v.Noise = noiseTable(sc)
 	if len(d.Latency) > 0 {
