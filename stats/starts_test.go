@@ -59,10 +59,7 @@ func TestErrorTerm(t *testing.T) {
 			t.Errorf("half an interval is %.5f, want %.5f", half, 1.591*sd)
 		}
 	}
-	// Chi-squared of 3 at 0.005 is 0.0717, so rounds may predict 6.47 times the SD that is there.
 	check(pair, nil, ErrorStarts, 0.00163)
-	check(startsOf(0.0105, 0.010, 0.012, 0.008, 0.010), nil, ErrorStarts, 0.00163)
-	check(startsOf(0.0107, 0.010, 0.012, 0.008, 0.010), nil, ErrorRounds, 0.0107)
 	// F(3, 3) at 0.995 is 47.5: 6.89 times the SD.
 	check(pair, startsOf(0.01, 0, 0.013, -0.013, 0), ErrorStarts, 0.00163) // SD 0.0106
 	check(pair, startsOf(0.01, 0, 0.015, -0.015, 0), ErrorControl, 0.01225)
@@ -113,8 +110,8 @@ func TestErrorTermCovers(t *testing.T) {
 		})
 	}
 	for _, n := range []int{4, 5, 8, 20} {
-		check(n, 0.01, 0.01, ruled, 0.95, 0.957)
-		check(n, 0.01, 0.04, ruled, 0.95, 0.957) // b is noisier
+		check(n, 0.01, 0.01, ruled, 0.95, 0.952)
+		check(n, 0.01, 0.04, ruled, 0.95, 0.95)  // b is noisier
 		check(n, 0.01, 0.003, ruled, 0.95, 0.96) // b is quieter than the control shows
 	}
 	// The oracle tells them from 95 %.

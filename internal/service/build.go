@@ -45,11 +45,13 @@ type Built struct {
 	DurationNs int64  `json:"durationNs"`           // of the build, also of an earlier one
 	ImageBytes int64  `json:"imageBytes,omitempty"` // of these sources' image; 0: none was made
 
-	Dir    string          `json:"-"` // where its targets work, in the built copy; absolute
-	folder string          // of the build: the copy, and beside it the log and the mark
-	Cached bool            `json:"-"` // whether an earlier build was taken
-	Log    string          `json:"-"` // path of what the steps printed
-	Tools  map[string]Tool `json:"-"` // what the service needs, by name
+	Dir    string `json:"-"` // where its targets work, in the built copy; absolute
+	folder string // of the build: the copy, and beside it the log and the mark
+	// original is the Dir of the build that this is a copy of; empty: it is none.
+	original string
+	Cached   bool            `json:"-"` // whether an earlier build was taken
+	Log      string          `json:"-"` // path of what the steps printed
+	Tools    map[string]Tool `json:"-"` // what the service needs, by name
 	// Images are those that its containers are started from, by process; "" where there is one.
 	// Without any it is started as a process.
 	Images  map[string]string `json:"-"`
@@ -174,11 +176,16 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 }
 
 // kept is the folder of the builds.
-func (b *Builder) kept() (string, error) {
+func (b *Builder) kept() (string, error) { return b.cached("build") }
+
+// Copies is the folder for the copies that starts have (Built.Copy), on the disk of the builds.
+func (b *Builder) Copies() (string, error) { return b.cached("starts") }
+
+func (b *Builder) cached(kind string) (string, error) {
 	if b.Cache == "" {
-		return cache.Folder(b.Root, "build")
+		return cache.Folder(b.Root, kind)
 	}
-	folder := filepath.Join(b.Cache, "build")
+	folder := filepath.Join(b.Cache, kind)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache: %w", err)
 	}

@@ -67,7 +67,14 @@ type Values struct {
 	// Append is put behind what a variable holds, after a blank, for all processes: the lab's own
 	// options. It has the same placeholders.
 	Append map[string]string
+	// Pad is the length of the variable PadVariable, in bytes, by which the stack begins elsewhere:
+	// its place alone can change a program's speed (Mytkowicz et al., "Producing Wrong Data Without
+	// Doing Anything Obviously Wrong!", 2009). 0: there is none.
+	Pad int
 }
+
+// PadVariable means nothing to a target.
+const PadVariable = "PRONY_PAD"
 
 // backs says whether a process has the cores of backing ones.
 func (v Values) backs(p Process) bool { return p.Backing && v.Backing > 0 }
@@ -127,6 +134,9 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 			}
 			maps.Copy(values, v.words(i, ProcessName(s, t, p), cmp.Or(p.Name, s.Name)))
 			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)
+			if v.Pad > 0 {
+				env[PadVariable] = strings.Repeat("x", v.Pad)
+			}
 			if len(b.Images) > 0 {
 				out[i].Image = b.Images[p.Name]
 				err = out[i].contain(s, t, env, values)
@@ -235,9 +245,10 @@ func (s *Start) contain(service *Service, t Target, env, values map[string]strin
 }
 
 // written gives the arguments with the ports, which the lab draws anew for each start, as the
-// command has them.
+// command has them, and with the folder of the build, of which each start may have a copy.
 func written(b *Built, t Target, p Process, values map[string]string) ([]string, error) {
 	values = maps.Clone(values)
+	values["dir"] = cmp.Or(b.original, b.Dir)
 	for name := range values {
 		if name == "port" || strings.HasSuffix(name, ".port") || name == "metricsPort" {
 			values[name] = "{" + name + "}"
@@ -248,7 +259,7 @@ func written(b *Built, t Target, p Process, values map[string]string) ([]string,
 	}
 	out, err := expandAll(p.Command, values)
 	if len(out) > 0 {
-		out[0] = inside(b.Dir, out[0])
+		out[0] = inside(values["dir"], out[0])
 	}
 	return out, err
 }

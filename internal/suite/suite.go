@@ -41,7 +41,7 @@ const (
 )
 
 // Drivers are what may offer the loads; the first is Prony's own generator and the default.
-var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jmeter"}
+var Drivers = []string{"prony", "wrk", "wrk2", "hey", "k6", "h2load", "jmeter"}
 
 // Columns are what a suite may want in its table beside the usual; docs/report.md tells of them.
 var Columns = metric.ColumnNames()

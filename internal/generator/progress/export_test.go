@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
-
 )
 
 // exporting is a view that shows nothing and exports the first eight snapshots: 8 × 1,250 requests.

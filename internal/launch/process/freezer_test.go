@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/service"
 )
 
 // A freezer of version 1 keeps even SIGKILL from the processes that it has stopped, so whoever ends
@@ -49,5 +51,46 @@ func TestFrozenByVersionOne(t *testing.T) {
 	gone(t, []int{pgid})
 	if _, err := os.Stat(g.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its group is still there: %v", err)
+	}
+}
+
+// The copies that a killed lab leaves are removed by the next one, after another boot, too; those
+// that were forgotten, and what is no copy, stay.
+func TestCopiesAreRemoved(t *testing.T) {
+	for _, boot := range []string{bootID(), "another"} {
+		dir, folder := filepath.Join(t.TempDir(), "journal"), t.TempDir()
+		j, _, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{service.CopyPrefix + "1-1", service.CopyPrefix + "1-2", "precious"}
+		for i, name := range names {
+			copied := filepath.Join(folder, name)
+			forget, err := j.Copy(copied)
+			if err == nil && i == 1 {
+				err = forget()
+			}
+			if err := errors.Join(err, os.Mkdir(copied, 0o700), os.WriteFile(filepath.Join(copied,
+				service.CopyMark), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j.note.Boot = boot
+		if err := errors.Join(j.save(), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j, reaped, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+		if len(reaped) != 1 || !strings.Contains(reaped[0], "precious") {
+			t.Errorf("boot %s: reaped %q, want the folder that is no copy", boot, reaped)
+		}
+		left, err := os.ReadDir(folder)
+		if err != nil || len(left) != 2 || left[0].Name() != "precious" ||
+			left[1].Name() != names[1] {
+			t.Errorf("boot %s: %v is left, %v", boot, left, err)
+		}
 	}
 }

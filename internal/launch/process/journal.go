@@ -15,6 +15,7 @@ import (
 
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/service"
 )
 
 // Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
@@ -36,6 +37,8 @@ type note struct {
 	Processes map[string]launched `json:"processes"`
 	// Keys is the folder, absolute, in whose folders *.tls lie the secret keys of services.
 	Keys string `json:"keys,omitempty"`
+	// Copies are folders, absolute, that starts of targets have copies in.
+	Copies []string `json:"copies,omitempty"`
 }
 
 // launched is one target. Born tells the process from a later one with the same number.
@@ -139,6 +142,7 @@ func (j *Journal) open() (reaped []string, err error) {
 	if err := remaining.removeKeys(); err != nil {
 		return reaped, err
 	}
+	reaped = append(reaped, remaining.removeCopies()...)
 	return reaped, j.save()
 }
 
@@ -205,6 +209,17 @@ func (n note) removeKeys() error {
 			n.Lab, err)
 	}
 	return nil
+}
+
+// removeCopies removes the copies of a note whose lab is gone, after another boot, too, and says
+// which of them stay. What works in them has been ended.
+func (n note) removeCopies() (stay []string) {
+	for _, dir := range n.Copies {
+		if err := service.RemoveCopy(dir); err != nil {
+			stay = append(stay, fmt.Sprintf("a start, but its copy stays: %v", err))
+		}
+	}
+	return stay
 }
 
 // isOurs tells the group of a noted process from a later one with the same number: the leader was
@@ -278,6 +293,20 @@ func (j *Journal) Keys(dir string) (err error) {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return j.change(func(n *note) { n.Keys = dir })
+}
+
+// Copy notes a folder that a start of a target is about to have its copy in, until it is forgotten:
+// where the lab is killed, the next one removes it.
+func (j *Journal) Copy(dir string) (forget func() error, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("write journal: %w", err)
+	}
+	forget = func() error {
+		return j.change(func(n *note) {
+			n.Copies = slices.DeleteFunc(n.Copies, func(known string) bool { return known == dir })
+		})
+	}
+	return forget, j.change(func(n *note) { n.Copies = append(n.Copies, dir) })
 }
 
 // save replaces the note in one step, so that a kill in the middle leaves the old one or the new

@@ -46,6 +46,11 @@ type Order struct {
 	Mounts         []launch.Mount // what containers share with the host
 	Give           string         // see launch.Spec
 	service.Values                // but for the host and the ports, which Start finds
+	// Copies is a folder in which the start has a copy of the service's folder of its own, until it
+	// is stopped; empty: it works in the one that was built. Note remembers the copy, on disk,
+	// until it is forgotten; nil: nobody does.
+	Copies string
+	Note   func(dir string) (forget func() error, err error)
 	// LogFile is that of the process that takes the requests; others have their names before .log.
 	LogFile string
 }
@@ -65,7 +70,11 @@ type Part struct {
 // System is a target that runs, in the order of its start.
 type System struct {
 	Parts []Part
+	Dir   string // in which its processes work, where they are no containers
+	// NoCopy says why this is not a copy although one was ordered; nil: it is one, or none was.
+	NoCopy *service.NoCopy
 
+	remove func() error // the copy
 	mu     sync.Mutex
 	exited chan struct{}
 	ended  int // which part ended first; -1: none
@@ -92,11 +101,15 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 		}
 		values.Ports = append(values.Ports, port)
 	}
-	starts, err := o.Service.Starts(o.Built, o.Target, values)
-	if err != nil {
+	sys := &System{exited: make(chan struct{}), ended: -1}
+	if err := sys.copy(ctx, &o); err != nil {
 		return nil, err
 	}
-	sys := &System{exited: make(chan struct{}), ended: -1}
+	sys.Dir = o.Built.Dir
+	starts, err := o.Service.Starts(o.Built, o.Target, values)
+	if err != nil {
+		return nil, errors.Join(err, sys.remove())
+	}
 	for i, start := range starts {
 		front := i == len(starts)-1
 		err := s.add(ctx, sys, o, start, front)
@@ -104,7 +117,7 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 			err = s.await(ctx, sys, start)
 		}
 		if len(sys.Parts) == 0 {
-			return nil, err // there is nothing to stop
+			return nil, errors.Join(err, sys.remove()) // there is nothing to stop
 		}
 		if err != nil {
 			return sys, err
@@ -381,7 +394,7 @@ func (s *System) Stop(grace time.Duration) error {
 	}
 	stopping.Wait()
 	errs[0] = s.Parts[0].Stop(grace)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.remove())...)
 }
 
 // portTries bounds the search for a port that nobody has, and that was not given yet.

@@ -1,0 +1,293 @@
+package service
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Bounds of a copy: larger folders would be copied for longer than their service is warmed up.
+const (
+	copyBytes = 2 << 30
+	copyFiles = 300_000
+	// largeFile is from which size on a file is written to the disk at once. For small ones the
+	// request costs more than what the kernel does later.
+	largeFile = 1 << 20
+	// shebangBytes is how much of a script's first line the kernel reads (BINPRM_BUF_SIZE).
+	shebangBytes = 256
+)
+
+// CopyPrefix begins the name of a folder that holds a start's copy, and CopyMark is the file in it
+// that says so: nothing without both is removed as one.
+const (
+	CopyPrefix = "prony-start-"
+	CopyMark   = ".prony-copy"
+)
+
+// Reasons for which a target works in the folder that was built.
+const (
+	NoCopyContainer = "container" // it works in its image
+	NoCopyAttached  = "attached"  // it runs already
+	NoCopyGiven     = "given"     // nothing was built: the command may need what is beside it
+	NoCopyLarge     = "large"     // beyond the bounds of a copy
+	NoCopyFailed    = "failed"    // such as a full disk
+)
+
+// NoCopy says why there is no copy.
+type NoCopy struct {
+	Reason string // one of the NoCopy names
+	Detail string // such as the error of the system; may be empty
+}
+
+// Error implements error.
+func (n *NoCopy) Error() string {
+	text := "copy the service's folder: " + n.Reason
+	if n.Detail != "" {
+		text += ": " + n.Detail
+	}
+	return text
+}
+
+// Copy copies the folder of a build for one start, and returns the service that works in the copy.
+// Its pages are read from memory that the system chose anew, and whatever a start writes there is
+// not met by the next one. Bytes, modes, owners and times of change stay. Links into the folder and
+// first lines of scripts that name a program in it, as a virtual environment of Python has them,
+// point into the copy. The name of dir begins with CopyPrefix, and dir does not exist yet; whoever
+// asked removes it by RemoveCopy. The error is a *NoCopy, or that of the context; nothing is left
+// then.
+func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
+	switch {
+	case len(b.Images) > 0 || b.Compose != nil:
+		return nil, &NoCopy{Reason: NoCopyContainer}
+	case b.Attached.IsValid():
+		return nil, &NoCopy{Reason: NoCopyAttached}
+	case b.folder == "":
+		return nil, &NoCopy{Reason: NoCopyGiven}
+	}
+	inside, err := filepath.Rel(b.copy(), b.Dir)
+	if err != nil {
+		return nil, &NoCopy{NoCopyFailed, err.Error()}
+	}
+	fresh := *b
+	fresh.folder = dir
+	fresh.Dir = filepath.Join(fresh.copy(), inside)
+	fresh.original = cmp.Or(b.original, b.Dir)
+	c := &copier{ctx: ctx, from: b.copy(), to: fresh.copy(), chunk: make([]byte, 1<<18)}
+	err = os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, CopyMark), nil, 0o600)
+	}
+	if err == nil {
+		err = filepath.WalkDir(c.from, c.entry)
+	}
+	if err == nil {
+		err = c.finish()
+	}
+	if err == nil {
+		return &fresh, nil
+	}
+	left := RemoveCopy(dir)
+	if ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), left)
+	}
+	var known *NoCopy
+	if !errors.As(err, &known) || left != nil {
+		known = &NoCopy{NoCopyFailed, errors.Join(err, left).Error()}
+	}
+	return nil, known
+}
+
+// RemoveCopy removes what Copy made at a folder; one that is not there any more, or holds something
+// else, stays as it is.
+func RemoveCopy(dir string) error {
+	if !strings.HasPrefix(filepath.Base(dir), CopyPrefix) {
+		return fmt.Errorf("remove the copy %s: its name is not that of one", dir)
+	}
+	switch _, err := os.Lstat(filepath.Join(dir, CopyMark)); {
+	case errors.Is(err, fs.ErrNotExist):
+		_ = os.Remove(dir) // it was made and not filled yet
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove a copy: %w", err)
+	}
+	err := os.RemoveAll(dir)
+	if errors.Is(err, fs.ErrPermission) { // a folder that nobody may write to
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				err = os.Chmod(path, 0o700)
+			}
+			return err
+		})
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("remove a copy: %w", err)
+	}
+	return nil
+}
+
+// copier copies a tree.
+type copier struct {
+	ctx      context.Context
+	from, to string
+	bytes    int64
+	files    int
+	chunk    []byte
+	folders  []folder // whose modes and times are set last
+}
+
+type folder struct {
+	path string
+	info fs.FileInfo
+}
+
+func (c *copier) entry(path string, d fs.DirEntry, err error) error {
+	if err = cmp.Or(err, c.ctx.Err()); err != nil {
+		return err
+	}
+	name, err1 := filepath.Rel(c.from, path)
+	info, err2 := d.Info()
+	if err := cmp.Or(err1, err2); err != nil {
+		return err
+	}
+	c.files++
+	if d.Type().IsRegular() {
+		c.bytes += info.Size()
+	}
+	if c.files > copyFiles || c.bytes > copyBytes {
+		return &NoCopy{NoCopyLarge, fmt.Sprintf("more than %d GiB or %d files", copyBytes>>30,
+			copyFiles)}
+	}
+	target := filepath.Join(c.to, name)
+	switch {
+	case d.IsDir() && d.Name() == ".git":
+		return fs.SkipDir // no service needs its history
+	case d.IsDir():
+		c.folders = append(c.folders, folder{target, info})
+		return os.Mkdir(target, 0o700)
+	case d.Type() == fs.ModeSymlink:
+		return c.link(path, target, info)
+	case d.Type().IsRegular():
+		return c.file(path, target, info)
+	}
+	return nil // a socket or a pipe is made anew by whoever listens there
+}
+
+// link copies a symbolic link. One that leaves the folder by a relative path, as nothing below a
+// build should, goes where it went.
+func (c *copier) link(path, target string, info fs.FileInfo) error {
+	points, err := os.Readlink(path)
+	if err != nil {
+		return err
+	}
+	absolute := points
+	if !filepath.IsAbs(points) {
+		absolute = filepath.Join(filepath.Dir(path), points)
+	}
+	name, err := filepath.Rel(c.from, absolute)
+	inside := err == nil && filepath.IsLocal(name)
+	switch {
+	case inside && filepath.IsAbs(points):
+		points = filepath.Join(c.to, name)
+	case !inside:
+		points = absolute
+	}
+	if err := os.Symlink(points, target); err != nil {
+		return err
+	}
+	return give(target, info)
+}
+
+// file copies a regular file byte by byte: a shared extent of the disk, as copy_file_range(2) may
+// make it, would not be in memory yet.
+func (c *copier) file(path, target string, info fs.FileInfo) (err error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	for first := true; ; first = false {
+		n, err := in.Read(c.chunk)
+		chunk := c.chunk[:n]
+		if first {
+			chunk = c.shebang(chunk)
+		}
+		if _, err := out.Write(chunk); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if info.Size() >= largeFile {
+		writeBack(out)
+	}
+	if err := give(target, info); err != nil {
+		return err
+	}
+	if err := out.Chmod(info.Mode()); err != nil {
+		return err
+	}
+	return os.Chtimes(target, info.ModTime(), info.ModTime())
+}
+
+// shebang has the first line of a script name the copy's program. Where the line would become too
+// long for the kernel the script starts the program of the build.
+func (c *copier) shebang(text []byte) []byte {
+	line, tail, ok := bytes.Cut(text, []byte("\n"))
+	if !ok || !bytes.HasPrefix(line, []byte("#!")) || len(line) > shebangBytes {
+		return text
+	}
+	separator := string(filepath.Separator)
+	moved := bytes.ReplaceAll(line, []byte(c.from+separator), []byte(c.to+separator))
+	if len(moved) >= shebangBytes || bytes.Equal(moved, line) {
+		return text
+	}
+	return bytes.Join([][]byte{moved, tail}, []byte("\n"))
+}
+
+// finish gives folders their modes and times, the deepest first.
+func (c *copier) finish() error {
+	for i := len(c.folders) - 1; i >= 0; i-- {
+		f := c.folders[i]
+		err := give(f.path, f.info)
+		if err == nil {
+			err = os.Chmod(f.path, f.info.Mode())
+		}
+		if err == nil {
+			err = os.Chtimes(f.path, f.info.ModTime(), f.info.ModTime())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// give gives a file the owner of the original, where that is another one.
+func give(path string, info fs.FileInfo) error {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 || s.Uid == 0 && s.Gid == 0 {
+		return nil
+	}
+	return os.Lchown(path, int(s.Uid), int(s.Gid))
+}

@@ -1,0 +1,49 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"prony.example/internal/service"
+)
+
+// copyCount numbers the copies of this program.
+var copyCount atomic.Int64
+
+// copy gives a start its own copy of the service's folder, if that is ordered and possible. The
+// copy is noted before it is made, and forgotten after it is removed.
+func (s *System) copy(ctx context.Context, o *Order) error {
+	s.remove = func() error { return nil }
+	if o.Copies == "" {
+		return nil
+	}
+	dir := filepath.Join(o.Copies, fmt.Sprintf("%s%d-%d", service.CopyPrefix, os.Getpid(),
+		copyCount.Add(1)))
+	forget := func() error { return nil }
+	if o.Note != nil {
+		var err error
+		if forget, err = o.Note(dir); err != nil {
+			return err
+		}
+	}
+	fresh, err := o.Built.Copy(ctx, dir)
+	if errors.As(err, &s.NoCopy) {
+		return forget()
+	}
+	if err != nil {
+		return errors.Join(err, forget())
+	}
+	o.Built = fresh
+	s.remove = func() error {
+		if err := service.RemoveCopy(dir); err != nil {
+			return err // the journal has it still
+		}
+		s.remove = func() error { return nil }
+		return forget()
+	}
+	return nil
+}
