@@ -306,6 +306,13 @@ var toldAspects = []aspect{
 	{"kernel's build", func(r *record.Record) string { return r.Provenance.Kernel }},
 	{"prony's build", func(r *record.Record) string { return r.Provenance.Prony }},
 	{"suite's hash", func(r *record.Record) string { return units.Hash(r.Provenance.SuiteHash) }},
+	{"company", func(r *record.Record) string {
+		if r.SideBySide == nil {
+			return "alone"
+		}
+		return fmt.Sprintf("beside %s, freeze %s", units.Plural(len(r.SideBySide.With), "target"),
+			r.SideBySide.Freeze)
+	}},
 	{"TLS", func(r *record.Record) string {
 		return strings.Join(said(r.Loads, func(l record.Load) string { return l.TLS }), " | ")
 	}},
