@@ -2,7 +2,7 @@
 // costs and how late it leaves (`make bench-load`); what it cost at each commit that was measured
 // is in cost.ndjson, to which `make bench-cost` adds. Its statistics on data whose truth is known:
 // simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
-// (BenchmarkProof), and whether duets are quieter here (BenchmarkDuet); docs/proof.md has what came
+// (BenchmarkProof); docs/proof.md has what came
 // out. Its home of telemetry is measured in
 // home/ingestbench. Beside what these share it holds tests and benchmarks only. Speed is never
 // asserted in a test, since machines differ and are shared; here it is read by people.

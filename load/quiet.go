@@ -7,7 +7,7 @@ import (
 )
 
 // quiet is the state of the Go runtime while loads run. It belongs to the process, and two loads
-// may run at once (a duet): the first one in sets it, the last one out puts it back. One that ended
+// may run at once: the first one in sets it, the last one out puts it back. One that ended
 // earlier would otherwise switch the collector on beside the other, or leave it off for good.
 var quiet struct {
 	mu      sync.Mutex

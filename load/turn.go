@@ -197,6 +197,9 @@ func (w *worker) finish(i int, now int64, more int) {
 		c.jar.take(c.resp.Head(), w.room, clock.Wall())
 	}
 	good := w.judge(c, now, more)
+	if now >= w.slicing.at {
+		w.pass(now)
+	}
 	c.served = true
 	c.answers++
 	again := !c.resp.Close && more == 0

@@ -54,6 +54,7 @@ type worker struct {
 	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
 	ahead   bool                    // it goes before the others on its core
 	breath  rtsched.Breath          // that it leaves them
+	slicing slicing                 // where the load is offered in slices
 	stop    bool
 	unwatch func() // ends the watch over its usage; nil: there is none
 }
@@ -68,7 +69,7 @@ const tickNs = 10e6
 func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
-		first:  conns,
+		first: conns, slicing: slicing{at: never},
 		oldest: none, newest: none, k: uint64(id), remaining: -1,
 		scratch: make([]byte, 0, p.outMax), caches: make([]http1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),

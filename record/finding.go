@@ -10,6 +10,9 @@ type Finding struct {
 	Case  string `json:"case,omitempty"` // in which of its ways the rule does not hold
 	Load  string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
 	Grade string `json:"grade"`          // what it makes of the trial
+	// Phase is the part of a load that the finding is about, where a start has slices: one of the
+	// Phase names; empty: both, or there were no slices.
+	Phase string `json:"phase,omitempty"`
 	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the
 	// limit on which a value is wrong, Above or Below; empty: it was held to no number. A number
 	// that is absent is 0.
@@ -25,6 +28,12 @@ type Finding struct {
 	// records have none.
 	Text *Words `json:"text,omitempty"`
 }
+
+// Phases of a load in a start with slices.
+const (
+	PhaseSlices = "slices" // in turns with other targets; ratios come from them
+	PhaseWindow = "window" // alone; levels come from it
+)
 
 // Sides of a limit.
 const (

@@ -214,6 +214,15 @@ func (e Errors) Requests() int64 {
 	return e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body + e.Closed
 }
 
+// Plus adds up errors of two loads, or of two threads of one.
+func (e Errors) Plus(more Errors) Errors {
+	return Errors{Connect: e.Connect + more.Connect, Write: e.Write + more.Write,
+		Read: e.Read + more.Read, Timeout: e.Timeout + more.Timeout, Parse: e.Parse + more.Parse,
+		Status: e.Status + more.Status, Body: e.Body + more.Body,
+		Unasked: e.Unasked + more.Unasked, Closed: e.Closed + more.Closed,
+		Example: cmp.Or(e.Example, more.Example)}
+}
+
 // Why says in words why there is no good answer: the first error, or that there was none either.
 func (e Errors) Why() string { return cmp.Or(e.Example, "every request is still waiting") }
 

@@ -36,7 +36,6 @@ type Record struct {
 
 	Failure *Failure `json:"failure,omitempty"`
 	Before  Before   `json:"before,omitzero"`
-	Duet    *Duet    `json:"duet,omitempty"`
 	// SideBySide says which start the trial is part of; nil: it ran alone.
 	SideBySide *SideBySide `json:"sideBySide,omitempty"`
 	Limits     Limits      `json:"limits"`
@@ -79,6 +78,9 @@ type Target struct {
 	// Launcher is what started it, where it was not started as a plain process: "docker".
 	Launcher string `json:"launcher,omitempty"`
 	Arm      string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
+	// ControlOf names the target that this one is a second copy of, to show what differs by chance;
+	// empty: it is no control.
+	ControlOf string `json:"controlOf,omitempty"`
 	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 	// At is the URL where it ran already: nobody has started it, or seen its processes.
 	At string `json:"at,omitempty"`
@@ -93,12 +95,14 @@ type Swept struct {
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
-// reverify, stop.
+// reverify, stop; or StepPeer.
 type Failure struct {
 	Step  string   `json:"step"`
 	Error string   `json:"error"`
 	Hint  string   `json:"hint,omitempty"`
 	Log   []string `json:"log,omitempty"` // the last lines that the service wrote
+	// Interrupted: the run was ended, and the trial with it; nothing was wrong with the target.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // Before is the host in the moments before the trial, with nothing of ours running.
@@ -111,14 +115,6 @@ type Before struct {
 	ThrottledN    int64   `json:"throttledN,omitempty"`   // thermal throttle events since boot
 	Quiet         bool    `json:"quiet"`
 	Why           string  `json:"why,omitempty"` // it was not, or what was waited for
-}
-
-// Duet says that the trial ran beside another, on cores of its own, at the same time.
-type Duet struct {
-	With   string `json:"with"`   // the other's trial
-	Side   string `json:"side"`   // "left" (lower cores) or "right"
-	Shared bool   `json:"shared"` // service and load of a side share its cores
-	SkewNs int64  `json:"skewNs"` // this one's window opened so much later than the other's
 }
 
 // Limits are what was asked for and what the kernel was seen to enforce.

@@ -31,6 +31,10 @@ type SideBySide struct {
 	Clock string `json:"clock,omitempty"`
 }
 
+// StepPeer is the step of a failure of a trial that went well until another target of its start
+// failed, which ended the start for all.
+const StepPeer = "peer"
+
 // Ways to stop an idle target.
 const (
 	FreezeCgroup  = "cgroup"  // the freezer of its control group or container

@@ -40,7 +40,6 @@ type Run struct {
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
 	AA       bool      `json:"aa,omitempty"`      // every target against itself
-	Duet     bool      `json:"duet,omitempty"`    // targets two at a time, side by side
 	ForNs    int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
 	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
 	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too

@@ -62,3 +62,21 @@ func TestRateBaseOfVersion1(t *testing.T) {
 	check("ramp 10..90 in 30s % of capacity", "capacity")
 	check("", "")
 }
+
+// Records of duets, which are removed, are read as those of trials that ran alone.
+func TestRecordOfADuet(t *testing.T) {
+	dir := t.TempDir()
+	head := `{"version":1,"id":"r","duet":true,"trials":["b1-01-a","b1-02-b"]}`
+	if err := os.WriteFile(filepath.Join(dir, RunFile), []byte(head), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lines := `{"version":1,"run":"r","trial":"b1-01-a","block":1,"outcome":"measured",` +
+		`"duet":{"with":"b1-02-b","side":"left","shared":false,"skewNs":-2000}}` + "\n" +
+		`{"version":1,"run":"r","trial":"b1-02-b","block":1,"outcome":"measured",` +
+		`"duet":{"with":"b1-01-a","side":"right","shared":false,"skewNs":2000}}` + "\n"
+	records, bad := reread(t, dir, []byte(lines))
+	if len(bad) > 0 || len(records) != 2 || records[0].Block != 1 || records[1].Block != 1 ||
+		records[1].Trial != "b1-02-b" || records[1].Outcome != Measured {
+		t.Errorf("%+v, bad %v", records, bad)
+	}
+}

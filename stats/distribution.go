@@ -32,17 +32,6 @@ func variance(xs []float64) float64 {
 
 func sd(xs []float64) float64 { return math.Sqrt(variance(xs)) }
 
-// correlation is Pearson's, of two or more pairs with a spread on both sides.
-func correlation(xs, ys []float64) float64 {
-	mx, my := mean(xs), mean(ys)
-	var xx, yy, xy float64
-	for i := range xs {
-		xx, yy = xx+(xs[i]-mx)*(xs[i]-mx), yy+(ys[i]-my)*(ys[i]-my)
-		xy += (xs[i] - mx) * (ys[i] - my)
-	}
-	return max(-1, min(1, xy/math.Sqrt(xx*yy)))
-}
-
 // student is the t distribution, by its degrees of freedom.
 type student float64
 

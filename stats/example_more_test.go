@@ -2,7 +2,6 @@ package stats_test
 
 import (
 	"fmt"
-	"math"
 
 	"prony.example/stats"
 )
@@ -98,22 +97,6 @@ func ExampleSteadyState() {
 	s := stats.SteadyState(rates, stats.SteadyRule{Tail: 20, Same: 0.05})
 	fmt.Println(s.Kind, s.At)
 	// Output: warmed up 4
-}
-
-// Two services side by side: what disturbs both alike drops out of the pairs.
-func ExampleDuetWindows() {
-	w := stats.DuetWindows([]float64{100, 50, 100, 80}, []float64{110, 55, 110, 88})
-	fmt.Printf("b/a = %.2f, noise left: %.2f\n", math.Exp(w.LogRatio), w.Left())
-	// Output: b/a = 1.10, noise left: 0.00
-}
-
-// Duets whose sides are swapped tell the services' difference from the sides'.
-func ExampleSwappedRatio() {
-	logs := []float64{0.12, 0.08, 0.121, 0.079, 0.119, 0.081}
-	left := []bool{true, false, true, false, true, false}
-	s := stats.SwappedRatio(logs, left, 0.95)
-	fmt.Printf("b/a = %.3f, left side %.3f\n", s.Ratio.Center, s.Side)
-	// Output: b/a = 1.105, left side 1.020
 }
 
 // Where the noise is: here trials differ from each other, and hardly within themselves.

@@ -33,11 +33,17 @@ type Comparison struct {
 // do not count among the pairs. It panics when two items share a name.
 func Compare(items []Item, alpha float64) []Comparison {
 	mustBeShare("alpha", alpha)
-	design := NewBlocks(items, 1-alpha)
+	return CompareBy(items, alpha, NewBlocks(items, 1-alpha).Ratio)
+}
+
+// CompareBy is Compare with another way to a pair's ratio, b over a, at confidence 1 - alpha.
+func CompareBy(items []Item, alpha float64, ratio func(a, b Item) Ratio) []Comparison {
+	mustBeShare("alpha", alpha)
+	mustDiffer(items)
 	var pairs []Comparison
 	for i, a := range items {
 		for _, b := range items[i+1:] {
-			r := design.Ratio(a, b)
+			r := ratio(a, b)
 			pairs = append(pairs, Comparison{A: a.Name, B: b.Name, Ratio: r, PHolm: 1})
 		}
 	}
@@ -98,9 +104,21 @@ func Holm[T any](tests []T, p, weight func(T) float64, set func(T, float64)) {
 // that missed the slow blocks does not gain by it; equal ones go by name. An item without values,
 // or with one that is not positive and finite, is in no tier: the caller says why it is missing.
 func Tiers(items []Item, alpha float64) [][]string {
-	ranked := ranking(items)
+	return tiersOf(ranking(items), func(ranked []Item) []Comparison {
+		return Compare(ranked, alpha)
+	})
+}
+
+// TiersBy is Tiers with another way to a pair's ratio, as CompareBy has it.
+func TiersBy(items []Item, alpha float64, ratio func(a, b Item) Ratio) [][]string {
+	return tiersOf(ranking(items), func(ranked []Item) []Comparison {
+		return CompareBy(ranked, alpha, ratio)
+	})
+}
+
+func tiersOf(ranked []Item, compare func([]Item) []Comparison) [][]string {
 	separate := make(map[[2]string]bool)
-	for _, c := range Compare(ranked, alpha) {
+	for _, c := range compare(ranked) {
 		separate[[2]string{c.A, c.B}] = c.Apart // A stands before B in ranked
 	}
 	var tiers [][]string

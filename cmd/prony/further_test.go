@@ -79,7 +79,6 @@ func TestRunForRefuses(t *testing.T) {
 	check("give one of them", "run", "--for", "5m", "--blocks", "3")
 	check("want more than nothing", "run", "--for", "0s")
 	check("of a target against itself", "plan", "--for", "5m", "--aa")
-	check("of a target against itself", "plan", "--for", "5m", "--duet")
 }
 
 // A plan for a time has its first block: which others there will be nobody knows.

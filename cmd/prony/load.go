@@ -36,7 +36,6 @@ type outputFlags struct {
 	spectrum  bool
 	saveTrace string
 	threshold string
-	metrics   string
 	otlp      string
 	ceiling   bool
 }
@@ -107,7 +106,8 @@ func (a *app) loadCmd() *cobra.Command {
 	fs.BoolVar(&o.asJSON, "json", false, "the same as --output json")
 	fs.BoolVar(&o.spectrum, "spectrum", false, "print the whole percentile spectrum too")
 	fs.StringVar(&o.saveTrace, "save-trace", "", "write the arrivals to this file, for --trace")
-	fs.StringVar(&o.metrics, "metrics", "", "serve live metrics to Prometheus here, as :9091")
+	cli.RemovedFlag(fs, "metrics", "--otlp pushes the same numbers, such as to Prometheus "+
+		"(https://prometheus.io/docs/guides/opentelemetry)")
 	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
 	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure what the generator itself can reach, "+
 		"against a server that does nothing")
@@ -215,7 +215,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 		Open: s.Model == record.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
 		Requests: s.Requests * steps(&s), Kind: kind, Out: a.stderr, In: os.Stdin,
 		Env:    os.Environ(),
-		Cancel: cancel, Metrics: o.metrics, OTLP: o.otlp,
+		Cancel: cancel, OTLP: o.otlp,
 	})
 	if err != nil {
 		return nil, false, err

@@ -103,9 +103,6 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		if x.Arm != "" {
 			by += " (" + x.Arm + ")"
 		}
-		if x.Side != "" {
-			by += ", " + x.Side
-		}
 		scene := x.Scenario
 		if by := p.Suite.Scenario(scene).Protocol; by != "" && by != suite.Protocols[0] {
 			scene += " in " + by
@@ -126,11 +123,7 @@ func extent(p *suite.Plan) string {
 		return fmt.Sprintf("blocks of %d trials for %v", len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
-	passes := units.Plural(p.Suite.Blocks, "block")
-	if p.Suite.Duet != "" {
-		passes = fmt.Sprintf("%d passes of duets", p.Suite.Blocks)
-	}
-	return units.Plural(len(p.Trials), "trial") + " in " + passes
+	return units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, "block")
 }
 
 // hurry says of a run for a time that it has too few blocks to tell any but large differences, and

@@ -12,7 +12,6 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
-	"prony.example/internal/observe/host"
 	"prony.example/internal/trial"
 	"prony.example/internal/trial/lab"
 )
@@ -65,22 +64,6 @@ func (s *progressLine) Begin(b lab.Begun) {
 		where, between(least, most)))
 	if few := hurry(p); few != "" {
 		s.Say("  " + few)
-	}
-	if b.Sides != nil {
-		s.duets(b.Sides, p.Suite.Blocks)
-	}
-}
-
-// duets says what two targets at a time means for a run.
-func (s *progressLine) duets(of *host.Sides, passes int) {
-	s.Say(fmt.Sprintf("duets, two targets at a time: left on cores %v, right on %v; "+
-		"sides swap from pass to pass", of.Left.Cores(), of.Right.Cores()))
-	if passes%2 == 1 {
-		s.Say(fmt.Sprintf("  an odd number of passes leaves one target on the left once more than "+
-			"the other: --blocks %d would not", passes+1))
-	}
-	if of.Left.Shared {
-		s.Say("  each service shares its cores with its own load, so every trial is SUSPECT")
 	}
 }
 

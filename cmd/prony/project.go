@@ -97,11 +97,6 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 	if err != nil {
 		return err
 	}
-	for _, s := range services {
-		if lab.Contained(s) != "" && wish.Override.Duet != "" {
-			return cli.Usagef("--duet is for processes, and %s is an image; leave it out", s.Name)
-		}
-	}
 	wish.Own = &lab.Own{Suite: s, Services: services,
 		Results: filepath.Join(l.Root, record.Kept, "run")}
 	return nil

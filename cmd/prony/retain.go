@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -22,14 +21,11 @@ type retainer struct {
 	tell *progressLine
 	in   *os.File
 
-	turn  sync.Mutex    // sides of a duet fail at the same time
 	typed chan struct{} // lines; nil: nobody is at a terminal, or nothing was held yet
 }
 
 // hold is a trial.Lab's Hold.
 func (r *retainer) hold(ctx context.Context, h trial.Held) {
-	r.turn.Lock()
-	defer r.turn.Unlock()
 	if ctx.Err() != nil {
 		return
 	}

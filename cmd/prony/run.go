@@ -41,9 +41,6 @@ type runFlags struct {
 // and not for ever.
 const waitDefault = "24h"
 
-const duetHelp = "two targets at a time, on cores of their own, under loads that begin together; " +
-	"=shared: a service and its load on the same cores, where there are few"
-
 func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs, o := c.Flags(), &f.asked.Override
 	fs.IntVar(&o.Blocks, "blocks", 0, "blocks, instead of the suite's")
@@ -65,8 +62,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
 	fs.TextVar(&o.Limits.Memory, "memory", strictyaml.Size(0),
 		"memory of a target, as 512MiB, instead of the suite's")
-	fs.StringVar(&o.Duet, "duet", "", duetHelp)
-	fs.Lookup("duet").NoOptDefVal = suite.Apart
+	cli.RemovedFlag(fs, "duet", "prony versus compares two targets in slices of milliseconds, and "+
+		"prony run compares many in blocks")
 	fs.BoolVar(&o.Quick, "quick", false,
 		"a look: 2 blocks, windows of 1s, warm-ups of 6s at most, unless flags say otherwise")
 	fs.BoolVar(&o.AA, "aa", false,
@@ -111,10 +108,6 @@ they need, up to 30 s. After each block it looks which comparisons are decided; 
 blocks are of those that are open. The looks err in 1 % of runs at most, beside the 5 % of any
 table. Builds are not counted, nor what --telemetry adds. The last line says what the next five
 minutes would buy.
-
-With --duet targets run two at a time, each on cores of its own under loads that begin together, so
-that what slows the machine slows both: against the baseline, the other of two, the other checkout
-or, with --aa, itself. It takes four cores for services of one CPU; docs/duet.md says when it helps.
 
 With --telemetry each target runs once more after the blocks, watched from inside by an agent, trace
 ids and a profiler, in no number of the comparison; prony explain, traces, logs, query and profile

@@ -291,32 +291,3 @@ func (r *room) rooted(args []string) []string {
 	}
 	return append([]string{"--root=" + r.root}, args...)
 }
-
-// Verb implements server.Lab: the program itself. Where it is told to attend it ends with standard
-// input, and so with this server, however that ends; other lines end by themselves.
-func (r *room) Verb(args []string) (*server.Verb, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self, r.rooted(args)...)
-	said := &files.End{}
-	cmd.Dir, cmd.Stderr = r.root, said
-	// What a terminal sends to the server is not for it: it ends when the server has.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	if err := r.away.start(cmd); err != nil {
-		return nil, fmt.Errorf("start prony %s: %w", args[0], err)
-	}
-	return &server.Verb{In: in, Out: out, Wait: func() error {
-		err := cmd.Wait()
-		if text := said.String(); err != nil && text != "" {
-			return errors.New(strings.TrimPrefix(text, "prony: "))
-		}
-		return err
-	}}, nil
-}

@@ -5,10 +5,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
@@ -71,4 +75,74 @@ func TestStartSaysWhatStays(t *testing.T) {
 	there := apart{dir: filepath.Join(t.TempDir(), "journal")}
 	check(cli.Fine, "", there)
 	check(cli.Failed, "the engine does not let go", &stuck{apart: there}, "--launcher", "docker")
+}
+
+// refused waits until nobody listens at a URL any more.
+func refused(t *testing.T, url string) {
+	t.Helper()
+	for over := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			return
+		}
+		_ = conn.Close() // it was only asked for
+		if time.Now().After(over) {
+			t.Fatalf("%s listens still", url)
+		}
+	}
+}
+
+// On the command line it says where the target listens and what its contracts say, holds it until
+// Ctrl-C, which is a good end, and leaves nothing.
+func TestStart(t *testing.T) {
+	testsets.Cores(t)
+	root := t.TempDir()
+	furnish(t, root)
+	out, err := os.Create(filepath.Join(root, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := exec.Command(os.Args[0], "--root", root, "start", "go-nethttp", "--cpus", "1")
+	cmd.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	said := ""
+	for over := time.After(3 * time.Minute); !strings.Contains(said, "Ctrl-C"); {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ends with %v, and says %q", err, said)
+		case <-over:
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it goes on
+			t.Fatalf("it says %q", said)
+		case <-time.After(50 * time.Millisecond):
+		}
+		b, err := os.ReadFile(out.Name())
+		if said = string(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has(t, "start", said, "go-nethttp listens at http://127.0.0.1:", "limits", "hello: ",
+		"as the contract says")
+	_, url, _ := strings.Cut(said, "listens at ")
+	url, _, _ = strings.Cut(url, ",")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	refused(t, url)
+	for line, want := range map[string]string{"start none": "there is no target",
+		"start go-nethttp --cpus 0": "want --cpus above 0", "start": "want prony start",
+		"start go-nethttp --memory 1KiB": "1MiB or more"} {
+		_, stderr, exit := say(t, mock{}, append(strings.Fields(line), "--root", root)...)
+		if exit != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d %s", line, exit, stderr)
+		}
+	}
 }

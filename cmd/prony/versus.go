@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,6 +134,10 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
 	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
 	fs.IntVar(&f.asked.Options.Blocks, "blocks", 5, "how often each service is measured")
+	cli.OneOf(c, &f.asked.Change.Interleave, "interleave", "how services are compared",
+		suite.Interleavings...)
+	fs.DurationVar((*time.Duration)(&f.asked.Change.Slices), "slices", 0,
+		"time in slices of each service and start (default 4s)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
 		"instead of blocks: go on for so long, while a comparison is open")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,
@@ -316,9 +321,24 @@ func (a *app) answer(answer lab.Answer) error {
 		return nil
 	}
 	fmt.Fprintln(a.stdout)
-	if err := a.grid(rows); err != nil || answer.Enough == "" {
+	if err := a.grid(rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout, format.Wrap("", answer.Enough, 92, 0))
-	return err
+	var below []string
+	for _, c := range answer.Against {
+		for _, text := range c.Below() {
+			if !slices.Contains(below, text) {
+				below = append(below, text)
+			}
+		}
+	}
+	if answer.Enough != "" {
+		below = append(below, answer.Enough)
+	}
+	for _, text := range below {
+		if _, err := fmt.Fprintln(a.stdout, format.Wrap("", text, 92, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

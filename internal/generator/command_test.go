@@ -66,11 +66,6 @@ func TestCommands(t *testing.T) {
 	check("hey", perS(20), "-q 2.5") // 20/s over 8 workers
 	check("hey", func(s *load.Spec) { s.Requests, s.Churn = 77, 1 }, "-n 77", "-disable-keepalive")
 	check("hey", body, "-m POST", "-H X: y z", "-T a/b", "-host prony.test", "-D DIR/body")
-	check("oha", nil, "TOKIO_WORKER_THREADS=2 NO_COLOR=1 oha --no-tui --output-format json "+
-		"--stats-success-breakdown -c 8 -m GET -t 2.5s --redirect 0 --disable-compression -z 1.5s "+
-		"http://127.0.0.1:8080/a?b=1")
-	check("oha", perS(20), "--latency-correction -q 20")
-	check("oha", body, "-m POST", "-H X: y z", "-T a/b", "--host prony.test", "-D DIR/body")
 	check("h2load", nil, "h2load --h1 -c 8 -t 2 --log-file=DIR/requests.tsv -D 1500ms -N 3 "+
 		"http://127.0.0.1:8080/a?b=1")
 	check("h2load", perS(20), "--rps=2.5")

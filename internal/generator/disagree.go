@@ -219,8 +219,6 @@ var causes = []cause{
 	}, just("keeps its first million answers: of the others neither time nor status is known")},
 	{"hey", func(l *record.Load) bool { return l.Model == record.Open },
 		just("drops what was due while a worker waited for an answer")},
-	{"oha", func(l *record.Load) bool { return l.Model == record.Open },
-		just("gives out what is due from a timer of 1 ms, so that requests come in bunches")},
 	{"k6", always, just("leaves waiting for a connection and connecting out of its times, and " +
 		"its script takes processor time for each request")},
 	{"h2load", func(l *record.Load) bool { return l.Model == record.Open },

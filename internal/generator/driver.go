@@ -1,5 +1,5 @@
-// Package generator offers a load with a generator that is not ours: wrk, wrk2, hey, oha, k6,
-// h2load or JMeter. What such a tool says comes back as the same result that our own generator
+// Package generator offers a load with a generator that is not ours: wrk, wrk2, hey, k6, h2load
+// or JMeter. What such a tool says comes back as the same result that our own generator
 // gives, so that two of them can be held against each other.
 //
 //	load.Spec ─► what can it not? ─► command line and files ─► its process ─► its output ─► result
@@ -81,7 +81,7 @@ type ability struct {
 }
 
 // tools are all that are known, in the order of Names.
-var tools = []*tool{wrk, wrk2, hey, oha, k6, h2load, jmeter}
+var tools = []*tool{wrk, wrk2, hey, k6, h2load, jmeter}
 
 // Names lists the foreign drivers. All but one warm up by a run of their own before the window that
 // nobody counts; wrk2 drops the first 10 s and 5 ms a connection of each run from its latency, and

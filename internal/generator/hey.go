@@ -45,31 +45,22 @@ func startHey(j *job) (command, error) {
 	argv := []string{j.path, "-o", heyTemplate, "-c", strconv.Itoa(s.Connections),
 		"-m", r.Method, "-t", seconds(int64(s.Timeout)), "-cpus", strconv.Itoa(j.threads),
 		"-disable-compression", "-disable-redirects"}
-	var rate []string
-	if perS := j.perS(); perS > 0 {
-		perItem := perS / float64(s.Connections)
-		rate = []string{"-q", strconv.FormatFloat(perItem, 'g', -1, 64)}
-	}
-	argv, err := j.common(argv, "-", rate)
-	return command{argv: argv}, err
-}
-
-// common appends the flags that hey and oha share, and the URL; dash is what long names begin with.
-func (j *job) common(argv []string, dash string, rate []string) ([]string, error) {
-	s, r := j.spec, &j.requests[0]
 	if s.Requests > 0 {
 		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
 	} else {
 		argv = append(argv, "-z", j.length.String())
 	}
-	argv = append(argv, rate...)
+	if perS := j.perS(); perS > 0 {
+		perItem := perS / float64(s.Connections)
+		argv = append(argv, "-q", strconv.FormatFloat(perItem, 'g', -1, 64))
+	}
 	if s.Churn == 1 {
-		argv = append(argv, dash+"disable-keepalive")
+		argv = append(argv, "-disable-keepalive")
 	}
 	for _, h := range r.Headers {
 		switch strings.ToLower(h.Name) {
 		case "host":
-			argv = append(argv, dash+"host", h.Value.String())
+			argv = append(argv, "-host", h.Value.String())
 		case "content-type":
 			argv = append(argv, "-T", h.Value.String())
 		default:
@@ -77,7 +68,7 @@ func (j *job) common(argv []string, dash string, rate []string) ([]string, error
 		}
 	}
 	argv, err := j.bodyFile(argv, "-D", r)
-	return append(argv, j.url(r)), err
+	return command{argv: append(argv, j.url(r))}, err
 }
 
 // bodyFile writes the body to a file, if there is one, and names it by a flag.

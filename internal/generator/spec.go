@@ -31,7 +31,7 @@ func (t *tool) cannot(s *load.Spec) error {
 		have bool
 		why  string
 	}{
-		{open, can.open || can.poisson, "it has no open model; use wrk2, k6, oha or prony"},
+		{open, can.open || can.poisson, "it has no open model; use wrk2, k6 or prony"},
 		{!open, can.closed, "it has no closed model, only a rate; use wrk, or give a rate"},
 		{open && poisson, can.poisson,
 			"it cannot draw Poisson arrivals; use arrivals constant, or prony"},

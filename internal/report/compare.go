@@ -280,7 +280,7 @@ func compareRowOf(r compare.Row) compareRow {
 	out := compareRow{Name: r.Name(), A: compare.Level(r.A, r.Unit),
 		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
-	if r.A.Withheld == nil && r.B.Withheld == nil {
+	if r.Ratio != nil || r.A.Withheld == nil && r.B.Withheld == nil {
 		out.Change = units.Change(1 + r.Change())
 	}
 	if r.HasRatio() {

@@ -114,7 +114,7 @@ func TestFlatTrials(t *testing.T) {
 	s.has(t, s.rows[at], map[string]any{
 		"target": first.Target.Name, "grade": table.Grade(&first), "suite": "canonical",
 		"time": first.Time.UnixMicro(), "block": int64(1), "outcome": "measured",
-		"failure_step": nil, "target_language": first.Target.Language, "duet_side": nil,
+		"failure_step": nil, "target_language": first.Target.Language,
 		"limits_service_cores": "0",
 		"limits_in_force":      "cpuset 1 (cgroup v1); memory 1073741824 (cgroup v1)",
 		"provenance_seed":      "42", "provenance_cpu_model": "Example CPU @ 2.00GHz",

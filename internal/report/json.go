@@ -45,6 +45,7 @@ type jsonDocument struct {
 	Verdicts  map[string]int    `json:"verdicts"`
 	Summary   []jsonSummary     `json:"summary"`
 	Tiers     []jsonTiers       `json:"tiers"`
+	Starts    []jsonStarts      `json:"starts,omitempty"`
 	Notes     []string          `json:"notes"`
 	Reproduce string            `json:"reproduce"`
 }
@@ -170,6 +171,18 @@ type jsonRatio struct {
 	P          float64 `json:"p"`
 	Assumption string  `json:"assumption,omitempty"`
 	Warning    string  `json:"warning,omitempty"`
+
+	// Source, Grade and Doubt are of a ratio from slices.
+	Source table.Source `json:"source,omitempty"`
+	Grade  string       `json:"grade,omitempty"`
+	Doubt  *table.Doubt `json:"doubt,omitempty"`
+}
+
+// jsonStarts are the starts of a scenario in which targets ran side by side.
+type jsonStarts struct {
+	Scenario string `json:"scenario"`
+	table.Starts
+	Findings []record.Finding `json:"findings"` // on all starts together
 }
 
 // jsonNoise is where the noise of the metric that ranks comes from, standard deviations of logs.
@@ -308,6 +321,10 @@ func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
 		d.Tiers = append(d.Tiers, jsonTiers{sc.Name, sc.Ranking.Load, sc.Ranking.Metric,
 			sc.Ranking.Tiers})
 	}
+	if sc.Starts != nil {
+		d.Starts = append(d.Starts, jsonStarts{sc.Name, *sc.Starts,
+			wording.WithWords(sc.Findings)})
+	}
 	for _, t := range sc.Targets {
 		for _, m := range t.Metrics {
 			out := jsonSummary{
@@ -327,7 +344,7 @@ func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
 			}
 			if r := m.Ratio; r != nil {
 				out.Ratio = &jsonRatio{t.Reference, r.N, r.Center, r.Lo, r.Hi, r.Confidence, r.P,
-					r.Assumption, r.Warning}
+					r.Assumption, r.Warning, m.Source, m.RatioGrade(), m.RatioDoubt}
 			}
 			d.Summary = append(d.Summary, out)
 		}

@@ -375,6 +375,12 @@ func summaryColumns() []column[summaryRow] {
 		where((*row).ranks, decimal("noise_between_share", func(r *row) float64 {
 			return r.target.Variance.Share
 		})),
+		where((*row).compared, label("ratio_source", func(r *row) string {
+			return string(r.Source)
+		})),
+		where((*row).compared, label("ratio_grade", func(r *row) string {
+			return r.RatioGrade()
+		})),
 	}
 }
 

@@ -141,16 +141,7 @@ func (s *site) hold(t *testing.T, method, path string, answer *http.Response, te
 }
 
 // desk is a lab that is not there.
-type desk struct {
-	verb func(args []string) *Verb
-}
-
-func (d desk) Verb(args []string) (*Verb, error) {
-	if d.verb == nil {
-		return nil, errors.New("there is no program")
-	}
-	return d.verb(args), nil
-}
+type desk struct{}
 
 const deskSuite = `name: canonical
 question: Which?

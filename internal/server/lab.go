@@ -22,8 +22,6 @@ type Lab interface {
 	Plan(ctx context.Context, args []string) (Plan, error)
 	// Start starts such a line as a process of its own, in a session of its own, and tells its end.
 	Start(args []string, reply *os.File) (ended <-chan error, err error)
-	// Verb starts another line of the program, which ends with this one.
-	Verb(args []string) (*Verb, error)
 	// Host grades the machine, and says what it has for services to be built and run with.
 	Host(ctx context.Context) (Host, error)
 }

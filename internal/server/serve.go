@@ -66,8 +66,6 @@ type Server struct {
 	built kept          // of what they made
 	looks looks         // at the host
 
-	holder holder // of the target that somebody looks at
-
 	beginning sync.Mutex // one run at a time is begun
 	watchers  chan struct{}
 	closed    chan struct{} // ends what would go on for ever
@@ -157,12 +155,6 @@ func (s *Server) routes() map[string]handler {
 		"GET " + v1 + "/suites/{name}":          s.ofLab(ok, s.suite),
 		"GET " + v1 + "/catalog":                s.ofLab(ok, s.catalog),
 		"GET " + v1 + "/host":                   s.ofLab(ok, s.host),
-		"GET " + v1 + "/service":                made(ok, s.held),
-		"POST " + v1 + "/service":               s.ofLab(accepted, s.start),
-		"DELETE " + v1 + "/service":             made(accepted, s.release),
-		"POST " + v1 + "/service/requests":      made(ok, s.request),
-		"POST " + v1 + "/service/loads":         made(ok, s.short),
-		"GET " + v1 + "/service/log":            s.heldLog,
 	}
 }
 

@@ -53,6 +53,8 @@ type Service struct {
 	Wants []Want `yaml:"-"`
 	// Checkout is the revision that it is built from, instead of what is in Dir; nil: Dir.
 	Checkout *Checkout `yaml:"-"`
+	// ControlOf names the service that this is a second copy of; empty: it is no control.
+	ControlOf string `yaml:"-"`
 	// BuiltAs names its builds instead of Name, for services that share one.
 	BuiltAs string `yaml:"-"`
 

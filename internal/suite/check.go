@@ -40,9 +40,9 @@ func (s *Suite) check(c *checker) error {
 			s.Warmup.Min, s.Warmup.Max)
 	}
 	c.widens(s)
-	if s.For > 0 && (s.AA || s.Duet != "") {
+	if s.For > 0 && s.AA {
 		c.Wrong("blocks", "give --blocks", "a run for a time decides between targets: of a "+
-			"target against itself, and of duets, it knows nothing")
+			"target against itself it knows nothing")
 	}
 	for i, pattern := range s.Targets {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
@@ -130,8 +130,6 @@ func (c *checker) widens(s *Suite) {
 	case contained >= 0:
 		wrong("leave it out", "what %s starts cannot be moved to other cores",
 			s.Launchers[contained])
-	case s.Duet != "":
-		wrong("leave it out, or --duet", "the other side of a duet has them")
 	case s.Limits.CPUs != math.Trunc(s.Limits.CPUs):
 		wrong("leave it out, or give whole cores", "limits.cpus %g is a quota, which holds on any "+
 			"number of them", s.Limits.CPUs)

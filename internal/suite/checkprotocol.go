@@ -49,8 +49,6 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 			"messages of a WebSocket have no header fields for trace ids"},
 		{sc.Unix != "" && others(s.Launchers, Launchers[0]), "unix", "start it as a process",
 			"a container's socket is not on this machine"},
-		{sc.Unix != "" && s.Duet != "" && !strings.Contains(sc.Unix, "{port}"), "unix",
-			"put {port} into its path", "two trials side by side cannot have one socket"},
 	} {
 		if row.wrong {
 			c.Wrong(keyPath+row.key, row.hint, "%s", row.text)

@@ -242,7 +242,7 @@ func TestKindsOfProfiles(t *testing.T) {
 }
 
 // What sends needs a home, whoever wrote its environment; an agent that would no longer be attached
-// is an error; what watches one trial at a time has no duets.
+// is an error.
 func TestLimitsOfRiding(t *testing.T) {
 	s := mustRead(t, `variants: [{name: own, env: {X: "http://{otlpHttp}"}}]`)
 	if !s.Variants[0].Home || !s.NeedsHome() {
@@ -261,14 +261,6 @@ func TestLimitsOfRiding(t *testing.T) {
 	})
 	if err != nil || !page.NeedsHome() {
 		t.Errorf("nobody reads a page of metrics (%v)", err)
-	}
-	s = mustRead(t, "observe: {gc: true}")
-	if err := s.Override(suite.Override{Duet: suite.Apart, AA: true}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Plan([]suite.Target{target("a", "jvm", "")})
-	if err == nil || !strings.Contains(err.Error(), "one trial at a time") {
-		t.Errorf("a duet that is watched: %v", err)
 	}
 }
 

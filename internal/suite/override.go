@@ -29,7 +29,9 @@ type Override struct {
 	// Launchers start the targets; nil: as the suite says.
 	Launchers []string
 	AA        bool
-	Duet      string
+	// Interleave is how targets are compared; empty: as the suite says.
+	Interleave string
+	Slices     Duration // of each target in a start; 0: as the suite says
 	// Agents ride along as further variants. Observed, Watching and Watch are those of the suite.
 	Agents   []string
 	Observed bool
@@ -57,7 +59,8 @@ func (s *Suite) Override(o Override) error {
 	}
 	changed.Loads = slices.Clone(changed.Loads)
 	changed.AA = s.AA || o.AA
-	changed.Duet = cmp.Or(o.Duet, s.Duet)
+	changed.Interleave = cmp.Or(o.Interleave, s.Interleave)
+	changed.Slices = cmp.Or(o.Slices, s.Slices)
 	if o.Quick {
 		changed.hasten()
 	}

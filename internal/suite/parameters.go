@@ -67,6 +67,12 @@ var parameters = slices.Concat([]parameter{
 	{key: "baseline", about: "the target that the others are compared with; empty: none"},
 	{key: "blocks", def: "3", min: 1, max: blocksMax,
 		about: "passes over all targets and scenarios, each in an order of its own"},
+	{key: "interleave", choices: Interleavings,
+		about: "slices: all targets of a scenario run side by side and are loaded one at a time, " +
+			"for some tens of milliseconds each; blocks: one target after the other; none: slices " +
+			"where possible"},
+	{key: "slices", def: "4s", max: hour,
+		about: "how long each target is loaded in the slices of a start"},
 	{key: "seed", def: "42", max: maxExact,
 		about: "of the order, the arrivals, the keys and the mix"},
 	{key: "limits", about: "what each target may use"},

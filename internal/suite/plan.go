@@ -52,7 +52,9 @@ type Trial struct {
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
 	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
-	Side     string `json:"side,omitempty"`     // of a duet: Left or Right; the two are neighbours
+	// Start names the start that the trial is part of, side by side with its neighbours in the plan;
+	// empty: it runs alone.
+	Start string `json:"start,omitempty"`
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
 	Seed uint64 `json:"seed"`
@@ -71,6 +73,9 @@ type Plan struct {
 	Aside []Target
 	// Uncontained are the targets that the suite wants in containers, too, and that can be none.
 	Uncontained []Target
+	// Blockwise says why targets are measured one after the other, where slices were possible but
+	// for it; empty: they run side by side, or there is only one.
+	Blockwise string
 	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
@@ -127,9 +132,7 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
 	}
-	if err := p.pair(); err != nil {
-		return nil, err
-	}
+	p.join()
 	if s.usesCapacity() {
 		p.Trials = append(s.beside(record.Pilot, targets), p.Trials...)
 	}
@@ -403,9 +406,6 @@ func (p *Plan) Estimate() (least, most time.Duration) {
 			least, most = least+soon, most+late
 		}
 	}
-	if p.Suite.Duet != "" {
-		return least / 2, most / 2
-	}
 	if lasts > 0 {
 		soon, late := p.Block()
 		least, most = least+max(lasts, soon), most+max(lasts, late)
@@ -429,6 +429,9 @@ func (p *Plan) estimate(t Trial) (least, most time.Duration) {
 	least = p.startup[t.Target]
 	for _, l := range p.Suite.OfTrial(t) {
 		least += l.Length()
+	}
+	if t.Start != "" {
+		least += time.Duration(p.Suite.Slices)
 	}
 	w := p.Suite.Warmup
 	return least + min(time.Duration(w.Max), max(time.Duration(w.Min), steady)),

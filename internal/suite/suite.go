@@ -41,7 +41,7 @@ const (
 )
 
 // Drivers are what may offer the loads; the first is Prony's own generator and the default.
-var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jmeter"}
+var Drivers = []string{"prony", "wrk", "wrk2", "hey", "k6", "h2load", "jmeter"}
 
 // Columns are what a suite may want in its table beside the usual; docs/report.md tells of them.
 var Columns = metric.ColumnNames()
@@ -81,6 +81,11 @@ type Suite struct {
 	Limits   Limits   `yaml:"limits" json:"limits"`
 	// Timeout is for one request, from its sending.
 	Timeout Duration `yaml:"timeout" json:"timeout"`
+	// Interleave is how targets are compared: one of Interleavings; empty: the first that is
+	// possible.
+	Interleave string `yaml:"interleave" json:"interleave,omitempty"`
+	// Slices is how long each target is loaded in the slices of a start, lead-ins included.
+	Slices Duration `yaml:"slices" json:"slices,omitempty"`
 	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.
 	Resolution Percent `yaml:"resolution" json:"resolution,omitempty"`
 
@@ -102,8 +107,6 @@ type Suite struct {
 	// AA measures every target against itself, in two arms a block. A flag's, never a file's: it
 	// asks about the machine, not about the targets.
 	AA bool `yaml:"-" json:"aa,omitempty"`
-	// Duet runs the targets two at a time: Apart or Shared; empty: one at a time. A flag's, too.
-	Duet string `yaml:"-" json:"duet,omitempty"`
 
 	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
 	For Duration `yaml:"-" json:"for,omitempty"`

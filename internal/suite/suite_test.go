@@ -370,7 +370,6 @@ func TestWarmUpCores(t *testing.T) {
 	}
 	check(suite.Override{Launchers: []string{"process", "docker"}},
 		"what docker starts cannot be moved to other cores")
-	check(suite.Override{Duet: suite.Apart}, "the other side of a duet has them")
 }
 
 func TestEmptyFilesAreErrors(t *testing.T) {

@@ -146,21 +146,6 @@ func TestVariantsOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A duet is of two; a third would have no partner.
-func TestNoDuetsWithVariants(t *testing.T) {
-	s, err := suite.Read("riding.yaml", fmt.Appendf(nil, riding, "all"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Override(suite.Override{Duet: suite.Apart, AA: true}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Plan([]suite.Target{target("java", "jvm", "")}); err == nil ||
-		!strings.Contains(err.Error(), "leave out variants") {
-		t.Errorf("error %v", err)
-	}
-}
-
 // Columns are how a table looks, not what is measured.
 func TestColumnsLeaveThePlan(t *testing.T) {
 	hash := func(more string) string {

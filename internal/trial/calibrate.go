@@ -74,7 +74,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	speech := Speech(sc, "", addr)
 	proc, err := l.Launcher.Launch(ctx, launch.Spec{
 		Name: "null", Dir: dir, Args: append(args, fmt.Sprint(port)),
-		Cores: l.place().Service, CPUs: e.Trials[0].Limits.CPUs,
+		Cores: l.Layout.Service, CPUs: e.Trials[0].Limits.CPUs,
 		LogFile: filepath.Join(l.Dir, "logs", "null.log"),
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	}
 	for _, c := range open {
 		s := generator.Calibration(load.Spec{Name: "calibration", Address: addr,
-			Connections: c.Connections, Cores: l.place().Load, Ahead: !l.place().Shared,
+			Connections: c.Connections, Cores: l.Layout.Load, Ahead: !l.Layout.Shared,
 			Seed: e.Head.Seed, Part: load.Part{Of: c.Generators}}, speech)
 		spread(&s, speech)
 		res, err := driver.Offer(ctx, s)

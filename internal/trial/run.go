@@ -39,6 +39,7 @@ type Spec struct {
 	Scene     suite.Scenario
 	Warmup    suite.Warmup
 	Loads     []suite.Load
+	Sliced    time.Duration // of each target in slices of a start; 0: the trial runs alone
 	Limits    suite.Limits
 	Timeout   time.Duration // of a request
 	Resolves  float64       // of the suite; 0: the usual resolution
@@ -51,7 +52,8 @@ type Spec struct {
 func Resolve(s *suite.Suite, t suite.Trial) Spec {
 	scene := s.SceneOf(t)
 	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
-		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t), Limits: s.Limits,
+		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t),
+		Sliced: time.Duration(s.Slices), Limits: s.Limits,
 		Timeout: time.Duration(s.Timeout), Resolves: float64(s.Resolution),
 		Contract: cmp.Or(scene.Contract, s.Contract), Suite: s.Name, SceneHash: s.SceneHash(scene)}
 }
@@ -88,8 +90,8 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		var now []*record.Record
-		if todo[0].Side != "" {
-			now = l.duet(ctx, e, [2]Spec(todo))
+		if n := together(todo); n > 0 && l.Slicing.Open != nil {
+			now = l.startTrials(ctx, e, todo[:n])
 		} else {
 			now = append(now, l.one(ctx, e, todo[0]))
 		}
@@ -112,6 +114,14 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 		todo = todo[len(now):]
 	}
 	return records, nil
+}
+
+// together is how many of the first trials are of one start; 0: the first one runs alone.
+func together(todo []Spec) (n int) {
+	for todo[0].Start != "" && n < len(todo) && todo[n].Start == todo[0].Start {
+		n++
+	}
+	return n
 }
 
 // unrecorded are the trials that have no record yet. What the pilots among the others found is

@@ -97,18 +97,12 @@ func simulateOne(t *testing.T, seed uint64) {
 func (m *storm) experiment() trial.Experiment {
 	w := &world{t: m.t, dir: m.dir}
 	names := []string{"a", "b", "c"}
-	if m.duet {
-		names = names[:2]
-	}
 	e := w.experiment(names...)
 	watched := ""
-	if !m.duet && m.chance("", "profiled") < 0.5 {
+	if m.chance("", "profiled") < 0.5 {
 		watched = "observe: {home: true, profile: [cpu]}\n"
 	}
 	s, err := suite.Read("test.yaml", []byte(suiteText+watched))
-	if err == nil && m.duet {
-		err = s.Override(suite.Override{Duet: suite.Apart, Blocks: 2})
-	}
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -170,9 +164,6 @@ func (m *storm) checkRecords(e trial.Experiment, records []*record.Record, err e
 func (m *storm) checkOne(r *record.Record) {
 	t := m.t
 	blows := slices.Clone(m.blows[r.Trial])
-	if r.Duet != nil {
-		blows = append(blows, m.blows[r.Duet.With]...)
-	}
 	if m.spoilt {
 		blows = append(blows, blow{"details", "save ", false})
 	}

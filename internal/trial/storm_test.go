@@ -40,7 +40,6 @@ type storm struct {
 	share float64 // of moments in which what may break does
 	dir   string
 	lab   *trial.Lab
-	duet  bool
 	fills bool // the disk may be full at some time
 
 	mu       sync.Mutex
@@ -76,12 +75,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		on: map[int]*place{}}
 	// A third of the seeds is calm but for one thing or two, the rest is anything up to a ruin.
 	m.share = []float64{0, 0.01, 0.02, 0.05, 0.1, 0.3}[seed%6]
-	m.duet, m.fills = m.chance("", "duet") < 0.3, m.chance("", "disk") < 0.2
-	cores := []int{0, 1, 2, 3}
-	sides, err := host.DivideSides(cores, 1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m.fills = m.chance("", "disk") < 0.2
 	m.lab = &trial.Lab{
 		Launcher: m, Dir: m.dir, Dial: m.dial, Port: m.port, Meter: m,
 		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
@@ -89,17 +83,12 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		Watch: func(p launch.Process, _ time.Duration) (trial.Watcher, error) {
 			return m.watch(p)
 		},
-		Beside: func(p launch.Process, _ host.Layout, _ func() []int) (trial.Watcher, error) {
-			return m.watch(p)
-		},
 		Profiler: func(s profile.Subject, _, _ string) (profile.Collector, error) {
 			return &shaky{m: m, pid: s.PID}, nil
 		},
 		Observe: m.observe,
 	}
-	if m.duet {
-		m.lab.Layout, m.lab.Sides = sides.Whole(), &sides
-	} else if m.chance("", "home") < 0.5 {
+	if m.chance("", "home") < 0.5 {
 		m.lab.Home = &gone{m: m}
 	}
 	return m
@@ -173,13 +162,13 @@ func (m *storm) observe(e trial.Event) {
 	}
 	if e.Step == "stop" && m.fills && m.breaks(e.Trial, "disk", "free some space", false) {
 		m.mu.Lock()
-		if !m.full { // the other side of a duet may have been here before
+		if !m.full {
 			fill(m.t, filepath.Join(m.dir, record.TrialsFile))
 		}
 		m.full = true
 		m.mu.Unlock()
 	}
-	if e.Step == "stop" && !m.duet && m.breaks(e.Trial, "details", "save ", true) {
+	if e.Step == "stop" && m.breaks(e.Trial, "details", "save ", true) {
 		m.spoil()
 	}
 }

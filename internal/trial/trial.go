@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -49,8 +50,9 @@ const (
 	// minutes.
 	launchBound = 6 * time.Minute
 	verifyWait  = 2 * time.Minute
-	logTail     = 20  // lines kept of a failed service's log
-	lastLine    = 200 // bytes of the last one in its error, which is to stay a sentence
+	logTail     = 20   // lines kept of a failed service's log
+	padMost     = 4096 // bytes by which the environment of a start is padded at random
+	lastLine    = 200  // bytes of the last one in its error, which is to stay a sentence
 )
 
 // Driver offers a load.
@@ -83,14 +85,11 @@ type Lab struct {
 	Dir     string // the run's folder
 	Observe func(Event)
 	// Hold keeps the service of a failed trial until it returns; nil: nobody looks.
-	// Two sides of a duet may be held at once.
 	Hold func(context.Context, Held)
 	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
 	Quiet func(context.Context) record.Before
-	// Sides and Beside are for duets: who gets which cores, and how a service is watched that has a
-	// known neighbour, whose processes other tells.
-	Sides  *host.Sides
-	Beside func(p launch.Process, side host.Layout, foreign func() []int) (Watcher, error)
+	// Slicing is what starts of several targets side by side need.
+	Slicing Slicing
 	// Home takes in what services tell about themselves; nil: there is none.
 	Home Home
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
@@ -154,7 +153,7 @@ type life struct {
 	pages     []int   // further ports of its processes, for pages of metrics or profiles
 	pprof     bool    // it serves Go's profiles there
 	heard     bool    // the home of telemetry was told of the trial
-	used      bool    // its failure is that of the other side of its duet
+	dragged   bool    // its failure is that of another target of its start
 	heldNs    int64   // for somebody to look at, which is no part of the trial
 
 	untold    []*offered       // loads that the meter was not told of
@@ -206,7 +205,8 @@ func newRecord(t Spec, prov record.Provenance) *record.Record {
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
-			Swept: record.Swept{Connections: t.Connections, BodyBytes: int64(t.Body)},
+			ControlOf: s.Service.ControlOf,
+			Swept:     record.Swept{Connections: t.Connections, BodyBytes: int64(t.Body)},
 		},
 		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
 		Verdict: record.Verdict{Resolution: t.Resolves},
@@ -234,16 +234,18 @@ func (f *life) run(ctx context.Context) error {
 		f.at("quiet", 0)
 		f.rec.Before = f.lab.Quiet(ctx)
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"launch", f.launch}, {"ready", f.ready}, {"verify", f.verify}, {"warmup", f.warmUp},
-		{"measure", f.measure}, {"reverify", f.verify},
+	return f.steps(ctx, "launch", "ready", "verify", "warmup", "measure", "reverify")
+}
+
+// steps takes the trial through steps of its life.
+func (f *life) steps(ctx context.Context, names ...string) error {
+	do := map[string]func(context.Context) error{
+		"launch": f.launch, "ready": f.ready, "verify": f.verify, "warmup": f.warmUp,
+		"measure": f.measure, "reverify": f.verify,
 	}
-	for _, s := range steps {
-		f.at(s.name, 0)
-		if err := s.do(ctx); err != nil {
+	for _, name := range names {
+		f.at(name, 0)
+		if err := do[name](ctx); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -256,7 +258,10 @@ func (f *life) run(ctx context.Context) error {
 // fail turns an error into the record's failure: what was being done, why it failed, what to do,
 // and what the service had to say last.
 func (f *life) fail(ctx context.Context, err error) {
-	out := &record.Failure{Step: f.step, Error: err.Error()}
+	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil}
+	if f.dragged {
+		out.Step = record.StepPeer
+	}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
 		out.Hint = hinted.Hint()
@@ -327,6 +332,10 @@ func (f *life) launch(ctx context.Context) error {
 		Built: f.trial.Subject.Built, Cores: f.lab.Layout.Service,
 		LogFile: filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log"),
 		Values:  service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
+	}
+	if f.trial.Start != "" {
+		order.Copies, order.Note = f.lab.Slicing.Copies, f.lab.Slicing.Note
+		order.Pad = rand.New(rand.NewPCG(f.trial.Seed, uint64(f.trial.Order))).IntN(padMost)
 	}
 	if f.trial.Subject.Service.Backed(f.trial.Subject.Target) {
 		order.Back = f.lab.Layout.Backing
@@ -475,10 +484,10 @@ type Held struct {
 	Dir     string // in which its processes were started, where they are no containers
 }
 
-// hold lets somebody look at the service of a trial that failed. One that was ended, by an
-// interrupt or since the other side of its duet failed, has nothing to show.
+// hold lets somebody look at the service of a trial that failed. One that an interrupt or
+// another target of its start ended has nothing to show.
 func (f *life) hold(ctx context.Context) {
-	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.used || ctx.Err() != nil {
+	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.dragged || ctx.Err() != nil {
 		return
 	}
 	began := clock.Mono()

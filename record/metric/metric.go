@@ -44,6 +44,10 @@ type Metric struct {
 	Load    func(*record.Load) float64
 	Trial   func(*record.Record) float64
 	Missing string
+	// Slices is its value in the slices of a load, which ratios between targets of a start are made
+	// of; NaN where it is not known. Nil: ratios are made of the window alone. Percentiles are read
+	// from the histogram of open slices.
+	Slices  func(*record.Sliced) float64
 	Watched bool // of loads where the lab watched beside its samples
 	// Quantile is the share of requests that are faster, for a percentile of the response time,
 	// which is read from histograms instead; 0 for all else.
@@ -81,6 +85,16 @@ func (m Metric) Value(r *record.Record, l *record.Load) float64 {
 		return m.Trial(r)
 	}
 	return m.Load(l)
+}
+
+// ofClosed is a value of closed slices. The rate of open ones is the same for all targets.
+func ofClosed(value func(*record.Sliced) float64) func(*record.Sliced) float64 {
+	return func(s *record.Sliced) float64 {
+		if s.RatePerS > 0 {
+			return math.NaN()
+		}
+		return value(s)
+	}
 }
 
 // Place is where a column stands.

@@ -11,7 +11,6 @@ import { HostPage } from "./pages/host";
 import { New } from "./pages/new";
 import { Run } from "./pages/run";
 import { Runs } from "./pages/runs";
-import { ServicePage } from "./pages/service";
 import { here, type Route, to } from "./route";
 import { source } from "./source";
 import { again } from "./theme";
@@ -29,7 +28,6 @@ const pages: Page[] = [
   { name: "compare", title: "Compare", shows: Compare },
   { name: "history", title: "History", shows: History },
   { name: "new", title: "New run", shows: New, server: true },
-  { name: "service", title: "Service", shows: ServicePage, server: true },
   { name: "host", title: "Host", shows: HostPage, server: true },
 ].filter((p: Page) => !p.server || source.kind === "server");
 

@@ -89,7 +89,8 @@ func overheadRow(baseline, target *Target, l LoadInfo) Row {
 		c := noValue(Absent)
 		m, ok := target.Metric(load, d.metric)
 		switch {
-		case d.model != "" && d.model != l.Model, !ok, !m.Known(), m.Summary.N == 0:
+		case d.model != "" && d.model != l.Model, !ok,
+			m.Source != FromSlices && (!m.Known() || m.Summary.N == 0):
 		case target == baseline:
 			c = levelCell(m.Summary, d.print)
 		case d.absolute != nil:

@@ -225,7 +225,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
 	if m.Doubt != nil && m.Doubt.By > 0 {
-		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules}
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules, false}
 	}
 	return c
 }
@@ -260,7 +260,10 @@ func ratioCell(t *Target, load, name string) Cell {
 	m, ok := t.Metric(load, name)
 	if !ok || m.Ratio == nil {
 		why := NoteOf(NoteNoCommonBlock, t.Reference)
-		if !m.Known() {
+		switch {
+		case m.Source == FromSlices:
+			why = NoteOf(NoteStartsLost)
+		case !m.Known():
 			why = m.Withheld
 		}
 		return withheld(why)
@@ -278,6 +281,10 @@ func ratioCell(t *Target, load, name string) Cell {
 	}
 	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
 		c.form = ratioForm(3)
+	}
+	c.Grade = m.RatioGrade()
+	if d := m.RatioDoubt; d != nil {
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, d.By, d.Rules, true}
 	}
 	return c
 }

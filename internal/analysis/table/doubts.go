@@ -15,8 +15,9 @@ import (
 type doubt struct {
 	load   string // empty: the whole trial
 	grade  string
-	blocks []int // of the trials that it befell
-	trials int   // of the target, all together
+	blocks []int  // of the trials that it befell
+	trials int    // of the target, all together
+	repeat string // "block" or "start": what blocks are
 	events []event
 }
 
@@ -52,7 +53,7 @@ func (d *doubt) text(fate string) string {
 			}
 		}
 		part := rule
-		if addr := blocksText(blocks); d.trials > 1 && " in "+addr != site {
+		if addr := blocksText(d.repeat, blocks); d.trials > 1 && " in "+addr != site {
 			part += " in " + addr
 		}
 		if subject := several(snapshot); subject != "" {
@@ -84,7 +85,7 @@ func (d *doubt) where() string {
 	if d.trials < 2 {
 		return ""
 	}
-	return " in " + blocksText(d.blocks)
+	return " in " + blocksText(d.repeat, d.blocks)
 }
 
 // rules are the different rules, in the order in which they came up.
@@ -94,7 +95,7 @@ func (d *doubt) rules() []string {
 
 // wholeDoubt collects the trials that have a grade as a whole.
 func (t *Target) wholeDoubt(grade string) *doubt {
-	d := &doubt{grade: grade, trials: len(t.Trials)}
+	d := &doubt{grade: grade, trials: len(t.Trials), repeat: t.repeat()}
 	for _, r := range t.Trials {
 		if wholeGrade(r) == grade {
 			d.add(r, wholeEvents(r, grade))
@@ -130,12 +131,14 @@ func events(r *record.Record, grade string, match func(record.Finding) bool) []e
 // loadDoubt collects the trials of which one load has a grade by findings on that load, or on the
 // load that its rate is a share of.
 func (t *Target) loadDoubt(load, grade string) *doubt {
-	d := &doubt{load: load, grade: grade, trials: len(t.Trials)}
+	d := &doubt{load: load, grade: grade, trials: len(t.Trials), repeat: t.repeat()}
 	for _, r := range t.Trials {
 		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
 			continue
 		}
-		ownEvents := events(r, grade, func(f record.Finding) bool { return f.Load == load })
+		ownEvents := events(r, grade, func(f record.Finding) bool {
+			return f.Load == load && f.Phase != record.PhaseSlices
+		})
 		if grade == record.Invalid {
 			ownEvents = append(ownEvents, inherited(r, load)...)
 		}
@@ -154,7 +157,7 @@ func inherited(r *record.Record, load string) []event {
 	}
 	var rules []string
 	for _, e := range events(r, record.Invalid, func(f record.Finding) bool {
-		return f.Load == base
+		return f.Load == base && f.Phase != record.PhaseSlices
 	}) {
 		rules = append(rules, e.rule)
 	}
@@ -237,13 +240,22 @@ func (t *Target) endings() Footnote {
 	return notes
 }
 
-// blocksText lists blocks, with a dash where three or more follow each other: "blocks 1–3, 5".
-func blocksText(blocks []int) string {
+// repeat is what the target's blocks are: starts where it ran side by side with others.
+func (t *Target) repeat() string {
+	if slices.ContainsFunc(t.Trials, func(r *record.Record) bool { return r.SideBySide != nil }) {
+		return (&Starts{}).Repeat()
+	}
+	return (*Starts)(nil).Repeat()
+}
+
+// blocksText lists blocks, or starts, with a dash where three or more follow each other: "blocks
+// 1–3, 5".
+func blocksText(repeat string, blocks []int) string {
 	sorted := slices.Clone(blocks)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
 	if len(sorted) == 1 {
-		return fmt.Sprintf("block %d", sorted[0])
+		return fmt.Sprintf("%s %d", repeat, sorted[0])
 	}
 	var parts []string
 	for i := 0; i < len(sorted); {
@@ -259,7 +271,7 @@ func blocksText(blocks []int) string {
 		parts = append(parts, fmt.Sprintf("%d–%d", sorted[i], sorted[end]))
 		i = end + 1
 	}
-	return "blocks " + strings.Join(parts, ", ")
+	return repeat + "s " + strings.Join(parts, ", ")
 }
 
 // observed is what a finding saw, so that several can be told in few words.

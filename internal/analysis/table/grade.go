@@ -75,6 +75,12 @@ func (t *Target) doubt(m *Metric) {
 	if s := m.Summary; s.HasInterval() && s.Center != 0 {
 		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
 	}
+	m.Doubt = weighed(rules, byName, unbounded, limit)
+}
+
+// weighed is the doubt that bounds by rule make of a number, which may be moved by limit at most,
+// with rules whose findings nobody can bound; nil where there is none.
+func weighed(rules []string, byName map[string]float64, unbounded []string, limit float64) *Doubt {
 	rules = AddNew(nil, rules...)
 	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(byName[b], byName[a]) })
 	sum := 0.0
@@ -87,8 +93,9 @@ func (t *Target) doubt(m *Metric) {
 		remaining -= byName[rules[i]]
 	}
 	if len(d.Rules) > 0 {
-		m.Doubt = &d
+		return &d
 	}
+	return nil
 }
 
 // before tells whether a number was known before what a finding is about: a start has ended, and an
@@ -101,7 +108,9 @@ func (m *Metric) before(f record.Finding) bool {
 // bearing is what bears on a load of a record; on what is of the whole trial, the trial's own.
 func (t *Target) bearing(r *record.Record, load string) []record.Finding {
 	if load != "" {
-		return Bearing(r, load)
+		return slices.DeleteFunc(Bearing(r, load), func(f record.Finding) bool {
+			return f.Phase == record.PhaseSlices
+		})
 	}
 	return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
 		return !ofWhole(r, f)

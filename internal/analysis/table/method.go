@@ -24,7 +24,9 @@ type aspect struct {
 // aspects are what any two compared trials must share.
 var aspects = []aspect{
 	{"planHash", func(r *record.Record) string { return units.Hash(r.Provenance.PlanHash) }},
-	{"limits in force", inForce}, {"company", manner},
+	{"limits in force", func(r *record.Record) string {
+		return list(wording.Limits(r.Limits.InForce))
+	}},
 	{"limits asked", func(r *record.Record) string {
 		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, units.Bytes(float64(r.Limits.MemoryBytes)))
 	}},
@@ -247,7 +249,7 @@ func MethodOf(trials []*record.Record, requests []string) Method {
 	return m
 }
 
-// methodAspects bind. Of cores the number counts and not which ones: a duet swaps them.
+// methodAspects bind. Of cores the number counts and not which ones.
 var methodAspects = []aspect{
 	{"contract", func(r *record.Record) string { return r.Contract }},
 	{"scenario", func(r *record.Record) string { return r.Scenario }},
@@ -270,15 +272,6 @@ var methodAspects = []aspect{
 			return "none, it ran already"
 		}
 		return cmp.Or(r.Target.Launcher, "process")
-	}},
-	{"duet", func(r *record.Record) string {
-		switch {
-		case r.Duet == nil:
-			return "no"
-		case r.Duet.Shared:
-			return "service and load of a side share its cores"
-		}
-		return "yes"
 	}},
 	{"limits asked", func(r *record.Record) string {
 		home := ""

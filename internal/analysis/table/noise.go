@@ -162,6 +162,9 @@ func enough(trials [][]float64) bool {
 // noiseNote says for the usual target where the noise of what ranks comes from, and what to do.
 func (sc *Scenario) noiseNote() []Note {
 	var shares []float64
+	if sc.Ranking.Source == FromSlices {
+		return nil // tiers do not depend on the noise between windows
+	}
 	for _, t := range sc.Targets {
 		if v := t.Variance.Share; !math.IsNaN(v) && len(t.Used) > 0 {
 			shares = append(shares, v)
@@ -193,7 +196,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	}
 	for t, m := range sc.Metrics() {
 		values := ByBlock(m.Points)
-		// A target that was measured twice in a block, as in duets, speaks for itself.
+		// A target that was measured twice in a block speaks for itself.
 		if m.Known() && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
 			item := stats.Item{Name: t.Name, Values: values}
 			m.Summary = fits[quantity{m.Load, m.Name}].Level(item)

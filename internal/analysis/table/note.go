@@ -39,6 +39,7 @@ const (
 	NoteNoTrial        // of its side is usable
 	NoteNoneGood       // no trial of the target
 	NoteNoCommonBlock  // the other target
+	NoteStartsLost     // Starts
 	NoteOneTrial       //
 	NoteNoInterval     // warning of package stats
 	NoteIntervalWide   //
@@ -63,12 +64,12 @@ const (
 	NoteRowsVary     // aspect, Shared
 	NoteRowsSweep    // Shared
 	NoteToolsVary    // tool, Shared
-	NoteDuets        // where the services ran
-	NoteDuetWorth    // the duet
 	NoteRatios       // Over
-	NoteTiers        //
+	NoteSliced       // MetricsOf that ratios are made of, Starts
+	NoteOnStarts     // grade, what was observed, hint
+	NoteTiers        // repeat
 	NoteTiersOfOne   //
-	NoteTiersPlan    // Plan
+	NoteTiersPlan    // repeat, Plan
 	NoteNoiseBetween // load, Percent, Advice
 	NoteLogNormal    //
 	NoteModerated    //
@@ -153,20 +154,26 @@ type (
 	Offs    []Off  // of one load
 	Off     struct {
 		Metric, Unit string
-		By           float64 // at most, as a share
+		By           float64 // at most, as a share; 0: nobody can say
 		Rules        []string
+		Ratio        bool // it is the metric's ratio
 	}
 	Shared  []Sharing // each value of an aspect, with the rows that have it
 	Sharing struct {
 		Value string
 		Rows  []string
 	}
-	Plan struct { // how many blocks would separate two targets
+	Plan struct { // how many blocks or starts would separate two targets
 		Effect       float64
 		Needed, Have int
+		Repeat       string
 	}
 	Odds       float64 // one in so many
 	Confidence float64
-	Over       Versus  // what ratios are of
-	Advice     float64 // the share of noise between trials, as what to do about it
+	Over       struct { // what ratios are of
+		Versus
+		Repeat string
+	}
+	MetricsOf []Metric
+	Advice    float64 // the share of noise between trials, as what to do about it
 )

@@ -67,14 +67,18 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteTrialsMissing: {{"missing in blocks 1–3: planned, without a record",
 		[]any{Blocks{3, 1, 2}}}},
 	NoteTrialsDoubted: {{"half INVALID in block 2, kept: errors (7 of 9)", []any{fated{&doubt{
-		load: "half", grade: "INVALID", blocks: []int{2}, trials: 3,
+		load: "half", grade: "INVALID", blocks: []int{2}, trials: 3, repeat: "block",
 		events: []event{{2, "errors", observed{words: "7 of 9"}}}}, kept}}}},
 	NoteMayBeOff: {{"half may be off: p99 by up to 40 % (lag, steal), mean by up to more than " +
 		"twice its size (lag)", []any{LoadOf("half"), Offs{
-		{"p99", units.Ns, 0.4001, []string{"lag", "steal"}},
-		{"mean", units.Ns, 2.1, []string{"lag"}}}}},
+		{"p99", units.Ns, 0.4001, []string{"lag", "steal"}, false},
+		{"mean", units.Ns, 2.1, []string{"lag"}, false}}}},
+		{"peak may be off: req/s ratio by up to 4.0 % (idle work), CPU/request ratio (control)",
+			[]any{LoadOf("peak"), Offs{
+				{metric.Throughput, units.PerS, 0.04, []string{"idle work"}, true},
+				{metric.CPU, units.Ns, 0, []string{"control"}, true}}}},
 		{"may be off: ready by up to 9.0 % (steal)", []any{LoadOf(""),
-			Offs{{metric.Ready, units.Ns, 0.09, []string{"steal"}}}}}},
+			Offs{{metric.Ready, units.Ns, 0.09, []string{"steal"}, false}}}}},
 	NoteRemarked: {{"peak, half: no counter (ask it)",
 		[]any{Loads{"peak", "half"}, "no counter", "ask it"}}},
 	NoteWarned: {{"all ratios are equal", []any{"all ratios are equal"}}},
@@ -91,32 +95,38 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRowsSweep: {{"Rows sweep the load, as was asked: 1 (a, b); 2 (c).", []any{alike}}},
 	NoteToolsVary: {{"Rows vary in the version of go, so that their difference is also that: " +
 		"1 (a, b); 2 (c).", []any{"go", alike}}},
-	NoteDuets: {{"Duets: trials ran two at a time, side by side on cores of their own, under " +
-		"loads that began together; levels are those beside a busy neighbour.",
-		[]any{"on cores of their own"}}},
 	NoteRatios: {{"Ratios are target over bare, paired within blocks.",
-		[]any{Over{VersusBaseline, "bare"}}},
+		[]any{Over{Versus{VersusBaseline, "bare"}, "block"}}},
 		{"Ratios are target over main, paired within blocks.",
-			[]any{Over{VersusOrigin, "main"}}},
+			[]any{Over{Versus{VersusOrigin, "main"}, "block"}}},
 		{"Ratios are target with what rides along over the same target bare, paired within " +
-			"blocks.", []any{Over{Kind: VersusBare}}},
+			"blocks.", []any{Over{Versus{Kind: VersusBare}, "block"}}},
 		{"Ratios are target in a container over the same target as a plain process, paired " +
-			"within blocks.", []any{Over{Kind: VersusProcess}}},
+			"within blocks.", []any{Over{Versus{Kind: VersusProcess}, "block"}}},
 		{"Ratios are arm b over arm a of the same target, paired within blocks: what is not 1 " +
-			"is noise.", []any{Over{Kind: VersusArm}}},
+			"is noise.", []any{Over{Versus{Kind: VersusArm}, "block"}}},
 		{"Ratios are target over the same target: arm a for arm b, else bare for what rides " +
 			"along, else the plain process for a container, else the other checkout's; paired " +
-			"within blocks.", []any{Over{Kind: VersusMixed}}}},
-	NoteTiers: {{"Targets in one tier cannot be told apart with these blocks.", nil}},
+			"within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
+	NoteOnStarts: {{"SUSPECT: it differs (start more).", []any{"SUSPECT", "it differs",
+		"start more"}}},
+	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
+		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
+		"other numbers come from windows in which each target is loaded alone.",
+		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
+			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: []int{3}}}}},
+	NoteTiers: {{"Targets in one tier cannot be told apart with these blocks.",
+		[]any{"block"}}},
 	NoteTiersOfOne: {{"Targets in one tier cannot be told apart with these blocks; one block " +
 		"tells nothing apart, two are the least that can.", nil}},
 	NoteTiersPlan: {{"Targets in one tier cannot be told apart with these blocks; about 3 more " +
-		"would separate a 3 % difference.", []any{Plan{0.03, 8, 5}}},
+		"would separate a 3 % difference.", []any{"block", Plan{0.03, 8, 5, "block"}}},
 		{"Targets in one tier cannot be told apart with these blocks; they suffice to separate " +
-			"a 3 % difference.", []any{Plan{0.03, 5, 5}}},
+			"a 3 % difference.", []any{"block", Plan{0.03, 5, 5, "block"}}},
 		{"Targets in one tier cannot be told apart with these blocks; at this noise no " +
 			"sensible number of blocks separates a 3 % difference.",
-			[]any{Plan{0.03, 1001, 5}}}},
+			[]any{"block", Plan{0.03, 1001, 5, "block"}}}},
 	NoteNoiseBetween: {{"Of the noise in peak req/s, 70 % is between trials: longer windows " +
 		"would not help, more blocks would.", []any{"peak", Percent(0.7), Advice(0.7)}},
 		{"Of the noise in peak req/s, 31 % is between trials: more blocks would help most, " +
@@ -151,8 +161,7 @@ var noteExamples = map[NoteKind][]noteExample{
 
 func TestNoteTexts(t *testing.T) {
 	for kind := range noteTexts {
-		// duet_test.go tests the text of a duet.
-		if len(noteExamples[NoteKind(kind)]) == 0 && NoteKind(kind) != NoteDuetWorth {
+		if len(noteExamples[NoteKind(kind)]) == 0 {
 			t.Errorf("no text is tested of the kind %d, %q", kind, noteTexts[kind])
 		}
 		for _, row := range noteExamples[NoteKind(kind)] {

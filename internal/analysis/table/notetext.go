@@ -31,6 +31,7 @@ var noteTexts = [...]string{
 	NoteNoTrial:        "no trial is usable",
 	NoteNoneGood:       "no good trial",
 	NoteNoCommonBlock:  "no block has a number of both this target and %s",
+	NoteStartsLost:     "too many starts were lost: a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
@@ -56,14 +57,15 @@ var noteTexts = [...]string{
 	NoteRowsVary:  "Rows vary in %s, so they are not like for like: %s.",
 	NoteRowsSweep: "Rows sweep the load, as was asked: %s.",
 	NoteToolsVary: "Rows vary in the version of %s, so that their difference is also that: %s.",
-	NoteDuets: "Duets: trials ran two at a time, side by side %s, under loads that began " +
-		"together; levels are those beside a busy neighbour.",
-	NoteDuetWorth: "%s",
 	NoteRatios:    "Ratios are %s.",
-	NoteTiers:     "Targets in one tier cannot be told apart with these blocks.",
+	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
+		"turns on the same cores (%s); all other numbers come from windows in which each target " +
+		"is loaded alone.",
+	NoteOnStarts: "%s: %s (%s).",
+	NoteTiers:    "Targets in one tier cannot be told apart with these %ss.",
 	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
 		"nothing apart, two are the least that can.",
-	NoteTiersPlan:    "Targets in one tier cannot be told apart with these blocks; %s.",
+	NoteTiersPlan:    "Targets in one tier cannot be told apart with these %ss; %s.",
 	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
 	NoteLogNormal:    "Intervals from so few trials assume that trials are log-normal.",
 	NoteModerated: "Intervals from so few trials assume that trials are log-normal, and that " +
@@ -133,7 +135,33 @@ func (l Loads) String() string { return strings.Join(l, ", ") }
 
 func (v Differing) String() string { return strings.Join(v, " | ") }
 
-func (b Blocks) String() string { return blocksText(b) }
+func (m MetricsOf) String() string {
+	var names []string
+	for _, q := range m {
+		names = append(names, strings.TrimSpace(q.Load+" "+shortName(q.Name, q.Unit)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// String says how much was measured: "8 starts, 320 rounds, 118 s".
+func (s *Starts) String() string {
+	text := units.Plural(s.Count-len(s.Lost), "start")
+	if len(s.Lost) > 0 {
+		text = fmt.Sprintf("%d of %s", s.Count-len(s.Lost), units.Plural(s.Count, "start"))
+	}
+	return fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
+		float64(s.ElapsedNs)/1e9)
+}
+
+// Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.
+func (s *Starts) Repeat() string {
+	if s == nil {
+		return "block"
+	}
+	return "start"
+}
+
+func (b Blocks) String() string { return blocksText("block", b) }
 
 func (o Odds) String() string { return fmt.Sprintf("%.0f", float64(o)) }
 
@@ -177,8 +205,13 @@ func (o Offs) String() string {
 	var texts []string
 	for _, off := range o {
 		name := shortName(off.Metric, off.Unit)
-		texts = append(texts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(off.By),
-			strings.Join(off.Rules, ", ")))
+		if off.Ratio {
+			name += " ratio"
+		}
+		if off.By > 0 {
+			name += " by up to " + atMost(off.By)
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s)", name, strings.Join(off.Rules, ", ")))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -208,8 +241,8 @@ func (p Plan) String() string {
 	effect := fmt.Sprintf("%.3g %%", 100*p.Effect)
 	switch more := p.Needed - p.Have; {
 	case p.Needed > planBlocks:
-		return fmt.Sprintf("at this noise no sensible number of blocks separates a %s difference",
-			effect)
+		return fmt.Sprintf("at this noise no sensible number of %ss separates a %s difference",
+			p.Repeat, effect)
 	case more > 0:
 		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
 	}
@@ -234,18 +267,19 @@ func (v Versus) String() string {
 func (o Over) String() string {
 	switch o.Kind {
 	case VersusArm:
-		return "arm b over arm a of the same target, paired within blocks: what is not 1 is noise"
+		return "arm b over arm a of the same target, paired within " +
+			o.Repeat + "s: what is not 1 is noise"
 	case VersusMixed:
 		return "target over the same target: arm a for arm b, else bare for what rides along, " +
 			"else the plain process for a container, else the other checkout's; paired within " +
-			"blocks"
+			o.Repeat + "s"
 	case VersusProcess:
 		return "target in a container over the same target as a plain process, paired within " +
-			"blocks"
+			o.Repeat + "s"
 	case VersusBare:
-		return "target with what rides along over the same target bare, paired within blocks"
+		return "target with what rides along over the same target bare, paired within " + o.Repeat + "s"
 	}
-	return "target over " + o.Name + ", paired within blocks"
+	return "target over " + o.Name + ", paired within " + o.Repeat + "s"
 }
 
 // Shares of the noise from which a longer window would hardly help, and up to which it would help

@@ -18,14 +18,26 @@ func (sc *Scenario) rank(o Options) {
 	load, metric := sc.rankingMetric()
 	sc.Ranking = Ranking{Load: load, Metric: metric}
 	var items []stats.Item
+	sc.Ranking.Source = sc.rankingSource()
+	sc.Ranking.lost = sc.Starts != nil && sc.Starts.Invalid
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric); ok && m.Known() {
-			items = append(items, stats.Item{Name: t.Name, Values: goodness(m)})
+		if m, ok := t.Metric(load, metric); ok && sc.Ranking.ranks(&m) {
+			items = append(items, stats.Item{Name: t.Name, Values: goodness(m, sc.Ranking.Source)})
 		}
 	}
 	if len(items) > 0 {
-		sc.Typical = typical(stats.Compare(items, 1-o.Confidence))
-		sc.Ranking.Tiers = stats.Tiers(items, 1-o.Confidence)
+		alpha := 1 - o.Confidence
+		if sc.Ranking.Source == FromSlices {
+			ratio := func(a, b stats.Item) stats.Ratio {
+				return sc.SlicedRatio(sc.Target(a.Name), sc.Target(b.Name), load, metric,
+					o.Confidence)
+			}
+			sc.Typical = typical(stats.CompareBy(items, alpha, ratio))
+			sc.Ranking.Tiers = stats.TiersBy(items, alpha, ratio)
+		} else {
+			sc.Typical = typical(stats.Compare(items, alpha))
+			sc.Ranking.Tiers = stats.Tiers(items, alpha)
+		}
 	}
 	for k, names := range sc.Ranking.Tiers {
 		for _, name := range names {
@@ -97,8 +109,11 @@ func (sc *Scenario) anchor() LoadInfo {
 
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
-func goodness(m Metric) map[int]float64 {
+func goodness(m Metric, source Source) map[int]float64 {
 	values := ByBlock(m.Points)
+	if source == FromSlices {
+		values = ByBlock(m.Sliced)
+	}
 	if m.Unit != units.Ns {
 		return values
 	}
@@ -128,8 +143,8 @@ func (sc *Scenario) blocksUsed() int {
 	visited := map[int]bool{}
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
-			for _, p := range m.Points {
-				visited[p.Block] = true
+			for block := range goodness(m, sc.Ranking.Source) {
+				visited[block] = true
 			}
 		}
 	}
@@ -234,5 +249,5 @@ func (sc *Scenario) ratioNote() []Note {
 	if sc.Versus.Kind == VersusNone {
 		return nil
 	}
-	return []Note{NoteOf(NoteRatios, Over(sc.Versus))}
+	return []Note{NoteOf(NoteRatios, Over{sc.Versus, sc.Starts.Repeat()})}
 }

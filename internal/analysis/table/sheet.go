@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,8 +104,8 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
-		sc.assumptionNote(), common)
+	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(),
+		sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.assumptionNote(), common)
 	return t
 }
 
@@ -231,11 +232,11 @@ func (sc *Scenario) tierNote(o Options) []Note {
 	case len(sc.Targets) < 2 || len(sc.Ranking.Tiers) == 0:
 		return nil
 	case sc.Typical.SDLog > 0:
-		return []Note{NoteOf(NoteTiersPlan, sc.plan(o))}
+		return []Note{NoteOf(NoteTiersPlan, sc.Starts.Repeat(), sc.plan(o))}
 	case sc.blocksUsed() < 2:
 		return []Note{NoteOf(NoteTiersOfOne)}
 	}
-	return []Note{NoteOf(NoteTiers)}
+	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }
 
 // plan is how many blocks would separate two of these targets. The level is Holm's worst case
@@ -247,7 +248,8 @@ func (sc *Scenario) plan(o Options) Plan {
 	}
 	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
 	needed := sc.Typical.Resolves(o.Effect, alpha, planPower)
-	return Plan{Effect: o.Effect, Needed: needed, Have: sc.blocksUsed()}
+	return Plan{Effect: o.Effect, Needed: needed, Have: sc.blocksUsed(),
+		Repeat: sc.Starts.Repeat()}
 }
 
 // assumptionNote names what the intervals rest on, where it is more than nothing.
@@ -272,11 +274,12 @@ func (sc *Scenario) assumptionNote() []Note {
 type Head struct {
 	Suites, Contracts, Seeds []string
 	Targets, Blocks          int
+	Repeat                   string             // what Blocks counts: block or start
 	Host                     *record.Provenance // of the first record; nil: there is none
 }
 
 func (s *Study) head() Head {
-	h := Head{}
+	h := Head{Repeat: s.repeat()}
 	h.Targets, h.Blocks = s.Extent()
 	if len(s.Records) == 0 {
 		return h
@@ -290,6 +293,16 @@ func (s *Study) head() Head {
 	return h
 }
 
+// repeat is what the study repeats: "start" where targets ran side by side, else "block".
+func (s *Study) repeat() string {
+	for _, sc := range s.Scenarios {
+		if sc.Starts != nil {
+			return sc.Starts.Repeat()
+		}
+	}
+	return (*Starts)(nil).Repeat()
+}
+
 // Under is the head below a title that has said the suite.
 func (h Head) Under(title string) Head {
 	if len(h.Suites) == 1 && h.Suites[0] == title {
@@ -300,7 +313,7 @@ func (h Head) Under(title string) Head {
 
 // String is the line over everything: "canonical · contract hello · 2 targets × 5 blocks · …".
 func (h Head) String() string {
-	extent := units.Plural(h.Targets, "target") + " × " + units.Plural(h.Blocks, "block")
+	extent := units.Plural(h.Targets, "target") + " × " + units.Plural(h.Blocks, cmp.Or(h.Repeat, "block"))
 	switch {
 	case h.Host == nil && h.Targets == 0:
 		return "no records"

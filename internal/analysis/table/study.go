@@ -30,6 +30,9 @@ type Scenario struct {
 	Typical stats.Ratio
 	Versus  Versus  // what the rows' ratios refer to
 	Floors  []Floor // of A/A runs, by target
+	Starts  *Starts // nil: no trial ran side by side with others
+	// Findings are those on all starts together, such as a control that differs from itself.
+	Findings []record.Finding
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
 }
@@ -44,6 +47,8 @@ type LoadInfo struct {
 // Ranking says which metric put the targets in their tiers.
 type Ranking struct {
 	Load, Metric string
+	Source       Source     // of the values that were compared
+	lost         bool       // too many starts were lost for a ranking
 	Tiers        [][]string // names, best tier first
 }
 
@@ -84,7 +89,13 @@ type Metric struct {
 	Samples int64 // percentiles: requests in all trials together
 	Summary stats.Summary
 	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
-	Doubt   *Doubt       // nil: it is what it is, within its interval
+	// Sliced are the values in slices, one a start; none: there are no slices, or they do not tell
+	// this metric. A ratio is made of them where both targets have some in a common start.
+	Sliced []Point
+	Source Source // of Ratio
+	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil: nothing.
+	RatioDoubt *Doubt
+	Doubt      *Doubt // nil: it is what it is, within its interval
 	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
 	AtLeast float64
 	// Withheld says why there is no centre and what would give it; none where there is one.
@@ -261,14 +272,20 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.summarize(sc, s.Options.Confidence)
 		t.Method = differences(t.Used)
 	}
+	sc.Starts = sc.starts(blocks)
+	for t, m := range sc.Metrics() {
+		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
+	}
+	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)
+	sc.judgeStarts(s.Options)
 	sc.rank(s.Options)
 	sc.splitNoise()
 	for t, m := range sc.Metrics() {
 		t.doubt(m)
 	}
 	sc.Floors = sc.floors(s.Options)
-	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
+	sc.Method = sc.unlikeRows()
 	return sc
 }
 
@@ -319,9 +336,14 @@ func (sc *Scenario) compareTo(o Options) {
 			continue
 		}
 		b, ok := reference.Metric(m.Load, m.Name)
-		if ok && b.Known() && m.Known() {
-			m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
-				positives(t.Name, *m))
+		key := quantity{m.Load, m.Name}
+		switch {
+		case ok && ShareStarts(b.Sliced, m.Sliced):
+			m.Source = FromSlices
+			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)
+			m.Ratio = &r
+		case ok && b.Known() && m.Known():
+			m.Ratio = ratio(fits[key], positives(t.Reference, b), positives(t.Name, *m))
 		}
 	}
 }

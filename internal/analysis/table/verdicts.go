@@ -29,7 +29,9 @@ func LoadGrade(r *record.Record, load string) string {
 		return grade
 	}
 	for _, f := range Bearing(r, load) {
-		grade = worse(grade, findingGrade(r, f))
+		if f.Phase != record.PhaseSlices {
+			grade = worse(grade, findingGrade(r, f))
+		}
 	}
 	return grade
 }
@@ -116,7 +118,7 @@ func usable(r *record.Record) bool {
 		return good(wholeGrade(r))
 	}
 	return slices.ContainsFunc(r.Loads, func(l record.Load) bool {
-		return good(LoadGrade(r, l.Name))
+		return good(LoadGrade(r, l.Name)) || l.Slices != nil && good(slicedGrade(r, l.Name))
 	})
 }
 

@@ -14,7 +14,7 @@ func TestBlocksText(t *testing.T) {
 		{[]int{3}, "block 3"}, {[]int{2, 1}, "blocks 1, 2"}, {[]int{1, 2, 3}, "blocks 1–3"},
 		{[]int{5, 1, 2, 3, 3, 8}, "blocks 1–3, 5, 8"},
 	} {
-		if got := blocksText(row.blocks); got != row.want {
+		if got := blocksText("block", row.blocks); got != row.want {
 			t.Errorf("%v: %s, wanted %s", row.blocks, got, row.want)
 		}
 	}

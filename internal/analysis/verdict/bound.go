@@ -152,32 +152,40 @@ func room(l *record.Load) (float64, bool) {
 // others can have moved it by is less than what the number is uncertain by itself.
 func weigh(v *record.Verdict, l *load) {
 	for _, number := range numbersOf(l.Load) {
-		type part struct {
-			finding int
-			share   float64
+		weighPhase(v, l.Name, number, tolerance(v, l, number), func(f record.Finding) bool {
+			return f.Phase != record.PhaseSlices
+		})
+	}
+}
+
+// weighPhase weighs the findings of a phase of a load on one of its numbers against a limit.
+func weighPhase(v *record.Verdict, load, number string, limit float64,
+	counts func(record.Finding) bool,
+) {
+	type part struct {
+		finding int
+		share   float64
+	}
+	var parts []part
+	sum := 0.0
+	for i, f := range v.Findings {
+		if f.Load != load || !counts(f) {
+			continue
 		}
-		var parts []part
-		sum := 0.0
-		for i, f := range v.Findings {
-			if f.Load != l.Name {
-				continue
-			}
-			for _, m := range f.Moves {
-				if m.Number == number {
-					parts, sum = append(parts, part{i, m.By}), sum+m.By
-				}
+		for _, m := range f.Moves {
+			if m.Number == number {
+				parts, sum = append(parts, part{i, m.By}), sum+m.By
 			}
 		}
-		slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
-		limit := tolerance(v, l, number)
-		for _, p := range parts {
-			if sum <= limit {
-				break
-			}
-			sum -= p.share
-			f := &v.Findings[p.finding]
-			f.Grade = worse(f.Grade, record.Suspect)
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
+	for _, p := range parts {
+		if sum <= limit {
+			break
 		}
+		sum -= p.share
+		f := &v.Findings[p.finding]
+		f.Grade = worse(f.Grade, record.Suspect)
 	}
 }
 

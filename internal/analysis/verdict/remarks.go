@@ -44,7 +44,7 @@ func unused(r *record.Record, l *load) *record.Finding {
 		return nil
 	case l.Done == 0 || used <= 0 || used >= unusedMax || othersShare > unusedOthers:
 		return nil
-	case r.Duet != nil || len(r.Limits.ServiceCores) == 0 || cores(r, l) != nil:
+	case len(r.Limits.ServiceCores) == 0 || cores(r, l) != nil:
 		return nil // the rest may be another's
 	case generatorBusy(r, l) != nil || ceiling(r, l) != nil || delayed(r, l) != nil:
 		return nil // and so it is known what it waits for

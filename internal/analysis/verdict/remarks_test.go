@@ -86,7 +86,6 @@ func TestRemarks(t *testing.T) {
 			t.Errorf("%q of one who may share its cores with %s", got, with)
 		}
 	}
-	shares("another", func(r *record.Record) { r.Duet = &record.Duet{} })
 	shares("the load", func(r *record.Record) { r.Limits.ServiceCores = []int{0} })
 	shares("anybody", func(r *record.Record) { r.Limits.ServiceCores = nil })
 }

@@ -14,7 +14,8 @@ import (
 // In the rows, r is the record and l its load, the open one (half) or the closed one (peak). Both
 // have 10,000 requests in 10 s, of 2 ms and 64 ms, so that 2 and 64 of them are under way.
 var rows = slices.Concat(trialRows, openRows, generatorRows, littleRows, orderRows, answerRows,
-	connectionRows, driftRows, machineRows, arrivalRows, sampleRows, foreignRows, manyRows, askRows)
+	connectionRows, driftRows, machineRows, arrivalRows, sampleRows, foreignRows, manyRows, askRows,
+	slicedRows)
 
 type (
 	rec = *record.Record

@@ -159,5 +159,6 @@ var latencyRules = []Rule{
 
 // Rules lists every rule, for the documentation.
 func Rules() []Rule {
-	return slices.Concat([]Rule{ended}, trialRules, boundRules, loadRules, latencyRules)
+	return slices.Concat([]Rule{ended}, trialRules, boundRules, loadRules, latencyRules,
+		sliceRules)
 }

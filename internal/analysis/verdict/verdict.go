@@ -21,7 +21,7 @@ type Rule struct {
 
 // keepSmall are the rules whose findings are kept, as causes, where they can only have moved too
 // little.
-var keepSmall = []string{"warm-up", "generator", "ceiling", "errors", "censored"}
+var keepSmall = []string{"warm-up", "generator", "ceiling", "errors", "censored", "slice answers"}
 
 // Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
@@ -40,7 +40,9 @@ func Judge(r *record.Record) record.Verdict {
 		if Withheld(v, l.Name) == nil {
 			apply(&v, r, l, latencyRules...)
 		}
+		apply(&v, r, l, sliceRules...)
 		weigh(&v, l)
+		weighSlices(&v, l)
 	}
 	for _, f := range v.Findings {
 		v.Grade = worse(v.Grade, f.Grade)
@@ -58,9 +60,23 @@ func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 		f.Rule = rule.Name
 		if l != nil {
 			f.Load = l.Name
+			f.Phase = phaseOf(l, f)
 		}
 		v.Findings = append(v.Findings, *f)
 	}
+}
+
+// bothPhases are the rules on a load whose findings hold for its slices as for its window: the
+// service cheats, or the generator is the limit, in both.
+var bothPhases = []string{"unasked", "generator", "ceiling"}
+
+// phaseOf is the phase of a load that a finding is about. A rule looks at the window unless it says
+// that it looks at slices.
+func phaseOf(l *load, f *record.Finding) string {
+	if l.Slices == nil || f.Phase != "" || slices.Contains(bothPhases, f.Rule) {
+		return f.Phase
+	}
+	return record.PhaseWindow
 }
 
 // Withheld returns the finding for which a load has no latency that may be printed, or nil. Above

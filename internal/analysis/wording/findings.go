@@ -71,7 +71,9 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried,
 	"samples": samples, "settled": settled,
-	"foreign": foreign, Whole: whole,
+	"foreign": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
+	"starts": starts, "control": control, "levels": levels,
+	"balance": balance, "rare events": rareEvents,
 }
 
 // Whole is the rule that a load was offered for all of its window.

@@ -38,15 +38,6 @@ func LimitKind(l record.Limit) string {
 	return of(l, enforced(l, ""))
 }
 
-// LimitOfSide is a limit in force of one side of a duet. Sides swap their cores, so that it names
-// none: "cpuset of a side (cgroup v2)".
-func LimitOfSide(l record.Limit) string {
-	if l.Kind != record.LimitCores || len(l.Cores) == 0 {
-		return Limit(l)
-	}
-	return of(l, enforced(l, "of a side"))
-}
-
 // Limits are several limits in words, in their order.
 func Limits(all []record.Limit) []string {
 	var out []string

@@ -60,7 +60,7 @@ func TestUnenforcedLimit(t *testing.T) {
 // The words of version 1 are printed as they were, and what is no number of theirs is like that of
 // newer records.
 func TestLimitsOfVersion1(t *testing.T) {
-	check := func(text, kind, side string) {
+	check := func(text, kind string) {
 		t.Helper()
 		b, err := json.Marshal(text)
 		if err != nil {
@@ -70,15 +70,13 @@ func TestLimitsOfVersion1(t *testing.T) {
 		if err := json.Unmarshal(b, &l); err != nil {
 			t.Fatal(err)
 		}
-		if Limit(l) != text || LimitKind(l) != kind || LimitOfSide(l) != side {
-			t.Errorf("%q is %q, of kind %q, of a side %q; want %q and %q", text, Limit(l),
-				LimitKind(l), LimitOfSide(l), kind, side)
+		if Limit(l) != text || LimitKind(l) != kind {
+			t.Errorf("%q is %q, of kind %q; want %q", text, Limit(l), LimitKind(l), kind)
 		}
 	}
-	check("affinity 0,1", "affinity", "affinity of a side")
-	check("db: cpuset 1 (cgroup v1)", "db: cpuset (cgroup v1)", "db: cpuset of a side (cgroup v1)")
-	check("memory 4096 (cgroup v2)", "memory (cgroup v2)", "memory 4096 (cgroup v2)")
-	check("cpu quota 0.5 (cgroup v1)", "cpu quota (cgroup v1)", "cpu quota 0.5 (cgroup v1)")
-	check("attached: as it was started", "attached: as it was started",
-		"attached: as it was started")
+	check("affinity 0,1", "affinity")
+	check("db: cpuset 1 (cgroup v1)", "db: cpuset (cgroup v1)")
+	check("memory 4096 (cgroup v2)", "memory (cgroup v2)")
+	check("cpu quota 0.5 (cgroup v1)", "cpu quota (cgroup v1)")
+	check("attached: as it was started", "attached: as it was started")
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,8 +101,30 @@ func declare(c *cobra.Command, v pflag.Value, name, usage string, words []string
 	}
 }
 
+// RemovedFlag declares a hidden flag that this release has no more. With it the command line is an
+// error that says what to do instead.
+func RemovedFlag(fs *pflag.FlagSet, name, instead string) {
+	f := fs.VarPF(&removed{fmt.Errorf("the flag --%s is removed; %s", name, instead)}, name, "",
+		"(removed)")
+	f.Hidden, f.NoOptDefVal = true, "removed"
+}
+
+type removed struct{ error }
+
+// String implements pflag.Value.
+func (*removed) String() string { return "" }
+
+// Set implements pflag.Value.
+func (r *removed) Set(string) error { return r }
+
+// Type implements pflag.Value.
+func (*removed) Type() string { return "string" }
+
 // FlagError names the usage for a flag that cannot be read; for cobra.Command.SetFlagErrorFunc.
 func FlagError(c *cobra.Command, err error) error {
+	if gone, is := errors.AsType[*removed](err); is {
+		return Usage(gone)
+	}
 	var wrong *pflag.InvalidValueError
 	var unknown *noChoice
 	if errors.As(err, &wrong) && errors.As(err, &unknown) {
@@ -132,7 +155,6 @@ var notEmpty = []struct{ name, want string }{
 	{"get", "write a path, such as /items"},
 	{"request", "write a method and a path, such as 'POST /items'"},
 	{"against", "name the folder of another checkout"},
-	{"duet", "leave the value out, or write =shared"},
 	{"targets", ""}, {"target", ""}, {"scenarios", ""}, {"loads", ""}, {"load", ""}, {"trial", ""},
 	{"metric", "name a metric, such as throughput or p99"},
 	{"max-regression", "write a share, such as 5% or p99=10%"},

@@ -33,20 +33,13 @@ type mishap struct {
 	says       []string // of the record of each, what its failure says
 }
 
-const duets = "--root ROOT run --duet=shared --targets go-two,go-three --blocks 1 --warmup 1s " +
-	"--measure 4s --out OUT"
-
-var both = []string{"go-two", "go-three"}
+const measured = "--root ROOT run --targets go-two --blocks 1 --warmup 1s --measure 4s --out OUT"
 
 var mishaps = []mishap{
-	{"one side dies", duets, signalled(syscall.SIGKILL, "go-three"), both, cli.Invalid, []string{
-		"-go-three, failed in step measure", "signal: killed"}},
-	{"one side hangs", duets, signalled(syscall.SIGSTOP, "go-three"), both, cli.Invalid, []string{
-		"-go-three, failed in step reverify", "no whole answer"}},
-	{"both die", duets, signalled(syscall.SIGKILL, both...), both, cli.Invalid, []string{
-		"signal: killed", "signal: killed"}},
-	{"both hang", duets, signalled(syscall.SIGSTOP, both...), both, cli.Invalid, []string{
-		"no whole answer", "no whole answer"}},
+	{"it dies", measured, signalled(syscall.SIGKILL, "go-two"), []string{"go-two"}, cli.Invalid,
+		[]string{"signal: killed"}},
+	{"it hangs", measured, signalled(syscall.SIGSTOP, "go-two"), []string{"go-two"}, cli.Invalid,
+		[]string{"no whole answer"}},
 }
 
 // signalled sends a signal to services.
@@ -114,24 +107,6 @@ func TestMishaps(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What a killed lab leaves of a duet, the next one ends, both sides of it.
-func TestKilledDuet(t *testing.T) {
-	testsets.Once(t, "a lab that is killed in a duet", programFiles)
-	s := newScene(t)
-	s.furnish(duets)
-	p := s.begin("", s.arguments(duets)...)
-	p.run(t)
-	s.served(p, both)
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	p.wait(t)
-	if e := s.try("", s.arguments("--root ROOT verify go-two")...); e.code != 0 {
-		t.Errorf("exit %d: %s", e.code, e.stderr)
-	}
-	s.tidy(p.cmd.Process.Pid)
 }
 
 // repository makes a repository of the scene's folder, with one commit.

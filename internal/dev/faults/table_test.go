@@ -151,8 +151,7 @@ var verbs = []verb{
 		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml", codes: []int{2}}},
 		wrong: []string{"--root ROOT plan --targets ''",
 			"--root ROOT plan --detect ''", "--root ROOT plan --against ''",
-			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT",
-			"--root ROOT plan --duet=", "--root ROOT plan --duet=x"},
+			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT"},
 		prints: []string{"--root ROOT plan"}},
 	{name: "profile", reads: []line{
 		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
@@ -190,7 +189,7 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT run --targets ''", "--root ROOT run --blocks 0",
 			"--root ROOT run --host x", "--root ROOT run --launcher ''",
 			"--root ROOT run --against ''", "--root ROOT run --against x=",
-			"--root ROOT run --duet=", "--root ROOT run --wait=0s",
+			"--root ROOT run --wait=0s",
 			"--root ROOT run --wait 10m", "--root ROOT run --generators 0",
 			"--root ROOT run --generators 300", "--root ROOT run --invalid x"},
 		prints: []string{"--root ROOT run --targets go-two --quick"}},
@@ -211,7 +210,7 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT start", "--root ROOT start nosuchtarget",
 			"--root ROOT start go-two --cpus 0", "--root ROOT start go-two --memory 1KiB",
 			"--root ROOT start go-two --launcher x"},
-		prints: []string{"--root ROOT start go-two", "--root ROOT start go-two --json"}},
+		prints: []string{"--root ROOT start go-two"}},
 	{name: "store", none: "only its verbs do something", prints: []string{"store"}},
 	{name: "store keep", wrong: []string{"store keep", "store keep x RUN -- plan", // no place
 		"store keep s3://x RUN"}, silent: "it asks a bucket"},

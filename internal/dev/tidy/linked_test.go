@@ -30,8 +30,6 @@ var mayLink = []struct{ modules, why string }{
 		"github.com/lucasb-eyer/go-colorful github.com/mattn/go-runewidth " +
 		"github.com/muesli/cancelreader github.com/rivo/uniseg github.com/xo/terminfo",
 		"the page of a load under way"},
-	{"github.com/prometheus/client_model github.com/prometheus/common " +
-		"github.com/munnerz/goautoneg", "that page for Prometheus"},
 	{"mvdan.cc/sh/v3", "commands of targets and curl lines are parsed"},
 	{"github.com/moby/... github.com/docker/go-units github.com/opencontainers/...",
 		"containers, in the types of Docker's API"},
@@ -39,7 +37,7 @@ var mayLink = []struct{ modules, why string }{
 
 // mayNotLink are modules that would be needed again as soon as somebody forgets why they are not.
 var mayNotLink = []struct{ modules, why string }{
-	{"github.com/prometheus/prometheus", "a database is the home's: home/cmd/prony-home"},
+	{"github.com/prometheus/...", "a database is the home's: home/cmd/prony-home"},
 	{"go.opentelemetry.io/collector/... github.com/open-telemetry/...",
 		"OTLP is taken in by the home: home/cmd/prony-home; what was kept has formats of its own"},
 	{"go.opentelemetry.io/otel/sdk/... go.opentelemetry.io/otel/exporters/...",
@@ -52,7 +50,6 @@ var mayNotLink = []struct{ modules, why string }{
 		"github.com/chromedp/...",
 		"of Node's inspector two answers are read: internal/observe/profile/node",
 	},
-	{"github.com/prometheus/client_golang", "pages are written by github.com/prometheus/common"},
 }
 
 // findLinked judges what a program links: lines of a package and its module, which the standard

@@ -28,8 +28,8 @@ var texts = map[string]string{
 	Module + "/internal/analysis/table": "Cell.Text Cell.Number Cell.Range Column.Heading " +
 		"Column.FullHeading Group.Heading Group.Short Table.Title Head.String Note.String " +
 		"Footnote.String Texts Percentile.Refusal",
-	Module + "/internal/analysis/wording": "Against Limit LimitKind LimitOfSide Limits",
-	Module + "/record":                    "Words.Observed Words.Limit Words.Hint",
+	Module + "/internal/analysis/wording": "Against Limit LimitKind Limits",
+	Module + "/record":                    "Words.Observed Words.Limit Words.Hint Words.Amount",
 }
 
 // printers are the packages that put texts of others into their own, and so may ask whether two
@@ -39,10 +39,13 @@ var printers = map[string]string{Module + "/record": Module + "/internal/analysi
 // looks are the functions that look into a text.
 var looks = map[string]string{
 	"strings": "Compare Contains ContainsAny ContainsFunc ContainsRune Count Cut CutPrefix " +
-		"CutSuffix EqualFold Fields FieldsFunc HasPrefix HasSuffix Index IndexAny IndexByte " +
-		"IndexFunc IndexRune LastIndex NewReader Replace ReplaceAll Split SplitAfter SplitN Trim " +
-		"TrimFunc TrimLeft TrimPrefix TrimSuffix",
+		"CutSuffix EqualFold Fields FieldsFunc FieldsFuncSeq FieldsSeq HasPrefix HasSuffix Index " +
+		"IndexAny IndexByte IndexFunc IndexRune LastIndex LastIndexByte Map NewReader Replace " +
+		"ReplaceAll Split SplitAfter SplitN SplitSeq Trim TrimFunc TrimLeft TrimPrefix " +
+		"TrimSuffix",
 	"strconv":                            "Atoi ParseBool ParseFloat ParseInt ParseUint",
+	"fmt":                                "Sscan Sscanf Sscanln",
+	"time":                               "ParseDuration",
 	"regexp":                             "*",
 	Module + "/internal/base/lazyregexp": "*",
 	"slices":                             "Compact Contains Index",
@@ -362,7 +365,8 @@ func TestTextsAreMadeLast(t *testing.T) {
 // readTexts shows that the check sees each way of looking into a text.
 func readTexts(t *testing.T, all map[string]listed) {
 	const head = "package p\nimport (\n\"fmt\"\n\"strings\"\n\"prony.example/internal/analysis/" +
-		"table\"\n\"prony.example/record\")\nvar _ record.Words\n" +
+		"table\"\n\"prony.example/internal/analysis/wording\"\n\"prony.example/record\")\n" +
+		"var _ record.Words\nvar _ = wording.Limit\n" +
 		"var _ = fmt.Sprint\nvar _ = strings.Cut\nvar c table.Cell; var n table.Note\n" +
 		"type view struct { text, other string; all []string }\nfunc said() string { return " +
 		"\"why: \" + n.String() }\nfunc f(v view) any { "
@@ -390,6 +394,10 @@ func readTexts(t *testing.T, all map[string]listed) {
 		{`return len(c.Text()) > 4`, ""},
 		{`var w record.Words; return w.Observed == "none"`, "compares"},
 		{`var w record.Words; x := &w; return strings.Contains(x.Hint, "raise")`, "Contains"},
+		{`var w record.Words; n := 0; fmt.Sscan(w.Amount, &n); return n`, "Sscan"},
+		{`var f record.Finding; return strings.Contains(wording.Against(f), "no")`, "Contains"},
+		{`var l record.Limit; t := wording.Limits(nil); return t[0] == wording.Limit(l) + "!"`,
+			"compares"},
 		{`var f record.Finding; return f.Rule == "errors"`, ""},
 	} {
 		problems, err := textsReadIn(all, "p", map[string]string{"p.go": head + row.code + " }\n"})

@@ -25,7 +25,6 @@ var checks = []struct {
 	{"limits", findLimits},
 	{"shown", findShown},
 	{"bans", findBans},
-	{"read back", findReadBack},
 	{"map", findMap},
 	{"dependencies", findDependencies},
 	{"decisions", findDecisions},

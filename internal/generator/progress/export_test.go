@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	otlp "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -22,8 +20,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
-
-	"prony.example/load"
 )
 
 // exporting is a view that shows nothing and exports the first eight snapshots: 8 × 1,250 requests.
@@ -40,206 +36,6 @@ func exporting(t *testing.T, c Config) *View {
 		v.Snapshot(n)
 	}
 	return v
-}
-
-// scrape reads the page as a Prometheus server does that asks for this format.
-func scrape(t *testing.T, v *View, format string) map[string]*dto.MetricFamily {
-	t.Helper()
-	req, err := http.NewRequest("GET", "http://"+v.Addr()+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", format)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	families := map[string]*dto.MetricFamily{}
-	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
-	for {
-		f := &dto.MetricFamily{}
-		switch err := d.Decode(f); err {
-		case nil:
-			families[f.GetName()] = f
-		case io.EOF:
-			return families
-		default:
-			t.Fatal(err)
-		}
-	}
-}
-
-const (
-	text     = "text/plain;version=0.0.4"
-	protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;" +
-		"encoding=delimited"
-)
-
-// wantSample wants a sample of a family, the only one with these labels.
-func wantSample(t *testing.T, f map[string]*dto.MetricFamily, name, labels string, want float64) {
-	t.Helper()
-	found := 0
-	for _, m := range f[name].GetMetric() {
-		var have []string
-		for _, l := range m.GetLabel() {
-			have = append(have, l.GetName()+"="+l.GetValue())
-		}
-		if strings.Join(have, ",") != labels {
-			continue
-		}
-		found++
-		got := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
-		if math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s{%s} is %g, want %g", name, labels, got, want)
-		}
-	}
-	if found != 1 {
-		t.Errorf("%d samples of %s{%s}: %v", found, name, labels, f[name])
-	}
-}
-
-func TestMetricsPage(t *testing.T) {
-	c := openLoad
-	c.Metrics = "127.0.0.1:0"
-	v := exporting(t, c)
-	defer v.Close()
-	for _, format := range []string{text, protobuf} {
-		f := scrape(t, v, format)
-		wantSample(t, f, "prony_load_due_total", "", 8*1250)
-		wantSample(t, f, "prony_load_sent_total", "", 8*1249)
-		wantSample(t, f, "prony_load_done_total", "", 8*1245)
-		wantSample(t, f, "prony_load_received_bytes_total", "", 8*1245*140)
-		wantSample(t, f, "prony_load_failed_total", "class=timeout", 9)
-		for _, class := range load.ClassNames {
-			if class != "timeout" {
-				wantSample(t, f, "prony_load_failed_total", "class="+class, 0)
-			}
-		}
-		wantSample(t, f, "prony_load_in_flight", "", 7)
-		wantSample(t, f, "prony_load_backlog", "", 8*5) // 1,250 due, 1,245 done
-		wantSample(t, f, "prony_load_window", "", 1)
-		wantSample(t, f, "prony_load_lag_seconds", "quantile=0.99", 12007e-9)
-		wantSample(t, f, "prony_load_lag_seconds", "quantile=1", 12007e-9)
-		wantSample(t, f, "prony_load_info", "engine=epoll,model="+c.Model+",target="+c.Target, 1)
-		if n := len(f); n != 11 { // four counters, three gauges, failures, lag, info, response
-			t.Errorf("%d families in %s", n, format)
-		}
-		wantHistogram(t, f["prony_load_response_seconds"].GetMetric()[0].GetHistogram(),
-			format == protobuf)
-	}
-}
-
-// wantHistogram: of each snapshot 1,000 answers up to 300 µs, 200 of a millisecond, 45 of 8 ms.
-func wantHistogram(t *testing.T, h *dto.Histogram, native bool) {
-	t.Helper()
-	if h.GetSampleCount() != 8*1245 {
-		t.Errorf("%d samples, want %d", h.GetSampleCount(), 8*1245)
-	}
-	// The histogram knows times to one in a thousand.
-	sum := 8 * (200*1e-3 + 45*8e-3)
-	for k := 1; k <= 8; k++ {
-		sum += 1000 * (250 + 50*math.Sin(float64(k)/4)) * 1e-6
-	}
-	if math.Abs(h.GetSampleSum()/sum-1) > 1e-3 {
-		t.Errorf("the sum is %g s, want %g", h.GetSampleSum(), sum)
-	}
-	classic := map[string]uint64{}
-	for _, b := range h.GetBucket() {
-		classic[fmt.Sprint(b.GetUpperBound())] = b.GetCumulativeCount()
-	}
-	for bound, want := range map[string]uint64{
-		"0.0002": 0, "0.0005": 8000, "0.001": 8 * 1200, "0.005": 8 * 1200, "0.01": 8 * 1245,
-		"1000": 8 * 1245,
-	} {
-		if got, ok := classic[bound]; !ok || got != want {
-			t.Errorf("%d up to %s s, want %d: %v", got, bound, want, classic)
-		}
-	}
-	if !native {
-		return
-	}
-	if h.GetSchema() != 3 || h.GetZeroCount() != 0 {
-		t.Errorf("schema %d, %d zeros", h.GetSchema(), h.GetZeroCount())
-	}
-	// Spans and deltas, unrolled: 45 × 8 answers of 8 ms are in (2^-7, 2^(-55/8)] s, 7.8 to 8.5 ms.
-	counts := map[int32]int64{}
-	key, n, d := int32(0), int64(0), 0
-	for _, s := range h.GetPositiveSpan() {
-		key += s.GetOffset() // from the end of the span before
-		for range s.GetLength() {
-			n += h.GetPositiveDelta()[d]
-			d++
-			counts[key] = n
-			key++
-		}
-	}
-	total := int64(0)
-	for _, n := range counts {
-		total += n
-	}
-	if counts[-55] != 8*45 || total != 8*1245 {
-		t.Errorf("native buckets are %v, want %d at -55, %d together", counts, 8*45, 8*1245)
-	}
-}
-
-// The page is for this machine alone unless an address says otherwise.
-// A page in a browser cannot read it by making a name of its own mean this machine.
-func TestMetricsHost(t *testing.T) {
-	p, err := serveMetrics("0", newState(openLoad).measures)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	for host, want := range map[string]int{"": 200, "localhost:1": 200, "rebound.example": 421} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-			"http://"+p.addr()+"/metrics", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Host = host
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode != want {
-			t.Errorf("%q: %s, want %d", host, res.Status, want)
-		}
-	}
-}
-
-func TestMetricsAddress(t *testing.T) {
-	check := func(address, host string) {
-		t.Run(address, func(t *testing.T) {
-			p, err := serveMetrics(address, newState(openLoad).measures)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.close()
-			got, _, err := net.SplitHostPort(p.addr())
-			if err != nil || got != host {
-				t.Errorf("it listens at %s, want host %s", p.addr(), host)
-			}
-		})
-	}
-	check("0", "127.0.0.1")
-	check(":0", "127.0.0.1")
-	check("127.0.0.2:0", "127.0.0.2")
-	check("0.0.0.0:0", "::")
-
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	c := openLoad
-	c.Kind, c.Metrics = None, taken.Addr().String()
-	_, err = New(c)
-	if err == nil || !strings.HasPrefix(err.Error(), "serve metrics: listen tcp") ||
-		!strings.HasSuffix(err.Error(), "; choose another address") {
-		t.Errorf("error is %v", err)
-	}
 }
 
 // receiver takes pushes, over HTTP or gRPC.
@@ -529,20 +325,17 @@ func TestBadEndpoints(t *testing.T) {
 	check("udp://127.0.0.1:4318", "udp is no scheme of OTLP; there are http, https, grpc and grpcs")
 }
 
-// Names follow Prometheus' rules, and none is used twice.
+// No name is used twice.
 func TestMetricNames(t *testing.T) {
-	legal := regexp.MustCompile(`^prony_load_[a-z_]+$`)
+	legal := regexp.MustCompile(`^prony\.load\.[a-z_]+$`)
 	seen := map[string]bool{}
-	var names []string
+	names := []string{responseName}
 	s := newState(openLoad)
 	s.now.lagMaxNs = 1 // without one there is no such metric
 	for _, x := range s.measures().metrics {
 		names = append(names, x.name)
-		if x.counter != strings.HasSuffix(x.name, "_total") {
-			t.Errorf("%s: _total is for counters", x.name)
-		}
 	}
-	for _, n := range append(names, responseName, infoName) {
+	for _, n := range names {
 		if seen[n] || !legal.MatchString(n) {
 			t.Errorf("%s is a bad name, or used twice", n)
 		}

@@ -1,9 +1,7 @@
 // Package progress shows a load while it is offered: on a terminal as a page that is redrawn,
-// elsewhere as a line a second for people or for programs, and to monitoring as a Prometheus page
-// and as pushes by OTLP.
+// elsewhere as a line a second for people or for programs, and to monitoring as pushes by OTLP.
 //
 //	load.Snapshot ─► state ─┬─► page or line      (its own goroutine, at most four times a second)
-//	                        ├─► Prometheus page   (when it is asked for)
 //	                        └─► OTLP push         (once a second)
 //
 // The load comes first. Snapshot takes a lock, adds histograms and returns; whatever may wait, a
@@ -63,8 +61,7 @@ type Config struct {
 	// has opened, or when somebody asks a second time.
 	Cancel func()
 
-	Metrics string // address of the Prometheus page, such as "127.0.0.1:9091"; empty: none
-	OTLP    string // endpoint of the pushes, such as "http://127.0.0.1:4318"; empty: none
+	OTLP string // endpoint of the pushes, such as "http://127.0.0.1:4318"; empty: none
 }
 
 // View shows one load.
@@ -81,7 +78,6 @@ type View struct {
 	ended chan struct{} // it has
 	shut  func() error
 
-	page *metricsPage
 	push *pusher
 }
 
@@ -99,15 +95,10 @@ func New(cfg Config) (*View, error) {
 		ended: make(chan struct{}),
 	}
 	v.shut = sync.OnceValue(v.end)
-	var err error
-	if cfg.Metrics != "" {
-		if v.page, err = serveMetrics(cfg.Metrics, v.measure); err != nil {
-			return nil, err
-		}
-	}
 	if cfg.OTLP != "" {
+		var err error
 		if v.push, err = startPushes(cfg.OTLP, cfg.Env, v.measure); err != nil {
-			return nil, errors.Join(err, v.page.close())
+			return nil, err
 		}
 	}
 	v.out = v.open()
@@ -137,9 +128,6 @@ func (v *View) Every() time.Duration {
 	}
 	return lineEvery
 }
-
-// Addr is where the Prometheus page is served, empty without one.
-func (v *View) Addr() string { return v.page.addr() }
 
 // Snapshot takes in the state of the load. It is called by one goroutine, never waits for whoever
 // reads what is shown, and keeps nothing of its argument. False ends the load.
@@ -198,16 +186,16 @@ func (v *View) pump() {
 	}
 }
 
-// Close ends the view, after the last call of Snapshot: the terminal is as it was, the endpoint is
-// closed, what was counted has been pushed or the attempt given up. Its error tells once what went
-// wrong with showing; the load has not suffered from it. A second call returns the same.
+// Close ends the view, after the last call of Snapshot: the terminal is as it was, and what was
+// counted has been pushed or the attempt given up. Its error tells once what went wrong with
+// showing; the load has not suffered from it. A second call returns the same.
 func (v *View) Close() error { return v.shut() }
 
 func (v *View) end() error {
 	close(v.stop)
 	<-v.ended
 	err := v.out.close()
-	return errors.Join(err, v.push.close(), v.page.close())
+	return errors.Join(err, v.push.close())
 }
 
 // measure copies what is exported.

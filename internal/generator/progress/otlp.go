@@ -39,7 +39,7 @@ func (m *measures) otlpMetrics() []*metrics.Metric {
 			}
 			points = append(points, p)
 		}
-		item := &metrics.Metric{Name: x.otel, Description: x.help, Unit: x.unit,
+		item := &metrics.Metric{Name: x.name, Description: x.help, Unit: x.unit,
 			Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}}
 		if x.counter {
 			item.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{DataPoints: points, IsMonotonic: true,
@@ -47,7 +47,7 @@ func (m *measures) otlpMetrics() []*metrics.Metric {
 		}
 		out = append(out, item)
 	}
-	return append(out, &metrics.Metric{Name: responseOtel, Description: responseHelp, Unit: "s",
+	return append(out, &metrics.Metric{Name: responseName, Description: responseHelp, Unit: "s",
 		Data: &metrics.Metric_ExponentialHistogram{
 			ExponentialHistogram: &metrics.ExponentialHistogram{
 				AggregationTemporality: cumulative,
@@ -71,7 +71,7 @@ func attribute(key, value string) *common.KeyValue {
 
 func unixNs(t time.Time) uint64 { return uint64(t.UnixNano()) }
 
-// exponential has OpenTelemetry's buckets: number i begins where Prometheus' number i ends.
+// exponential has OpenTelemetry's buckets: number i begins above 2^(i/8) s.
 func (m *measures) exponential() *metrics.ExponentialHistogramDataPoint {
 	t := &m.response
 	sum := inSeconds(t.sumNs)

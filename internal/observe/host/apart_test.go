@@ -96,24 +96,6 @@ func TestBack(t *testing.T) {
 	check(machine(16, 1, 2), 1, "[6] [7] 13 [15]")
 }
 
-// Beside a duet there are cores that nobody has: the home takes one of those, and never a load's.
-func TestApartBesideADuet(t *testing.T) {
-	check := func(processors int, want string) {
-		t.Helper()
-		s, err := host.DivideSides(upTo(processors), 1, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := s.Whole().Apart(machine(processors, 1, 1))
-		if text := fmt.Sprint(got.Home, got.Load, got.Service); text != want {
-			t.Errorf("%d processors: %s, want %s", processors, text, want)
-		}
-	}
-	check(4, "[] [0 2] [1 3]")
-	check(5, "[4] [0 2] [1 3]")
-	check(8, "[7] [0 2] [1 3]")
-}
-
 func TestProcessorsOfThisMachine(t *testing.T) {
 	ids, err := host.Cores()
 	if err != nil {
@@ -128,4 +110,11 @@ func TestProcessorsOfThisMachine(t *testing.T) {
 	if p := host.Processors([]int{1 << 20}); p[0] != (host.Processor{ID: 1 << 20, Core: 1 << 20}) {
 		t.Errorf("one that there is not is %+v", p[0])
 	}
+}
+
+func upTo(n int) (out []int) {
+	for i := range n {
+		out = append(out, i)
+	}
+	return out
 }

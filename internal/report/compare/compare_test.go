@@ -204,7 +204,6 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 	}
 	check("contract: hello against http", func(r *record.Record) { r.Contract = "http" })
 	check("driver: prony against wrk", func(r *record.Record) { r.Target.Driver = "wrk" })
-	check("duet: no against yes", func(r *record.Record) { r.Duet = &record.Duet{} })
 	check("limits asked: 1 CPUs, 1.0 GiB, 1 cores, load on 1 against 2 CPUs, 1.0 GiB, 1 cores, "+
 		"load on 1", func(r *record.Record) { r.Limits.CPUs = 2 })
 	check("limits in force: cpuset (cgroup v1) against none",

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
 )
@@ -45,6 +46,10 @@ type Comparison struct {
 	// as a banner. Told are differences that a reader should know and that forbid nothing.
 	Unlike []table.Difference `json:"unlike"`
 	Told   []table.Difference `json:"told"`
+
+	// Findings are those on the starts of the run together, such as a control that differs from
+	// itself.
+	Findings []record.Finding `json:"findings,omitempty"`
 
 	Warnings  []string `json:"warnings"`  // sentences, the gravest first
 	Missing   []string `json:"missing"`   // targets and scenarios that only one side has, in words
@@ -73,7 +78,9 @@ type Pair struct {
 	Scenario string  `json:"scenario"`
 	A        Subject `json:"a"`
 	B        Subject `json:"b"`
-	Rows     []Row   `json:"rows"`
+	// Starts are those in which both ran side by side; nil: they did not.
+	Starts *table.Starts `json:"starts,omitempty"`
+	Rows   []Row         `json:"rows"`
 }
 
 // Subject is one side of a pair: which target, of which run, built from what.
@@ -89,11 +96,12 @@ type Subject struct {
 	Tool     string `json:"tool,omitempty"`     // what measured it, of published results
 	Machine  string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
 	Method   string `json:"method"`             // fingerprint
-	Blocks   int    `json:"blocks"`             // with a usable trial
+	Blocks   int    `json:"blocks"`             // with a usable trial; starts have one each
 	table.Counts
 	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
 
-	ran string // how the artifact was run
+	ran    string // how the artifact was run
+	repeat string // "block" or "start"
 }
 
 // Row is one metric of a pair.
@@ -113,6 +121,11 @@ type Row struct {
 	Ratio *stats.Ratio `json:"ratio"`
 	// Control is the control's own ratio between the two runs, which Ratio is divided by; else nil.
 	Control *stats.Ratio `json:"control,omitempty"`
+	// Source is what Ratio is made of: slices, or else the windows that A and B are of.
+	Source table.Source `json:"source,omitempty"`
+	// Grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
+	Grade string       `json:"grade,omitempty"`
+	Doubt *table.Doubt `json:"doubt,omitempty"` // what can have moved it further than its interval
 	// Blocks are the ratios of single blocks, where trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
@@ -137,6 +150,8 @@ type Value struct {
 	Mean     float64       `json:"mean"`
 	Withheld *table.Note   `json:"withheld,omitempty"` // why there is none; empty: there is
 	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
+	// Slices are its values in slices, one a start.
+	Slices []table.Point `json:"slices,omitempty"`
 }
 
 // BlockRatio is B to A in one block.
@@ -265,6 +280,9 @@ func (c *Comparison) methods(a, b *side, pairs []pairing) {
 
 func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 	out := Pair{Scenario: p.scenario, A: a.subject(p.scenario, p.a), B: b.subject(p.scenario, p.b)}
+	if c.Paired {
+		out.Starts = b.study.Scenario(p.scenario).Starts
+	}
 	loads := slices.Concat(b.study.Scenario(p.scenario).Loads, []table.LoadInfo{{}})
 	for _, l := range loads {
 		for _, m := range metricsOf(p, l.Name) {
@@ -312,14 +330,25 @@ func of(t *table.Target, m table.Metric) table.Metric {
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	r := newRow(a, b)
-	if a.Known() && b.Known() && !r.constant() {
+	if c.Paired && table.ShareStarts(a.Sliced, b.Sliced) {
+		r.Source = table.FromSlices
+	}
+	scenario := n.a.study.Scenario(n.scenario)
+	switch {
+	case r.Source == table.FromSlices && scenario.Starts.Invalid:
+		r.Grade = record.Invalid
+	case r.Source == table.FromSlices:
+		r.Ratio = c.ratio(&r, n)
+		r.Doubt = scenario.RatioDoubt(n.pairing.a, n.pairing.b, &b, r.Ratio)
+		r.Grade = table.RatioGrade(*r.Ratio, r.Doubt)
+	case a.Known() && b.Known() && !r.constant():
 		r.Ratio = c.ratio(&r, n)
 	}
 	return r
 }
 
 func valueOf(m table.Metric) Value {
-	v := Value{Summary: m.Summary, Mean: math.NaN(), Points: m.Points}
+	v := Value{Summary: m.Summary, Mean: math.NaN(), Points: m.Points, Slices: m.Sliced}
 	if !m.Known() {
 		v.Withheld = &m.Withheld
 	}
@@ -352,19 +381,26 @@ func (r *Row) constant() bool {
 }
 
 func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
-	avs, bs := table.Values(r.A.Points), table.Values(r.B.Points)
+	points, second := r.pointsOf(r.A), r.pointsOf(r.B)
+	avs, bs := table.Values(points), table.Values(second)
 	if c.Paired {
 		var blocks []int
-		avs, bs, blocks = align(r.A.Points, r.B.Points)
+		avs, bs, blocks = align(points, second)
 		for i, block := range blocks {
 			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / avs[i]})
 		}
 	}
 	r.A.Mean, r.B.Mean = geometric(avs), geometric(bs)
+	if r.Source == table.FromSlices { // levels are those of the windows
+		r.A.Mean, r.B.Mean = r.A.level(), r.B.level()
+	}
 	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
-	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points) // as in duets
+	alone := len(x.Values) < len(points) || len(y.Values) < len(second)
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
+		case r.Source == table.FromSlices:
+			return n.a.study.Scenario(n.scenario).SlicedRatio(n.pairing.a, n.pairing.b, r.Load,
+				r.Metric, confidence)
 		case c.Paired && alone:
 			return stats.PairedRatio(avs, bs, confidence)
 		case c.Paired:
@@ -376,6 +412,22 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	}
 	ratio := r.valueAt(c.Confidence)
 	return &ratio
+}
+
+// pointsOf are the points of a side that a row's ratio is made of.
+func (r *Row) pointsOf(v Value) []table.Point {
+	if r.Source == table.FromSlices {
+		return v.Slices
+	}
+	return v.Points
+}
+
+// level is the geometric mean of a side's windows; NaN where it may not be quoted.
+func (v Value) level() float64 {
+	if v.Withheld != nil {
+		return math.NaN()
+	}
+	return geometric(table.Values(v.Points))
 }
 
 // noise is what a row's noise is learnt from: all targets of the scenario, on both sides.
@@ -397,7 +449,11 @@ func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
 // item is a target's values of a row's metric by block; none where it may not be quoted.
 func (n noise) item(t *table.Target, r *Row) stats.Item {
 	item := stats.Item{Name: t.Name}
-	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Known() {
+	m, ok := t.Metric(r.Load, r.Metric)
+	switch {
+	case ok && r.Source == table.FromSlices:
+		item.Values = table.ByBlock(m.Sliced)
+	case ok && m.Known():
 		item.Values = table.ByBlock(m.Points)
 	}
 	return item

@@ -70,7 +70,7 @@ var csvHeader = []string{
 	"scenario", "load", "model", "metric", "unit", "better", "a_run", "a_target", "a_n", "a_centre",
 	"a_lo", "a_hi", "b_run", "b_target", "b_n", "b_centre", "b_lo", "b_hi", "ratio", "ratio_lo",
 	"ratio_hi", "confidence", "p", "p_holm", "tests", "outcome", "detectable", "paired", "control",
-	"unlike", "withheld",
+	"unlike", "withheld", "source", "grade",
 }
 
 // CSV prints a comparison in long form, a line for each row; docs/formats/compare-json.md says what
@@ -119,6 +119,8 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 		c.Control,
 		differences(c.Unlike),
 		withheld.String(),
+		string(r.Source),
+		r.Grade,
 	)
 }
 

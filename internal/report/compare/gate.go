@@ -220,9 +220,12 @@ func known(c Comparison) string {
 func (k *Check) decide(c Comparison, checks, invalid int) {
 	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
 	switch {
-	case k.Row.A.Withheld != nil || k.Row.B.Withheld != nil:
+	case k.Row.withheld():
 		k.Outcome = Unfit
-		k.Why = lacks(*k.Row)[0].say(k.Row.Name())
+		k.Why = k.Row.Name() + ": " + k.Row.Word
+		if lacking := lacks(*k.Row); len(lacking) > 0 && k.Row.Grade != record.Invalid {
+			k.Why = lacking[0].say(k.Row.Name())
+		}
 	case lost > invalid:
 		k.Outcome = Unfit
 		k.Why = fmt.Sprintf("%s INVALID or failed, and what is left out may be what is worse; "+
@@ -239,7 +242,8 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 
 // lost is how many trials of a subject are not among a row's values.
 func (k *Check) lost(x Subject, v Value) int {
-	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed - len(v.Points)
+	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed -
+		len(k.Row.pointsOf(v))
 }
 
 func were(n int) string {
@@ -285,14 +289,17 @@ func (k *Check) test(c Comparison, checks int) {
 	case d.Outcome == stats.Inconclusive && beyond:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+
 			"%d checks ask for; %s", name, change, limit, 100*requested,
-			checks, more(d.More, c.Paired))
+			checks, c.more(d.More))
 	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
 	case d.Outcome == stats.Fail:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed", name, change, limit)
 	default:
 		k.Why = fmt.Sprintf("%s changed by %s, and the %s allowed lies inside; %s", name, change,
-			limit, more(d.More, c.Paired))
+			limit, c.more(d.More))
+	}
+	if k.Row.Grade == record.Suspect {
+		k.Why += "; this ratio is SUSPECT: " + strings.Join(k.Row.Doubt.Rules, ", ")
 	}
 }
 
@@ -313,16 +320,17 @@ func allowed(most float64, better string) string {
 }
 
 // more says what would decide.
-func more(n int, paired bool) string {
-	perItem := "blocks"
-	if !paired {
-		perItem = "blocks of each run"
+func (c Comparison) more(n int) string {
+	one := c.Repeat()
+	perItem := one + "s"
+	if !c.Paired {
+		perItem += " of each run"
 	}
 	switch {
 	case n == stats.Unresolvable || n <= 0:
 		return "no number of " + perItem + " is likely to decide so close a case"
 	case n == 1:
-		return "about 1 more " + strings.Replace(perItem, "blocks", "block", 1) +
+		return "about 1 more " + strings.Replace(perItem, one+"s", one, 1) +
 			" would decide (8 of 10 cases)"
 	}
 	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, perItem)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -89,13 +90,24 @@ func correct(rows []*Row) {
 		func(r *Row) float64 { return r.share }, func(r *Row, p float64) { r.PHolm = p })
 }
 
+// withheld tells whether there is no ratio because a side has no number.
+func (r Row) withheld() bool {
+	if r.Source == table.FromSlices {
+		return r.Grade == record.Invalid
+	}
+	return r.A.Withheld != nil || r.B.Withheld != nil
+}
+
 func (r *Row) speak(alpha float64) {
 	meaning := metric.Named(r.Metric, r.Unit)
 	a, b := r.A.Summary.Center, r.B.Summary.Center
 	change := b - a
 	switch {
-	case r.A.Withheld != nil || r.B.Withheld != nil:
+	case r.withheld():
 		r.Outcome, r.Word = Silent, "no number"
+		if r.Grade == record.Invalid {
+			r.Word = "INVALID: too many starts were lost"
+		}
 		return
 	case r.Ratio == nil && a == b:
 		r.Outcome, r.Word = Equal, "the same"
@@ -106,8 +118,14 @@ func (r *Row) speak(alpha float64) {
 		return
 	case r.PHolm > alpha:
 		r.Outcome, r.Word = Alike, "cannot be told apart"
+		if r.Source == table.FromSlices {
+			r.Word = "no significant difference"
+		}
 		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // alone it would differ: its interval is of one
 			r.Word = "may be chance among so many measures"
+			if r.Source == table.FromSlices {
+				r.Word = "not significant after correcting for multiple metrics"
+			}
 		}
 		return
 	default:
@@ -182,6 +200,10 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 	}
 	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
 	avs, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
+	if table.ShareStarts(r.A.Slices, ma.Sliced) && table.ShareStarts(r.B.Slices, mb.Sliced) {
+		r.Source = table.FromSlices
+		avs, bs = over(r.A.Slices, ma.Sliced), over(r.B.Slices, mb.Sliced)
+	}
 	r.valueAt = func(confidence float64) stats.Ratio {
 		return stats.UnpairedRatio(avs, bs, confidence)
 	}
@@ -211,6 +233,7 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 		c.warnControl(a, b)
 	}
 	var alike []string
+	c.warnStarts(b)
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
@@ -232,6 +255,20 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 			for _, m := range t.Method {
 				c.say("%s %s.", t.Name, m)
 			}
+		}
+	}
+}
+
+// warnStarts tells what was found of the starts of a run together.
+func (c *Comparison) warnStarts(s *side) {
+	if !c.Paired {
+		return
+	}
+	for _, p := range c.Pairs {
+		scenario := s.study.Scenario(p.Scenario)
+		c.Findings = append(c.Findings, wording.WithWords(scenario.Findings)...)
+		for _, note := range scenario.FindingNotes() {
+			c.say("%s", note)
 		}
 	}
 }
@@ -292,11 +329,11 @@ func rates(t *table.Target, load string) float64 {
 // enoughMost is how many blocks are advised: more is another machine's work.
 const enoughMost = 200
 
-// Enough says with how many blocks, all of them, such a difference (0.05 is 5 %) would be told by
-// the row that was asked for first, or the steadiest where none was, at the error rate and the
-// power that Detectable has. Empty: it is seen already, or something was told, or nothing is known
-// of the noise.
-func (c Comparison) Enough(effect float64) string {
+// Enough says with how many blocks, all of them, a difference (0.05 is 5 %) would be told by the row
+// that was asked for first, or the steadiest where none was, at the error rate and the power that
+// Detectable has: the first of the differences that is not seen already. Empty: all are, or
+// something was told, or nothing is known of the noise.
+func (c Comparison) Enough(effects ...float64) string {
 	var decides *Row
 	for _, r := range c.each() {
 		if r.Outcome == Better || r.Outcome == Worse {
@@ -306,14 +343,24 @@ func (c Comparison) Enough(effect float64) string {
 			decides = r
 		}
 	}
-	if decides == nil || decides.Detectable <= effect {
+	if decides == nil {
 		return ""
 	}
+	index := slices.IndexFunc(effects, func(x float64) bool { return decides.Detectable > x })
+	if index < 0 {
+		return ""
+	}
+	effect := effects[index]
 	subject := fmt.Sprintf("%.3g %%", 100*effect)
 	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
-		return fmt.Sprintf("no sensible number of blocks tells %s of %s at this noise; prony "+
-			"doctor says what disturbs", subject, decides.Name())
+		return fmt.Sprintf("no sensible number of %ss tells %s of %s at this noise; prony "+
+			"doctor says what disturbs", c.Repeat(), subject, decides.Name())
+	}
+	if c.Repeat() == "start" {
+		return fmt.Sprintf("Detecting a difference of %s in %s would take about %d starts more "+
+			"(--blocks %d, or --for and a time).", subject, decides.Name(),
+			max(n-decides.Ratio.N, 1), max(n, decides.Ratio.N+1))
 	}
 	name := decides.Name() + " decides"
 	if !decides.requested {

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/stats"
 )
 
@@ -89,7 +91,7 @@ func (x Subject) line() string {
 	if x.Artifact != "" {
 		words = append(words, "artifact "+x.Artifact)
 	}
-	return strings.Join(append(words, units.Plural(x.Blocks, "block"), x.counts()), " · ")
+	return strings.Join(append(words, units.Plural(x.Blocks, x.repeat), x.counts()), " · ")
 }
 
 func (x Subject) counts() string {
@@ -133,13 +135,20 @@ const blind = 2
 
 // Says is the outcome, and where nothing could be told, how much would have been.
 func (r Row) Says() string {
+	text := r.Word
 	switch {
 	case r.Outcome != Alike || math.IsNaN(r.Detectable):
-		return r.Word
+	case r.Source == table.FromSlices && r.Detectable <= blind:
+		text = fmt.Sprintf("%s (would detect ≥ %s)", r.Word, units.Percent(r.Detectable))
 	case r.Detectable > blind:
-		return r.Word + " (too noisy)"
+		text += " (too noisy)"
+	default:
+		text = fmt.Sprintf("%s (sees %s)", r.Word, units.Percent(r.Detectable))
 	}
-	return fmt.Sprintf("%s (sees %s)", r.Word, units.Percent(r.Detectable))
+	if r.Grade == record.Suspect {
+		text += "; SUSPECT (" + strings.Join(r.Doubt.Rules, ", ") + ")"
+	}
+	return text
 }
 
 // Level is what a ratio is of, else the centre, with the larger arm of its interval.
@@ -164,7 +173,7 @@ func Level(v Value, base string) string {
 
 // changeText is B to A as a difference, with its interval.
 func changeText(r Row) string {
-	if r.Outcome == Silent && (r.A.Withheld != nil || r.B.Withheld != nil) {
+	if r.Outcome == Silent && r.withheld() {
 		return units.Absent
 	}
 	text := units.Change(1 + r.Change())
@@ -248,29 +257,97 @@ func (c Comparison) closing() (out []string) {
 			"chance.")
 		return append(out, c.rest()...)
 	}
-	how := "Welch's t on logs, unpaired"
-	if c.Paired {
-		how = "t on logs, paired within blocks"
-	}
-	if c.some(moderated) {
-		how += ", noise as all targets of a run show it"
-	}
-	how = fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
-		"(%s).", units.Percent(c.Confidence), how)
+	how := c.how()
 	if c.Tests > 1 {
 		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
 			"more.", c.Tests)
 	}
 	out = append(out, how)
-	if c.some(seesLittle) {
+	switch {
+	case !c.some(seesLittle):
+	case c.Repeat() == "start":
+		out = append(out, "\"would detect ≥ 3 %\" names the smallest difference that as many starts "+
+			"detect in 8 of 10 cases. More starts detect smaller ones.")
+	default:
 		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
 			"none in 8 of 10 cases: more blocks see less.")
 	}
 	return append(out, c.rest()...)
 }
 
+// Repeat is what the comparison repeats: "start" where targets ran side by side, else "block".
+func (c Comparison) Repeat() string {
+	for _, p := range c.Pairs {
+		if p.Starts != nil {
+			return p.Starts.Repeat()
+		}
+	}
+	return (*table.Starts)(nil).Repeat()
+}
+
+// how says what levels and ratios are.
+func (c Comparison) how() string {
+	how := "Welch's t on logs, unpaired"
+	if c.Paired {
+		how = "t on logs, paired within " + c.Repeat() + "s"
+	}
+	if c.some(moderated) {
+		how += ", noise as all targets of a run show it"
+	}
+	if !c.some(fromSlices) {
+		return fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
+			"(%s).", units.Percent(c.Confidence), how)
+	}
+	text := fmt.Sprintf("A and B are geometric means of windows in which each target is loaded "+
+		"alone. B to A comes from slices, in which they take turns, with its %s interval (%s)",
+		units.Percent(c.Confidence), how)
+	var windows []string
+	for _, r := range c.each() {
+		if r.HasRatio() && !fromSlices(r) {
+			windows = table.AddNew(windows, r.Name())
+		}
+	}
+	if len(windows) > 0 {
+		text += "; of " + strings.Join(windows, ", ") + " it comes from the windows"
+	}
+	return text + "."
+}
+
+func fromSlices(r *Row) bool { return r.Source == table.FromSlices }
+
+// Below is what stands under an answer of a comparison side by side: how much was measured, and
+// what was found of all starts together.
+func (c Comparison) Below() (out []string) {
+	for _, m := range c.Measured() {
+		text := m + "."
+		if c.some(fromSlices) {
+			text += " Ratios come from slices, levels from windows alone."
+		}
+		out = append(out, text)
+	}
+	for _, f := range c.Findings {
+		w := wording.Finding(f)
+		out = append(out, fmt.Sprintf("%s: %s (%s).", f.Grade, w.Observed, w.Hint))
+	}
+	return out
+}
+
+// Measured says how much was measured of each pair that ran side by side, each once: "8 starts, 320
+// rounds, 118 s".
+func (c Comparison) Measured() (out []string) {
+	for _, p := range c.Pairs {
+		if p.Starts != nil {
+			out = table.AddNew(out, p.Starts.String())
+		}
+	}
+	return out
+}
+
 // rest is what is told whatever was compared.
 func (c Comparison) rest() (out []string) {
+	for _, m := range c.Measured() {
+		out = append(out, "Measured in "+m+".")
+	}
 	for _, m := range c.Missing {
 		out = append(out, "Not compared: "+m+".")
 	}

@@ -152,6 +152,9 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
 			Only:    func(name string) bool { return name != ".git" && name != record.Kept }}
+		if from.Again {
+			s.ControlOf = names[0]
+		}
 		if s.Checkout = from.checkout; s.Checkout != nil {
 			s.Environ = service.WithoutGit(environ)
 		}

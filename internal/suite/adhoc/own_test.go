@@ -75,6 +75,9 @@ func TestServices(t *testing.T) {
 	if a, b := services[0].Made, services[6].Made; a.SHA256 != b.SHA256 || a.SizeBytes != 3 {
 		t.Errorf("one program is %+v and %+v", a, b)
 	}
+	if services[6].ControlOf != "app-p" || services[2].ControlOf != "" {
+		t.Errorf("controls of %q and %q", services[6].ControlOf, services[2].ControlOf)
+	}
 	if services[3].Made.SizeBytes != 3 {
 		t.Errorf("the program of a shell is not found: %+v", services[3].Made)
 	}

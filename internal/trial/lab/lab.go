@@ -115,8 +115,7 @@ type Observer interface {
 type Begun struct {
 	Plan   *suite.Plan
 	Layout host.Layout
-	Sides  *host.Sides // nil: no duets
-	Reaped []string    // what an earlier run that was killed had left, in words
+	Reaped []string // what an earlier run that was killed had left, in words
 }
 
 // Suite reads a suite file, or the canonical one where none is named.

@@ -33,7 +33,6 @@ type run struct {
 
 	cores  []int
 	layout host.Layout
-	sides  *host.Sides // nil: no duets
 
 	journal    *process.Journal
 	checkouts  map[string]checkout // by folder
@@ -50,6 +49,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
+	}
+	if why := r.plan.Blockwise; why != "" && len(r.plan.Targets()) > 1 {
+		l.Tell.Say("targets are measured in blocks, not in slices: " + why)
 	}
 	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
 		if err := step(ctx); err != nil {
@@ -72,7 +74,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	defer leave() //nolint:errcheck // the kernel gives the lock back at the latest
-	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
+	l.Tell.Begin(Begun{r.plan, r.layout, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
 		results := filepath.Join(l.Root, "results")
@@ -102,19 +104,12 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 // divide gives the run's services and loads their cores.
 func (r *run) divide() (err error) {
 	s := r.plan.Suite
-	if s.Duet == "" {
-		r.layout, err = host.Divide(r.cores, s.Limits.CPUs)
-	} else {
-		var sides host.Sides
-		sides, err = host.DivideSides(r.cores, s.Limits.CPUs, s.Duet == suite.Shared)
-		r.layout, r.sides = sides.Whole(), &sides
-	}
-	if err != nil {
+	if r.layout, err = host.Divide(r.cores, s.Limits.CPUs); err != nil {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
 	all := host.Processors(r.cores)
 	r.layout = r.layout.Apart(all)
-	if s.Duet == "" && r.backed() {
+	if r.backed() {
 		r.layout = r.layout.Back(all)
 	}
 	return nil
@@ -140,7 +135,7 @@ func (r *run) head(ctx context.Context) {
 	head := record.Run{
 		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
 		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
-		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
+		Command: r.wish.Command, AA: s.AA, Columns: s.Columns,
 		ForNs: int64(s.For), Labels: r.wish.Labels,
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
@@ -212,10 +207,6 @@ func (r *run) resume(context.Context) error {
 	if err != nil {
 		return err
 	}
-	var missing []string
-	for _, p := range head.Missing(records) {
-		missing = append(missing, p.Trial)
-	}
 	if r.plan.Suite.For != 0 {
 		return fail("its time went where it decided, which began with it")
 	}
@@ -224,7 +215,7 @@ func (r *run) resume(context.Context) error {
 	}
 	now := &r.experiment
 	switch {
-	case len(missing) == 0:
+	case len(head.Missing(records)) == 0:
 		return fmt.Errorf("resume %s: each of its %d trials has a record; see it with prony "+
 			"report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
@@ -234,9 +225,6 @@ func (r *run) resume(context.Context) error {
 	for _, rec := range records {
 		if subject := r.unlike(rec); subject != "" {
 			return fail("%s is not that of %s", subject, rec.Trial)
-		}
-		if rec.Duet != nil && slices.Contains(missing, rec.Duet.With) {
-			return fail("of the duet of %s one side has no record", rec.Trial)
 		}
 	}
 	head.Resumed = append(head.Resumed, record.Resumption{Time: clock.Wall(),

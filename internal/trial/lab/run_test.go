@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"prony.example/internal/service"
@@ -17,36 +16,27 @@ func TestDivide(t *testing.T) {
 	backed.Run.Processes = []service.Process{{Name: "db", Backing: true}, {Name: "b"}}
 	catalog := Catalog{backed, {Name: "plain", Targets: []service.Target{{}}}}
 	target, launcher := "plain", ""
-	check := func(cores []int, duet, layout, words string) {
+	check := func(cores []int, layout string) {
 		t.Helper()
-		s := &suite.Suite{Duet: duet, Limits: suite.Limits{CPUs: 1}}
+		s := &suite.Suite{Limits: suite.Limits{CPUs: 1}}
 		plan := &suite.Plan{Suite: s, Trials: []suite.Trial{{Target: target},
 			{Target: target, Launcher: launcher}}}
 		r := &run{cores: cores, planned: planned{plan: plan, catalog: catalog}}
 		err := r.divide()
-		if words != "" {
-			if err == nil || !strings.Contains(err.Error(), words) {
-				t.Errorf("%v for %q: %v, want %q", cores, duet, err, words)
-			}
-			return
-		}
-		if err != nil || (r.sides != nil) != (duet != "") || fmt.Sprint(r.layout) != layout {
-			t.Errorf("%v for %q: %v, %v, error %v", cores, duet, r.layout, r.sides, err)
+		if err != nil || fmt.Sprint(r.layout) != layout {
+			t.Errorf("%v: %v, error %v, want %s", cores, r.layout, err, layout)
 		}
 	}
-	check([]int{0, 1}, suite.Apart, "", "takes 4")
-	check([]int{0, 1, 2, 3}, suite.Apart, "{[1 3] [0 2] [] [] false}", "")
-	check([]int{0, 1}, "", "{[1] [0] [] [] false}", "")
+	check([]int{0, 1}, "{[1] [0] [] [] false}")
 	// Numbers that the kernel knows nothing of are cores of their own.
-	check([]int{9001, 9002, 9003, 9004}, "", "{[9004] [9001 9002] [9003] [] false}", "")
-	check([]int{9001, 9002, 9003, 9004, 9005}, "", "{[9005] [9001 9002 9003] [9004] [] false}", "")
+	check([]int{9001, 9002, 9003, 9004}, "{[9004] [9001 9002] [9003] [] false}")
+	check([]int{9001, 9002, 9003, 9004, 9005}, "{[9005] [9001 9002 9003] [9004] [] false}")
 	target = "b"
-	check([]int{9001, 9002, 9003, 9004, 9005}, "", "{[9005] [9001 9002] [9004] [9003] false}", "")
-	check([]int{9001, 9002, 9003, 9004}, "", "{[9004] [9001 9002] [9003] [] false}", "")
+	check([]int{9001, 9002, 9003, 9004, 9005}, "{[9005] [9001 9002] [9004] [9003] false}")
+	check([]int{9001, 9002, 9003, 9004}, "{[9004] [9001 9002] [9003] [] false}")
 	launcher = "docker" // which gives them none: nor do the trials beside
-	check([]int{9001, 9002, 9003, 9004, 9005}, "", "{[9005] [9001 9002 9003] [9004] [] false}", "")
+	check([]int{9001, 9002, 9003, 9004, 9005}, "{[9005] [9001 9002 9003] [9004] [] false}")
 	launcher = ""
-	check([]int{0, 1, 2, 3}, suite.Apart, "{[1 3] [0 2] [] [] false}", "")
 }
 
 // Runs that begin within a second have folders of their own.

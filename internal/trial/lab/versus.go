@@ -150,7 +150,7 @@ func (c *Comparison) fill() error {
 		o.CPUs = float64(max(1, len(cores)/2))
 	}
 	if o.MemoryBytes = int64(c.Memory); c.Memory == 0 {
-		o.MemoryBytes = host.AvailableBytes() / 2
+		o.MemoryBytes = host.AvailableBytes() / 2 / int64(len(c.Sources)+1)
 	}
 	for _, s := range c.Sources {
 		o.Stay = o.Stay || s.Stays()
@@ -193,6 +193,15 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog) (*sui
 	return s, cli.Usage(err)
 }
 
+// effects are the differences that a comparison is asked about, the largest first. Slices detect
+// smaller ones.
+func effects(c compare.Comparison) []float64 {
+	if c.Repeat() == "start" {
+		return []float64{dearer, 0.01}
+	}
+	return []float64{dearer}
+}
+
 // compare compares each other service with the first, the first's second self among them.
 func (a *Answer) compare(c Comparison, services Catalog) error {
 	if len(a.Run.Records) == 0 {
@@ -213,7 +222,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		}
 		a.Against = append(a.Against, Against{s.Name, match})
 		if noise := c.Again && i == len(services)-2; !noise && a.Enough == "" {
-			a.Enough = match.Enough(dearer)
+			a.Enough = match.Enough(effects(match)...)
 		}
 	}
 	return nil

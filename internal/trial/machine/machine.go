@@ -189,10 +189,7 @@ func (World) Lab(j *process.Journal, launchers *lab.Launchers, l host.Layout, di
 		Quiet: func(ctx context.Context) record.Before {
 			return doctor.Quiet(ctx, doctor.Options{Bound: quietBound})
 		},
-		Beside: func(p launch.Process, l host.Layout, foreign func() []int) (trial.Watcher, error) {
-			return Watch(p, l, 0, foreign)
-		},
-		Counter: counters.Open,
+		Counter: counters.Open, Slicing: slicing(),
 	}
 	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
 		return Watch(p, l, period, func() []int { return append(crew.PIDs(), out.Own...) })

@@ -171,7 +171,7 @@ function Stop({ id }: { id: string }) {
 }
 
 // Followed is a text that grows at its end, and is kept in sight there unless somebody reads above.
-export function Followed({ title, text }: { title: string; text: string }) {
+function Followed({ title, text }: { title: string; text: string }) {
   const box = useRef<HTMLPreElement>(null);
   const end = useRef(true);
   useEffect(() => {

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"testing"
+
+	"prony.example/internal/base/cli"
+)
+
+// What a run would leave out for want of a tool is in no trial and in no time of the plan, which
+// says so.
+func TestPlanLeavesOutWhatLacksATool(t *testing.T) {
+	plan := func(world mock, targets string) (stdout, stderr string) {
+		t.Helper()
+		stdout, stderr, exit := say(t, world, "plan", "--root", checkout(t), "--targets", targets)
+		if exit != cli.Fine {
+			t.Errorf("exit %d: %s", exit, stderr)
+		}
+		return stdout, stderr
+	}
+	alone, _ := plan(mock{}, "rust-axum")
+	got, says := plan(mock{lacks: "go-nethttp"}, "go-nethttp,rust-axum")
+	if got != alone {
+		t.Errorf("the plan is\n%s\nwant\n%s", got, alone)
+	}
+	has(t, "what it says", says, "left out, since a tool is missing here: go-nethttp; the first "+
+		"needs unobtainium >= 1: not found (see services/go-nethttp/README.md)")
+	whole, says := plan(mock{lacks: "go-nethttp"}, "go-nethttp")
+	has(t, "the plan of nothing that can run", whole+says, "go-nethttp  cached read", "left out")
+}

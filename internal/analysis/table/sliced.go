@@ -1,0 +1,207 @@
+package table
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
+)
+
+// Source says what values a ratio is made of.
+type Source string
+
+// Sources of ratios.
+const (
+	FromWindows Source = ""       // the window of each trial, alone on the machine
+	FromSlices  Source = "slices" // slices in turns, within a start
+)
+
+// Starts are the starts of a scenario in which targets ran side by side.
+type Starts struct {
+	Count  int `json:"count"`  // all, the lost ones included
+	Rounds int `json:"rounds"` // of the starts that count
+	// ElapsedNs is the time that all starts took; the trials of a start share it.
+	ElapsedNs int64 `json:"elapsedNs"`
+	// Invalid says that too many were lost for any ratio to be made of the others.
+	Invalid bool `json:"invalid,omitempty"`
+	// Lost are the blocks of starts in which a target failed: they count for no ratio.
+	Lost []int `json:"lost,omitempty"`
+	// LostBy counts the lost starts by the target that failed.
+	LostBy map[string]int `json:"lostBy,omitempty"`
+	// Raw are the slices of the starts that count, by block, where they can be read.
+	Raw []StartSlices `json:"-"`
+
+	names []string // of all targets
+}
+
+// starts collects the starts of a scenario. In a run that has a trial side by side with others each
+// block is a start. Where one target fails, the start is excluded for all: slices of the others
+// after that lacked a member of each round.
+func (sc *Scenario) starts(blocks blockOf) *Starts {
+	runs := map[string]bool{}
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			if r.SideBySide != nil {
+				runs[r.Run] = true
+			}
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	s := &Starts{LostBy: map[string]int{}}
+	members := map[int][]*record.Record{}
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			if runs[r.Run] {
+				members[blocks(r)] = append(members[blocks(r)], r)
+			}
+		}
+	}
+	for _, block := range slices.Sorted(maps.Keys(members)) {
+		s.add(block, members[block])
+	}
+	return s
+}
+
+// add counts a start with the records of its trials.
+func (s *Starts) add(block int, members []*record.Record) {
+	if slices.ContainsFunc(members, func(r *record.Record) bool {
+		return r.Failure != nil && r.Failure.Interrupted
+	}) {
+		return // its user ended it
+	}
+	s.Count++
+	rounds := 0
+	for _, r := range members {
+		s.ElapsedNs += r.DurationNs
+		if r.SideBySide != nil {
+			rounds = max(rounds, r.SideBySide.Rounds)
+		}
+		if r.Outcome == record.Measured {
+			continue
+		}
+		s.Lost = AddNew(s.Lost, block)
+		if r.Failure == nil || r.Failure.Step != record.StepPeer {
+			s.LostBy[RowName(r.Target)]++
+		}
+	}
+	if !slices.Contains(s.Lost, block) {
+		s.Rounds += rounds
+	}
+}
+
+// sliced are a metric's values in slices, a point for each start in which its slices count. They
+// are all there or none is: the starts that have a value may be the lucky ones.
+func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Point) {
+	if s == nil || m.Load == "" {
+		return nil
+	}
+	q := metric.Named(m.Name, m.Unit)
+	for _, r := range t.Trials {
+		l, block := loadOf(r, m.Load), t.blocks(r)
+		grade := slicedGrade(r, m.Load)
+		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
+			continue
+		}
+		value := slicedValue(q, l.Slices, confidence)
+		if math.IsNaN(value) {
+			return nil
+		}
+		points = append(points, Point{r.Trial, block, value, grade})
+	}
+	return points
+}
+
+// slicedValue is a metric's value in the slices of a load; NaN where they do not tell it. Response
+// times are those of open slices only, whose rate is the same for all targets.
+func slicedValue(q metric.Metric, s *record.Sliced, confidence float64) float64 {
+	switch {
+	case q.Slices != nil:
+		return q.Slices(s)
+	case q.Quantile == 0 || s.RatePerS <= 0,
+		s.ResponseTime.Count < stats.QuantileNeeds(q.Quantile, confidence):
+		return math.NaN()
+	}
+	return metric.Positive(quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile))
+}
+
+// slicedGrade is how the slices of a load count: the worst of the findings that are about them.
+// What disturbed only the window does not touch them.
+func slicedGrade(r *record.Record, load string) string {
+	grade := wholeGrade(r)
+	if grade == FailedGrade {
+		return grade
+	}
+	for _, f := range r.Verdict.Findings {
+		if ofSlices(r, load, f) {
+			grade = worse(grade, findingGrade(r, f))
+		}
+	}
+	return grade
+}
+
+// ofSlices tells whether a finding is about the slices of a load: on the whole trial, or on the
+// load and not on its window alone.
+func ofSlices(r *record.Record, load string, f record.Finding) bool {
+	return ofWhole(r, f) || f.Load == load && f.Phase != record.PhaseWindow
+}
+
+// ShareStarts tells whether two targets have values in slices of one start, so that their ratio is
+// made of slices.
+func ShareStarts(a, b []Point) bool {
+	return slices.ContainsFunc(a, func(x Point) bool {
+		return slices.ContainsFunc(b, func(y Point) bool { return x.Block == y.Block })
+	})
+}
+
+// slicedItem has a metric's values in slices by start.
+func slicedItem(name string, m *Metric) stats.Item {
+	return stats.Item{Name: name, Values: ByBlock(m.Sliced)}
+}
+
+// rankingSource is FromSlices where all targets that have a value of what ranks have one in slices.
+func (sc *Scenario) rankingSource() Source {
+	source := FromWindows
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
+		switch {
+		case ok && len(m.Sliced) > 0:
+			source = FromSlices
+		case ok && m.Known():
+			return FromWindows
+		}
+	}
+	return source
+}
+
+// ranks tells whether a metric has the values that rank.
+func (r Ranking) ranks(m *Metric) bool {
+	if r.Source == FromSlices {
+		return len(m.Sliced) > 0 && !r.lost
+	}
+	return m.Known()
+}
+
+// slicedNote says which ratios are made of slices, once.
+func (sc *Scenario) slicedNote() []Note {
+	if sc.Starts == nil {
+		return nil
+	}
+	var metrics MetricsOf
+	for _, m := range sc.Metrics() {
+		known := slices.ContainsFunc(metrics, func(x Metric) bool {
+			return x.Load == m.Load && x.Name == m.Name
+		})
+		if len(m.Sliced) > 0 && !known && Usual(*m, sc.Loads) {
+			metrics = append(metrics, *m)
+		}
+	}
+	if len(metrics) == 0 {
+		return nil
+	}
+	return []Note{NoteOf(NoteSliced, metrics, sc.Starts)}
+}

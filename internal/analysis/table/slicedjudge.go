@@ -1,0 +1,175 @@
+package table
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
+	"prony.example/record"
+	"prony.example/stats"
+)
+
+// judgeStarts fills in what all starts together say of the ratios that come from their slices.
+func (sc *Scenario) judgeStarts(o Options) {
+	if sc.Starts == nil {
+		return
+	}
+	var pairs []verdict.Pair
+	for t, m := range sc.Metrics() {
+		if p, ok := sc.judgedPair(t, m, o); ok {
+			pairs = append(pairs, p)
+		}
+	}
+	sc.Findings = verdict.JudgeStarts(sc.Starts.facts(), pairs, 1-o.Confidence)
+	sc.Starts.Invalid = slices.ContainsFunc(sc.Findings, func(f record.Finding) bool {
+		return f.Grade == record.Invalid
+	})
+	for t, m := range sc.Metrics() {
+		switch {
+		case m.Source != FromSlices:
+		case sc.Starts.Invalid:
+			m.Ratio = nil
+		default:
+			m.RatioDoubt = sc.RatioDoubt(sc.Target(t.Reference), t, m, m.Ratio)
+		}
+	}
+}
+
+// facts are what the verdict looks at.
+func (s *Starts) facts() verdict.Starts {
+	out := verdict.Starts{Count: s.Count, Lost: len(s.Lost)}
+	for _, name := range slices.Sorted(maps.Keys(s.LostBy)) {
+		if s.LostBy[name] > s.LostBy[out.LostBy] {
+			out.LostBy = name
+		}
+	}
+	if len(s.Raw) > 0 && len(s.names) > 1 {
+		var rounds []*stats.Rounds
+		for _, x := range s.Raw {
+			rounds = append(rounds, x.rounds)
+		}
+		out.Steal = stats.CheckBalance(rounds, 0, len(s.names))
+	}
+	return out
+}
+
+// judgedPair is a metric of a target beside the same of its reference, or of the target that it is
+// a control of; false where no ratio of them comes from slices, or nobody asks for it.
+func (sc *Scenario) judgedPair(t *Target, m *Metric, o Options) (p verdict.Pair, ok bool) {
+	base := sc.Target(cmp.Or(t.Info.ControlOf, t.Reference))
+	if base == nil || base == t || !Usual(*m, sc.Loads) {
+		return p, false
+	}
+	b, ok := base.Metric(m.Load, m.Name)
+	if !ok || !ShareStarts(b.Sliced, m.Sliced) {
+		return p, false
+	}
+	r := sc.SlicedRatio(base, t, m.Load, m.Name, o.Confidence)
+	_, starts := sc.startRatios(base, t, m.Load, m.Name)
+	p = verdict.Pair{Load: m.Load, Metric: m.Name, A: base.Name, B: t.Name,
+		Control: t.Info.ControlOf != "", Ratio: r.Center, P: r.P,
+		Windows: math.NaN(), WindowsP: math.NaN(),
+		Rare: stats.FindRareEvents(starts, o.Confidence)}
+	if m.Model == record.Closed && b.Known() && m.Known() {
+		windows := windowsOverSlices(&b, m, o.Confidence)
+		p.Windows, p.WindowsP = windows.Center, windows.P
+	}
+	return p, true
+}
+
+// windowsOverSlices is the ratio of b to a from windows over that from slices, paired by start.
+// Response times are not held against each other so: their windows have rates of their own.
+func windowsOverSlices(a, b *Metric, confidence float64) stats.Ratio {
+	var bySlices, byWindows []float64
+	windowsA, windowsB := ByBlock(a.Points), ByBlock(b.Points)
+	avs, bs, blocks := stats.Align(slicedItem("", a), slicedItem("", b))
+	for i, block := range blocks {
+		if x, y := windowsA[block], windowsB[block]; x > 0 && y > 0 {
+			bySlices, byWindows = append(bySlices, bs[i]/avs[i]), append(byWindows, y/x)
+		}
+	}
+	return stats.PairedRatio(bySlices, byWindows, confidence)
+}
+
+// RatioDoubt weighs what the findings on slices of both sides say against the interval of their
+// ratio of a metric: what one target does to others moves its own ratio, and each finding on a side
+// counts. It is nil where there is no ratio.
+func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
+	if r == nil {
+		return nil
+	}
+	var rules, unbounded []string
+	byName := map[string]float64{}
+	limit := 0.0
+	if r.HasInterval() {
+		limit = halfWidth(r.Center, r.Lo, r.Hi)
+	}
+	for _, side := range []*Target{a, b} {
+		q, _ := side.Metric(m.Load, m.Name)
+		for _, p := range q.Sliced {
+			for _, f := range side.onSlices(p, m.Load) {
+				for _, move := range f.Moves {
+					if move.Number == m.Name {
+						rules = append(rules, f.Rule)
+						byName[f.Rule] += move.By / float64(len(q.Sliced))
+					}
+				}
+				if len(f.Moves) == 0 && f.Grade == record.Suspect {
+					unbounded = append(unbounded, f.Rule)
+				}
+			}
+		}
+	}
+	for _, f := range sc.Findings {
+		concerns := f.Facts.Name == a.Name || f.Facts.Name == b.Name || f.Rule == "control"
+		concerns = concerns && f.Load == m.Load && f.Facts.What == m.Name
+		if f.Grade == record.Suspect && (concerns || f.Rule == "balance") {
+			unbounded = append(unbounded, f.Rule)
+		}
+	}
+	return weighed(rules, byName, unbounded, limit)
+}
+
+// onSlices are the findings on the slices of a load in the trial of a point.
+func (t *Target) onSlices(p Point, load string) []record.Finding {
+	for _, r := range t.Trials {
+		if r.Trial == p.Trial && t.blocks(r) == p.Block {
+			return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
+				return !ofSlices(r, load, f)
+			})
+		}
+	}
+	return nil
+}
+
+// RatioGrade is VALID, SUSPECT or UnknownGrade for a ratio from slices with its doubt.
+func RatioGrade(r stats.Ratio, doubt *Doubt) string {
+	switch {
+	case !r.HasInterval(), Wide(r.Lo, r.Hi):
+		return UnknownGrade
+	case doubt != nil:
+		return record.Suspect
+	}
+	return record.Valid
+}
+
+// RatioGrade is the grade of a ratio from slices; empty for all others, whose levels have a grade.
+func (m *Metric) RatioGrade() string {
+	if m.Source != FromSlices || m.Ratio == nil {
+		return ""
+	}
+	return RatioGrade(*m.Ratio, m.RatioDoubt)
+}
+
+// FindingNotes say what was found of all starts together.
+func (sc *Scenario) FindingNotes() (notes []Note) {
+	for _, f := range sc.Findings {
+		w := wording.Finding(f)
+		notes = append(notes, NoteOf(NoteOnStarts, cmp.Or(f.Grade, record.Suspect), w.Observed,
+			w.Hint))
+	}
+	return notes
+}

@@ -1,0 +1,142 @@
+package verdict_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/analysis/wording"
+	"prony.example/record"
+)
+
+// inSlices lets a load be offered in 40 slices of 60 ms as well, of which 40 ms count: 1,600
+// requests in 1.6 s, for 1.2 s of processor time, while two other targets had 4.8 s. The service
+// has one core.
+func inSlices(change func(*record.SideBySide, *record.Sliced)) func(rec, ld) {
+	return func(r rec, l ld) {
+		r.SideBySide = &record.SideBySide{Rounds: 40, LeadNs: 20 * ms, WindowNs: 40 * ms,
+			Freeze: record.FreezeSignals}
+		l.Slices = &record.Sliced{Slices: 40, Requests: 1600, TimeNs: 1.6 * sec, CPUNs: 1.2 * sec,
+			IdleTimeNs: 4.8 * sec}
+		if l.Model == record.Open {
+			l.Slices.RatePerS, l.Slices.ResponseTime = 1000, flat(10000, 2*ms)
+			l.Slices.Requests, l.Slices.TimeNs = 10000, 10*sec
+		}
+		change(r.SideBySide, l.Slices)
+	}
+}
+
+var slicedRows = []row{
+	{"slice answers", peak, valid, inSlices(func(*record.SideBySide, *record.Sliced) {})},
+	// One of 1,601 is 0.06 %, and moves throughput by as much.
+	{"slice answers", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.Failed = 1
+	})},
+	{"slice answers", peak, invalid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.Failed = 2 // 0.12 %
+	})},
+	{"slice answers", peak, invalid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.Requests = 0
+	})},
+	// 10 of 10,000 failed, 0.1 %, and p99.9 lies below the ten slowest: it may be anything.
+	{"slice answers", half, suspect, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.Requests, s.Failed = 9990, 10
+	})},
+
+	// 12 ms of 4.8 s are 0.25 % of the core, and two thirds of 12 ms 0.67 % of 1.2 s.
+	{"idle work", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.IdleCPUNs = 12 * ms
+	})},
+	// 60 ms: 1.25 % of the core, and 40 ms are 3.3 % of 1.2 s.
+	{"idle work", peak, suspect, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.IdleCPUNs = 60 * ms
+	})},
+	{"idle work", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.IdleCPUNs = -1 // it was stopped
+	})},
+	{"idle work", peak, suspect, inSlices(func(b *record.SideBySide, s *record.Sliced) {
+		b.Freeze, s.IdleCPUNs = record.FreezeOff, -1
+	})},
+}
+
+// A finding on the window of a load with slices says so, one on slices too, and the whole trial's
+// have no phase.
+func TestPhases(t *testing.T) {
+	r := healthy()
+	inSlices(func(_ *record.SideBySide, s *record.Sliced) { s.Failed = 20 })(r, &r.Loads[1])
+	r.Loads[1].Host.StealShare = 0.2
+	r.Loads[0].Host.StealShare = 0.2 // of a load without slices
+	r.Limits.Missing = []record.Limit{{Kind: record.LimitCPU}}
+	r.Loads[1].Generator.CPUShare = 0.95
+	want := map[string]string{"peak steal": record.PhaseWindow, "half steal": "",
+		"peak slice answers": record.PhaseSlices, " limits": "", "peak generator": ""}
+	for _, f := range verdict.Judge(r).Findings {
+		key := f.Load + " " + f.Rule
+		phase, ok := want[key]
+		if !ok || f.Phase != phase {
+			t.Errorf("%s is of phase %q", key, f.Phase)
+		}
+		delete(want, key)
+	}
+	if len(want) > 0 {
+		t.Errorf("not found: %v", want)
+	}
+}
+
+// What idle work can have moved is its share of the core and of the target's own processor time,
+// and no number of the window.
+func TestIdleWorkBounds(t *testing.T) {
+	r := healthy()
+	idle := inSlices(func(_ *record.SideBySide, s *record.Sliced) { s.IdleCPUNs = 60 * ms })
+	idle(r, &r.Loads[1])
+	v := verdict.Judge(r)
+	if len(v.Findings) != 1 || len(v.Findings[0].Moves) != 2 {
+		t.Fatalf("%+v", v.Findings)
+	}
+	// 0.0125/(1-0.0125) = 0.01266; 60·(40/60)/1200 = 0.03333; both rounded up to four digits.
+	for i, want := range []record.Move{{Number: "throughput", By: 0.0127},
+		{Number: "cpu_per_request", By: 0.0334}} {
+		if got := v.Findings[0].Moves[i]; got.Number != want.Number ||
+			math.Abs(got.By-want.By) > 1e-9 {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// Starts, controls and levels are judged over all starts.
+func TestJudgeStarts(t *testing.T) {
+	nan := math.NaN()
+	check := func(s verdict.Starts, pairs []verdict.Pair, want ...string) {
+		t.Helper()
+		var got []string
+		for _, f := range verdict.JudgeStarts(s, pairs, 0.05) {
+			got = append(got, f.Rule+" "+f.Grade)
+			w := wording.Finding(f)
+			if w.Observed == "" || w.Hint == "" || w.Limit == "" || f.Phase != record.PhaseSlices {
+				t.Errorf("%+v reads %+v", f, w)
+			}
+		}
+		if strings.Join(got, ", ") != strings.Join(want, ", ") {
+			t.Errorf("%+v, %+v: %v, want %v", s, pairs, got, want)
+		}
+	}
+	check(verdict.Starts{Count: 5}, nil)
+	check(verdict.Starts{Count: 5, Lost: 1, LostBy: "a"}, nil, "starts VALID")
+	check(verdict.Starts{Count: 9, Lost: 2, LostBy: "a"}, nil, "starts INVALID") // 22 %
+	control := verdict.Pair{Load: "peak", Metric: "throughput", A: "a", B: "a-again", Control: true,
+		Ratio: 1.04, P: 0.04, Windows: nan, WindowsP: nan}
+	check(verdict.Starts{Count: 5}, []verdict.Pair{control}, "control SUSPECT")
+	second := control
+	second.Metric, second.P = "cpu_per_request", 0.3
+	check(verdict.Starts{Count: 5}, []verdict.Pair{control, second}) // 0.04 of 0.025 allowed
+	levels := verdict.Pair{Load: "peak", Metric: "throughput", A: "a", B: "b", Ratio: 0.95,
+		P: 0.001, Windows: 1.05, WindowsP: 0.01}
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels}, "levels SUSPECT")
+	levels.Windows = 1.009 // 0.9 % is not worth asking about
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
+	levels.Windows, levels.WindowsP = 1.2, 0.06
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
+	levels.Windows, levels.WindowsP = nan, nan
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
+}

@@ -1,0 +1,278 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
+)
+
+// sliceRules are about the slices of a load. What they find is about ratios, which come from slices.
+var sliceRules = []Rule{
+	{"slice answers", "in slices there are good answers, and every answer has the right status and " +
+		"body; as many requests are the bound", ifMoved + ", above 0.1 % INVALID",
+		"docs/slices.md", sliceAnswers},
+	{"idle work", "a target uses no processor time while others are loaded; the bound is its share " +
+		"of the service's cores for throughput, and for its own processor time what it used in " +
+		"slices of others over what it used in its own; where neither is known and it was not " +
+		"stopped, nobody can say",
+		ifMoved + ", or where nobody can say", "docs/slices.md", idleWork},
+}
+
+func sliceAnswers(_ *record.Record, l *load) *record.Finding {
+	s := l.Slices
+	if s == nil {
+		return nil
+	}
+	all := s.Requests + s.Failed
+	facts := record.Facts{Count: s.Failed, Of: all}
+	part := float64(s.Failed) / float64(max(all, 1))
+	switch {
+	case s.Requests <= 0:
+		return ofSlices(invalid(in("none", with(facts, record.Finding{Limit: 1,
+			Unit: record.UnitCount, Side: record.Below}))))
+	case s.Failed <= 0:
+		return nil
+	case part > errorsMax:
+		return ofSlices(invalid(in("many", with(facts, share(part, errorsMax)))))
+	}
+	times := ranksOf(&s.ResponseTime)
+	return ofSlices(orCause(with(facts, share(part, 0)), sliceMoves(s, part, part,
+		func(q float64) float64 { return max(times.below(q, part), times.beyond(q, part)) })))
+}
+
+// idleWork bounds what a target did in slices of others. It took that time from them, as far as they
+// share its cores; and what it did for its own requests then, such as a collection of garbage, is
+// missing in its own processor time. Of that the counted part of its slices accounts for as much as
+// it is long.
+func idleWork(r *record.Record, l *load) *record.Finding {
+	s := l.Slices
+	if s == nil || s.IdleTimeNs <= 0 {
+		return nil
+	}
+	if s.IdleCPUNs < 0 {
+		if r.SideBySide == nil || r.SideBySide.Freeze != record.FreezeOff {
+			return nil // it was stopped
+		}
+		return ofSlices(suspect(in("unknown", record.Finding{})))
+	}
+	part := float64(s.IdleCPUNs) / float64(s.IdleTimeNs)
+	f := record.Finding{Value: part, Unit: record.UnitShare}
+	if b := r.SideBySide; b != nil {
+		f.Facts.What = b.Freeze
+	}
+	taken := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
+	unbooked := 0.0
+	if s.CPUNs > 0 {
+		unbooked = float64(s.IdleCPUNs) * countedShare(r) / float64(s.CPUNs)
+	}
+	times := ranksOf(&s.ResponseTime)
+	return ofSlices(bounded(f, sliceMoves(s, taken/(1-taken), unbooked,
+		func(q float64) float64 { return times.below(q, 2*taken) })))
+}
+
+// countedShare is the part of a slice that is counted.
+func countedShare(r *record.Record) float64 {
+	b := r.SideBySide
+	if b == nil || b.WindowNs <= 0 {
+		return 1
+	}
+	return float64(b.WindowNs) / float64(b.WindowNs+max(b.LeadNs, 0))
+}
+
+// sliceMoves are bounds of the numbers that slices tell.
+func sliceMoves(s *record.Sliced, throughput, cpu float64, time func(q float64) float64,
+) (out []record.Move) {
+	add := func(number string, amount float64) {
+		if amount > 0 {
+			out = append(out,
+				record.Move{Number: number, By: math.Ceil(1e4*min(amount, most)) / 1e4})
+		}
+	}
+	if s.RatePerS <= 0 {
+		add(metric.Throughput, throughput)
+	} else {
+		for _, p := range metric.Percentiles() {
+			if s.ResponseTime.Count >= stats.QuantileNeeds(p.Quantile, confidence) {
+				add(p.Name, time(p.Quantile))
+			}
+		}
+	}
+	add(metric.CPU, cpu)
+	return out
+}
+
+// ofSlices is a finding on slices.
+func ofSlices(f *record.Finding) *record.Finding {
+	if f != nil {
+		f.Phase = record.PhaseSlices
+	}
+	return f
+}
+
+// lostMost is the share of starts that a comparison may lose: what is left may be the lucky ones.
+const lostMost = 0.2
+
+// levelsLeast is the difference between two ratios below which nobody asks which one is right.
+const levelsLeast = 0.01
+
+// Pair is one metric of two targets, A and B, over the starts of a run.
+type Pair struct {
+	Load, Metric, A, B string
+	Control            bool    // B is A a second time
+	Ratio              float64 // of B to A, from slices
+	P                  float64 // of "the ratio is 1"
+	// Windows is the ratio from windows over that from slices, and WindowsP the P value of "they are
+	// the same"; NaN where windows say nothing about it.
+	Windows, WindowsP float64
+	Rare              stats.RareEvents // of B beside A
+}
+
+// Starts are the starts of a run: how many there were, and how many count for nothing because a
+// target failed in them, most of them the one named.
+type Starts struct {
+	Count, Lost int
+	LostBy      string
+	// Steal is whether the hypervisor took time from all targets alike.
+	Steal stats.Balance
+}
+
+// ComparisonRules lists the rules about the starts of a run together, for the documentation.
+func ComparisonRules() []Rule {
+	return []Rule{
+		{Name: "starts", Meets: "no start was lost because a target failed in it; it is excluded for " +
+			"all targets", Else: "named, above one in five INVALID", Source: "docs/slices.md"},
+		{Name: "control", Meets: "the control, the first target a second time, does not differ from " +
+			"the first, corrected for the number of metrics", Else: "SUSPECT, all ratios of the " +
+			"metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
+		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices " +
+			"within the error of both, or within 1 %", Else: "SUSPECT, that ratio",
+			Source: "docs/slices.md"},
+		{Name: "balance", Meets: "the hypervisor takes as much time from slices of one target as " +
+			"from those of another, randomness aside", Else: "named, from 0.3 % of a core on SUSPECT",
+			Source: "Fisher, The Design of Experiments, section 21"},
+		{Name: "rare events", Meets: "the typical round and the whole say the same, within 0.5 % and " +
+			"randomness", Else: "named: rare events are part of the answer; those that happen less " +
+			"than five times in a start are outside of what can be seen", Source: "docs/slices.md"},
+	}
+}
+
+// JudgeStarts judges the starts of a run together: what all of them say about the comparison, and
+// not about one trial. Alpha is the error rate of each rule.
+func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
+	if f := lostStarts(s); f != nil {
+		out = append(out, *f)
+	}
+	if f := unbalanced(s.Steal); f != nil {
+		out = append(out, *f)
+	}
+	controls, levels := 0, 0
+	for _, p := range pairs {
+		switch {
+		case p.Control:
+			controls++
+		case !math.IsNaN(p.WindowsP):
+			levels++
+		}
+	}
+	for _, p := range pairs {
+		var f *record.Finding
+		if p.Control {
+			f = controlDiffers(p, alpha/float64(controls))
+		} else {
+			f = levelsDisagree(p, alpha/float64(max(levels, 1)))
+		}
+		if f != nil {
+			f.Load, f.Phase = p.Load, record.PhaseSlices
+			f.Facts.Name, f.Facts.What = p.B, p.Metric
+			out = append(out, *f)
+		}
+		known := slices.ContainsFunc(out, func(f record.Finding) bool {
+			return f.Rule == "rare events" && f.Facts.Name == p.B
+		})
+		if p.Rare.Found && !known {
+			out = append(out, rareEvents(p))
+		}
+	}
+	return out
+}
+
+func lostStarts(s Starts) *record.Finding {
+	if s.Lost == 0 {
+		return nil
+	}
+	part := float64(s.Lost) / float64(s.Count)
+	f := share(part, lostMost)
+	f.Rule, f.Phase = "starts", record.PhaseSlices
+	f.Facts = record.Facts{Count: int64(s.Lost), Of: int64(s.Count), Name: s.LostBy}
+	if part > lostMost {
+		return invalid(f)
+	}
+	f.Side, f.Limit = "", 0
+	return cause(f)
+}
+
+func controlDiffers(p Pair, alpha float64) *record.Finding {
+	if !(p.P <= alpha) {
+		return nil
+	}
+	return suspect(record.Finding{Rule: "control", Value: math.Abs(p.Ratio - 1),
+		Unit: record.UnitShare, Facts: record.Facts{Observed: p.Ratio}})
+}
+
+// balanceLeast is the difference of the hypervisor's share of a core from which a ratio may have
+// moved by more than is asked for.
+const balanceLeast = least * record.Resolution
+
+func unbalanced(b stats.Balance) *record.Finding {
+	if !b.Unbalanced() {
+		return nil
+	}
+	f := record.Finding{Rule: "balance", Phase: record.PhaseSlices, Unit: record.UnitShare,
+		Value: slices.Max(b.Means) - slices.Min(b.Means)}
+	if f.Value < balanceLeast {
+		return cause(f)
+	}
+	return suspect(f)
+}
+
+// rareEvents says that a pair differs by what happens rarely, on the side that loses by it more.
+func rareEvents(p Pair) record.Finding {
+	f := record.Finding{Rule: "rare events", Load: p.Load, Phase: record.PhaseSlices,
+		Grade: record.Valid, Remark: true, Value: math.Abs(p.Rare.Difference),
+		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, What: p.Metric,
+			Observed: math.Exp(p.Rare.Difference), Expected: max(p.Rare.EventsA, p.Rare.EventsB)}}
+	if p.Rare.Few {
+		f.Case = "few"
+	}
+	return f
+}
+
+func levelsDisagree(p Pair, alpha float64) *record.Finding {
+	difference := math.Abs(p.Windows - 1)
+	if !(p.WindowsP <= alpha) || !(difference >= levelsLeast) {
+		return nil
+	}
+	return suspect(record.Finding{Rule: "levels", Value: difference, Unit: record.UnitShare,
+		Facts: record.Facts{Observed: p.Ratio * p.Windows, Expected: p.Ratio}})
+}
+
+// weighSlices decides which bounds on slices count for the record: those of a number that together
+// exceed the resolution that was asked for. Against its interval a ratio is weighed when all starts
+// are known.
+func weighSlices(v *record.Verdict, l *load) {
+	if l.Slices == nil {
+		return
+	}
+	numbers := []string{metric.Throughput, metric.CPU}
+	for _, p := range metric.Percentiles() {
+		numbers = append(numbers, p.Name)
+	}
+	for _, number := range numbers {
+		weighPhase(v, l.Name, number, v.Resolves(), func(f record.Finding) bool {
+			return f.Phase == record.PhaseSlices
+		})
+	}
+}

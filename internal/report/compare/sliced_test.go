@@ -1,0 +1,146 @@
+package compare
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
+)
+
+// inSlices gives a run's trials slices, in which they serve as many requests a second as perS has
+// by block, and use 1 s of processor time a second.
+func inSlices(s Side, perS rows) Side {
+	for _, r := range s.Records {
+		requests := int64(10 * perS[r.Target.Name][r.Block-1])
+		r.DurationNs = int64(5 * time.Second)
+		r.SideBySide = &record.SideBySide{Rounds: 40, LeadNs: 20e6, WindowNs: 40e6,
+			Freeze: record.FreezeSignals, Clock: record.ClockProcess}
+		r.Loads[0].Slices = &record.Sliced{Slices: 40, Requests: requests, TimeNs: 10e9,
+			CPUNs: 10e9, IdleTimeNs: 10e9}
+	}
+	return s
+}
+
+// slicedRows are two targets whose windows drift apart and whose slices do not: b is 5 % slower.
+func slicedRows() Side {
+	slower := scaled(drifting, 0.95, 0.951, 0.949)
+	windows := scaled(drifting, 1.3, 0.7)
+	return inSlices(runOf("r", noon, rows{"a": drifting, "b": windows}),
+		rows{"a": drifting, "b": slower})
+}
+
+// Within a run a ratio comes from slices, and the levels beside it from windows.
+func TestRatiosFromSlices(t *testing.T) {
+	s := slicedRows()
+	c := compare(t, at(s, "a"), at(s, "b"), Options{})
+	r := rowOf(t, c.Pairs[0], "peak", metric.Throughput)
+	if r.Source != table.FromSlices || r.Outcome != Worse || math.Abs(r.Ratio.Center-0.95) > 0.001 {
+		t.Errorf("%s from %q: %+v", r.Outcome, r.Source, r.Ratio)
+	}
+	near(t, "level of a", r.A.Mean, geometric(drifting))
+	near(t, "ratio of block 2", r.Blocks[1].Ratio, 0.951)
+	if cpu := rowOf(t, c.Pairs[0], "peak", metric.CPU); cpu.Outcome != Worse ||
+		math.Abs(cpu.Ratio.Center-1/0.95) > 0.001 {
+		t.Errorf("CPU %s: %+v", cpu.Outcome, cpu.Ratio)
+	}
+	if p99 := rowOf(t, c.Pairs[0], "half", "p99"); p99.Source != table.FromWindows {
+		t.Errorf("p99 comes from %q", p99.Source)
+	}
+}
+
+// A gate decides by slices also where no window is usable.
+func TestGateBySlices(t *testing.T) {
+	s := slicedRows()
+	for _, r := range s.Records {
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{Rule: "steal",
+			Load: "peak", Phase: record.PhaseWindow, Grade: record.Invalid}}}
+	}
+	c := compare(t, at(s, "a"), at(s, "b"), Options{})
+	for most, want := range map[float64]string{0.02: stats.Fail, 0.1: stats.Pass} {
+		g, err := Judge(c, []Limit{{Metric: metric.Throughput, Most: most}}, 0)
+		if err != nil || g.Outcome != want {
+			t.Errorf("a loss of %v allowed: %s, %v: %s", most, g.Outcome, err, g.Checks[0].Why)
+		}
+	}
+}
+
+// Between runs levels are compared; with a control, each run's slices against the control's.
+func TestSlicesOfTwoRuns(t *testing.T) {
+	a := slicedRows()
+	later := scaled(drifting, 1.5)
+	b := inSlices(runOf("s", noon.Add(time.Hour), rows{"a": later, "b": later}),
+		rows{"a": later, "b": scaled(later, 0.90, 0.901, 0.899)})
+	r := rowOf(t, compare(t, at(a, "b"), at(b, "b"), Options{}).Pairs[0], "peak", metric.Throughput)
+	if r.Source != table.FromWindows {
+		t.Errorf("runs are compared by %q", r.Source)
+	}
+	c := compare(t, at(a, "b"), at(b, "b"), Options{Control: "a"})
+	r = rowOf(t, c.Pairs[0], "peak", metric.Throughput)
+	if r.Source != table.FromSlices || math.Abs(r.Ratio.Center-0.90/0.95) > 0.001 {
+		t.Errorf("with a control, by %q: %+v", r.Source, r.Ratio)
+	}
+}
+
+// What text says of a comparison side by side: where numbers come from, how much was measured, what
+// would have been detected, and what was found of all starts.
+func TestTextOfSlices(t *testing.T) {
+	noise := []float64{1.004, 0.997, 1.001, 0.998, 1.003, 0.999, 1.002, 0.996}
+	s := inSlices(runOf("r", noon, rows{"a": drifting, "b": drifting, "a-again": drifting}),
+		rows{"a": drifting, "b": scaled(drifting, noise...),
+			"a-again": scaled(drifting, 1.04, 1.041, 1.039)})
+	for _, r := range s.Records {
+		if r.Target.Name == "a-again" {
+			r.Target.ControlOf = "a"
+		}
+	}
+	s.Head.Baseline = "a"
+	c := compare(t, at(s, "a"), at(s, "b"), Options{Metrics: []string{"peak/cpu_per_request",
+		"half/p99"}, First: []string{"peak/cpu_per_request"}})
+	var b strings.Builder
+	if err := Text(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	flat := strings.Join(strings.Fields(b.String()), " ")
+	has(t, "text", flat, "8 starts · VALID 8", "no significant difference (would detect ≥ 0.",
+		"SUSPECT (control)", "B to A comes from slices, in which they take turns, with its 95 % "+
+			"interval (t on logs, paired within starts); of half p99 it comes from the windows.",
+		"Measured in 8 starts, 320 rounds, 120 s.", "the control a-again differs by −3.9 % from "+
+			"itself in peak CPU per request in this run")
+	if strings.Contains(flat, "block") {
+		t.Errorf("a start is called a block:\n%s", b.String())
+	}
+	below := strings.Join(c.Below(), "\n")
+	has(t, "what stands below an answer", below, "8 starts, 320 rounds, 120 s. Ratios come from "+
+		"slices, levels from windows alone.", "SUSPECT: the control a-again differs")
+	// 0.3 % of noise in eight starts: 5 % is seen, 0.1 % is not.
+	if text := c.Enough(0.05); text != "" {
+		t.Errorf("5 %%: %q", text)
+	}
+	has(t, "advice", c.Enough(0.05, 0.001), "Detecting a difference of 0.1 % in peak CPU per "+
+		"request would take about", "starts more")
+}
+
+// Where too many starts are lost no ratio is quoted, and no gate passes by it.
+func TestLostStartsHaveNoRatio(t *testing.T) {
+	s := slicedRows()
+	for _, r := range s.Records {
+		if r.Target.Name == "b" && r.Block <= 2 {
+			r.Outcome, r.Failure = record.Failed, &record.Failure{Step: "measure", Error: "died"}
+		}
+	}
+	c := compare(t, at(s, "a"), at(s, "b"), Options{})
+	r := rowOf(t, c.Pairs[0], "peak", metric.Throughput)
+	if r.Ratio != nil || r.Outcome != Silent || r.Grade != record.Invalid {
+		t.Errorf("%s, %s: %+v", r.Grade, r.Outcome, r.Ratio)
+	}
+	g, err := Judge(c, []Limit{{Metric: metric.Throughput, Most: 0.5}}, 2)
+	if err != nil || g.Outcome != Unfit {
+		t.Errorf("%s, %v", g.Outcome, err)
+	}
+	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were lost")
+}

@@ -1,0 +1,79 @@
+package suite
+
+import (
+	"fmt"
+	"slices"
+
+	"prony.example/record"
+)
+
+// Ways to compare targets, the best first.
+const (
+	// BySlices runs all targets of a comparison side by side and loads one at a time, for a slice
+	// of some tens of milliseconds.
+	BySlices = "slices"
+	// ByBlocks runs whole trials one after the other, in blocks of all targets.
+	ByBlocks = "blocks"
+)
+
+// Interleavings are the ways to compare targets.
+var Interleavings = []string{BySlices, ByBlocks}
+
+// mostSideBySide is the largest number of targets of a start.
+const mostSideBySide = 12
+
+// join makes starts of the trials of a block that have the same scenario, where slices are possible
+// and wanted. The order within a start stays that of the block; the starts of a block follow each
+// other in the order of their first trials.
+func (p *Plan) join() {
+	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" || p.Suite.Interleave == ByBlocks {
+		return
+	}
+	type group struct {
+		block    int
+		scenario string
+	}
+	var order []group
+	trials := map[group][]Trial{}
+	for _, t := range p.Trials {
+		g := group{t.Block, t.Scenario}
+		if trials[g] == nil {
+			order = append(order, g)
+		}
+		trials[g] = append(trials[g], t)
+	}
+	p.Trials = nil
+	for _, g := range order {
+		name := fmt.Sprintf("s%d", g.block)
+		if len(p.Suite.Scenarios) > 1 {
+			name += "-" + plain(g.scenario)
+		}
+		for _, t := range trials[g] {
+			if n := len(trials[g]); n > 1 && n <= mostSideBySide {
+				t.Start = name
+			}
+			p.Trials = append(p.Trials, t)
+		}
+	}
+}
+
+// blockwise says why a suite cannot be measured in slices; empty: it can.
+func (s *Suite) blockwise() string {
+	sliced := func(l Load) bool {
+		return l.Model == record.Closed && l.Users.IsZero() && l.Think == (Think{}) &&
+			l.Slow.Clients == 0 && l.Generators <= 1
+	}
+	switch {
+	case len(s.Drivers) > 0:
+		return "other load generators cannot offer slices"
+	case slices.ContainsFunc(s.Launchers, pods):
+		return "pods cannot be stopped while others are loaded"
+	case s.Observed || !s.Observe.IsZero():
+		return "telemetry and profiles are collected from one target at a time"
+	case !slices.ContainsFunc(s.Loads, sliced):
+		return "slices need a closed load without users"
+	case s.Limits.CPUs != float64(int(s.Limits.CPUs)):
+		return "a quota of CPU time is not felt in slices"
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+package machine
+
+import (
+	"context"
+
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/freeze"
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+)
+
+// slicing is what starts of several targets side by side need on this machine.
+func slicing() trial.Slicing {
+	return trial.Slicing{
+		Open: func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (
+			trial.Loader, error) {
+			if err := (load.Choice{Engine: engine, Speak: speech}).Set(&s); err != nil {
+				return nil, err
+			}
+			l, err := load.Open(ctx, s)
+			if err != nil { // a nil one would be a Loader
+				return nil, err
+			}
+			return l, nil
+		},
+		Freeze: func(p launch.Process) (trial.Freezer, error) {
+			f, err := freeze.New(p, "")
+			if err != nil { // a nil one would be a Freezer
+				return nil, err
+			}
+			return f, nil
+		},
+		Clock: func(pids func() []int) trial.CPUClock { return cpuclock.New(pids) },
+		Machine: func() (trial.Machine, error) {
+			m, err := cpuclock.OpenMachine(nil)
+			if err != nil { // a nil one would be a Machine
+				return nil, err
+			}
+			return m, nil
+		},
+	}
+}

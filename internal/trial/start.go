@@ -1,0 +1,433 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
+	"prony.example/stats"
+)
+
+// A start launches the targets of a comparison one after the other on the same service cores,
+// warms each up alone, and then loads one at a time for a slice of some tens of milliseconds, in
+// rounds of random order, while the others are stopped. All targets so meet the same machine. After
+// the rounds each has its windows alone, for levels. It counts whole or not at all: when a target
+// fails, all trials of the start fail. docs/slices.md describes the method and its simulations.
+
+// Loader offers a load in slices; *load.Loader is the one of real runs.
+type Loader interface {
+	Slice(ctx context.Context, s load.Slice) (load.Sliced, error)
+	Reconnects() int64
+	ResponseTime() record.Dist
+	Close()
+}
+
+// Freezer stops a target while others are loaded.
+type Freezer interface {
+	Freeze() error
+	Thaw() error
+	Way() string  // one of record's Freeze names
+	Close() error // thaws it
+}
+
+// Machine reads what is not a single target's.
+type Machine interface {
+	Read() cpuclock.Reading
+	Close()
+}
+
+// CPUClock reads the processor time of a target, exactly at the moment of reading.
+type CPUClock interface {
+	Refresh()    // lists the target's processes anew
+	Read() int64 // ns; -1 unknown
+}
+
+// Slicing is what the world provides for starts.
+type Slicing struct {
+	Open func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (Loader,
+		error)
+	Freeze  func(p launch.Process) (Freezer, error)
+	Clock   func(pids func() []int) CPUClock
+	Machine func() (Machine, error)
+	// Copies is the folder for the copies of services' folders that starts work in; empty: they
+	// work in the built ones. Note remembers a copy on disk until it is forgotten.
+	Copies string
+	Note   func(dir string) (forget func() error, err error)
+}
+
+// start is one under way.
+type start struct {
+	lab   *Lab
+	name  string
+	sides []*side
+	record.SideBySide
+	slices  []record.Slice
+	rng     *rand.Rand
+	machine Machine
+}
+
+// side is one target of a start.
+type side struct {
+	*life
+	loader  Loader
+	freezer Freezer
+	clock   CPUClock
+	sum     record.Sliced
+}
+
+// startTrials runs the trials of one start to their records, which come in the order of the plan.
+func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*record.Record {
+	began := clock.Mono()
+	s := l.newStart(e, trials)
+	var before record.Before
+	if l.Quiet != nil {
+		l.tell(Event{Trial: trials[0].ID, Step: "quiet"})
+		before = l.Quiet(ctx)
+	}
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	failed, err := s.run(bounded, cancel, trials)
+	for i, f := range s.sides {
+		f.rec.Before = before
+		switch {
+		case err == nil:
+			f.measured()
+		case i == failed:
+			f.fail(ctx, err)
+		default:
+			f.dragged = true
+			f.fail(ctx, hinted("a start counts whole or not at all: fix that target first",
+				"target %s of the same start failed in step %s: %w", trials[failed].Target,
+				s.sides[failed].step, err))
+		}
+	}
+	s.closeLoaders()
+	var out []*record.Record
+	for _, f := range s.sides {
+		if f.freezer != nil {
+			if err := f.freezer.Close(); err != nil && f.rec.Failure == nil {
+				f.fail(context.Background(), err)
+			}
+		}
+		f.end(context.Background())
+		f.rec.DurationNs = (clock.Mono() - began - f.heldNs) / int64(len(s.sides))
+		out = append(out, f.judged())
+	}
+	return out
+}
+
+func (l *Lab) newStart(e Experiment, trials []Spec) *start {
+	s := &start{lab: l, name: trials[0].Start,
+		rng: rand.New(rand.NewPCG(trials[0].Seed, uint64(trials[0].Block)))}
+	ownLab := *l
+	ownLab.Port = processes.Distinct(l.Port)
+	for i, t := range trials {
+		f := ownLab.life(e, t)
+		f.rec.SideBySide = &record.SideBySide{}
+		for k := range trials {
+			if k != i {
+				f.rec.SideBySide.With = append(f.rec.SideBySide.With, trials[k].ID)
+			}
+		}
+		s.sides = append(s.sides, &side{life: f})
+	}
+	return s
+}
+
+// run takes all targets through the start. Of an error it says whose it is, by index.
+func (s *start) run(ctx context.Context, cancel context.CancelCauseFunc, trials []Spec) (failed int,
+	err error) {
+	for i, f := range s.sides {
+		f.step = "build"
+		if err := trials[i].Lacking; err != nil {
+			return i, err
+		}
+	}
+	for i, f := range s.sides {
+		if err := f.prepare(ctx, cancel); err != nil {
+			return i, f.blame(ctx, err)
+		}
+	}
+	if failed, err := s.interleave(ctx); err != nil {
+		return failed, s.sides[failed].blame(ctx, err)
+	}
+	for i, f := range s.sides {
+		if err := f.alone(ctx); err != nil {
+			return i, f.blame(ctx, err)
+		}
+	}
+	return 0, nil
+}
+
+// fallenSide is why the context of a start ends: a target did.
+type fallenSide struct{ *side }
+
+func (e fallenSide) Error() string { return e.trial.Target + " ended" }
+
+// blame is the error of a step, or the end of the service that caused it.
+func (f *side) blame(ctx context.Context, err error) error {
+	var end fallenSide
+	if errors.As(context.Cause(ctx), &end) && errors.Is(err, context.Canceled) {
+		err = end
+	}
+	if f.proc == nil {
+		return err
+	}
+	return f.orExit(err)
+}
+
+// prepare launches a target, warms it up and stops it until its first slice.
+func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err error) {
+	if err := f.steps(ctx, "launch", "ready", "verify", "warmup"); err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case <-f.proc.Exited():
+			cancel(fallenSide{f})
+		case <-ctx.Done():
+		}
+	}()
+	if f.freezer, err = f.lab.Slicing.Freeze(f.proc); err != nil {
+		return err
+	}
+	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
+	l := sliced(f.trial.Loads)
+	if l == nil {
+		return f.freezer.Freeze()
+	}
+	spec := f.specOf(*l)
+	spec.Ahead = !f.lab.Layout.Shared
+	spread(&spec, f.speech)
+	if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
+		return err
+	}
+	return f.freezer.Freeze()
+}
+
+// sliced is the load that is offered in slices: the first closed one; nil: there is none.
+func sliced(loads []suite.Load) *suite.Load {
+	for i := range loads {
+		l := &loads[i]
+		if l.Model == record.Closed && l.Users.IsZero() && l.Think == (suite.Think{}) &&
+			l.Slow.Clients == 0 && l.Generators <= 1 {
+			return l
+		}
+	}
+	return nil
+}
+
+// alone offers a target the loads of the suite while the others stay stopped, and verifies it.
+func (f *side) alone(ctx context.Context) error {
+	if err := f.freezer.Thaw(); err != nil {
+		return err
+	}
+	if err := f.steps(ctx, "measure", "reverify"); err != nil {
+		return err
+	}
+	if l := sliced(f.trial.Loads); l != nil && f.sum.Slices > 0 {
+		for i := range f.rec.Loads {
+			if f.rec.Loads[i].Name == l.Name {
+				f.rec.Loads[i].Slices = &f.sum
+			}
+		}
+	}
+	return f.freezer.Freeze()
+}
+
+// Lengths of slices; see docs/slices.md for how they were chosen.
+const (
+	leadTurns, leastLead     = 5, 20 * time.Millisecond
+	windowTurns, leastWindow = 10, 40 * time.Millisecond
+	// longestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
+	longestSlice = 2 * time.Second
+	leastRounds  = 20
+	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
+	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
+)
+
+// lengths fixes lead-in, window and number of rounds, the same for all targets, before the first
+// counted slice, by the rate of each target in pilot slices. Without slices the number of rounds is
+// 0. Of an error it says whose it is.
+func (s *start) lengths(ctx context.Context) (failed int, err error) {
+	s.LeadNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
+	perS := make([][]float64, len(s.sides))
+	for range pilotSlices {
+		for _, i := range s.rng.Perm(len(s.sides)) {
+			if s.sides[i].loader == nil {
+				return 0, nil
+			}
+			x, err := s.slice(ctx, i)
+			if err != nil {
+				return i, err
+			}
+			perS[i] = append(perS[i], float64(x.Requests)/float64(x.ClosedNs-x.OpenedNs)*1e9)
+		}
+	}
+	turn := time.Duration(0)
+	for i, f := range s.sides {
+		rate := stats.Median(perS[i])
+		if rate <= 0 {
+			return 0, nil
+		}
+		connections := float64(sliced(f.trial.Loads).Connections)
+		turn = max(turn, time.Duration(connections/rate*1e9))
+	}
+	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
+	s.LeadNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
+	if all := lead + window + turn/2; all <= longestSlice {
+		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/all))
+	}
+	return 0, nil
+}
+
+// interleave goes through the rounds and writes the file of slices. Of an error it says whose it
+// is.
+func (s *start) interleave(ctx context.Context) (failed int, err error) {
+	if s.machine, err = s.lab.Slicing.Machine(); err != nil {
+		return 0, err
+	}
+	defer s.machine.Close()
+	if failed, err := s.lengths(ctx); err != nil {
+		return failed, err
+	}
+	s.Freeze, s.Clock = s.sides[0].freezer.Way(), record.ClockProcess
+	for _, f := range s.sides {
+		if f.freezer.Way() == record.FreezeOff {
+			s.Freeze = record.FreezeOff
+		}
+		if f.clock.Read() < 0 {
+			s.Clock = ""
+		}
+		f.step = "slices"
+	}
+	perRound := time.Duration(len(s.sides)) * time.Duration(s.LeadNs+s.WindowNs+s.TurnNs/2)
+	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
+		Expect: time.Duration(s.Rounds) * perRound})
+	for round := 1; round <= s.Rounds; round++ {
+		for _, f := range s.sides {
+			f.clock.Refresh()
+		}
+		for place, i := range s.rng.Perm(len(s.sides)) {
+			slice, err := s.slice(ctx, i)
+			if err != nil {
+				return i, err
+			}
+			slice.Round, slice.Place = round, place+1
+			s.add(slice)
+		}
+	}
+	if s.Rounds > 0 {
+		err = s.save()
+	}
+	s.closeLoaders()
+	return 0, err
+}
+
+// slice loads one target for a slice, while the others are stopped.
+func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) {
+	f := s.sides[i]
+	before, machine := s.read()
+	if err := f.freezer.Thaw(); err != nil {
+		return out, err
+	}
+	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
+	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadNs) + shift,
+		Window: time.Duration(s.WindowNs), CPU: f.clock.Read, Seed: s.rng.Uint64()})
+	if freezing := f.freezer.Freeze(); err == nil {
+		err = freezing
+	}
+	if err != nil {
+		return out, err
+	}
+	after, later := s.read()
+	out = record.Slice{Target: i, BeganNs: got.BeganNs, OpenedNs: got.OpenedNs,
+		ClosedNs: got.ClosedNs, EndedNs: got.EndedNs, Requests: got.Requests, Failed: got.Failed,
+		CPUNs:   got.CPUNs,
+		StealNs: later.StealNs - machine.StealNs, OthersNs: later.BusyNs - machine.BusyNs}
+	for k := range after {
+		used := after[k] - before[k]
+		if after[k] < 0 || before[k] < 0 {
+			used = -1
+		} else {
+			out.OthersNs -= used
+		}
+		out.IdleCPUNs = append(out.IdleCPUNs, used)
+	}
+	return out, nil
+}
+
+// read reads all clocks at a switch.
+func (s *start) read() (targets []int64, machine cpuclock.Reading) {
+	for _, f := range s.sides {
+		targets = append(targets, f.clock.Read())
+	}
+	return targets, s.machine.Read()
+}
+
+// add adds a counted slice to the sums of all targets.
+func (s *start) add(x record.Slice) {
+	s.slices = append(s.slices, x)
+	sum := &s.sides[x.Target].sum
+	sum.Slices++
+	sum.Requests += x.Requests
+	sum.Failed += x.Failed
+	sum.TimeNs += x.ClosedNs - x.OpenedNs
+	plus(&sum.CPUNs, x.CPUNs)
+	for i, used := range x.IdleCPUNs {
+		if i != x.Target {
+			plus(&s.sides[i].sum.IdleCPUNs, used)
+			s.sides[i].sum.IdleTimeNs += x.EndedNs - x.BeganNs
+		}
+	}
+}
+
+// plus adds to a sum of processor time, in which one unknown part makes the whole unknown.
+func plus(sum *int64, part int64) {
+	if part < 0 || *sum < 0 {
+		*sum = -1
+		return
+	}
+	*sum += part
+}
+
+// save writes the slices, and what the start was into each record.
+func (s *start) save() error {
+	head := record.SlicesHead{SideBySide: s.SideBySide}
+	for _, f := range s.sides {
+		head.Trials = append(head.Trials, f.trial.ID)
+	}
+	file, err := record.WriteSlices(s.lab.Dir, s.name, head, s.slices)
+	if err != nil {
+		return fmt.Errorf("save the slices of start %s: %w", s.name, err)
+	}
+	s.File = file
+	for _, f := range s.sides {
+		with := f.rec.SideBySide.With
+		*f.rec.SideBySide = s.SideBySide
+		f.rec.SideBySide.With = with
+		f.sum.Reconnects = f.loader.Reconnects()
+	}
+	return nil
+}
+
+// closeLoaders ends the loads in slices. Services may close connections that stay idle in the
+// windows of others.
+func (s *start) closeLoaders() {
+	for _, f := range s.sides {
+		if f.loader != nil {
+			f.loader.Close()
+			f.loader = nil
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/load/pace"
+	"prony.example/record"
+)
+
+// Loader keeps the connections of a load open and offers the load in slices, so that several
+// targets can be loaded one at a time, in turns of some tens of milliseconds. Between slices its
+// threads sleep. One Loader is used by one goroutine at a time.
+type Loader struct {
+	run   *run
+	calls []chan struct{} // one for each thread: offer the slice that is set
+	done  chan error      // one answer for each thread and slice
+	ended sync.WaitGroup
+	quiet func() // ends the quiet of the Go runtime
+}
+
+// Slice says how long a slice is and what is offered in it.
+type Slice struct {
+	Lead   time.Duration // not counted; connections that were lost are renewed in it
+	Window time.Duration // counted, from the first completion after Lead
+	// CPU reads the processor time of the target in ns. A load thread calls it at both ends of the
+	// window, so it must neither allocate nor wait. It may be nil.
+	CPU  func() int64
+	Seed uint64 // of the arrivals, where the load is open
+}
+
+// Sliced is what came of a slice. Times are by clock.Mono, in ns.
+type Sliced struct {
+	BeganNs, EndedNs   int64 // first request sent, last answer received
+	OpenedNs, ClosedNs int64 // first completions after the window's moments
+	Requests           int64 // answered well after OpenedNs until ClosedNs
+	Failed             int64 // from BeganNs to EndedNs
+	CPUNs              int64 // read at ClosedNs less read at OpenedNs; -1 without Slice.CPU
+}
+
+// edge is what a load thread notes when a completion passes an end of the window.
+type edge struct {
+	atNs, done, cpuNs int64
+}
+
+// slicing is the part of a worker that only slices use.
+type slicing struct {
+	at     int64 // the next moment whose first completion is an edge; never: none
+	next   int64 // the one after it
+	cpu    func() int64
+	others []live // of the other threads, whose answers count too
+	edges  [2]edge
+	n      int
+}
+
+// pass notes an edge at a completion, which is counted already. Where a pause of the service covers
+// both ends of the window, its end is the next completion: no window is empty.
+func (w *worker) pass(now int64) {
+	s := &w.slicing
+	e := edge{atNs: now, done: w.book.total, cpuNs: -1}
+	for i := range s.others {
+		e.done += s.others[i].done.Load()
+	}
+	if s.cpu != nil {
+		e.cpuNs = s.cpu()
+	}
+	s.edges[s.n] = e
+	s.n++
+	s.at, s.next = s.next, never
+	if now >= s.at {
+		s.at = now + 1
+	}
+}
+
+// Open connects and makes a Loader ready for its first slice. Of the spec, Window, Lead and Drain
+// have no meaning. An open load has the arrivals of its schedule from the beginning of each slice.
+func Open(ctx context.Context, s Spec) (*Loader, error) {
+	s.Window, s.Lead = time.Second, 0
+	s.Watch, s.Live, s.Glance, s.Stream, s.OnWindow = nil, nil, nil, nil, nil
+	fail := func(err error) (*Loader, error) { return nil, fmt.Errorf("%s: %w", s.called(), err) }
+	switch {
+	case s.Users != nil:
+		return fail(errors.New("virtual users cannot be offered in slices"))
+	case s.Slow.Clients > 0 || s.Part.of() > 1 || s.Requests > 0:
+		return fail(errors.New(
+			"slow clients, parts of a load and a number of requests cannot be offered in slices"))
+	}
+	if err := s.check(); err != nil {
+		return fail(err)
+	}
+	if s.Engine == nil {
+		if err := (Choice{}).Set(&s); err != nil {
+			return fail(err)
+		}
+	}
+	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()),
+		strconv.Itoa(int(s.Address.Port())), s.Seed)
+	if err != nil {
+		return fail(err)
+	}
+	if err := p.prepare(ctx, &s); err != nil {
+		return fail(err)
+	}
+	l := &Loader{run: &run{spec: s, plan: p}}
+	if err := l.connect(); err != nil {
+		return fail(err)
+	}
+	return l, nil
+}
+
+// connect starts the threads and waits until each has its connections.
+func (l *Loader) connect() error {
+	r := l.run
+	n := r.spec.threads()
+	l.quiet = hush(n)
+	r.cfg = config{threads: n, timeoutNs: int64(r.spec.Timeout),
+		churn: int32(r.spec.Churn), plain: r.spec.Model == record.Closed,
+		serial: serial(r.spec.Describe.Protocol),
+		start:  never, openAt: never, closeAt: never, endAt: never}
+	r.lives, r.workers, r.errs = make([]live, n), make([]*worker, n), make([]error, n)
+	l.calls, l.done = make([]chan struct{}, n), make(chan error, n)
+	for i := range n {
+		conns := int(share(int64(r.spec.Connections), i, n))
+		w := newWorker(&r.cfg, r.plan, i, conns, max(conns, int(share(int64(r.most()), i, n))))
+		w.live, r.workers[i], l.calls[i] = &r.lives[i], w, make(chan struct{})
+		r.connected.Add(1)
+		l.ended.Add(1)
+		go l.work(i)
+	}
+	r.connected.Wait()
+	if err := r.firstError(); err != nil {
+		l.Close()
+		return err
+	}
+	return nil
+}
+
+// work is the life of a load thread; see run.work.
+func (l *Loader) work(i int) {
+	defer l.ended.Done()
+	runtime.LockOSThread()
+	r := l.run
+	w := r.workers[i]
+	if err := r.prepare(i, w); err != nil {
+		r.errs[i] = err
+	}
+	r.connected.Done()
+	if w.unwatch != nil {
+		defer w.unwatch()
+	}
+	if w.engine != nil {
+		defer w.engine.Release()
+	}
+	for range l.calls[i] {
+		l.done <- w.offerSlice()
+	}
+}
+
+// offerSlice is one slice of one thread. What happened to idle connections since the last one is
+// taken in first.
+func (w *worker) offerSlice() error {
+	w.stop = false
+	if err := w.engine.Wait(clock.Mono(), w); err != nil {
+		return err
+	}
+	w.book.cur = 0
+	w.book.schedule(w.cfg.openAt, w.cfg.closeAt)
+	return w.loop()
+}
+
+// Slice offers one slice and returns when its last answer is there or failed. An error means that
+// the load cannot go on: the context ended, or there was no completion to end the window.
+func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
+	r := l.run
+	start := clock.Mono()
+	c := &r.cfg
+	c.start, c.openAt = start, start+int64(s.Lead)
+	c.closeAt = c.openAt + int64(s.Window)
+	c.endAt = c.closeAt + 2*c.timeoutNs
+	failed := l.failed()
+	r.spec.Seed = s.Seed
+	for i, w := range r.workers {
+		r.lives[i].stop.Store(false)
+		if r.spec.Model == record.Open {
+			w.arrivals = pace.Share(r.spec.whole(), w.id, c.threads)
+		}
+		w.slicing = slicing{at: never, next: never}
+	}
+	first := &r.workers[0].slicing
+	*first = slicing{at: c.openAt, next: c.closeAt, cpu: s.CPU, others: r.lives[1:]}
+	for _, call := range l.calls {
+		call <- struct{}{}
+	}
+	err := l.wait(ctx)
+	out := Sliced{BeganNs: start, EndedNs: clock.Mono(), Failed: l.failed() - failed, CPUNs: -1}
+	if err != nil {
+		return out, err
+	}
+	if first.n < len(first.edges) {
+		return out, fmt.Errorf("%s: no answer came that would have ended a slice of %v: %s",
+			r.spec.called(), s.Lead+s.Window, l.why(out.Failed))
+	}
+	opened, closed := first.edges[0], first.edges[1]
+	out.OpenedNs, out.ClosedNs = opened.atNs, closed.atNs
+	out.Requests = closed.done - opened.done
+	if opened.cpuNs >= 0 && closed.cpuNs >= 0 {
+		out.CPUNs = closed.cpuNs - opened.cpuNs
+	}
+	return out, nil
+}
+
+// wait waits for all threads, and ends the slice when the context ends.
+func (l *Loader) wait(ctx context.Context) error {
+	var errs []error
+	end := ctx.Done()
+	for left := len(l.calls); left > 0; {
+		select {
+		case err := <-l.done:
+			errs = append(errs, err)
+			left--
+		case <-end:
+			l.run.stop()
+			end = nil
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// failed counts failed requests of all slices so far; no slice is under way.
+func (l *Loader) failed() (n int64) {
+	for _, w := range l.run.workers {
+		n += w.book.all.Failed
+	}
+	return n
+}
+
+// why explains a slice without an answer.
+func (l *Loader) why(failed int64) string {
+	for _, w := range l.run.workers {
+		if w.book.exampleOf != "" {
+			return fmt.Sprintf("%d requests failed, for example %s", failed, w.book.exampleOf)
+		}
+	}
+	return "the service answered too slowly for slices"
+}
+
+// Errors are the failed requests that were due in windows, by class.
+func (l *Loader) Errors() record.Errors {
+	total := l.run.workers[0].book.errors()
+	for _, w := range l.run.workers[1:] {
+		total = total.Plus(w.book.errors())
+	}
+	return total
+}
+
+// Reconnects is how many connections were renewed within windows.
+func (l *Loader) Reconnects() (n int64) {
+	for _, w := range l.run.workers {
+		n += w.book.renewed
+	}
+	return n
+}
+
+// ResponseTime is that of all open slices together.
+func (l *Loader) ResponseTime() record.Dist {
+	h := newHist()
+	for _, w := range l.run.workers {
+		h.Merge(w.book.response)
+	}
+	return dist(h)
+}
+
+// Describe names the engine that offers the slices.
+func (l *Loader) Describe() EngineInfo { return l.run.spec.Describe }
+
+// Close ends the threads and their connections.
+func (l *Loader) Close() {
+	for _, call := range l.calls {
+		close(call)
+	}
+	l.ended.Wait()
+	l.quiet()
+}

@@ -1,0 +1,72 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// stealing lays out a start whose machine is disturbed in bursts that last over several slices;
+// each round draws the order of its targets. Extra is what target 0 meets beyond that.
+func stealing(r *rand.Rand, rounds, targets int, extra float64) *Rounds {
+	var rows []SliceRow
+	burst := 0.0
+	for round := range rounds {
+		for _, target := range r.Perm(targets) {
+			switch { // in state by state, as steal comes
+			case burst == 0 && r.Float64() < 0.1:
+				burst = r.ExpFloat64()
+			case r.Float64() < 0.3:
+				burst = 0
+			}
+			row := SliceRow{Round: round, Target: target, TimeNs: ms,
+				Covariates: []float64{burst, 0}}
+			if target == 0 {
+				row.Covariates[0] += extra
+			}
+			rows = append(rows, row)
+		}
+	}
+	return NewRounds(rows)
+}
+
+func TestCheckBalance(t *testing.T) {
+	check := func(targets int, extra, atLeast, atMost float64) {
+		t.Helper()
+		checkShare(t, uint64(targets), 100, atLeast, atMost, func(r *rand.Rand) bool {
+			starts := []*Rounds{stealing(r, 30, targets, extra),
+				stealing(r, 30, targets, extra)}
+			return CheckBalance(starts, 0, targets).P < 0.05
+		})
+	}
+	for _, targets := range []int{2, 3, 8} {
+		check(targets, 0, 0.05, 0.05)
+		check(targets, 0.3, 0.9, 1) // as much again as all bursts together
+	}
+}
+
+func TestBalanceMeans(t *testing.T) {
+	var rows []SliceRow
+	for round, values := range [][]float64{{1, 3}, {2, 6}, {9}} { // the last target is alone
+		for target, v := range values {
+			rows = append(rows, SliceRow{Round: round, Target: target, TimeNs: ms,
+				Covariates: []float64{v}})
+		}
+	}
+	// Both rounds say the same: two of four permutations are as far apart.
+	b := CheckBalance([]*Rounds{NewRounds(rows)}, 0, 2)
+	if b.Rounds != 2 || b.Means[0] != 1.5 || b.Means[1] != 4.5 || math.Abs(b.P-0.5) > 0.05 ||
+		b.Unbalanced() {
+		t.Errorf("%+v", b)
+	}
+	for _, none := range []Balance{CheckBalance(nil, 0, 2),
+		CheckBalance([]*Rounds{stealing(rand.New(rand.NewPCG(1, 1)), 9, 2, 0)}, 1, 2)} {
+		if none.P != 1 || none.Unbalanced() {
+			t.Errorf("of nothing: %+v", none)
+		}
+	}
+	far := CheckBalance([]*Rounds{stealing(rand.New(rand.NewPCG(1, 1)), 99, 2, 3)}, 0, 2)
+	if !far.Unbalanced() {
+		t.Errorf("%+v", far)
+	}
+}

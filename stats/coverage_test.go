@@ -1,0 +1,330 @@
+package stats
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"prony.example/internal/dev/testsets"
+)
+
+var update = flag.Bool("update", false, "write the table of coverages into testdata and docs")
+
+// scenario is a comparison by slices whose truth is known.
+type scenario struct {
+	machine  string // a model or a recorded trace
+	name     string
+	targets  int
+	services func(design) []service
+	effect   float64 // log ratio of the last target to the first one
+}
+
+// slowedBy makes the last of these services slower by a share.
+func slowedBy(share float64, count int) scenario {
+	return scenario{name: fmt.Sprintf("%.0f %% more work", 100*share), targets: count,
+		effect: -math.Log1p(share), services: func(design) []service {
+			all := equal(count)
+			all[count-1].request *= 1 + share
+			return all
+		}}
+}
+
+// rare gives the last of these services events that cost 4 % of its time.
+func rare(perStart float64, regular bool) scenario {
+	how := "by chance"
+	if regular {
+		how = "at equal distances"
+	}
+	return scenario{name: fmt.Sprintf("%.0f events a start, %s", perStart, how), targets: 2,
+		effect: math.Log(0.96), services: func(d design) []service {
+			all := equal(2)
+			all[1] = d.eventful(all[1], perStart, 0.04, regular)
+			return all
+		}}
+}
+
+func allAlike(count int) scenario {
+	return scenario{name: "all alike", targets: count,
+		services: func(design) []service { return equal(count) }}
+}
+
+const (
+	fewStarts  = 5
+	manyStarts = 12
+)
+
+// misses are shares of comparisons whose 95 % interval left out the truth, for throughput and CPU
+// per request.
+type misses struct {
+	few, many [2]float64 // after so many starts
+	watched   [2]float64 // of runs that end at the first live interval that leaves out 1
+	family    [2]float64 // of runs with any false difference among all pairs, after Holm
+	tiers     [2]float64 // likewise by Tiers, which share variances between targets
+}
+
+// measure plays comparisons.
+func (s scenario) measure(m machine, experiments int, seed uint64) misses {
+	d := usual(m)
+	r := rand.New(rand.NewPCG(seed, uint64(s.targets)))
+	end := PlannedConfidence(manyStarts, 0.95)
+	part := 1 / float64(experiments)
+	var out misses
+	services := s.services(d)
+	for range experiments {
+		starts := make([]*Rounds, manyStarts)
+		for i := range starts {
+			starts[i] = d.start(r, services)
+		}
+		for q := range 2 {
+			quantity := Quantity(q)
+			truth := math.Exp(s.effect)
+			if quantity == CPUPerRequest {
+				truth = 1 / truth
+			}
+			pair := compareAll(starts, 0, s.targets-1, quantity)
+			missed := func(r Ratio) float64 {
+				if truth < r.Lo || r.Hi < truth {
+					return part
+				}
+				return 0
+			}
+			out.few[q] += missed(CompareStarts(pair[:fewStarts], nil, 0.95).Ratio)
+			out.many[q] += missed(CompareStarts(pair, nil, 0.95).Ratio)
+			out.watched[q] += missed(answerOf(pair, end))
+			if s.effect == 0 && s.targets > 2 {
+				holm, tiers := falseAmong(starts[:fewStarts], s.targets, quantity)
+				out.family[q] += part * holm
+				out.tiers[q] += part * tiers
+			}
+		}
+	}
+	return out
+}
+
+func compareAll(starts []*Rounds, a, b int, q Quantity) []StartRatio {
+	out := make([]StartRatio, len(starts))
+	for i, s := range starts {
+		out[i] = s.Compare(a, b, q)
+	}
+	return out
+}
+
+// answerOf is what a reader gets who stops at the first live interval that leaves out 1, and else
+// at the planned end.
+func answerOf(pair []StartRatio, end float64) Ratio {
+	for n := LeastStarts; n < len(pair); n++ {
+		if look := LiveRatio(pair[:n], 0.95); look.Lo > 1 || look.Hi < 1 {
+			return look
+		}
+	}
+	return CompareStarts(pair, nil, end).Ratio
+}
+
+// falseAmong is 1 where targets that are all alike look different: to the first one after Holm's
+// correction, and by Tiers.
+func falseAmong(starts []*Rounds, targets int, q Quantity) (holm, tiers float64) {
+	items := []Item{{"0", map[int]float64{}}}
+	var ps []*float64
+	for target := 1; target < targets; target++ {
+		pair := compareAll(starts, 0, target, q)
+		p := CompareStarts(pair, nil, 0.95).P
+		ps = append(ps, &p)
+		item := Item{fmt.Sprint(target), map[int]float64{}}
+		for i, s := range pair {
+			items[0].Values[i], item.Values[i] = 1, math.Exp(s.LogRatio)
+		}
+		items = append(items, item)
+	}
+	Holm(ps, func(p *float64) float64 { return *p }, func(*float64) float64 { return 1 },
+		func(_ *float64, corrected float64) {
+			if corrected < 0.05 {
+				holm = 1
+			}
+		})
+	// Each start's own speed cancels in Tiers; here it is that of the first target.
+	for i := range starts {
+		level := starts[i].total(0, q)
+		for _, item := range items {
+			item.Values[i] *= level
+		}
+	}
+	if len(Tiers(items, 0.05)) > 1 {
+		tiers = 1
+	}
+	return holm, tiers
+}
+
+// total is a target's quantity in a start.
+func (r *Rounds) total(target int, q Quantity) float64 {
+	var sum SliceRow
+	for _, round := range r.rounds {
+		sum = sum.plus(round[target])
+	}
+	top, bottom, _ := q.parts(sum)
+	return top / bottom
+}
+
+// scenarios of each machine.
+func scenarios() []scenario {
+	all := []scenario{allAlike(2), allAlike(3), allAlike(8), slowedBy(0.05, 2)}
+	for _, regular := range []bool{true, false} {
+		for _, perStart := range []float64{1, 3, 10} {
+			all = append(all, rare(perStart, regular))
+		}
+	}
+	return all
+}
+
+// line is a row of the table: shares of comparisons as percentages.
+func (s scenario) line(machine string, m misses) string {
+	cells := []string{machine, s.name, fmt.Sprint(s.targets)}
+	for q := range 2 {
+		cells = append(cells, fmt.Sprintf("%.1f", 100-100*m.few[q]),
+			fmt.Sprintf("%.1f", 100-100*m.many[q]), fmt.Sprintf("%.1f", 100*m.watched[q]))
+	}
+	family := ""
+	if s.effect == 0 && s.targets > 2 {
+		family = fmt.Sprintf("%.1f / %.1f", 100*m.family[0], 100*m.family[1])
+	}
+	return "| " + strings.Join(append(cells, family), " | ") + " |"
+}
+
+// coverageFile holds the table that docs/slices.md shows.
+const coverageFile = "testdata/coverage.md"
+
+const coverageHead = "" +
+	"| machine | last target | targets | throughput: 5 starts | 12 starts | wrong when watched " +
+	"| CPU per request: 5 starts | 12 starts | wrong when watched | any false difference |\n" +
+	"|---|---|---|---|---|---|---|---|---|---|\n"
+
+// TestCoverage is decided by simulation: 95 % intervals of 5 and 12 starts cover the truth in 94 to
+// 96 %, runs that stop at the first significant look are wrong in 5 % at most, and so are families
+// of comparisons. It writes or compares the table of all shares.
+func TestCoverage(t *testing.T) {
+	testsets.Long(t, "2,000 comparisons a case on models and traces of a machine",
+		testsets.Needs{Files: []string{"stats/testdata"}})
+	const experiments = 2000
+	all := scenarios()
+	lines := make([]string, len(machines)*len(all))
+	var running sync.WaitGroup
+	for i, name := range machines {
+		m := machineOf(t, name)
+		running.Go(func() {
+			for j, s := range all {
+				got := s.measure(m, experiments, uint64(100*i+j+1))
+				lines[i*len(all)+j] = s.line(name, got)
+				s.check(t, name, got, experiments)
+			}
+		})
+	}
+	running.Wait()
+	table := coverageHead + strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(coverageFile, []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(coverageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Other architectures may round otherwise.
+	if runtime.GOARCH == "amd64" && table != string(want) {
+		t.Errorf("%s is no longer what the simulation gives, see -update:\n%s", coverageFile,
+			table)
+	}
+}
+
+// machines by name: a model, and traces in testdata/speed.
+var machines = []string{"model", "quiet", "builds", "loops"}
+
+func machineOf(t testing.TB, name string) machine {
+	t.Helper()
+	if name == "model" {
+		return drifting
+	}
+	return recorded(t, name)
+}
+
+// check holds shares to what is promised, give or take three standard errors.
+func (s scenario) check(t *testing.T, machine string, m misses, experiments int) {
+	t.Helper()
+	three := 3 * math.Sqrt(0.05*0.95/float64(experiments))
+	within := func(what string, share, atLeast, atMost float64) {
+		t.Helper()
+		if share < atLeast-three || share > atMost+three {
+			t.Errorf("%s, %s, %d targets: %s in %.3f, want %v to %v", machine, s.name, s.targets,
+				what, share, atLeast, atMost)
+		}
+	}
+	for q := range 2 {
+		within(fmt.Sprintf("quantity %d of few starts misses", q), m.few[q], 0.04, 0.06)
+		within(fmt.Sprintf("quantity %d of many starts misses", q), m.many[q], 0.04, 0.06)
+		within(fmt.Sprintf("quantity %d watched misses", q), m.watched[q], 0, 0.05)
+		within(fmt.Sprintf("quantity %d has false differences", q), m.family[q], 0, 0.05)
+	}
+}
+
+// TestCoverageRoughly is TestCoverage with few comparisons of some cases.
+func TestCoverageRoughly(t *testing.T) {
+	const experiments = 80
+	for i, name := range machines {
+		for j, s := range []scenario{allAlike(3), rare(3, false)} {
+			m := s.measure(machineOf(t, name), experiments, uint64(10*i+j+1))
+			s.check(t, name, m, experiments)
+		}
+	}
+}
+
+// The median of rounds is the oracle's counterexample: it leaves out most of what events cost, and
+// so misses the truth.
+func TestMedianMissesRareEvents(t *testing.T) {
+	const experiments, starts = 200, 8
+	s := rare(3, false)
+	d := usual(drifting)
+	services := s.services(d)
+	r := rand.New(rand.NewPCG(7, 7))
+	var whole, typical float64
+	covers := 0
+	for range experiments {
+		pair := make([]StartRatio, starts)
+		for i := range pair {
+			pair[i] = d.start(r, services).Compare(0, 1, CPUPerRequest)
+			whole += pair[i].LogRatio / (experiments * starts)
+			typical += pair[i].Typical / (experiments * starts)
+			pair[i].LogRatio = pair[i].Typical
+		}
+		c := CompareStarts(pair, nil, 0.95)
+		if truth := math.Exp(-s.effect); c.Lo <= truth && truth <= c.Hi {
+			covers++
+		}
+	}
+	t.Logf("whole %+.2f %%, median %+.2f %%; the median's intervals cover in %d of %d", 100*whole,
+		100*typical, covers, experiments)
+	if math.Abs(whole+s.effect) > 0.004 || typical > 0.01 || covers > experiments/20 {
+		t.Errorf("whole %.4f, median %.4f, %d cover", whole, typical, covers)
+	}
+}
+
+// What docs/slices.md shows is what the simulation gave.
+func TestCoverageIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "slices.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile(coverageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), string(table)) {
+		t.Errorf("docs/slices.md does not have the table of %s", coverageFile)
+	}
+}
