@@ -251,7 +251,7 @@ const (
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
 	// longestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
 	longestSlice = 2 * time.Second
-	leastRounds  = 20
+	leastRounds  = 10
 	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )

@@ -146,6 +146,7 @@ func (c *Comparison) fill() error {
 		return err
 	}
 	o := &c.Options
+	o.Interleave = c.Change.Interleave
 	if o.CPUs == 0 {
 		o.CPUs = float64(max(1, len(cores)/2))
 	}
