@@ -22,10 +22,17 @@ import (
 )
 
 // stops are how often a service is stopped for how long. Load comes at a steady rate all the while.
-var stops = []struct {
+type stops []struct {
 	times int
 	stop  time.Duration
-}{{35, 100 * time.Millisecond}, {8, 300 * time.Millisecond}, {5, time.Second}, {2, 5 * time.Second}}
+}
+
+// short stops are those of slices, long ones those of the warm-up of others.
+var (
+	short = stops{{35, 100 * time.Millisecond}, {8, 300 * time.Millisecond}, {5, time.Second},
+		{2, 5 * time.Second}}
+	long = stops{{3, 35 * time.Second}}
+)
 
 // stoppedTargets are one of each language, framework's own watchdog and runtime of the catalog.
 var stoppedTargets = []string{
@@ -39,6 +46,23 @@ var stoppedTargets = []string{
 // A service that is stopped again and again, for up to 5 s, answers all requests, those that were
 // under way included, in the processes that it had; docs/slices.md has the figures.
 func TestStoppedServices(t *testing.T) {
+	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
+		built *service.Built, way string) {
+		stopAgainAndAgain(t, s, target, built, way, short)
+	})
+}
+
+// Longer stops are survived, too; half a minute is the patience of Gunicorn with its workers.
+func TestServicesStoppedForLong(t *testing.T) {
+	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
+		built *service.Built, way string) {
+		stopAgainAndAgain(t, s, target, built, way, long)
+	})
+}
+
+// eachStopped does something with each target, by each way to stop it.
+func eachStopped(t *testing.T, do func(t *testing.T, s *service.Service, target service.Target,
+	built *service.Built, way string)) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +86,7 @@ func TestStoppedServices(t *testing.T) {
 			for _, way := range []string{record.FreezeCgroup, record.FreezeSignals} {
 				t.Run(way, func(t *testing.T) {
 					t.Parallel()
-					stopAgainAndAgain(t, s, target, built, way)
+					do(t, s, target, built, way)
 				})
 			}
 		})
@@ -87,7 +111,7 @@ func find(t *testing.T, services []*service.Service, full string) (*service.Serv
 }
 
 func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
-	built *service.Built, way string) {
+	built *service.Built, way string, all stops) {
 	n := len(s.Processes(target))
 	sys := serving(t, processes.Order{Name: "stopped", Service: s, Target: target, Built: built,
 		LogFile: filepath.Join(t.TempDir(), "t.log"), Copies: t.TempDir(),
@@ -100,9 +124,9 @@ func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
 	settle(t, sys)
 	before, said := sys.PIDs(), len(sys.Log(1000))
 	idle := idleShare(sys, time.Second)
-	result := underWay(t, s, target, sys)
+	result := underWay(t, s, target, sys, all)
 	var freezes []int64
-	for _, x := range stops {
+	for _, x := range all {
 		for range x.times {
 			freezes = append(freezes, stopFor(t, f, x.stop))
 			time.Sleep(running)
@@ -133,21 +157,21 @@ const running = 150 * time.Millisecond
 
 // underWay offers 100 requests a second for as long as all stops take.
 func underWay(t *testing.T, s *service.Service, target service.Target,
-	sys *processes.System) <-chan *load.Result {
+	sys *processes.System, all stops) <-chan *load.Result {
 	t.Helper()
 	path := s.Run.Health
 	if slices.Contains(s.Contracts, "hello") {
 		path = "/hello/" + target.Mode + "?key=7"
 	}
 	var total time.Duration
-	for _, x := range stops {
+	for _, x := range all {
 		total += time.Duration(x.times) * (x.stop + running)
 	}
 	result := make(chan *load.Result, 1)
 	go func() {
 		r, err := load.Run(t.Context(), load.Spec{Address: sys.Addr(), Model: record.Open,
-			Connections: 8, Most: 8, Seed: 1, Window: total, Drain: 10 * time.Second,
-			Timeout:  20 * time.Second,
+			Connections: 8, Most: 8, Seed: 1, Window: total, Drain: 20 * time.Second,
+			Timeout:  time.Minute,
 			Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(100)},
 			Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: path,
 				WantSize: -1}}}})

@@ -73,7 +73,7 @@ func start(t *testing.T, o processes.Order, noGroup bool) (*processes.System, er
 		t.Fatal(err)
 	}
 	s := processes.Starter{
-		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: freePort,
+		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: processes.FreePort,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
