@@ -23,15 +23,15 @@ import (
 
 // stops are how often a service is stopped for how long. Load comes at a steady rate all the while.
 type stops []struct {
-	times int
-	stop  time.Duration
+	times     int
+	stop, run time.Duration
 }
 
 // short stops are those of slices, long ones those of the warm-up of others.
 var (
-	short = stops{{35, 100 * time.Millisecond}, {8, 300 * time.Millisecond}, {5, time.Second},
-		{2, 5 * time.Second}}
-	long = stops{{3, 35 * time.Second}}
+	short = stops{{35, 100 * time.Millisecond, running}, {8, 300 * time.Millisecond, running},
+		{5, time.Second, running}, {2, 5 * time.Second, running}}
+	long = stops{{3, 35 * time.Second, 5 * time.Second}}
 )
 
 // stoppedTargets are one of each language, framework's own watchdog and runtime of the catalog.
@@ -52,7 +52,8 @@ func TestStoppedServices(t *testing.T) {
 	})
 }
 
-// Longer stops are survived, too; half a minute is the patience of Gunicorn with its workers.
+// Longer stops are survived, too, if the service dozes: after half a minute without a turn Gunicorn
+// kills its workers, Uvicorn after 5 s.
 func TestServicesStoppedForLong(t *testing.T) {
 	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
 		built *service.Built, way string) {
@@ -129,7 +130,7 @@ func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
 	for _, x := range all {
 		for range x.times {
 			freezes = append(freezes, stopFor(t, f, x.stop))
-			time.Sleep(running)
+			time.Sleep(x.run)
 		}
 	}
 	r := <-result
@@ -152,7 +153,7 @@ func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
 	}
 }
 
-// running is for how long a service runs between two stops.
+// running is for how long a service runs between two short stops.
 const running = 150 * time.Millisecond
 
 // underWay offers 100 requests a second for as long as all stops take.
@@ -165,7 +166,7 @@ func underWay(t *testing.T, s *service.Service, target service.Target,
 	}
 	var total time.Duration
 	for _, x := range all {
-		total += time.Duration(x.times) * (x.stop + running)
+		total += time.Duration(x.times) * (x.stop + x.run)
 	}
 	result := make(chan *load.Result, 1)
 	go func() {
@@ -188,7 +189,11 @@ func underWay(t *testing.T, s *service.Service, target service.Target,
 func stopFor(t *testing.T, f *freeze.Freezer, d time.Duration) int64 {
 	t.Helper()
 	began := clock.Mono()
-	err := f.Freeze()
+	stop := f.Freeze
+	if d > 10*time.Second {
+		stop = f.Doze
+	}
+	err := stop()
 	ns := clock.Mono() - began
 	time.Sleep(d)
 	if err := errors.Join(err, f.Thaw()); err != nil {
