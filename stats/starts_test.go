@@ -142,8 +142,8 @@ func TestFindRareEvents(t *testing.T) {
 			starts = append(starts, start(events, cost))
 		}
 		got := FindRareEvents(starts, 0.95)
-		if math.Abs(got.Difference-difference) > 0.004 || got.Significant != found || got.Few != few ||
-			got.EventsA != 0 || got.EventsB != float64(events) {
+		if math.Abs(got.Difference-difference) > 0.004 || got.Significant != found ||
+			got.Few != few || got.EventsA != 0 || got.EventsB != float64(events) {
 			t.Errorf("%d events: %+v", events, got)
 		}
 	}
