@@ -201,7 +201,10 @@ var causes = []cause{
 	{"", func(l *record.Load) bool { return l.Censored > 0 }, func(l *record.Load) string {
 		return fmt.Sprintf("had no answer to %d requests, which are in no percentile", l.Censored)
 	}},
-	{"", func(l *record.Load) bool { return l.LeadInNs == 0 && l.WindowNs > 0 && brand(l) != "wrk2" },
+	{"", func(l *record.Load) bool {
+		return l.LeadInNs == 0 && l.WindowNs > 0 &&
+			brand(l) != "wrk2"
+	},
 		just("counts from its first request: connecting and a cold service are in its numbers")},
 	{"", func(l *record.Load) bool { return l.Errors.Body > 0 },
 		just("compares bodies, which others take as they come")},

@@ -266,8 +266,9 @@ func (c Comparison) closing() (out []string) {
 	switch {
 	case !c.some(seesLittle):
 	case c.Repeat() == "start":
-		out = append(out, "\"would detect ≥ 3 %\" names the smallest difference that as many starts "+
-			"detect in 8 of 10 cases. More starts detect smaller ones.")
+		out = append(out,
+			"\"would detect ≥ 3 %\" names the smallest difference that as many starts "+
+				"detect in 8 of 10 cases. More starts detect smaller ones.")
 	default:
 		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
 			"none in 8 of 10 cases: more blocks see less.")
