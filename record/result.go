@@ -77,11 +77,11 @@ type Target struct {
 	Driver    string `json:"driver,omitempty"` // what offered the loads, where not Prony
 	// Launcher is what started it, where it was not started as a plain process: "docker".
 	Launcher string `json:"launcher,omitempty"`
-	Arm      string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
+	Arm      string `json:"arm,omitempty"` // A/A: "a" or "b", the same target twice a block
 	// ControlOf names the target that this one is a second copy of, to show what differs by chance;
 	// empty: it is no control.
 	ControlOf string `json:"controlOf,omitempty"`
-	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
+	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 	// At is the URL where it ran already: nobody has started it, or seen its processes.
 	At string `json:"at,omitempty"`
 	// Swept is what its row of a matrix asks of the load, as rows beside it ask for more or less.
@@ -265,7 +265,6 @@ type Load struct {
 	TLSTime        Dist    `json:"tlsTime,omitzero"`  // TLS handshake alone
 	FlowTime       Dist    `json:"flowTime,omitzero"` // flows: from due to the last answer
 	Routes         []Route `json:"routes,omitempty"`  // of scenarios with several requests
-	Slow           Slow    `json:"slow,omitzero"`     // clients that never end a request
 	Process        Process `json:"process,omitzero"`  // open: whether arrivals came as they should
 	Memory         Memory  `json:"memory,omitzero"`   // of answers: how much one tells of the next
 	Series         Series  `json:"series"`            // per interval of the window
@@ -345,14 +344,6 @@ type Route struct {
 	Failed       int64  `json:"failed"`
 	ResponseTime Dist   `json:"responseTime"`
 	ServiceTime  Dist   `json:"serviceTime"`
-}
-
-// Slow is what became of clients that never end a request.
-type Slow struct {
-	Clients int   `json:"clients"` // asked for
-	Opened  int64 `json:"opened"`  // connections that were made
-	Dropped int64 `json:"dropped"` // of them, closed by the server before the load's end
-	FirstNs int64 `json:"firstNs"` // from the first connect to the first drop; 0: none
 }
 
 // Process says how the requests really left, from a contiguous sample of their sending times.
