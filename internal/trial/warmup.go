@@ -274,7 +274,7 @@ func continued(rec *record.Record) *record.Load {
 	}
 	l := &rec.Loads[0]
 	plain := l.Model == record.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
-		l.Connections == rec.Warmup.Connections && l.Slow.Clients == 0
+		l.Connections == rec.Warmup.Connections
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil
 	}
