@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/record/metric"
 )
 
@@ -61,7 +63,7 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NoteOnStarts: "%s: %s (%s).",
+	NoteOnStarts: "%s",
 	NoteTiers:    "Targets in one tier cannot be told apart with these %ss.",
 	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
 		"nothing apart, two are the least that can.",
@@ -160,6 +162,8 @@ func (s *Starts) Repeat() string {
 	}
 	return "start"
 }
+
+func (f OnStarts) String() string { return wording.Sentence(record.Finding(f)) }
 
 func (b Blocks) String() string { return blocksText("block", b) }
 
@@ -277,7 +281,8 @@ func (o Over) String() string {
 		return "target in a container over the same target as a plain process, paired within " +
 			o.Repeat + "s"
 	case VersusBare:
-		return "target with what rides along over the same target bare, paired within " + o.Repeat + "s"
+		return "target with what rides along over the same target bare, paired within " +
+			o.Repeat + "s"
 	}
 	return "target over " + o.Name + ", paired within " + o.Repeat + "s"
 }

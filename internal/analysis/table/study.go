@@ -93,7 +93,8 @@ type Metric struct {
 	// this metric. A ratio is made of them where both targets have some in a common start.
 	Sliced []Point
 	Source Source // of Ratio
-	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil: nothing.
+	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil:
+	// nothing.
 	RatioDoubt *Doubt
 	Doubt      *Doubt // nil: it is what it is, within its interval
 	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
