@@ -28,8 +28,7 @@ func idleWork(f record.Finding) record.Words {
 			"be stopped while others are loaded", "known", "nobody knows what it did while others "+
 			"were loaded, and it was not stopped")
 	}
-	hint := "it works while it waits: look for timers, collectors and pools, or leave out " +
-		"--freeze=off"
+	hint := "it works while it waits, and was not stopped: look for timers, collectors and pools"
 	if f.Facts.What != record.FreezeOff {
 		hint = "it was stopped (" + f.Facts.What + "), so that this is what it did on its way " +
 			"there and back: raise the length of slices"
