@@ -73,12 +73,12 @@ func compareSays(c compare.Comparison) string {
 		for _, r := range p.Rows {
 			switch r.Outcome {
 			case compare.Better, compare.Worse:
-				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()), r.Word)
+				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()), r.Text)
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
 				changed = append(changed, text)
-			case compare.Alike, compare.Equal:
+			case compare.Indistinguishable, compare.Equal:
 				alike++
 			}
 		}
@@ -128,7 +128,7 @@ func sideFacts(x compare.Subject) []fact {
 	v := factsView{}
 	v.add("target", x.Target)
 	v.add("run", strings.TrimSpace(x.Run+" "+x.Time))
-	if x.Method == "" { // published
+	if x.ConfigHash == "" { // published
 		v.add("measured by", x.Tool)
 		return v.Facts
 	}
@@ -141,7 +141,7 @@ func sideFacts(x compare.Subject) []fact {
 	n := x.Counts
 	v.add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
 		n.Invalid, n.Failed))
-	v.add("method", x.Method)
+	v.add("method", x.ConfigHash)
 	v.add("left out", strings.Join(x.Excluded, "; "))
 	return v.Facts
 }
@@ -304,8 +304,8 @@ func methodLines(c compare.Comparison) []string {
 		out = append(out, fmt.Sprintf("p is corrected for %d measures (Holm).", c.Tests))
 	}
 	out = append(out, c.Sees())
-	if c.Fingerprint != "" {
-		out = append(out, "Both sides have one method, "+c.Fingerprint+".")
+	if c.ConfigHash != "" {
+		out = append(out, "Both sides have one method, "+c.ConfigHash+".")
 	}
 	return out
 }

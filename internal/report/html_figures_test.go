@@ -219,7 +219,7 @@ func TestConditions(t *testing.T) {
 // TestComparePage: what a comparison says stands in the markup, a gate and a banner with it.
 func TestComparePage(t *testing.T) {
 	c, gate := compared(t)
-	c.Unlike = []table.Difference{{Aspect: "peak connections", A: "64", B: "<b>128</b>"}}
+	c.Mismatches = []table.Difference{{Aspect: "peak connections", A: "64", B: "<b>128</b>"}}
 	var b bytes.Buffer
 	if err := Compare(&b, c, HTMLOptions{Gate: gate}); err != nil {
 		t.Fatal(err)

@@ -113,10 +113,11 @@ var noteExamples = map[NoteKind][]noteExample{
 		"windows alone (slices may begin too cold, or the windows met another machine: run more " +
 		"starts, and compare with longer slices).", []any{OnStarts{Rule: "levels",
 		Grade: record.Suspect, Load: "peak",
-		Facts: record.Facts{Name: "b", What: metric.Throughput, Expected: 0.95, Observed: 1.1}}}},
+		Facts: record.Facts{Name: "b", Counted: metric.Throughput, Expected: 0.95,
+			Observed: 1.1}}}},
 		{"1 of 9 starts lost, most to b (read its log: a start counts for no target where one " +
 			"fails).", []any{OnStarts{Rule: "starts", Grade: record.Valid,
-			Facts: record.Facts{Name: "b", Count: 1, Of: 9}}}}},
+			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
