@@ -151,8 +151,12 @@ func (s *Starts) String() string {
 	if len(s.Lost) > 0 {
 		text = fmt.Sprintf("%d of %s", s.Count-len(s.Lost), units.Plural(s.Count, "start"))
 	}
-	return fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
+	text = fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
 		float64(s.ElapsedNs)/1e9)
+	if s.Interrupted {
+		text += "; ended early, so that intervals are wider"
+	}
+	return text
 }
 
 // Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.

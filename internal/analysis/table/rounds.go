@@ -107,8 +107,13 @@ func (s *Starts) raw(block int) *StartSlices {
 // SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The
 // start is the unit of inference; its error term is at least what the control scatters by, and what
 // rounds predict, where these are larger beyond chance.
+//
+// The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
 	blocks, pair := sc.startRatios(a, b, load, name)
+	if sc.Starts.Interrupted {
+		return stats.LiveRatio(pair, confidence)
+	}
 	return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence).Ratio
 }
 

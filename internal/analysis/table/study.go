@@ -274,6 +274,11 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.Method = differences(t.Used)
 	}
 	sc.Starts = sc.starts(blocks)
+	if sc.Starts != nil && slices.ContainsFunc(s.Options.Missing, func(p record.Planned) bool {
+		return p.Scenario == name && p.Role == ""
+	}) {
+		sc.Starts.Interrupted = true
+	}
 	for t, m := range sc.Metrics() {
 		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
 	}

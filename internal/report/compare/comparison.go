@@ -144,6 +144,7 @@ type Row struct {
 	valueAt   func(confidence float64) stats.Ratio // Ratio at another one
 	share     float64                              // of the error that all rows are allowed
 	requested bool                                 // the question was about it
+	live      bool                                 // the run was ended early
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.
@@ -343,6 +344,7 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 		r.Grade = record.Invalid
 	case r.Source == table.FromSlices:
 		r.Ratio = c.ratio(&r, n)
+		r.live = scenario.Starts.Interrupted
 		r.Doubt = scenario.RatioDoubt(n.pairing.a, n.pairing.b, &b, r.Ratio)
 		r.Grade = table.RatioGrade(*r.Ratio, r.Doubt)
 	case a.Known() && b.Known() && !r.constant():
