@@ -95,12 +95,14 @@ type MatrixRow struct {
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
-// reverify, stop.
+// reverify, stop; or StepPeer.
 type Failure struct {
 	Step  string   `json:"step"`
 	Error string   `json:"error"`
 	Hint  string   `json:"hint,omitempty"`
 	Log   []string `json:"log,omitempty"` // the last lines that the service wrote
+	// Interrupted: the run was ended, and the trial with it; nothing was wrong with the target.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // Before is the host in the moments before the trial, with nothing of ours running.

@@ -2,12 +2,15 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"prony.example/internal/base/files"
 )
 
 // SlicesDir is the folder of a run that holds one file of slices for each start.
@@ -112,27 +115,17 @@ type SlicesHead struct {
 
 // WriteSlices writes a start's file of slices into a run's folder and returns its name there.
 func WriteSlices(dir, name string, head SlicesHead, all []Slice) (file string, err error) {
-	if err := os.MkdirAll(filepath.Join(dir, SlicesDir), 0o755); err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
-	}
 	file = filepath.Join(SlicesDir, name+".ndjson")
-	f, err := os.Create(filepath.Join(dir, file))
-	if err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	head.Version, head.File = SlicesVersion, ""
-	w := bufio.NewWriter(f)
-	e := json.NewEncoder(w)
-	if err := e.Encode(head); err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
-	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	errs := []error{e.Encode(head)}
 	for i := range all {
-		if err := e.Encode(&all[i]); err != nil {
-			return "", fmt.Errorf("write slices: %w", err)
-		}
+		errs = append(errs, e.Encode(&all[i]))
 	}
-	if err := w.Flush(); err != nil {
+	errs = append(errs, os.MkdirAll(filepath.Join(dir, SlicesDir), 0o755),
+		files.Put(filepath.Join(dir, file), text.Bytes()))
+	if err := errors.Join(errs...); err != nil {
 		return "", fmt.Errorf("write slices: %w", err)
 	}
 	return file, nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// stealing lays out a start whose machine is disturbed in bursts that last over several slices; each
-// round draws the order of its targets. Extra is what target 0 meets beyond that.
+// stealing lays out a start whose machine is disturbed in bursts that last over several slices;
+// each round draws the order of its targets. Extra is what target 0 meets beyond that.
 func stealing(r *rand.Rand, rounds, targets int, extra float64) *Rounds {
 	var rows []SliceRow
 	burst := 0.0
@@ -19,7 +19,8 @@ func stealing(r *rand.Rand, rounds, targets int, extra float64) *Rounds {
 			case r.Float64() < 0.3:
 				burst = 0
 			}
-			row := SliceRow{Round: round, Target: target, Covariates: []float64{burst, 0}}
+			row := SliceRow{Round: round, Target: target, TimeNs: ms,
+				Covariates: []float64{burst, 0}}
 			if target == 0 {
 				row.Covariates[0] += extra
 			}
@@ -33,7 +34,8 @@ func TestCheckBalance(t *testing.T) {
 	check := func(targets int, extra, atLeast, atMost float64) {
 		t.Helper()
 		checkShare(t, uint64(targets), 100, atLeast, atMost, func(r *rand.Rand) bool {
-			starts := []*Rounds{stealing(r, 30, targets, extra), stealing(r, 30, targets, extra)}
+			starts := []*Rounds{stealing(r, 30, targets, extra),
+				stealing(r, 30, targets, extra)}
 			return CheckBalance(starts, 0, targets).P < 0.05
 		})
 	}
@@ -44,10 +46,12 @@ func TestCheckBalance(t *testing.T) {
 }
 
 func TestBalanceMeans(t *testing.T) {
-	rows := []SliceRow{
-		{Round: 1, Target: 0, Covariates: []float64{1}}, {Round: 1, Target: 1, Covariates: []float64{3}},
-		{Round: 2, Target: 0, Covariates: []float64{2}}, {Round: 2, Target: 1, Covariates: []float64{6}},
-		{Round: 3, Target: 0, Covariates: []float64{9}}, // alone
+	var rows []SliceRow
+	for round, values := range [][]float64{{1, 3}, {2, 6}, {9}} { // the last target is alone
+		for target, v := range values {
+			rows = append(rows, SliceRow{Round: round, Target: target, TimeNs: ms,
+				Covariates: []float64{v}})
+		}
 	}
 	// Both rounds say the same: two of four permutations are as far apart.
 	b := CheckBalance([]*Rounds{NewRounds(rows)}, 0, 2)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"prony.example/internal/dev/testsets"
@@ -210,17 +211,23 @@ func TestCoverage(t *testing.T) {
 	testsets.Long(t, "2,000 comparisons a case on models and traces of a machine",
 		testsets.Needs{Files: []string{"stats/testdata"}})
 	const experiments = 2000
-	var table strings.Builder
-	table.WriteString(coverageHead)
+	all := scenarios()
+	lines := make([]string, len(machines)*len(all))
+	var running sync.WaitGroup
 	for i, name := range machines {
-		for j, s := range scenarios() {
-			m := s.measure(machineOf(t, name), experiments, uint64(100*i+j+1))
-			fmt.Fprintln(&table, s.line(name, m))
-			s.check(t, name, m, experiments)
-		}
+		m := machineOf(t, name)
+		running.Go(func() {
+			for j, s := range all {
+				got := s.measure(m, experiments, uint64(100*i+j+1))
+				lines[i*len(all)+j] = s.line(name, got)
+				s.check(t, name, got, experiments)
+			}
+		})
 	}
+	running.Wait()
+	table := coverageHead + strings.Join(lines, "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(coverageFile, []byte(table.String()), 0o644); err != nil {
+		if err := os.WriteFile(coverageFile, []byte(table), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -230,9 +237,9 @@ func TestCoverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Other architectures may round otherwise.
-	if runtime.GOARCH == "amd64" && table.String() != string(want) {
+	if runtime.GOARCH == "amd64" && table != string(want) {
 		t.Errorf("%s is no longer what the simulation gives, see -update:\n%s", coverageFile,
-			table.String())
+			table)
 	}
 }
 
@@ -268,7 +275,7 @@ func (s scenario) check(t *testing.T, machine string, m misses, experiments int)
 
 // TestCoverageRoughly is TestCoverage with few comparisons of some cases.
 func TestCoverageRoughly(t *testing.T) {
-	const experiments = 120
+	const experiments = 80
 	for i, name := range machines {
 		for j, s := range []scenario{allAlike(3), rare(3, false)} {
 			m := s.measure(machineOf(t, name), experiments, uint64(10*i+j+1))

@@ -32,13 +32,14 @@ func paused(r *rand.Rand, pauseMs float64, pauses int, cut bool) (rate, cpu floa
 	return work/float64(sum.TimeNs) - 1, float64(sum.CPUNs)/work - 1
 }
 
-// TestPausesCountWhole: whatever their length is, pauses that cost 4 % show as 4 % of throughput and
-// as 1/0.96, 4.17 % more processor time. With 1500 pauses the standard error is 0.1 points.
+// TestPausesCountWhole: whatever their length is, pauses that cost 4 % show as 4 % of throughput
+// and as 1/0.96, 4.17 % more processor time. With 1500 pauses the standard error is 0.1 points.
 func TestPausesCountWhole(t *testing.T) {
 	for _, pauseMs := range []float64{5, 20, 50, 100, 200, 500} {
 		r := rand.New(rand.NewPCG(uint64(pauseMs), 1))
 		rate, cpu := paused(r, pauseMs, 1500, false)
-		t.Logf("pauses of %3.0f ms: %+.2f %% requests/s, %+.2f %% CPU", pauseMs, 100*rate, 100*cpu)
+		t.Logf("pauses of %3.0f ms: %+.2f %% requests/s, %+.2f %% CPU", pauseMs, 100*rate,
+			100*cpu)
 		if math.Abs(rate+0.04) > 0.003 || math.Abs(cpu-0.0417) > 0.003 {
 			t.Errorf("pauses of %v ms: %+.4f and %+.4f", pauseMs, rate, cpu)
 		}
@@ -79,9 +80,10 @@ func (s turning) slice(r *rand.Rand, lead, window float64) (requests int, timeMs
 }
 
 // turns compares a service that is 5 % slower than another one, by totals over rounds, and returns
-// the SD of a round's log ratio as well. Lead and window are in ms; the window's begin is shifted by
-// up to shift turns of the slower one, at random.
-func turns(r *rand.Rand, fast turning, rounds int, lead, window, shift float64) (ratio, sd float64) {
+// the SD of a round's log ratio as well. Lead and window are in ms; the window's begin is shifted
+// by up to shift turns of the slower one, at random.
+func turns(r *rand.Rand, fast turning, rounds int, lead, window, shift float64) (ratio,
+	sd float64) {
 	slow := fast
 	slow.turn *= 1.05
 	var rows []SliceRow

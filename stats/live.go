@@ -8,19 +8,20 @@ import (
 )
 
 // liveMix is the precision of the mixture behind LiveRatio: it weighs effects of about
-// 1/sqrt(liveMix) = 3 SDs of a start, which makes the interval of 4 to 12 starts the narrowest. From
-// a hundredth to three times this value the half width changes by a quarter at most at 8 starts.
+// 1/sqrt(liveMix) = 3 SDs of a start, which makes the interval of 4 to 12 starts the narrowest.
+// From a tenth to three times this value, the half width of 8 starts changes by a fifth at most.
 const liveMix = 0.1
 
-// LiveRatio is CompareStarts for a reader who watches and may stop at any start: a confidence
-// sequence. With the given probability, the intervals of all numbers of starts together hold the
-// true ratio, so stopping at the first interval that leaves out 1, or at one that looks narrow
-// enough, costs nothing of the confidence. P is valid at any time, too: the least so far.
+// LiveRatio compares two targets over the starts so far, for a reader who watches and may stop
+// after any start: its intervals are a confidence sequence. With the given probability, the
+// intervals of all numbers of starts together hold the true ratio, so stopping at the first
+// interval that leaves out 1, or at one that looks narrow enough, costs nothing of the confidence.
+// P is valid at any time, too: the least so far.
 //
 // Method: the t test by a Gaussian mixture (Wang & Ramdas, "Anytime-valid t-tests and confidence
 // sequences for Gaussian means with unknown variance", arXiv:2310.03722, section 4; Lai, "On
-// confidence sequences", Annals of Statistics 4, 1976, pp. 265-280). For log ratios x with sum S and
-// sum of squares V about a supposed true value, and c = liveMix, the ratio of likelihoods
+// confidence sequences", Annals of Statistics 4, 1976, pp. 265-280). For log ratios x with sum S
+// and sum of squares V about a supposed true value, and c = liveMix, the ratio of likelihoods
 //
 //	e = sqrt(c / (n + c)) (1 - S² / ((n + c) V))^(-n/2)
 //
@@ -93,8 +94,8 @@ func LivePrice(starts int, confidence float64) float64 {
 // next value by sqrt(V) is Student's t by sqrt(n), the tangent of an angle. The probability to stay
 // within the limits of all looks and of the end is computed backwards, step by step (Armitage,
 // McPherson & Rowe, "Repeated significance tests on accumulating data", Journal of the Royal
-// Statistical Society A 132, 1969, pp. 235-244). The planned end costs 5 % in width at 8 starts, 7 %
-// at 12 and 11 % at 40.
+// Statistical Society A 132, 1969, pp. 235-244). The planned end costs 5 % in width at 8 starts, 7
+// % at 12 and 11 % at 40.
 func PlannedConfidence(starts int, confidence float64) float64 {
 	mustBeShare("confidence", confidence)
 	alpha := 1 - confidence

@@ -199,8 +199,13 @@ func (s *service) slice(r *rand.Rand, h host, d design, began float64) (row Slic
 			}
 		}
 		if opened >= 0 {
-			return SliceRow{Requests: int64(done / s.request), TimeNs: int64((edge - opened) * ms),
-				CPUNs: int64((read(h.busy, edge) - read(h.busy, opened)) * ms)}, ended
+			busy := read(h.busy, edge) - read(h.busy, opened)
+			row = SliceRow{Requests: int64(done / s.request), TimeNs: int64((edge - opened) * ms),
+				CPUNs: int64(busy * ms)}
+			if d.covariates {
+				row.Covariates = []float64{1 - busy/(edge-opened)}
+			}
+			return row, ended
 		}
 		opened = edge
 	}
@@ -212,10 +217,11 @@ type design struct {
 	rounds       int
 	lead, window float64
 	cut          bool // windows end at their moments: the way that was refused
+	covariates   bool // rows hold the share of time that others took
 }
 
 // usual is about the design that the rounds of this package's simulations have.
-func usual(m machine) design { return design{machine: m, rounds: 40, lead: 20, window: 40} }
+func usual(m machine) design { return design{machine: m, rounds: 100, lead: 20, window: 40} }
 
 // start runs one start of these services, in an order drawn in each round.
 func (d design) start(r *rand.Rand, services []service) *Rounds {
@@ -242,8 +248,8 @@ func (d design) start(r *rand.Rand, services []service) *Rounds {
 // equal are services of 20 µs a request.
 func equal(count int) []service { return slices.Repeat([]service{{request: 0.02}}, count) }
 
-// eventful adds events to a service that cost a share of its time and happen so often in the windows
-// of a start, on average.
+// eventful adds events to a service that cost a share of its time and happen so often in the
+// windows of a start, on average.
 func (d design) eventful(s service, perStart, share float64, regular bool) service {
 	loaded := float64(d.rounds) * d.window
 	s.event = share * loaded / perStart

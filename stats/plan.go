@@ -35,20 +35,21 @@ type StagePlan struct {
 // are best, else many short ones.
 //
 // It is a two-stage procedure (Stein, "A two-sample test for a linear hypothesis whose power is
-// independent of the variance", Annals of Mathematical Statistics 16, 1945, pp. 243-258) whose final
-// interval uses all starts, as an internal pilot does (Wittes & Brittain, "The role of internal
-// pilot studies in increasing the efficiency of clinical trials", Statistics in Medicine 9, 1990,
-// pp. 65-72). Had the pair's own scatter decided on the number of starts, the final interval would
-// cover the truth in 92 % instead of 95 %, because a run ends early where the scatter happened to
-// look small (Kieser & Friede, "Re-calculating the sample size in internal pilot study designs with
-// control of the type I error rate", Statistics in Medicine 19, 2000, pp. 901-911). So the plan uses
-// what rounds predict of the pair, and what the control scatters by beyond its own rounds: the
-// coverage stays above 94 % (TestTwoStagesCover). Stein's own interval, by the variance of the first
-// stage alone, would be exact, and take more than twice the time after four starts.
+// independent of the variance", Annals of Mathematical Statistics 16, 1945, pp. 243-258) whose
+// final interval uses all starts, as an internal pilot does (Wittes & Brittain, "The role of
+// internal pilot studies in increasing the efficiency of clinical trials", Statistics in Medicine
+// 9, 1990, pp. 65-72). Had the pair's own scatter decided on the number of starts, the final
+// interval would cover the truth in 92 % instead of 95 %, because a run ends early where the
+// scatter happened to look small (Kieser & Friede, "Re-calculating the sample size in internal
+// pilot study designs with control of the type I error rate", Statistics in Medicine 19, 2000, pp.
+// 901-911). So the plan uses what rounds predict of the pair, and what the control scatters by
+// beyond its own rounds: the coverage stays above 94 % (TestTwoStagesCover). Stein's own interval,
+// by the variance of the first stage alone, would be exact, and take more than twice the time after
+// four starts.
 //
 // Without a control the plan takes starts for alike. A pair that differs between starts by more
-// than its control does misses the width, never the coverage: PlanStarts must not be called a second
-// time with more starts.
+// than its control does misses the width, never the coverage: PlanStarts must not be called a
+// second time with more starts.
 func PlanStarts(pair, control []StartRatio, half, confidence float64, cost StageCost) StagePlan {
 	mustBeShare("confidence", confidence)
 	plan := StagePlan{Half: math.NaN(), Within: math.NaN(), Between: math.NaN()}

@@ -29,34 +29,49 @@ const (
 
 // Rounds are the slices of one start: in each round, each target has one slice.
 type Rounds struct {
-	rounds []map[int]SliceRow // by target, in ascending order of rounds
+	rounds [][]SliceRow // by target; a missing one has no time
 }
 
-// NewRounds groups rows by round. Two rows of the same round and target become their sum.
+// NewRounds groups rows by round. Two rows of the same round and target become their sum. A row
+// without time is as good as missing. It panics where a target is negative.
 func NewRounds(rows []SliceRow) *Rounds {
+	targets := 0
+	var numbers []int
 	indexes := map[int]int{}
-	numbers := []int{}
 	for _, row := range rows {
+		if row.Target < 0 {
+			panic(fmt.Sprintf("stats: target %d of round %d", row.Target, row.Round))
+		}
+		targets = max(targets, row.Target+1)
 		if _, ok := indexes[row.Round]; !ok {
 			indexes[row.Round] = 0
 			numbers = append(numbers, row.Round)
 		}
 	}
 	slices.Sort(numbers)
-	r := &Rounds{rounds: make([]map[int]SliceRow, len(numbers))}
+	r := &Rounds{rounds: make([][]SliceRow, len(numbers))}
 	for i, number := range numbers {
-		indexes[number], r.rounds[i] = i, map[int]SliceRow{}
+		indexes[number], r.rounds[i] = i, make([]SliceRow, targets)
 	}
 	for _, row := range rows {
-		round := r.rounds[indexes[row.Round]]
-		sum, ok := round[row.Target]
-		if !ok {
-			round[row.Target] = row
+		sum := &r.rounds[indexes[row.Round]][row.Target]
+		if row.TimeNs <= 0 {
 			continue
 		}
-		round[row.Target] = sum.plus(row)
+		if sum.TimeNs > 0 {
+			row = sum.plus(row)
+		}
+		*sum = row
 	}
 	return r
+}
+
+// slice is a target's in a round; false: it is missing.
+func slice(round []SliceRow, target int) (SliceRow, bool) {
+	if target >= len(round) {
+		return SliceRow{}, false
+	}
+	return round[target], round[target].TimeNs > 0
 }
 
 // plus adds what another slice counted.
@@ -141,8 +156,8 @@ func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
 	var pairs [][2]SliceRow
 	var times [2]int64
 	for _, round := range r.rounds {
-		x, okX := round[a]
-		y, okY := round[b]
+		x, okX := slice(round, a)
+		y, okY := slice(round, b)
 		switch {
 		case okX && okY:
 			pairs = append(pairs, [2]SliceRow{x, y})

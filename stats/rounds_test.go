@@ -80,7 +80,8 @@ func TestCompareLeavesOutHalfRounds(t *testing.T) {
 func TestRoundsAddUp(t *testing.T) {
 	rows := rowsOf([2]int64{100, 60})
 	again := rows[1]
-	again.Requests, again.CPUNs, again.TimeNs = 40, 40_000, 0
+	again.Requests, again.CPUNs, again.TimeNs = 40, 40_000, 10*ms
+	rows[1].TimeNs = 30 * ms
 	r := NewRounds(append(rows, again))
 	for q := range 2 {
 		if c := r.Compare(0, 1, Quantity(q)); c.Rounds != 1 || !near(c.LogRatio, 0) {

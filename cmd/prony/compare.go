@@ -259,7 +259,7 @@ func (a *app) side(arg string) (compare.Side, error) {
 			"its first trial?", dir)
 	}
 	return compare.Side{Dir: dir, Head: head, Records: record.Compared(records), Target: target,
-		Reproduce: runs.Reproduce(head)}, nil
+		Reproduce: runs.Reproduce(head), Slices: runs.SlicesIn(dir)}, nil
 }
 
 // address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.

@@ -36,7 +36,7 @@ const (
 const (
 	NoCopyContainer = "container" // it works in its image
 	NoCopyAttached  = "attached"  // it runs already
-	NoCopyGiven     = "given"     // nothing was built: the command may need what is beside its folder
+	NoCopyGiven     = "given"     // nothing was built: the command may need what is beside it
 	NoCopyLarge     = "large"     // beyond the bounds of a copy
 	NoCopyFailed    = "failed"    // such as a full disk
 )

@@ -69,9 +69,9 @@ var parameters = slices.Concat([]parameter{
 	{key: "blocks", def: "3", min: 1, max: blocksMax,
 		about: "passes over all targets and scenarios, each in an order of its own"},
 	{key: "interleave", choices: Interleavings,
-		about: "slices: all targets of a scenario run side by side and are loaded one at a time, " +
-			"for some tens of milliseconds each; blocks: one target after the other; none: slices " +
-			"where possible"},
+		about: "how targets are compared. slices: all targets of a scenario run side by side and " +
+			"are loaded one at a time, for some tens of milliseconds each; blocks: whole trials " +
+			"one after the other; without it slices where possible"},
 	{key: "slices", def: "4s", max: hour,
 		about: "how long each target is loaded in the slices of a start"},
 	{key: "seed", def: "42", max: maxExact,

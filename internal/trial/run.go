@@ -90,7 +90,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		var now []*record.Record
-		if n := together(todo); n > 0 {
+		if n := together(todo); n > 0 && l.Slicing.Open != nil {
 			now = l.startTrials(ctx, e, todo[:n])
 		} else {
 			now = append(now, l.one(ctx, e, todo[0]))

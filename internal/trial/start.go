@@ -9,11 +9,13 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
+	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/processes"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // A start launches the targets of a comparison one after the other on the same service cores,
@@ -34,7 +36,14 @@ type Loader interface {
 type Freezer interface {
 	Freeze() error
 	Thaw() error
-	Way() string // one of record's Freeze names
+	Way() string  // one of record's Freeze names
+	Close() error // thaws it
+}
+
+// Machine reads what is not a single target's.
+type Machine interface {
+	Read() cpuclock.Reading
+	Close()
 }
 
 // CPUClock reads the processor time of a target, exactly at the moment of reading.
@@ -47,11 +56,13 @@ type CPUClock interface {
 type Slicing struct {
 	Open func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (Loader,
 		error)
-	Freeze func(p launch.Process) (Freezer, error)
-	Clock  func(pids func() []int) CPUClock
-	// Machine reads what is not a target's: time stolen by the hypervisor and busy time of all
-	// cores, since boot, in ns.
-	Machine func() (stealNs, busyNs int64)
+	Freeze  func(p launch.Process) (Freezer, error)
+	Clock   func(pids func() []int) CPUClock
+	Machine func() (Machine, error)
+	// Copies is the folder for the copies of services' folders that starts work in; empty: they
+	// work in the built ones. Note remembers a copy on disk until it is forgotten.
+	Copies string
+	Note   func(dir string) (forget func() error, err error)
 }
 
 // start is one under way.
@@ -60,8 +71,9 @@ type start struct {
 	name  string
 	sides []*side
 	record.SideBySide
-	slices []record.Slice
-	rng    *rand.Rand
+	slices  []record.Slice
+	rng     *rand.Rand
+	machine Machine
 }
 
 // side is one target of a start.
@@ -103,7 +115,7 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	var out []*record.Record
 	for _, f := range s.sides {
 		if f.freezer != nil {
-			if err := f.freezer.Thaw(); err != nil && f.rec.Failure == nil {
+			if err := f.freezer.Close(); err != nil && f.rec.Failure == nil {
 				f.fail(context.Background(), err)
 			}
 		}
@@ -239,47 +251,56 @@ const (
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
 	// longestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
 	longestSlice = 2 * time.Second
-	leastRounds  = 20
-	warmRounds   = 2 // at the beginning, not counted
+	leastRounds  = 10
+	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
+	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )
 
 // lengths fixes lead-in, window and number of rounds, the same for all targets, before the first
-// slice. Without slices the number of rounds is 0.
-func (s *start) lengths() {
-	turn := time.Duration(0)
-	for _, f := range s.sides {
-		perS := lastRate(f.rec)
-		l := sliced(f.trial.Loads)
-		if l == nil || perS <= 0 {
-			return
+// counted slice, by the rate of each target in pilot slices. Without slices the number of rounds is
+// 0. Of an error it says whose it is.
+func (s *start) lengths(ctx context.Context) (failed int, err error) {
+	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
+	perS := make([][]float64, len(s.sides))
+	for range pilotSlices {
+		for _, i := range s.rng.Perm(len(s.sides)) {
+			if s.sides[i].loader == nil {
+				return 0, nil
+			}
+			x, err := s.slice(ctx, i)
+			if err != nil {
+				return i, err
+			}
+			perS[i] = append(perS[i], float64(x.Requests)/float64(x.ClosedNs-x.OpenedNs)*1e9)
 		}
-		turn = max(turn, time.Duration(float64(l.Connections)/perS*1e9))
 	}
-	lead := max(leastLead, leadTurns*turn)
-	window := max(leastWindow, windowTurns*turn)
+	turn := time.Duration(0)
+	for i, f := range s.sides {
+		rate := stats.Median(perS[i])
+		if rate <= 0 {
+			return 0, nil
+		}
+		connections := float64(sliced(f.trial.Loads).Connections)
+		turn = max(turn, time.Duration(connections/rate*1e9))
+	}
+	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
-	if lead+window+turn > longestSlice {
-		return
+	if all := lead + window + turn/2; all <= longestSlice {
+		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/all))
 	}
-	s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/(lead+window+turn/2)))
-}
-
-// lastRate is the rate of good answers at the end of the warm-up.
-func lastRate(rec *record.Record) float64 {
-	const last = 5
-	rates := rec.Warmup.RatePerS
-	rates = rates[max(0, len(rates)-last):]
-	sum := 0.0
-	for _, r := range rates {
-		sum += r
-	}
-	return sum / float64(max(len(rates), 1))
+	return 0, nil
 }
 
 // interleave goes through the rounds and writes the file of slices. Of an error it says whose it
 // is.
 func (s *start) interleave(ctx context.Context) (failed int, err error) {
-	s.lengths()
+	if s.machine, err = s.lab.Slicing.Machine(); err != nil {
+		return 0, err
+	}
+	defer s.machine.Close()
+	if failed, err := s.lengths(ctx); err != nil {
+		return failed, err
+	}
 	s.Freeze, s.Clock = s.sides[0].freezer.Way(), record.ClockProcess
 	for _, f := range s.sides {
 		if f.freezer.Way() == record.FreezeOff {
@@ -293,7 +314,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	perRound := time.Duration(len(s.sides)) * time.Duration(s.LeadInNs+s.WindowNs+s.TurnNs/2)
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
-	for round := 1 - warmRounds; round <= s.Rounds; round++ {
+	for round := 1; round <= s.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
 		}
@@ -302,9 +323,8 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			if err != nil {
 				return i, err
 			}
-			if slice.Round, slice.Place = round, place+1; round > 0 {
-				s.add(slice)
-			}
+			slice.Round, slice.Place = round, place+1
+			s.add(slice)
 		}
 	}
 	if s.Rounds > 0 {
@@ -317,7 +337,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 // slice loads one target for a slice, while the others are stopped.
 func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) {
 	f := s.sides[i]
-	before, steal, busy := s.read()
+	before, machine := s.read()
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
@@ -330,10 +350,11 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 	if err != nil {
 		return out, err
 	}
-	after, stealAfter, busyAfter := s.read()
+	after, later := s.read()
 	out = record.Slice{Target: i, BeganNs: got.BeganNs, OpenedNs: got.OpenedNs,
 		ClosedNs: got.ClosedNs, EndedNs: got.EndedNs, Requests: got.Requests, Failed: got.Failed,
-		CPUNs: got.CPUNs, StealNs: stealAfter - steal, OthersNs: busyAfter - busy}
+		CPUNs:   got.CPUNs,
+		StealNs: later.StealNs - machine.StealNs, OthersNs: later.BusyNs - machine.BusyNs}
 	for k := range after {
 		used := after[k] - before[k]
 		if after[k] < 0 || before[k] < 0 {
@@ -347,12 +368,11 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 }
 
 // read reads all clocks at a switch.
-func (s *start) read() (targets []int64, stealNs, busyNs int64) {
+func (s *start) read() (targets []int64, machine cpuclock.Reading) {
 	for _, f := range s.sides {
 		targets = append(targets, f.clock.Read())
 	}
-	stealNs, busyNs = s.lab.Slicing.Machine()
-	return targets, stealNs, busyNs
+	return targets, s.machine.Read()
 }
 
 // add adds a counted slice to the sums of all targets.

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -49,8 +50,9 @@ const (
 	// minutes.
 	launchBound = 6 * time.Minute
 	verifyWait  = 2 * time.Minute
-	logTail     = 20  // lines kept of a failed service's log
-	lastLine    = 200 // bytes of the last one in its error, which is to stay a sentence
+	logTail     = 20   // lines kept of a failed service's log
+	padMost     = 4096 // bytes by which the environment of a start is padded at random
+	lastLine    = 200  // bytes of the last one in its error, which is to stay a sentence
 )
 
 // Driver offers a load.
@@ -256,7 +258,10 @@ func (f *life) steps(ctx context.Context, names ...string) error {
 // fail turns an error into the record's failure: what was being done, why it failed, what to do,
 // and what the service had to say last.
 func (f *life) fail(ctx context.Context, err error) {
-	out := &record.Failure{Step: f.step, Error: err.Error()}
+	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil}
+	if f.dragged {
+		out.Step = record.StepPeer
+	}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
 		out.Hint = hinted.Hint()
@@ -327,6 +332,10 @@ func (f *life) launch(ctx context.Context) error {
 		Built: f.trial.Subject.Built, Cores: f.lab.Layout.Service,
 		LogFile: filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log"),
 		Values:  service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
+	}
+	if f.trial.Start != "" {
+		order.Copies, order.Note = f.lab.Slicing.Copies, f.lab.Slicing.Note
+		order.Pad = rand.New(rand.NewPCG(f.trial.Seed, uint64(f.trial.Order))).IntN(padMost)
 	}
 	if f.trial.Subject.Service.Backed(f.trial.Subject.Target) {
 		order.Back = f.lab.Layout.Backing

@@ -46,7 +46,7 @@ type warming struct {
 
 // warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
 func (f *life) warmUp(ctx context.Context) error {
-	w := f.trial.Warmup
+	w := f.warmth()
 	f.at("warmup", time.Duration(w.Max))
 	f.count(ctx)
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(generator.WarmInterval), w.Connections
@@ -81,9 +81,23 @@ func (f *life) warmUp(ctx context.Context) error {
 	return nil
 }
 
+// stillWarmup is the longest warm-up in a start of a service that compiles nothing while it serves.
+// What is not steady yet then drifts in all targets alike, and slices cancel that.
+const stillWarmup = 2 * time.Second
+
+// warmth is the warm-up of this trial.
+func (f *life) warmth() suite.Warmup {
+	w := f.trial.Warmup
+	runtime := f.trial.Subject.Target.Runtime
+	if f.trial.Start != "" && runtime != "" && !runtimes.Of(runtime).Compiles {
+		w.Max = min(w.Max, max(w.Min, suite.Duration(stillWarmup)))
+	}
+	return w
+}
+
 // look is told the good answers so far, and says whether to go on.
 func (g *warming) look(done int64, elapsed time.Duration) bool {
-	w, r := g.trial.Warmup, &g.rec.Warmup
+	w, r := g.warmth(), &g.rec.Warmup
 	done, elapsed = done+g.served, elapsed+g.before
 	if len(g.counts)%favourEvery == 0 { // some are born late
 		g.favour(true)
@@ -122,7 +136,7 @@ func (g *warming) anew() {
 // their cores, as Go does, and find too many.
 func (g *warming) widen() error {
 	all := g.lab.Layout.Cores()
-	if g.trial.Warmup.Cores != suite.AllCores ||
+	if g.warmth().Cores != suite.AllCores ||
 		!runtimes.Of(g.trial.Subject.Target.Runtime).Compiles ||
 		slices.Equal(all, g.lab.Layout.Service) {
 		return nil
@@ -132,7 +146,7 @@ func (g *warming) widen() error {
 	}
 	g.rec.Warmup.Cores = all
 	g.rec.Warmup.InForce, _ = g.proc.Limits()
-	most := time.Duration(g.trial.Warmup.Max)
+	most := time.Duration(g.warmth().Max)
 	g.wide, g.until = true, most-min(most/2, ownCores)
 	return nil
 }
@@ -156,8 +170,7 @@ func (g *warming) narrow() {
 // compiler has a share of the core like each of the threads that wait for its code, of which a
 // service may have hundreds, and is not done after minutes.
 func (g *warming) favour(enabled bool) {
-	if g.trial.Warmup.Compilers != "" || g.err != nil || !enabled &&
-		g.rec.Warmup.PrioritizedThreads == 0 {
+	if g.warmth().Compilers != "" || g.err != nil || !enabled && g.rec.Warmup.PrioritizedThreads == 0 {
 		return
 	}
 	var threads int

@@ -28,7 +28,10 @@ func (sc *Scenario) rank(o Options) {
 	if len(items) > 0 {
 		alpha := 1 - o.Confidence
 		if sc.Ranking.Source == FromSlices {
-			ratio := func(a, b stats.Item) stats.Ratio { return StartsRatio(a, b, o.Confidence) }
+			ratio := func(a, b stats.Item) stats.Ratio {
+				return sc.SlicedRatio(sc.Target(a.Name), sc.Target(b.Name), load, metric,
+					o.Confidence)
+			}
 			sc.Typical = typical(stats.CompareBy(items, alpha, ratio))
 			sc.Ranking.Tiers = stats.TiersBy(items, alpha, ratio)
 		} else {

@@ -23,7 +23,7 @@ const (
 type Starts struct {
 	Count  int `json:"count"`  // all, the lost ones included
 	Rounds int `json:"rounds"` // of the starts that count
-	// ElapsedNs is the time that all starts took, from the first launch to the last stop of each.
+	// ElapsedNs is the time that all starts took; the trials of a start share it.
 	ElapsedNs int64 `json:"elapsedNs"`
 	// Invalid says that too many were lost for any ratio to be made of the others.
 	Invalid bool `json:"invalid,omitempty"`
@@ -31,6 +31,10 @@ type Starts struct {
 	Lost []int `json:"lost,omitempty"`
 	// LostBy counts the lost starts by the target that failed.
 	LostBy map[string]int `json:"lostBy,omitempty"`
+	// Raw are the slices of the starts that count, by block, where they can be read.
+	Raw []StartSlices `json:"-"`
+
+	names []string // of all targets
 }
 
 // starts collects the starts of a scenario. In a run that has a trial side by side with others each
@@ -65,12 +69,15 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 
 // add counts a start with the records of its trials.
 func (s *Starts) add(block int, members []*record.Record) {
+	if slices.ContainsFunc(members, func(r *record.Record) bool {
+		return r.Failure != nil && r.Failure.Interrupted
+	}) {
+		return // its user ended it
+	}
 	s.Count++
 	rounds := 0
-	began, ended := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, r := range members {
-		launched := r.Time.UnixNano()
-		began, ended = min(began, launched), max(ended, launched+r.DurationNs)
+		s.ElapsedNs += r.DurationNs
 		if r.SideBySide != nil {
 			rounds = max(rounds, r.SideBySide.Rounds)
 		}
@@ -82,7 +89,6 @@ func (s *Starts) add(block int, members []*record.Record) {
 			s.LostBy[RowName(r.Target)]++
 		}
 	}
-	s.ElapsedNs += ended - began
 	if !slices.Contains(s.Lost, block) {
 		s.Rounds += rounds
 	}
@@ -155,14 +161,6 @@ func ShareStarts(a, b []Point) bool {
 // slicedItem has a metric's values in slices by start.
 func slicedItem(name string, m *Metric) stats.Item {
 	return stats.Item{Name: name, Values: ByBlock(m.Sliced)}
-}
-
-// StartsRatio is the ratio of b to a over the starts that both have values of: the start is the unit
-// of inference. Targets do not lend each other precision as in blocks, whose intervals then cover
-// the truth in another share of comparisons than they say.
-func StartsRatio(a, b stats.Item, confidence float64) stats.Ratio {
-	avs, bs, _ := stats.Align(a, b)
-	return stats.PairedRatio(avs, bs, confidence)
 }
 
 // rankingSource is FromSlices where all targets that have a value of what ranks have one in slices.

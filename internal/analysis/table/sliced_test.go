@@ -17,7 +17,7 @@ import (
 // of processor time a request.
 func slicedTrial(target string, start int, windowPerS, slicePerS, cpuNs float64) record.Record {
 	r := trial(target, start, windowPerS)
-	r.Time, r.DurationNs = time.Unix(int64(start)*100, 0).UTC(), 20e9
+	r.Time, r.DurationNs = time.Unix(int64(start)*100, 0).UTC(), 10e9
 	r.SideBySide = &record.SideBySide{Rounds: 40, LeadInNs: 20e6, WindowNs: 40e6,
 		Freeze: record.FreezeSignals}
 	requests := slicePerS * 1.6 // 40 windows of 40 ms

@@ -46,6 +46,13 @@ func (s *Starts) facts() verdict.Starts {
 			out.LostBy = name
 		}
 	}
+	if len(s.Raw) > 0 && len(s.names) > 1 {
+		var rounds []*stats.Rounds
+		for _, x := range s.Raw {
+			rounds = append(rounds, x.rounds)
+		}
+		out.Steal = stats.CheckBalance(rounds, 0, len(s.names))
+	}
 	return out
 }
 
@@ -60,10 +67,12 @@ func (sc *Scenario) judgedPair(t *Target, m *Metric, o Options) (p verdict.Pair,
 	if !ok || !ShareStarts(b.Sliced, m.Sliced) {
 		return p, false
 	}
-	r := StartsRatio(slicedItem(base.Name, &b), slicedItem(t.Name, m), o.Confidence)
+	r := sc.SlicedRatio(base, t, m.Load, m.Name, o.Confidence)
+	_, starts := sc.startRatios(base, t, m.Load, m.Name)
 	p = verdict.Pair{Load: m.Load, Metric: m.Name, A: base.Name, B: t.Name,
 		Control: t.Info.ControlOf != "", Ratio: r.Center, P: r.P,
-		Windows: math.NaN(), WindowsP: math.NaN()}
+		Windows: math.NaN(), WindowsP: math.NaN(),
+		Rare: stats.FindRareEvents(starts, o.Confidence)}
 	if m.Model == record.Closed && b.Known() && m.Known() {
 		windows := windowsOverSlices(&b, m, o.Confidence)
 		p.Windows, p.WindowsP = windows.Center, windows.P
@@ -116,7 +125,8 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 	}
 	for _, f := range sc.Findings {
 		concerns := f.Facts.Name == a.Name || f.Facts.Name == b.Name || f.Rule == "control"
-		if f.Grade == record.Suspect && f.Load == m.Load && f.Facts.Counted == m.Name && concerns {
+		concerns = concerns && f.Load == m.Load && f.Facts.Subject == m.Name
+		if f.Grade == record.Suspect && (concerns || f.Rule == "balance") {
 			unbounded = append(unbounded, f.Rule)
 		}
 	}

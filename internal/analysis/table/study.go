@@ -276,6 +276,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	for t, m := range sc.Metrics() {
 		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
 	}
+	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)
 	sc.judgeStarts(s.Options)
 	sc.rank(s.Options)
@@ -339,7 +340,7 @@ func (sc *Scenario) compareTo(o Options) {
 		switch {
 		case ok && ShareStarts(b.Sliced, m.Sliced):
 			m.Source = FromSlices
-			r := StartsRatio(slicedItem(t.Reference, &b), slicedItem(t.Name, m), o.Confidence)
+			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)
 			m.Ratio = &r
 		case ok && b.Known() && m.Known():
 			m.Ratio = ratio(fits[key], positives(t.Reference, b), positives(t.Name, *m))

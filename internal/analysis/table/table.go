@@ -24,6 +24,9 @@ type Options struct {
 	Confidence float64 // of intervals and tiers; 0 means 0.95
 	Effect     float64 // the difference that the closing note plans for; 0 means 0.03
 
+	// Slices reads the raw slices of starts; nil: they are not there.
+	Slices SlicesReader
+
 	Columns []string // beside the usual ones: names of Columns()
 
 	Skipped   []record.Skipped // services that could not take part

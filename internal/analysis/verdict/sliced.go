@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"slices"
 
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -62,7 +63,7 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	part := float64(s.IdleCPUNs) / float64(s.IdleTimeNs)
 	f := record.Finding{Value: part, Unit: record.UnitShare}
 	if b := r.SideBySide; b != nil {
-		f.Facts.Counted = b.Freeze
+		f.Facts.Subject = b.Freeze
 	}
 	taken := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
 	unbooked := 0.0
@@ -128,6 +129,7 @@ type Pair struct {
 	// Windows is the ratio from windows over that from slices, and WindowsP the P value of "they are
 	// the same"; NaN where windows say nothing about it.
 	Windows, WindowsP float64
+	Rare              stats.RareEvents // of B beside A
 }
 
 // Starts are the starts of a run: how many there were, and how many count for nothing because a
@@ -135,6 +137,8 @@ type Pair struct {
 type Starts struct {
 	Count, Lost int
 	LostBy      string
+	// Steal is whether the hypervisor took time from all targets alike.
+	Steal stats.Balance
 }
 
 // ComparisonRules lists the rules about the starts of a run together, for the documentation.
@@ -151,6 +155,12 @@ func ComparisonRules() []Rule {
 		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices " +
 			"within the error of both, or within 1 %", Else: "SUSPECT, that ratio",
 			Source: "docs/slices.md"},
+		{Name: "balance", Meets: "the hypervisor takes as much time from slices of one target as " +
+			"from those of another, randomness aside", Else: "named, from 0.3 % of a core on SUSPECT",
+			Source: "Fisher, The Design of Experiments, section 21"},
+		{Name: "rare events", Meets: "the typical round and the whole say the same, within 0.5 % and " +
+			"randomness", Else: "named: rare events are part of the answer; those that happen less " +
+			"than five times in a start are outside of what can be seen", Source: "docs/slices.md"},
 	}
 }
 
@@ -158,6 +168,9 @@ func ComparisonRules() []Rule {
 // not about one trial. Alpha is the error rate of each rule.
 func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 	if f := lostStarts(s); f != nil {
+		out = append(out, *f)
+	}
+	if f := unbalanced(s.Steal); f != nil {
 		out = append(out, *f)
 	}
 	controls, levels := 0, 0
@@ -178,8 +191,14 @@ func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 		}
 		if f != nil {
 			f.Load, f.Phase = p.Load, record.PhaseSlices
-			f.Facts.Name, f.Facts.Counted = p.B, p.Metric
+			f.Facts.Name, f.Facts.Subject = p.B, p.Metric
 			out = append(out, *f)
+		}
+		known := slices.ContainsFunc(out, func(f record.Finding) bool {
+			return f.Rule == "rare events" && f.Facts.Name == p.B
+		})
+		if p.Rare.Found && !known {
+			out = append(out, rareEvents(p))
 		}
 	}
 	return out
@@ -206,6 +225,34 @@ func controlDiffers(p Pair, alpha float64) *record.Finding {
 	}
 	return suspect(record.Finding{Rule: "control", Value: math.Abs(p.Ratio - 1),
 		Unit: record.UnitShare, Facts: record.Facts{Observed: p.Ratio}})
+}
+
+// balanceLeast is the difference of the hypervisor's share of a core from which a ratio may have
+// moved by more than is asked for.
+const balanceLeast = least * record.Resolution
+
+func unbalanced(b stats.Balance) *record.Finding {
+	if !b.Unbalanced() {
+		return nil
+	}
+	f := record.Finding{Rule: "balance", Phase: record.PhaseSlices, Unit: record.UnitShare,
+		Value: slices.Max(b.Means) - slices.Min(b.Means)}
+	if f.Value < balanceLeast {
+		return cause(f)
+	}
+	return suspect(f)
+}
+
+// rareEvents says that a pair differs by what happens rarely, on the side that loses by it more.
+func rareEvents(p Pair) record.Finding {
+	f := record.Finding{Rule: "rare events", Load: p.Load, Phase: record.PhaseSlices,
+		Grade: record.Valid, Note: true, Value: math.Abs(p.Rare.Difference),
+		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, Subject: p.Metric,
+			Observed: math.Exp(p.Rare.Difference), Expected: max(p.Rare.EventsA, p.Rare.EventsB)}}
+	if p.Rare.Few {
+		f.Case = "few"
+	}
+	return f
 }
 
 func levelsDisagree(p Pair, alpha float64) *record.Finding {

@@ -76,6 +76,7 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"samples": samples, "settled": settled,
 	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
 	"starts": starts, "control": control, "levels": levels,
+	"balance": balance, "rare events": rareEvents,
 }
 
 // Whole is the rule that a load was offered for all of its window.

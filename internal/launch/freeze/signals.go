@@ -68,26 +68,21 @@ func newestPID() string {
 	return f[4]
 }
 
-// freeze stops the processes that are known first, and waits until none of their threads runs: then
-// none can fork, and what was forked meanwhile is found by another listing. It goes on until a
-// listing finds nothing new.
+// passes bounds the search for processes that were born while others were stopped. A process that
+// has a signal to come forks no more (fork(2) begins anew after it), so that two passes find all.
+const passes = 100
+
+// freeze stops the processes that are known, until a listing finds no others, and then waits for
+// their threads.
 func (s *signals) freeze() error {
 	began := clock.Mono()
-	for {
+	for pass := 0; pass == 0 || s.list() && pass < passes; pass++ {
 		for i := range s.pids {
 			s.send(i, unix.SIGSTOP)
 		}
-		for _, pid := range s.pids {
-			if err := s.await(pid, began); err != nil {
-				return err
-			}
-		}
-		if !s.list() {
-			break
-		}
-		if time.Duration(clock.Mono()-began) > bound {
-			return ErrRunning
-		}
+	}
+	for _, pid := range s.pids {
+		s.await(pid, began)
 	}
 	for i, pid := range s.pids {
 		if s.births[i] != "" && cgroup.Born(pid) == s.births[i] {
@@ -104,21 +99,18 @@ func (s *signals) send(i int, signal unix.Signal) {
 	}
 }
 
-// await returns when no thread of a process runs.
-func (s *signals) await(pid int, began int64) error {
+// await returns when no thread of a process runs, or after the bound.
+func (s *signals) await(pid int, began int64) {
 	path := "/proc/" + strconv.Itoa(pid) + "/task"
 	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil //nolint:nilerr // it has ended
+		return // it has ended
 	}
 	defer unix.Close(dir)
-	for {
+	for !s.stopped(dir) {
 		passed := time.Duration(clock.Mono() - began)
-		if s.stopped(dir, passed > spinFor) {
-			return nil
-		}
 		if passed > bound {
-			return ErrRunning
+			return
 		}
 		if passed > spinFor {
 			time.Sleep(nap)
@@ -126,10 +118,9 @@ func (s *signals) await(pid int, began int64) error {
 	}
 }
 
-// stopped reports whether no thread in a folder of threads runs. A thread in an uninterruptible
-// wait stops when that ends, so it counts as stopped after a while: with vfork(2), it waits for a
-// process that is stopped itself.
-func (s *signals) stopped(dir int, late bool) bool {
+// stopped reports whether no thread in a folder of threads runs. An uninterruptible wait is none:
+// with vfork(2), a thread waits for a process that is stopped itself.
+func (s *signals) stopped(dir int) bool {
 	if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil {
 		return true
 	}
@@ -141,11 +132,7 @@ func (s *signals) stopped(dir int, late bool) bool {
 		_, _, names := unix.ParseDirent(s.names[:n], -1, nil)
 		for _, tid := range names {
 			switch s.state(dir, tid) {
-			case 'T', 't', 'Z', 'X', 0: // stopped, traced, ended, gone (proc_pid_stat(5))
-			case 'D':
-				if !late {
-					return false
-				}
+			case 'T', 't', 'Z', 'X', 'D', 0: // stopped, traced, ended, gone (proc_pid_stat(5))
 			default:
 				return false
 			}

@@ -85,7 +85,7 @@ func TestCopiesAreRemoved(t *testing.T) {
 		}
 		j.Close()
 		if len(reaped) != 1 || !strings.Contains(reaped[0], "precious") {
-			t.Errorf("boot %s: reaped %q, want a line about the folder that is no copy", boot, reaped)
+			t.Errorf("boot %s: reaped %q, want the folder that is no copy", boot, reaped)
 		}
 		left, err := os.ReadDir(folder)
 		if err != nil || len(left) != 2 || left[0].Name() != "precious" ||

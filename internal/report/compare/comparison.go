@@ -401,7 +401,8 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	r.valueAt = func(confidence float64) stats.Ratio {
 		switch {
 		case r.Source == table.FromSlices:
-			return table.StartsRatio(x, y, confidence)
+			return n.a.study.Scenario(n.scenario).SlicedRatio(n.pairing.a, n.pairing.b, r.Load,
+				r.Metric, confidence)
 		case c.Paired && alone:
 			return stats.PairedRatio(avs, bs, confidence)
 		case c.Paired:

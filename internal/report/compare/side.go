@@ -23,6 +23,8 @@ type Side struct {
 	// Study is what table.Analyze makes of Records, for several comparisons of one run; nil: each
 	// makes it.
 	Study *table.Study
+	// Slices reads the raw slices of the run's starts; nil: they are not there.
+	Slices table.SlicesReader
 }
 
 // NoTargetError is a name that a run has no row of.
@@ -46,7 +48,7 @@ func analyse(s Side, confidence float64) *side {
 	if s.Study != nil && s.Study.Options.Confidence == confidence {
 		return &side{s, *s.Study}
 	}
-	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence}
+	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence, Slices: s.Slices}
 	return &side{s, table.Analyze(s.Records, o)}
 }
 

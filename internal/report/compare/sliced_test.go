@@ -17,7 +17,7 @@ import (
 func inSlices(s Side, perS rows) Side {
 	for _, r := range s.Records {
 		requests := int64(10 * perS[r.Target.Name][r.Block-1])
-		r.DurationNs = int64(15 * time.Second)
+		r.DurationNs = int64(5 * time.Second)
 		r.SideBySide = &record.SideBySide{Rounds: 40, LeadInNs: 20e6, WindowNs: 40e6,
 			Freeze: record.FreezeSignals, Clock: record.ClockProcess}
 		r.Loads[0].Slices = &record.Sliced{Slices: 40, Requests: requests, TimeNs: 10e9,

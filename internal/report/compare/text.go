@@ -320,7 +320,11 @@ func fromSlices(r *Row) bool { return r.Source == table.FromSlices }
 // what was found of all starts together.
 func (c Comparison) Below() (out []string) {
 	for _, m := range c.Measured() {
-		out = append(out, m+". Ratios come from slices, levels from windows alone.")
+		text := m + "."
+		if c.some(fromSlices) {
+			text += " Ratios come from slices, levels from windows alone."
+		}
+		out = append(out, text)
 	}
 	for _, f := range c.Findings {
 		w := wording.Finding(f)

@@ -51,7 +51,7 @@ func Read(dir string) (*Run, error) {
 // Options are what a report of the run says beside its numbers.
 func (r *Run) Options() table.Options {
 	head := r.Head
-	o := table.Options{Baseline: head.Baseline, Columns: head.Columns,
+	o := table.Options{Baseline: head.Baseline, Columns: head.Columns, Slices: SlicesIn(r.Dir),
 		Reproduce: Reproduce(head), Missing: r.Missing, Skipped: head.Skipped}
 	for _, again := range head.Resumed {
 		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
@@ -70,6 +70,13 @@ func (r *Run) Options() table.Options {
 		o.Notes = append(o.Notes, "Labels: "+strings.Join(pairs, ", ")+".")
 	}
 	return o
+}
+
+// SlicesIn reads the raw slices of starts from a run's folder.
+func SlicesIn(dir string) table.SlicesReader {
+	return func(file string) (record.SlicesHead, []record.Slice, error) {
+		return record.ReadSlices(dir, file)
+	}
 }
 
 // Study groups and summarises the run's records.

@@ -147,7 +147,8 @@ func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item
 		for _, r := range done {
 			t := b.specs[r.Trial]
 			if t.Role != "" || t.Scenario != scenario || contender(t) != name ||
-				r.Outcome != record.Measured || r.Verdict.Grade == record.Invalid {
+				r.Outcome != record.Measured ||
+				r.Verdict.Grade == record.Invalid && t.Start == "" { // its slices may be good
 				continue
 			}
 			if v := worth(r); v > 0 {
@@ -162,7 +163,9 @@ func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item
 // worth is what a trial is compared by.
 func worth(r *record.Record) float64 {
 	for i := range r.Loads {
-		if r.Loads[i].Model == record.Closed {
+		if l := &r.Loads[i]; l.Model == record.Closed && l.Slices != nil {
+			return l.Slices.ThroughputPerS()
+		} else if l.Model == record.Closed {
 			return r.Loads[i].ThroughputPerS
 		}
 	}

@@ -38,6 +38,11 @@ func (r *run) measure(ctx context.Context) error {
 	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
 	lab.Tools, lab.Hold = r.profilers(ctx), r.wish.Hold
+	var err error
+	if lab.Slicing.Copies, err = r.Builder(r.tools).Copies(); err != nil {
+		return err
+	}
+	lab.Slicing.Note = r.journal.Copy
 	if requested || r.plan.Suite.NeedsHome() {
 		home, ownCores, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), report)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on

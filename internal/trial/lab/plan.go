@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/agents"
 	"prony.example/internal/trial"
@@ -98,6 +100,9 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	if err != nil {
 		return p, err
 	}
+	if err := p.fit(); err != nil {
+		return p, err
+	}
 	for _, name := range w.Override.Agents {
 		if !slices.ContainsFunc(p.plan.Trials, func(t suite.Trial) bool {
 			return p.plan.Suite.Variant(t.Variant).Agent == name
@@ -107,6 +112,31 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 		}
 	}
 	return p, nil
+}
+
+// fit has targets measured one after the other where memory does not suffice for all of a start.
+func (p *planned) fit() error {
+	sides, most := map[string]int{}, 0
+	for _, t := range p.plan.Trials {
+		if t.Start != "" {
+			sides[t.Start]++
+			most = max(most, sides[t.Start])
+		}
+	}
+	limit := int64(p.suite.Limits.Memory)
+	available := host.AvailableBytes()
+	if int64(most)*limit <= available {
+		return nil
+	}
+	p.suite.Interleave = suite.ByBlocks
+	plan, err := p.suite.Plan(p.catalog.Targets())
+	if err != nil {
+		return err
+	}
+	plan.Blockwise = fmt.Sprintf("%d targets of up to %s do not fit into %s of free memory", most,
+		units.Bytes(float64(limit)), units.Bytes(float64(available)))
+	p.plan = plan
+	return nil
 }
 
 // attach completes the variants of a suite that name agents.

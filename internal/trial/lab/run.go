@@ -50,6 +50,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
 	}
+	if why := r.plan.Blockwise; why != "" && len(r.plan.Targets()) > 1 {
+		l.Tell.Say("targets are measured in blocks, not in slices: " + why)
+	}
 	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
 		if err := step(ctx); err != nil {
 			return "", err

@@ -146,11 +146,12 @@ func (c *Comparison) fill() error {
 		return err
 	}
 	o := &c.Options
+	o.Interleave = c.Change.Interleave
 	if o.CPUs == 0 {
 		o.CPUs = float64(max(1, len(cores)/2))
 	}
 	if o.MemoryBytes = int64(c.Memory); c.Memory == 0 {
-		o.MemoryBytes = host.AvailableBytes() / 2
+		o.MemoryBytes = host.AvailableBytes() / 2 / int64(len(c.Sources)+1)
 	}
 	for _, s := range c.Sources {
 		o.Stay = o.Stay || s.Stays()

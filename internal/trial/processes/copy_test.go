@@ -40,7 +40,8 @@ func TestCopyOfAStart(t *testing.T) {
 		t.Helper()
 		order.Built = built
 		sys := serving(t, order, false)
-		if (sys.NoCopy == nil) != (reason == "") || sys.NoCopy != nil && sys.NoCopy.Reason != reason {
+		if (sys.NoCopy == nil) != (reason == "") ||
+			sys.NoCopy != nil && sys.NoCopy.Reason != reason {
 			t.Errorf("no copy: %v, want %q", sys.NoCopy, reason)
 		}
 		if (sys.Dir == built.Dir) != (reason != "") || len(noted) > 0 != (reason == "") {

@@ -1,0 +1,129 @@
+package table
+
+import (
+	"math"
+	"slices"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
+)
+
+// SlicesReader reads the slices of a start by the name of its file in the run's folder.
+type SlicesReader func(file string) (record.SlicesHead, []record.Slice, error)
+
+// StartSlices are the raw slices of a start that counts.
+type StartSlices struct {
+	Block  int
+	Head   record.SlicesHead
+	Rows   []string // what tables call its targets, in the order of Head.Trials
+	Slices []record.Slice
+
+	rounds *stats.Rounds // of closed slices; targets are indices into Starts.names
+}
+
+// readSlices reads the raw slices of all starts that count. Without them ratios stay what they are,
+// since records have the sums; what rounds say of their scatter is then unknown.
+func (s *Starts) readSlices(sc *Scenario, read SlicesReader) {
+	if s == nil || read == nil {
+		return
+	}
+	for _, t := range sc.Targets {
+		s.names = append(s.names, t.Name)
+		for _, r := range t.Trials {
+			block := t.blocks(r)
+			known := slices.ContainsFunc(s.Raw, func(x StartSlices) bool { return x.Block == block })
+			if r.SideBySide == nil || r.SideBySide.File == "" || known ||
+				slices.Contains(s.Lost, block) {
+				continue
+			}
+			if head, all, err := read(r.SideBySide.File); err == nil {
+				s.Raw = append(s.Raw, StartSlices{Block: block, Head: head, Slices: all})
+			}
+		}
+	}
+	for i := range s.Raw {
+		s.Raw[i].group(sc, s.names)
+	}
+	slices.SortFunc(s.Raw, func(a, b StartSlices) int { return a.Block - b.Block })
+}
+
+// group names the targets of a start and groups its closed slices by round.
+func (x *StartSlices) group(sc *Scenario, names []string) {
+	x.Rows = make([]string, len(x.Head.Trials))
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			if index := slices.Index(x.Head.Trials, r.Trial); index >= 0 && t.blocks(r) == x.Block {
+				x.Rows[index] = t.Name
+			}
+		}
+	}
+	var rows []stats.SliceRow
+	for _, s := range x.Slices {
+		if s.Open {
+			continue
+		}
+		rows = append(rows, stats.SliceRow{Round: s.Round,
+			Target: slices.Index(names, x.Rows[s.Target]), Requests: s.Requests,
+			TimeNs: s.ClosedNs - s.OpenedNs, CPUNs: s.CPUNs,
+			Covariates: []float64{float64(s.StealNs) / float64(max(s.EndedNs-s.BeganNs, 1))}})
+	}
+	x.rounds = stats.NewRounds(rows)
+}
+
+// startRatios are the log ratios of b to a in slices, one for each start that both have values of,
+// with what rounds say of them where the raw slices are there.
+func (sc *Scenario) startRatios(a, b *Target, load, name string) (blocks []int,
+	out []stats.StartRatio,
+) {
+	ma, _ := a.Metric(load, name)
+	mb, _ := b.Metric(load, name)
+	avs, bs, blocks := stats.Align(slicedItem("", &ma), slicedItem("", &mb))
+	for i, block := range blocks {
+		nan := math.NaN()
+		ratio := stats.StartRatio{LogRatio: nan, SE: nan, Typical: nan}
+		if raw := sc.Starts.raw(block); raw != nil && ma.Model == record.Closed {
+			quantity := stats.Throughput
+			if name == metric.CPU {
+				quantity = stats.CPUPerRequest
+			}
+			ratio = raw.rounds.Compare(slices.Index(sc.Starts.names, a.Name),
+				slices.Index(sc.Starts.names, b.Name), quantity)
+		}
+		ratio.LogRatio = math.Log(bs[i] / avs[i])
+		out = append(out, ratio)
+	}
+	return blocks, out
+}
+
+func (s *Starts) raw(block int) *StartSlices {
+	for i := range s.Raw {
+		if s.Raw[i].Block == block {
+			return &s.Raw[i]
+		}
+	}
+	return nil
+}
+
+// SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The start
+// is the unit of inference; its error term is at least what the control scatters by, and what rounds
+// predict, where these are larger beyond chance.
+func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
+	blocks, pair := sc.startRatios(a, b, load, name)
+	return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence).Ratio
+}
+
+// control are the log ratios of the control in the same starts; nil where there is none, or it is
+// the pair itself.
+func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []stats.StartRatio {
+	for _, again := range sc.Targets {
+		first := sc.Target(again.Info.ControlOf)
+		if first == nil || again == a || again == b {
+			continue
+		}
+		if blocks, control := sc.startRatios(first, again, load, name); slices.Equal(blocks, starts) {
+			return control
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+)
+
+// rawRun is slicedRun with its raw slices: 40 rounds a start of a and b, launched in turns in either
+// order. In every tenth round b serves less by the share rare, and slices of b lose steal of a core.
+func rawRun(rare, steal float64) ([]record.Record, SlicesReader) {
+	files := map[string][]record.Slice{}
+	heads := map[string]record.SlicesHead{}
+	records := slicedRun()
+	for i := range moods {
+		a, b := &records[2*i], &records[2*i+1]
+		members := []*record.Record{a, b}
+		if i%2 == 1 {
+			slices.Reverse(members)
+		}
+		file := fmt.Sprintf("slices/s%d.ndjson", i+1)
+		head := record.SlicesHead{SideBySide: *a.SideBySide}
+		for _, r := range members {
+			head.Trials = append(head.Trials, r.Trial)
+			r.SideBySide.File = file
+		}
+		heads[file] = head
+		for target, r := range members {
+			s := r.Loads[0].Slices
+			perSlice := s.Requests / 40
+			s.Requests, s.CPUNs = 0, 0
+			r.Loads[0].Service.CPUPerRequestNs = 0 // of the window: unknown
+			for round := range 40 {
+				x := record.Slice{Round: round + 1, Target: target, ClosedNs: 40e6,
+					EndedNs: 60e6, Requests: perSlice + int64(round%3), CPUNs: 39e6}
+				if r == b && round%10 == 0 {
+					x.Requests = int64(float64(x.Requests) * (1 - rare))
+				}
+				if r == b {
+					x.StealNs = int64(steal * 60e6)
+				}
+				s.Requests, s.CPUNs = s.Requests+x.Requests, s.CPUNs+x.CPUNs
+				files[file] = append(files[file], x)
+			}
+		}
+	}
+	return records, func(file string) (record.SlicesHead, []record.Slice, error) {
+		if files[file] == nil {
+			return record.SlicesHead{}, nil, fmt.Errorf("no file %s", file)
+		}
+		return heads[file], files[file], nil
+	}
+}
+
+// rules are those of a scenario's findings, with their grades.
+func rules(sc *Scenario) string {
+	var out []string
+	for _, f := range sc.Findings {
+		out = append(out, f.Rule+" "+f.Grade)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Raw slices say what events and the machine did; the ratio stays one of sums.
+func TestRawSlices(t *testing.T) {
+	check := func(rare, steal float64, want string) {
+		t.Helper()
+		records, read := rawRun(rare, steal)
+		study := analyze(records, Options{Baseline: "a", Slices: read})
+		without := analyze(records, Options{Baseline: "a"})
+		sc := study.Scenarios[0]
+		if got := rules(sc); got != want {
+			t.Errorf("rare %v, steal %v: %q, want %q\n%v", rare, steal, got, want,
+				Texts(sc.FindingNotes()))
+		}
+		m, _ := sc.Target("b").Metric("peak", metric.Throughput)
+		n, _ := without.Scenarios[0].Target("b").Metric("peak", metric.Throughput)
+		if math.Abs(m.Ratio.Center-n.Ratio.Center) > 1e-12 || len(sc.Starts.Raw) != 5 {
+			t.Errorf("ratio %v with raw slices of %d starts, %v without", m.Ratio.Center,
+				len(sc.Starts.Raw), n.Ratio.Center)
+		}
+	}
+	check(0, 0, "")
+	check(0.4, 0, "rare events VALID") // a tenth of 40 %: 4 %
+	check(0, 0.02, "balance SUSPECT")
+	check(0, 0.001, "balance VALID")
+}
+
+// Each slice is of the target that the file names, in whatever order targets were launched.
+func TestRawSlicesNameTargets(t *testing.T) {
+	records, read := rawRun(0, 0)
+	study := analyze(records, Options{Baseline: "a", Slices: read})
+	for i, raw := range study.Scenarios[0].Starts.Raw {
+		want := []string{"a", "b"}
+		if i%2 == 1 {
+			want = []string{"b", "a"}
+		}
+		if raw.Block != i+1 || !slices.Equal(raw.Rows, want) {
+			t.Errorf("start %d has %v, want %v", raw.Block, raw.Rows, want)
+		}
+	}
+	// A file that cannot be read takes nothing from the numbers.
+	records[0].SideBySide.File, records[1].SideBySide.File = "gone", "gone"
+	study = analyze(records, Options{Baseline: "a", Slices: read})
+	m, _ := study.Scenarios[0].Target("b").Metric("peak", metric.Throughput)
+	if m.Ratio.N != 5 || len(study.Scenarios[0].Starts.Raw) != 4 {
+		t.Errorf("%d starts in the ratio, %d read", m.Ratio.N, len(study.Scenarios[0].Starts.Raw))
+	}
+}
+
+// The control widens an interval that it contradicts.
+func TestControlWidens(t *testing.T) {
+	width := func(noise float64) float64 {
+		records := slicedRun()
+		for i, m := range moods {
+			r := slicedTrial("a-again", i+1, 50e3, 50e3*m.start*(1+noise*float64(i%2)), 20e3)
+			r.Target.ControlOf = "a"
+			records = append(records, r)
+		}
+		study := analyze(records, Options{Baseline: "a"})
+		m, _ := study.Scenarios[0].Target("b").Metric("peak", metric.Throughput)
+		return m.Ratio.Hi - m.Ratio.Lo
+	}
+	if quiet, loud := width(0.0001), width(0.1); !(loud > 20*quiet) {
+		t.Errorf("intervals are %v wide with a quiet control, %v with a loud one", quiet, loud)
+	}
+}

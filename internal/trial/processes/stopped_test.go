@@ -1,0 +1,208 @@
+package processes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/cgroup"
+	"prony.example/internal/launch/freeze"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/processes"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
+)
+
+// stops are how often a service is stopped for how long. Load comes at a steady rate all the while.
+var stops = []struct {
+	times int
+	stop  time.Duration
+}{{35, 100 * time.Millisecond}, {8, 300 * time.Millisecond}, {5, time.Second}, {2, 5 * time.Second}}
+
+// stoppedTargets are one of each language, framework's own watchdog and runtime of the catalog.
+var stoppedTargets = []string{
+	"go-nethttp", "go-fiber", "java-netty", "java-vertx", "java-tomcat:virtual",
+	"java-spring:platform", "java-spring:aot-platform", "java-quarkus:reactive", "java-pekko", "java-petclinic:h2",
+	"java-petclinic:postgres", "node-express", "node-fastify", "python-flask",
+	"python-django:platform", "python-django:reactive", "python-fastapi", "rust-axum", "rust-ntex",
+}
+
+// A service that is stopped again and again, for up to 5 s, answers all requests, those that were
+// under way included, in the processes that it had; docs/slices.md has the figures.
+func TestStoppedServices(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	services, err := service.Catalog(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := service.FindTools(t.Context())
+	for _, full := range stoppedTargets {
+		t.Run(full, func(t *testing.T) {
+			s, target := find(t, services, full)
+			testsets.Long(t, "services that are stopped", testsets.Needs{
+				Files: []string{"services/" + s.Name, "internal/launch/freeze"}})
+			b := &service.Builder{Root: root, Tools: tools, Progress: func(l string) { t.Log(l) }}
+			built, err := b.Build(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Parallel()
+			for _, way := range []string{record.FreezeCgroup, record.FreezeSignals} {
+				t.Run(way, func(t *testing.T) {
+					t.Parallel()
+					stopAgainAndAgain(t, s, target, built, way)
+				})
+			}
+		})
+	}
+}
+
+// find is the target of a name, SERVICE or SERVICE:TARGET, and the service that has it: one with
+// several builds is several.
+func find(t *testing.T, services []*service.Service, full string) (*service.Service,
+	service.Target) {
+	t.Helper()
+	name, targetName, _ := strings.Cut(full, ":")
+	for _, s := range services {
+		for _, target := range s.Targets {
+			if s.Name == name && (targetName == "" || target.Name == targetName) {
+				return s, target
+			}
+		}
+	}
+	t.Fatalf("there is no target %s", full)
+	return nil, service.Target{}
+}
+
+func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
+	built *service.Built, way string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	n := len(s.Processes(target))
+	starter := processes.Starter{Launcher: &process.Launcher{}, Port: processes.FreePort}
+	sys, err := starter.Start(ctx,
+		processes.Order{Name: "stopped", Service: s, Target: target, Built: built,
+			LogFile: filepath.Join(t.TempDir(), "t.log"), Copies: t.TempDir(),
+			Values: service.Values{CPUs: 2, MemoryBytes: int64(n) << 30}})
+	if sys != nil {
+		defer func() {
+			if err := sys.Stop(sys.Grace()); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	if err == nil {
+		_, _, err = service.WaitReady(ctx, nil, sys.Addr().String(), s.Run.Ready, sys.Began(),
+			sys.Exited())
+	}
+	if err != nil {
+		t.Fatal(err, sys.Log(20))
+	}
+	f, err := freeze.New(sys, way)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	path := s.Run.Health
+	if slices.Contains(s.Contracts, "hello") {
+		path = "/hello/" + target.Mode + "?key=7"
+	}
+	settle(t, sys)
+	before, said := sys.PIDs(), len(sys.Log(1000))
+	idle := idleShare(sys, time.Second)
+	result := make(chan *load.Result, 1)
+	var total time.Duration
+	for _, x := range stops {
+		total += time.Duration(x.times) * (x.stop + 150*time.Millisecond)
+	}
+	go func() {
+		r, err := load.Run(ctx, load.Spec{Address: sys.Addr(), Model: record.Open, Connections: 8,
+			Most: 8, Seed: 1, Window: total, Drain: 10 * time.Second, Timeout: 20 * time.Second,
+			Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(100)},
+			Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: path,
+				WantSize: -1}}}})
+		if err != nil {
+			t.Error(err)
+		}
+		result <- r
+	}()
+	var freezes []int64
+	for _, x := range stops {
+		for range x.times {
+			began := clock.Mono()
+			err := f.Freeze()
+			freezes = append(freezes, clock.Mono()-began)
+			time.Sleep(x.stop)
+			if err := errors.Join(err, f.Thaw()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(150 * time.Millisecond)
+		}
+	}
+	r := <-result
+	if err := f.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second)
+	if err := f.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	after := idleShare(sys, time.Second)
+	slices.Sort(freezes)
+	lines := sys.Log(1000)
+	t.Logf("| %s | %s | %d processes, %d threads | %d answers | %d errors | %d reconnects | idle "+
+		"%.1f %%, after 5 s stopped %.1f %% | freeze %d µs, at most %d µs |", s.Full(target), way,
+		len(before), threadsOf(before), r.Answered, r.Errors.Total(), r.Reconnects, 100*idle,
+		100*after, freezes[len(freezes)/2]/1000, freezes[len(freezes)-1]/1000)
+	for _, line := range lines[min(said, len(lines)):] {
+		t.Logf("it wrote: %s", line)
+	}
+	if r.Errors.Total() > 0 || r.Answered == 0 {
+		t.Errorf("%d answers, errors %+v", r.Answered, r.Errors)
+	}
+	if now := sys.PIDs(); !slices.Equal(before, now) {
+		t.Errorf("its processes were %v, now %v", before, now)
+	}
+}
+
+// settle waits until a target has had the same processes, and written nothing, for two seconds.
+func settle(t *testing.T, sys *processes.System) {
+	t.Helper()
+	last, since := "", clock.Mono()
+	for end := clock.Mono() + int64(2*time.Minute); clock.Mono() < end; {
+		now := fmt.Sprint(sys.PIDs(), len(sys.Log(1000)))
+		if now != last {
+			last, since = now, clock.Mono()
+		} else if clock.Mono()-since > int64(2*time.Second) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("it does not come to rest")
+}
+
+// idleShare is how much of a core a target uses in a time without load.
+func idleShare(sys *processes.System, d time.Duration) float64 {
+	c := cpuclock.New(sys.PIDs)
+	before, began := c.Read(), clock.Mono()
+	time.Sleep(d)
+	c.Refresh()
+	return float64(c.Read()-before) / float64(clock.Mono()-began)
+}
+
+func threadsOf(pids []int) (n int) {
+	return len(cgroup.Tasks(pids, func(int, int) bool { return true }))
+}

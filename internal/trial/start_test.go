@@ -1,0 +1,249 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/launch/fake"
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/trial"
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+	"prony.example/record"
+)
+
+// crew is the world of starts: targets whose answers take a known time of a processor, and of which
+// only one may run at a time while load is offered.
+type crew struct {
+	*world
+	targets map[string]*target // by trial
+	running int
+	opened  int
+	perS    map[string]float64 // by the target's name
+	broken  string             // whose third slice fails
+}
+
+type target struct {
+	crew      *crew
+	name      string
+	frozen    bool
+	cpuNs     int64
+	slices    int
+	loaderEnd int
+}
+
+// newCrew makes a lab with slices.
+func newCrew(t *testing.T) *crew {
+	c := &crew{world: newWorld(t), targets: map[string]*target{},
+		perS: map[string]float64{"a": 2000, "b": 1000}}
+	port := 8080
+	c.lab.Port = func() (int, error) { port++; return port, nil }
+	c.lab.Slicing = trial.Slicing{
+		Open: func(context.Context, load.Spec, string, *nethttp.Config) (trial.Loader, error) {
+			c.opened++
+			return loader{c.last()}, nil
+		},
+		Freeze:  func(launch.Process) (trial.Freezer, error) { return c.add(), nil },
+		Clock:   func(func() []int) trial.CPUClock { return c.last() },
+		Machine: func() (trial.Machine, error) { return machine{}, nil },
+	}
+	return c
+}
+
+type machine struct{}
+
+func (machine) Read() cpuclock.Reading { return cpuclock.Reading{} }
+func (machine) Close()                 {}
+
+// add is called when a target has warmed up.
+func (c *crew) add() *target {
+	name := ""
+	for _, note := range c.notes {
+		if rest, ok := strings.CutPrefix(note, "launch "); ok {
+			name = rest
+		}
+	}
+	c.targets[name] = &target{crew: c, name: name}
+	c.running++
+	c.targets[name].note("add")
+	return c.targets[name]
+}
+
+func (c *crew) last() *target {
+	for i := len(c.notes) - 1; ; i-- {
+		if rest, ok := strings.CutPrefix(c.notes[i], "add "); ok {
+			return c.targets[rest]
+		}
+	}
+}
+
+func (x *target) note(s string) { x.crew.note(s + " " + x.name) }
+
+func (x *target) Freeze() error {
+	if !x.frozen {
+		x.crew.running--
+	}
+	x.frozen = true
+	return nil
+}
+
+func (x *target) Thaw() error {
+	if x.frozen {
+		x.crew.running++
+	}
+	x.frozen = false
+	return nil
+}
+
+func (x *target) Way() string               { return record.FreezeSignals }
+func (x *target) Refresh()                  {}
+func (x *target) Read() int64               { return x.cpuNs }
+func (x *target) Reconnects() int64         { return 0 }
+func (x *target) ResponseTime() record.Dist { return record.Dist{} }
+
+// Close is that of the freezer and of the loader.
+func (x *target) Close() error { return x.Thaw() }
+
+// Slice offers one slice. Each answer takes 10 µs of processor time of "a", 20 µs of "b".
+func (x *target) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
+	if x.frozen || x.crew.running != 1 {
+		x.crew.t.Errorf("%s is loaded, frozen %v, while %d targets run", x.name, x.frozen,
+			x.crew.running)
+	}
+	x.slices++
+	began := clock.Mono()
+	select {
+	case <-time.After(s.Lead + s.Window):
+	case <-ctx.Done():
+		return load.Sliced{}, context.Cause(ctx)
+	}
+	key := x.name[strings.LastIndex(x.name, "-")+1:]
+	if key == x.crew.broken && x.slices == 8 {
+		return load.Sliced{}, errors.New("no answer")
+	}
+	perS := x.crew.perS[key]
+	n := int64(math.Round(perS * s.Window.Seconds()))
+	x.cpuNs += int64(perS*s.Lead.Seconds()) * int64(2e7/perS)
+	x.cpuNs += n * int64(2e7/perS)
+	return load.Sliced{BeganNs: began, OpenedNs: began + int64(s.Lead), ClosedNs: clock.Mono(),
+		EndedNs: clock.Mono(), Requests: n, CPUNs: n * int64(2e7/perS)}, nil
+}
+
+// loader hides the result of Close, which a loader has none of.
+type loader struct{ *target }
+
+func (l loader) Close() { l.loaderEnd++ }
+
+// TestStart takes two targets through starts side by side.
+func TestStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		e := c.experiment("a", "b")
+		records, err := c.run(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) != 2 || c.opened != 2 {
+			t.Fatalf("%d records, %d loaders opened", len(records), c.opened)
+		}
+		for i, r := range records {
+			if r.Outcome != record.Measured || r.SideBySide == nil || r.SideBySide.Rounds < 20 ||
+				!slices.Equal(r.SideBySide.With, []string{records[1-i].Trial}) {
+				t.Fatalf("record %+v, %+v, %+v", r.Outcome, r.Failure, r.SideBySide)
+			}
+			sum := r.Loads[0].Slices
+			perS := c.perS[r.Target.Name[:1]]
+			if sum == nil || math.Abs(sum.ThroughputPerS()/perS-1) > 0.02 ||
+				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds ||
+				r.Loads[1].Slices != nil {
+				t.Errorf("%s: slices %+v", r.Target.Name, sum)
+			}
+			if sum.IdleCPUNs != 0 || sum.IdleTimeNs == 0 {
+				t.Errorf("%s used %d ns in %d ns of others", r.Target.Name, sum.IdleCPUNs,
+					sum.IdleTimeNs)
+			}
+			if c.targets[r.Trial].loaderEnd != 1 {
+				t.Errorf("%s: its loader was closed %d times", r.Trial,
+					c.targets[r.Trial].loaderEnd)
+			}
+		}
+		head, all, err := record.ReadSlices(c.dir, records[0].SideBySide.File)
+		if err != nil || len(head.Trials) != 2 || len(all) != 2*head.Rounds {
+			t.Errorf("%d slices of %+v, error %v", len(all), head, err)
+		}
+	})
+}
+
+// TestStartFails fails all trials of a start for the fault of one, and goes on.
+func TestStartFails(t *testing.T) {
+	check := func(name string, spoil func(*crew), step, text string) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrew(t)
+				spoil(c)
+				records, err := c.run(context.Background(), c.experiment("a", "b"))
+				if err != nil || len(records) != 2 {
+					t.Fatal(len(records), err)
+				}
+				at := slices.IndexFunc(records, func(r *record.Record) bool {
+					return r.Target.Name == "b"
+				})
+				own, others := records[at], records[1-at]
+				if own.Failure == nil || own.Failure.Step != step ||
+					!strings.Contains(own.Failure.Error, text) {
+					t.Errorf("failure %+v, want step %s: %s", own.Failure, step, text)
+				}
+				if others.Failure == nil || !strings.Contains(others.Failure.Error,
+					"target b of the same start failed in step "+step) {
+					t.Errorf("the other's failure %+v", others.Failure)
+				}
+				launched, stopped := 0, 0
+				for _, note := range c.notes {
+					switch {
+					case strings.HasPrefix(note, "launch "):
+						launched++
+					case strings.HasPrefix(note, "stop "):
+						stopped++
+					}
+				}
+				if launched != stopped {
+					t.Errorf("%d launched, %d stopped", launched, stopped)
+				}
+			})
+		})
+	}
+	check("no answer in a slice", func(c *crew) { c.broken = "b" }, "slices", "no answer")
+	check("wrong answer", func(c *crew) {
+		good := c.handler
+		c.handler = func(name string) (http.Handler, time.Duration, error) {
+			if strings.HasSuffix(name, "-b") {
+				return fake.Hello("wrong"), time.Millisecond, nil
+			}
+			return good(name)
+		}
+	}, "verify", "breaks the contract")
+}
+
+// TestStartInterrupted ends a start with its context and stops all of it.
+func TestStartInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+		defer cancel()
+		records, err := c.run(ctx, c.experiment("a", "b"))
+		if err == nil || len(records) != 2 || records[0].Failure == nil ||
+			records[0].Failure.Error != "interrupted" {
+			t.Fatalf("%d records, error %v", len(records), err)
+		}
+	})
+}
