@@ -170,7 +170,8 @@ func (g *warming) narrow() {
 // compiler has a share of the core like each of the threads that wait for its code, of which a
 // service may have hundreds, and is not done after minutes.
 func (g *warming) favour(enabled bool) {
-	if g.warmth().Compilers != "" || g.err != nil || !enabled && g.rec.Warmup.PrioritizedThreads == 0 {
+	compilers := g.rec.Warmup.PrioritizedThreads
+	if g.warmth().Compilers != "" || g.err != nil || !enabled && compilers == 0 {
 		return
 	}
 	var threads int
