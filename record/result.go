@@ -287,8 +287,6 @@ type Load struct {
 	FlowTime Dist `json:"flowTime,omitzero"`
 	// of scenarios with several requests
 	Routes []Route `json:"routes,omitempty"`
-	// clients that never end a request
-	Slow Slow `json:"slow,omitzero"`
 	// open: whether arrivals came as they should
 	ArrivalProcess ArrivalProcess `json:"arrivalProcess,omitzero"`
 	// of answers: how much one tells of the next
@@ -376,14 +374,6 @@ type Route struct {
 	Failed       int64  `json:"failed"`
 	ResponseTime Dist   `json:"responseTime"`
 	ServiceTime  Dist   `json:"serviceTime"`
-}
-
-// Slow is what became of clients that never end a request.
-type Slow struct {
-	Clients int   `json:"clients"` // asked for
-	Opened  int64 `json:"opened"`  // connections that were made
-	Dropped int64 `json:"dropped"` // of them, closed by the server before the load's end
-	FirstNs int64 `json:"firstNs"` // from the first connect to the first drop; 0: none
 }
 
 // Process says how the requests really left, from a contiguous sample of their sending times.

@@ -26,7 +26,7 @@ type SideBySide struct {
 	File     string   `json:"file,omitempty"` // its slices, relative to the run's folder
 	Rounds   int      `json:"rounds"`         // each has one slice of every target
 	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
-	WindowNs int64    `json:"windowNs"`       // nominal length of each slice's counted window
+	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
 	// Freeze is how a target was stopped while others were loaded: one of the Freeze names.
 	Freeze string `json:"freeze"`
@@ -47,7 +47,7 @@ const (
 
 // Clocks of processor time that can be read within a slice.
 const (
-	ClockProcess = "process" // clock_gettime of each process, exact at the moment of reading
+	ClockProcess = "process" // clock_gettime of each process, exact to a scheduler tick of a thread that runs
 	ClockCgroup  = "cgroup"  // usage of a control group, exact to a scheduler tick
 )
 

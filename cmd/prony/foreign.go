@@ -73,9 +73,6 @@ func (a *app) importFiles(fileList []string, asJSON bool) error {
 		}
 		printImported(a.stdout, one)
 	}
-	if len(all) == 2 {
-		printDisagreement(a.stdout, all[0].Load, all[1].Load)
-	}
 	return errors.Join(errs...)
 }
 
@@ -134,16 +131,4 @@ func printKnown(w io.Writer, name string, d *record.Dist) {
 		fmt.Fprintf(w, " %s %s ", v.name, units.KnownDuration(v.ns))
 	}
 	fmt.Fprintf(w, " of %d\n", d.Count)
-}
-
-// printDisagreement says why two results of the same service differ.
-func printDisagreement(w io.Writer, a, b *record.Load) {
-	why := generator.Disagree(a, b)
-	if len(why) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\nwere both of the same service:\n")
-	for _, d := range why {
-		fmt.Fprintf(w, "  - %s\n", d.Text)
-	}
 }

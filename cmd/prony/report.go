@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -18,7 +17,6 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
-	"prony.example/internal/generator"
 	"prony.example/internal/report"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
@@ -174,11 +172,9 @@ var reportForms = format.Forms[printing]{
 		}
 		if p.why {
 			fmt.Fprintln(w)
-			if err := report.Why(w, p.study.Records); err != nil {
-				return err
-			}
+			return report.Why(w, p.study.Records)
 		}
-		return printDisagreements(w, disagreements(p.study.Records))
+		return nil
 	}},
 	{Format: "markdown", Write: func(w io.Writer, p printing) error {
 		return p.markdown(w, p.reportFlags)
@@ -273,64 +269,4 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 		return fmt.Errorf("update %s: %w; it is as it was", page, err)
 	}
 	return nil
-}
-
-// disagreements say where two generators read different things from the same target in the same
-// block, and what about the tools explains it. A sentence comes once for each target and load, with
-// its first block's numbers and how many blocks it is true of.
-func disagreements(records []*record.Record) []string {
-	type spot struct{ target, scenario, load, driver, kind string }
-	type finding struct {
-		spot
-		example string
-	}
-	var order []finding
-	blocks := map[spot]int{}
-	for _, r := range records {
-		if r.Target.Driver == "" {
-			continue
-		}
-		ours := slices.IndexFunc(records, func(o *record.Record) bool {
-			return o.Target.Driver == "" && o.Target.Name == r.Target.Name &&
-				o.Target.Variant == r.Target.Variant && o.Scenario == r.Scenario &&
-				o.Block == r.Block
-		})
-		if ours < 0 {
-			continue
-		}
-		for _, l := range r.Loads {
-			for _, own := range records[ours].Loads {
-				if own.Name != l.Name {
-					continue
-				}
-				for _, d := range generator.Disagree(&own, &l) {
-					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver, d.Kind}
-					if blocks[s]++; blocks[s] == 1 {
-						order = append(order, finding{s, d.Text})
-					}
-				}
-			}
-		}
-	}
-	var out []string
-	at := spot{}
-	for _, s := range order {
-		if head := (spot{s.target, s.scenario, s.load, s.driver, ""}); head != at {
-			at = head
-			out = append(out, fmt.Sprintf("%s, %s, %s: prony and %s", s.target, s.scenario, s.load,
-				s.driver))
-		}
-		out = append(out, fmt.Sprintf("  %s (in %s)", s.example,
-			units.Plural(blocks[s.spot], "block")))
-	}
-	return out
-}
-
-func printDisagreements(w io.Writer, lines []string) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\nwhere the generators disagree, and why:\n  %s\n",
-		strings.Join(lines, "\n  "))
-	return err
 }

@@ -14,7 +14,7 @@
 // The load's lead is a run of its own before the window, whose output is thrown away; wrk2 alone
 // brings its own (see Names). The window is one run of the tool, from its start to its end.
 //
-// Import reads what such tools have saved, and Disagree says why two results differ.
+// Import reads what such tools have saved.
 //
 // Non-goals: no installing of tools, no correction of what they say, but for wrk's invented
 // samples, which are taken out again.

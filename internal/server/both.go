@@ -143,7 +143,7 @@ func (s *Server) side(address string) (side compare.Side, err error) {
 			"it ended before its first trial?", id)
 	}
 	return compare.Side{Dir: id, Head: r.Head, Records: record.Compared(r.Records),
-		Target: target, Reproduce: runs.Reproduce(r.Head)}, nil
+		Target: target, Reproduce: runs.Reproduce(r.Head), Slices: runs.SlicesIn(r.Dir)}, nil
 }
 
 // maxHistory bounds the runs of a history, of each of which all records are read.

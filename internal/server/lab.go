@@ -56,7 +56,7 @@ type Target struct {
 	Mode      string   `json:"mode"`
 	Contracts []string `json:"contracts"`
 	Aside     string   `json:"explicitOnly,omitempty"` // why it takes part only where it is named
-	Missing   []string `json:"missing"`         // that it could be built and run here
+	Missing   []string `json:"missing"`                // that it could be built and run here
 }
 
 // Host is this machine.

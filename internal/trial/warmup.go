@@ -170,8 +170,8 @@ func (g *warming) narrow() {
 // compiler has a share of the core like each of the threads that wait for its code, of which a
 // service may have hundreds, and is not done after minutes.
 func (g *warming) favour(enabled bool) {
-	compilers := g.rec.Warmup.PrioritizedThreads
-	if g.warmth().Compilers != "" || g.err != nil || !enabled && compilers == 0 {
+	if g.warmth().Compilers != "" || g.err != nil || !enabled &&
+		g.rec.Warmup.PrioritizedThreads == 0 {
 		return
 	}
 	var threads int
@@ -274,7 +274,7 @@ func continued(rec *record.Record) *record.Load {
 	}
 	l := &rec.Loads[0]
 	plain := l.Model == record.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
-		l.Connections == rec.Warmup.Connections && l.Slow.Clients == 0
+		l.Connections == rec.Warmup.Connections
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil
 	}

@@ -306,6 +306,13 @@ var toldAspects = []aspect{
 	{"kernel's build", func(r *record.Record) string { return r.Provenance.Kernel }},
 	{"prony's build", func(r *record.Record) string { return r.Provenance.Prony }},
 	{"suite's hash", func(r *record.Record) string { return units.Hash(r.Provenance.SuiteHash) }},
+	{"company", func(r *record.Record) string {
+		if r.SideBySide == nil {
+			return "alone"
+		}
+		return fmt.Sprintf("beside %s, freeze %s", units.Plural(len(r.SideBySide.With), "target"),
+			r.SideBySide.Freeze)
+	}},
 	{"TLS", func(r *record.Record) string {
 		return strings.Join(said(r.Loads, func(l record.Load) string { return l.TLS }), " | ")
 	}},
@@ -350,7 +357,6 @@ var loadAspects = []loadAspect{
 	{"think", func(l *record.Load) string { return cmp.Or(l.Think, "no pause") }},
 	{"churn", func(l *record.Load) string { return fmt.Sprint(l.Churn) }},
 	{"streams", func(l *record.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
-	{"slow clients", func(l *record.Load) string { return fmt.Sprint(l.Slow.Clients) }},
 	{"window", func(l *record.Load) string {
 		if l.Requests > 0 { // its end is a result
 			return fmt.Sprintf("%d requests", l.Requests)

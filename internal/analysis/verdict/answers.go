@@ -214,14 +214,6 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 	return bounded(f, taken(l, elapsed, float64(l.Reconnects)/float64(l.Done)))
 }
 
-func slow(_ *record.Record, l *load) *record.Finding {
-	if l.Slow.Opened >= int64(l.Slow.Clients) {
-		return nil
-	}
-	return suspect(record.Finding{Value: float64(l.Slow.Opened), Limit: float64(l.Slow.Clients),
-		Unit: record.UnitCount, Side: record.Below})
-}
-
 const (
 	// datagramBytes is the least that every path of QUIC carries (RFC 9000, section 14).
 	datagramBytes = 1200

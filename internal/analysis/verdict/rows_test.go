@@ -531,13 +531,6 @@ var answerRows = []row{
 	{"range", peak, valid, func(_ rec, l ld) { l.ResponseTime.MaxNs = 1<<40 - 1 }},
 	{"range", peak, suspect, func(_ rec, l ld) { l.ResponseTime.MaxNs = 1 << 40 }},
 	{"range", half, suspect, func(_ rec, l ld) { l.ErrorTime = flat(1, 1<<41) }},
-
-	{"slow clients", peak, valid, func(_ rec, l ld) {
-		l.Slow = record.Slow{Clients: 50, Opened: 50, Dropped: 50} // that is the service's doing
-	}},
-	{"slow clients", peak, suspect, func(_ rec, l ld) {
-		l.Slow = record.Slow{Clients: 50, Opened: 49}
-	}},
 }
 
 // mistakes are among the requests; timeouts among the response times too.

@@ -108,8 +108,6 @@ var loadRules = []Rule{
 	{"unused", "at a closed load of 32 connections and more, without pauses, the service uses " +
 		"half of its processor time, where neither the generator nor others keep it from that",
 		aRemark, "Gregg, Systems Performance, 2.3.6 (saturation)", unused},
-	{"slow clients", "every slow client that was asked for was connected", "SUSPECT",
-		"wrk #509, #261", slow},
 	{"drift", "the two halves of a closed window of a steady load do not differ in throughput, " +
 		"randomness aside; half the difference is the bound", ifMoved,
 		"Kalibera & Jones, ISMM 2013", drift},

@@ -197,7 +197,7 @@ func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 		known := slices.ContainsFunc(out, func(f record.Finding) bool {
 			return f.Rule == "rare events" && f.Facts.Name == p.B
 		})
-		if p.Rare.Found && !known {
+		if p.Rare.Significant && !known {
 			out = append(out, rareEvents(p))
 		}
 	}

@@ -69,7 +69,7 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"delivered": delivered, "generator": busy, "run delay": runDelay, "ceiling": ceiling,
 	"little": little, "errors": failures, "backend calls": unasked, "censored": censored,
 	"datagrams": datagrams, "clocks": clocks, "range": clipped, "connections": connections,
-	"delayed ack": delayed, "unused": unused, "slow clients": slow, "drift": drift,
+	"delayed ack": delayed, "unused": unused, "drift": drift,
 	"steal": steal, "throttled": throttled, "neighbors": neighbours, "memory": memory,
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried,

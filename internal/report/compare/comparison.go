@@ -104,6 +104,9 @@ type Subject struct {
 	repeat string // "block" or "start"
 }
 
+// Repeat is what Blocks counts: "block", or "start" where targets ran side by side.
+func (x Subject) Repeat() string { return cmp.Or(x.repeat, (*table.Starts)(nil).Repeat()) }
+
 // Row is one metric of a pair.
 type Row struct {
 	Load   string `json:"load"`   // empty: of the whole trial

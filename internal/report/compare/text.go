@@ -91,7 +91,7 @@ func (x Subject) line() string {
 	if x.Artifact != "" {
 		words = append(words, "artifact "+x.Artifact)
 	}
-	return strings.Join(append(words, units.Plural(x.Blocks, x.repeat), x.counts()), " · ")
+	return strings.Join(append(words, units.Plural(x.Blocks, x.Repeat()), x.counts()), " · ")
 }
 
 func (x Subject) counts() string {
@@ -257,21 +257,14 @@ func (c Comparison) closing() (out []string) {
 			"chance.")
 		return append(out, c.rest()...)
 	}
-	how := c.how()
+	how := c.How()
 	if c.Tests > 1 {
 		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
 			"more.", c.Tests)
 	}
 	out = append(out, how)
-	switch {
-	case !c.some(seesLittle):
-	case c.Repeat() == "start":
-		out = append(out,
-			"\"would detect ≥ 3 %\" names the smallest difference that as many starts "+
-				"detect in 8 of 10 cases. More starts detect smaller ones.")
-	default:
-		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
-			"none in 8 of 10 cases: more blocks see less.")
+	if c.some(seesLittle) {
+		out = append(out, c.Sees())
 	}
 	return append(out, c.rest()...)
 }
@@ -286,8 +279,18 @@ func (c Comparison) Repeat() string {
 	return (*table.Starts)(nil).Repeat()
 }
 
-// how says what levels and ratios are.
-func (c Comparison) how() string {
+// Sees explains what a row without a significant difference says of smaller ones.
+func (c Comparison) Sees() string {
+	if c.Repeat() == "start" {
+		return "\"would detect ≥ 3 %\" names the smallest difference that as many starts detect in " +
+			"8 of 10 cases. More starts detect smaller ones."
+	}
+	return "\"sees 3 %\" is the least difference that so many blocks tell from none in 8 of 10 " +
+		"cases: more blocks see less."
+}
+
+// How says what levels and ratios are.
+func (c Comparison) How() string {
 	how := "Welch's t on logs, unpaired"
 	if c.Paired {
 		how = "t on logs, paired within " + c.Repeat() + "s"

@@ -210,7 +210,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 			a.Dir)
 	}
 	side := compare.Side{Dir: a.Dir, Head: a.Run.Head, Records: record.Compared(a.Run.Records),
-		Reproduce: runs.Reproduce(a.Run.Head), Study: &a.Study}
+		Reproduce: runs.Reproduce(a.Run.Head), Study: &a.Study, Slices: runs.SlicesIn(a.Dir)}
 	a.First = services[0].Name
 	measures := measuresBy(c.By)
 	for i, s := range services[1:] {
