@@ -4,6 +4,7 @@
 // simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
 // (BenchmarkProof); docs/proof.md has what came
 // out. Its home of telemetry is measured in
-// home/ingestbench. Beside what these share it holds tests and benchmarks only. Speed is never
+// home/ingestbench. BenchmarkSpeedTrace records the machine's speed, for stats' simulations of
+// slices. Beside what these share it holds tests and benchmarks only. Speed is never
 // asserted in a test, since machines differ and are shared; here it is read by people.
 package bench

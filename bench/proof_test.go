@@ -161,7 +161,7 @@ scenarios:
       - request: GET /burn
         expect: {body: ok}
 loads:
-  - {name: peak, model: closed, connections: 16, lead: 100ms, measure: %v}
+  - {name: peak, model: closed, connections: 16, leadIn: 100ms, measure: %v}
 `
 
 // run puts every server through its trials; the records are saved in the folder of the name.

@@ -90,7 +90,7 @@ func BenchmarkWatching(b *testing.B) {
 
 // ofOthers says whether a rule doubts a number for what other processes took.
 func ofOthers(f record.Finding) bool {
-	others := []string{"neighbours", "quiet", "run delay"}
+	others := []string{"neighbors", "quiet", "run delay"}
 	return f.Grade != record.Valid && slices.Contains(others, f.Rule)
 }
 

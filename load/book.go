@@ -31,7 +31,7 @@ const Classes = int(classes)
 
 // ClassNames are those of record.Errors, in the order of Totals.Errors.
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
-	"unasked", "closed"}
+	"unsolicited", "closed"}
 
 // Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
 // highest. The memory of a range that nothing falls into is never touched.
@@ -460,7 +460,7 @@ func (b *book) errors() record.Errors {
 	f := &b.failures
 	return record.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
-		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unasked: f[unasked],
+		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unsolicited: f[unasked],
 		Closed: f[failClosed], Example: b.exampleOf,
 	}
 }

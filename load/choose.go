@@ -15,10 +15,10 @@ import (
 
 // Engines that can be asked for by name.
 const (
-	Auto  = "auto"  // the cheapest one that this machine permits
-	Uring = "uring" // Linux: io_uring
-	Epoll = "epoll" // Linux: epoll
-	Stack = "stack" // Go's network stack, everywhere
+	Auto    = "auto"    // the cheapest one that this machine permits
+	Uring   = "uring"   // Linux: io_uring
+	Epoll   = "epoll"   // Linux: epoll
+	NetHTTP = "nethttp" // Go's network stack, everywhere
 )
 
 // Choice chooses the engine of a load. The zero value is what a load has without a choice: HTTP/1.1
@@ -32,9 +32,9 @@ type Choice struct {
 // does not speak the protocol.
 func (c Choice) Set(s *Spec) error {
 	switch {
-	case c.Speak == nil && c.Engine != Stack, c.overRaw():
+	case c.Speak == nil && c.Engine != NetHTTP, c.overRaw():
 		return c.useRaw(s)
-	case c.Engine != "" && c.Engine != Auto && c.Engine != Stack:
+	case c.Engine != "" && c.Engine != Auto && c.Engine != NetHTTP:
 		return fmt.Errorf("engine %s speaks only HTTP/1.1, HTTP/2 and gRPC, without or over TLS; "+
 			"leave out --engine", c.Engine)
 	case c.Speak == nil:
@@ -44,7 +44,7 @@ func (c Choice) Set(s *Spec) error {
 		speak.Timeout = s.Timeout
 		useStack(s, speak)
 	}
-	if c.Engine == Stack {
+	if c.Engine == NetHTTP {
 		s.Describe.Reason = "asked for" + unwatched
 	}
 	return nil
@@ -52,7 +52,7 @@ func (c Choice) Set(s *Spec) error {
 
 // overRaw reports whether what is spoken goes over a raw engine.
 func (c Choice) overRaw() bool {
-	return hasRaw && c.Speak != nil && c.Speak.Dial == nil && c.Engine != Stack && slices.Contains(
+	return hasRaw && c.Speak != nil && c.Speak.Dial == nil && c.Engine != NetHTTP && slices.Contains(
 		[]string{nethttp.H1TLS, nethttp.H2, nethttp.H2C, nethttp.GRPC, nethttp.GRPCS},
 		c.Speak.Protocol)
 }
@@ -130,7 +130,7 @@ func useStack(s *Spec, c nethttp.Config) {
 		return e, nil
 	}
 	s.Describe = EngineInfo{
-		Name: Stack, Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
+		Name: NetHTTP, Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
 		Pacing: nethttp.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,
 		Datagrams: c.Protocol == nethttp.H3,
 	}

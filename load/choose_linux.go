@@ -12,7 +12,7 @@ import (
 )
 
 // Engines are the names of those that can be asked for.
-var Engines = []string{Auto, Uring, Epoll, Stack}
+var Engines = []string{Auto, Uring, Epoll, NetHTTP}
 
 // hasRaw says that there are engines of system calls here.
 const hasRaw = true
@@ -40,7 +40,7 @@ func (c Choice) useRaw(s *Spec) error {
 		useEpoll(s, "asked for")
 	default:
 		return fmt.Errorf("there is no engine %q; there are %s, %s, %s and %s", c.Engine, Auto,
-			Uring, Epoll, Stack)
+			Uring, Epoll, NetHTTP)
 	}
 	if c.Speak != nil {
 		speak(s, c.Speak)

@@ -28,15 +28,15 @@ func (l *Ledger) Result() *Result {
 		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
 		Connections: int(s.Part.share(int64(s.Connections))) / max(s.Describe.Streams, 1),
 		Streams:     s.Describe.Streams, Threads: int(sum.threads), Churn: s.Churn,
-		Seed: s.Seed, WindowNs: windowNs, LeadNs: int64(s.Lead), DrainNs: int64(s.Drain),
+		Seed: s.Seed, WindowNs: windowNs, LeadInNs: int64(s.Lead), DrainNs: int64(s.Drain),
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
 		Errors:         total.errors(), Reconnects: l.reconnects(), Retried: total.retried,
-		InFlightMean: float64(total.area) / float64(windowNs),
-		CarriedMean:  float64(total.carriedNs) / float64(windowNs),
-		LeftMean:     float64(total.leftNs) / float64(windowNs),
-		ServiceTime:  dist(total.service), FirstByte: dist(total.first),
+		InFlightMean:   float64(total.area) / float64(windowNs),
+		CarriedInMean:  float64(total.carriedNs) / float64(windowNs),
+		CarriedOutMean: float64(total.leftNs) / float64(windowNs),
+		ServiceTime:    dist(total.service), FirstByte: dist(total.first),
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
 		TLS: l.spoken, TLSResumed: sum.resumed, TLSTime: dist(l.tls),
 		FlowTime:  distOf(total.flowTime),
@@ -48,7 +48,7 @@ func (l *Ledger) Result() *Result {
 	out.Series = total.series(windowNs)
 	out.Routes = l.routes()
 	singles := arrivalcheck.Merge(l.singles...)
-	out.Memory = arrivalcheck.Correlation(singles.Response)
+	out.Autocorrelation = arrivalcheck.Correlation(singles.Response)
 	// Closed, without pauses: a request is due when its connection is free, so response and
 	// service are one.
 	out.ResponseTime = out.ServiceTime
@@ -61,13 +61,13 @@ func (l *Ledger) Result() *Result {
 		if s.Model == record.Open && total.flowTime == nil && sum.threads == 1 {
 			out.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
 		}
-		out.Grown = int(sum.grown)
+		out.ConnectionsAdded = int(sum.grown)
 		out.Generator.Pacing = l.pacing
 	}
 	if s.Model == record.Open {
 		l.open(&out, singles)
 	}
-	out.OpenedAtNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
+	out.WindowOpenedUnixNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
 	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
 	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
@@ -86,8 +86,8 @@ func (l *Ledger) cost() record.Gen {
 		Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
 		CPUNs: sum.cpuNs, CPUShare: float64(l.peaks.busyNs) / float64(l.peaks.windowNs),
 		RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: l.priority,
-		SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
-		StillMaxNs: total.stillNs, DatagramsLost: sum.unread, MemoryBytes: sum.memory,
+		SpinNs: total.spinNs, Iterations: total.turns, BatchMax: total.batchMax,
+		StallMaxNs: total.stillNs, DatagramsLost: sum.unread, MemoryBytes: sum.memory,
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
 	}
 	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
-		out.Process = arrivalcheck.Arrivals(
+		out.ArrivalProcess = arrivalcheck.Arrivals(
 			singles,
 			s.Schedule.Arrivals == pace.Poisson,
 			l.expected(),

@@ -271,7 +271,7 @@ func TestUnaskedAnswers(t *testing.T) {
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: time.Second})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
-	if e := r.Errors; e.Unasked != 100 || e.Total() != 100 || r.Reconnects != 100 ||
+	if e := r.Errors; e.Unsolicited != 100 || e.Total() != 100 || r.Reconnects != 100 ||
 		e.Example != "an answer that nobody asked for (40 bytes)" {
 		t.Errorf("%d renewed, %+v", r.Reconnects, e)
 	}

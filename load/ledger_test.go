@@ -61,18 +61,18 @@ func alike(t *testing.T, what string, got, want *Result, threads int) {
 	t.Helper()
 	a, b := got.Load, want.Load
 	for _, l := range []*record.Load{&a, &b} {
-		l.Generator, l.OpenedAtNs, l.PunctualTime, l.ConnectTime = record.Gen{}, 0, record.Dist{},
+		l.Generator, l.WindowOpenedUnixNs, l.PunctualTime, l.ConnectTime = record.Gen{}, 0, record.Dist{},
 			record.Dist{}
-		l.Memory, l.Threads, l.Errors.Example = record.Memory{}, 0, ""
-		l.InFlightMean, l.CarriedMean, l.LeftMean = 0, 0, 0
+		l.Autocorrelation, l.Threads, l.Errors.Example = record.Autocorrelation{}, 0, ""
+		l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = 0, 0, 0
 	}
 	// Of the first requests, as far as all threads reach, which is a few less.
-	p, q := a.Process, want.Process
+	p, q := a.ArrivalProcess, want.ArrivalProcess
 	if p.Samples < q.Samples*98/100 || math.Abs(p.AndersonDarling/q.AndersonDarling-1) > 0.1 ||
 		math.Abs(p.Dispersion10ms/q.Dispersion10ms-1) > 0.1 {
 		t.Errorf("%s: process %+v, want %+v", what, p, q)
 	}
-	a.Process, b.Process = record.Process{}, record.Process{}
+	a.ArrivalProcess, b.ArrivalProcess = record.ArrivalProcess{}, record.ArrivalProcess{}
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("%s:\n%+v\nwant\n%+v", what, a, b)
 	}

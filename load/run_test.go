@@ -402,11 +402,11 @@ func TestWhatReachesOverTheEdges(t *testing.T) {
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 64,
 		Lead: 500 * time.Millisecond, Drain: time.Second})
 	// 10 were held up, 50 ms of each in the window.
-	exactly(t, "carried", r.CarriedMean, 10*0.05)
+	exactly(t, "carried", r.CarriedInMean, 10*0.05)
 	// Of those due at 990 ms 5 ms, of none other any.
-	exactly(t, "left", r.LeftMean, 0.005)
+	exactly(t, "left", r.CarriedOutMean, 0.005)
 	sum := r.ServiceTime.MeanNs * float64(r.ServiceTime.Count) / float64(r.WindowNs)
-	if law := sum + r.CarriedMean - r.LeftMean; math.Abs(law-r.InFlightMean) > 0.002*law {
+	if law := sum + r.CarriedInMean - r.CarriedOutMean; math.Abs(law-r.InFlightMean) > 0.002*law {
 		t.Errorf("%.4f under way, the times add up to %.4f", r.InFlightMean, law)
 	}
 }

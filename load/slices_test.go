@@ -84,7 +84,8 @@ func TestSlicePause(t *testing.T) {
 		defer l.Close()
 		pauseAt = clock.Mono() + int64(50*milli) // in the window, and beyond its end
 		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 40 * milli})
-		if length := got.ClosedNs - got.OpenedNs; length != int64(131*milli) || got.Requests != 124 {
+		if length := got.ClosedNs - got.OpenedNs; length != int64(131*milli) ||
+			got.Requests != 124 {
 			t.Errorf("got %d requests in %v, want 124 in 131ms", got.Requests,
 				time.Duration(length))
 		}

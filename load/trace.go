@@ -258,7 +258,7 @@ func (l *Ledger) traced() (out []record.Traced) {
 func (l *Ledger) tell(means *tracer, m *mark, why string) record.Traced {
 	hi, lo, _ := means.ids(m.k, m.step)
 	t := record.Traced{
-		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Why: why, ScheduledNs: m.due,
+		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Class: why, ScheduledNs: m.due,
 		FirstByteNs: m.first - m.sent, // some fail before it: then none
 		LagNs:       m.sent - m.due, ResponseNs: m.done - m.due, Failed: m.failed,
 	}

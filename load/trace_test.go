@@ -231,7 +231,7 @@ func tale(start *int64, lead, timeout int64) (*world, *[]told) {
 // kept is what the load tells of a class.
 func kept(r *Result, why string) (out []told) {
 	for _, x := range r.Traced {
-		if x.Why == why {
+		if x.Class == why {
 			out = append(out, told{id: x.TraceID, scheduled: x.ScheduledNs, response: x.ResponseNs,
 				failed: x.Failed})
 		}
@@ -365,10 +365,10 @@ func TestTimesOfTracedRequests(t *testing.T) {
 		Trace: Trace{Share: 1, Keep: 3}})
 	offset := r.Traced[0].ScheduledNs // of the first arrival in the window
 	want := []record.Traced{
-		{Why: "slowest", ScheduledNs: offset, FirstByteNs: 248 * ms, ResponseNs: 250 * ms},
-		{Why: "slowest", ScheduledNs: offset + 100*ms, LagNs: 150 * ms, FirstByteNs: 3 * ms,
+		{Class: "slowest", ScheduledNs: offset, FirstByteNs: 248 * ms, ResponseNs: 250 * ms},
+		{Class: "slowest", ScheduledNs: offset + 100*ms, LagNs: 150 * ms, FirstByteNs: 3 * ms,
 			ResponseNs: 155 * ms},
-		{Why: "slowest", ScheduledNs: offset + 200*ms, LagNs: 55 * ms, FirstByteNs: 3 * ms,
+		{Class: "slowest", ScheduledNs: offset + 200*ms, LagNs: 55 * ms, FirstByteNs: 3 * ms,
 			ResponseNs: 60 * ms},
 	}
 	for i, x := range r.Traced[:3] {
@@ -377,9 +377,9 @@ func TestTimesOfTracedRequests(t *testing.T) {
 			t.Errorf("request %d is %+v, want %+v", i, x, want[i])
 		}
 	}
-	if r.OpenedAtNs != r.OpenedNs+wall {
-		t.Errorf("the window opened at %d, on the wall %d ns off", r.OpenedAtNs,
-			r.OpenedAtNs-r.OpenedNs-wall)
+	if r.WindowOpenedUnixNs != r.OpenedNs+wall {
+		t.Errorf("the window opened at %d, on the wall %d ns off", r.WindowOpenedUnixNs,
+			r.WindowOpenedUnixNs-r.OpenedNs-wall)
 	}
 	// Of a closed load a request is due when it is sent, and steps bear their names.
 	w = &world{serve: clinic("read", 3)}
@@ -387,7 +387,7 @@ func TestTimesOfTracedRequests(t *testing.T) {
 		Drain: time.Second, Trace: Trace{Share: 1}})
 	routes := map[string]int{}
 	for _, x := range r.Traced {
-		routes[x.Why+" "+x.Route]++
+		routes[x.Class+" "+x.Route]++
 		if x.LagNs != 0 || x.ScheduledNs < 0 || x.ScheduledNs >= 1000*ms {
 			t.Errorf("%+v of a closed load", x)
 		}
@@ -408,7 +408,7 @@ func TestTracedWithoutFirstByte(t *testing.T) {
 		t.Fatalf("%+v, want one failed and one uniform", r.Traced)
 	}
 	for i, why := range []string{"failed", "uniform"} {
-		if x := r.Traced[i]; x.Why != why || !x.Failed || x.FirstByteNs != 0 || x.ResponseNs < ms {
+		if x := r.Traced[i]; x.Class != why || !x.Failed || x.FirstByteNs != 0 || x.ResponseNs < ms {
 			t.Errorf("%+v", x)
 		}
 	}

@@ -108,7 +108,7 @@ func TestTraceOverTheWire(t *testing.T) {
 			}
 			for _, id := range l.slept {
 				if !slices.ContainsFunc(r.Traced, func(x record.Traced) bool {
-					return x.TraceID == id && x.Why == "slowest" && x.FirstByteNs >= 200*ms &&
+					return x.TraceID == id && x.Class == "slowest" && x.FirstByteNs >= 200*ms &&
 						x.ResponseNs >= x.LagNs+x.FirstByteNs && !x.Failed
 				}) {
 					t.Errorf("the server was slow for %s, which is not among %+v", id, r.Traced)

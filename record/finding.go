@@ -16,14 +16,14 @@ type Finding struct {
 	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the
 	// limit on which a value is wrong, Above or Below; empty: it was held to no number. A number
 	// that is absent is 0.
-	Value float64 `json:"value,omitempty"`
-	Limit float64 `json:"limit,omitempty"`
-	Unit  string  `json:"unit,omitempty"` // one of the units; empty: the finding has no number
-	Side  string  `json:"side,omitempty"`
-	Facts Facts   `json:"facts,omitzero"`
-	Moves []Move  `json:"moves,omitempty"` // what it can have moved; empty: nobody can say
+	Value        float64 `json:"value,omitempty"`
+	Limit        float64 `json:"limit,omitempty"`
+	Unit         string  `json:"unit,omitempty"` // one of the units; empty: the finding has no number
+	Side         string  `json:"side,omitempty"`
+	Facts        Facts   `json:"facts,omitzero"`
+	PossibleBias []Bias  `json:"possibleBias,omitempty"` // what it can have moved; empty: nobody can say
 	// Remark: no doubt, and what the number's reader should know of the service all the same.
-	Remark bool `json:"remark,omitempty"`
+	Note bool `json:"note,omitempty"`
 	// Text is the finding in words, in documents for readers and in records of version 1. Newer
 	// records have none.
 	Text *Words `json:"text,omitempty"`
@@ -54,7 +54,7 @@ const (
 // absent.
 type Facts struct {
 	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it befell
-	Of    int64 `json:"of,omitempty"`    // of so many
+	Total int64 `json:"total,omitempty"` // of so many
 	// Closed is how many of Count failed since the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`
 	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or how long before
@@ -66,23 +66,23 @@ type Facts struct {
 	Expected float64 `json:"expected,omitempty"` // what the other side of an equation gives
 	Observed float64 `json:"observed,omitempty"` // what its one side was
 	// Left is the share of the service's processor time that was left unused.
-	Left float64 `json:"left,omitempty"`
+	UnusedShare float64 `json:"unusedShare,omitempty"`
 	// Waited is for which share of the time who ran for Value waited for a core.
-	Waited      float64 `json:"waited,omitempty"`
-	Others      float64 `json:"others,omitempty"` // what others asked, as a share or a second
-	BinNs       int64   `json:"binNs,omitempty"`  // in which arrivals were counted
-	Connections int     `json:"connections,omitempty"`
-	Core        int     `json:"core,omitempty"`
-	Generator   int     `json:"generator,omitempty"` // of several, its index
+	WaitingShare float64 `json:"waitingShare,omitempty"`
+	Others       float64 `json:"others,omitempty"` // what others asked, as a share or a second
+	BinNs        int64   `json:"binNs,omitempty"`  // in which arrivals were counted
+	Connections  int     `json:"connections,omitempty"`
+	Core         int     `json:"core,omitempty"`
+	Generator    int     `json:"generator,omitempty"` // of several, its index
 	// Name is what the finding is about: a generator, a tool, a counter or a load.
-	Name string `json:"name,omitempty"`
-	What string `json:"what,omitempty"` // a counter counts
-	Step string `json:"step,omitempty"` // of the trial, that failed
+	Name    string `json:"name,omitempty"`
+	Counted string `json:"counted,omitempty"` // a counter counts
+	Step    string `json:"step,omitempty"`    // of the trial, that failed
 	// Said are words of others: an error, a service's answer, a node's account.
-	Said   []string      `json:"said,omitempty"`
-	Advice string        `json:"advice,omitempty"` // that came with an error
-	Limits []Limit       `json:"limits,omitempty"` // that are not in force
-	Parts  []PartFinding `json:"parts,omitempty"`  // of a load from many generators
+	Messages []string      `json:"messages,omitempty"`
+	Hint     string        `json:"hint,omitempty"`   // that came with an error
+	Limits   []Limit       `json:"limits,omitempty"` // that are not in force
+	Parts    []PartFinding `json:"parts,omitempty"`  // of a load from many generators
 }
 
 // PartFinding is what is wrong with one of several generators: a fault, or the finding of a rule on
@@ -98,14 +98,14 @@ type PartFinding struct {
 	Unit      string  `json:"unit,omitempty"`
 	Side      string  `json:"side,omitempty"`
 	Count     int64   `json:"count,omitempty"`
-	Of        int64   `json:"of,omitempty"`
+	Total     int64   `json:"total,omitempty"`
 	MaxNs     int64   `json:"maxNs,omitempty"`
 }
 
 // Finding is the rule's.
 func (p PartFinding) Finding() Finding {
 	return Finding{Rule: p.Rule, Case: p.Case, Value: p.Value, Limit: p.Limit, Unit: p.Unit,
-		Side: p.Side, Facts: Facts{Count: p.Count, Of: p.Of, MaxNs: p.MaxNs}}
+		Side: p.Side, Facts: Facts{Count: p.Count, Total: p.Total, MaxNs: p.MaxNs}}
 }
 
 // Words are a finding in words.
@@ -120,9 +120,9 @@ type Words struct {
 }
 
 // Move is how far a finding can have moved a number, up or down.
-type Move struct {
-	Number string  `json:"number"` // a metric's name: "throughput", "p99"
-	By     float64 `json:"by"`     // at most, as a share of the number
+type Bias struct {
+	Metric string  `json:"metric"` // a metric's name: "throughput", "p99"
+	Share  float64 `json:"share"`  // at most, as a share of the number
 }
 
 // UnmarshalJSON reads a finding, or one of version 1, which was in words.

@@ -5,10 +5,10 @@ import "cmp"
 // Telemetry is what the processes of a trial told about themselves, from their start to their end,
 // and what became of it in the lab's home for it.
 type Telemetry struct {
-	Signals []Signal `json:"signals"`           // by name
-	Voices  []Voice  `json:"voices"`            // who sent it, by service.name
-	Home    HomeCost `json:"home"`              // what taking it in cost the lab
-	Partial string   `json:"partial,omitempty"` // why it is not whole; empty: it seems to be
+	Signals   []Signal          `json:"signals"`           // by name
+	Sources   []TelemetrySource `json:"sources"`           // who sent it, by service.name
+	Collector CollectorCost     `json:"collector"`         // what taking it in cost the lab
+	Partial   string            `json:"partial,omitempty"` // why it is not whole; empty: it seems to be
 }
 
 // Signals, as Signal.Name has them.
@@ -31,7 +31,7 @@ type Signal struct {
 }
 
 // Voice is what one service.name sent: equal services under equal loads should say equally much.
-type Voice struct {
+type TelemetrySource struct {
 	Service string `json:"service"`
 	Spans   int64  `json:"spans"`
 	Points  int64  `json:"points"`
@@ -43,7 +43,7 @@ type Voice struct {
 }
 
 // HomeCost is what the home of telemetry took during the trial.
-type HomeCost struct {
+type CollectorCost struct {
 	CPUNs    int64   `json:"cpuNs"`
 	CPUShare float64 `json:"cpuShare"` // of one core
 	RSSBytes int64   `json:"rssBytes"` // at the end
@@ -51,7 +51,7 @@ type HomeCost struct {
 
 // Told is what was sent about one window: spans that began and log lines written between the marks
 // around it, which lie a little outside.
-type Told struct {
+type WindowTelemetry struct {
 	WindowNs   int64 `json:"windowNs"` // between the marks
 	Spans      int64 `json:"spans"`
 	ErrorSpans int64 `json:"errorSpans"`
@@ -72,7 +72,7 @@ type GC struct {
 // Traced is one request whose trace id the load sent along (W3C Trace Context).
 type Traced struct {
 	TraceID     string `json:"traceId"` // 32 hexadecimal digits
-	Why         string `json:"why"`     // "slowest", "failed" or "uniform"
+	Class       string `json:"class"`   // "slowest", "failed" or "uniform"
 	Route       string `json:"route,omitempty"`
 	ScheduledNs int64  `json:"scheduledNs"` // from the window's opening
 	LagNs       int64  `json:"lagNs"`       // sent - scheduled
@@ -115,7 +115,7 @@ type Generator struct {
 	LateNs     int64   `json:"lateNs"` // from the agreed beginning, or the window's, to its own
 	CPUShare   float64 `json:"cpuShare"`
 	RunDelayNs int64   `json:"runDelayNs"`
-	StillMaxNs int64   `json:"stillMaxNs"`
+	StallMaxNs int64   `json:"stallMaxNs"`
 
 	Clock Clock `json:"clock"`
 
@@ -150,8 +150,8 @@ type Pod struct {
 	Service   string `json:"service,omitempty"` // its address, where requests went through one
 	Cores     []int  `json:"cores"`             // that its kubelet gave it
 	// Shared says who else may run on them, in words; none: they are its own.
-	Shared []string `json:"shared,omitempty"`
-	Away   []Away   `json:"away,omitempty"`
+	CoresSharedWith []string    `json:"coresSharedWith,omitempty"`
+	APIOutages      []APIOutage `json:"apiOutages,omitempty"`
 	// Reader read limits and use on its node; absent: prony itself did, there.
 	Reader *Reader `json:"reader,omitempty"`
 }
@@ -170,35 +170,35 @@ type Reader struct {
 
 // Away is a stretch in which the cluster's API could not be asked. What was measured meanwhile does
 // not depend on it.
-type Away struct {
-	AtNs int64 `json:"atNs"` // Unix time
-	Ns   int64 `json:"ns"`
+type APIOutage struct {
+	AtNs       int64 `json:"atNs"` // Unix time
+	DurationNs int64 `json:"durationNs"`
 }
 
 // Asks is what a database or an upstream of the service counted of the window, by itself.
-type Asks struct {
-	Of   string `json:"of"`   // the counter's name
-	What string `json:"what"` // it counts: transactions, statements, or its series
+type BackendCalls struct {
+	Counter string `json:"counter"` // the counter's name
+	Unit    string `json:"unit"`    // it counts: transactions, statements, or its series
 	// Count is from its reading at the window's opening to that at its end; BetweenNs is the time
 	// of load between the two.
-	Count     float64 `json:"count"`
-	BetweenNs int64   `json:"betweenNs"`
-	LateNs    int64   `json:"lateNs,omitempty"`   // for so long an ask may not be counted yet
-	Wanted    float64 `json:"wanted"`             // at least, by the window's good answers
-	RestPerS  float64 `json:"restPerS,omitempty"` // by how much it moved before the load
-	Error     string  `json:"error,omitempty"`    // why it was not read; Count is nothing then
+	Count      float64 `json:"count"`
+	IntervalNs int64   `json:"intervalNs"`
+	DelayNs    int64   `json:"delayNs,omitempty"`  // for so long an ask may not be counted yet
+	Expected   float64 `json:"expected"`           // at least, by the window's good answers
+	IdlePerS   float64 `json:"idlePerS,omitempty"` // by how much it moved before the load
+	Error      string  `json:"error,omitempty"`    // why it was not read; Count is nothing then
 }
 
 // Errors counts requests that did not end as the scenario expects, by class.
 type Errors struct {
-	Connect int64 `json:"connect"`
-	Write   int64 `json:"write"`
-	Read    int64 `json:"read"`    // reset, or closed before the answer was whole
-	Timeout int64 `json:"timeout"` // no whole answer within the scenario's timeout
-	Parse   int64 `json:"parse"`   // not HTTP
-	Status  int64 `json:"status"`
-	Body    int64 `json:"body"`              // wrong length or wrong bytes
-	Unasked int64 `json:"unasked,omitempty"` // answers without a request
+	Connect     int64 `json:"connect"`
+	Write       int64 `json:"write"`
+	Read        int64 `json:"read"`    // reset, or closed before the answer was whole
+	Timeout     int64 `json:"timeout"` // no whole answer within the scenario's timeout
+	Parse       int64 `json:"parse"`   // not HTTP
+	Status      int64 `json:"status"`
+	Body        int64 `json:"body"`                  // wrong length or wrong bytes
+	Unsolicited int64 `json:"unsolicited,omitempty"` // answers without a request
 	// Closed are requests that a closed kept-alive connection left without a byte of an answer, and
 	// that must not be sent twice, such as a POST.
 	Closed int64 `json:"closed,omitempty"`
@@ -207,7 +207,7 @@ type Errors struct {
 }
 
 // Total is the number of all that went wrong.
-func (e Errors) Total() int64 { return e.Connect + e.Unasked + e.Requests() }
+func (e Errors) Total() int64 { return e.Connect + e.Unsolicited + e.Requests() }
 
 // Requests is the number of failed requests.
 func (e Errors) Requests() int64 {
@@ -219,7 +219,7 @@ func (e Errors) Plus(more Errors) Errors {
 	return Errors{Connect: e.Connect + more.Connect, Write: e.Write + more.Write,
 		Read: e.Read + more.Read, Timeout: e.Timeout + more.Timeout, Parse: e.Parse + more.Parse,
 		Status: e.Status + more.Status, Body: e.Body + more.Body,
-		Unasked: e.Unasked + more.Unasked, Closed: e.Closed + more.Closed,
+		Unsolicited: e.Unsolicited + more.Unsolicited, Closed: e.Closed + more.Closed,
 		Example: cmp.Or(e.Example, more.Example)}
 }
 
@@ -245,8 +245,8 @@ type Check struct {
 	Name     string `json:"name"` // one or two words
 	Grade    string `json:"grade"`
 	Observed string `json:"observed"`
-	Wanted   string `json:"wanted"`
-	Why      string `json:"why"`           // what it does to numbers
+	Expected string `json:"expected"`
+	Impact   string `json:"impact"`        // what it does to numbers
 	Fix      string `json:"fix,omitempty"` // a command or a setting; may be empty
 	Source   string `json:"source"`        // kernel document, paper or issue
 }

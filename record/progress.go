@@ -24,7 +24,7 @@ const (
 // Kinds of Progress.
 const (
 	Begins    = "begin" // what is planned, and by which process; once more where a run is resumed
-	Says      = "say"   // a line of the lab's log
+	Says      = "log"   // a line of the lab's log
 	Steps     = "step"  // of a trial's life: a step, or a load, begins
 	Pulses    = "tick"  // how the load under way goes
 	TrialEnds = "trial" // its record is on the disk
@@ -45,18 +45,18 @@ type Progress struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
 
-	PID     int       `json:"pid,omitempty"`  // begin
-	Born    string    `json:"born,omitempty"` // begin; tells it from a later one of that number
-	Suite   string    `json:"suite,omitempty"`
-	LeastNs int64     `json:"leastNs,omitempty"` // begin: how long it may take, without builds
-	MostNs  int64     `json:"mostNs,omitempty"`
-	Planned []Planned `json:"trials,omitempty"` // begin; none where the run goes on for a time
+	PID           int       `json:"pid,omitempty"`          // begin
+	ProcessStart  string    `json:"processStart,omitempty"` // begin; tells it from a later one of that number
+	Suite         string    `json:"suite,omitempty"`
+	EstimateMinNs int64     `json:"estimateMinNs,omitempty"` // begin: how long it may take, without builds
+	EstimateMaxNs int64     `json:"estimateMaxNs,omitempty"`
+	Planned       []Planned `json:"trials,omitempty"` // begin; none where the run goes on for a time
 
 	Text string `json:"text,omitempty"` // say, trial, end
 
-	Trial    string `json:"trial,omitempty"`
-	Step     string `json:"step,omitempty"` // step and tick: or the load's name
-	ExpectNs int64  `json:"expectNs,omitempty"`
+	Trial      string `json:"trial,omitempty"`
+	Step       string `json:"step,omitempty"` // step and tick: or the load's name
+	ExpectedNs int64  `json:"expectedNs,omitempty"`
 
 	PerS   float64 `json:"ratePerS,omitempty"` // tick: good answers since the one before
 	P50Ns  int64   `json:"p50Ns,omitempty"`    // tick: response times; 0: nothing was answered

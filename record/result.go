@@ -34,8 +34,8 @@ type Record struct {
 	Contract string    `json:"contract"`
 	Outcome  string    `json:"outcome"`
 
-	Failure *Failure `json:"failure,omitempty"`
-	Before  Before   `json:"before,omitzero"`
+	Failure    *Failure `json:"failure,omitempty"`
+	HostBefore Before   `json:"hostBefore,omitzero"`
 	// SideBySide says which start the trial is part of; nil: it ran alone.
 	SideBySide *SideBySide `json:"sideBySide,omitempty"`
 	Limits     Limits      `json:"limits"`
@@ -54,9 +54,9 @@ type Record struct {
 	// LogDroppedBytes is what was not kept of what the service wrote into its log.
 	LogDroppedBytes int64 `json:"logDroppedBytes,omitempty"`
 
-	Watched   []string   `json:"watched,omitempty"` // beside the usual samples, in words
-	Telemetry *Telemetry `json:"telemetry,omitempty"`
-	Profiles  []Profile  `json:"profiles,omitempty"`
+	Instruments []string   `json:"instruments,omitempty"` // beside the usual samples, in words
+	Telemetry   *Telemetry `json:"telemetry,omitempty"`
+	Profiles    []Profile  `json:"profiles,omitempty"`
 
 	Probe      Cost       `json:"probe"` // what the sampler itself took
 	Provenance Provenance `json:"provenance"`
@@ -83,13 +83,13 @@ type Target struct {
 	ControlOf string `json:"controlOf,omitempty"`
 	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 	// At is the URL where it ran already: nobody has started it, or seen its processes.
-	At string `json:"at,omitempty"`
+	URL string `json:"url,omitempty"`
 	// Swept is what its row of a matrix asks of the load, as rows beside it ask for more or less.
-	Swept Swept `json:"swept,omitzero"`
+	Matrix MatrixRow `json:"matrix,omitzero"`
 }
 
 // Swept is what a row of a matrix has instead of the suite's; 0: the suite's.
-type Swept struct {
+type MatrixRow struct {
 	Connections int   `json:"connections,omitempty"`
 	BodyBytes   int64 `json:"bodyBytes,omitempty"` // of requests
 }
@@ -107,14 +107,14 @@ type Failure struct {
 
 // Before is the host in the moments before the trial, with nothing of ours running.
 type Before struct {
-	WindowNs      int64   `json:"windowNs"`               // looked at
-	WaitedNs      int64   `json:"waitedNs"`               // for quiet, before that
-	StealShare    float64 `json:"stealShare"`             // of all cores' time, by the hypervisor
-	OtherCPUShare float64 `json:"otherCPUShare"`          // likewise, by whatever ran; -1 unknown
-	TemperatureC  float64 `json:"temperatureC,omitempty"` // the hottest sensor; 0 unknown
-	ThrottledN    int64   `json:"throttledN,omitempty"`   // thermal throttle events since boot
-	Quiet         bool    `json:"quiet"`
-	Why           string  `json:"why,omitempty"` // it was not, or what was waited for
+	WindowNs       int64   `json:"windowNs"`                 // looked at
+	WaitedNs       int64   `json:"waitedNs"`                 // for quiet, before that
+	StealShare     float64 `json:"stealShare"`               // of all cores' time, by the hypervisor
+	OtherCPUShare  float64 `json:"otherCPUShare"`            // likewise, by whatever ran; -1 unknown
+	TemperatureC   float64 `json:"temperatureC,omitempty"`   // the hottest sensor; 0 unknown
+	ThrottleEvents int64   `json:"throttleEvents,omitempty"` // thermal throttle events since boot
+	Quiet          bool    `json:"quiet"`
+	Reason         string  `json:"reason,omitempty"` // it was not, or what was waited for
 }
 
 // Limits are what was asked for and what the kernel was seen to enforce.
@@ -127,9 +127,9 @@ type Limits struct {
 	Missing      []Limit `json:"missing,omitempty"` // asked for and not enforced, with the reason
 	// Rights are whose process it was and what it might: "user 1000, no capabilities, no new
 	// privileges".
-	Rights string `json:"rights,omitempty"`
+	Privileges string `json:"privileges,omitempty"`
 
-	HomeCores []int `json:"homeCores,omitempty"` // of the home of telemetry; none: the load's last
+	TelemetryCores []int `json:"telemetryCores,omitempty"` // of the home of telemetry; none: the load's last
 	// BackingCores are those of what the target leans on, such as a database, outside of its
 	// limits; none: within them, or there is nothing.
 	BackingCores []int `json:"backingCores,omitempty"`
@@ -178,17 +178,17 @@ type Warmup struct {
 	Connections int `json:"connections,omitempty"` // of its load
 	// SilentAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no thread's
 	// name tells.
-	SilentAtNs int64 `json:"silentAtNs,omitempty"`
+	CompilersIdleAtNs int64 `json:"compilersIdleAtNs,omitempty"`
 	// Cores are more than the service's own, which it had until NarrowedAtNs, with what was then
 	// seen to be in force; none: it had no others. Then Kind and Levels are of what came after.
-	Cores        []int   `json:"cores,omitempty"`
-	InForce      []Limit `json:"inForce,omitempty"`
-	NarrowedAtNs int64   `json:"narrowedAtNs,omitempty"`
+	Cores            []int   `json:"cores,omitempty"`
+	InForce          []Limit `json:"inForce,omitempty"`
+	CoresReducedAtNs int64   `json:"coresReducedAtNs,omitempty"`
 	// Favoured is how many threads compiled and went before others until its end; then it took less
 	// time than users will see.
-	Favoured int `json:"favoured,omitempty"`
+	PrioritizedThreads int `json:"prioritizedThreads,omitempty"`
 	// ReopenedAtNs is when its connections were last closed and opened anew; 0: they were not.
-	ReopenedAtNs int64 `json:"reopenedAtNs,omitempty"`
+	ReconnectedAtNs int64 `json:"reconnectedAtNs,omitempty"`
 }
 
 // Level is a stretch of a series that keeps one mean.
@@ -211,31 +211,31 @@ const (
 
 // Load is one load of the trial: its model, what was offered, what came back.
 type Load struct {
-	Name        string  `json:"name"`               // from the suite, e.g. "peak"
-	Driver      string  `json:"driver,omitempty"`   // foreign, with its version: "wrk 4.1.0"
-	Protocol    string  `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
-	TLS         string  `json:"tls,omitempty"`      // what was negotiated: version, suite, by whom
-	Model       string  `json:"model"`              // Closed or Open
-	Arrivals    string  `json:"arrivals,omitempty"` // "poisson", "constant" or "replay"
-	Shape       string  `json:"shape,omitempty"`    // of the rate over time, where it changes
-	Users       string  `json:"users,omitempty"`    // closed: virtual users over time
-	Think       string  `json:"think,omitempty"`    // closed: their pause between requests
-	Churn       int     `json:"churn,omitempty"`    // answers after which a connection is renewed
-	Streams     int     `json:"streams,omitempty"`  // requests at once on one connection
-	Connections int     `json:"connections"`        // that it begins with
-	Grown       int     `json:"grown,omitempty"`    // open: opened beyond those, as needed
-	Threads     int     `json:"threads"`
-	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
-	RateOf      string  `json:"rateOf,omitempty"`   // as the suite has it, e.g. "50% of peak"
-	RateBase    string  `json:"rateBase,omitempty"` // the load that the rate is a share of
-	Seed        uint64  `json:"seed"`
-	TraceHash   string  `json:"traceHash,omitempty"` // open: of the schedule itself
+	Name             string  `json:"name"`                       // from the suite, e.g. "peak"
+	Driver           string  `json:"driver,omitempty"`           // foreign, with its version: "wrk 4.1.0"
+	Protocol         string  `json:"protocol,omitempty"`         // empty: HTTP/1.1 without TLS
+	TLS              string  `json:"tls,omitempty"`              // what was negotiated: version, suite, by whom
+	Model            string  `json:"model"`                      // Closed or Open
+	Arrivals         string  `json:"arrivals,omitempty"`         // "poisson", "constant" or "replay"
+	Shape            string  `json:"shape,omitempty"`            // of the rate over time, where it changes
+	Users            string  `json:"users,omitempty"`            // closed: virtual users over time
+	Think            string  `json:"think,omitempty"`            // closed: their pause between requests
+	Churn            int     `json:"churn,omitempty"`            // answers after which a connection is renewed
+	Streams          int     `json:"streams,omitempty"`          // requests at once on one connection
+	Connections      int     `json:"connections"`                // that it begins with
+	ConnectionsAdded int     `json:"connectionsAdded,omitempty"` // open: opened beyond those, as needed
+	Threads          int     `json:"threads"`
+	RatePerS         float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
+	RateOf           string  `json:"rateOf,omitempty"`   // as the suite has it, e.g. "50% of peak"
+	RateBase         string  `json:"rateBase,omitempty"` // the load that the rate is a share of
+	Seed             uint64  `json:"seed"`
+	TraceHash        string  `json:"traceHash,omitempty"` // open: of the schedule itself
 
 	// Requests are the turns after which the load was to end; 0: it ended with its window.
 	Requests int64 `json:"requests,omitempty"`
 
 	WindowNs  int64 `json:"windowNs"`
-	LeadNs    int64 `json:"leadNs"`    // offered before the window, not counted
+	LeadInNs  int64 `json:"leadInNs"`  // offered before the window, not counted
 	DrainNs   int64 `json:"drainNs"`   // waited after it for answers
 	Scheduled int64 `json:"scheduled"` // arrivals due in the window
 	Sent      int64 `json:"sent"`      // of them, sent before the window closed
@@ -245,32 +245,32 @@ type Load struct {
 	BytesIn   int64 `json:"bytesIn"`
 	BytesOut  int64 `json:"bytesOut"`
 
-	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
-	Errors         Errors  `json:"errors"`
-	Reconnects     int64   `json:"reconnects"`
-	Retried        int64   `json:"retried,omitempty"` // sent again: the service never took them
-	InFlightMean   float64 `json:"inFlightMean"`      // time integral over the window
-	CarriedMean    float64 `json:"carriedMean"`       // of them, those due before the window
-	LeftMean       float64 `json:"leftMean"`          // likewise, answered after it
-	BacklogPerS    float64 `json:"backlogPerS"`       // open: slope of scheduled - done, per second
-	CeilingPerS    float64 `json:"ceilingPerS"`       // generator against a null server; 0 unknown
-	ResponseTime   Dist    `json:"responseTime"`      // done - scheduled
-	ServiceTime    Dist    `json:"serviceTime"`       // done - sent
-	FirstByte      Dist    `json:"firstByte"`         // first byte - sent
-	Lag            Dist    `json:"lag"`               // sent - scheduled
-	OwnLag         Dist    `json:"ownLag"`            // of it, the part after a connection was free
-	Waited         int64   `json:"waited"`            // arrivals that found every connection busy
-	ErrorTime      Dist    `json:"errorTime"`         // of failed requests, timeouts at their bound
-	ConnectTime    Dist    `json:"connectTime"`       // TCP handshake, and TLS's where there is one
-	TLSTime        Dist    `json:"tlsTime,omitzero"`  // TLS handshake alone
-	FlowTime       Dist    `json:"flowTime,omitzero"` // flows: from due to the last answer
-	Routes         []Route `json:"routes,omitempty"`  // of scenarios with several requests
-	Process        Process `json:"process,omitzero"`  // open: whether arrivals came as they should
-	Memory         Memory  `json:"memory,omitzero"`   // of answers: how much one tells of the next
-	Series         Series  `json:"series"`            // per interval of the window
-	Generator      Gen     `json:"generator"`         // what offering it cost
-	Service        Usage   `json:"service"`           // what answering it cost
-	Host           Host    `json:"host"`              // what else happened meanwhile
+	ThroughputPerS  float64         `json:"throughputPerS"` // Done / window
+	Errors          Errors          `json:"errors"`
+	Reconnects      int64           `json:"reconnects"`
+	Retried         int64           `json:"retried,omitempty"`        // sent again: the service never took them
+	InFlightMean    float64         `json:"inFlightMean"`             // time integral over the window
+	CarriedInMean   float64         `json:"carriedInMean"`            // of them, those due before the window
+	CarriedOutMean  float64         `json:"carriedOutMean"`           // likewise, answered after it
+	BacklogPerS     float64         `json:"backlogPerS"`              // open: slope of scheduled - done, per second
+	CeilingPerS     float64         `json:"ceilingPerS"`              // generator against a null server; 0 unknown
+	ResponseTime    Dist            `json:"responseTime"`             // done - scheduled
+	ServiceTime     Dist            `json:"serviceTime"`              // done - sent
+	FirstByte       Dist            `json:"firstByte"`                // first byte - sent
+	Lag             Dist            `json:"lag"`                      // sent - scheduled
+	OwnLag          Dist            `json:"ownLag"`                   // of it, the part after a connection was free
+	Waited          int64           `json:"waited"`                   // arrivals that found every connection busy
+	ErrorTime       Dist            `json:"errorTime"`                // of failed requests, timeouts at their bound
+	ConnectTime     Dist            `json:"connectTime"`              // TCP handshake, and TLS's where there is one
+	TLSTime         Dist            `json:"tlsTime,omitzero"`         // TLS handshake alone
+	FlowTime        Dist            `json:"flowTime,omitzero"`        // flows: from due to the last answer
+	Routes          []Route         `json:"routes,omitempty"`         // of scenarios with several requests
+	ArrivalProcess  ArrivalProcess  `json:"arrivalProcess,omitzero"`  // open: whether arrivals came as they should
+	Autocorrelation Autocorrelation `json:"autocorrelation,omitzero"` // of answers: how much one tells of the next
+	Series          Series          `json:"series"`                   // per interval of the window
+	Generator       Gen             `json:"generator"`                // what offering it cost
+	Service         Usage           `json:"service"`                  // what answering it cost
+	Host            Host            `json:"host"`                     // what else happened meanwhile
 
 	// PunctualTime is what response times were at least had every request left in time: each less
 	// the most that own lag can have added. Of an open load without flows, of one thread; of
@@ -280,12 +280,12 @@ type Load struct {
 	// TLSResumed is how many of the handshakes in TLSTime took up the session of one before.
 	TLSResumed int64 `json:"tlsResumed,omitempty"`
 
-	OpenedAtNs int64    `json:"openedAtNs,omitempty"` // Unix time of the window's opening
-	OpenedNs   int64    `json:"openedNs,omitempty"`   // likewise, CLOCK_MONOTONIC
-	TraceShare float64  `json:"traceShare,omitempty"` // of the requests, that carry a trace id
-	Traced     []Traced `json:"traced,omitempty"`     // some of them, slowest first
-	Told       *Told    `json:"told,omitempty"`
-	GC         *GC      `json:"gc,omitempty"`
+	WindowOpenedUnixNs      int64            `json:"windowOpenedUnixNs,omitempty"`      // Unix time of the window's opening
+	WindowOpenedMonotonicNs int64            `json:"windowOpenedMonotonicNs,omitempty"` // likewise, CLOCK_MONOTONIC
+	TraceShare              float64          `json:"traceShare,omitempty"`              // of the requests, that carry a trace id
+	Traced                  []Traced         `json:"traced,omitempty"`                  // some of them, slowest first
+	Telemetry               *WindowTelemetry `json:"windowTelemetry,omitempty"`
+	GC                      *GC              `json:"gc,omitempty"`
 
 	// Slices are what the target did under this load in slices, interleaved with those of others;
 	// nil: the load was offered in a window alone only. Ratios between targets come from them.
@@ -295,16 +295,16 @@ type Load struct {
 
 	Generators []Generator `json:"generators,omitempty"` // where several offered it; else none
 
-	Asks []Asks `json:"asks,omitempty"` // of each counter that requests are held by
+	BackendCalls []BackendCalls `json:"backendCalls,omitempty"` // of each counter that requests are held by
 }
 
 // Search is one for the highest open rate that keeps objectives. Without a Reason it has found it.
 type Search struct {
 	SLO       string       `json:"slo"`
-	PerS      float64      `json:"perS,omitempty"`     // the rate at which half of the steps hold
+	RatePerS  float64      `json:"ratePerS,omitempty"` // the rate at which half of the steps hold
 	LoPerS    float64      `json:"loPerS,omitempty"`   // its interval, of this trial alone
 	HiPerS    float64      `json:"hiPerS,omitempty"`   //
-	HeldPerS  float64      `json:"heldPerS,omitempty"` // the highest rate that held once
+	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest rate that held once
 	Reason    string       `json:"reason,omitempty"`   // why it ended before there was a rate
 	Warnings  []string     `json:"warnings,omitempty"`
 	BudgetNs  int64        `json:"budgetNs"`
@@ -318,8 +318,8 @@ type SearchStep struct {
 	RatePerS float64 `json:"ratePerS"`
 	WindowNs int64   `json:"windowNs"`
 	P99Ns    int64   `json:"p99Ns,omitempty"`
-	Word     string  `json:"word"` // held, broken or invalid
-	Why      string  `json:"why,omitempty"`
+	Outcome  string  `json:"outcome"` // held, broken or invalid
+	Reason   string  `json:"reason,omitempty"`
 }
 
 // Kind is the load's model, as suites and tables have it: the model of a search, not of its steps.
@@ -347,7 +347,7 @@ type Route struct {
 }
 
 // Process says how the requests really left, from a contiguous sample of their sending times.
-type Process struct {
+type ArrivalProcess struct {
 	Samples int64 `json:"samples"`
 	// Anderson-Darling's A² of the gaps above 50 µs against the exponential distribution (Poisson),
 	// corrected for the estimated mean (Stephens 1974); the 1 % point is 1.957.
@@ -361,10 +361,10 @@ type Process struct {
 
 // Memory is the autocorrelation of response times in the order of their sending, from a contiguous
 // sample.
-type Memory struct {
-	Samples   int64   `json:"samples"`
-	Lag1      float64 `json:"lag1"`      // of ranks (Spearman), neighbour to neighbour
-	Effective float64 `json:"effective"` // share of as many independent ones that p99 rests on
+type Autocorrelation struct {
+	Samples        int64   `json:"samples"`
+	Lag1           float64 `json:"lag1"`           // of ranks (Spearman), neighbour to neighbour
+	EffectiveShare float64 `json:"effectiveShare"` // share of as many independent ones that p99 rests on
 }
 
 // noisyShare is how small the share of independent answers must be to count: a larger one may be
@@ -374,11 +374,11 @@ const noisyShare = 0.5
 // Worth is the share of as many independent answers that a load's answers are worth together; 1
 // where that is as good as all. known is false where nothing was found out, and then 1 is an
 // assumption.
-func (m Memory) Worth() (share float64, known bool) {
-	if m.Effective > 0 && m.Effective < noisyShare {
-		return m.Effective, true
+func (m Autocorrelation) Worth() (share float64, known bool) {
+	if m.EffectiveShare > 0 && m.EffectiveShare < noisyShare {
+		return m.EffectiveShare, true
 	}
-	return 1, m.Effective > 0
+	return 1, m.EffectiveShare > 0
 }
 
 // Dist is a distribution of durations. The histogram is the truth, the fields a convenience.
@@ -413,9 +413,9 @@ type Gen struct {
 	Pacing          string  `json:"pacing"`                // how it waits for the next arrival
 	SpinNs          int64   `json:"spinNs,omitempty"`      // of CPUNs, polling before deadlines
 	Wakeup          Dist    `json:"wakeup,omitzero"`       // lateness of its timer, before the load
-	Turns           int64   `json:"turns,omitempty"`       // of its loop in the window
+	Iterations      int64   `json:"iterations,omitempty"`  // of its loop in the window
 	BatchMax        int64   `json:"batchMax,omitempty"`    // most answers taken in one turn
-	StillMaxNs      int64   `json:"stillMaxNs,omitempty"`  // longest that its loop stood still
+	StallMaxNs      int64   `json:"stallMaxNs,omitempty"`  // longest that its loop stood still
 	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of the whole process
 	CPUNs           int64   `json:"cpuNs"`                 // user and system of the load threads
 	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`
@@ -458,8 +458,8 @@ type Usage struct {
 type Roles struct {
 	CompilerNs     int64 `json:"compilerNs"`
 	CompilerWaitNs int64 `json:"compilerWaitNs"` // no processor time: they waited for a core
-	CollectorNs    int64 `json:"collectorNs"`
-	EitherNs       int64 `json:"eitherNs,omitempty"` // of V8's workers, which do both
+	GCNs           int64 `json:"gcNs"`
+	CompilerOrGCNs int64 `json:"compilerOrGCNs,omitempty"` // of V8's workers, which do both
 }
 
 // Part is what one process of a system, with all that it forked, used of the whole.
@@ -492,27 +492,27 @@ type Cost struct {
 
 // Provenance is all that is needed to trust and repeat the trial.
 type Provenance struct {
-	Prony       string            `json:"prony"`  // version of this program
-	Commit      string            `json:"commit"` // of the checkout that the services came from
-	Dirty       bool              `json:"dirty"`
-	Command     []string          `json:"command"`
-	Seed        uint64            `json:"seed"`
-	SuiteHash   string            `json:"suiteHash"`
-	PlanHash    string            `json:"planHash"`
-	SceneHash   string            `json:"sceneHash,omitempty"` // of scenario, timeout and warm-up
-	Tools       map[string]string `json:"tools"`
-	OS          string            `json:"os"`
-	Kernel      string            `json:"kernel"`
-	Arch        string            `json:"arch"`
-	CPUModel    string            `json:"cpuModel"`
-	Cores       int               `json:"cores"`
-	MemoryBytes int64             `json:"memoryBytes"`
-	Governor    string            `json:"governor"` // "none" when the kernel offers none
-	Cgroup      string            `json:"cgroup"`   // "v1", "v2", "none"
-	Hypervisor  bool              `json:"hypervisor"`
-	ServiceArgs []string          `json:"serviceArgs"`     // the command line of the service
-	Rides       []string          `json:"rides,omitempty"` // NAME=value, of the variant
-	Agents      []Agent           `json:"agents,omitempty"`
+	Prony        string            `json:"prony"`  // version of this program
+	Commit       string            `json:"commit"` // of the checkout that the services came from
+	Dirty        bool              `json:"dirty"`
+	Command      []string          `json:"command"`
+	Seed         uint64            `json:"seed"`
+	SuiteHash    string            `json:"suiteHash"`
+	PlanHash     string            `json:"planHash"`
+	ScenarioHash string            `json:"scenarioHash,omitempty"` // of scenario, timeout and warm-up
+	Tools        map[string]string `json:"tools"`
+	OS           string            `json:"os"`
+	Kernel       string            `json:"kernel"`
+	Arch         string            `json:"arch"`
+	CPUModel     string            `json:"cpuModel"`
+	Cores        int               `json:"cores"`
+	MemoryBytes  int64             `json:"memoryBytes"`
+	Governor     string            `json:"governor"` // "none" when the kernel offers none
+	Cgroup       string            `json:"cgroup"`   // "v1", "v2", "none"
+	Hypervisor   bool              `json:"hypervisor"`
+	ServiceArgs  []string          `json:"serviceArgs"`          // the command line of the service
+	VariantEnv   []string          `json:"variantEnv,omitempty"` // NAME=value, of the variant
+	Agents       []Agent           `json:"agents,omitempty"`
 }
 
 // Verdict is the judgement on the measurement, not on the service.

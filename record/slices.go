@@ -2,12 +2,15 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"prony.example/internal/base/files"
 )
 
 // SlicesDir is the folder of a run that holds one file of slices for each start.
@@ -22,8 +25,8 @@ type SideBySide struct {
 	With     []string `json:"with"`           // the other trials of the start, in order of launch
 	File     string   `json:"file,omitempty"` // its slices, relative to the run's folder
 	Rounds   int      `json:"rounds"`         // each has one slice of every target
-	LeadNs   int64    `json:"leadNs"`         // lead-in of each slice, not counted
-	WindowNs int64    `json:"windowNs"`       // nominal length of each slice's counted window
+	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
+	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
 	// Freeze is how a target was stopped while others were loaded: one of the Freeze names.
 	Freeze string `json:"freeze"`
@@ -112,27 +115,17 @@ type SlicesHead struct {
 
 // WriteSlices writes a start's file of slices into a run's folder and returns its name there.
 func WriteSlices(dir, name string, head SlicesHead, all []Slice) (file string, err error) {
-	if err := os.MkdirAll(filepath.Join(dir, SlicesDir), 0o755); err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
-	}
 	file = filepath.Join(SlicesDir, name+".ndjson")
-	f, err := os.Create(filepath.Join(dir, file))
-	if err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	head.Version, head.File = SlicesVersion, ""
-	w := bufio.NewWriter(f)
-	e := json.NewEncoder(w)
-	if err := e.Encode(head); err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
-	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	errs := []error{e.Encode(head)}
 	for i := range all {
-		if err := e.Encode(&all[i]); err != nil {
-			return "", fmt.Errorf("write slices: %w", err)
-		}
+		errs = append(errs, e.Encode(&all[i]))
 	}
-	if err := w.Flush(); err != nil {
+	errs = append(errs, os.MkdirAll(filepath.Join(dir, SlicesDir), 0o755),
+		files.Put(filepath.Join(dir, file), text.Bytes()))
+	if err := errors.Join(errs...); err != nil {
 		return "", fmt.Errorf("write slices: %w", err)
 	}
 	return file, nil

@@ -301,7 +301,8 @@ func readHead(dir string) (head Run, err error) {
 	if err != nil {
 		return head, fmt.Errorf("read run: %w", err)
 	}
-	if err = json.Unmarshal(b, &head); err == nil {
+	if err = json.Unmarshal(Upgrade(b), &head); err == nil {
+		head.upgradeColumns()
 		err = measurable(reflect.ValueOf(head))
 	}
 	if err != nil {
@@ -354,7 +355,7 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 	bad, err = ReadLines(name, in, func(b []byte) error {
 		line++
 		rec := &Record{}
-		err := json.Unmarshal(b, rec)
+		err := json.Unmarshal(Upgrade(b), rec)
 		switch {
 		case err != nil:
 		case rec.Version < 1 || rec.Version > Version:
@@ -369,6 +370,7 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 		if rec.Version == 1 {
 			rec.upgrade()
 		}
+		rec.upgradeValues()
 		if err != nil {
 			return fmt.Errorf("not a record: %w", err)
 		}

@@ -98,16 +98,16 @@ type finding1 struct {
 	Observed string `json:"observed"`
 	Limit    string `json:"limit"`
 	Hint     string `json:"hint"`
-	Moves    []Move `json:"moves"`
-	Remark   bool   `json:"remark"`
+	Bias     []Bias `json:"possibleBias"`
+	Note     bool   `json:"note"`
 }
 
 // finding has the words of a finding of version 1, and of its numbers those that can be read: the
 // limit, where it is one, and the first number of its unit in what was observed.
 func (item finding1) finding() Finding {
-	f := Finding{Rule: item.Rule, Load: item.Load, Grade: item.Grade, Moves: item.Moves,
-		Remark: item.Remark,
-		Text:   &Words{Observed: item.Observed, Limit: item.Limit, Hint: item.Hint}}
+	f := Finding{Rule: item.Rule, Load: item.Load, Grade: item.Grade, PossibleBias: item.Bias,
+		Note: item.Note,
+		Text: &Words{Observed: item.Observed, Limit: item.Limit, Hint: item.Hint}}
 	limit, ok := amountOf(item.Limit)
 	if !ok || limit.text != strings.TrimSpace(item.Limit) {
 		return f

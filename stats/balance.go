@@ -38,9 +38,10 @@ const (
 // An unbalanced covariate is a finding: one target caused it, such as by helpers outside of its
 // control group, or chance did. Nothing is adjusted for it, in this case or any other. Simulation
 // (TestAdjustment) shows what a regression on the time that others took would do: it is unbiased
-// while nobody causes that time, and halves the SD of throughput, which CPU per request does
-// without it. But if a target's helpers take 2 % of the core, adjusted throughput hides these 2 %,
-// and on a busy machine this test misses them in 9 of 10 comparisons.
+// while nobody causes that time, and lowers the SD of throughput by a factor of 1.4 to 2.4 (1.3 if
+// the time is read in ticks, as steal is). CPU per request is more precise without it. But if a
+// target's helpers take 2 % of the core, adjusted throughput hides these 2 %, and on a busy machine
+// this test misses them in 9 of 10 comparisons.
 func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
 	if targets < 2 {
 		panic(fmt.Sprintf("stats: balance needs two targets, not %d", targets))

@@ -168,6 +168,8 @@ func (s *service) slice(r *rand.Rand, h host, d design, began float64) (row Slic
 	ended float64) {
 	position := read(h.work, began)
 	opened := -1.0
+	began += d.shift * r.Float64() // the lead-in is longer
+	d.window *= 1 + d.vary*r.Float64()
 	var done float64 // work of requests within the window
 	for {
 		edge := began + d.lead
@@ -216,16 +218,20 @@ type design struct {
 	machine      machine
 	rounds       int
 	lead, window float64
-	cut          bool // windows end at their moments: the way that was refused
-	covariates   bool // rows hold the share of time that others took
+	shift        float64 // of the window's begin at random, at most
+	vary         float64 // by which share the window is longer at random, at most
+	cut          bool    // windows end at their moments: the way that was refused
+	covariates   bool    // rows hold the share of time that others took
 }
 
-// usual is about the design that the rounds of this package's simulations have.
-func usual(m machine) design { return design{machine: m, rounds: 100, lead: 20, window: 40} }
+// usual is the design that docs/slices.md describes: windows of 40 to 80 ms.
+func usual(m machine) design {
+	return design{machine: m, rounds: 100, lead: 20, window: 40, vary: 1}
+}
 
 // start runs one start of these services, in an order drawn in each round.
 func (d design) start(r *rand.Rand, services []service) *Rounds {
-	slice := d.lead + d.window + 0.1 // the switch from one target to the next
+	slice := d.lead + d.shift + d.window*(1+d.vary) + 0.1 // the switch from one target to the next
 	longest := 0.0
 	for i := range services {
 		services[i].begin(r)
@@ -239,7 +245,7 @@ func (d design) start(r *rand.Rand, services []service) *Rounds {
 			row, ended := services[target].slice(r, h, d, now)
 			row.Round, row.Target = round, target
 			rows = append(rows, row)
-			now = max(ended, now+d.lead+d.window) + 0.1
+			now = ended + 0.1
 		}
 	}
 	return NewRounds(rows)
@@ -251,7 +257,7 @@ func equal(count int) []service { return slices.Repeat([]service{{request: 0.02}
 // eventful adds events to a service that cost a share of its time and happen so often in the
 // windows of a start, on average.
 func (d design) eventful(s service, perStart, share float64, regular bool) service {
-	loaded := float64(d.rounds) * d.window
+	loaded := float64(d.rounds) * d.window * (1 + d.vary/2)
 	s.event = share * loaded / perStart
 	s.every = (1 - share) * loaded / perStart
 	s.regular = regular

@@ -17,7 +17,7 @@ import (
 type Ratio struct {
 	N int `json:"n"` // pairs
 	// Center is the geometric mean of b/a; NaN when N is 0 or a value has no logarithm.
-	Center     float64 `json:"centre"`
+	Center     float64 `json:"center"`
 	Lo         float64 `json:"lo"`
 	Hi         float64 `json:"hi"`
 	Confidence float64 `json:"-"`

@@ -81,16 +81,16 @@ func CompareStarts(pair, control []StartRatio, confidence float64) StartsRatio {
 
 // ratioOfStarts is PairedRatio, of which only the log ratios are known.
 func ratioOfStarts(starts []StartRatio, confidence float64) Ratio {
-	ones, ratios := make([]float64, len(starts)), make([]float64, len(starts))
+	units, ratios := make([]float64, len(starts)), make([]float64, len(starts))
 	for i, s := range starts {
-		ones[i], ratios[i] = 1, math.Exp(s.LogRatio)
+		units[i], ratios[i] = 1, math.Exp(s.LogRatio)
 		if math.IsNaN(s.LogRatio) {
 			r := unknownRatio(len(starts), confidence)
 			r.Warning = fmt.Sprintf("start %d has no ratio: %s", i+1, s.Warning)
 			return r
 		}
 	}
-	return PairedRatio(ones, ratios, confidence)
+	return PairedRatio(units, ratios, confidence)
 }
 
 // components sets Within and Between. The interval of Between is that of the total variance, by its
@@ -132,10 +132,10 @@ type RareEvents struct {
 	// Difference is the mean of LogRatio - Typical, with its interval; NaN: unknown.
 	Difference, Lo, Hi float64
 	P                  float64 // of "typical and whole agree"
-	// Found: they differ beyond chance (P below 1 %) and by half a percent or more. Less can come
-	// from noise that is wider for one target than for the other: the mean of log-normal values is
-	// above their median by half their variance, 0.5 % for slices that scatter by 10 %.
-	Found            bool
+	// Significant: they differ beyond chance (P below 1 %) and by half a percent or more. Less can
+	// come from noise that is wider for one target than for the other: the mean of log-normal
+	// values is above their median by half their variance, 0.5 % for slices that scatter by 10 %.
+	Significant      bool
 	EventsA, EventsB float64 // rounds of a start, on average, in which a or b was far slower
 	// Few: the side that loses by its events has fewer than LeastEvents in a start. Their cost is
 	// then known as badly as their number.
@@ -173,7 +173,7 @@ func FindRareEvents(starts []StartRatio, confidence float64) RareEvents {
 	_, out.Lo, out.Hi = logInterval(ds, confidence)
 	t := out.Difference / (sd(ds) / math.Sqrt(float64(out.N)))
 	out.P = 2 * student(out.N-1).CDF(-math.Abs(t))
-	out.Found = out.P < rareChance && math.Abs(out.Difference) >= rareLeast
-	out.Few = out.Found && max(out.EventsA, out.EventsB) < LeastEvents
+	out.Significant = out.P < rareChance && math.Abs(out.Difference) >= rareLeast
+	out.Few = out.Significant && max(out.EventsA, out.EventsB) < LeastEvents
 	return out
 }

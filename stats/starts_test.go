@@ -142,7 +142,7 @@ func TestFindRareEvents(t *testing.T) {
 			starts = append(starts, start(events, cost))
 		}
 		got := FindRareEvents(starts, 0.95)
-		if math.Abs(got.Difference-difference) > 0.004 || got.Found != found || got.Few != few ||
+		if math.Abs(got.Difference-difference) > 0.004 || got.Significant != found || got.Few != few ||
 			got.EventsA != 0 || got.EventsB != float64(events) {
 			t.Errorf("%d events: %+v", events, got)
 		}
@@ -150,7 +150,7 @@ func TestFindRareEvents(t *testing.T) {
 	check(0, 0, 0, false, false)
 	check(10, 0.4, math.Log(0.96), true, false) // 4 % of all work
 	check(3, 0.9, math.Log(0.973), true, true)
-	if got := FindRareEvents(nil, 0.95); got.Found || got.P != 1 || !math.IsNaN(got.Lo) {
+	if got := FindRareEvents(nil, 0.95); got.Significant || got.P != 1 || !math.IsNaN(got.Lo) {
 		t.Errorf("of no starts: %+v", got)
 	}
 }

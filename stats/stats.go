@@ -8,6 +8,11 @@
 // undecided -> Ratio.Resolves. QuantileRanks and QuantileNeeds are the exception: they speak of
 // the requests inside one trial, that is of how well that trial knows its own percentile.
 //
+// Targets that run side by side have a second flow, in which the unit of inference is the start:
+// slices of a start -> NewRounds; two of its targets -> Rounds.Compare; all starts ->
+// CompareStarts, and FindRareEvents and CheckBalance beside it. PlanStarts says how many further
+// starts and rounds an interval takes, and LiveRatio is for a reader who may stop at any of them.
+//
 // Not its job: reading records, choosing which trials count, rounding, wording for a table. It has
 // no clock, no network, no state, and it never changes a slice that it is given.
 //
@@ -40,7 +45,7 @@ const (
 type Summary struct {
 	N int `json:"n"`
 	// Center is the median; NaN only when N is 0 or a value is not finite.
-	Center float64 `json:"centre"`
+	Center float64 `json:"center"`
 	Lo     float64 `json:"lo"`
 	Hi     float64 `json:"hi"`
 	// Confidence of the interval: as asked, or higher where ranks come only in steps.

@@ -48,7 +48,7 @@ func asking(times, addr string) {
 const shops = `limits: {cpus: 1, memory: 512M}
 warmup: {min: 0s, max: 300ms, connections: 1}
 blocks: 1
-requests: [{request: GET /, asks: {stock: 1}}]
+requests: [{request: GET /, backendCalls: {stock: 1}}]
 loads: [{name: peak, model: closed, connections: 1, measure: 2s}]
 columns: [asks]
 targets:
@@ -92,18 +92,18 @@ func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 		name := r.Target.Name
 		want := map[string]float64{"asks": 1, "cheats": 0, "twice": 2, "blind": math.NaN()}[name]
 		grades := map[string]string{"cheats": record.Invalid, "blind": record.Valid}
-		if r.Outcome != record.Measured || len(r.Loads) != 1 || len(r.Loads[0].Asks) != 1 {
+		if r.Outcome != record.Measured || len(r.Loads) != 1 || len(r.Loads[0].BackendCalls) != 1 {
 			t.Fatalf("%s is %s: %+v", name, r.Outcome, r.Failure)
 		}
 		l := &r.Loads[0]
 		// The first reading is of the lead-in, 50 ms before the window, whose rate may differ.
-		if got := metric.AsksEach(l.Asks[0], l); math.Abs(got-want) > 0.1 ||
+		if got := metric.AsksEach(l.BackendCalls[0], l); math.Abs(got-want) > 0.1 ||
 			math.IsNaN(got) != math.IsNaN(want) {
-			t.Errorf("%s asks %v times an answer, want %v: %+v", name, got, want, l.Asks)
+			t.Errorf("%s asks %v times an answer, want %v: %+v", name, got, want, l.BackendCalls)
 		}
 		var found []string
 		for _, f := range r.Verdict.Findings {
-			if f.Rule == "unasked" {
+			if f.Rule == "backend calls" {
 				found = append(found, f.Grade)
 			}
 		}

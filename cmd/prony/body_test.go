@@ -79,7 +79,7 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 		if r.Outcome != record.Measured || r.Loads[0].Errors.Total() > 0 {
 			t.Errorf("%s: %s, %+v", r.Trial, r.Outcome, r.Failure)
 		}
-		scenes[r.Provenance.SceneHash] = true
+		scenes[r.Provenance.ScenarioHash] = true
 	}
 	if len(scenes) != 4 {
 		t.Errorf("%d scenes of four rows: runs of unlike bodies could be paired", len(scenes))

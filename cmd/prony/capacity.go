@@ -112,7 +112,7 @@ func (f *capacityFlags) check() (err error) {
 		return fmt.Errorf("--replicates %d: want at least 1", f.replicates)
 	}
 	o.Seed = f.load.spec.Seed
-	if f.load.given("lead") {
+	if f.load.given("lead-in") {
 		o.Lead = f.load.spec.Lead
 	}
 	if f.slo == "" {
@@ -184,7 +184,7 @@ func (r *capacityReport) measure(ctx context.Context, f *capacityFlags) (err err
 		return err
 	}
 	if f.curve && r.Capacity.Found {
-		r.Curve, err = capacity.Curve(ctx, f.options, r.Capacity.PerS, capacity.Shares,
+		r.Curve, err = capacity.Curve(ctx, f.options, r.Capacity.RatePerS, capacity.Shares,
 			f.replicates)
 	}
 	return err

@@ -61,7 +61,7 @@ func TestCapacitySweeps(t *testing.T) {
 	}
 	defer stop()
 	stdout, stderr, err := capacityOf(t, "http://"+addr.String()+"/", "--concurrency", "1,2",
-		"--stress", "50,100", "--window", "100ms", "--lead", "10ms", "--json", "--want", "ok")
+		"--stress", "50,100", "--window", "100ms", "--lead-in", "10ms", "--json", "--want", "ok")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -87,7 +87,7 @@ func TestCapacityNotFound(t *testing.T) {
 	}
 	defer stop()
 	stdout, stderr, err := capacityOf(t, "http://"+addr.String()+"/", "--slo", "p99<50ms",
-		"--window", "50ms", "--lead", "10ms", "--budget", "1ms")
+		"--window", "50ms", "--lead-in", "10ms", "--budget", "1ms")
 	if cli.Code(err) != cli.Invalid {
 		t.Fatalf("%v\n%s", err, stderr)
 	}

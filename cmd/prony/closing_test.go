@@ -97,7 +97,7 @@ func TestServersThatCloseAreSound(t *testing.T) {
 		url := closes(t, announced)
 		for _, how := range []string{"--engine=auto", "--engine=epoll", "--engine=stack",
 			"--rate=2000"} {
-			got, _, _ := offeredOf(t, url, "-c", "4", "-d", "400ms", "--lead", "100ms", how)
+			got, _, _ := offeredOf(t, url, "-c", "4", "-d", "400ms", "--lead-in", "100ms", how)
 			what := fmt.Sprintf("announced %v, %s", announced, how)
 			checkFaultless(t, what, got)
 			// At a rate a connection is closed while it is idle, mostly seen in time.
@@ -112,7 +112,7 @@ func TestServersThatCloseAreSound(t *testing.T) {
 // What must not be sent twice is an error of a class of its own, and the verdict says what to do.
 func TestPostsToServersThatClose(t *testing.T) {
 	testsets.Cores(t)
-	got, stderr, exit := offeredOf(t, closes(t, false), "-c", "4", "-d", "400ms", "--lead", "100ms",
+	got, stderr, exit := offeredOf(t, closes(t, false), "-c", "4", "-d", "400ms", "--lead-in", "100ms",
 		"-X", "POST", "--body", "x", "--engine=epoll")
 	e := got.Load.Errors
 	if exit != cli.Invalid || e.Closed == 0 || e.Closed != e.Total() || got.Load.Retried != 0 {
@@ -205,7 +205,7 @@ func TestNginxIsSound(t *testing.T) {
 		} {
 			for _, engine := range []string{"auto", "epoll", "stack"} {
 				args := []string{row.scheme + "://" + row.port + "/", "-c", "4", "-n", requests,
-					"--lead", "0s", "-k", "--engine", engine}
+					"--lead-in", "0s", "-k", "--engine", engine}
 				if row.streams != "" {
 					args = append(args, "--streams", row.streams)
 				}

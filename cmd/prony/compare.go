@@ -35,7 +35,7 @@ alone compares what that run was made to compare: rows against those of another 
 --against), arms (run --aa), or targets against the baseline.
 
 Runs that were not measured in the same way (scenario, loads, limits, machine, kernel, ...) are
-refused with what differs; --unlike compares them all the same, under a banner.`
+refused with what differs; --allow-mismatch compares them with a warning.`
 
 func (f *compareFlags) add(c *cobra.Command) {
 	fs := c.Flags()
@@ -44,7 +44,8 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringVar(&f.Control, "control", "", "row of both runs, of the same artifact, to divide by")
-	fs.BoolVar(&f.Unlike, "unlike", false, "compare even what was not measured in the same way")
+	fs.BoolVar(&f.Unlike, "allow-mismatch", false,
+		"compare results of different configurations, with a warning")
 	cli.Output(c, &f.format, &f.out, compareForms.Names()...)
 }
 
@@ -134,7 +135,7 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 const every = "all"
 
 // allTheSame is how runs are compared that were not measured in the same way.
-const allTheSame = "to compare them all the same, under a banner that says so: --unlike"
+const allTheSame = "to compare them with a warning: --allow-mismatch"
 
 // compareSides compares what has been read.
 func compareSides(from, to compare.Side, o compare.Options) (compare.Comparison, error) {

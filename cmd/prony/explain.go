@@ -126,7 +126,7 @@ func (s *story) gather() (err error) {
 	// The pauses that the request ran into, of any process of the target; losing them loses
 	// drill-down only.
 	collections, _ := gclog.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
-	from := s.load.OpenedNs + s.request.ScheduledNs
+	from := s.load.WindowOpenedMonotonicNs + s.request.ScheduledNs
 	for _, log := range collections {
 		s.logged = true
 		s.pauses = append(s.pauses, log.During(from, from+s.request.ResponseNs)...)
@@ -141,7 +141,7 @@ func (s *story) print(w io.Writer) error {
 		whyText(r), ms(l.ResponseTime.P50Ns), ms(l.ResponseTime.P99Ns), ms(l.ResponseTime.MaxNs))
 	fmt.Fprintln(w, "as the load saw it")
 	fmt.Fprintf(w, "  due         %s into the window, %s\n", ms(r.ScheduledNs),
-		clockText(l.OpenedAtNs+r.ScheduledNs))
+		clockText(l.WindowOpenedUnixNs+r.ScheduledNs))
 	fmt.Fprintf(w, "  sent        %s later%s\n", ms(r.LagNs), waited(r))
 	if r.FirstByteNs > 0 {
 		fmt.Fprintf(w, "  first byte  %s after that\n", ms(r.FirstByteNs))
@@ -157,7 +157,7 @@ func (s *story) print(w io.Writer) error {
 }
 
 func whyText(r record.Traced) string {
-	switch r.Why {
+	switch r.Class {
 	case "slowest":
 		return "one of the slowest that carried an id"
 	case "failed":
@@ -205,7 +205,7 @@ func (s *story) printPauses(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "pauses that it ran into")
-	due := s.load.OpenedNs + s.request.ScheduledNs
+	due := s.load.WindowOpenedMonotonicNs + s.request.ScheduledNs
 	for _, p := range s.pauses {
 		why := p.Cause
 		if !p.GC {

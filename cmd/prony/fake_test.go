@@ -210,7 +210,7 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 	}
 	res.TraceShare = s.Trace.Share
 	res.Traced = []record.Traced{{TraceID: "0123456789abcdef0123456789abcdef",
-		Why: "slowest", ScheduledNs: 250e6, LagNs: 1e6, FirstByteNs: 7e6, ResponseNs: 9e6}}
+		Class: "slowest", ScheduledNs: 250e6, LagNs: 1e6, FirstByteNs: 7e6, ResponseNs: 9e6}}
 	return res, nil
 }
 

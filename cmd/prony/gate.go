@@ -136,7 +136,7 @@ func (f *gateFlags) exit(g compare.Gate) error {
 		outcome = f.inconclusive
 	}
 	codes := map[string]int{stats.Fail: cli.GateFailed, stats.Inconclusive: cli.Inconclusive,
-		compare.Unfit: cli.Invalid}
+		compare.InsufficientData: cli.Invalid}
 	if code, bad := codes[outcome]; bad {
 		return cli.End(code, "%s", g.Sentence())
 	}

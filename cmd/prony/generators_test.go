@@ -70,7 +70,7 @@ func TestGenerators(t *testing.T) {
 	want := pace.Hash(schedule, 5e8)
 	for _, number := range []string{"", "2"} {
 		url, asked := counting(t)
-		args := []string{"load", url, "-r", "300", "-d", "400ms", "--lead", "100ms", "-c", "8",
+		args := []string{"load", url, "-r", "300", "-d", "400ms", "--lead-in", "100ms", "-c", "8",
 			"--seed", "5", "-H", "Authorization: Bearer ${TOKEN}", "--json", "--view", "none", "-x"}
 		if number != "" {
 			args = append(args, "--generators", number)

@@ -261,7 +261,7 @@ func meetHostileAt(t *testing.T, scheme, address, words string) {
 		args = append(args, "--body", "abc", "-X", "POST")
 	}
 	if scheme == "h3" || how == "many" {
-		args = append(args, "--lead", "0s") // 64 MiB, or no end, last longer than any
+		args = append(args, "--lead-in", "0s") // 64 MiB, or no end, last longer than any
 	}
 	if scheme == "h3" && how != "trusting" {
 		args = append(args, "-k")

@@ -297,7 +297,7 @@ func (a *app) traced(l *record.Load) error {
 	p := &format.Page{}
 	p.Line("\n  traced: %s of the requests, the slowest first", units.Percent(l.TraceShare))
 	slowest := slices.DeleteFunc(slices.Clone(l.Traced), func(x record.Traced) bool {
-		return x.Why != "slowest"
+		return x.Class != "slowest"
 	})
 	if len(slowest) == 0 {
 		p.Line("  none has ended within the window and its drain")
@@ -340,7 +340,7 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 			line += ", " + doubt
 		}
 		fmt.Fprintln(a.stderr, line)
-		if !c.Known || !c.Held {
+		if !c.Known || !c.Met {
 			broken++
 		}
 	}

@@ -20,7 +20,7 @@ func TestInvalidLoadsSayWhy(t *testing.T) {
 			Grade: record.Invalid, Findings: []record.Finding{
 				{Rule: "lag", Grade: record.Valid, Value: 2e3},
 				{Rule: "answers", Grade: record.Invalid, Limit: 1, Unit: record.UnitCount,
-					Side: record.Below, Facts: record.Facts{Said: []string{"refused"}}},
+					Side: record.Below, Facts: record.Facts{Messages: []string{"refused"}}},
 			}}}, nil, form)
 		if cli.Code(err) != cli.Invalid || strings.TrimSpace(stderr.String()) != want {
 			t.Errorf("%s: exit %d, %q; want %q", form, cli.Code(err), &stderr, want)

@@ -179,12 +179,12 @@ func (k *keeper) record(p *offer, began time.Time, report summary.Report,
 	name := k.target(p.url)
 	rec := &record.Record{
 		Trial: fmt.Sprintf("b1-%02d-%s", n, fileName(name)), Time: began, Suite: k.head.Suite,
-		Block: 1, Order: n, Target: record.Target{Name: name, Variant: "none", At: p.url},
+		Block: 1, Order: n, Target: record.Target{Name: name, Variant: "none", URL: p.url},
 		Scenario: k.scenario(p), Outcome: record.Measured,
 		Limits: record.Limits{LoadCores: p.spec.Cores}, Warmup: p.warmed, Verdict: report.Verdict,
 		DurationNs: int64(clock.Wall().Sub(began)),
 		Provenance: record.Provenance{Prony: version(), Command: k.head.Command,
-			Seed: p.spec.Seed, SceneHash: p.scene()},
+			Seed: p.spec.Seed, ScenarioHash: p.scene()},
 	}
 	host.Describe(&rec.Provenance)
 	if failed != nil {

@@ -60,8 +60,8 @@ func TestSavedLoad(t *testing.T) {
 	}
 	rec := only(t, a)
 	name := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
-	if rec.Target.Name != name || rec.Target.At != url || rec.Loads[0].Answered != 200 ||
-		rec.Loads[0].Service.Source != "" || rec.Provenance.SceneHash == "" {
+	if rec.Target.Name != name || rec.Target.URL != url || rec.Loads[0].Answered != 200 ||
+		rec.Loads[0].Service.Source != "" || rec.Provenance.ScenarioHash == "" {
 		t.Errorf("record %+v", rec)
 	}
 	if !exists(a, "hdr", rec.Trial+".load.hlog") || !exists(a, "report.html") || !exists(page) {
@@ -104,7 +104,7 @@ func TestSavedLoadsThatAreUnlike(t *testing.T) {
 	}
 	first, scenario := save("a", null(t)), filepath.Join(dir, "mix.yaml")
 	for name, args := range map[string][]string{"": nil, "header": {"-H", "a: b"},
-		"timeout": {"--timeout", "4s"}, "lead": {"--lead", "1ms"}} {
+		"timeout": {"--timeout", "4s"}, "lead": {"--lead-in", "1ms"}} {
 		_, stderr, exit := really("compare", first, save("b"+name, null(t), args...))
 		if unlike := strings.Contains(stderr, "requests in full"); unlike != (name != "") {
 			t.Errorf("%q: exit %d: %s", name, exit, stderr)
@@ -117,8 +117,8 @@ func TestSavedLoadsThatAreUnlike(t *testing.T) {
 		}
 		save([]string{"m", "n"}[i], null(t), "--scenario", scenario)
 	}
-	if only(t, filepath.Join(dir, "m")).Provenance.SceneHash ==
-		only(t, filepath.Join(dir, "n")).Provenance.SceneHash {
+	if only(t, filepath.Join(dir, "m")).Provenance.ScenarioHash ==
+		only(t, filepath.Join(dir, "n")).Provenance.ScenarioHash {
 		t.Error("two scenario files have one fingerprint")
 	}
 }
@@ -166,7 +166,7 @@ func TestSavedLoadOfTheDead(t *testing.T) {
 		if name == "dies" {
 			time.AfterFunc(500*time.Millisecond, func() { s.CloseClientConnections(); s.Close() })
 		}
-		_, stderr, exit := really("load", url, "-d", "1s", "-c", "2", "--lead", "10ms",
+		_, stderr, exit := really("load", url, "-d", "1s", "-c", "2", "--lead-in", "10ms",
 			"--view", "none", "--save="+to)
 		rec := only(t, to)
 		if exit == cli.Fine || rec.Verdict.Grade != record.Invalid {

@@ -74,7 +74,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 		"requests at once on each connection (HTTP/2, HTTP/3, gRPC)")
 	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
 		"length of the window (default: of the shape of --rate or --users, else 10s)")
-	fs.DurationVar(&s.Lead, "lead", 500*time.Millisecond,
+	fs.DurationVar(&s.Lead, "lead-in", 500*time.Millisecond,
 		"offered before the window, not counted (default: none before a shape, else 500ms)")
 	fs.DurationVar(&s.Timeout, "timeout", 5*time.Second, "of a request, and of the drain")
 
@@ -95,6 +95,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.Uint64Var(&s.Seed, "seed", 1, "of arrivals, keys, mix and pauses")
 	f.engine = load.Auto
 	cli.OneOf(c, &f.engine, "engine", "", load.Engines...)
+	cli.FormerWord(c, "engine", "stack", load.NetHTTP)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
 	fs.BoolVar(&f.http3, "http3", false, "HTTP/3: over QUIC, of https URLs")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
@@ -204,7 +205,7 @@ func (f *loadFlags) check() error {
 	}{
 		{s.Connections < 1, "connections", "at least 1"},
 		{f.given("duration") && s.Window <= 0, "duration", "some time, as 10s"},
-		{s.Lead < 0, "lead", "some time, or none"},
+		{s.Lead < 0, "lead-in", "some time, or none"},
 		{s.Timeout <= 0, "timeout", "some time, as 5s"},
 		{f.streams < 1, "streams", "at least 1"},
 		{f.status < 100 || f.status > 599, "status", "one of HTTP's, 100 to 599"},
@@ -297,7 +298,7 @@ func (f *loadFlags) fit(s *load.Spec, length time.Duration) {
 	if !f.given("duration") {
 		s.Window = length
 	}
-	if !f.given("lead") {
+	if !f.given("lead-in") {
 		s.Lead = 0
 	}
 }

@@ -76,9 +76,9 @@ func TestTracedTable(t *testing.T) {
 			t.Errorf("%v; it prints\n%s, want\n%s", err, out.String(), want)
 		}
 	}
-	slow := record.Traced{TraceID: "0123456789abcdef0123456789abcdef", Why: "slowest",
+	slow := record.Traced{TraceID: "0123456789abcdef0123456789abcdef", Class: "slowest",
 		ScheduledNs: 1_234_000_000, LagNs: 1500, FirstByteNs: 2e6, ResponseNs: 5e9}
-	late := record.Traced{TraceID: "ff", Why: "slowest", Route: "GET /", ResponseNs: 5e9,
+	late := record.Traced{TraceID: "ff", Class: "slowest", Route: "GET /", ResponseNs: 5e9,
 		Failed: true}
 	const head = "\n  traced: 1.0 % of the requests, the slowest first\n" +
 		"     due at        lag  first byte   response  trace id\n"
@@ -88,7 +88,7 @@ func TestTracedTable(t *testing.T) {
 			"  none has ended within the window and its drain\n")
 	row := "    1.234 s    1.50 µs     2.00 ms     5.00 s  0123456789abcdef0123456789abcdef\n"
 	check(record.Load{TraceShare: 0.01, Traced: []record.Traced{slow, late,
-		{TraceID: "0", Why: "failed"}, {TraceID: "1", Why: "uniform"}}}, head+row+
+		{TraceID: "0", Class: "failed"}, {TraceID: "1", Class: "uniform"}}}, head+row+
 		"    0.000 s        0 s           –     5.00 s  ff"+strings.Repeat(" ", 32)+
 		"GET / (failed)\n")
 	var many []record.Traced

@@ -89,6 +89,9 @@ const examples = `  prony                              in a checkout: the canoni
   prony gate results/RUN             pass, fail or inconclusive, for scripts
   prony audit results.md             can these published numbers be true?`
 
+// formerFlags are the former names of flags, with those in force.
+var formerFlags = map[string]string{"lead": "lead-in", "unlike": "allow-mismatch", "again": "aa"}
+
 // furtherCmds are verbs of builds with a tag of their own.
 var furtherCmds []func() *cobra.Command
 
@@ -110,6 +113,7 @@ func newRoot(app *app) *cobra.Command {
 		return cli.Usagef("there is no verb %q; %s", args[0], hint)
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
+	cli.FormerFlags(root, formerFlags)
 	var show bool
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		cmdlog.Show(nil)

@@ -293,7 +293,7 @@ func bind(args []string, addr string) []string {
 			out[i] = "http://" + addr + rest
 		}
 	}
-	return append(out, "--duration", "200ms", "--lead", "50ms")
+	return append(out, "--duration", "200ms", "--lead-in", "50ms")
 }
 
 func TestErrorsMakeTheirExitCodes(t *testing.T) {

@@ -74,7 +74,7 @@ func (f *observeFlags) wish(to *lab.Wish) (err error) {
 		o.InWindow, w.Profile = f.profile, nil
 	}
 	if len(f.telemetry) > 0 {
-		w.Home, w.GC, o.Watching = true, true, lab.Observers
+		w.Telemetry, w.GC, o.Watching = true, true, lab.Observers
 		w.Traces = cmp.Or(w.Traces, usualTraces)
 		if len(w.Profile) == 0 && !f.inWindow {
 			w.Profile = suite.ProfileKinds[:1]

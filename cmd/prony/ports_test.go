@@ -125,9 +125,9 @@ func TestPortable(t *testing.T) {
 	}
 	prony(busy, "load", url, "-c", "2", "-d", "1s", "--http2")
 	has(t, "report", prony(busy, "report", "a"), "it", "p99")
-	has(t, "compare", prony(busy, "compare", "a", "b", "--unlike"), "it: run", "B to A")
+	has(t, "compare", prony(busy, "compare", "a", "b", "--allow-mismatch"), "it: run", "B to A")
 	has(t, "trend", prony(busy, "trend", "a", "b"), "2 runs")
-	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--unlike"), "unfit", "n >= 2 of each")
+	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--allow-mismatch"), "INSUFFICIENT DATA", "n >= 2 of each")
 	has(t, "completion", prony(0, "completion", "bash"), "prony")
 	if err := os.WriteFile(filepath.Join(dir, "results.md"), []byte(
 		"| server | p50 | p99 |\n|---|---|---|\n| a | 9 ms | 3 ms |\n"), 0o600); err != nil {

@@ -29,7 +29,7 @@ was found of each as a JSON file of its host's name. Servers whose names nobody 
 of a list of containers, those that are not up.
 
 It is what deploy/compose.yaml starts as RAIN_FIRE. It takes no turns and repeats nothing: to
-compare services, use prony run. The flags are those of prony load; --lead is the warm-up.`
+compare services, use prony run. The flags are those of prony load; --lead-in is the warm-up.`
 
 // rainCmd loads what is up of a list.
 func (a *app) rainCmd() *cobra.Command {

@@ -55,7 +55,7 @@ func TestRain(t *testing.T) {
 	into := t.TempDir()
 	rain := func(urls ...string) (string, string, int) {
 		args := append([]string{"rain", "--into", into, "--connections", "2", "--duration", "200ms",
-			"--lead", "50ms"}, urls...)
+			"--lead-in", "50ms"}, urls...)
 		var out, errs bytes.Buffer
 		exit := cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
 		return out.String(), errs.String(), exit

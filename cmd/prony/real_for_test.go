@@ -66,20 +66,20 @@ func TestRealRunForATime(t *testing.T) {
 			t.Fatalf("%s: %+v", r.Trial, r.Failure)
 		}
 		if r.Target.Runtime != "jvm" {
-			if w.Cores != nil || w.NarrowedAtNs != 0 || r.Loads[0].Service.Roles != nil {
+			if w.Cores != nil || w.CoresReducedAtNs != 0 || r.Loads[0].Service.Roles != nil {
 				t.Errorf("%s: %+v, %+v", r.Trial, w, r.Loads[0].Service.Roles)
 			}
 			continue
 		}
 		roles := r.Loads[0].Service.Roles
-		if roles == nil || roles.CollectorNs <= 0 || w.SilentAtNs == 0 {
-			t.Errorf("%s: roles %+v, silent at %d", r.Trial, roles, w.SilentAtNs)
+		if roles == nil || roles.GCNs <= 0 || w.CompilersIdleAtNs == 0 {
+			t.Errorf("%s: roles %+v, silent at %d", r.Trial, roles, w.CompilersIdleAtNs)
 		}
-		if os.Getuid() == 0 && w.Favoured == 0 {
+		if os.Getuid() == 0 && w.PrioritizedThreads == 0 {
 			t.Errorf("%s: its compilers did not go first", r.Trial)
 		}
 		// The machine of a test may have one core.
-		if r.Provenance.Cores > 1 && (len(w.Cores) <= len(own) || w.NarrowedAtNs <= 0 ||
+		if r.Provenance.Cores > 1 && (len(w.Cores) <= len(own) || w.CoresReducedAtNs <= 0 ||
 			!slices.ContainsFunc(w.InForce, func(l record.Limit) bool {
 				return slices.Contains(l.Cores, 0) && slices.Contains(l.Cores, 1)
 			}) || slices.ContainsFunc(r.Limits.InForce, func(l record.Limit) bool {

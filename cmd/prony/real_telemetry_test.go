@@ -110,8 +110,8 @@ func checkReal(t *testing.T, root, dir string, r *record.Record) {
 		total(r, record.Logs) == 0 {
 		t.Fatalf("telemetry %+v", r.Telemetry)
 	}
-	if l.Told == nil || l.Told.Spans == 0 || len(l.Traced) == 0 {
-		t.Fatalf("told %+v, traced %+v", l.Told, l.Traced)
+	if l.Telemetry == nil || l.Telemetry.Spans == 0 || len(l.Traced) == 0 {
+		t.Fatalf("told %+v, traced %+v", l.Telemetry, l.Traced)
 	}
 	home := filepath.Join(dir, telemetry.Dir)
 	whole := 0
@@ -127,7 +127,7 @@ func checkReal(t *testing.T, root, dir string, r *record.Record) {
 		if len(traceList) == 1 && len(lines) > 0 {
 			whole++
 			// A span may end after its answer has left; it begins while the request is under way.
-			at := traceList[0].StartNs - l.OpenedAtNs - x.ScheduledNs
+			at := traceList[0].StartNs - l.WindowOpenedUnixNs - x.ScheduledNs
 			if at < -clocks || at > x.ResponseNs+clocks {
 				t.Errorf("the span of %s begins %d ns after it was due; it took %d", x.TraceID, at,
 					x.ResponseNs)

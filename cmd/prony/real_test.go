@@ -58,7 +58,7 @@ func TestRealRun(t *testing.T) {
 			p.Commit != "" && len(p.Command) > 1 && len(p.ServiceArgs) > 0 && p.Tools["go"] != "",
 		"artifact":  len(r.Artifact.SHA256) == 64 && r.Artifact.SizeBytes > 1<<20,
 		"limits":    len(r.Limits.InForce) > 0 && len(r.Limits.ServiceCores) == 1,
-		"rights":    strings.HasSuffix(r.Limits.Rights, ", no capabilities, no new privileges"),
+		"rights":    strings.HasSuffix(r.Limits.Privileges, ", no capabilities, no new privileges"),
 		"start":     0 < r.Start.ListenNs && r.Start.ListenNs <= r.Start.ReadyNs,
 		"first":     r.Start.ReadyNs < r.Start.FirstResponseNs,
 		"warm-up":   r.Warmup.Requests > 0 && len(r.Warmup.RatePerS) > 0,

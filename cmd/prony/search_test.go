@@ -50,8 +50,8 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 		}
 		l := r.Loads[0]
 		s := l.Search
-		if s.SLO != "p90<10ms" || len(s.Steps) == 0 || (s.Reason == "") == (s.PerS == 0) ||
-			s.PerS > 0 && !(s.LoPerS <= s.PerS && s.PerS <= s.HiPerS) {
+		if s.SLO != "p90<10ms" || len(s.Steps) == 0 || (s.Reason == "") == (s.RatePerS == 0) ||
+			s.RatePerS > 0 && !(s.LoPerS <= s.RatePerS && s.RatePerS <= s.HiPerS) {
 			t.Errorf("%s has %+v", r.Trial, s)
 		}
 		if l.Scheduled != l.Answered+l.Censored+l.Errors.Requests() {
@@ -67,8 +67,8 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 func searched(r *record.Record, perS float64) {
 	l := r.Loads[0]
 	l.Name, l.Model, l.RatePerS, l.WindowNs = "users", record.Open, perS*0.97, int64(1e12/perS)
-	l.Search = &record.Search{SLO: "p99<20ms", PerS: perS, LoPerS: perS * 0.99,
-		HiPerS: perS * 1.01, HeldPerS: perS, BudgetNs: 4e10, ElapsedNs: 3e10}
+	l.Search = &record.Search{SLO: "p99<20ms", RatePerS: perS, LoPerS: perS * 0.99,
+		HiPerS: perS * 1.01, MetPerS: perS, BudgetNs: 4e10, ElapsedNs: 3e10}
 	r.Loads = []record.Load{l}
 }
 

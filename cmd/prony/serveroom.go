@@ -155,7 +155,7 @@ func (r *room) Catalog(ctx context.Context) (out []server.Target, err error) {
 			missing := r.world.Missing(tools, s, t)
 			out = append(out, server.Target{Name: s.Full(t), Service: s.Name, Language: s.Language,
 				Framework: strings.TrimSpace(s.Framework + " " + s.Version), Runtime: t.Runtime,
-				Mode: t.Mode, Contracts: orEmpty(s.Contracts), Aside: t.Aside,
+				Mode: t.Mode, Contracts: orEmpty(s.Contracts), Aside: t.ExplicitOnly,
 				Missing: orEmpty(missing)})
 		}
 	}

@@ -31,8 +31,8 @@ lacks to build and run it. A suite skips what cannot run, with the same words.`,
 					here := "ready"
 					if missing := tools.Missing(s, t); len(missing) > 0 {
 						here = strings.Join(missing, "; ")
-					} else if t.Aside != "" {
-						here += ", aside: " + t.Aside
+					} else if t.ExplicitOnly != "" {
+						here += ", aside: " + t.ExplicitOnly
 					}
 					rows = append(rows, []string{s.Full(t), s.Language,
 						s.Framework + " " + s.Version, t.Runtime, t.Mode,

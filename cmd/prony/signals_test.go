@@ -83,7 +83,7 @@ func TestStoppedLoad(t *testing.T) {
 		args := append([]string{"-d", "4s", "-c", "8"}, how...)
 		exit, said, stderr := signalled(t, args, syscall.SIGSTOP, syscall.SIGCONT)
 		stood := slices.ContainsFunc(said.Verdict.Findings, func(f record.Finding) bool {
-			return f.Rule == "stood still" && f.Grade == record.Invalid
+			return f.Rule == "stalled" && f.Grade == record.Invalid
 		})
 		if exit != cli.Invalid || !stood {
 			t.Errorf("%v: exit %d, %+v\n%s", how, exit, said.Verdict, stderr)

@@ -34,8 +34,8 @@ warmup: {min: 200ms, max: 300ms, connections: 4}
 observe: {traces: 100%%}
 requests: [{request: GET /}]
 loads:
-  - {name: steady, model: open, rate: 300/s, connections: 8, lead: 100ms, measure: 400ms%s}
-  - {name: peak, model: closed, connections: 5, lead: 100ms, measure: 300ms%s}
+  - {name: steady, model: open, rate: 300/s, connections: 8, leadIn: 100ms, measure: 400ms%s}
+  - {name: peak, model: closed, connections: 5, leadIn: 100ms, measure: 300ms%s}
 `
 
 // A suite's loads are offered by several processes: the schedule is that of one, what they have
@@ -75,11 +75,11 @@ func TestSuiteTogether(t *testing.T) {
 					t.Errorf("%+v: %s: %+v", row, l.Name, g)
 				}
 			}
-			if len(l.Generators) != want || l.Answered == 0 || l.OpenedNs == 0 ||
+			if len(l.Generators) != want || l.Answered == 0 || l.WindowOpenedMonotonicNs == 0 ||
 				l.Model == record.Open && l.Scheduled != l.Answered ||
 				l.Model == record.Closed && l.CeilingPerS == 0 {
 				t.Errorf("%+v: %s: %d generators, %d due, %d answered, opened at %d, ceiling %g",
-					row, l.Name, len(l.Generators), l.Scheduled, l.Answered, l.OpenedNs,
+					row, l.Name, len(l.Generators), l.Scheduled, l.Answered, l.WindowOpenedMonotonicNs,
 					l.CeilingPerS)
 			}
 		}

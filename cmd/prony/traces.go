@@ -286,7 +286,7 @@ func requestOf(dir string, t *traces.Trace) string {
 }
 
 func requestText(load string, q record.Traced) string {
-	text := fmt.Sprintf("%s of load %s: due %s into the window, sent %s later", q.Why, load,
+	text := fmt.Sprintf("%s of load %s: due %s into the window, sent %s later", q.Class, load,
 		traces.Duration(q.ScheduledNs), traces.Duration(q.LagNs))
 	if q.Failed {
 		return text + fmt.Sprintf(", failed %s after it was due", traces.Duration(q.ResponseNs))

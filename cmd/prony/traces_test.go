@@ -206,7 +206,7 @@ func TestLogsOfFiles(t *testing.T) {
 }
 
 func TestRequestText(t *testing.T) {
-	q := record.Traced{Why: "slowest", ScheduledNs: 1.5e9, LagNs: 12_000, FirstByteNs: 3e6,
+	q := record.Traced{Class: "slowest", ScheduledNs: 1.5e9, LagNs: 12_000, FirstByteNs: 3e6,
 		ResponseNs: 4e6}
 	want := "slowest of load half: due 1.5 s into the window, sent 12.0 µs later, first byte " +
 		"3.00 ms after that, answered 4.00 ms after it was due"

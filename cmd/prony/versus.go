@@ -133,15 +133,15 @@ func (a *app) versusCmd() *cobra.Command {
 		"objectives, as 'p99<20ms,errors<0.1%'")
 	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
 	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
-	fs.IntVar(&f.asked.Options.Blocks, "blocks", 5, "how often each service is measured")
+	fs.IntVar(&f.asked.Options.Blocks, "blocks", 6, "starts of each service: how often it is measured")
 	cli.OneOf(c, &f.asked.Change.Interleave, "interleave", "how services are compared",
 		suite.Interleavings...)
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Slices), "slices", 0,
-		"time in slices of each service and start (default 4s)")
+		"time in slices of each service and start (default 2s)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
 		"instead of blocks: go on for so long, while a comparison is open")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,
-		"length of every window (default 3s)")
+		"length of every window (default 1s, in blocks 3s)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Warmup), "warmup", 0,
 		"longest warm-up of a service that is not steady earlier (default 20s)")
 	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
@@ -151,7 +151,7 @@ func (a *app) versusCmd() *cobra.Command {
 	f.asked.By = lab.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
 		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
-	fs.BoolVar(&f.asked.Again, "again", true,
+	fs.BoolVar(&f.asked.Again, "aa", true,
 		"measure the first service twice a block, to see the noise")
 	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
 	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")

@@ -225,7 +225,7 @@ func TestVersusPlans(t *testing.T) {
 	check([]string{"GET / is held against status 200 and every byte of the body",
 		"versus\nplan ", "6 trials in 2 blocks", "app-again"}, "./app", "SAYS=hello ./app", "--get",
 		"/")
-	check([]string{"2 trials in 2 blocks"}, "./app", "--again=false", "--get", "/")
+	check([]string{"2 trials in 2 blocks"}, "./app", "--aa=false", "--get", "/")
 	check([]string{"held against what stays the same, 1 field; what varies: t", "POST /x"},
 		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")
 	if _, err := exec.LookPath("python3"); err == nil {
@@ -305,7 +305,7 @@ func TestVersusSpeaks(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			line := "SPEAKS=" + protocol + " ./app"
 			args := []string{"--protocol", protocol, "--request", "POST /p.S/M", "--body", "x",
-				"-c", "4", "--again=false", "--blocks", "1", "--measure", "300ms", "--warmup",
+				"-c", "4", "--aa=false", "--blocks", "1", "--measure", "300ms", "--warmup",
 				"300ms", "--memory", "512MiB", "--out", "r-" + protocol}
 			if protocol == "http" {
 				sockets, err := os.MkdirTemp("", "prony-test-")
@@ -359,7 +359,7 @@ func TestVersusHoldsAnswers(t *testing.T) {
 	if err := os.WriteFile("said", []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr, exit := versus(t, lie, "--get", "/", "--again=false", "--blocks", "1", "--measure",
+	_, stderr, exit := versus(t, lie, "--get", "/", "--aa=false", "--blocks", "1", "--measure",
 		"300ms", "--warmup", "300ms", "--out", "r")
 	if exit != cli.Invalid {
 		t.Errorf("exit %d\n%s", exit, stderr)

@@ -19,7 +19,7 @@ import (
 )
 
 // brief is a line of short trials, whose numbers nobody reads.
-var brief = []string{"--get", "/", "-c", "2", "--again=false", "--blocks", "1", "--measure",
+var brief = []string{"--get", "/", "-c", "2", "--aa=false", "--blocks", "1", "--measure",
 	"300ms", "--warmup", "300ms", "--out", "r"}
 
 // one is the one record of the run in r.
@@ -136,7 +136,7 @@ func TestVersusOfWhatEnds(t *testing.T) {
 	stays := httptest.NewServer(http.HandlerFunc(answer))
 	defer stays.Close()
 	_, stderr, exit := versus(t, "-n", "ends", "--url", "http://"+l.Addr().String(), "-n", "stays",
-		"--url", stays.URL, "--get", "/", "-c", "2", "--again=false", "--blocks", "2",
+		"--url", stays.URL, "--get", "/", "-c", "2", "--aa=false", "--blocks", "2",
 		"--measure", "2s", "--warmup", "300ms", "--out", "r")
 	_, records, bad, err := record.Read(filepath.Join(dir, "r"))
 	if exit != cli.Invalid || err != nil || len(bad) > 0 || len(records) != 4 {

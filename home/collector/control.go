@@ -211,7 +211,7 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	fill(t.Signals, fates, h.c.ForwardOnly)
 	settle(t.Signals)
 	if ns := clock.KernelNow() - u.BeganNs; ns > 0 {
-		t.Home.CPUShare = float64(t.Home.CPUNs) / float64(ns)
+		t.Collector.CPUShare = float64(t.Collector.CPUNs) / float64(ns)
 	}
 	t.Partial = u.Partial
 	for _, err := range []error{err, phases, h.write(ctx)} {

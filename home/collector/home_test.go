@@ -74,8 +74,8 @@ func (f *fakes) pages(what string, t telemetry.Trial) string {
 	return what + " " + t.ID
 }
 func (f *fakes) Mark(m telemetry.Mark) error { return f.say(m.Kind + " " + m.Name) }
-func (f *fakes) End(id string) (map[string]record.Told, Fates, error) {
-	told := map[string]record.Told{"high": {Spans: 4}}
+func (f *fakes) End(id string) (map[string]record.WindowTelemetry, Fates, error) {
+	told := map[string]record.WindowTelemetry{"high": {Spans: 4}}
 	return told, f.fates, errors.Join(f.say("end "+id), f.ended)
 }
 func (f *fakes) Fates() Fates { return f.fates }
@@ -256,13 +256,13 @@ func TestReport(t *testing.T) {
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if v := r.Telemetry.Voices; len(v) != 1 || v[0].Service != "shop" || v[0].Spans != 4 {
+	if v := r.Telemetry.Sources; len(v) != 1 || v[0].Service != "shop" || v[0].Spans != 4 {
 		t.Errorf("voices %+v, want shop with 4", v)
 	}
 	if r.Telemetry.Partial != "the disk is full" {
 		t.Errorf("partial: %q", r.Telemetry.Partial)
 	}
-	if c := r.Telemetry.Home; c.CPUNs <= 0 || c.CPUShare <= 0 || c.RSSBytes <= 1<<20 {
+	if c := r.Telemetry.Collector; c.CPUNs <= 0 || c.CPUShare <= 0 || c.RSSBytes <= 1<<20 {
 		t.Errorf("the home's cost: %+v", c)
 	}
 }
@@ -457,37 +457,37 @@ func TestQuiet(t *testing.T) {
 func TestPlusMinus(t *testing.T) {
 	a := record.Telemetry{
 		Signals: []record.Signal{{Name: record.Spans, Requests: 1, Received: 10, Bytes: 100}},
-		Voices: []record.Voice{{Service: "x", Spans: 10, LostSpans: -1},
+		Sources: []record.TelemetrySource{{Service: "x", Spans: 10, LostSpans: -1},
 			{Service: "y", Logs: 1, LostSpans: 2}},
-		Home: record.HomeCost{CPUNs: 5, RSSBytes: 7},
+		Collector: record.CollectorCost{CPUNs: 5, RSSBytes: 7},
 	}
 	b := record.Telemetry{
 		Signals: []record.Signal{{Name: record.Spans, Requests: 2, Received: 5, Bytes: 50}},
-		Voices: []record.Voice{{Service: "x", Spans: 5, LostSpans: -1},
+		Sources: []record.TelemetrySource{{Service: "x", Spans: 5, LostSpans: -1},
 			{Service: "y", LostSpans: 3}, {Service: "z", Points: 1, LostSpans: -1}},
-		Home: record.HomeCost{CPUNs: 6, RSSBytes: 9},
+		Collector: record.CollectorCost{CPUNs: 6, RSSBytes: 9},
 	}
 	sum := plus(a, b)
 	if s := sum.Signals[0]; s.Requests != 3 || s.Received != 15 || s.Bytes != 150 {
 		t.Errorf("%+v", s)
 	}
-	want := []record.Voice{{Service: "x", Spans: 15, LostSpans: -1},
+	want := []record.TelemetrySource{{Service: "x", Spans: 15, LostSpans: -1},
 		{Service: "y", Logs: 1, LostSpans: 5}, {Service: "z", Points: 1, LostSpans: -1}}
-	for i, v := range sum.Voices {
+	for i, v := range sum.Sources {
 		if v != want[i] {
 			t.Errorf("%+v, want %+v", v, want[i])
 		}
 	}
-	if sum.Home.CPUNs != 11 || sum.Home.RSSBytes != 9 {
-		t.Errorf("%+v", sum.Home)
+	if sum.Collector.CPUNs != 11 || sum.Collector.RSSBytes != 9 {
+		t.Errorf("%+v", sum.Collector)
 	}
 	back := minus(sum, a)
 	if s := back.Signals[0]; s != b.Signals[0] {
 		t.Errorf("%+v, want %+v", s, b.Signals[0])
 	}
-	for i, v := range back.Voices {
-		if v != b.Voices[i] {
-			t.Errorf("%+v, want %+v", v, b.Voices[i])
+	for i, v := range back.Sources {
+		if v != b.Sources[i] {
+			t.Errorf("%+v, want %+v", v, b.Sources[i])
 		}
 	}
 }

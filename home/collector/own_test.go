@@ -124,7 +124,7 @@ func checkCounted(t *testing.T, got record.Telemetry, only bool) {
 			t.Errorf("%+v, want %+v", s, want)
 		}
 	}
-	if v := got.Voices; len(v) != 1 || v[0].Service != "shop" || v[0].Points != 5 {
+	if v := got.Sources; len(v) != 1 || v[0].Service != "shop" || v[0].Points != 5 {
 		t.Errorf("voices %+v, want 5 points of shop", v)
 	}
 }

@@ -90,7 +90,7 @@ func (h *Home) stats(ctx context.Context) telemetry.Stats {
 // counted is what this process has counted, not those before it.
 func (h *Home) counted() record.Telemetry {
 	c := h.intake.Counts()
-	t := record.Telemetry{Signals: c.Signals, Voices: c.Voices, Home: cost()}
+	t := record.Telemetry{Signals: c.Signals, Sources: c.Voices, Collector: cost()}
 	fill(t.Signals, h.stores.Fates(), h.c.ForwardOnly)
 	return t
 }
@@ -116,8 +116,8 @@ func fill(signals []record.Signal, f Fates, only bool) {
 
 // cost is what this process has taken: getrusage(2), and proc_pid_statm(5)'s second field, which is
 // in pages.
-func cost() record.HomeCost {
-	var out record.HomeCost
+func cost() record.CollectorCost {
+	var out record.CollectorCost
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil { // it only fails for who is not oneself
 		out.CPUNs = u.Utime.Nano() + u.Stime.Nano()
@@ -139,15 +139,15 @@ func plus(a, b record.Telemetry) record.Telemetry {
 // minus says what came between b, earlier, and a.
 func minus(a, b record.Telemetry) record.Telemetry {
 	out := combine(a, b, func(x, y int64) int64 { return x - y })
-	out.Home.RSSBytes = a.Home.RSSBytes
-	silent := func(v record.Voice) bool { return v.Spans+v.Points+v.Logs == 0 && v.LostSpans <= 0 }
-	out.Voices = slices.DeleteFunc(out.Voices, silent)
+	out.Collector.RSSBytes = a.Collector.RSSBytes
+	silent := func(v record.TelemetrySource) bool { return v.Spans+v.Points+v.Logs == 0 && v.LostSpans <= 0 }
+	out.Sources = slices.DeleteFunc(out.Sources, silent)
 	return out
 }
 
 func combine(a, b record.Telemetry, f func(x, y int64) int64) record.Telemetry {
 	signals := map[string]record.Signal{}
-	voices := map[string]record.Voice{}
+	voices := map[string]record.TelemetrySource{}
 	for _, s := range a.Signals {
 		signals[s.Name] = s
 	}
@@ -159,10 +159,10 @@ func combine(a, b record.Telemetry, f func(x, y int64) int64) record.Telemetry {
 			Kept: f(x.Kept, s.Kept), Bytes: f(x.Bytes, s.Bytes),
 		}
 	}
-	for _, v := range a.Voices {
+	for _, v := range a.Sources {
 		voices[v.Service] = v
 	}
-	for _, v := range b.Voices {
+	for _, v := range b.Sources {
 		x, ok := voices[v.Service]
 		if !ok {
 			x.LostSpans = -1
@@ -171,7 +171,7 @@ func combine(a, b record.Telemetry, f func(x, y int64) int64) record.Telemetry {
 		if x.LostSpans >= 0 || v.LostSpans >= 0 {
 			lost = f(max(x.LostSpans, 0), max(v.LostSpans, 0))
 		}
-		voices[v.Service] = record.Voice{
+		voices[v.Service] = record.TelemetrySource{
 			Service: v.Service, Spans: f(x.Spans, v.Spans), Points: f(x.Points, v.Points),
 			Logs: f(x.Logs, v.Logs), Bytes: f(x.Bytes, v.Bytes), LostSpans: lost,
 		}
@@ -179,11 +179,11 @@ func combine(a, b record.Telemetry, f func(x, y int64) int64) record.Telemetry {
 	out := record.Telemetry{
 		Signals: slices.SortedFunc(maps.Values(signals),
 			func(a, b record.Signal) int { return cmp.Compare(a.Name, b.Name) }),
-		Voices: slices.SortedFunc(maps.Values(voices),
-			func(a, b record.Voice) int { return cmp.Compare(a.Service, b.Service) }),
+		Sources: slices.SortedFunc(maps.Values(voices),
+			func(a, b record.TelemetrySource) int { return cmp.Compare(a.Service, b.Service) }),
 	}
-	out.Home.CPUNs = f(a.Home.CPUNs, b.Home.CPUNs)
-	out.Home.RSSBytes = b.Home.RSSBytes
+	out.Collector.CPUNs = f(a.Collector.CPUNs, b.Collector.CPUNs)
+	out.Collector.RSSBytes = b.Collector.RSSBytes
 	return out
 }
 

@@ -34,7 +34,7 @@ type Stores interface {
 	Scrape(telemetry.Trial) error // from now on
 	Mark(telemetry.Mark) error
 	// End returns what a trial told by window, and what was kept of it.
-	End(trial string) (map[string]record.Told, Fates, error)
+	End(trial string) (map[string]record.WindowTelemetry, Fates, error)
 	// Fates are those since the stores were opened.
 	Fates() Fates
 	Close() error
@@ -62,13 +62,13 @@ func (none) ConsumeLogs(context.Context, plog.Logs) error          { return nil 
 func (none) ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error) {
 	return nil, nil
 }
-func (none) Handler() http.Handler                             { return http.NotFoundHandler() }
-func (none) Begin(telemetry.Trial) error                       { return nil }
-func (none) Scrape(telemetry.Trial) error                      { return nil }
-func (none) Mark(telemetry.Mark) error                         { return nil }
-func (none) End(string) (map[string]record.Told, Fates, error) { return nil, Fates{}, nil }
-func (none) Fates() Fates                                      { return Fates{} }
-func (none) Close() error                                      { return nil }
+func (none) Handler() http.Handler                                        { return http.NotFoundHandler() }
+func (none) Begin(telemetry.Trial) error                                  { return nil }
+func (none) Scrape(telemetry.Trial) error                                 { return nil }
+func (none) Mark(telemetry.Mark) error                                    { return nil }
+func (none) End(string) (map[string]record.WindowTelemetry, Fates, error) { return nil, Fates{}, nil }
+func (none) Fates() Fates                                                 { return Fates{} }
+func (none) Close() error                                                 { return nil }
 
 // stores are the real ones. What one of them alone can do, it does.
 type stores struct {
@@ -123,12 +123,12 @@ func (s *stores) Mark(m telemetry.Mark) error {
 
 // End goes by who needs whom: pages are read once more, the spans make their last metrics and know
 // which traces are kept, of which the logs keep the lines.
-func (s *stores) End(trial string) (map[string]record.Told, Fates, error) {
+func (s *stores) End(trial string) (map[string]record.WindowTelemetry, Fates, error) {
 	s.metricStore.StopScrape()
 	of, err1 := s.spanStore.End(trial)
 	lines, err2 := s.logStore.End(trial, func(id pcommon.TraceID) bool { return of.IDs[id] })
 	err3 := s.metricStore.EndTrial(clock.Wall(), trial)
-	told := map[string]record.Told{}
+	told := map[string]record.WindowTelemetry{}
 	maps.Copy(told, of.Loads)
 	for name, t := range lines.Loads {
 		one := told[name]

@@ -111,7 +111,7 @@ func (s *Store) consume(t *trial, a arrival) {
 	}
 	ns, level := a.time(), levelOf(a.record)
 	t.Counts.Received++
-	t.Windows.Add(ns, a.wallNs, record.Told{Logs: 1})
+	t.Windows.Add(ns, a.wallNs, record.WindowTelemetry{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
 	g := t.Group(t.Windows.At(ns))
 	wanted := g.Wants(e)

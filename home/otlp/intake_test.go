@@ -227,7 +227,7 @@ func TestCountsAreExact(t *testing.T) {
 		Bytes: seven + 3*five})
 	wantSignal(t, in, record.Signal{Name: record.Points, Requests: 1, Received: 11, Bytes: eleven})
 	wantSignal(t, in, record.Signal{Name: record.Logs, Requests: 1, Received: 13, Bytes: thirteen})
-	want := []record.Voice{
+	want := []record.TelemetrySource{
 		{Service: "bank", Spans: 4, Logs: 13, Bytes: bank + thirteen, LostSpans: -1},
 		{Service: "shop", Spans: 18, Points: 11, Bytes: seven - bank + 3*five + eleven,
 			LostSpans: -1},

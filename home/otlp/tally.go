@@ -25,9 +25,9 @@ type Counts struct {
 	// Signals have Requests, Received, Refused and Bytes; what stores keep or drop of it is theirs
 	// to say. A request that was refused before it was decoded counts as one item, because nobody
 	// knows how many it held.
-	Signals []record.Signal `json:"signals"`
-	Voices  []record.Voice  `json:"voices"`
-	Odd     telemetry.Odd   `json:"odd"`
+	Signals []record.Signal          `json:"signals"`
+	Voices  []record.TelemetrySource `json:"voices"`
+	Odd     telemetry.Odd            `json:"odd"`
 }
 
 const (
@@ -48,14 +48,14 @@ type tally struct {
 
 	mu      sync.Mutex
 	signals map[string]*record.Signal
-	voices  map[string]*record.Voice
+	voices  map[string]*record.TelemetrySource
 	odd     telemetry.Odd
 	lost    lost
 }
 
 func newTally() *tally {
 	t := &tally{signals: map[string]*record.Signal{},
-		voices: map[string]*record.Voice{}, lost: lost{}}
+		voices: map[string]*record.TelemetrySource{}, lost: lost{}}
 	for _, name := range []string{record.Spans, record.Points, record.Logs} {
 		t.signals[name] = &record.Signal{Name: name}
 	}
@@ -154,14 +154,14 @@ func (t *tally) note(b *batch, refused bool) {
 	}
 }
 
-func (t *tally) voice(service string) *record.Voice {
+func (t *tally) voice(service string) *record.TelemetrySource {
 	v, ok := t.voices[service]
 	if !ok && len(t.voices) >= maxVoices {
 		service = others
 		v, ok = t.voices[service]
 	}
 	if !ok {
-		v = &record.Voice{Service: service, LostSpans: -1}
+		v = &record.TelemetrySource{Service: service, LostSpans: -1}
 		t.voices[service] = v
 	}
 	return v

@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 
 // Ended is what a store says of a trial that has ended.
 type Ended struct {
-	Loads  map[string]record.Told // by window; of what the store takes in
+	Loads  map[string]record.WindowTelemetry // by window; of what the store takes in
 	Counts Counts
 	IDs    map[pcommon.TraceID]bool // of the kept traces; of a store of logs none
 }
@@ -188,7 +188,7 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	t.Counts.Received++
 	t.news = true
 	t.metrics.add(span, service)
-	add := record.Told{Spans: 1}
+	add := record.WindowTelemetry{Spans: 1}
 	failed := span.Status().Code() == ptrace.StatusCodeError
 	if failed {
 		add.ErrorSpans = 1

@@ -26,7 +26,7 @@ const (
 // more.
 type Windows struct {
 	list   []window
-	told   map[string]record.Told
+	told   map[string]record.WindowTelemetry
 	recent []moment
 }
 
@@ -37,7 +37,7 @@ type window struct {
 
 type moment struct {
 	ns  int64
-	add record.Told
+	add record.WindowTelemetry
 }
 
 // Mark opens or closes a window. Marks of other kinds mean nothing here.
@@ -71,7 +71,7 @@ func (w *Windows) At(ns int64) string {
 }
 
 // Add counts something that happened at ns; nowNs is the present, both Unix time.
-func (w *Windows) Add(ns, nowNs int64, add record.Told) {
+func (w *Windows) Add(ns, nowNs int64, add record.WindowTelemetry) {
 	if ns < nowNs-settleNs {
 		w.settle(moment{ns, add})
 		return
@@ -101,19 +101,19 @@ func (w *Windows) settle(m moment) {
 		return
 	}
 	if w.told == nil {
-		w.told = map[string]record.Told{}
+		w.told = map[string]record.WindowTelemetry{}
 	}
 	w.told[name] = sum(w.told[name], m.add)
 }
 
-func sum(a, b record.Told) record.Told {
-	return record.Told{Spans: a.Spans + b.Spans, ErrorSpans: a.ErrorSpans + b.ErrorSpans,
+func sum(a, b record.WindowTelemetry) record.WindowTelemetry {
+	return record.WindowTelemetry{Spans: a.Spans + b.Spans, ErrorSpans: a.ErrorSpans + b.ErrorSpans,
 		Logs: a.Logs + b.Logs}
 }
 
 // End closes what is still open at nowNs, decides what is left, and returns the counts by window.
 // Every window has its entry, an empty one too.
-func (w *Windows) End(nowNs int64) map[string]record.Told {
+func (w *Windows) End(nowNs int64) map[string]record.WindowTelemetry {
 	for i := range w.list {
 		w.list[i].endNs = min(w.list[i].endNs, max(nowNs, w.list[i].openNs))
 	}
@@ -121,7 +121,7 @@ func (w *Windows) End(nowNs int64) map[string]record.Told {
 		w.settle(m)
 	}
 	w.recent = nil
-	out := map[string]record.Told{}
+	out := map[string]record.WindowTelemetry{}
 	for _, v := range w.list {
 		out[v.name] = w.told[v.name]
 	}

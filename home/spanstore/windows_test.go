@@ -13,7 +13,7 @@ import (
 
 const second = int64(1e9)
 
-var one = record.Told{Spans: 1}
+var one = record.WindowTelemetry{Spans: 1}
 
 // The edges: a window holds its opening and not its closing, whenever its marks come.
 func TestWindowEdges(t *testing.T) {
@@ -28,7 +28,7 @@ func TestWindowEdges(t *testing.T) {
 	// a: 100 and 199. b: 200, 299. Neither: 99, 300, the past, the far future.
 	moments := []int64{0, now + 99, now + 100, now + 199, now + 200, now + 299, now + 300,
 		math.MaxInt64}
-	want := map[string]record.Told{"a": {Spans: 2}, "b": {Spans: 2}}
+	want := map[string]record.WindowTelemetry{"a": {Spans: 2}, "b": {Spans: 2}}
 	for late := range len(marks) + 1 { // so many marks come before the moments
 		var w Windows
 		for _, m := range marks[:late] {

@@ -105,7 +105,7 @@ func TestCalls(t *testing.T) {
 				wholly(t, name, engine, c, 90, r)
 				if r.BytesIn != reference.BytesIn || r.BytesOut != reference.BytesOut {
 					t.Errorf("%s: %d bytes in, %d out; %s has %d, %d", name, r.BytesIn, r.BytesOut,
-						load.Stack, reference.BytesIn, reference.BytesOut)
+						load.NetHTTP, reference.BytesIn, reference.BytesOut)
 				}
 				for k, x := range r.Routes {
 					if x.Answered == 0 || x.Answered != reference.Routes[k].Answered {

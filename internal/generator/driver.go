@@ -308,7 +308,7 @@ func (t *tool) result(j *job, out *output) (*record.Load, error) {
 	}
 	l.Connections = cmp.Or(l.Connections, s.Connections)
 	if t.excluded == nil {
-		l.LeadNs = int64(t.upTo(s.Lead))
+		l.LeadInNs = int64(t.upTo(s.Lead))
 	}
 	l.Generator = out.generator(t, j, l)
 	if len(reply.notes) > 0 {

@@ -43,19 +43,19 @@ func TestEngines(t *testing.T) {
 	check(Prony{Engine: load.Epoll}, load.Epoll, "asked for")
 	tls := &nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
 	h3 := &nethttp.Config{Protocol: nethttp.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
-	check(Prony{Stack: h3}, "stack", "HTTP/3")
-	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
+	check(Prony{Stack: h3}, "nethttp", "HTTP/3")
+	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and nethttp")
 	bad(Prony{Engine: load.Epoll, Stack: h3}, "leave out --engine")
 	clear := &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "127.0.0.1:1"}
 	for _, speech := range []*nethttp.Config{tls, clear} {
 		check(Prony{Stack: speech, Engine: load.Epoll}, load.Epoll, "asked for")
-		check(Prony{Stack: speech, Engine: load.Stack}, load.Stack, "asked for")
+		check(Prony{Stack: speech, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
 	}
 	secure := &nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
 	check(Prony{Stack: secure, Engine: load.Epoll}, load.Epoll, "asked for")
-	check(Prony{Stack: secure, Engine: load.Stack}, load.Stack, "asked for")
-	check(Prony{Stack: tls, Engine: load.Stack}, load.Stack, "asked for")
-	check(Prony{Engine: load.Stack}, load.Stack, "asked for")
+	check(Prony{Stack: secure, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
+	check(Prony{Stack: tls, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
+	check(Prony{Engine: load.NetHTTP}, load.NetHTTP, "asked for")
 	if err := uring.Probe(); err != nil {
 		check(Prony{}, load.Epoll, "io_uring cannot be used")
 		bad(Prony{Engine: load.Uring}, "leave out --engine")

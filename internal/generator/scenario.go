@@ -17,7 +17,7 @@ import (
 // where the suite's own check would have.
 func Scenario(s suite.Scenario, mode string) (load.Scenario, error) {
 	out := load.Scenario{Flow: s.Flow, KeyLo: s.Keys[0], KeyHi: s.Keys[1], Zipf: s.Zipf}
-	out.Cookies, out.Drawn = s.Cookies, s.Rows == suite.Drawn
+	out.Cookies, out.Drawn = s.Cookies, s.Rows == suite.Random
 	out.Columns, out.Rows = s.Table()
 	names, known := s.Variables()
 	for i, r := range s.Requests {

@@ -33,9 +33,9 @@ import (
 func secureEngines(t *testing.T) []string {
 	if err := uring.Probe(); err != nil {
 		t.Logf("without %s: %v", load.Uring, err)
-		return []string{load.Stack, load.Epoll}
+		return []string{load.NetHTTP, load.Epoll}
 	}
-	return []string{load.Stack, load.Epoll, load.Uring}
+	return []string{load.NetHTTP, load.Epoll, load.Uring}
 }
 
 // offerSecure sends so many of the requests over two connections, or as many as there are to be.
@@ -159,7 +159,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 			reference = got
 		}
 		if !strings.Contains(got, want) || got != reference {
-			t.Errorf("%s, %s: %s; want %q, and %s has %s", name, engine, got, want, load.Stack,
+			t.Errorf("%s, %s: %s; want %q, and %s has %s", name, engine, got, want, load.NetHTTP,
 				reference)
 		}
 	}

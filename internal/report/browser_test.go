@@ -52,7 +52,7 @@ func TestPageInBrowser(t *testing.T) {
 	against := save("compare.html", comparePage(t))
 	absurd := slices.Clone(rich()) // up to what a record may hold
 	for i := range absurd {
-		absurd[i].Before.StealShare, absurd[i].Loads = 3.9e18, slices.Clone(absurd[i].Loads)
+		absurd[i].HostBefore.StealShare, absurd[i].Loads = 3.9e18, slices.Clone(absurd[i].Loads)
 		for j := range absurd[i].Loads {
 			l := &absurd[i].Loads[j]
 			l.ThroughputPerS, l.ResponseTime.MaxNs = 3.9e18, 3.9e18

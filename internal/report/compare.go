@@ -73,12 +73,12 @@ func compareSays(c compare.Comparison) string {
 		for _, r := range p.Rows {
 			switch r.Outcome {
 			case compare.Better, compare.Worse:
-				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()), r.Word)
+				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()), r.Text)
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
 				changed = append(changed, text)
-			case compare.Alike, compare.Equal:
+			case compare.Indistinguishable, compare.Equal:
 				alike++
 			}
 		}
@@ -104,7 +104,7 @@ func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) p
 		Forest: forest(c, p, g)}
 	for _, r := range p.Rows {
 		v.Table = append(v.Table, compareRowOf(r))
-		if s, ok := levels(r); ok {
+		if s, ok := levels(r, c.Repeat()); ok {
 			v.Levels = append(v.Levels, s)
 		}
 		for _, side := range []struct {
@@ -128,7 +128,7 @@ func sideFacts(x compare.Subject) []fact {
 	v := factsView{}
 	v.add("target", x.Target)
 	v.add("run", strings.TrimSpace(x.Run+" "+x.Time))
-	if x.Method == "" { // published
+	if x.ConfigHash == "" { // published
 		v.add("measured by", x.Tool)
 		return v.Facts
 	}
@@ -137,11 +137,11 @@ func sideFacts(x compare.Subject) []fact {
 	v.add("artifact", x.Artifact)
 	v.add("machine", x.Machine)
 	v.add("prony", x.Prony)
-	v.add("blocks", fmt.Sprint(x.Blocks))
+	v.add(x.Repeat()+"s", fmt.Sprint(x.Blocks))
 	n := x.Counts
 	v.add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
 		n.Invalid, n.Failed))
-	v.add("method", x.Method)
+	v.add("method", x.ConfigHash)
 	v.add("left out", strings.Join(x.Excluded, "; "))
 	return v.Facts
 }
@@ -174,7 +174,7 @@ func forest(c compare.Comparison, p compare.Pair, g *compare.Gate) *strip {
 	var group stripGroup
 	for _, row := range p.Rows {
 		if drawable(row) {
-			group.Rows = append(group.Rows, forestRow(row, r, blocks, g, p))
+			group.Rows = append(group.Rows, forestRow(row, r, blocks, c.Repeat(), g, p))
 		}
 	}
 	s.Groups = []stripGroup{group}
@@ -185,7 +185,7 @@ func drawable(r compare.Row) bool {
 	return r.Ratio != nil && !math.IsNaN(r.Ratio.Center)
 }
 
-func forestRow(row compare.Row, r ruler, blocks int, g *compare.Gate,
+func forestRow(row compare.Row, r ruler, blocks int, repeat string, g *compare.Gate,
 	p compare.Pair) stripRow {
 	out := ratioRow(row.Name(), *row.Ratio, r)
 	out.Class, out.Note = row.Outcome, row.Better+" is better"
@@ -198,7 +198,7 @@ func forestRow(row compare.Row, r ruler, blocks int, g *compare.Gate,
 			continue // at the edge it would stand for a value that it has not
 		}
 		out.Dots = append(out.Dots, stripDot{X: r.place(b.Ratio), Y: blockPlace(b.Block, blocks),
-			Title: fmt.Sprintf("block %d: %s", b.Block, units.Change(b.Ratio))})
+			Title: fmt.Sprintf("%s %d: %s", repeat, b.Block, units.Change(b.Ratio))})
 	}
 	if most, ok := marginOf(g, p, row); ok {
 		lo, hi := 1-most, 1.0
@@ -238,7 +238,7 @@ func pairSays(c compare.Comparison, p compare.Pair) string {
 }
 
 // levels draws the trials of both sides of a row, on one axis.
-func levels(row compare.Row) (strip, bool) {
+func levels(row compare.Row, repeat string) (strip, bool) {
 	all := []float64{}
 	blocks := 0
 	for _, v := range []compare.Value{row.A, row.B} {
@@ -262,7 +262,7 @@ func levels(row compare.Row) (strip, bool) {
 		Value: "median, interval", Ticks: r.marks(onAxis(units.Printer(row.Unit)))}
 	side := func(name string, v compare.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
-			Summary: v.Summary}, r, blocks)
+			Summary: v.Summary}, r, blocks, repeat)
 	}
 	s.Groups = []stripGroup{{Rows: []stripRow{side("A", row.A), side("B", row.B)}}}
 	return s, true
@@ -295,13 +295,7 @@ func methodLines(c compare.Comparison) []string {
 		return []string{"B to A is the quotient of two figures; nothing tells how much of it is " +
 			"chance."}
 	}
-	how := "not paired: the sides come from different runs; Welch's t on logarithms"
-	if c.Paired {
-		how = "paired within the blocks of one run; Student's t on logarithms"
-	}
-	out := []string{fmt.Sprintf("A and B are geometric means, and B to A is their ratio with its "+
-		"%s interval (%s). The unit is the trial, never the request.",
-		units.Percent(c.Confidence), how)}
+	out := []string{c.How() + " The unit is the trial, never the request."}
 	if c.Control != "" {
 		out = append(out, "Ratios are divided by those of the control "+c.Control+
 			", so that what the machine did to everybody cancels.")
@@ -309,10 +303,9 @@ func methodLines(c compare.Comparison) []string {
 	if c.Tests > 1 {
 		out = append(out, fmt.Sprintf("p is corrected for %d measures (Holm).", c.Tests))
 	}
-	out = append(out, "“Sees 3 %” is the least difference that so many blocks tell from none in "+
-		"8 of 10 cases: more blocks see less.")
-	if c.Fingerprint != "" {
-		out = append(out, "Both sides have one method, "+c.Fingerprint+".")
+	out = append(out, c.Sees())
+	if c.ConfigHash != "" {
+		out = append(out, "Both sides have one method, "+c.ConfigHash+".")
 	}
 	return out
 }

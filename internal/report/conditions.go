@@ -90,7 +90,7 @@ func timelineOf(records []*record.Record) timeline {
 	var t timeline
 	most := 0.02 // below it, differences mean nothing
 	for _, r := range records {
-		b := r.Before
+		b := r.HostBefore
 		most = max(most, b.StealShare+b.OtherCPUShare)
 		t.Looks = t.Looks || b.WindowNs > 0
 		t.Heat = t.Heat || b.TemperatureC > 0
@@ -98,7 +98,7 @@ func timelineOf(records []*record.Record) timeline {
 	t.Most = units.Percent(most)
 	noisy := 0
 	for i, r := range records {
-		if r.Before.WindowNs > 0 && !r.Before.Quiet {
+		if r.HostBefore.WindowNs > 0 && !r.HostBefore.Quiet {
 			noisy++
 		}
 		t.Rows = append(t.Rows, momentOf(r, i))
@@ -117,17 +117,17 @@ func timelineOf(records []*record.Record) timeline {
 
 func barOf(r *record.Record, i, n int, most float64) bar {
 	wide := 100 / float64(n)
-	share := (r.Before.StealShare + r.Before.OtherCPUShare) / most
+	share := (r.HostBefore.StealShare + r.HostBefore.OtherCPUShare) / most
 	high := 6 + 90*share // an idle host has a bar too: the trial's colour is on it
 	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
 		Y: place(100 - high), Height: place(high), Class: strings.ToLower(table.Grade(r)),
 		Title: fmt.Sprintf("%s, block %d: %s; %s of the host busy before it",
 			table.RowName(r.Target), r.Block, table.Grade(r),
-			units.Percent(r.Before.StealShare+r.Before.OtherCPUShare))}
+			units.Percent(r.HostBefore.StealShare+r.HostBefore.OtherCPUShare))}
 }
 
 func momentOf(r *record.Record, i int) moment {
-	b := r.Before
+	b := r.HostBefore
 	m := moment{Order: fmt.Sprint(r.Order), Clock: r.Time.UTC().Format("15:04:05"),
 		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: table.Grade(r),
 		Steal: units.Absent, Others: units.Absent, Waited: units.Absent, Heat: units.Absent,
@@ -137,7 +137,7 @@ func momentOf(r *record.Record, i int) moment {
 		m.Waited = time.Duration(b.WaitedNs).Round(100 * time.Millisecond).String()
 		m.Quiet = "yes"
 		if !b.Quiet {
-			m.Quiet = "no: " + b.Why
+			m.Quiet = "no: " + b.Reason
 		}
 		if b.TemperatureC > 0 {
 			m.Heat = fmt.Sprintf("%.0f °C", b.TemperatureC)

@@ -15,9 +15,11 @@ import (
 // figuresView is what a scenario's section draws beside its table. A plot by script has its finding
 // in words and its numbers in a table, for those who do not see it.
 type figuresView struct {
+	Repeat   string // what dots are of: "block" or "start"
 	Ranking  *strip
 	Trials   *dataTable // the ranking's dots as numbers
 	More     []strip
+	Slices   *slicesView
 	Floor    *strip
 	Noise    *dataTable // between trials and within them
 	Latency  *plotView
@@ -41,13 +43,14 @@ type dataTable struct {
 
 func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
 	blocks := blocksOf(sc)
-	var v figuresView
+	v := figuresView{Repeat: sc.Starts.Repeat()}
 	if r, ok := metricStrip(sc, sc.Ranking.Load, sc.Ranking.Metric, blocks); ok {
 		r.Says = rankingSays(sc)
 		r.Class = "ranking"
 		v.Ranking, v.Trials = &r, trialsTable(sc, blocks)
 	}
 	v.More = moreStrips(sc, blocks)
+	v.Slices = slicesOf(sc)
 	v.Floor = floorStrip(sc, blocks)
 	v.Noise = noiseTable(sc)
 	if len(d.Latency) > 0 {
@@ -107,7 +110,8 @@ func rankingSays(sc *table.Scenario) string {
 }
 
 func trialsTable(sc *table.Scenario, blocks int) *dataTable {
-	t := &dataTable{Caption: "Each trial's " + metricName(sc.Ranking.Metric, "") + ", by block",
+	t := &dataTable{Caption: "Each trial's " + metricName(sc.Ranking.Metric, "") + ", by " +
+		sc.Starts.Repeat(),
 		Columns: []string{"target"}}
 	for b := range blocks {
 		t.Columns = append(t.Columns, fmt.Sprint(b+1))

@@ -335,7 +335,7 @@ func rolesTable(sc *table.Scenario) dataTable {
 				if split == "" {
 					continue
 				}
-				atNs := r.Warmup.SilentAtNs
+				atNs := r.Warmup.CompilersIdleAtNs
 				silent := secondsOr(atNs, atNs > 0)
 				if atNs > 0 {
 					silent = "after " + silent

@@ -40,7 +40,7 @@ func TestFiguresSplitProcessorTime(t *testing.T) {
 	trial := func(silentAtNs int64, roles *record.Roles) *record.Record {
 		u := record.Usage{CPUNs: 1000, Roles: roles}
 		return &record.Record{Block: 2, Loads: []record.Load{{Name: "peak", Service: u}},
-			Warmup: record.Warmup{DurationNs: 1, SilentAtNs: silentAtNs}}
+			Warmup: record.Warmup{DurationNs: 1, CompilersIdleAtNs: silentAtNs}}
 	}
 	tables := func(r *record.Record) []dataTable {
 		return warmupTables(&table.Scenario{Targets: []*table.Target{{Name: "a",
@@ -53,9 +53,9 @@ func TestFiguresSplitProcessorTime(t *testing.T) {
 			t.Errorf("%+v, want %q", got, want)
 		}
 	}
-	check(trial(4e9, &record.Roles{CompilerNs: 60, CollectorNs: 30}), "a", "2", "peak",
+	check(trial(4e9, &record.Roles{CompilerNs: 60, GCNs: 30}), "a", "2", "peak",
 		"91 % service, 6 % compiler, 3 % collector", "after 4s")
-	check(trial(-1, &record.Roles{EitherNs: 60}), "a", "2", "peak",
+	check(trial(-1, &record.Roles{CompilerOrGCNs: 60}), "a", "2", "peak",
 		"94 % service, 6 % compiler or collector", "–")
 	if got := tables(trial(0, nil)); len(got) != 1 {
 		t.Errorf("nothing is known: %+v", got)

@@ -167,7 +167,7 @@ func measure(r *record.Record, s subject, pace float64, rng *rand.Rand) {
 func loadOf(s subject, name, model string, perS, p50Ms, sigma float64, rng *rand.Rand) record.Load {
 	l := record.Load{
 		Name: name, Model: model, Connections: 64, Threads: 1, Seed: rng.Uint64(),
-		WindowNs: fixtureWindowS * 1e9, LeadNs: 1e9, DrainNs: 2e6, CeilingPerS: 190_000,
+		WindowNs: fixtureWindowS * 1e9, LeadInNs: 1e9, DrainNs: 2e6, CeilingPerS: 190_000,
 	}
 	l.ResponseTime = logNormal(int64(perS*fixtureWindowS), p50Ms, sigma)
 	n := l.ResponseTime.Count
@@ -240,7 +240,7 @@ func judge(r *record.Record) {
 	case r.Outcome == record.Failed:
 		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{{
 			Rule: "failed", Grade: record.Invalid, Facts: record.Facts{Step: r.Failure.Step,
-				Said: []string{r.Failure.Error}, Advice: r.Failure.Hint},
+				Messages: []string{r.Failure.Error}, Hint: r.Failure.Hint},
 		}}}
 	case r.Target.Name == "node-express" && r.Block == 2:
 		r.Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{{
@@ -265,7 +265,7 @@ func judge(r *record.Record) {
 func neighbours(load string, percent float64) record.Finding {
 	amount := fmt.Sprintf("%.1f %%", percent)
 	return record.Finding{
-		Rule: "neighbours", Load: load, Grade: record.Suspect, Value: percent / 100, Limit: 0.05,
+		Rule: "neighbors", Load: load, Grade: record.Suspect, Value: percent / 100, Limit: 0.05,
 		Unit: record.UnitShare, Side: record.Above, Text: &record.Words{
 			Observed: amount + " of the machine", Limit: "5.0 %", Amount: amount, Quantity: true,
 			Hint: "end what else is running"},

@@ -93,7 +93,7 @@ func TestFlatTrials(t *testing.T) {
 	records := made()[:3]
 	one := slices.Clone(records)
 	l := &one[0].Loads[1]
-	l.Memory = record.Memory{Samples: 65_536, Lag1: 0.5, Effective: 0.25}
+	l.Autocorrelation = record.Autocorrelation{Samples: 65_536, Lag1: 0.5, EffectiveShare: 0.25}
 	one[0].Loads = slices.Clone(one[0].Loads)
 	one[0].Time = time.Date(2026, 11, 21, 3, 40, 11, 250_000, time.UTC)
 	s := flatOf(t, one, "trials")
@@ -129,7 +129,7 @@ func TestFlatTrials(t *testing.T) {
 		"load_response_time_p99_lo_ns": p.Lo, "load_response_time_p99_hi_ns": p.Hi,
 		"load_response_time_hdr":    half.ResponseTime.HDR,
 		"load_independent_answers":  half.ResponseTime.Count / 4,
-		"load_independence_assumed": false, "load_memory_lag1": 0.5,
+		"load_independence_assumed": false, "load_autocorrelation_lag1": 0.5,
 		"load_host_pressure_cpu": 0.2, "load_host_pressure_memory": nil, // -1: unknown
 		"load_service_cpu_per_request_ns": half.Service.CPUPerRequestNs,
 		"load_tls_time_p99_ns":            nil, // there was no TLS

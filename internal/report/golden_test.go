@@ -151,7 +151,7 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	withheld := slices.Index(rows[0], "withheld")
-	center := slices.Index(rows[0], "centre")
+	center := slices.Index(rows[0], "center")
 	for i, row := range rows[1:] {
 		if (row[center] == "") != (row[withheld] != "") {
 			t.Errorf("row %d has neither a number nor a reason, or both: %q", i+2, row)

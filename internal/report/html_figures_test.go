@@ -25,7 +25,7 @@ func TestCutIntervals(t *testing.T) {
 			t.Errorf("%v to %v is cut %v, %v", lo, hi, row.CutLo, row.CutHi)
 		}
 		m := table.Metric{Summary: stats.Summary{N: 2, Center: 1, Lo: lo, Hi: hi}}
-		if row := metricRow("x", m, r, 1); row.CutLo != cutLo || row.CutHi != cutHi {
+		if row := metricRow("x", m, r, 1, "block"); row.CutLo != cutLo || row.CutHi != cutHi {
 			t.Errorf("level %v to %v is cut %v, %v", lo, hi, row.CutLo, row.CutHi)
 		}
 	}
@@ -219,7 +219,7 @@ func TestConditions(t *testing.T) {
 // TestComparePage: what a comparison says stands in the markup, a gate and a banner with it.
 func TestComparePage(t *testing.T) {
 	c, gate := compared(t)
-	c.Unlike = []table.Difference{{Aspect: "peak connections", A: "64", B: "<b>128</b>"}}
+	c.Mismatches = []table.Difference{{Aspect: "peak connections", A: "64", B: "<b>128</b>"}}
 	var b bytes.Buffer
 	if err := Compare(&b, c, HTMLOptions{Gate: gate}); err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func percent(t *testing.T, place string) float64 {
 func TestDotsHavePlaces(t *testing.T) {
 	points := []table.Point{{Block: 1, Value: 0.5}, {Block: 2, Value: math.NaN()},
 		{Block: 3, Value: math.Inf(1)}}
-	got := dots(points, 3, ruler{0, 1, false}, units.Rate)
+	got := dots(points, 3, "block", ruler{0, 1, false}, units.Rate)
 	if len(got) != 1 || got[0].X != "50.00%" {
 		t.Errorf("they are %+v", got)
 	}

@@ -147,7 +147,7 @@ type jsonSummary struct {
 	Unit       string     `json:"unit"`
 	N          int        `json:"n"`
 	Samples    int64      `json:"samples,omitempty"`
-	Center     float64    `json:"centre"`
+	Center     float64    `json:"center"`
 	Lo         float64    `json:"lo"`
 	Hi         float64    `json:"hi"`
 	Confidence float64    `json:"confidence"`
@@ -158,13 +158,13 @@ type jsonSummary struct {
 	Noise      *jsonNoise `json:"noise,omitempty"`
 	Withheld   string     `json:"withheld,omitempty"`
 
-	Doubt *table.Doubt `json:"doubt,omitempty"`
+	Doubt *table.Doubt `json:"possibleBias,omitempty"`
 }
 
 type jsonRatio struct {
 	Baseline   string  `json:"baseline"`
 	N          int     `json:"n"`
-	Center     float64 `json:"centre"`
+	Center     float64 `json:"center"`
 	Lo         float64 `json:"lo"`
 	Hi         float64 `json:"hi"`
 	Confidence float64 `json:"confidence"`
@@ -175,7 +175,7 @@ type jsonRatio struct {
 	// Source, Grade and Doubt are of a ratio from slices.
 	Source table.Source `json:"source,omitempty"`
 	Grade  string       `json:"grade,omitempty"`
-	Doubt  *table.Doubt `json:"doubt,omitempty"`
+	Doubt  *table.Doubt `json:"possibleBias,omitempty"`
 }
 
 // jsonStarts are the starts of a scenario in which targets ran side by side.
@@ -301,7 +301,7 @@ func metricsOf(l *record.Load) jsonMetrics {
 func known(ns float64) float64 { return micros(metric.Positive(ns)) }
 
 func (m *jsonMetrics) intervals(l *record.Load) {
-	_, known := l.Memory.Worth()
+	_, known := l.Autocorrelation.Worth()
 	m.Independent, m.IndependentAssumed = independent(l), !known
 	if l.ResponseTime.Count == 0 {
 		return

@@ -57,11 +57,11 @@ func subjectOf(r *record.Record) subject {
 
 // enrich says how the warm-up went and how the host was before.
 func enrich(r *record.Record, rng *rand.Rand) {
-	r.Before = record.Before{WindowNs: 1e9, StealShare: 0.01 * rng.Float64(),
+	r.HostBefore = record.Before{WindowNs: 1e9, StealShare: 0.01 * rng.Float64(),
 		OtherCPUShare: 0.03 * rng.Float64(), TemperatureC: 45 + 10*rng.Float64(), Quiet: true}
 	if r.Block == 2 && r.Order%3 == 0 {
-		r.Before.Quiet, r.Before.OtherCPUShare = false, 0.22
-		r.Before.Why, r.Before.WaitedNs = "others used 22 % for 10s", 10e9
+		r.HostBefore.Quiet, r.HostBefore.OtherCPUShare = false, 0.22
+		r.HostBefore.Reason, r.HostBefore.WaitedNs = "others used 22 % for 10s", 10e9
 	}
 	w := &r.Warmup
 	if w.DurationNs == 0 {
@@ -102,15 +102,15 @@ func itself(blocks int) []record.Record {
 func graded() *record.Grading {
 	return &record.Grading{Grade: record.Doubtful, Checks: []record.Check{
 		{Name: "governor", Grade: record.Unknown, Observed: "the kernel offers none",
-			Wanted: "performance", Why: "a clock that changes changes every number",
+			Expected: "performance", Impact: "a clock that changes changes every number",
 			Source: "Linux, admin-guide/pm/cpufreq.rst"},
-		{Name: "steal", Grade: record.Doubtful, Observed: "1.4 %", Wanted: "below 1 %",
-			Why: "the hypervisor gives these cores to others", Fix: "use a dedicated host",
+		{Name: "steal", Grade: record.Doubtful, Observed: "1.4 %", Expected: "below 1 %",
+			Impact: "the hypervisor gives these cores to others", Fix: "use a dedicated host",
 			Source: "proc(5)"},
-		{Name: "clock source", Grade: record.Fit, Observed: "tsc", Wanted: "tsc",
-			Why: "others cost a system call a reading", Source: "clock_gettime(2)"},
-		{Name: "open files", Grade: record.Unfit, Observed: "1,024", Wanted: "65,536",
-			Why: "connections are files", Fix: "ulimit -n 65536", Source: "getrlimit(2)"},
+		{Name: "clock source", Grade: record.Fit, Observed: "tsc", Expected: "tsc",
+			Impact: "others cost a system call a reading", Source: "clock_gettime(2)"},
+		{Name: "open files", Grade: record.Unfit, Observed: "1,024", Expected: "65,536",
+			Impact: "connections are files", Fix: "ulimit -n 65536", Source: "getrlimit(2)"},
 	}}
 }
 

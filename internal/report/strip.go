@@ -196,15 +196,16 @@ func onAxis(print func(float64) string) func(float64) string {
 	}
 }
 
-// dots puts a metric's trials in place, block by block downwards.
-func dots(points []table.Point, blocks int, r ruler, print func(float64) string) []stripDot {
+// dots puts a metric's trials in place, block by block, or start by start, downwards.
+func dots(points []table.Point, blocks int, repeat string, r ruler, print func(float64) string,
+) []stripDot {
 	var out []stripDot
 	for _, p := range points {
 		if !units.Known(p.Value) {
 			continue // 0/0, of a record that contradicts itself, has no place
 		}
 		d := stripDot{X: r.place(p.Value), Y: blockPlace(p.Block, blocks),
-			Title:  fmt.Sprintf("block %d: %s", p.Block, print(p.Value)),
+			Title:  fmt.Sprintf("%s %d: %s", repeat, p.Block, print(p.Value)),
 			Hollow: p.Verdict != "VALID"}
 		if d.Hollow {
 			d.Title += ", " + p.Verdict
@@ -223,9 +224,9 @@ func blockPlace(block, blocks int) string {
 }
 
 // metricRow is a target's row.
-func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
+func metricRow(name string, m table.Metric, r ruler, blocks int, repeat string) stripRow {
 	print := units.Printer(m.Unit)
-	row := stripRow{Name: name, Dots: dots(m.Points, blocks, r, print)}
+	row := stripRow{Name: name, Dots: dots(m.Points, blocks, repeat, r, print)}
 	s := m.Summary
 	if !m.Known() || math.IsNaN(s.Center) {
 		row.Text, row.Range, row.Class = units.Absent, m.Withheld.String(), "withheld"
@@ -288,7 +289,7 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 			tier = t.Tier
 		}
 		g := &s.Groups[len(s.Groups)-1]
-		g.Rows = append(g.Rows, metricRow(t.Name, m, r, blocks))
+		g.Rows = append(g.Rows, metricRow(t.Name, m, r, blocks, sc.Starts.Repeat()))
 		if ranks {
 			g.Title, g.Ramp = tierTitle(t.Tier, len(g.Rows)), min(t.Tier, tierColors)
 		}

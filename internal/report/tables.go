@@ -108,7 +108,7 @@ func trialColumns() []column[trialRow] {
 			return independent(r.load)
 		})),
 		where((*row).offered, column[row]{"load_independence_assumed", rows.Flag, func(r *row) any {
-			_, known := r.load.Memory.Worth()
+			_, known := r.load.Autocorrelation.Worth()
 			return !known
 		}}))
 }
@@ -120,7 +120,7 @@ func percentilesOf(l *record.Load) []table.Percentile {
 
 // independent is how many independent answers the response times are worth together.
 func independent(l *record.Load) int64 {
-	share, _ := l.Memory.Worth()
+	share, _ := l.Autocorrelation.Worth()
 	return int64(share * float64(l.ResponseTime.Count))
 }
 
@@ -346,7 +346,7 @@ func summaryColumns() []column[summaryRow] {
 		label("unit", func(r *row) string { return r.Unit }),
 		whole("n", func(r *row) int64 { return int64(r.Summary.N) }),
 		where(sampled, whole("samples", func(r *row) int64 { return r.Samples })),
-		where((*row).has, decimal("centre", func(r *row) float64 { return r.Summary.Center })),
+		where((*row).has, decimal("center", func(r *row) float64 { return r.Summary.Center })),
 		where((*row).has, decimal("lo", func(r *row) float64 { return r.Summary.Lo })),
 		where((*row).has, decimal("hi", func(r *row) float64 { return r.Summary.Hi })),
 		where((*row).interval, decimal("confidence", func(r *row) float64 {

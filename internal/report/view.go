@@ -305,8 +305,8 @@ func provenanceFacts(r *record.Record) []fact {
 	v.add("limits in force", strings.Join(wording.Limits(r.Limits.InForce), ", "))
 	v.add("limits missing", strings.Join(wording.Limits(r.Limits.Missing), ", "))
 	v.add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
-	if len(r.Limits.HomeCores) > 0 {
-		v.add("home's cores", fmt.Sprint(r.Limits.HomeCores))
+	if len(r.Limits.TelemetryCores) > 0 {
+		v.add("home's cores", fmt.Sprint(r.Limits.TelemetryCores))
 	}
 	if len(r.Limits.BackingCores) > 0 {
 		v.add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
@@ -368,10 +368,10 @@ func searchText(s *record.Search) string {
 		time.Duration(s.ElapsedNs).Round(time.Second))
 	switch {
 	case s.Reason == "":
-		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", units.Rate(s.PerS), units.Rate(s.LoPerS),
+		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", units.Rate(s.RatePerS), units.Rate(s.LoPerS),
 			units.Rate(s.HiPerS), s.SLO, ended)
-	case s.HeldPerS > 0:
-		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.HeldPerS), s.SLO, ended,
+	case s.MetPerS > 0:
+		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.MetPerS), s.SLO, ended,
 			s.Reason)
 	}
 	return fmt.Sprintf("no rate held %s, in %s: %s", s.SLO, ended, s.Reason)

@@ -94,9 +94,9 @@ func (c *cause) meet(r *record.Record, f record.Finding) {
 	c.trials = table.AddNew(c.trials, r.Trial)
 	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
 	c.invalid = c.invalid || f.Grade == record.Invalid
-	for _, m := range f.Moves {
-		if m.By > c.share {
-			c.share, c.number = m.By, strings.TrimSpace(f.Load+" "+m.Number)
+	for _, m := range f.PossibleBias {
+		if m.Share > c.share {
+			c.share, c.number = m.Share, strings.TrimSpace(f.Load+" "+m.Metric)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestWhy(t *testing.T) {
 		f := record.Finding{Rule: rule, Load: load, Grade: grade, Text: &record.Words{
 			Observed: rule + " was seen", Hint: "mend " + rule}}
 		if by > 0 {
-			f.Moves = []record.Move{{Number: "p50", By: by / 2}, {Number: "p99", By: by}}
+			f.PossibleBias = []record.Bias{{Metric: "p50", Share: by / 2}, {Metric: "p99", Share: by}}
 		}
 		return f
 	}

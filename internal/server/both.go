@@ -41,7 +41,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) compared(w http.ResponseWriter, r *http.Request, kind, form string,
 	write func(io.Writer, compare.Comparison, *compare.Gate) error) error {
 	q := r.URL.Query()
-	if err := only(q, "a", "b", "metric", "control", "unlike", "limit"); err != nil {
+	if err := only(q, "a", "b", "metric", "control", "allowMismatch", "limit"); err != nil {
 		return err
 	}
 	if q.Get("a") == "" {
@@ -79,8 +79,8 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 	metrics := list(q.Get("metric"))
 	value := func(metrics []string) (compare.Comparison, error) {
 		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics,
-			Control: q.Get("control"), Unlike: q.Get("unlike") == "true",
-			Refused: "to compare them all the same, under a banner that says so: unlike=true"})
+			Control: q.Get("control"), Unlike: q.Get("allowMismatch") == "true",
+			Refused: "to compare them all the same, under a banner that says so: allowMismatch=true"})
 		if err != nil {
 			return c, refuse(http.StatusUnprocessableEntity, "%v", err)
 		}
@@ -143,7 +143,7 @@ func (s *Server) side(address string) (side compare.Side, err error) {
 			"it ended before its first trial?", id)
 	}
 	return compare.Side{Dir: id, Head: r.Head, Records: record.Compared(r.Records),
-		Target: target, Reproduce: runs.Reproduce(r.Head)}, nil
+		Target: target, Reproduce: runs.Reproduce(r.Head), Slices: runs.SlicesIn(r.Dir)}, nil
 }
 
 // maxHistory bounds the runs of a history, of each of which all records are read.

@@ -84,7 +84,7 @@ func underway(t *testing.T) (s *site, lab *exec.Cmd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.add(t, fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"born":%q}`, lab.Process.Pid,
+	s.add(t, fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"processStart":%q}`, lab.Process.Pid,
 		cgroup.Born(lab.Process.Pid)))
 	return s, lab
 }
@@ -177,9 +177,9 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	const tick = `{"seq":4,"kind":"tick","p50Ns":1}`
-	s.add(t, `{"seq":2,"kind":"say","text":"a"}`, tick, tick, tick, "no event", `{"kind":"x\ny"}`)
+	s.add(t, `{"seq":2,"kind":"log","text":"a"}`, tick, tick, tick, "no event", `{"kind":"x\ny"}`)
 	first, _ := s.watched(t, "", 4)
-	check(`begin say tick x\ny`, first)
+	check(`begin log tick x\ny`, first)
 	later := make(chan []string)
 	go func() {
 		got, _ := s.watched(t, strings.Fields(first[1])[0], 4)
@@ -191,7 +191,7 @@ func TestEvents(t *testing.T) {
 	check(`tick x\ny step tick`, <-later)
 	for _, wrong := range []string{"7", "-1", "x", "999999"} { // no place where a line begins
 		got, _ := s.watched(t, wrong, 2)
-		check("begin say", got)
+		check("begin log", got)
 	}
 	// The lab is killed: whoever watches is told so.
 	if err := lab.Process.Kill(); err != nil {

@@ -181,7 +181,7 @@ func (desk) Start(args []string, said *os.File) (<-chan error, error) {
 	cmd := exec.Command("sh", "-c", map[string]string{
 		"busy":  "echo another prony is measuring on this machine: process 7; exit 1",
 		"break": "echo it broke; exit 1",
-		"run": `mkdir "$1" && printf '{"kind":"begin","pid":%d,"born":"%s"}\n' $$ ` +
+		"run": `mkdir "$1" && printf '{"kind":"begin","pid":%d,"processStart":"%s"}\n' $$ ` +
 			`"$(cut -d' ' -f22 /proc/$$/stat)" >"$1/progress.ndjson" && exec sleep 1000`,
 	}[do], "sh", out)
 	cmd.Stdout, cmd.Stderr = said, said

@@ -55,8 +55,8 @@ type Target struct {
 	Runtime   string   `json:"runtime"`
 	Mode      string   `json:"mode"`
 	Contracts []string `json:"contracts"`
-	Aside     string   `json:"aside,omitempty"` // why it takes part only where it is named
-	Missing   []string `json:"missing"`         // that it could be built and run here
+	Aside     string   `json:"explicitOnly,omitempty"` // why it takes part only where it is named
+	Missing   []string `json:"missing"`                // that it could be built and run here
 }
 
 // Host is this machine.

@@ -157,7 +157,7 @@ func TestReport(t *testing.T) {
 
 func TestLogs(t *testing.T) {
 	s := newSite(t, Options{})
-	put(t, `{"seq":1,"kind":"begin","pid":1}`+"\n"+`{"seq":2,"kind":"say","text":"builds"}`+"\n"+
+	put(t, `{"seq":1,"kind":"begin","pid":1}`+"\n"+`{"seq":2,"kind":"log","text":"builds"}`+"\n"+
 		`{"seq":3,"kind":"tick","p50Ns":1}`+"\n"+`{"seq":4,"kind":"end","text":"is done"}`+"\n"+
 		`{"seq":5,"ki`, s.dir, monday, record.ProgressFile)
 	if _, text := s.ask(t, http.MethodGet, "/runs/"+monday+"/log", ""); text !=
@@ -206,7 +206,7 @@ func TestCompare(t *testing.T) {
 			if answer.StatusCode != want {
 				t.Errorf("%s: %d %.300s, want %d", query, answer.StatusCode, text, want)
 			}
-			judged := strings.Contains(text, `"sentence"`) ||
+			judged := strings.Contains(text, `"checks"`) ||
 				strings.Contains(text, `class="gate"`)
 			if want == 200 && judged != strings.Contains(query, "limit") {
 				t.Errorf("%s%s: judged %v: %.300s", path, query, judged, text)

@@ -74,7 +74,7 @@ func TestNamesBesideTargetsKeptAside(t *testing.T) {
 		}
 	}
 	bare, more := Target{Name: "bare"}, Target{Name: "two"}
-	otel := Target{Name: "otel", Aside: "why"}
+	otel := Target{Name: "otel", ExplicitOnly: "why"}
 	check("x", bare)
 	check("x x/otel", bare, otel)
 	check("x/bare x/otel x/two", bare, otel, more)

@@ -141,7 +141,7 @@ type Target struct {
 	Needs   []Need            `yaml:"needs"`   // beside the service's, to run it
 	Build   string            `yaml:"build"`   // which of builds; empty: the first one
 	// Aside says why it stands in no table beside others unless a suite names it.
-	Aside string `yaml:"aside"`
+	ExplicitOnly string `yaml:"explicitOnly" was:"aside"`
 	// Counters are those of what it asks, by the names that requests have for them.
 	Counters map[string]counters.Place `yaml:"counters"`
 	// Connections are those of its loads, instead of a suite's; 0: the suite's.
@@ -155,7 +155,7 @@ type Target struct {
 // origin, "java-jdk/virtual@base".
 func (s *Service) Full(t Target) string {
 	name := s.Name
-	if s.several || t.Aside != "" {
+	if s.several || t.ExplicitOnly != "" {
 		name += "/" + t.Name
 	}
 	if s.Origin != "" {
@@ -168,7 +168,7 @@ func (s *Service) Full(t Target) string {
 // and needs, and the targets that are of it.
 func (s *Service) split() []*Service {
 	all := s.Targets
-	extra := slices.DeleteFunc(slices.Clone(all), func(t Target) bool { return t.Aside != "" })
+	extra := slices.DeleteFunc(slices.Clone(all), func(t Target) bool { return t.ExplicitOnly != "" })
 	s.several = len(extra) > 1
 	value := func(build string) (out []Target) {
 		for _, t := range all {

@@ -112,7 +112,7 @@ func (c *checker) podded(s *Suite) {
 	if !slices.ContainsFunc(s.Launchers, pods) {
 		return
 	}
-	if s.Observe.Home || slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Home }) ||
+	if s.Observe.Telemetry || slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Home }) ||
 		s.Observed && pods(s.Launchers[0]) {
 		c.Wrong("launchers", "start what sends telemetry as a process, or in docker",
 			"pods do not reach the lab's home of telemetry yet")
@@ -170,7 +170,9 @@ func (c *checker) value(row *parameter, v reflect.Value, keyPath string) {
 // text checks a text, or the name of an entry, by the row of its key.
 func (c *checker) text(row *parameter, text, keyPath string) {
 	name := last(row.key)
-	if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
+	if now := row.former[text]; now != "" {
+		c.Wrong(keyPath, "", "%s `%s` is now `%s`", name, text, now)
+	} else if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
 		c.Wrong(keyPath, strictyaml.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
 			strings.Join(row.choices, ", "))
 	}

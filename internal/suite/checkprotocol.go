@@ -129,5 +129,5 @@ func (c *checker) call(keyPath string, s *scene, r Call) {
 			"a call's method is /package.Service/Method")
 	}
 	c.sends(keyPath+".send", s, r.Send)
-	c.wants(keyPath+".want", s, r.Want)
+	c.wants(keyPath+".expect", s, r.Expect)
 }

@@ -51,7 +51,7 @@ loads: [{name: peak, model: closedLOAD}]
 	check("", "protocol: h2c", "POST /x", "", ", engine: epoll")
 	check("", "protocol: https", "POST /x", "", ", engine: epoll")
 	check("", "protocol: grpcs", "POST /x.Y/Z", "", ", engine: epoll")
-	check("", "protocol: h2c", "POST /x", "", ", engine: stack")
+	check("", "protocol: h2c", "POST /x", "", ", engine: nethttp")
 	check("no header fields for trace ids", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
 	check("a container's socket", "unix: /s", "POST /x", "launchers: [docker]", "")
 	check("the message", "protocol: ws", "PUT /x", "", "")

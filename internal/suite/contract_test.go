@@ -85,7 +85,7 @@ func rightCall(t *testing.T, c suite.Call, contract string) string {
 	fill := strings.NewReplacer("{key}", "31415")
 	for _, g := range goldens(t, "grpc/"+contract) {
 		if g.Request == "POST "+c.Method && g.Send == fill.Replace(c.Send) && g.Status == 200 &&
-			*g.Body == fill.Replace(c.Want) {
+			*g.Body == fill.Replace(c.Expect) {
 			return ""
 		}
 	}

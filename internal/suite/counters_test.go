@@ -14,12 +14,12 @@ func TestCounters(t *testing.T) {
 			"requests: [{request: GET /"+asks+"}]\n"))
 	}
 	const database = "database: {postgres: 'postgres://a:b@127.0.0.1:{db.port}/x'}"
-	p, err := read(database, ", asks: {database: 2}")
+	p, err := read(database, ", backendCalls: {database: 2}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := p.Suite("")
-	if err != nil || s.Scenarios[0].Requests[0].Asks["database"] != 2 {
+	if err != nil || s.Scenarios[0].Requests[0].BackendCalls["database"] != 2 {
 		t.Fatalf("it asks %v, error %v", s.Scenarios, err)
 	}
 	bare, err := read(database, "")
@@ -36,10 +36,10 @@ func TestCounters(t *testing.T) {
 			t.Errorf("%s %s: it says %v, want %q", counters, asks, err, want)
 		}
 	}
-	check(database, ", asks: {databas: 1}", "prony.yaml:6: no target has a counter databas in")
-	check(database, ", asks: {database: 0}", "prony.yaml:6: it asks database 0 times, outside 1")
-	check(database, ", asks: {database: 0.5}", "prony.yaml:6:")
-	check(database, ", setup: run, asks: {database: 1}}, {request: GET /",
+	check(database, ", backendCalls: {databas: 1}", "prony.yaml:6: no target has a counter databas in")
+	check(database, ", backendCalls: {database: 0}", "prony.yaml:6: it asks database 0 times, outside 1")
+	check(database, ", backendCalls: {database: 0.5}", "prony.yaml:6:")
+	check(database, ", setup: run, backendCalls: {database: 1}}, {request: GET /",
 		"prony.yaml:6: what a setup asks is in no window")
 	check("db: {}", "", "prony.yaml:5: the counter db is had by one of postgres and metrics")
 	check("db: {postgres: a, metrics: b}", "", "had by one of postgres and metrics")
@@ -48,7 +48,7 @@ func TestCounters(t *testing.T) {
 	check("db: {metrics: a, series: b, statements: true}", "", "statements are of a postgres")
 	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} is of no process")
 	if _, err := ReadScenario("s.yaml", []byte("name: a\nrequests: [{request: GET /, "+
-		"asks: {database: 1}}]\n")); err == nil ||
+		"backendCalls: {database: 1}}]\n")); err == nil ||
 		!strings.Contains(err.Error(), "a load alone starts no targets") {
 		t.Errorf("of a load alone: %v", err)
 	}

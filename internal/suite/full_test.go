@@ -131,9 +131,9 @@ func TestDefaultsHaveOnePlan(t *testing.T) {
 	}
 	same("loads:", "drivers: [prony]\nloads:", true)
 	same("loads:", "drivers: [wrk]\nloads:", false)
-	same("lead: 0s", "lead: 0s\n    engine: auto\n    pacing: precise\n    churn: 0", true)
-	same("lead: 0s", "lead: 0s\n    engine: epoll", false)
-	same("lead: 0s", "lead: 0s\n    think: 1s", false)
+	same("leadIn: 0s", "leadIn: 0s\n    engine: auto\n    pacing: precise\n    churn: 0", true)
+	same("leadIn: 0s", "leadIn: 0s\n    engine: epoll", false)
+	same("leadIn: 0s", "leadIn: 0s\n    think: 1s", false)
 	same("rate: 20000", "rate: 20k", true)
 	same("rate: 20000", "rate: ramp 1..20000 in 1s", false)
 	same("weight: 3", "weight: 3\n        headers: {a: b}", false)
@@ -330,7 +330,7 @@ var slips = []struct {
 	{"pacing", "frugal", "exact", `:49: pacing "exact" is none of precise, frugal in ` +
 		`"pacing: exact"`, true},
 	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is none of auto, uring, ` +
-		`epoll, stack in "engine: poll"; did you mean "epoll"?`, true},
+		`epoll, nethttp in "engine: poll"; did you mean "epoll"?`, true},
 	{"open users", "maxConnections: 200", "users: 3", `:54: open load "rising" has ` +
 		`users; its requests come on a schedule in "users: 3"; make it closed, or take them out`,
 		true},

@@ -41,10 +41,10 @@ var ProfileKinds = []string{"cpu", "alloc", "lock", "offcpu"}
 
 // Observe is what the lab watches in a trial beside its samples.
 type Observe struct {
-	Home    bool     `yaml:"home" json:"home,omitempty"`       // a home of telemetry runs
-	GC      bool     `yaml:"gc" json:"gc,omitempty"`           // JVMs log their collections
-	Traces  Percent  `yaml:"traces" json:"traces,omitempty"`   // of requests carry a trace id
-	Profile []string `yaml:"profile" json:"profile,omitempty"` // kinds, in each load's window
+	Telemetry bool     `yaml:"telemetry" was:"home" json:"home,omitempty"` // a home of telemetry runs
+	GC        bool     `yaml:"gc" json:"gc,omitempty"`                     // JVMs log their collections
+	Traces    Percent  `yaml:"traces" json:"traces,omitempty"`             // of requests carry a trace id
+	Profile   []string `yaml:"profile" json:"profile,omitempty"`           // kinds, in each load's window
 	// Profiler is the tool, by name; empty: the best for the runtime.
 	Profiler string   `yaml:"profiler" json:"profiler,omitempty"`
 	Period   Duration `yaml:"period" json:"period,omitempty"` // of the lab's samples; 0: the usual
@@ -52,7 +52,7 @@ type Observe struct {
 
 // IsZero says whether nothing more is watched than usual.
 func (o Observe) IsZero() bool {
-	return !o.Home && !o.GC && o.Traces == 0 && len(o.Profile) == 0 && o.Profiler == "" &&
+	return !o.Telemetry && !o.GC && o.Traces == 0 && len(o.Profile) == 0 && o.Profiler == "" &&
 		o.Period == 0
 }
 
@@ -202,9 +202,9 @@ func (s *Suite) observed(t Trial) (out []Trial) {
 
 // NeedsHome says whether a trial of the suite sends telemetry, or wants its home to run.
 func (s *Suite) NeedsHome() bool {
-	home := s.Observe.Home || s.Watch.Home
+	home := s.Observe.Telemetry || s.Watch.Telemetry
 	for _, v := range slices.Concat(s.Variants, s.Watching) {
-		home = home || v.Home || v.Observe.Home || v.Scrape != ""
+		home = home || v.Home || v.Observe.Telemetry || v.Scrape != ""
 	}
 	return home
 }

@@ -45,6 +45,8 @@ type Override struct {
 // it tells apart what differs by half.
 const (
 	quickBlocks = 2
+	quickStarts = 4 // by slices, which are short
+	quickSlices = Duration(time.Second)
 	quickWindow = Duration(time.Second)
 	quickWarmup = Duration(6 * time.Second)
 	quickSearch = 20 * quickWindow
@@ -190,7 +192,11 @@ func (s *Suite) watch(o Override) {
 
 // hasten makes a look of a measurement. What flags ask for besides comes after it.
 func (s *Suite) hasten() {
-	s.Blocks = min(s.Blocks, quickBlocks)
+	if s.Interleave == ByBlocks || s.blockwise() != "" {
+		s.Blocks = min(s.Blocks, quickBlocks)
+	} else {
+		s.Blocks, s.Slices = min(s.Blocks, quickStarts), min(s.Slices, quickSlices)
+	}
 	s.Warmup.Max = min(s.Warmup.Max, quickWarmup)
 	s.Warmup.Min = min(s.Warmup.Min, s.Warmup.Max)
 	s.Capacity.Measure = min(s.Capacity.Measure, quickWindow)

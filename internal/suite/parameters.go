@@ -26,6 +26,7 @@ type parameter struct {
 	form     *lazyregexp.Pattern // of a text, or of the names of a mapping; nil: any
 	such     string              // an example of the form
 	choices  []string            // all that a text may be
+	former   map[string]string   // what some of them were called before
 	about    string
 }
 
@@ -68,9 +69,9 @@ var parameters = slices.Concat([]parameter{
 	{key: "blocks", def: "3", min: 1, max: blocksMax,
 		about: "passes over all targets and scenarios, each in an order of its own"},
 	{key: "interleave", choices: Interleavings,
-		about: "slices: all targets of a scenario run side by side and are loaded one at a time, " +
-			"for some tens of milliseconds each; blocks: one target after the other; none: slices " +
-			"where possible"},
+		about: "how targets are compared. slices: all targets of a scenario run side by side and " +
+			"are loaded one at a time, for some tens of milliseconds each; blocks: whole trials " +
+			"one after the other; without it slices where possible"},
 	{key: "slices", def: "4s", max: hour,
 		about: "how long each target is loaded in the slices of a start"},
 	{key: "seed", def: "42", max: maxExact,
@@ -115,9 +116,12 @@ var parameters = slices.Concat([]parameter{
 			"[sessions](../sessions.md)"},
 	{key: "scenarios[].data", about: "a CSV file in or below the suite's folder, at most 16 MiB; " +
 		"its first line names the columns, which requests have as `{name}`"},
-	{key: "scenarios[].rows", def: Turn, when: "there is data", choices: []string{Turn, Drawn},
+	{key: "scenarios[].rows", def: Sequential, when: "there is data",
+		choices: []string{Sequential, Random},
+		former:  map[string]string{"turn": Sequential, "drawn": Random},
 		about: "how its rows come: request or flow number k has row k, from the beginning again " +
-			"after the last; or drawn by seed. Where each user has a setup, user i keeps row i"},
+			"after the last; or drawn at random by seed. Where each user has a setup, " +
+			"user i keeps row i"},
 	{key: "scenarios[].protocol", def: "http", late: true, choices: Protocols,
 		about: "http: HTTP/1.1; https: over TLS; h2, h2c: HTTP/2 with and without TLS; h3: " +
 			"HTTP/3; grpc, grpcs: unary calls; ws, wss: messages of a WebSocket; see " +
@@ -176,13 +180,13 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].requests[].checks[].exists",
 		about: "whether there is such a value at all"},
 	{key: "scenarios[].requests[].call", about: "the same request as a unary call, for variants " +
-		"that speak gRPC; its answer is held against `want` alone"},
+		"that speak gRPC; its answer is checked against its `expect` only"},
 	{key: "scenarios[].requests[].call.method", such: "/prony.Hello/Say",
 		about: "`/package.Service/Method`"},
 	{key: "scenarios[].requests[].call.send",
 		about: "the message as it goes over the wire, with placeholders: `\"\\n\\u0005{key}\"` " +
 			"is a text of five bytes in field 1"},
-	{key: "scenarios[].requests[].call.want",
+	{key: "scenarios[].requests[].call.expect",
 		about: "the answer's message, byte for byte, with placeholders"},
 	{key: "scenarios[].requests[].extract", max: 50, form: varForm, such: "ownerId",
 		about: "flows and setup only: values for later steps, by the name of the placeholder; an " +
@@ -194,7 +198,7 @@ var parameters = slices.Concat([]parameter{
 			"itself; what it extracts, all requests may have"},
 	{key: "scenarios[].requests[].pause", max: hour,
 		about: "flows only: from this step's answer to the next step"},
-	{key: "scenarios[].requests[].asks", max: 16, form: processForm, such: "database",
+	{key: "scenarios[].requests[].backendCalls", max: 16, form: processForm, such: "database",
 		about: "how often at least it has the service ask, by the name of a target's counter: a " +
 			"target that asks less, by that counter, is INVALID; one without it is not held"},
 	{key: "loads", required: true, min: 1, max: 20,
@@ -247,8 +251,9 @@ var parameters = slices.Concat([]parameter{
 			"late " +
 			"by what a wake-up takes; precise also polls shortly before, which costs its core"},
 	{key: "loads[].engine", def: "auto", late: true, choices: Engines,
-		about: "of the generator; auto takes the best that the machine offers"},
-	{key: "loads[].lead", def: "200ms", max: hour,
+		former: map[string]string{"stack": "nethttp"},
+		about:  "of the generator; auto takes the best that the machine offers"},
+	{key: "loads[].leadIn", def: "200ms", max: hour,
 		about: "offered before the window and not counted"},
 	{key: "loads[].measure", def: "2s", min: second / 10, max: 24 * hour,
 		about: "the window; capacity: of a step, at least"},
@@ -293,7 +298,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "observe", about: "what the lab watches in every trial of the comparison, beside its " +
 		"samples; see [observing](../observing.md)"},
 }, observations("observe."), []parameter{
-	{key: "columns", max: 20, choices: Columns,
+	{key: "columns", max: 20, choices: Columns, former: record.FormerColumns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
 			"errors; at the cost, processors used, threads, and what compiler and collector " +
 			"took of it; of the start, when it listens and " +
@@ -303,7 +308,7 @@ var parameters = slices.Concat([]parameter{
 // observations are the rows of an Observe.
 func observations(prefix string) []parameter {
 	return []parameter{
-		{key: prefix + "home", about: "a home of telemetry runs, though nobody may send"},
+		{key: prefix + "telemetry", about: "the telemetry collector runs, though nobody may send"},
 		{key: prefix + "gc", about: "JVMs log their collections"},
 		{key: prefix + "traces", about: "share of the requests that carry a trace id, such as " +
 			"`1%`; the slowest of them are in the record"},

@@ -52,8 +52,8 @@ type Trial struct {
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
 	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
-	// Start names the start that the trial is part of, side by side with its neighbours in the plan;
-	// empty: it runs alone.
+	// Start names the start that the trial is part of, side by side with its neighbours in the
+	// plan; empty: it runs alone.
 	Start string `json:"start,omitempty"`
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.

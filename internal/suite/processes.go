@@ -130,10 +130,10 @@ func (c *checker) counters(keyPath string, s Source) {
 
 // asks checks how often a request asks.
 func (c *checker) asks(keyPath string, r *Request) {
-	for _, name := range sortedNames(r.Asks) {
-		if n := r.Asks[name]; n < 1 || n > asksMost {
+	for _, name := range sortedNames(r.BackendCalls) {
+		if n := r.BackendCalls[name]; n < 1 || n > asksMost {
 			c.Wrong(
-				step(keyPath+".asks", name),
+				step(keyPath+".backendCalls", name),
 				"",
 				"it asks %s %d times, outside 1 to %d",
 				name,
@@ -142,8 +142,8 @@ func (c *checker) asks(keyPath string, r *Request) {
 			)
 		}
 	}
-	if len(r.Asks) > 0 && r.Setup != "" {
-		c.Wrong(keyPath+".asks", "take it out", "what a setup asks is in no window")
+	if len(r.BackendCalls) > 0 && r.Setup != "" {
+		c.Wrong(keyPath+".backendCalls", "take it out", "what a setup asks is in no window")
 	}
 }
 
@@ -158,11 +158,11 @@ func (p *Project) counted(s *Suite, doc *strictyaml.Document) error {
 	names = slices.Compact(names)
 	for i, sc := range s.Scenarios {
 		for j, r := range sc.Requests {
-			for _, name := range sortedNames(r.Asks) {
+			for _, name := range sortedNames(r.BackendCalls) {
 				if slices.Contains(names, name) {
 					continue
 				}
-				return doc.Problem(fmt.Sprintf("scenarios[%d].requests[%d].asks", i, j),
+				return doc.Problem(fmt.Sprintf("scenarios[%d].requests[%d].backendCalls", i, j),
 					"no target has a counter "+name, strictyaml.Meant(name, names, "add it to "+
 						"counters of the targets that ask it"))
 			}

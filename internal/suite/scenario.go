@@ -81,8 +81,8 @@ type TLS struct {
 
 // How the rows of data come.
 const (
-	Turn  = "turn"
-	Drawn = "drawn"
+	Sequential = "sequential"
+	Random     = "random"
 )
 
 // When a setup is asked.
@@ -111,7 +111,7 @@ type Request struct {
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
 	// Asks is how often at least it has the service ask, by counter. It is no part of what is sent.
-	Asks map[string]int `yaml:"asks" json:"-"`
+	BackendCalls map[string]int `yaml:"backendCalls" was:"asks" json:"-"`
 
 	// BodyHash is of the file, as Suite.Hash; or a size, see Sized.
 	BodyHash string `yaml:"-" json:"bodyHash,omitempty"`
@@ -169,8 +169,8 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 			"the URL and the flags say them")
 	}
 	for i, r := range s.Requests {
-		if len(r.Asks) > 0 {
-			c.Wrong(fmt.Sprintf("requests[%d].asks", i), "take it out", "a load alone starts no "+
+		if len(r.BackendCalls) > 0 {
+			c.Wrong(fmt.Sprintf("requests[%d].backendCalls", i), "take it out", "a load alone starts no "+
 				"targets, whose counters asks are held by")
 		}
 	}
@@ -295,7 +295,7 @@ func (c Check) Make(vars []string) (extract.Check, error) {
 type Call struct {
 	Method string `yaml:"method" json:"method"` // "/package.Service/Method"
 	Send   string `yaml:"send" json:"send,omitempty"`
-	Want   string `yaml:"want" json:"want,omitempty"`
+	Expect string `yaml:"expect" was:"want" json:"want,omitempty"`
 }
 
 // isCall says whether what is asked in a protocol are calls of gRPC.
@@ -330,7 +330,7 @@ func (s Scenario) in(v Variant) Scenario {
 			r.Name = cmp.Or(r.Name, r.Request)
 			r.Request, r.Headers, r.Type = http.MethodPost+" "+r.Call.Method, nil, ""
 			r.Body, r.BodyFile, r.content = r.Call.Send, "", ""
-			want := r.Call.Want
+			want := r.Call.Expect
 			r.Expect, r.Checks = Expect{Status: http.StatusOK, Body: &want}, nil
 		}
 		r.Call = Call{}

@@ -24,7 +24,7 @@ func TestSessions(t *testing.T) {
 	s, err := session(t, users, `name: s
 cookies: true
 data: users.csv
-rows: drawn
+rows: random
 requests:
   - request: POST /login
     body: '{"user": "{name}", "word": "{word}", "key": "${KEY}"}'
@@ -61,7 +61,7 @@ func TestWhatNoSessionIs(t *testing.T) {
 		}
 	}
 	const get = "requests:\n- request: GET /\n"
-	check(users, "rows: turn\n"+get, "rows are of data, and there is none")
+	check(users, "rows: sequential\n"+get, "rows are of data, and there is none")
 	check(users, "rows: any\ndata: users.csv\n"+get, "rows")
 	check("a", "data: users.csv\n"+get, "users.csv has no row")
 	check("a\n\"", "data: users.csv\n"+get, "it is read as CSV")

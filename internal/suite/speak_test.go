@@ -20,7 +20,7 @@ scenarios:
       - request: GET /hello/{mode}?key={key}
         headers: {x: y}
         expect: {body: "v {key}"}
-        call: {method: /p.S/Say, send: "s {key}", want: "w {key}"}
+        call: {method: /p.S/Say, send: "s {key}", expect: "w {key}"}
   - name: file
     contract: http
     connections: 1000

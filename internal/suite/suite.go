@@ -47,7 +47,7 @@ var Drivers = []string{"prony", "wrk", "wrk2", "hey", "k6", "h2load", "jmeter"}
 var Columns = metric.ColumnNames()
 
 // Engines of Prony's generator; the first is the default and takes what the machine offers.
-var Engines = []string{"auto", "uring", "epoll", "stack"}
+var Engines = []string{"auto", "uring", "epoll", "nethttp"}
 
 // Pacings are the ways to wait for the next arrival; the first is the default.
 var Pacings = []string{"precise", "frugal"}
@@ -176,7 +176,7 @@ type Load struct {
 	Churn      int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
 	Pacing     string   `yaml:"pacing" json:"pacing,omitempty"`     // empty: the first of Pacings
 	Engine     string   `yaml:"engine" json:"engine,omitempty"`     // empty: the first of Engines
-	Lead       Duration `yaml:"lead" json:"lead"`                   // before the window
+	Lead       Duration `yaml:"leadIn" was:"lead" json:"lead"`      // before the window
 	Measure    Duration `yaml:"measure" json:"measure"`             // the window
 	Drain      Duration `yaml:"drain" json:"drain"`                 // after it, at most
 

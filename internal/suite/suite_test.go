@@ -46,7 +46,7 @@ scenarios:
 loads:
   - name: peak
     model: closed
-    lead: 0s
+    leadIn: 0s
   - name: half
     model: open
     rate: 50% of peak
@@ -126,9 +126,9 @@ func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
 	s := read(t, string(text))
 	const ms = suite.Duration(time.Millisecond)
 	want := []suite.Load{
-		{Name: "peak", Model: record.Closed, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
+		{Name: "peak", Model: record.Closed, Connections: 64, Lead: 200 * ms, Measure: 1500 * ms,
 			Drain: 1000 * ms},
-		{Name: "half", Model: record.Open, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
+		{Name: "half", Model: record.Open, Connections: 64, Lead: 200 * ms, Measure: 1500 * ms,
 			Drain: 1000 * ms, Arrivals: "poisson", Rate: suite.Rate{Share: 0.5, Of: "peak"}},
 	}
 	for i := range want {
@@ -174,8 +174,12 @@ var mistakes = []struct {
 }{
 	{"unknown key", "seed: 7", "sed: 7",
 		`s.yaml:7: unknown key "sed" in "sed: 7"; did you mean "seed"?`, true},
-	{"unknown key of a load", "lead: 0s", "leadd: 0s",
-		`s.yaml:33: unknown key "leadd" in "leadd: 0s"; did you mean "lead"?`, true},
+	{"unknown key of a load", "leadIn: 0s", "leadInn: 0s",
+		`s.yaml:33: unknown key "leadInn" in "leadInn: 0s"; did you mean "leadIn"?`, true},
+	{"former key of a load", "leadIn: 0s", "lead: 0s",
+		"s.yaml:33: `lead` is now `leadIn` in \"lead: 0s\"", true},
+	{"former engine", "leadIn: 0s", "engine: stack",
+		"s.yaml:33: engine `stack` is now `nethttp` in \"engine: stack\"", true},
 	{"unknown key of a request", "weight: 3", "wieght: 3",
 		`s.yaml:23: unknown key "wieght" in "wieght: 3"; did you mean "weight"?`, true},
 	{"no name", "name: quick\n", "", `s.yaml: name is missing`, true},
@@ -275,7 +279,7 @@ var mistakes = []struct {
 	{"no model", "    model: closed\n", "", `s.yaml:31: model is missing in "- name: peak"`, true},
 	{"model", "model: closed", "model: close", `s.yaml:32: model "close" is none of ` +
 		`closed, open, capacity in "model: close"; did you mean "closed"?`, true},
-	{"connections", "lead: 0s", "connections: 0",
+	{"connections", "leadIn: 0s", "connections: 0",
 		`s.yaml:33: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
 	{"measure", "measure: 100ms", "measure: 99ms",
 		`s.yaml:41: measure 99ms is outside 100ms to 24h in "measure: 99ms"`, false},
@@ -283,10 +287,10 @@ var mistakes = []struct {
 		`of poisson, constant, replay in "arrivals: poison"; did you mean "poisson"?`, true},
 	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate in ` +
 		`"- name: fixed"; such as "rate: 20000/s" or "rate: 50% of peak"`, true},
-	{"closed with rate", "lead: 0s", "rate: 1/s", `s.yaml:33: closed load "peak" has a rate; its ` +
+	{"closed with rate", "leadIn: 0s", "rate: 1/s", `s.yaml:33: closed load "peak" has a rate; its ` +
 		`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the ` +
 		`rate out`, true},
-	{"closed with arrivals", "lead: 0s", "arrivals: poisson",
+	{"closed with arrivals", "leadIn: 0s", "arrivals: poisson",
 		`s.yaml:33: closed load "peak" has arrivals; it sends when it was answered in ` +
 			`"arrivals: poisson"; make it open, or take them out`, true},
 	{"rate of nothing", "rate: 20000", "rate: 0",

@@ -74,8 +74,8 @@ type Over struct {
 
 // Report is what a home says of a trial that has ended.
 type Report struct {
-	Telemetry record.Telemetry       `json:"telemetry"`
-	Loads     map[string]record.Told `json:"loads"` // by window
+	Telemetry record.Telemetry                  `json:"telemetry"`
+	Loads     map[string]record.WindowTelemetry `json:"loads"` // by window
 }
 
 // Files below a run's folder.
@@ -143,7 +143,7 @@ type Odd struct {
 // Protocol is the number of the boundary between the lab and its home: what Launch starts, what
 // Client says, and the files below a run's folder. A change that an older side would misread makes
 // it one more.
-const Protocol = 3
+const Protocol = 4
 
 // HomeName is the name of the home's program.
 const HomeName = "prony-home"

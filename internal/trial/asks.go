@@ -38,7 +38,7 @@ type reading struct {
 func (f *life) count(ctx context.Context) {
 	names := map[string]bool{}
 	for _, r := range f.trial.Scene.Requests {
-		for name := range r.Asks {
+		for name := range r.BackendCalls {
 			names[name] = true
 		}
 	}
@@ -104,9 +104,9 @@ func (f *life) readings(ctx context.Context) []reading {
 // asks is what the counters say of a window, by their readings at its opening, then those at its
 // end. From is the window's real beginning, 0 where the generator does not say: then nothing was
 // offered beside it. After its end nothing is.
-func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []record.Asks) {
+func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []record.BackendCalls) {
 	for i, a := range f.requested {
-		r := record.Asks{Of: a.name, BetweenNs: l.WindowNs, RestPerS: a.restPerS}
+		r := record.BackendCalls{Counter: a.name, IntervalNs: l.WindowNs, IdlePerS: a.restPerS}
 		err := a.failed
 		if err == nil && len(readings) != 2*len(f.requested) {
 			err = errors.New("the window had no end")
@@ -118,15 +118,15 @@ func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []rec
 		}
 		before, after := readings[i], readings[len(f.requested)+i]
 		if fromNs != 0 { // negative where a slow counter was read in the window
-			r.BetweenNs += fromNs - before.atNs
+			r.IntervalNs += fromNs - before.atNs
 		}
-		r.What, r.LateNs = a.counter.What(), int64(a.counter.Late())
+		r.Unit, r.DelayNs = a.counter.What(), int64(a.counter.Late())
 		r.Count = after.count - before.count
-		r.Wanted = wanted(a.name, f.trial.Scene, l) * float64(l.Done)
+		r.Expected = wanted(a.name, f.trial.Scene, l) * float64(l.Done)
 		switch {
 		case r.Count < 0:
 			r.Error = "the counter began anew in the window"
-		case r.BetweenNs <= 0:
+		case r.IntervalNs <= 0:
 			r.Error = "it answered when the window was over"
 		}
 		out = append(out, r)
@@ -147,7 +147,7 @@ func wanted(counter string, s suite.Scenario, l *record.Load) (perItem float64) 
 			answered = float64(l.Routes[i].Answered)
 		}
 		i++
-		all, requested = all+answered, requested+answered*float64(r.Asks[counter])
+		all, requested = all+answered, requested+answered*float64(r.BackendCalls[counter])
 	}
 	if all == 0 {
 		return 0

@@ -86,7 +86,7 @@ func whateverAsked(s load.Spec, rate float64) record.Load {
 // A counter is read before the load and at the edges of each window, and the record has what it
 // counted beside what the answers want. Each load answers 1,000 a second, whatever it asks for.
 func TestCounterOfATrial(t *testing.T) {
-	check := func(m *askMeter, want record.Asks, grade string) {
+	check := func(m *askMeter, want record.BackendCalls, grade string) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -107,7 +107,7 @@ func TestCounterOfATrial(t *testing.T) {
 				"db":    {Postgres: "postgres://{host}:{port}/x"},
 				"other": {Postgres: "of which no request wants anything"}}
 			e.Subjects["a"] = subject
-			e.Plan.Suite.Scenarios[0].Requests[0].Asks = map[string]int{"db": 2, "none": 1}
+			e.Plan.Suite.Scenarios[0].Requests[0].BackendCalls = map[string]int{"db": 2, "none": 1}
 			records, err := w.run(context.Background(), e)
 			if err != nil || len(records) != 1 || len(records[0].Loads) != 2 {
 				t.Fatalf("%d records, error %v", len(records), err)
@@ -116,12 +116,12 @@ func TestCounterOfATrial(t *testing.T) {
 				t.Errorf("opened %+v, closed %v", opened, m.closed)
 			}
 			for _, l := range records[0].Loads {
-				if len(l.Asks) != 1 {
-					t.Fatalf("%s asks %+v", l.Name, l.Asks)
+				if len(l.BackendCalls) != 1 {
+					t.Fatalf("%s asks %+v", l.Name, l.BackendCalls)
 				}
-				got := l.Asks[0]
+				got := l.BackendCalls[0]
 				got.Count = near(got.Count, want.Count)
-				got.RestPerS = near(got.RestPerS, want.RestPerS)
+				got.IdlePerS = near(got.IdlePerS, want.IdlePerS)
 				if got != want {
 					t.Errorf("%s asks %+v, want %+v", l.Name, got, want)
 				}
@@ -132,7 +132,7 @@ func TestCounterOfATrial(t *testing.T) {
 			}
 			found := record.Valid
 			for _, f := range records[0].Verdict.Findings {
-				if f.Rule == "unasked" {
+				if f.Rule == "backend calls" {
 					found = f.Grade
 				}
 			}
@@ -142,14 +142,14 @@ func TestCounterOfATrial(t *testing.T) {
 		})
 	}
 	const many = 1000
-	of := record.Asks{Of: "db", What: "statements", BetweenNs: 1e9, Wanted: 2000}
+	of := record.BackendCalls{Counter: "db", Unit: "statements", IntervalNs: 1e9, Expected: 2000}
 	asks := of
 	asks.Count = 2000
 	check(&askMeter{load: 2000, left: many}, asks, record.Valid)
 	asks.Count = 1000 // one of the two
 	check(&askMeter{load: 1000, left: many}, asks, record.Invalid)
-	asks.Count, asks.RestPerS = 2500, 1500
+	asks.Count, asks.IdlePerS = 2500, 1500
 	check(&askMeter{load: 1000, others: 1500, left: many}, asks, record.Suspect)
-	check(&askMeter{load: 2000, left: 1}, record.Asks{Of: "db", BetweenNs: 1e9,
+	check(&askMeter{load: 2000, left: 1}, record.BackendCalls{Counter: "db", IntervalNs: 1e9,
 		Error: "connection refused"}, record.Valid)
 }

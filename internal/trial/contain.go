@@ -94,13 +94,13 @@ func (f *life) unpodded() {
 	now, cancel := context.WithCancel(context.Background())
 	cancel() // as it is
 	pod, _ := f.proc.Pod(now)
-	f.rec.Pod.Away, f.rec.Pod.Reader = pod.Away, pod.Reader
+	f.rec.Pod.APIOutages, f.rec.Pod.Reader = pod.APIOutages, pod.Reader
 	if len(pod.Cores) == 0 { // it has ended
 		return
 	}
-	for _, s := range pod.Shared {
-		if !slices.Contains(f.rec.Pod.Shared, s) {
-			f.rec.Pod.Shared = append(f.rec.Pod.Shared, s)
+	for _, s := range pod.CoresSharedWith {
+		if !slices.Contains(f.rec.Pod.CoresSharedWith, s) {
+			f.rec.Pod.CoresSharedWith = append(f.rec.Pod.CoresSharedWith, s)
 		}
 	}
 }

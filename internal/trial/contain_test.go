@@ -239,7 +239,7 @@ func TestWatchingAContainer(t *testing.T) {
 			pprof, library = s.PprofURL, s.Tools.AsyncProfiler
 			return &sampler{w: w}, nil
 		}
-		e := w.watching("observe: {home: true, gc: true, profile: [cpu]}\nvariants: "+
+		e := w.watching("observe: {telemetry: true, gc: true, profile: [cpu]}\nvariants: "+
 			"[{name: agent, env: {X: '{metricsHost}:{metricsPort}'}}]\n",
 			func(s *suite.Suite) { s.Variants[0].Scrape = "/metrics" })
 		e.Plan.Trials = e.Plan.Trials[slices.IndexFunc(e.Plan.Trials, func(x suite.Trial) bool {

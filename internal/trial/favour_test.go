@@ -57,7 +57,7 @@ func TestCompilersFirst(t *testing.T) {
 				return !strings.HasPrefix(s, "favour ") && !strings.HasPrefix(s, "load ")
 			})
 			r := records[0]
-			if !slices.Equal(got, want) || r.Warmup.Favoured != took ||
+			if !slices.Equal(got, want) || r.Warmup.PrioritizedThreads != took ||
 				(r.Failure != nil) != (back != nil) {
 				t.Errorf("%q, want %q; %+v, %+v", got, want, r.Warmup, r.Failure)
 			}

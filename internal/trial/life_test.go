@@ -224,7 +224,7 @@ func TestWarmUpWaitsForCompilers(t *testing.T) {
 			}
 			got := records[0].Warmup
 			if took := time.Duration(got.DurationNs); took != want || got.Steady != steady ||
-				got.SilentAtNs != int64(silentAt) {
+				got.CompilersIdleAtNs != int64(silentAt) {
 				t.Errorf("busy for %v: warm after %v, want %v; %+v", busy, took, want, got)
 			}
 		})
@@ -286,19 +286,19 @@ func TestWarmUpOnAllCores(t *testing.T) {
 	own := append([]string{"load warmup", "load warmup", "load warmup"}, loads...)
 	check("until silent", "jvm", 10*time.Second, nothing, again, func(r *record.Record) bool {
 		w := r.Warmup
-		return w.Steady && w.NarrowedAtNs == 31e8 && w.DurationNs == 57e8 && w.SilentAtNs == 37e8 &&
+		return w.Steady && w.CoresReducedAtNs == 31e8 && w.DurationNs == 57e8 && w.CompilersIdleAtNs == 37e8 &&
 			w.SteadyAtNs == 31e8 && slices.Equal(w.Cores, []int{0, 1}) &&
 			slices.Equal(wording.Limits(w.InForce), []string{"affinity 0,1"}) &&
 			slices.Equal(wording.Limits(r.Limits.InForce), []string{"affinity 1"})
 	})
 	// 6 s less half of them, when nobody is silent: 3 s.
 	check("until it must", "jvm", 6*time.Second, nothing, again, func(r *record.Record) bool {
-		return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 3e9 && r.Warmup.DurationNs == 56e8
+		return r.Warmup.Steady && r.Warmup.CoresReducedAtNs == 3e9 && r.Warmup.DurationNs == 56e8
 	})
 	// Whose threads do not tell are warm when their rate is: after 2 s, and 2 s more.
 	check("until level", "node", 5*time.Second, func(w *world) { w.roles = nil }, wide,
 		func(r *record.Record) bool {
-			return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 2e9 && r.Warmup.DurationNs == 4e9
+			return r.Warmup.Steady && r.Warmup.CoresReducedAtNs == 2e9 && r.Warmup.DurationNs == 4e9
 		})
 	none := func(r *record.Record) bool { return r.Warmup.Cores == nil }
 	check("nothing compiles", "native", 5*time.Second, nothing, own, none)

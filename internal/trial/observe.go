@@ -76,9 +76,9 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 	o.On, o.Env, o.Append = rides.Processes, map[string]string{}, map[string]string{}
 	for name, value := range rides.Env {
 		o.Env[name] = string(value)
-		f.rec.Provenance.Rides = append(f.rec.Provenance.Rides, name+"="+string(value))
+		f.rec.Provenance.VariantEnv = append(f.rec.Provenance.VariantEnv, name+"="+string(value))
 	}
-	slices.Sort(f.rec.Provenance.Rides)
+	slices.Sort(f.rec.Provenance.VariantEnv)
 	out, err := filepath.Abs(filepath.Join(f.lab.Dir, "agents", f.trial.ID))
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 		"run": filepath.Base(f.lab.Dir), "trial": f.trial.ID, "target": f.trial.Target,
 		"variant": f.trial.Variant, "out": out, "metricsHost": f.launcher().Listen(),
 	}
-	if strings.Contains(strings.Join(f.rec.Provenance.Rides, " "), "{out}") {
+	if strings.Contains(strings.Join(f.rec.Provenance.VariantEnv, " "), "{out}") {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 func (f *life) equip(o *processes.Order, port func() (int, error)) error {
 	w := f.trial.Watched
 	profiled := len(w.Profile) > 0 && f.trial.Subject.Service.Language == "Go"
-	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.Rides, " "),
+	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.VariantEnv, " "),
 		"{metricsPort}")
 	for range f.trial.Subject.Service.Processes(f.trial.Subject.Target) {
 		if !ported {
@@ -135,16 +135,16 @@ func (f *life) equip(o *processes.Order, port func() (int, error)) error {
 				"JVMs cannot log their collections into %s", path)
 		}
 		o.Append[javaOptions] = strings.ReplaceAll(gclog.LogOption, "{file}", path)
-		f.rec.Watched = append(f.rec.Watched, "GC logs")
+		f.rec.Instruments = append(f.rec.Instruments, "GC logs")
 	}
 	if slices.Contains(fromOutside, w.Profiler) {
 		for name, value := range frameOptions {
 			o.Append[name] = strings.TrimSpace(o.Append[name] + " " + value)
 		}
-		f.rec.Watched = append(f.rec.Watched, "frames kept for profilers")
+		f.rec.Instruments = append(f.rec.Instruments, "frames kept for profilers")
 	}
 	if w.Traces > 0 {
-		f.rec.Watched = append(f.rec.Watched, w.Traces.String()+" of requests traced")
+		f.rec.Instruments = append(f.rec.Instruments, w.Traces.String()+" of requests traced")
 	}
 	if profiled {
 		o.Append[pprofPort], o.Append[pprofHost] = "{metricsPort}", f.launcher().Listen()
@@ -156,7 +156,7 @@ func (f *life) equip(o *processes.Order, port func() (int, error)) error {
 		f.pprof = true
 	}
 	if w.Period > 0 {
-		f.rec.Watched = append(f.rec.Watched, "sampled every "+w.Period.String())
+		f.rec.Instruments = append(f.rec.Instruments, "sampled every "+w.Period.String())
 	}
 	return nil
 }
@@ -168,10 +168,10 @@ func (f *life) onJVM() bool {
 // announce tells the home of telemetry that a trial begins. A home that does not answer is no
 // reason not to measure.
 func (f *life) announce(ctx context.Context, rides suite.Variant) error {
-	if f.lab.Home == nil || !f.trial.Watched.Home && !rides.Home && rides.Scrape == "" {
+	if f.lab.Home == nil || !f.trial.Watched.Telemetry && !rides.Home && rides.Scrape == "" {
 		return nil // it would be disturbed for nothing
 	}
-	f.rec.Watched = append(f.rec.Watched, "home of telemetry")
+	f.rec.Instruments = append(f.rec.Instruments, "home of telemetry")
 	f.heard = true
 	if err := toHome(ctx, f.lab.Home.Begin, f.named()); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (f *life) hear() {
 		l := &f.rec.Loads[i]
 		if reported, ok := report.Loads[l.Name]; ok {
 			reported.WindowNs = f.betweenNs[i]
-			l.Told = &reported
+			l.Telemetry = &reported
 		}
 	}
 }
@@ -265,12 +265,12 @@ func (f *life) collections() {
 	}
 	for i := range f.rec.Loads {
 		l := &f.rec.Loads[i]
-		if l.OpenedNs == 0 || len(logs) == 0 {
+		if l.WindowOpenedMonotonicNs == 0 || len(logs) == 0 {
 			continue // the kernel does not tell its time, or there is nothing to read
 		}
 		var all []record.GC
 		for _, log := range logs {
-			all = append(all, log.Window(l.OpenedNs, l.OpenedNs+l.WindowNs))
+			all = append(all, log.Window(l.WindowOpenedMonotonicNs, l.WindowOpenedMonotonicNs+l.WindowNs))
 		}
 		sum := gclog.Sum(all)
 		l.GC = &sum

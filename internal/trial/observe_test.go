@@ -58,7 +58,7 @@ func (h *listener) End(context.Context) telemetry.Report {
 	h.w.note("end")
 	return telemetry.Report{
 		Telemetry: record.Telemetry{Signals: []record.Signal{{Name: record.Spans, Received: 20}}},
-		Loads:     map[string]record.Told{"peak": {Spans: 10}},
+		Loads:     map[string]record.WindowTelemetry{"peak": {Spans: 10}},
 	}
 }
 
@@ -139,7 +139,7 @@ func TestObservedLife(t *testing.T) {
 			}
 			return w.steadyLoad(ctx, s)
 		}
-		e := w.watching("observe: {home: true, gc: true, traces: 10%, profile: [cpu]}\nvariants: "+
+		e := w.watching("observe: {telemetry: true, gc: true, traces: 10%, profile: [cpu]}\nvariants: "+
 			"[{name: agent, env: {X: '{otlpGrpc} {trial} {service} {agent}'}}]\n",
 			func(s *suite.Suite) { s.Variants[0].Scrape = "/metrics" })
 		e.Plan.Trials = e.Plan.Trials[slices.IndexFunc(e.Plan.Trials, func(x suite.Trial) bool {
@@ -200,9 +200,9 @@ func checkObserved(t *testing.T, w *world, r *record.Record) {
 		t.Errorf("telemetry %+v", r.Telemetry)
 	}
 	// The marks lie at the window's edges in this world: a second.
-	if told := r.Loads[0].Told; told == nil || told.Spans != 10 || told.WindowNs != 1e9 ||
-		r.Loads[1].Told != nil {
-		t.Errorf("told of the windows: %+v, %+v", told, r.Loads[1].Told)
+	if told := r.Loads[0].Telemetry; told == nil || told.Spans != 10 || told.WindowNs != 1e9 ||
+		r.Loads[1].Telemetry != nil {
+		t.Errorf("told of the windows: %+v, %+v", told, r.Loads[1].Telemetry)
 	}
 	if len(r.Profiles) != 2 || r.Profiles[0].Samples != 7 || r.Profiles[0].Tool != "sampler 1" {
 		t.Fatalf("profiles %+v", r.Profiles)
@@ -214,9 +214,9 @@ func checkObserved(t *testing.T, w *world, r *record.Record) {
 		g.HeapAfterBytes != 4<<20 {
 		t.Errorf("collections %+v", g)
 	}
-	if len(r.Provenance.Agents) != 1 || strings.Join(r.Watched, "; ") !=
+	if len(r.Provenance.Agents) != 1 || strings.Join(r.Instruments, "; ") !=
 		"GC logs; 10% of requests traced; home of telemetry; profiled: cpu by sampler" {
-		t.Errorf("agents %+v, watched %q", r.Provenance.Agents, r.Watched)
+		t.Errorf("agents %+v, watched %q", r.Provenance.Agents, r.Instruments)
 	}
 	if home := w.lab.Home.(*listener); len(home.trial.Scrape) != 0 {
 		t.Errorf("pages %+v of a variant without a port for them", home.trial.Scrape)

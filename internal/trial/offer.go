@@ -118,13 +118,13 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 		from += res.FromNs - openedMono
 	}
 	o.load, o.intervals, o.lengthNs = res.Load, res.Intervals, closedMono-openedMono
-	o.load.OpenedNs = from
+	o.load.WindowOpenedMonotonicNs = from
 	if o.load.Model == record.Closed {
 		o.load.CeilingPerS = f.lab.ceiling(o.load.Protocol, o.load.Streams,
 			o.load.Connections, len(o.load.Generators))
 	}
 	f.use(&o.load, o.before, o.after)
-	o.load.Asks = f.asks(&o.load, requested, res.FromNs)
+	o.load.BackendCalls = f.asks(&o.load, requested, res.FromNs)
 	return o, nil
 }
 

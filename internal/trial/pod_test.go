@@ -30,9 +30,9 @@ type podded struct {
 func (p *podded) Pod(context.Context) record.Pod {
 	p.asked++
 	if p.asked == 1 {
-		return record.Pod{Name: "p", Cores: []int{5}, Shared: []string{"x"}}
+		return record.Pod{Name: "p", Cores: []int{5}, CoresSharedWith: []string{"x"}}
 	}
-	return record.Pod{Cores: []int{5}, Shared: []string{"x", "y"}, Away: []record.Away{{Ns: 7}}}
+	return record.Pod{Cores: []int{5}, CoresSharedWith: []string{"x", "y"}, APIOutages: []record.APIOutage{{DurationNs: 7}}}
 }
 
 // The record of a pod has the cores that it was given, whoever shared them by the end, and when its
@@ -51,7 +51,7 @@ func TestLifeOfAPod(t *testing.T) {
 		}
 		r := records[0]
 		if !slices.Equal(r.Limits.ServiceCores, []int{5}) || r.Pod.Name != "p" ||
-			!slices.Equal(r.Pod.Shared, []string{"x", "y"}) || len(r.Pod.Away) != 1 {
+			!slices.Equal(r.Pod.CoresSharedWith, []string{"x", "y"}) || len(r.Pod.APIOutages) != 1 {
 			t.Errorf("cores %v, pod %+v", r.Limits.ServiceCores, r.Pod)
 		}
 		if !slices.ContainsFunc(r.Verdict.Findings, func(f record.Finding) bool {

@@ -141,7 +141,7 @@ func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
 func (f *life) seconds(o *offered) []telemetry.Series {
 	l := &f.rec.Loads[o.pos]
 	s := f.sheet(l.Name)
-	s.opened, s.edges = cmp.Or(l.OpenedAtNs, o.openedWall), edges(l)
+	s.opened, s.edges = cmp.Or(l.WindowOpenedUnixNs, o.openedWall), edges(l)
 	s.requests(l)
 	s.latency(o.intervals)
 	s.samples(f.watch.Series(), o)
@@ -322,8 +322,8 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 		}
 		s.one("prony_trial_bytes_per_request",
 			float64(bytes)/float64(r.Warmup.Requests+requested))
-		s.one("prony_trial_home_cpu_cores", t.Home.CPUShare)
-		s.one("prony_trial_home_memory_bytes", metric.Positive(float64(t.Home.RSSBytes)))
+		s.one("prony_trial_home_cpu_cores", t.Collector.CPUShare)
+		s.one("prony_trial_home_memory_bytes", metric.Positive(float64(t.Collector.RSSBytes)))
 	}
 	out := s.out
 	for i := range r.Loads {

@@ -97,7 +97,7 @@ func (w *world) detailed(opened *int64) func(context.Context, load.Spec) (*load.
 			return res, err
 		}
 		l := &res.Load
-		l.OpenedAtNs, l.WindowNs, l.Series.IntervalNs = *opened, 24e8, 2e8
+		l.WindowOpenedUnixNs, l.WindowNs, l.Series.IntervalNs = *opened, 24e8, 2e8
 		for n := range int64(12) {
 			l.Series.Scheduled = append(l.Series.Scheduled, 200)
 			l.Series.Sent = append(l.Series.Sent, 200)
@@ -265,7 +265,7 @@ func TestMarksAreToldOnce(t *testing.T) {
 		w := newWorld(t)
 		m := &meter{w: w}
 		w.lab.Home, w.lab.Meter = &listener{w: w}, m
-		if _, err := w.run(context.Background(), w.watching("observe: {home: true}\n",
+		if _, err := w.run(context.Background(), w.watching("observe: {telemetry: true}\n",
 			nil)); err != nil {
 			t.Fatal(err)
 		}

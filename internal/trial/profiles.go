@@ -69,8 +69,8 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 
 // note says once what the lab watches.
 func (f *life) note(subject string) {
-	if !slices.Contains(f.rec.Watched, subject) {
-		f.rec.Watched = append(f.rec.Watched, subject)
+	if !slices.Contains(f.rec.Instruments, subject) {
+		f.rec.Instruments = append(f.rec.Instruments, subject)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestSessionForTheGenerator(t *testing.T) {
 	s, err := suite.ReadScenario(filepath.Join(dir, "s.yaml"), []byte(`name: s
 cookies: true
 data: u.csv
-rows: drawn
+rows: random
 requests:
   - request: POST /login?of={who}
     setup: user

@@ -68,18 +68,18 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 // that held, the nearest to it; where none held, the last one that broke; -1 without any.
 func decided(f *capacity.Found) int {
 	pos, best := -1, math.Inf(1)
-	want := f.PerS
+	want := f.RatePerS
 	if !f.Found {
-		want = f.HeldPerS
+		want = f.MetPerS
 	}
 	for i, t := range f.Steps {
 		switch {
 		case t.RatePerS == 0:
-		case t.Word == capacity.Held:
+		case t.Outcome == capacity.Met:
 			if deviation := math.Abs(t.RatePerS - want); deviation < best {
 				pos, best = i, deviation
 			}
-		case math.IsInf(best, 1) && t.Word == capacity.Broken:
+		case math.IsInf(best, 1) && t.Outcome == capacity.Missed:
 			pos = i
 		}
 	}
@@ -88,13 +88,13 @@ func decided(f *capacity.Found) int {
 
 // searchOf is a search as a record has it.
 func searchOf(l suite.Load, f *capacity.Found) *record.Search {
-	out := &record.Search{SLO: f.SLO, PerS: f.PerS, LoPerS: f.LoPerS, HiPerS: f.HiPerS,
-		HeldPerS: f.HeldPerS, Reason: f.Reason, Warnings: f.Warnings, BudgetNs: int64(l.Budget),
+	out := &record.Search{SLO: f.SLO, RatePerS: f.RatePerS, LoPerS: f.LoPerS, HiPerS: f.HiPerS,
+		MetPerS: f.MetPerS, Reason: f.Reason, Warnings: f.Warnings, BudgetNs: int64(l.Budget),
 		ElapsedNs: f.ElapsedNs}
 	for _, t := range f.Steps {
 		if t.RatePerS > 0 {
 			out.Steps = append(out.Steps, record.SearchStep{Phase: t.Phase, RatePerS: t.RatePerS,
-				WindowNs: int64(t.Window), P99Ns: t.P99Ns, Word: t.Word, Why: t.Why})
+				WindowNs: int64(t.Window), P99Ns: t.P99Ns, Outcome: t.Outcome, Reason: t.Reason})
 		}
 	}
 	return out

@@ -84,15 +84,15 @@ func TestSearchFindsTheCapacity(t *testing.T) {
 		l := records[0].Loads[0]
 		s := l.Search
 		if s == nil || s.Reason != "" || s.LoPerS > truth || truth > s.HiPerS ||
-			math.Abs(s.PerS/truth-1) > 0.02 {
+			math.Abs(s.RatePerS/truth-1) > 0.02 {
 			t.Fatalf("found %+v, want an interval about %.1f/s", s, truth)
 		}
-		if l.Name != "users" || l.Model != record.Open || math.Abs(l.RatePerS/s.PerS-1) > 0.05 {
+		if l.Name != "users" || l.Model != record.Open || math.Abs(l.RatePerS/s.RatePerS-1) > 0.05 {
 			t.Errorf("%s, %s at %.1f/s decided, want an open step near %.1f/s", l.Name, l.Model,
-				l.RatePerS, s.PerS)
+				l.RatePerS, s.RatePerS)
 		}
 		objectives, _ := slo.Parse(s.SLO)
-		if out := slo.CheckAll(objectives, &l); len(out) != 1 || !out[0].Held {
+		if out := slo.CheckAll(objectives, &l); len(out) != 1 || !out[0].Met {
 			t.Errorf("the step that decided did not hold: %+v", out)
 		}
 	})
@@ -109,7 +109,7 @@ func TestSearchReachesItsBound(t *testing.T) {
 			t.Fatal(err, records[0].Failure)
 		}
 		s := records[0].Loads[0].Search
-		if !strings.Contains(s.Reason, "never broken") || s.PerS != 0 || s.HeldPerS <= 0 {
+		if !strings.Contains(s.Reason, "never broken") || s.RatePerS != 0 || s.MetPerS <= 0 {
 			t.Errorf("found %+v, want a bound and why", s)
 		}
 	})

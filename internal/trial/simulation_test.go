@@ -100,7 +100,7 @@ func (m *storm) experiment() trial.Experiment {
 	e := w.experiment(names...)
 	watched := ""
 	if m.chance("", "profiled") < 0.5 {
-		watched = "observe: {home: true, profile: [cpu]}\n"
+		watched = "observe: {telemetry: true, profile: [cpu]}\n"
 	}
 	s, err := suite.Read("test.yaml", []byte(suiteText+watched))
 	if err != nil {
@@ -206,13 +206,13 @@ func (m *storm) checkMeasured(r *record.Record) {
 		return
 	}
 	// The kernel's clock is the real one here, on which a bubble's trial takes milliseconds.
-	apart := time.Duration(r.Loads[1].OpenedNs - r.Loads[0].OpenedNs)
+	apart := time.Duration(r.Loads[1].WindowOpenedMonotonicNs - r.Loads[0].WindowOpenedMonotonicNs)
 	if apart < 0 || apart > time.Minute {
 		t.Errorf("the windows of %s opened %v apart", r.Trial, apart)
 	}
 	for _, l := range r.Loads {
-		if l.Told != nil && l.Told.WindowNs != 1e9 {
-			t.Errorf("the home was told of %d ns of %s, want a second", l.Told.WindowNs, r.Trial)
+		if l.Telemetry != nil && l.Telemetry.WindowNs != 1e9 {
+			t.Errorf("the home was told of %d ns of %s, want a second", l.Telemetry.WindowNs, r.Trial)
 		}
 	}
 	for _, p := range r.Profiles {

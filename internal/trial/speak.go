@@ -135,6 +135,6 @@ func (f *life) certify(o *processes.Order) (err error) {
 		o.Give = f.tls.Dir
 	}
 	maps.Copy(o.Env, f.tls.Env(protocol))
-	f.rec.Provenance.Rides = append(f.rec.Provenance.Rides, "PROTOCOL="+protocol)
+	f.rec.Provenance.VariantEnv = append(f.rec.Provenance.VariantEnv, "PROTOCOL="+protocol)
 	return nil
 }

@@ -98,7 +98,7 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	defer cancel(nil)
 	failed, err := s.run(bounded, cancel, trials)
 	for i, f := range s.sides {
-		f.rec.Before = before
+		f.rec.HostBefore = before
 		switch {
 		case err == nil:
 			f.measured()
@@ -251,7 +251,7 @@ const (
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
 	// longestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
 	longestSlice = 2 * time.Second
-	leastRounds  = 20
+	leastRounds  = 10
 	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )
@@ -260,7 +260,7 @@ const (
 // counted slice, by the rate of each target in pilot slices. Without slices the number of rounds is
 // 0. Of an error it says whose it is.
 func (s *start) lengths(ctx context.Context) (failed int, err error) {
-	s.LeadNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
+	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
 	perS := make([][]float64, len(s.sides))
 	for range pilotSlices {
 		for _, i := range s.rng.Perm(len(s.sides)) {
@@ -284,11 +284,17 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 		turn = max(turn, time.Duration(connections/rate*1e9))
 	}
 	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
-	s.LeadNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
-	if all := lead + window + turn/2; all <= longestSlice {
-		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/all))
+	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
+	if slice := s.meanSlice(); slice <= longestSlice {
+		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
+}
+
+// meanSlice is how long a slice is on average: both the shift of the window's begin and what is
+// added to its length are drawn.
+func (s *start) meanSlice() time.Duration {
+	return time.Duration(s.LeadInNs + s.TurnNs/2 + s.WindowNs*3/2)
 }
 
 // interleave goes through the rounds and writes the file of slices. Of an error it says whose it
@@ -311,7 +317,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 		f.step = "slices"
 	}
-	perRound := time.Duration(len(s.sides)) * time.Duration(s.LeadNs+s.WindowNs+s.TurnNs/2)
+	perRound := time.Duration(len(s.sides)) * s.meanSlice()
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
 	for round := 1; round <= s.Rounds; round++ {
@@ -341,9 +347,12 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
+	// Bursts of answers are locked to a slice's begin, and events that come after every so many
+	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
 	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
-	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadNs) + shift,
-		Window: time.Duration(s.WindowNs), CPU: f.clock.Read, Seed: s.rng.Uint64()})
+	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
+	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadInNs) + shift,
+		Window: window, CPU: f.clock.Read, Seed: s.rng.Uint64()})
 	if freezing := f.freezer.Freeze(); err == nil {
 		err = freezing
 	}

@@ -180,6 +180,15 @@ func TestStart(t *testing.T) {
 		if err != nil || len(head.Trials) != 2 || len(all) != 2*head.Rounds {
 			t.Errorf("%d slices of %+v, error %v", len(all), head, err)
 		}
+		// Windows are drawn from once to twice the shortest.
+		least, most := int64(math.MaxInt64), int64(0)
+		for _, slice := range all {
+			least = min(least, slice.ClosedNs-slice.OpenedNs)
+			most = max(most, slice.ClosedNs-slice.OpenedNs)
+		}
+		if w := head.WindowNs; least < w || least > w*5/4 || most > 2*w || most < w*7/4 {
+			t.Errorf("windows of %d to %d ns, want %d to %d", least, most, w, 2*w)
+		}
 	})
 }
 

@@ -87,10 +87,10 @@ func TestSettle(t *testing.T) {
 	check("other connections", more, stats.Warmed, 1e9, 1e9, 5e8, 2)
 	// A second at twice the rate, on other cores, is no part of it: steady from then on, no peak.
 	wide := recorded(repeat(10, 2000, 20, 1000), window...)
-	wide.Warmup.NarrowedAtNs = 1e9
+	wide.Warmup.CoresReducedAtNs = 1e9
 	check("on all cores at first", wide, stats.Flat, 1e9, 0, 0, 1)
 	slower := recorded(repeat(10, 2000, 10, 500, 20, 1000), window...)
-	slower.Warmup.NarrowedAtNs = 1e9
+	slower.Warmup.CoresReducedAtNs = 1e9
 	check("and slower then", slower, stats.Warmed, 2e9, 0, 0, 2)
 	none := &record.Record{Warmup: recorded(repeat(20, 1000)).Warmup}
 	check("no load", none, stats.Flat, 0, 0, 0, 1)

@@ -56,7 +56,7 @@ func TestLifeOfASystem(t *testing.T) {
 			t.Errorf("launched %q, want %q", launched, want)
 		}
 		r := records[0]
-		if got := fmt.Sprint(r.Provenance.Rides); got != "[AGENT=on {port}]" {
+		if got := fmt.Sprint(r.Provenance.VariantEnv); got != "[AGENT=on {port}]" {
 			t.Errorf("rides %s", got)
 		}
 		if len(r.Processes) != 2 || r.Processes[0].Name != "back" ||

@@ -197,7 +197,7 @@ func newRecord(t Spec, prov record.Provenance) *record.Record {
 	if s.Commit != "" {
 		prov.Commit, prov.Dirty = s.Commit, s.Dirty
 	}
-	prov.SceneHash, prov.Tools = t.SceneHash, s.Built.Versions()
+	prov.ScenarioHash, prov.Tools = t.SceneHash, s.Built.Versions()
 	return &record.Record{
 		Trial: t.ID, Time: clock.Wall(), Suite: t.Suite, Block: t.Block, Order: t.Order,
 		Target: record.Target{
@@ -206,7 +206,7 @@ func newRecord(t Spec, prov record.Provenance) *record.Record {
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
 			ControlOf: s.Service.ControlOf,
-			Swept:     record.Swept{Connections: t.Connections, BodyBytes: int64(t.Body)},
+			Matrix:    record.MatrixRow{Connections: t.Connections, BodyBytes: int64(t.Body)},
 		},
 		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
 		Verdict: record.Verdict{Resolution: t.Resolves},
@@ -232,7 +232,7 @@ func (f *life) at(step string, expect time.Duration) {
 func (f *life) run(ctx context.Context) error {
 	if f.lab.Quiet != nil {
 		f.at("quiet", 0)
-		f.rec.Before = f.lab.Quiet(ctx)
+		f.rec.HostBefore = f.lab.Quiet(ctx)
 	}
 	return f.steps(ctx, "launch", "ready", "verify", "warmup", "measure", "reverify")
 }
@@ -321,7 +321,7 @@ func (f *life) launch(ctx context.Context) error {
 	f.rec.Limits = record.Limits{
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 		ServiceCores: f.lab.Layout.Service, LoadCores: f.lab.Layout.Load,
-		HomeCores: f.lab.Layout.Home,
+		TelemetryCores: f.lab.Layout.Home,
 	}
 	bounded, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
@@ -369,7 +369,7 @@ func (f *life) launch(ctx context.Context) error {
 		return f.orExit(err)
 	}
 	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
-	f.rec.Limits.Rights = cgroup.Rights(f.proc.Main())
+	f.rec.Limits.Privileges = cgroup.Rights(f.proc.Main())
 	return f.scrape(ctx)
 }
 

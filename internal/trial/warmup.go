@@ -46,7 +46,7 @@ type warming struct {
 
 // warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
 func (f *life) warmUp(ctx context.Context) error {
-	w := f.trial.Warmup
+	w := f.warmth()
 	f.at("warmup", time.Duration(w.Max))
 	f.count(ctx)
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(generator.WarmInterval), w.Connections
@@ -81,9 +81,23 @@ func (f *life) warmUp(ctx context.Context) error {
 	return nil
 }
 
+// stillWarmup is the longest warm-up in a start of a service that compiles nothing while it serves.
+// What is not steady yet then drifts in all targets alike, and slices cancel that.
+const stillWarmup = 2 * time.Second
+
+// warmth is the warm-up of this trial.
+func (f *life) warmth() suite.Warmup {
+	w := f.trial.Warmup
+	runtime := f.trial.Subject.Target.Runtime
+	if f.trial.Start != "" && runtime != "" && !runtimes.Of(runtime).Compiles {
+		w.Max = min(w.Max, max(w.Min, suite.Duration(stillWarmup)))
+	}
+	return w
+}
+
 // look is told the good answers so far, and says whether to go on.
 func (g *warming) look(done int64, elapsed time.Duration) bool {
-	w, r := g.trial.Warmup, &g.rec.Warmup
+	w, r := g.warmth(), &g.rec.Warmup
 	done, elapsed = done+g.served, elapsed+g.before
 	if len(g.counts)%favourEvery == 0 { // some are born late
 		g.favour(true)
@@ -91,14 +105,14 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	}
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)
-	r.SilentAtNs = g.heard.hear(g.watch.Roles(), int64(elapsed))
-	if g.wide && (elapsed >= g.until || r.SilentAtNs > 0 || r.SilentAtNs == 0 && g.level()) {
+	r.CompilersIdleAtNs = g.heard.hear(g.watch.Roles(), int64(elapsed))
+	if g.wide && (elapsed >= g.until || r.CompilersIdleAtNs > 0 || r.CompilersIdleAtNs == 0 && g.level()) {
 		g.narrow()
 	}
 	most := time.Duration(w.Max)
 	if !g.wide && w.Compilers == "" && elapsed < most &&
 		(g.opened == 1 && elapsed >= g.before+brief ||
-			g.opened == 0 && (r.SilentAtNs > 0 || r.SilentAtNs < 0 && elapsed >= most*2/5)) {
+			g.opened == 0 && (r.CompilersIdleAtNs > 0 || r.CompilersIdleAtNs < 0 && elapsed >= most*2/5)) {
 		g.reopen = true
 		return false
 	}
@@ -112,7 +126,7 @@ func (g *warming) anew() {
 	g.opened, g.reopen = g.opened+1, false
 	g.served, g.before = g.rec.Warmup.Requests, time.Duration(g.rec.Warmup.DurationNs)
 	g.from, g.heard = len(g.counts), compilers{}
-	g.rec.Warmup.ReopenedAtNs = int64(g.before)
+	g.rec.Warmup.ReconnectedAtNs = int64(g.before)
 }
 
 // widen gives a service that compiles all cores, where the suite wants it: on one core a compiler
@@ -120,7 +134,7 @@ func (g *warming) anew() {
 // their cores, as Go does, and find too many.
 func (g *warming) widen() error {
 	all := g.lab.Layout.Cores()
-	if g.trial.Warmup.Cores != suite.AllCores ||
+	if g.warmth().Cores != suite.AllCores ||
 		!runtimes.Of(g.trial.Subject.Target.Runtime).Compiles ||
 		slices.Equal(all, g.lab.Layout.Service) {
 		return nil
@@ -130,7 +144,7 @@ func (g *warming) widen() error {
 	}
 	g.rec.Warmup.Cores = all
 	g.rec.Warmup.InForce, _ = g.proc.Limits()
-	most := time.Duration(g.trial.Warmup.Max)
+	most := time.Duration(g.warmth().Max)
 	g.wide, g.until = true, most-min(most/2, ownCores)
 	return nil
 }
@@ -142,7 +156,7 @@ func (g *warming) narrow() {
 		return
 	}
 	g.wide, g.from = false, len(g.counts)
-	g.rec.Warmup.NarrowedAtNs = int64(g.from) * int64(generator.WarmInterval)
+	g.rec.Warmup.CoresReducedAtNs = int64(g.from) * int64(generator.WarmInterval)
 	g.err = g.proc.Move(g.lab.Layout.Service)
 	g.rec.Limits.InForce, g.rec.Limits.Missing = g.proc.Limits()
 	if g.err != nil {
@@ -154,12 +168,12 @@ func (g *warming) narrow() {
 // compiler has a share of the core like each of the threads that wait for its code, of which a
 // service may have hundreds, and is not done after minutes.
 func (g *warming) favour(enabled bool) {
-	if g.trial.Warmup.Compilers != "" || g.err != nil || !enabled && g.rec.Warmup.Favoured == 0 {
+	if g.warmth().Compilers != "" || g.err != nil || !enabled && g.rec.Warmup.PrioritizedThreads == 0 {
 		return
 	}
 	var threads int
 	threads, g.err = g.proc.Favour(enabled)
-	g.rec.Warmup.Favoured = max(g.rec.Warmup.Favoured, threads)
+	g.rec.Warmup.PrioritizedThreads = max(g.rec.Warmup.PrioritizedThreads, threads)
 }
 
 // warm notes whether the service is, on its own cores, by the rate and by its compilers: a plateau
@@ -167,7 +181,7 @@ func (g *warming) favour(enabled bool) {
 func (g *warming) warm() bool {
 	r := &g.rec.Warmup
 	s := stats.SteadyState(generator.Rates(g.counts)[g.from:], generator.WarmRule)
-	if s.At < 0 || r.SilentAtNs < 0 {
+	if s.At < 0 || r.CompilersIdleAtNs < 0 {
 		return false
 	}
 	r.Steady, r.SteadyAtNs = true, int64(g.from+s.At)*int64(generator.WarmInterval)
@@ -217,7 +231,7 @@ func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 // the window. SteadyAtNs may then lie in the window, in time of load.
 func settle(rec *record.Record) {
 	w := &rec.Warmup
-	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, w.NarrowedAtNs
+	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, w.CoresReducedAtNs
 	if origin > 0 { // what it did on other cores is no part of the series
 		series = series[origin/step:]
 	}
@@ -239,10 +253,10 @@ func settle(rec *record.Record) {
 		})
 	}
 	w.SteadyAtNs, w.PeakAtNs, w.CostNs = 0, 0, 0
-	if s.At > 0 || s.At == 0 && w.NarrowedAtNs > 0 {
+	if s.At > 0 || s.At == 0 && w.CoresReducedAtNs > 0 {
 		w.SteadyAtNs = origin + int64(s.At)*step
 	}
-	if s.At >= 0 && w.NarrowedAtNs == 0 {
+	if s.At >= 0 && w.CoresReducedAtNs == 0 {
 		w.PeakAtNs, w.CostNs = origin+int64(s.PeakAt)*step, int64(s.Lost*float64(step))
 	}
 }

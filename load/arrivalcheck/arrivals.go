@@ -30,9 +30,9 @@ const (
 // its integral: the number of arrivals expected up to a moment, from any origin; nil for a steady
 // rate. Gaps in it are those of a steady rate (time rescaling: Brown and others, Neural Computation
 // 14, 2002).
-func Arrivals(t Times, poisson bool, expected func(ns int64) float64) record.Process {
+func Arrivals(t Times, poisson bool, expected func(ns int64) float64) record.ArrivalProcess {
 	n := len(t.Left)
-	p := record.Process{Samples: int64(n)}
+	p := record.ArrivalProcess{Samples: int64(n)}
 	if n <= gapsMin {
 		return p
 	}

@@ -25,14 +25,14 @@ const (
 // number varies more between stretches of the load when slow answers come in company. The share is
 // the variance that independent answers would have between batches by the variance found (P.
 // Heidelberger and P. A. W. Lewis, Operations Research 32(1), 1984).
-func Correlation(response []int64) record.Memory {
+func Correlation(response []int64) record.Autocorrelation {
 	elapsed := make([]int64, 0, len(response))
 	for _, ns := range response {
 		if ns > 0 {
 			elapsed = append(elapsed, ns)
 		}
 	}
-	m := record.Memory{Samples: int64(len(elapsed))}
+	m := record.Autocorrelation{Samples: int64(len(elapsed))}
 	if len(elapsed) < answersMin {
 		return m
 	}
@@ -44,7 +44,7 @@ func Correlation(response []int64) record.Memory {
 	m.Lag1 = neighbours(ranks(elapsed, order))
 	p99, top := elapsed[order[rank(0.99, len(elapsed))]], elapsed[order[len(elapsed)-1]]
 	// Where so many are the slowest that none is slower than p99, they are the tail themselves.
-	m.Effective = effective(elapsed, func(ns int64) bool { return ns > p99 || ns == top })
+	m.EffectiveShare = effective(elapsed, func(ns int64) bool { return ns > p99 || ns == top })
 	return m
 }
 

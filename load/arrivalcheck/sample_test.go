@@ -102,7 +102,7 @@ func TestAutoregression(t *testing.T) {
 		for seed := range uint64(seeds) {
 			m := Correlation(ar1(seeded(seed), 1<<15, rho))
 			lag1 += m.Lag1 / seeds
-			inverse += 1 / m.Effective / seeds
+			inverse += 1 / m.EffectiveShare / seeds
 		}
 		if want := 6 / math.Pi * math.Asin(rho/2); math.Abs(lag1-want) > 0.01 {
 			t.Errorf("ρ = %v: lag 1 is %v, want %v (seeds 0-29)", rho, lag1, want)
@@ -123,7 +123,7 @@ func TestCorrelation(t *testing.T) {
 	check := func(what string, response []int64, samples int64, lag1, effective float64) {
 		t.Helper()
 		m := Correlation(response)
-		near := math.Abs(m.Lag1-lag1) < 0.001 && math.Abs(m.Effective-effective) < 0.0001
+		near := math.Abs(m.Lag1-lag1) < 0.001 && math.Abs(m.EffectiveShare-effective) < 0.0001
 		if m.Samples != samples || !near { // NaN is near nothing
 			t.Errorf("%s: %+v, want %d, %v, %v", what, m, samples, lag1, effective)
 		}
@@ -152,7 +152,7 @@ func TestCorrelation(t *testing.T) {
 	check("380 and some that did not come", append(slices.Repeat([]int64{5}, 380), 0, 0), 380, 0, 0)
 	check("none", nil, 0, 0, 0)
 	m := Correlation(ar1(seeded(1), 381, 0))
-	if m.Samples != 381 || m.Effective == 0 {
+	if m.Samples != 381 || m.EffectiveShare == 0 {
 		t.Errorf("of 381 answers: %+v", m)
 	}
 }
@@ -162,7 +162,7 @@ func TestIndependentAnswersCount(t *testing.T) {
 	for _, n := range []int{400, 1000, 8000} {
 		half := 0
 		for seed := range uint64(200) {
-			if Correlation(ar1(seeded(seed), n, 0)).Effective < 0.5 {
+			if Correlation(ar1(seeded(seed), n, 0)).EffectiveShare < 0.5 {
 				half++
 			}
 		}

@@ -107,10 +107,10 @@ var All = []Metric{
 		Missing: noRole, Column: &Column{"compiler", "compiler", OfCost, 3, units.Percent},
 		Doc: "share of the service's CPU time that compilers took, by the names of threads, at " +
 			"least; withheld where they tell nothing"},
-	{Name: "collector_share", Unit: units.One, Asked: true,
+	{Name: "gc_share", Unit: units.One, Asked: true,
 		Label: "collector", Better: "less", Worse: "more",
-		Load:    ofRoles(func(r record.Roles) int64 { return r.CollectorNs }),
-		Missing: noRole, Column: &Column{"collector", "collector", OfCost, 4, units.Percent},
+		Load:    ofRoles(func(r record.Roles) int64 { return r.GCNs }),
+		Missing: noRole, Column: &Column{"gc", "collector", OfCost, 4, units.Percent},
 		Doc: "likewise, collectors of garbage"},
 	{Name: "energy_per_request", Unit: units.J, Asked: true, Peak: true,
 		Label: "energy per request", Better: "less", Worse: "more",
@@ -119,19 +119,19 @@ var All = []Metric{
 		Column:  &Column{"energy", "energy/req", OfCost, 5, units.Joules},
 		Doc: "energy that the whole machine's processors took over good answers: the load's part " +
 			"and what idles are in it"},
-	{Name: "asks_per_answer", Unit: units.One, Asked: true,
+	{Name: "backend_calls_per_response", Unit: units.One, Asked: true,
 		Label: "asks per answer", Better: "fewer", Worse: "more",
 		Load: func(l *record.Load) (sum float64) {
-			if len(l.Asks) == 0 {
+			if len(l.BackendCalls) == 0 {
 				return math.NaN()
 			}
-			for _, a := range l.Asks {
+			for _, a := range l.BackendCalls {
 				sum += AsksEach(a, l)
 			}
 			return sum
 		},
 		Missing: "no counter of what it asks was read",
-		Column:  &Column{"asks", "asks/answer", OfCost, 6, units.Hundredths},
+		Column:  &Column{"backendCalls", "asks/answer", OfCost, 6, units.Hundredths},
 		Doc: "what databases and upstreams counted in the window over good answers; of several " +
 			"counters their sum"},
 	{Name: "lag_p99", Unit: units.Ns, Model: record.Open, Lab: true,
@@ -173,12 +173,12 @@ var All = []Metric{
 	{Name: SpansEach, Unit: units.One, Watched: true,
 		Label: "spans per request", Better: "less", Worse: "more",
 		Load: func(l *record.Load) float64 {
-			if l.Told == nil || l.Told.WindowNs == 0 {
+			if l.Telemetry == nil || l.Telemetry.WindowNs == 0 {
 				return math.NaN()
 			}
 			// The marks lie a little outside the window, under the same load.
-			requests := float64(l.Done+l.Errors.Total()) * float64(l.Told.WindowNs)
-			return float64(l.Told.Spans) / requests * float64(l.WindowNs)
+			requests := float64(l.Done+l.Errors.Total()) * float64(l.Telemetry.WindowNs)
+			return float64(l.Telemetry.Spans) / requests * float64(l.WindowNs)
 		},
 		Missing: "nobody listened for spans", Told: "prony_trial_spans_per_request",
 		Doc: "that the home of telemetry took in; only where it listened"},
@@ -211,7 +211,7 @@ var All = []Metric{
 	{Name: SteadyAt, Unit: units.Ns,
 		Label: "time to steady", Better: "faster", Worse: "slower",
 		Trial: func(r *record.Record) float64 {
-			if r.Target.At != "" && r.Warmup.DurationNs == 0 { // it had none
+			if r.Target.URL != "" && r.Warmup.DurationNs == 0 { // it had none
 				return math.NaN()
 			}
 			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || helped(w) {
@@ -246,11 +246,11 @@ var All = []Metric{
 }
 
 // AsksEach is how often what has the counter was asked for each good answer; NaN: nobody knows.
-func AsksEach(a record.Asks, l *record.Load) float64 {
-	if a.Error != "" || a.BetweenNs <= 0 || l.Done == 0 {
+func AsksEach(a record.BackendCalls, l *record.Load) float64 {
+	if a.Error != "" || a.IntervalNs <= 0 || l.Done == 0 {
 		return math.NaN()
 	}
-	return a.Count * float64(l.WindowNs) / float64(a.BetweenNs) / float64(l.Done)
+	return a.Count * float64(l.WindowNs) / float64(a.IntervalNs) / float64(l.Done)
 }
 
 // ofGC is known where collections were logged; a collector's -1 is its silence.
@@ -268,7 +268,7 @@ func ofGC(value func(*record.Load) float64) func(*record.Load) float64 {
 func ofRoles(value func(record.Roles) int64) func(*record.Load) float64 {
 	return func(l *record.Load) float64 {
 		r, all := l.Service.Roles, l.Service.CPUNs
-		if r == nil || r.EitherNs > 0 || all <= 0 {
+		if r == nil || r.CompilerOrGCNs > 0 || all <= 0 {
 			return math.NaN()
 		}
 		return float64(value(*r)) / float64(all)
@@ -283,12 +283,12 @@ func Split(u record.Usage) string {
 		return ""
 	}
 	share := func(ns int64) string { return units.PercentTo(float64(ns)/float64(u.CPUNs), 0) }
-	remaining := max(u.CPUNs-r.CompilerNs-r.CollectorNs-r.EitherNs, 0)
-	if r.EitherNs > 0 {
-		return share(remaining) + " service, " + share(r.EitherNs) + " compiler or collector"
+	remaining := max(u.CPUNs-r.CompilerNs-r.GCNs-r.CompilerOrGCNs, 0)
+	if r.CompilerOrGCNs > 0 {
+		return share(remaining) + " service, " + share(r.CompilerOrGCNs) + " compiler or collector"
 	}
 	return share(remaining) + " service, " + share(r.CompilerNs) + " compiler, " +
-		share(r.CollectorNs) + " collector"
+		share(r.GCNs) + " collector"
 }
 
 // ofWarmup is what the series of a trial's start says, where it has a steady state to compare with.
@@ -304,7 +304,7 @@ func ofWarmup(value func(record.Warmup) int64) func(*record.Record) float64 {
 
 // helped tells whether a warm-up was shorter than users will see it.
 func helped(w record.Warmup) bool {
-	return len(w.Cores) > 0 || w.Favoured > 0 || w.ReopenedAtNs > 0
+	return len(w.Cores) > 0 || w.PrioritizedThreads > 0 || w.ReconnectedAtNs > 0
 }
 
 // ofTimes is a figure of response times, where they are not those of a growing backlog.
@@ -327,5 +327,5 @@ func searched(l *record.Load) float64 {
 	if l.Search == nil || l.Search.Reason != "" {
 		return math.NaN()
 	}
-	return Positive(l.Search.PerS)
+	return Positive(l.Search.RatePerS)
 }

@@ -17,20 +17,20 @@ const confidence = 0.95
 
 // Outcome is what a load says of an objective. Held means something only where it is Known.
 type Outcome struct {
-	Objective string  `json:"objective"`
-	Held      bool    `json:"held"`
-	Known     bool    `json:"known"`
-	Observed  float64 `json:"observed"`       // ns, share or requests per second; 0 where unknown
-	N         int64   `json:"n"`              // samples
-	Need      int64   `json:"need,omitempty"` // samples that the metric takes; 0: any
-	Text      string  `json:"text"`           // what was observed, or why it is not known
+	Objective       string  `json:"objective"`
+	Met             bool    `json:"met"`
+	Known           bool    `json:"known"`
+	Observed        float64 `json:"observed"`                  // ns, share or requests per second; 0 where unknown
+	Samples         int64   `json:"samples"`                   // samples
+	RequiredSamples int64   `json:"requiredSamples,omitempty"` // samples that the metric takes; 0: any
+	Text            string  `json:"text"`                      // what was observed, or why it is not known
 }
 
 // Line is the outcome for people: "held     p99<50ms    41.2ms".
 func (c Outcome) Line() string {
 	word := "unknown"
 	switch {
-	case c.Known && c.Held:
+	case c.Known && c.Met:
 		word = "held"
 	case c.Known:
 		word = "broken"
@@ -54,7 +54,7 @@ func CheckQuoted(objectives []Objective, l *record.Load) []Outcome {
 	for i, o := range objectives {
 		share := 1.0
 		if o.Quantile > 0 && o.Time != lag && o.Time != connect {
-			share, _ = l.Memory.Worth()
+			share, _ = l.Autocorrelation.Worth()
 		}
 		out[i] = o.check(l, share)
 	}
@@ -67,14 +67,14 @@ func CheckQuoted(objectives []Objective, l *record.Load) []Outcome {
 func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 	share, rules := 0.0, []string{}
 	for _, f := range findings {
-		for _, m := range f.Moves {
-			if m.Number == o.Metric && f.Grade == record.Suspect && o.Time == "" && o.Route == "" {
-				share, rules = share+m.By, append(rules, f.Rule)
+		for _, m := range f.PossibleBias {
+			if m.Metric == o.Metric && f.Grade == record.Suspect && o.Time == "" && o.Route == "" {
+				share, rules = share+m.Share, append(rules, f.Rule)
 			}
 		}
 	}
 	if !c.Known ||
-		o.within(c.Observed*(1-share)) == c.Held && o.within(c.Observed*(1+share)) == c.Held {
+		o.within(c.Observed*(1-share)) == c.Met && o.within(c.Observed*(1+share)) == c.Met {
 		return ""
 	}
 	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
@@ -103,14 +103,14 @@ func (o Objective) Check(l *record.Load) Outcome { return o.check(l, 1) }
 
 // check counts each answer as this share of an independent one.
 func (o Objective) check(l *record.Load, share float64) Outcome {
-	c := Outcome{Objective: o.String(), Need: o.Needs()}
+	c := Outcome{Objective: o.String(), RequiredSamples: o.Needs()}
 	s, ok := o.subjectOf(l)
 	switch {
 	case !ok:
 		c.Text = "the load has no route " + o.Route
 		return c
 	case o.Metric == throughput:
-		c.N = l.Done
+		c.Samples = l.Done
 		o.settle(&c, l.ThroughputPerS)
 	case o.Metric == delivered:
 		// Answers to requests from before the window may make it more than was offered.
@@ -126,19 +126,19 @@ func (o Objective) check(l *record.Load, share float64) Outcome {
 
 // settle makes the outcome known.
 func (o Objective) settle(c *Outcome, v float64) {
-	c.Known, c.Observed, c.Held = true, v, o.within(v)
+	c.Known, c.Observed, c.Met = true, v, o.within(v)
 	c.Text = o.seen(v)
 }
 
 // share settles part of whole; what is broken by a few requests is broken by more.
 func (o Objective) share(c *Outcome, part, total int64) {
-	c.N = total
+	c.Samples = total
 	if total == 0 {
 		c.Text = "there were no requests"
 		return
 	}
 	v := float64(part) / float64(total)
-	if total < c.Need && o.within(v) {
+	if total < c.RequiredSamples && o.within(v) {
 		c.Text = needs(c)
 		return
 	}
@@ -146,7 +146,9 @@ func (o Objective) share(c *Outcome, part, total int64) {
 	c.Text += fmt.Sprintf(" (%d of %d)", part, total)
 }
 
-func needs(c *Outcome) string { return fmt.Sprintf("needs n ≥ %d, has %d", c.Need, c.N) }
+func needs(c *Outcome) string {
+	return fmt.Sprintf("needs n ≥ %d, has %d", c.RequiredSamples, c.Samples)
+}
 
 // sample is what a time or the errors are judged by. Silent requests were never answered, not
 // within silentNs at least.
@@ -194,8 +196,8 @@ func (o Objective) subjectOf(l *record.Load) (sample, bool) {
 // took longer than the drain.
 func (o Objective) time(c *Outcome, s sample) {
 	n := s.dist.Count
-	c.N = n + s.silent
-	if c.N == 0 {
+	c.Samples = n + s.silent
+	if c.Samples == 0 {
 		c.Text = "there were no answers"
 		return
 	}
@@ -204,19 +206,19 @@ func (o Objective) time(c *Outcome, s sample) {
 	case longest:
 		v, isLeast = float64(s.dist.MaxNs), s.silent > 0
 	case mean:
-		v = (s.dist.MeanNs*float64(n) + s.silentNs*float64(s.silent)) / float64(c.N)
+		v = (s.dist.MeanNs*float64(n) + s.silentNs*float64(s.silent)) / float64(c.Samples)
 		isLeast = s.silent > 0
 	default:
 		h, _ := s.dist.Histogram() // what is damaged is as good as none
-		if int64(s.share*float64(c.N)) < c.Need && !o.brokenAnyway(h, c, s) {
-			if c.Text = needs(c); c.N >= c.Need {
+		if int64(s.share*float64(c.Samples)) < c.RequiredSamples && !o.brokenAnyway(h, c, s) {
+			if c.Text = needs(c); c.Samples >= c.RequiredSamples {
 				c.Text += fmt.Sprintf(" that are worth %d independent ones", int64(s.share*
-					float64(c.N)))
+					float64(c.Samples)))
 			}
 			return
 		}
 		var ok bool
-		if v, isLeast, ok = o.percentile(h, c.N, &s.dist); !ok {
+		if v, isLeast, ok = o.percentile(h, c.Samples, &s.dist); !ok {
 			c.Text = "the record has no histogram"
 			return
 		}
@@ -268,7 +270,7 @@ func (o Objective) brokenAnyway(h *hdrhistogram.Histogram, c *Outcome, s sample)
 			}
 		}
 	}
-	return int64(s.share*float64(slow)) > c.Need-rankOf(o.Quantile, c.Need)
+	return int64(s.share*float64(slow)) > c.RequiredSamples-rankOf(o.Quantile, c.RequiredSamples)
 }
 
 // rankOf is the rank from 1 that HdrHistogram takes for a quantile of n.

@@ -123,7 +123,7 @@ func TestCheckErrors(t *testing.T) {
 		l := &record.Load{Answered: row.answered, Censored: row.censored,
 			Errors: record.Errors{Status: row.status}}
 		c := all[0].Check(l)
-		if c.Held != row.held || c.Known != row.known || c.Observed != row.observed {
+		if c.Met != row.held || c.Known != row.known || c.Observed != row.observed {
 			t.Errorf("%+v: %+v", row, c)
 		}
 	}
@@ -140,7 +140,7 @@ func TestCheckSilent(t *testing.T) {
 		}
 		c := all[0].Check(l)
 		off := math.Abs(c.Observed - observed)
-		if c.Held != held || c.Known != known || off > 0.001*observed {
+		if c.Met != held || c.Known != known || off > 0.001*observed {
 			t.Errorf("%s: %+v, want held %v, known %v, %v", text, c, held, known, observed)
 		}
 	}
@@ -179,7 +179,7 @@ func TestCheckRoutes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := all[0].Check(l); c.Held != held || !c.Known {
+		if c := all[0].Check(l); c.Met != held || !c.Known {
 			t.Errorf("%s: %+v, want held %v", text, c, held)
 		}
 	}
@@ -218,8 +218,8 @@ func TestQuotedPercentiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := good(t, times{985, 1e6}, times{15, 60e6})
-		l.Memory.Effective = effective
-		if c := CheckQuoted(objectives, l)[0]; c.Known != known || c.Held != held ||
+		l.Autocorrelation.EffectiveShare = effective
+		if c := CheckQuoted(objectives, l)[0]; c.Known != known || c.Met != held ||
 			!strings.Contains(c.Text, says) {
 			t.Errorf("%s at %v: %+v", text, effective, c)
 		}
@@ -242,7 +242,7 @@ func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
 		}
 		c := objectives[0].Check(good(t, times{1000, 3e6}))
 		if got := objectives[0].Doubt(c, []record.Finding{{Rule: "lag", Grade: record.Suspect,
-			Moves: []record.Move{{Number: "p99", By: by}}}}); got != want {
+			PossibleBias: []record.Bias{{Metric: "p99", Share: by}}}}); got != want {
 			t.Errorf("%s moved by %v: %q, want %q", text, by, got, want)
 		}
 	}

@@ -6,16 +6,16 @@ import { path } from "./server";
 export interface Line {
   seq: number;
   time: string;
-  kind: "begin" | "say" | "step" | "tick" | "trial" | "end" | "gone";
+  kind: "begin" | "log" | "step" | "tick" | "trial" | "end" | "gone";
   suite?: string;
-  leastNs?: number;
-  mostNs?: number;
+  estimateMinNs?: number;
+  estimateMaxNs?: number;
   trials?: { trial: string; row: string; scenario: string; block: number; role?: string }[];
   text?: string;
   trial?: string;
   step?: string;
   load?: string;
-  expectNs?: number;
+  expectedNs?: number;
   ratePerS?: number;
   p50Ns?: number;
   p99Ns?: number;
@@ -37,8 +37,8 @@ export interface Tick {
 export interface State {
   begun: number; // ms; 0: not known
   now: number; // the time of the last line, by the lab's clock
-  leastNs: number;
-  mostNs: number;
+  estimateMinNs: number;
+  estimateMaxNs: number;
   planned: { trial: string; row: string; block: number }[];
   grades: Map<string, string>; // of trials that have a record
   ended: number;
@@ -46,7 +46,7 @@ export interface State {
   trial: string; // under way
   step: string;
   stepBegun: number;
-  expectNs: number;
+  expectedNs: number;
   ticks: Tick[]; // of the load under way
   said: string[];
   outcome: string; // empty: it goes on
@@ -55,8 +55,8 @@ export interface State {
 
 export function begin(): State {
   return {
-    begun: 0, now: 0, leastNs: 0, mostNs: 0, planned: [], grades: new Map(), ended: 0, total: 0,
-    trial: "", step: "", stepBegun: 0, expectNs: 0, ticks: [], said: [], outcome: "", text: "",
+    begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, planned: [], grades: new Map(), ended: 0, total: 0,
+    trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], said: [], outcome: "", text: "",
   };
 }
 
@@ -69,19 +69,19 @@ export function add(s: State, l: Line): void {
   switch (l.kind) {
     case "begin":
       Object.assign(s, begin(), { now: s.now, begun: s.now });
-      s.leastNs = l.leastNs ?? 0;
-      s.mostNs = l.mostNs ?? 0;
+      s.estimateMinNs = l.estimateMinNs ?? 0;
+      s.estimateMaxNs = l.estimateMaxNs ?? 0;
       s.planned = l.trials ?? [];
       s.total = s.planned.length;
       break;
-    case "say":
+    case "log":
       s.said = [...s.said, l.text ?? ""].slice(-keptLines);
       break;
     case "step":
       s.trial = l.trial ?? "";
       s.step = [l.step, l.load].filter(Boolean).join(" ");
       s.stepBegun = s.now;
-      s.expectNs = l.expectNs ?? 0;
+      s.expectedNs = l.expectedNs ?? 0;
       s.ticks = [];
       break;
     case "tick":
@@ -127,10 +127,10 @@ export function left(s: State): [least: number, most: number] | null {
     return [0.9 * rest, 1.1 * rest];
   }
   const of = (ns: number) => Math.max(0, ns / 1e9 - gone);
-  return s.mostNs > 0 ? [of(s.leastNs), of(s.mostNs)] : null;
+  return s.estimateMaxNs > 0 ? [of(s.estimateMinNs), of(s.estimateMaxNs)] : null;
 }
 
-const kinds = ["begin", "say", "step", "tick", "trial", "end", "gone"] as const;
+const kinds = ["begin", "log", "step", "tick", "trial", "end", "gone"] as const;
 
 // How long what has come waits to be shown, ms. To paint takes milliseconds of a processor that a
 // measurement may need: while one is under way the page is painted seldom.

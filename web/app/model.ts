@@ -46,7 +46,7 @@ export interface Ranked {
 export interface RankedRow {
   target: string;
   tier: number; // from 1; 0 when not ranked
-  centre: number | null;
+  center: number | null;
   lo: number | null;
   hi: number | null;
 }
@@ -68,7 +68,7 @@ export interface Trend {
 export interface Series {
   scenario: string;
   target: string;
-  method: string;
+  configHash: string;
   load: string;
   model: string;
   metric: string;
@@ -88,14 +88,14 @@ export interface TrendPoint {
 }
 
 export interface Change {
-  at: number;
+  index: number;
   run: string;
   commit: string;
   before: number;
   after: number;
   p: number;
   worse: boolean;
-  word: string;
+  text: string;
 }
 
 // Comparison is what the app shows of docs/formats/compare-json.md. The comparison's page has all.
@@ -114,9 +114,9 @@ export interface Pair {
 export interface Row {
   load: string;
   metric: string;
-  ratio: { centre: number | null; lo: number | null; hi: number | null } | null;
-  outcome: "better" | "worse" | "alike" | "equal" | "none";
-  word: string;
+  ratio: { center: number | null; lo: number | null; hi: number | null } | null;
+  outcome: "better" | "worse" | "indistinguishable" | "equal" | "none";
+  text: string;
 }
 
 // Written is a comparison that a site has: of run b with run a (docs/site.md).

@@ -18,8 +18,8 @@ function asked(query: Record<string, string>): string {
   return given.length > 0 ? "?" + new URLSearchParams(given).toString() : "";
 }
 
-function sidesOf({ a, b, control, unlike }: Sides, limit = ""): string {
-  return asked({ a, b, control, unlike: unlike ? "true" : "", limit });
+function sidesOf({ a, b, control, allowMismatch }: Sides, limit = ""): string {
+  return asked({ a, b, control, allowMismatch: allowMismatch ? "true" : "", limit });
 }
 
 // wrong is what an answer that is no success says: the API's {"error": "…"}, or its text.

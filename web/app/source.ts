@@ -8,7 +8,7 @@ export interface Sides {
   a: string; // RUN or RUN:TARGET
   b: string;
   control: string;
-  unlike: boolean;
+  allowMismatch: boolean;
 }
 
 export interface Group {

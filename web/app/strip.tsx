@@ -2,7 +2,7 @@
 
 export interface StripRow {
   name: string;
-  centre: number | null;
+  center: number | null;
   lo: number | null;
   hi: number | null;
   text: string; // the value in words
@@ -17,7 +17,7 @@ function place(x: number, end: number): number {
 
 // endOf is the end of an axis from zero that has room for all rows.
 function endOf(rows: StripRow[]): number {
-  const most = Math.max(0, ...rows.flatMap((r) => [r.centre ?? 0, r.hi ?? 0]));
+  const most = Math.max(0, ...rows.flatMap((r) => [r.center ?? 0, r.hi ?? 0]));
   return most > 0 ? most * 1.02 : 1;
 }
 
@@ -61,7 +61,7 @@ export function Strip({ caption, head, rows, bare }: Props) {
 
 function Drawn({ row, end }: { row: StripRow; end: number }) {
   const at = (x: number) => place(x, end).toFixed(2) + "%";
-  const has = row.lo !== null && row.hi !== null && row.centre !== null;
+  const has = row.lo !== null && row.hi !== null && row.center !== null;
   return (
     <svg aria-hidden="true">
       {has && (
@@ -73,7 +73,7 @@ function Drawn({ row, end }: { row: StripRow; end: number }) {
           height="3"
         />
       )}
-      {row.centre !== null && <circle class="center" cx={at(row.centre)} cy="50%" r="5" />}
+      {row.center !== null && <circle class="center" cx={at(row.center)} cy="50%" r="5" />}
     </svg>
   );
 }

@@ -255,7 +255,7 @@ func toldRow(name string, trials []*record.Record, confidence float64) Row {
 		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Refused })),
 		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Dropped })),
 		cell(units.Whole, lostSpans),
-		cell(units.Processors, func(r *record.Record) float64 { return r.Telemetry.Home.CPUShare }),
+		cell(units.Processors, func(r *record.Record) float64 { return r.Telemetry.Collector.CPUShare }),
 	}}
 }
 
@@ -283,7 +283,7 @@ func asked(r *record.Record) float64 {
 // lostSpans are those that senders say they dropped; NaN where none of them says.
 func lostSpans(r *record.Record) float64 {
 	sum := math.NaN()
-	for _, v := range r.Telemetry.Voices {
+	for _, v := range r.Telemetry.Sources {
 		if v.LostSpans >= 0 {
 			if math.IsNaN(sum) {
 				sum = 0

@@ -53,7 +53,7 @@ func (sc *Scenario) specs(o Options) []spec {
 func (sc *Scenario) ranAlready() bool {
 	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Trials, func(r *record.Record) bool {
-			return r.Target.At == ""
+			return r.Target.URL == ""
 		})
 	})
 }
@@ -224,8 +224,8 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	}
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
-	if m.Doubt != nil && m.Doubt.By > 0 {
-		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.By, m.Doubt.Rules, false}
+	if m.Doubt != nil && m.Doubt.Share > 0 {
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.Share, m.Doubt.Rules, false}
 	}
 	return c
 }
@@ -284,7 +284,7 @@ func ratioCell(t *Target, load, name string) Cell {
 	}
 	c.Grade = m.RatioGrade()
 	if d := m.RatioDoubt; d != nil {
-		c.load, c.deviation = load, &Off{m.Name, m.Unit, d.By, d.Rules, true}
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, d.Share, d.Rules, true}
 	}
 	return c
 }

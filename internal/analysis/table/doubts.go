@@ -121,7 +121,7 @@ func events(r *record.Record, grade string, match func(record.Finding) bool) []e
 	var out []event
 	for _, f := range r.Verdict.Findings {
 		if findingGrade(r, f) == grade && match(f) &&
-			(grade != record.Suspect || len(f.Moves) == 0) {
+			(grade != record.Suspect || len(f.PossibleBias) == 0) {
 			out = append(out, event{rule: f.Rule, observed: observe(f, grade == record.Suspect)})
 		}
 	}
@@ -194,13 +194,13 @@ func (t *Target) remarks() (notes []Note) {
 	var rules []string
 	for _, r := range t.Trials {
 		for _, f := range r.Verdict.Findings {
-			if !f.Remark || slices.Contains(rules, f.Rule) {
+			if !f.Note || slices.Contains(rules, f.Rule) {
 				continue
 			}
 			rules = append(rules, f.Rule)
 			var loads Loads
 			for _, g := range r.Verdict.Findings {
-				if g.Rule == f.Rule && g.Remark {
+				if g.Rule == f.Rule && g.Note {
 					loads = append(loads, g.Load)
 				}
 			}

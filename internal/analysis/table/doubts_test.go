@@ -231,8 +231,8 @@ func TestOpenOnlyLost(t *testing.T) {
 func TestRemark(t *testing.T) {
 	records := three()
 	for i := range records {
-		f := finding(record.Valid, "peak", "unasked", "db is not known: refused", "a counter")
-		f.Text.Hint, f.Remark = "nobody has seen", true
+		f := finding(record.Valid, "peak", "backend calls", "db is not known: refused", "a counter")
+		f.Text.Hint, f.Note = "nobody has seen", true
 		g := f
 		g.Load = "half"
 		records[i] = judged(records[i], f, g)
@@ -304,7 +304,7 @@ func TestObserve(t *testing.T) {
 	// Its words have no share to hold against the limit.
 	check("7 of 500 went wrong, limit 0.1 %", "7 of 500 went wrong, limit 0.1 %", record.Finding{
 		Rule: "errors", Case: "many", Value: 0.014, Limit: 0.001, Unit: record.UnitShare,
-		Side: record.Above, Facts: record.Facts{Count: 7, Of: 500}})
+		Side: record.Above, Facts: record.Facts{Count: 7, Total: 500}})
 	check("not steady after 5s", "not steady after 5s", record.Finding{Rule: "warm-up",
 		Case: "never steady", Value: 5e9, Unit: record.UnitNs})
 }

@@ -10,8 +10,8 @@ import (
 
 // Doubt is what can have moved a metric by more than it is uncertain by itself.
 type Doubt struct {
-	By    float64  `json:"by,omitempty"` // at most, as a share of it; 0: nobody can say
-	Rules []string `json:"rules"`        // what did, the most first
+	Share float64  `json:"share,omitempty"` // at most, as a share of it; 0: nobody can say
+	Rules []string `json:"rules"`           // what did, the most first
 }
 
 // Grade is VALID, SUSPECT or UnknownGrade, or empty where there is no number. A number whose
@@ -61,13 +61,13 @@ func (t *Target) doubt(m *Metric) {
 		r := t.Trials[index]
 		limit = max(limit, r.Verdict.Resolves())
 		for _, f := range t.bearing(r, m.Load) {
-			for _, move := range f.Moves {
-				if move.Number == m.Name {
+			for _, move := range f.PossibleBias {
+				if move.Metric == m.Name {
 					rules = append(rules, f.Rule)
-					byName[f.Rule] += move.By / float64(len(m.Points))
+					byName[f.Rule] += move.Share / float64(len(m.Points))
 				}
 			}
-			if len(f.Moves) == 0 && findingGrade(r, f) == record.Suspect && !m.before(f) {
+			if len(f.PossibleBias) == 0 && findingGrade(r, f) == record.Suspect && !m.before(f) {
 				unbounded = append(unbounded, f.Rule)
 			}
 		}
@@ -89,7 +89,7 @@ func weighed(rules []string, byName map[string]float64, unbounded []string, limi
 	}
 	d := Doubt{Rules: AddNew(nil, unbounded...)}
 	for remaining, i := sum, 0; remaining > limit && i < len(rules); i++ {
-		d.By, d.Rules = sum, AddNew(d.Rules, rules[i])
+		d.Share, d.Rules = sum, AddNew(d.Rules, rules[i])
 		remaining -= byName[rules[i]]
 	}
 	if len(d.Rules) > 0 {

@@ -15,7 +15,7 @@ import (
 // moved is a finding with a bound on the throughput of peak.
 func moved(rule string, by float64) record.Finding {
 	return record.Finding{Rule: rule, Load: "peak", Grade: record.Valid,
-		Moves: []record.Move{{Number: metric.Throughput, By: by}}}
+		PossibleBias: []record.Bias{{Metric: metric.Throughput, Share: by}}}
 }
 
 // TestDoubt: a number is doubted where the mean of its trials' bounds is more than its own interval
@@ -36,7 +36,7 @@ func TestDoubt(t *testing.T) {
 		var rules []string
 		got := 0.0
 		if m.Doubt != nil {
-			rules, got = m.Doubt.Rules, m.Doubt.By
+			rules, got = m.Doubt.Rules, m.Doubt.Share
 		}
 		if !slices.Equal(rules, want) || got < by-1e-9 || got > by+1e-9 {
 			t.Errorf("%s: %q by %.4f, want %q by %.4f", name, rules, got, want, by)
@@ -68,7 +68,7 @@ func TestDoubt(t *testing.T) {
 	open := record.Finding{Rule: "limits", Grade: record.Suspect}
 	check("what nobody bounds", []string{"limits"}, 0, one(open))
 	other := moved("lag", 0.5)
-	other.Moves[0].Number = "p99"
+	other.PossibleBias[0].Metric = "p99"
 	check("another number", nil, 0, one(other), one(other), one(other))
 	// A suite that asks for no more than 20 % gets it.
 	records := rates("a", 100, 101, 102)

@@ -45,7 +45,7 @@ var aspects = []aspect{
 				return fmt.Sprintf("%s, %s, %d threads", l.Kind(), l.Search.SLO, l.Threads)
 			}
 			connections := fmt.Sprintf(" %d connections,", l.Connections)
-			if r.Target.Swept.Connections > 0 {
+			if r.Target.Matrix.Connections > 0 {
 				connections = "" // swept says it
 			}
 			return fmt.Sprintf("%s,%s %d threads, %g s", l.Model, connections, l.Threads,
@@ -54,7 +54,7 @@ var aspects = []aspect{
 	}},
 	{sweep, func(r *record.Record) string {
 		var items []string
-		s := r.Target.Swept
+		s := r.Target.Matrix
 		if s.Connections > 0 {
 			items = append(items, units.Plural(s.Connections, "connection"))
 		}
@@ -254,28 +254,28 @@ var methodAspects = []aspect{
 	{"contract", func(r *record.Record) string { return r.Contract }},
 	{"scenario", func(r *record.Record) string { return r.Scenario }},
 	{"requests in full, timeout and warm-up", func(r *record.Record) string {
-		return r.Provenance.SceneHash
+		return r.Provenance.ScenarioHash
 	}},
 	{"what rides along", func(r *record.Record) string {
-		along := slices.Clone(r.Provenance.Rides)
+		along := slices.Clone(r.Provenance.VariantEnv)
 		for _, a := range r.Provenance.Agents {
 			along = append(along, a.Source+" "+units.Hash(a.SHA256))
 		}
 		return cmp.Or(strings.Join(along, " "), "nothing")
 	}},
 	{"what is watched", func(r *record.Record) string {
-		return cmp.Or(strings.Join(r.Watched, ", "), "samples alone")
+		return cmp.Or(strings.Join(r.Instruments, ", "), "samples alone")
 	}},
 	{"driver", func(r *record.Record) string { return cmp.Or(r.Target.Driver, "prony") }},
 	{"launcher", func(r *record.Record) string {
-		if r.Target.At != "" {
+		if r.Target.URL != "" {
 			return "none, it ran already"
 		}
 		return cmp.Or(r.Target.Launcher, "process")
 	}},
 	{"limits asked", func(r *record.Record) string {
 		home := ""
-		if n := len(r.Limits.HomeCores); n > 0 {
+		if n := len(r.Limits.TelemetryCores); n > 0 {
 			home = fmt.Sprintf(", %d for the home", n)
 		}
 		if n := len(r.Limits.BackingCores); n > 0 {
@@ -306,6 +306,13 @@ var toldAspects = []aspect{
 	{"kernel's build", func(r *record.Record) string { return r.Provenance.Kernel }},
 	{"prony's build", func(r *record.Record) string { return r.Provenance.Prony }},
 	{"suite's hash", func(r *record.Record) string { return units.Hash(r.Provenance.SuiteHash) }},
+	{"company", func(r *record.Record) string {
+		if r.SideBySide == nil {
+			return "alone"
+		}
+		return fmt.Sprintf("beside %s, freeze %s", units.Plural(len(r.SideBySide.With), "target"),
+			r.SideBySide.Freeze)
+	}},
 	{"TLS", func(r *record.Record) string {
 		return strings.Join(said(r.Loads, func(l record.Load) string { return l.TLS }), " | ")
 	}},

@@ -157,10 +157,10 @@ func (m *Metric) bound(offered []offer, lacking int) {
 	for _, o := range offered {
 		s := o.load.Search
 		if s.Reason == "" {
-			least = min(least, s.PerS)
+			least = min(least, s.RatePerS)
 			continue
 		}
-		least, why = min(least, s.HeldPerS), s.Reason
+		least, why = min(least, s.MetPerS), s.Reason
 	}
 	m.AtLeast = least
 	ofTrials := OfTrials{lacking, len(offered)}

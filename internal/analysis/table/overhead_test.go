@@ -27,11 +27,11 @@ func watchedTrials() []record.Record {
 			l := &rs[i].Loads[0]
 			l.Done, l.WindowNs = 100, 1e9
 			l.GC = &record.GC{AllocatedBytes: v.alloc * 100, HeapAfterBytes: 1 << 20, PauseNs: 5e6}
-			l.Told = &record.Told{Spans: v.spans, WindowNs: 1e9}
+			l.Telemetry = &record.WindowTelemetry{Spans: v.spans, WindowNs: 1e9}
 			rs[i].Start.ReadyNs = 1e9 + v.spans*1e6
 			rs[i].Telemetry = &record.Telemetry{Signals: []record.Signal{
 				{Name: record.Spans, Received: v.spans, Bytes: v.spans * 100}},
-				Voices: []record.Voice{{Service: "x", LostSpans: -1}, {LostSpans: v.spans / 100}}}
+				Sources: []record.TelemetrySource{{Service: "x", LostSpans: -1}, {LostSpans: v.spans / 100}}}
 			rs[i].Warmup.Requests = 50
 		}
 		out = append(out, rs...)

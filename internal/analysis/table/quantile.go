@@ -35,7 +35,7 @@ func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered.Is() }
 // Percentiles are those of a distribution of a load's answers. What the answers are worth together
 // was found of response times beyond p99, and is taken for all.
 func Percentiles(l *record.Load, d *record.Dist, confidence float64) []Percentile {
-	share, _ := l.Memory.Worth()
+	share, _ := l.Autocorrelation.Worth()
 	out := PercentilesOf(d, share, confidence)
 	for i := range out {
 		out[i].Unanswered = unanswered(l, out[i].Q)

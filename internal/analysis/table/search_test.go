@@ -16,7 +16,7 @@ func searched(target string, block int, perS float64) record.Record {
 	r := trial(target, block, 290)
 	r.Loads[0].Name, r.Loads[0].Model = "users", record.Open
 	r.Loads[0].Scheduled, r.Loads[0].RatePerS = 2900, 290
-	s := &record.Search{SLO: "p99<50ms", PerS: perS, HeldPerS: 300}
+	s := &record.Search{SLO: "p99<50ms", RatePerS: perS, MetPerS: 300}
 	if perS == 0 {
 		s.Reason = "the objectives were never broken up to 300/s"
 	}

@@ -18,7 +18,7 @@ import (
 func slicedTrial(target string, start int, windowPerS, slicePerS, cpuNs float64) record.Record {
 	r := trial(target, start, windowPerS)
 	r.Time, r.DurationNs = time.Unix(int64(start)*100, 0).UTC(), 10e9
-	r.SideBySide = &record.SideBySide{Rounds: 40, LeadNs: 20e6, WindowNs: 40e6,
+	r.SideBySide = &record.SideBySide{Rounds: 40, LeadInNs: 20e6, WindowNs: 40e6,
 		Freeze: record.FreezeSignals}
 	requests := slicePerS * 1.6 // 40 windows of 40 ms
 	r.Loads[0].Service.CPUPerRequestNs = cpuNs
@@ -212,7 +212,7 @@ func TestIdleWorkDoubtsRatios(t *testing.T) {
 			if records[i].Target.Name == target {
 				records[i].Verdict.Findings = []record.Finding{{Rule: "idle work", Load: "peak",
 					Phase: record.PhaseSlices, Grade: record.Valid, Value: by,
-					Moves: []record.Move{{Number: metric.Throughput, By: by}}}}
+					PossibleBias: []record.Bias{{Metric: metric.Throughput, Share: by}}}}
 			}
 		}
 		study := analyze(records, Options{Baseline: "a"})

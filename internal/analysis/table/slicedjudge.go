@@ -111,13 +111,13 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 		q, _ := side.Metric(m.Load, m.Name)
 		for _, p := range q.Sliced {
 			for _, f := range side.onSlices(p, m.Load) {
-				for _, move := range f.Moves {
-					if move.Number == m.Name {
+				for _, move := range f.PossibleBias {
+					if move.Metric == m.Name {
 						rules = append(rules, f.Rule)
-						byName[f.Rule] += move.By / float64(len(q.Sliced))
+						byName[f.Rule] += move.Share / float64(len(q.Sliced))
 					}
 				}
-				if len(f.Moves) == 0 && f.Grade == record.Suspect {
+				if len(f.PossibleBias) == 0 && f.Grade == record.Suspect {
 					unbounded = append(unbounded, f.Rule)
 				}
 			}
@@ -125,7 +125,7 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 	}
 	for _, f := range sc.Findings {
 		concerns := f.Facts.Name == a.Name || f.Facts.Name == b.Name || f.Rule == "control"
-		concerns = concerns && f.Load == m.Load && f.Facts.What == m.Name
+		concerns = concerns && f.Load == m.Load && f.Facts.Counted == m.Name
 		if f.Grade == record.Suspect && (concerns || f.Rule == "balance") {
 			unbounded = append(unbounded, f.Rule)
 		}

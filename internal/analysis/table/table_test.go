@@ -312,7 +312,7 @@ func TestSweep(t *testing.T) {
 	for i := range records {
 		n := 8 << (i / 2)
 		records[i].Loads[0].Connections = n
-		records[i].Target.Swept = record.Swept{Connections: n, BodyBytes: 1000}
+		records[i].Target.Matrix = record.MatrixRow{Connections: n, BodyBytes: 1000}
 	}
 	tab := only(t, sheetOf(records, Options{}))
 	if len(tab.Notes) == 0 || tab.Notes[0].String() !=
@@ -323,7 +323,7 @@ func TestSweep(t *testing.T) {
 	if said := strings.Join(Texts(tab.Notes), "\n"); strings.Contains(said, "vary") {
 		t.Errorf("a sweep is told as a fault: %s", said)
 	}
-	records[2].Target.Swept, records[3].Target.Swept = record.Swept{}, record.Swept{}
+	records[2].Target.Matrix, records[3].Target.Matrix = record.MatrixRow{}, record.MatrixRow{}
 	tab = only(t, sheetOf(records, Options{}))
 	if said := strings.Join(Texts(tab.Notes), "\n"); !strings.Contains(said, "Rows vary in load") {
 		t.Errorf("unlike loads are not told: %s", said)

@@ -19,7 +19,7 @@ func full(block int) record.Record {
 	l.Errors = record.Errors{Status: 10}
 	l.Service = record.Usage{WindowNs: 10e9, CPUNs: 15e9, CPUPerRequestNs: 15e6, ThreadsMax: 7,
 		RSSMaxBytes: 12 << 20,
-		Roles:       &record.Roles{CompilerNs: 0.9e9, CollectorNs: 0.45e9}}
+		Roles:       &record.Roles{CompilerNs: 0.9e9, GCNs: 0.45e9}}
 	r.Start = record.Start{ListenNs: 26e6, ReadyNs: 30e6, FirstResponseNs: 31e6}
 	r.Artifact = record.Artifact{SizeBytes: 10 << 20, ImageBytes: 312 << 20}
 	return r
@@ -45,8 +45,8 @@ func TestWantedColumns(t *testing.T) {
 	check("peak/errors", "errors", "1.0 %")     // 10 of 1,010
 	check("cost/cpu_used", "CPU", "150 %")      // 15 s in 10 s
 	check("cost/threads_max", "threads", "7")
-	check("cost/compiler_share", "compiler", "6.0 %")   // 0.9 s of 15 s
-	check("cost/collector_share", "collector", "3.0 %") // 0.45 s
+	check("cost/compiler_share", "compiler", "6.0 %") // 0.9 s of 15 s
+	check("cost/gc_share", "collector", "3.0 %")      // 0.45 s
 	check("start/listen", "listens", "26.0 ms")
 	check("start/first", "first answer", "31.0 ms")
 	check("artifact/size", "size", "10 MiB")

@@ -24,7 +24,7 @@ func answers(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	return invalid(record.Finding{Limit: 1, Unit: record.UnitCount, Side: record.Below,
-		Facts: record.Facts{Said: said(l.Errors.Example)}})
+		Facts: record.Facts{Messages: said(l.Errors.Example)}})
 }
 
 // sums holds the histogram of response times against the counters. Prony's own are booked together,
@@ -41,7 +41,7 @@ func sums(_ *record.Record, l *load) *record.Finding {
 	case have == want:
 		return nil
 	}
-	return invalid(in("times", with(record.Facts{Count: have, Of: want}, record.Finding{})))
+	return invalid(in("times", with(record.Facts{Count: have, Total: want}, record.Finding{})))
 }
 
 func foreignSums(l *record.Load) *record.Finding {
@@ -53,7 +53,7 @@ func foreignSums(l *record.Load) *record.Finding {
 	}
 	deviation := math.Abs(float64(have-l.Answered)) / float64(max(l.Answered, 1))
 	return suspect(
-		in("tool", with(record.Facts{Count: have, Of: l.Answered}, share(deviation, sumsMax))),
+		in("tool", with(record.Facts{Count: have, Total: l.Answered}, share(deviation, sumsMax))),
 	)
 }
 
@@ -98,8 +98,8 @@ func failures(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	part := float64(n) / float64(l.Answered+n)
-	facts := record.Facts{Count: n, Of: l.Answered + n, Closed: l.Errors.Closed,
-		Said: said(l.Errors.Example)}
+	facts := record.Facts{Count: n, Total: l.Answered + n, Closed: l.Errors.Closed,
+		Messages: said(l.Errors.Example)}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
 		return invalid(in("many", with(facts, share(part, errorsMax))))
 	}
@@ -117,7 +117,7 @@ func retried(_ *record.Record, l *load) *record.Finding {
 	if float64(l.Retried) <= errorsMax*float64(all) {
 		return nil
 	}
-	return remark(with(record.Facts{Count: l.Retried, Of: all},
+	return remark(with(record.Facts{Count: l.Retried, Total: all},
 		share(float64(l.Retried)/float64(all), errorsMax)))
 }
 
@@ -126,7 +126,7 @@ func censored(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	part := float64(l.Censored) / float64(l.Scheduled)
-	facts := record.Facts{Count: l.Censored, Of: l.Scheduled}
+	facts := record.Facts{Count: l.Censored, Total: l.Scheduled}
 	if float64(l.Censored) > censoredMax*float64(l.Scheduled) {
 		return invalid(with(facts, share(part, censoredMax)))
 	}
@@ -152,9 +152,9 @@ func little(_ *record.Record, l *load) *record.Finding {
 	}
 	wrong := float64(max(l.ErrorTime.Count-l.Errors.Timeout, 0))
 	least := l.ServiceTime.MeanNs*float64(l.ServiceTime.Count)/float64(l.WindowNs) +
-		l.CarriedMean - l.LeftMean
+		l.CarriedInMean - l.CarriedOutMean
 	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
-		float64(min(max(l.Censored, 0), int64(l.Connections+l.Grown)*int64(max(l.Streams, 1))))
+		float64(min(max(l.Censored, 0), int64(l.Connections+l.ConnectionsAdded)*int64(max(l.Streams, 1))))
 	edge := swell(l.Load) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
 	deviation := math.Abs(l.InFlightMean-want) / l.InFlightMean
@@ -203,7 +203,7 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	f := record.Finding{Value: float64(l.Reconnects) / float64(l.Done), Unit: record.UnitShare,
-		Facts: record.Facts{Count: l.Reconnects, Of: l.Done}}
+		Facts: record.Facts{Count: l.Reconnects, Total: l.Done}}
 	if float64(l.Reconnects) >= keepsNone*float64(l.Done) {
 		return remark(in("none kept", f))
 	}
@@ -233,7 +233,7 @@ func datagrams(_ *record.Record, l *load) *record.Finding {
 	if n <= 0 || l.Answered == 0 {
 		return nil
 	}
-	f := record.Finding{Facts: record.Facts{Count: l.Generator.DatagramsLost, Of: l.Answered}}
+	f := record.Finding{Facts: record.Facts{Count: l.Generator.DatagramsLost, Total: l.Answered}}
 	streams := float64(max(l.Streams, 1))
 	sent := max(float64(l.BytesIn)/datagramBytes, float64(l.Answered)/streams)
 	under := sent / float64(l.Answered) * streams

@@ -15,7 +15,7 @@ const (
 // than a request takes answers from somewhere else, as from a cache of whole answers. Of several
 // counters the worst finding is told.
 func unasked(_ *record.Record, l *load) (worst *record.Finding) {
-	for _, a := range l.Asks {
+	for _, a := range l.BackendCalls {
 		f := asksOf(a, l.Load)
 		if f != nil && (worst == nil || worse(worst.Grade, f.Grade) != worst.Grade) {
 			worst = f
@@ -24,26 +24,26 @@ func unasked(_ *record.Record, l *load) (worst *record.Finding) {
 	return worst
 }
 
-func asksOf(a record.Asks, l *record.Load) *record.Finding {
-	late := float64(a.LateNs) / float64(max(a.BetweenNs, 1))
+func asksOf(a record.BackendCalls, l *record.Load) *record.Finding {
+	late := float64(a.DelayNs) / float64(max(a.IntervalNs, 1))
 	switch {
 	case a.Error != "":
-		return remark(in("not read", with(record.Facts{Name: a.Of, Said: said(a.Error)},
+		return remark(in("not read", with(record.Facts{Name: a.Counter, Messages: said(a.Error)},
 			record.Finding{})))
-	case l.Done == 0 || a.Wanted == 0:
+	case l.Done == 0 || a.Expected == 0:
 		return nil
 	case late >= 1:
-		return remark(in("late", record.Finding{Value: float64(a.LateNs), Unit: record.UnitNs,
-			Facts: record.Facts{Name: a.Of, What: a.What}}))
+		return remark(in("late", record.Finding{Value: float64(a.DelayNs), Unit: record.UnitNs,
+			Facts: record.Facts{Name: a.Counter, Counted: a.Unit}}))
 	}
-	least := a.Wanted*(1-unaskedMax-late) - unaskedFew
-	if a.BetweenNs < l.WindowNs { // it was first read in the window: of the rest alone
-		least *= float64(a.BetweenNs) / float64(l.WindowNs)
+	least := a.Expected*(1-unaskedMax-late) - unaskedFew
+	if a.IntervalNs < l.WindowNs { // it was first read in the window: of the rest alone
+		least *= float64(a.IntervalNs) / float64(l.WindowNs)
 	}
-	perItem, want := metric.AsksEach(a, l), a.Wanted/float64(l.Done)
+	perItem, want := metric.AsksEach(a, l), a.Expected/float64(l.Done)
 	f := record.Finding{Value: perItem, Limit: want, Unit: record.UnitCount, Side: record.Below,
-		Facts: record.Facts{Name: a.Of, What: a.What}}
-	othersShare := a.RestPerS * float64(a.BetweenNs) / 1e9
+		Facts: record.Facts{Name: a.Counter, Counted: a.Unit}}
+	othersShare := a.IdlePerS * float64(a.IntervalNs) / 1e9
 	switch {
 	case a.Count < least:
 		return invalid(in("cached", f))
@@ -51,7 +51,7 @@ func asksOf(a record.Asks, l *record.Load) *record.Finding {
 		f.Facts.Others = othersShare / max(a.Count, 1)
 		return suspect(in("shared", f))
 	case othersShare > othersMax*a.Count:
-		return remark(in("others", record.Finding{Value: a.RestPerS, Unit: record.UnitPerS,
+		return remark(in("others", record.Finding{Value: a.IdlePerS, Unit: record.UnitPerS,
 			Facts: f.Facts}))
 	}
 	return nil

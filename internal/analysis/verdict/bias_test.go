@@ -223,8 +223,8 @@ func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
 	bound := map[string]float64{}
 	for _, f := range v.Findings {
 		if f.Rule == rule {
-			for _, m := range f.Moves {
-				bound[m.Number] = m.By
+			for _, m := range f.PossibleBias {
+				bound[m.Metric] = m.Share
 			}
 			if f.Grade != valid {
 				grade = f.Grade

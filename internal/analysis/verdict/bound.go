@@ -23,7 +23,7 @@ const (
 // bounded is a finding of which is known how far it can move which numbers. Whether that counts is
 // decided when all bounds are known (see weigh), and whether it is told where it is known what is
 // asked for (see worthTelling). Without a move it is nothing.
-func bounded(f record.Finding, moves []record.Move) *record.Finding {
+func bounded(f record.Finding, moves []record.Bias) *record.Finding {
 	if len(moves) == 0 {
 		return nil
 	}
@@ -35,13 +35,13 @@ func cause(f record.Finding) *record.Finding { return graded(record.Valid, f) }
 
 // remark is of the service, and no doubt about what was measured of it.
 func remark(f record.Finding) *record.Finding {
-	f.Remark = true
+	f.Note = true
 	return cause(f)
 }
 
 // orCause is worth telling though it may be too little to count, by a rule that keeps such.
-func orCause(f record.Finding, moves []record.Move) *record.Finding {
-	f.Moves = moves
+func orCause(f record.Finding, moves []record.Bias) *record.Finding {
+	f.PossibleBias = moves
 	return cause(f)
 }
 
@@ -49,26 +49,26 @@ func orCause(f record.Finding, moves []record.Move) *record.Finding {
 // small ones are kept, as a cause, else the finding.
 func worthTelling(f *record.Finding, small bool, resolves float64) *record.Finding {
 	switch {
-	case f == nil || f.Moves == nil:
+	case f == nil || f.PossibleBias == nil:
 		return f
-	case slices.ContainsFunc(f.Moves, func(m record.Move) bool { return m.By >= least*resolves }):
+	case slices.ContainsFunc(f.PossibleBias, func(m record.Bias) bool { return m.Share >= least*resolves }):
 		return f
 	case !small:
 		return nil
 	}
-	f.Moves = nil
+	f.PossibleBias = nil
 	return f
 }
 
 // moves are bounds of what a load has for numbers: of the throughput of a closed one, and of the
 // response times. An open load's throughput is what was offered.
-func moves(l *record.Load, throughput float64, time func(q float64) float64) []record.Move {
-	var out []record.Move
+func moves(l *record.Load, throughput float64, time func(q float64) float64) []record.Bias {
+	var out []record.Bias
 	add := func(number string, amount float64) {
 		if amount > 0 {
 			out = append(
 				out,
-				record.Move{Number: number, By: math.Ceil(1e4*min(amount, most)) / 1e4},
+				record.Bias{Metric: number, Share: math.Ceil(1e4*min(amount, most)) / 1e4},
 			)
 		}
 	}
@@ -109,7 +109,7 @@ func heldBy(l *record.Load, time func(q float64) float64) (amount float64) {
 }
 
 // evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
-func evenly(l *record.Load, amount float64) []record.Move {
+func evenly(l *record.Load, amount float64) []record.Bias {
 	return moves(l, amount, func(float64) float64 { return amount })
 }
 
@@ -117,7 +117,7 @@ func evenly(l *record.Load, amount float64) []record.Move {
 // load lost as much throughput. Of an open one's requests those were delayed that came then or
 // while what they left was worked off, at most as long again; without them a percentile would be
 // one of a lower rank. At least so many were delayed, as a share.
-func taken(l *load, share, delayed float64) []record.Move {
+func taken(l *load, share, delayed float64) []record.Bias {
 	share = min(share, 0.9)
 	lost := share / (1 - share)
 	times := l.times()
@@ -172,9 +172,9 @@ func weighPhase(v *record.Verdict, load, number string, limit float64,
 		if f.Load != load || !counts(f) {
 			continue
 		}
-		for _, m := range f.Moves {
-			if m.Number == number {
-				parts, sum = append(parts, part{i, m.By}), sum+m.By
+		for _, m := range f.PossibleBias {
+			if m.Metric == number {
+				parts, sum = append(parts, part{i, m.Share}), sum+m.Share
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func withheldIn(l *record.Load, name string) bool {
 	if l.Censored > 0 && float64(l.Censored) >= (1-q)*float64(l.ResponseTime.Count+l.Censored) {
 		return true
 	}
-	share, _ := l.Memory.Worth()
+	share, _ := l.Autocorrelation.Worth()
 	_, _, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, confidence)
 	return !ok
 }
@@ -224,7 +224,7 @@ func tolerance(v *record.Verdict, l *load, number string) float64 {
 	if q == 0 || d.HDR == "" {
 		return limit
 	}
-	share, _ := l.Memory.Worth()
+	share, _ := l.Autocorrelation.Worth()
 	lo, hi, ok := stats.QuantileRanks(d.Count, share, q, confidence)
 	r := l.times()
 	if v := r.at(q); ok && v > 0 && d.Count > 0 {

@@ -71,7 +71,7 @@ func withinRoom(l *record.Load, f record.Finding) *record.Finding {
 	if !known || l.Model == record.Open {
 		return suspect(f)
 	}
-	f.Case, f.Facts.Left = "with room", 1-l.Service.CPUShare
+	f.Case, f.Facts.UnusedShare = "with room", 1-l.Service.CPUShare
 	return orCause(f, evenly(l, remaining))
 }
 
@@ -120,16 +120,16 @@ func ceiling(_ *record.Record, l *load) *record.Finding {
 // large batch counts too, where it is enough to move p99.
 func batch(_ *record.Record, l *load) *record.Finding {
 	g := &l.Generator
-	if l.Model != record.Open || g.Turns == 0 {
+	if l.Model != record.Open || g.Iterations == 0 {
 		return nil
 	}
-	mean := float64(l.Done) / float64(g.Turns)
+	mean := float64(l.Done) / float64(g.Iterations)
 	f := record.Finding{Value: mean, Limit: batchMax, Unit: record.UnitCount, Side: record.Above}
 	if mean > batchMax {
 		return suspect(in("mean", f))
 	}
 	if g.BatchMax > batchMax && float64(g.BatchMax) > batchShare*float64(l.Done) {
-		f.Value, f.Facts.Of = float64(g.BatchMax), l.Done
+		f.Value, f.Facts.Total = float64(g.BatchMax), l.Done
 		return suspect(in("largest", f))
 	}
 	return nil
@@ -174,7 +174,7 @@ const (
 // stoodStill bounds what a shorter stop took of a closed window by its length, but for what the
 // thread waited for a processor, which run delay bounds. What it did to an open load is its lag.
 func stoodStill(_ *record.Record, l *load) *record.Finding {
-	still := time.Duration(l.Generator.StillMaxNs)
+	still := time.Duration(l.Generator.StallMaxNs)
 	switch {
 	case still >= stillMost:
 		return invalid(nanoseconds(still, stillMost))

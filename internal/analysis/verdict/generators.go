@@ -14,7 +14,7 @@ const (
 
 // ownRules are about the health of whoever offers a load: what one of several generators is judged
 // by alone. What the others say is of the service, which all of them ask.
-var ownRules = []string{"stood still", "delivered", "generator", "run delay", "lag", "batch"}
+var ownRules = []string{"stalled", "delivered", "generator", "run delay", "lag", "batch"}
 
 // Alone judges one of several generators by its part of the load. Of what is found, that which is
 // not VALID is told.
@@ -45,15 +45,15 @@ func generators(_ *record.Record, l *load) *record.Finding {
 			grade = worse(grade, f.Grade)
 			ill = append(ill, record.PartFinding{Generator: g.Index, Name: g.Name, Rule: f.Rule,
 				Case: f.Case, Value: f.Value, Limit: f.Limit, Unit: f.Unit, Side: f.Side,
-				Count: f.Facts.Count, Of: f.Facts.Of, MaxNs: f.Facts.MaxNs})
+				Count: f.Facts.Count, Total: f.Facts.Total, MaxNs: f.Facts.MaxNs})
 		}
 	}
 	total := int64(len(l.Generators))
 	switch {
 	case len(lost) > 0:
-		return invalid(in("lost", with(record.Facts{Of: total, Parts: lost}, record.Finding{})))
+		return invalid(in("lost", with(record.Facts{Total: total, Parts: lost}, record.Finding{})))
 	case len(ill) > 0:
-		return graded(grade, in("ill", with(record.Facts{Of: total, Parts: ill}, record.Finding{})))
+		return graded(grade, in("ill", with(record.Facts{Total: total, Parts: ill}, record.Finding{})))
 	}
 	return nil
 }

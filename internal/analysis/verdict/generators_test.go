@@ -33,7 +33,7 @@ var manyRows = []row{
 	})},
 	{"generators", half, invalid, many(func(g *record.Generator) {
 		g.Findings = []record.Finding{
-			{Rule: "stood still", Grade: invalid, Value: sec}}
+			{Rule: "stalled", Grade: invalid, Value: sec}}
 	})},
 
 	{"clocks", half, valid, many(func(*record.Generator) {})},

@@ -185,7 +185,7 @@ func rate(_ *record.Record, l *load) *record.Finding {
 		if float64(unsent) > max(unsentMax*float64(due), backlogNoise)+float64(l.Waited) {
 			return suspect(record.Finding{Value: float64(due-unsent) / float64(due),
 				Limit: 1 - unsentMax, Unit: record.UnitShare, Side: record.Below,
-				Facts: record.Facts{Count: due - unsent, Of: due,
+				Facts: record.Facts{Count: due - unsent, Total: due,
 					AtNs: int64(from) * s.IntervalNs}})
 		}
 	}
@@ -196,7 +196,7 @@ func rate(_ *record.Record, l *load) *record.Finding {
 // lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
 // them show a difference that is too small to matter.
 func arrivals(_ *record.Record, l *load) *record.Finding {
-	p := &l.Process
+	p := &l.ArrivalProcess
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 {
 		return nil // the steps of a flow are no arrivals
 	}
@@ -228,7 +228,7 @@ func arrivals(_ *record.Record, l *load) *record.Finding {
 // time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
 // quarter; beyond it queues may be missing altogether.
 func bursts(_ *record.Record, l *load) *record.Finding {
-	p := &l.Process
+	p := &l.ArrivalProcess
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
 		return nil
 	}

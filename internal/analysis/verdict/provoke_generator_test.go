@@ -43,8 +43,8 @@ func TestArrivalsOfARamp(t *testing.T) {
 			Arrivals: pace.Poisson, Rate: ramping(200, 3000, window)},
 	})
 	found := verdict.Judge(r).Findings
-	if len(found) > 0 || r.Loads[0].Process.AndersonDarling <= 0 {
-		t.Errorf("%+v, found %+v", r.Loads[0].Process, found)
+	if len(found) > 0 || r.Loads[0].ArrivalProcess.AndersonDarling <= 0 {
+		t.Errorf("%+v, found %+v", r.Loads[0].ArrivalProcess, found)
 	}
 }
 
@@ -76,10 +76,10 @@ func TestWaitedProvoked(t *testing.T) {
 	f := provoke(t, server, load.Spec{
 		Model: record.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
 	}, "waited VALID", "samples VALID")
-	if !slices.ContainsFunc(f[0].Moves, func(m record.Move) bool {
-		return m.Number == "p99" && m.By > 0.5
+	if !slices.ContainsFunc(f[0].PossibleBias, func(m record.Bias) bool {
+		return m.Metric == "p99" && m.Share > 0.5
 	}) {
-		t.Errorf("bounds are %+v, want most of p99", f[0].Moves)
+		t.Errorf("bounds are %+v, want most of p99", f[0].PossibleBias)
 	}
 }
 
@@ -129,6 +129,6 @@ func TestStoodStillProvoked(t *testing.T) {
 		pause := virtual.Sleeping(500*time.Millisecond, 600*time.Millisecond)
 		provokeBy(t, faulty(5*time.Millisecond, pause), s, want...)
 	}
-	check(load.Spec{Model: record.Closed}, "stood still INVALID", "drift SUSPECT")
-	check(load.Spec{Model: record.Open, Schedule: constant(500)}, "stood still INVALID")
+	check(load.Spec{Model: record.Closed}, "stalled INVALID", "drift SUSPECT")
+	check(load.Spec{Model: record.Open, Schedule: constant(500)}, "stalled INVALID")
 }

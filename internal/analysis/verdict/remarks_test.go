@@ -19,9 +19,9 @@ import (
 func remarked(t *testing.T, r *record.Record) (rules []string) {
 	t.Helper()
 	for _, f := range verdict.Judge(r).Findings {
-		if f.Remark {
+		if f.Note {
 			rules = append(rules, f.Load+" "+f.Rule)
-			if f.Grade != valid || len(f.Moves) > 0 || wording.Finding(f).Hint == "" {
+			if f.Grade != valid || len(f.PossibleBias) > 0 || wording.Finding(f).Hint == "" {
 				t.Errorf("a remark that is a doubt, or mute: %+v", f)
 			}
 		}

@@ -13,10 +13,10 @@ var arrivalRows = []row{
 	{"lag", half, valid, stuck(50)},
 	{"lag", half, suspect, stuck(150)},
 	// 2 % of 1,000 gaps; of 100 twice 1.957.
-	{"arrivals", half, valid, process(10000, record.Process{AndersonDarling: 20})},
-	{"arrivals", half, suspect, process(10000, record.Process{AndersonDarling: 20.1})},
-	{"arrivals", half, valid, process(100, record.Process{AndersonDarling: 3.914})},
-	{"arrivals", half, suspect, process(100, record.Process{AndersonDarling: 3.915})},
+	{"arrivals", half, valid, process(10000, record.ArrivalProcess{AndersonDarling: 20})},
+	{"arrivals", half, suspect, process(10000, record.ArrivalProcess{AndersonDarling: 20.1})},
+	{"arrivals", half, valid, process(100, record.ArrivalProcess{AndersonDarling: 3.914})},
+	{"arrivals", half, suspect, process(100, record.ArrivalProcess{AndersonDarling: 3.915})},
 	// Of 1,000/s the gap is 1 ms, a tenth of it 0.1 ms; of 100/s it is 1 ms.
 	{"arrivals", half, valid, spaced(1000, 0.1*ms)},
 	{"arrivals", half, suspect, spaced(1000, 0.1*ms+1)},
@@ -27,40 +27,40 @@ var arrivalRows = []row{
 	{"arrivals", half, suspect, spaced(1e5, 0.1*ms+1)},
 	// A trace has the gaps that it has, and the steps of a flow are no arrivals.
 	{"arrivals", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.Process = "replay", record.Process{AndersonDarling: 99, GapDeviationNs: sec}
+		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{AndersonDarling: 99, GapDeviationNs: sec}
 	}},
 	{"arrivals", half, valid, func(_ rec, l ld) {
-		l.FlowTime, l.Process = flat(5000, 6*ms), record.Process{AndersonDarling: 99}
+		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{AndersonDarling: 99}
 	}},
 
 	// Of times of 1 and 2 ms the half that is more than the least counts by half of the excess:
 	// 12 % make 3 %. 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 4·√(2/9,999) = 5.7 % are chance.
-	{"bursts", half, valid, process(10000, record.Process{Dispersion1ms: 1.119})},
-	{"bursts", half, suspect, process(10000, record.Process{Dispersion1ms: 1.123})},
+	{"bursts", half, valid, process(10000, record.ArrivalProcess{Dispersion1ms: 1.119})},
+	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion1ms: 1.123})},
 	// In 1,000 of 10 ms: 4·√(2/999) = 0.1790.
-	{"bursts", half, valid, process(10000, record.Process{Dispersion10ms: 1.178})},
-	{"bursts", half, suspect, process(10000, record.Process{Dispersion10ms: 1.180})},
+	{"bursts", half, valid, process(10000, record.ArrivalProcess{Dispersion10ms: 1.178})},
+	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion10ms: 1.180})},
 	// In 100 of 100 ms: 4·√(2/99) = 0.5685.
-	{"bursts", half, valid, process(10000, record.Process{Dispersion100ms: 1.568})},
-	{"bursts", half, suspect, process(10000, record.Process{Dispersion100ms: 1.570})},
+	{"bursts", half, valid, process(10000, record.ArrivalProcess{Dispersion100ms: 1.568})},
+	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion100ms: 1.570})},
 	// Too even by less than chance, by 8 % and by more than a quarter.
-	{"bursts", half, valid, process(10000, record.Process{Dispersion1ms: 0.95})},
-	{"bursts", half, suspect, process(10000, record.Process{Dispersion1ms: 0.92})},
-	{"bursts", half, suspect, process(10000, record.Process{Dispersion1ms: 0.01})},
+	{"bursts", half, valid, process(10000, record.ArrivalProcess{Dispersion1ms: 0.95})},
+	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion1ms: 0.92})},
+	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion1ms: 0.01})},
 	// Equal gaps are none where they were asked for, and a trace may have some.
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.Process = "constant", record.Process{Samples: 10000}
+		l.Arrivals, l.ArrivalProcess = "constant", record.ArrivalProcess{Samples: 10000}
 	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.Process = "replay", record.Process{Samples: 10000, Dispersion1ms: 9}
+		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{Samples: 10000, Dispersion1ms: 9}
 	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.FlowTime, l.Process = flat(5000, 6*ms), record.Process{Samples: 10000, Dispersion1ms: 9}
+		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{Samples: 10000, Dispersion1ms: 9}
 	}},
 }
 
 // process is of so many arrivals, the fastest of which took half as long as the others.
-func process(samples int64, p record.Process) func(rec, ld) {
+func process(samples int64, p record.ArrivalProcess) func(rec, ld) {
 	return func(r rec, l ld) {
 		l.ResponseTime = flat(10000, ms)
 		slowest(9900, 2*ms, func(l ld) {
@@ -69,8 +69,8 @@ func process(samples int64, p record.Process) func(rec, ld) {
 			} {
 				*index = cmp.Or(*index, 1)
 			}
-			l.Process = p
-			l.Process.Samples = samples
+			l.ArrivalProcess = p
+			l.ArrivalProcess.Samples = samples
 		})(r, l)
 	}
 }
@@ -79,7 +79,7 @@ func process(samples int64, p record.Process) func(rec, ld) {
 func spaced(rate float64, offNs int64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Arrivals, l.RatePerS = "constant", rate
-		l.Process = record.Process{Samples: 10000, GapDeviationNs: offNs}
+		l.ArrivalProcess = record.ArrivalProcess{Samples: 10000, GapDeviationNs: offNs}
 	}
 }
 
@@ -128,7 +128,7 @@ var sampleRows = []row{
 // answered are n answers, of which a share counts.
 func answered(n int64, effective float64) func(rec, ld) {
 	return func(_ rec, l ld) {
-		l.ResponseTime.Count, l.Answered, l.Memory.Effective = n, n, effective
+		l.ResponseTime.Count, l.Answered, l.Autocorrelation.EffectiveShare = n, n, effective
 	}
 }
 
@@ -151,19 +151,19 @@ func mixed(n int) func(rec, ld) {
 }
 
 var foreignRows = []row{
-	{"foreign", half, suspect, by("wrk2 4.0.0", nil)},
-	{"foreign", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
-	{"foreign", half, valid, by("hey 0.1.4", untimed)},
-	{"foreign", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = record.Dist{} })},
-	{"foreign", half, suspect, by("vegeta 12", func(l ld) { // percentiles only
+	{"third-party tool", half, suspect, by("wrk2 4.0.0", nil)},
+	{"third-party tool", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
+	{"third-party tool", half, valid, by("hey 0.1.4", untimed)},
+	{"third-party tool", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = record.Dist{} })},
+	{"third-party tool", half, suspect, by("vegeta 12", func(l ld) { // percentiles only
 		l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{P99Ns: 2 * ms}
 	})},
-	{"foreign", peak, valid, by("hey 0.1.4", nil)},
-	{"foreign", peak, suspect, by("wrk 4.1.0", nil)},
-	{"foreign", peak, valid, by("wrk 4.1.0", untimed)},
-	{"foreign", peak, valid, by("wrk2 4.0.0", nil)},
-	{"foreign", peak, valid, by("wrk 4.1.0", func(l ld) { l.ServiceTime.HDR = "restored" })},
-	{"foreign", half, suspect, by("wrk2 4.0.0", func(l ld) { l.ServiceTime.HDR = "some" })},
+	{"third-party tool", peak, valid, by("hey 0.1.4", nil)},
+	{"third-party tool", peak, suspect, by("wrk 4.1.0", nil)},
+	{"third-party tool", peak, valid, by("wrk 4.1.0", untimed)},
+	{"third-party tool", peak, valid, by("wrk2 4.0.0", nil)},
+	{"third-party tool", peak, valid, by("wrk 4.1.0", func(l ld) { l.ServiceTime.HDR = "restored" })},
+	{"third-party tool", half, suspect, by("wrk2 4.0.0", func(l ld) { l.ServiceTime.HDR = "some" })},
 
 	// What holds for all holds for tools.
 	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.BacklogPerS = 10.1 })},

@@ -33,9 +33,9 @@ var machineRows = []row{
 	{"datagrams", half, valid, lost(499, 36000)},
 	{"datagrams", half, suspect, lost(501, 36000)},
 
-	{"neighbours", peak, valid, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0291 }},
-	{"neighbours", peak, suspect, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0292 }},
-	{"neighbours", peak, valid, func(_ rec, l ld) { // what the service used they had not
+	{"neighbors", peak, valid, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0291 }},
+	{"neighbors", peak, suspect, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0292 }},
+	{"neighbors", peak, valid, func(_ rec, l ld) { // what the service used they had not
 		l.Host.OtherCPUShare, l.Service.CPUShare = 0.5, 0.98
 	}},
 

@@ -15,7 +15,7 @@ import (
 // has one core.
 func inSlices(change func(*record.SideBySide, *record.Sliced)) func(rec, ld) {
 	return func(r rec, l ld) {
-		r.SideBySide = &record.SideBySide{Rounds: 40, LeadNs: 20 * ms, WindowNs: 40 * ms,
+		r.SideBySide = &record.SideBySide{Rounds: 40, LeadInNs: 20 * ms, WindowNs: 40 * ms,
 			Freeze: record.FreezeSignals}
 		l.Slices = &record.Sliced{Slices: 40, Requests: 1600, TimeNs: 1.6 * sec, CPUNs: 1.2 * sec,
 			IdleTimeNs: 4.8 * sec}
@@ -91,14 +91,14 @@ func TestIdleWorkBounds(t *testing.T) {
 	idle := inSlices(func(_ *record.SideBySide, s *record.Sliced) { s.IdleCPUNs = 60 * ms })
 	idle(r, &r.Loads[1])
 	v := verdict.Judge(r)
-	if len(v.Findings) != 1 || len(v.Findings[0].Moves) != 2 {
+	if len(v.Findings) != 1 || len(v.Findings[0].PossibleBias) != 2 {
 		t.Fatalf("%+v", v.Findings)
 	}
 	// 0.0125/(1-0.0125) = 0.01266; 60·(40/60)/1200 = 0.03333; both rounded up to four digits.
-	for i, want := range []record.Move{{Number: "throughput", By: 0.0127},
-		{Number: "cpu_per_request", By: 0.0334}} {
-		if got := v.Findings[0].Moves[i]; got.Number != want.Number ||
-			math.Abs(got.By-want.By) > 1e-9 {
+	for i, want := range []record.Bias{{Metric: "throughput", Share: 0.0127},
+		{Metric: "cpu_per_request", Share: 0.0334}} {
+		if got := v.Findings[0].PossibleBias[i]; got.Metric != want.Metric ||
+			math.Abs(got.Share-want.Share) > 1e-9 {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

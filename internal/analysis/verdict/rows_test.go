@@ -67,7 +67,7 @@ var trialRows = []row{
 	}},
 	{"warm-up", trial, suspect, func(r rec, _ ld) { // V8's workers do not tell what they did
 		r.Warmup.Steady, r.Target.Runtime = false, "node"
-		r.Loads[1].Service.Roles = &record.Roles{EitherNs: 1}
+		r.Loads[1].Service.Roles = &record.Roles{CompilerOrGCNs: 1}
 	}},
 	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.Kind = stats.Slowed }}, // before it
 	{"warm-up", peak, suspect, func(r rec, l ld) { // what came before has no intervals to tell
@@ -75,12 +75,12 @@ var trialRows = []row{
 		l.Series.Done[39] += 110
 	}},
 
-	{"quiet", trial, valid, func(r rec, _ ld) { r.Before = record.Before{} }}, // nobody looked
+	{"quiet", trial, valid, func(r rec, _ ld) { r.HostBefore = record.Before{} }}, // nobody looked
 	{"quiet", trial, valid, func(r rec, _ ld) {
-		r.Before = record.Before{WindowNs: sec, Quiet: true}
+		r.HostBefore = record.Before{WindowNs: sec, Quiet: true}
 	}},
 	{"quiet", trial, valid, func(r rec, _ ld) {
-		r.Before = record.Before{WindowNs: sec, WaitedNs: 10 * sec, Why: "others used 30 %"}
+		r.HostBefore = record.Before{WindowNs: sec, WaitedNs: 10 * sec, Reason: "others used 30 %"}
 	}},
 
 	{"limits", trial, valid, func(r rec, _ ld) {
@@ -99,13 +99,13 @@ var trialRows = []row{
 
 	{"pod", trial, valid, func(r rec, _ ld) { r.Pod = &record.Pod{Cores: []int{1}} }},
 	{"pod", trial, suspect, func(r rec, _ ld) {
-		r.Pod = &record.Pod{Shared: []string{"pod b may run on cores 0,1"}}
+		r.Pod = &record.Pod{CoresSharedWith: []string{"pod b may run on cores 0,1"}}
 	}},
 	{"reader", trial, valid, reader(0, 99e6)}, // of 10 s
 	{"reader", trial, suspect, reader(0, 101e6)},
 	{"reader", trial, suspect, reader(1, 0)},
 	{"cluster", trial, valid, func(r rec, _ ld) {
-		r.Pod = &record.Pod{Away: []record.Away{{Ns: 30 * sec}}}
+		r.Pod = &record.Pod{APIOutages: []record.APIOutage{{DurationNs: 30 * sec}}}
 	}},
 }
 
@@ -292,23 +292,23 @@ func backlog(growth, rate, inFlight float64) func(rec, ld) {
 
 func still(ns, delay int64, resolution float64) func(rec, ld) {
 	return func(r rec, l ld) {
-		l.Generator.StillMaxNs, l.Generator.RunDelayNs, l.Threads = ns, delay, 2
+		l.Generator.StallMaxNs, l.Generator.RunDelayNs, l.Threads = ns, delay, 2
 		r.Verdict.Resolution = resolution
 	}
 }
 
 var generatorRows = []row{
 	// 0.28 s of 10 s are 2.9 % of the rest, 0.3 s 3.1 %.
-	{"stood still", peak, valid, still(0.28*sec, 0, 0)},
-	{"stood still", peak, suspect, still(0.3*sec, 0, 0)},
+	{"stalled", peak, valid, still(0.28*sec, 0, 0)},
+	{"stalled", peak, suspect, still(0.3*sec, 0, 0)},
 	// What was waited for a processor is run delay: 1 % of each of two.
-	{"stood still", peak, valid, still(0.38*sec, 0.2*sec, 0.04)},
-	{"stood still", peak, suspect, still(0.42*sec, 0.2*sec, 0.04)},
-	{"stood still", peak, valid, still(0.0999*sec, 0, 0.005)}, // as any machine may
-	{"stood still", peak, suspect, still(0.1*sec, 0, 0.005)},
-	{"stood still", half, valid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.4999 * sec }},
-	{"stood still", half, invalid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.5 * sec }},
-	{"stood still", peak, invalid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.5 * sec }},
+	{"stalled", peak, valid, still(0.38*sec, 0.2*sec, 0.04)},
+	{"stalled", peak, suspect, still(0.42*sec, 0.2*sec, 0.04)},
+	{"stalled", peak, valid, still(0.0999*sec, 0, 0.005)}, // as any machine may
+	{"stalled", peak, suspect, still(0.1*sec, 0, 0.005)},
+	{"stalled", half, valid, func(_ rec, l ld) { l.Generator.StallMaxNs = 0.4999 * sec }},
+	{"stalled", half, invalid, func(_ rec, l ld) { l.Generator.StallMaxNs = 0.5 * sec }},
+	{"stalled", peak, invalid, func(_ rec, l ld) { l.Generator.StallMaxNs = 0.5 * sec }},
 
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
@@ -343,15 +343,15 @@ var generatorRows = []row{
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS, l.Service.CPUShare = 1001, 0.98 }},
 
 	// 10,000 answers in 313 turns are 31.9 each, in 312 turns 32.1.
-	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Turns = 313 }},
-	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.Turns = 312 }},
-	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Turns = 0 }}, // not counted
+	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Iterations = 313 }},
+	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.Iterations = 312 }},
+	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Iterations = 0 }}, // not counted
 	// 1 % of 10,000 are 100; of 1,000 they are 10, but 32 are granted.
 	{"batch", half, valid, func(_ rec, l ld) { l.Generator.BatchMax = 100 }},
 	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.BatchMax = 101 }},
 	{"batch", half, valid, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 32 }},
 	{"batch", half, suspect, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 33 }},
-	{"batch", peak, valid, func(_ rec, l ld) { l.Generator.Turns, l.Generator.BatchMax = 1, 9e3 }},
+	{"batch", peak, valid, func(_ rec, l ld) { l.Generator.Iterations, l.Generator.BatchMax = 1, 9e3 }},
 }
 
 func polling(share float64, threads int, ns int64) func(rec, ld) {
@@ -412,7 +412,7 @@ var littleRows = []row{
 }
 
 func carried(underWay, in, out float64) func(rec, ld) {
-	return func(_ rec, l ld) { l.InFlightMean, l.CarriedMean, l.LeftMean = underWay, in, out }
+	return func(_ rec, l ld) { l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = underWay, in, out }
 }
 
 func swelling(underWay float64) func(rec, ld) {

@@ -47,10 +47,10 @@ var boundRules = []Rule{
 		"of a foreign tool, within 1 %", "INVALID, of a foreign tool SUSPECT",
 		"wrk #485; hey #112, #227", sums},
 	{"generators", "each generator of a load from many began when it was agreed, was heard of, " +
-		"and had its last word; and each alone meets stood still, delivered, generator, run " +
+		"and had its last word; and each alone meets stalled, delivered, generator, run " +
 		"delay, lag and batch", "INVALID, or SUSPECT where a part is by itself",
 		"docs/decisions/0037-generators.md", generators},
-	{"stood still", "no load thread stood still for 0.1 s; of a closed load the share of the " +
+	{"stalled", "no load thread stood still for 0.1 s; of a closed load the share of the " +
 		"window is the bound, beside run delay, and of an open one lag is",
 		ifMoved + ", from 0.5 s on INVALID", "signal(7), SIGSTOP; Tene's jHiccup", stoodStill},
 	{"order", "percentiles do not decrease and lie between minimum and maximum", "INVALID",
@@ -76,7 +76,7 @@ var loadRules = []Rule{
 	{"errors", "every answer has the right status and body; as many ranks are the bound",
 		ifMoved + ", above 0.1 % INVALID",
 		"HttpArena #939", failures},
-	{"unasked", "what a request asks of a database or an upstream, as the suite says, was asked " +
+	{"backend calls", "what a request asks of a database or an upstream, as the suite says, was asked " +
 		"by its own counter, 1 %, five and what is not counted yet aside",
 		"INVALID; where what others ask may hide it SUSPECT", "docs/project.md", unasked},
 	{"censored", "every request was answered by the end of the drain; as many ranks are the bound",
@@ -115,7 +115,7 @@ var loadRules = []Rule{
 		"proc(5), /proc/stat; bencher noise", steal},
 	{"throttled", "the service was throttled for less than 1 % of the window", "SUSPECT",
 		"kubernetes #67577", throttled},
-	{"neighbours", "other processes used none of the processors' time; the bound is that of " +
+	{"neighbors", "other processes used none of the processors' time; the bound is that of " +
 		"steal, and what the service left unused", ifMoved,
 		"postrust #11", neighbours},
 	{"memory", "no task stalled on memory; the bound is that of steal", ifMoved,
@@ -151,7 +151,7 @@ var latencyRules = []Rule{
 	{"settled", "the two halves of an open window of a steady rate do not differ in median " +
 		"response time in 9 of 10 pairs of intervals; half the difference is the bound", ifMoved,
 		"Mann & Whitney 1947; wrk2's silent 10 s", settled},
-	{"foreign", "the tool says how late it sends an open load, and invents no samples", "SUSPECT",
+	{"third-party tool", "the tool says how late it sends an open load, and invents no samples", "SUSPECT",
 		"Tene, How NOT to Measure Latency; wrk #485; wrk2 #78", foreign},
 }
 

@@ -50,11 +50,11 @@ func healthy() *record.Record {
 			Scheduled: 10000, Sent: 10000, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
 			InFlightMean: float64(timeNs) / ms, CeilingPerS: 2000,
 			ResponseTime: d, ServiceTime: d, FirstByte: d, ConnectTime: flat(64, ms/10),
-			Memory:    record.Memory{Samples: 10000, Lag1: 0.3, Effective: 0.5},
-			Series:    record.Series{IntervalNs: 250 * ms, Done: every(250)},
-			Generator: record.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
-			Service:   record.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
-			Host:      record.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
+			Autocorrelation: record.Autocorrelation{Samples: 10000, Lag1: 0.3, EffectiveShare: 0.5},
+			Series:          record.Series{IntervalNs: 250 * ms, Done: every(250)},
+			Generator:       record.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
+			Service:         record.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
+			Host:            record.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
 		}
 	}
 	r := &record.Record{
@@ -67,11 +67,11 @@ func healthy() *record.Record {
 	l := &r.Loads[0]
 	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/500), flat(10000, ms/500)
 	l.Arrivals = "poisson"
-	l.Process = record.Process{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
+	l.ArrivalProcess = record.ArrivalProcess{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
 		Dispersion10ms: 0.98, Dispersion100ms: 1.1}
 	l.Series.Scheduled, l.Series.Sent = every(250), every(250)
 	l.Series.P50Ns = every(2 * ms)
-	l.Generator.Wakeup, l.Generator.Turns, l.Generator.BatchMax = flat(100, ms/100), 20000, 5
+	l.Generator.Wakeup, l.Generator.Iterations, l.Generator.BatchMax = flat(100, ms/100), 20000, 5
 	return r
 }
 
@@ -87,7 +87,7 @@ type row struct {
 // requests, which have rules of their own, as timeouts and foreign tools have; and a timer is too
 // coarse only where lag is too large.
 var aside = map[string][]string{
-	"warm-up": {"drift"}, "little": {"errors", "censored"}, "sums": {"errors", "foreign"},
+	"warm-up": {"drift"}, "little": {"errors", "censored"}, "sums": {"errors", "third-party tool"},
 	"timer": {"lag"},
 }
 
@@ -128,12 +128,12 @@ func check(t *testing.T, i int, w row) {
 	same := says.Limit != "" && strings.HasPrefix(says.Observed, says.Limit)
 	mute := says.Hint == "" || strings.HasPrefix(says.Hint, ":") || got.Text != nil ||
 		strings.Contains(fmt.Sprint(says), "%!")
-	if says.Observed == "" || says.Limit == "" && len(got.Moves) == 0 || mute || same {
+	if says.Observed == "" || says.Limit == "" && len(got.PossibleBias) == 0 || mute || same {
 		t.Errorf("row %d (%s): the finding does not explain itself: %+v, %+v", i, w.rule, got, says)
 	}
 	// A number that is held to another is on the side of it that is wrong.
 	above, below := got.Side == record.Above, got.Side == record.Below
-	bound := len(got.Moves) > 0
+	bound := len(got.PossibleBias) > 0
 	if above && got.Value < got.Limit && !bound || below && got.Value > got.Limit ||
 		(above || below) && got.Unit == "" {
 		t.Errorf("row %d (%s): its numbers contradict each other: %+v", i, w.rule, got)
@@ -230,8 +230,8 @@ func TestFailed(t *testing.T) {
 		}
 	}
 	want := record.Finding{Rule: "failed", Grade: invalid}
-	want.Facts = record.Facts{Step: "ready", Said: []string{"connection refused"},
-		Advice: "see the log"}
+	want.Facts = record.Facts{Step: "ready", Messages: []string{"connection refused"},
+		Hint: "see the log"}
 	check(&record.Failure{Step: "ready", Error: "connection refused", Hint: "see the log"}, want)
 	want.Case, want.Facts = "unknown", record.Facts{}
 	check(nil, want)

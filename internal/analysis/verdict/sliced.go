@@ -27,7 +27,7 @@ func sliceAnswers(_ *record.Record, l *load) *record.Finding {
 		return nil
 	}
 	all := s.Requests + s.Failed
-	facts := record.Facts{Count: s.Failed, Of: all}
+	facts := record.Facts{Count: s.Failed, Total: all}
 	part := float64(s.Failed) / float64(max(all, 1))
 	switch {
 	case s.Requests <= 0:
@@ -61,7 +61,7 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	part := float64(s.IdleCPUNs) / float64(s.IdleTimeNs)
 	f := record.Finding{Value: part, Unit: record.UnitShare}
 	if b := r.SideBySide; b != nil {
-		f.Facts.What = b.Freeze
+		f.Facts.Counted = b.Freeze
 	}
 	taken := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
 	unbooked := 0.0
@@ -79,16 +79,16 @@ func countedShare(r *record.Record) float64 {
 	if b == nil || b.WindowNs <= 0 {
 		return 1
 	}
-	return float64(b.WindowNs) / float64(b.WindowNs+max(b.LeadNs, 0))
+	return float64(b.WindowNs) / float64(b.WindowNs+max(b.LeadInNs, 0))
 }
 
 // sliceMoves are bounds of the numbers that slices tell.
 func sliceMoves(s *record.Sliced, throughput, cpu float64, time func(q float64) float64,
-) (out []record.Move) {
+) (out []record.Bias) {
 	add := func(number string, amount float64) {
 		if amount > 0 {
 			out = append(out,
-				record.Move{Number: number, By: math.Ceil(1e4*min(amount, most)) / 1e4})
+				record.Bias{Metric: number, Share: math.Ceil(1e4*min(amount, most)) / 1e4})
 		}
 	}
 	if s.RatePerS <= 0 {
@@ -186,13 +186,13 @@ func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 		}
 		if f != nil {
 			f.Load, f.Phase = p.Load, record.PhaseSlices
-			f.Facts.Name, f.Facts.What = p.B, p.Metric
+			f.Facts.Name, f.Facts.Counted = p.B, p.Metric
 			out = append(out, *f)
 		}
 		known := slices.ContainsFunc(out, func(f record.Finding) bool {
 			return f.Rule == "rare events" && f.Facts.Name == p.B
 		})
-		if p.Rare.Found && !known {
+		if p.Rare.Significant && !known {
 			out = append(out, rareEvents(p))
 		}
 	}
@@ -206,7 +206,7 @@ func lostStarts(s Starts) *record.Finding {
 	part := float64(s.Lost) / float64(s.Count)
 	f := share(part, lostMost)
 	f.Rule, f.Phase = "starts", record.PhaseSlices
-	f.Facts = record.Facts{Count: int64(s.Lost), Of: int64(s.Count), Name: s.LostBy}
+	f.Facts = record.Facts{Count: int64(s.Lost), Total: int64(s.Count), Name: s.LostBy}
 	if part > lostMost {
 		return invalid(f)
 	}
@@ -241,8 +241,8 @@ func unbalanced(b stats.Balance) *record.Finding {
 // rareEvents says that a pair differs by what happens rarely, on the side that loses by it more.
 func rareEvents(p Pair) record.Finding {
 	f := record.Finding{Rule: "rare events", Load: p.Load, Phase: record.PhaseSlices,
-		Grade: record.Valid, Remark: true, Value: math.Abs(p.Rare.Difference),
-		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, What: p.Metric,
+		Grade: record.Valid, Note: true, Value: math.Abs(p.Rare.Difference),
+		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, Counted: p.Metric,
 			Observed: math.Exp(p.Rare.Difference), Expected: max(p.Rare.EventsA, p.Rare.EventsB)}}
 	if p.Rare.Few {
 		f.Case = "few"

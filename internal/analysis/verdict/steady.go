@@ -24,7 +24,7 @@ func samples(_ *record.Record, l *load) *record.Finding {
 		return cause(record.Finding{Value: float64(n), Limit: p99Needs, Unit: record.UnitCount,
 			Side: record.Below})
 	}
-	share, _ := l.Memory.Worth()
+	share, _ := l.Autocorrelation.Worth()
 	worth := int64(share * float64(n))
 	if share == 1 || worth >= p99Needs {
 		return nil

@@ -16,8 +16,8 @@ func failed(r *record.Record, _ *load) *record.Finding {
 	if r.Failure == nil {
 		return invalid(in("unknown", record.Finding{}))
 	}
-	return invalid(with(record.Facts{Step: r.Failure.Step, Said: []string{r.Failure.Error},
-		Advice: r.Failure.Hint}, record.Finding{}))
+	return invalid(with(record.Facts{Step: r.Failure.Step, Messages: []string{r.Failure.Error},
+		Hint: r.Failure.Hint}, record.Finding{}))
 }
 
 // warmup is no doubt of its own where nothing compiles while it serves: what such a service has not
@@ -33,7 +33,7 @@ func warmup(r *record.Record, _ *load) *record.Finding {
 	}
 	l, end, ok := ending(r)
 	c := compiled(l)
-	if r.Warmup.SilentAtNs > 0 { // they were silent, and began again
+	if r.Warmup.CompilersIdleAtNs > 0 { // they were silent, and began again
 		c.match.Case = "compiles again"
 	}
 	switch {
@@ -98,7 +98,7 @@ func compiled(l *record.Load) (c compilation) {
 	c.ownShare = elapsed / (1 - elapsed)
 	part := func(ns int64) float64 { return float64(ns) / float64(max(u.WindowNs, 1)) }
 	c.match = record.Finding{Case: "compiles", Value: part(r.CompilerNs), Unit: record.UnitShare,
-		Facts: record.Facts{Name: l.Name, Waited: part(r.CompilerWaitNs)}}
+		Facts: record.Facts{Name: l.Name, WaitingShare: part(r.CompilerWaitNs)}}
 	return c
 }
 
@@ -139,10 +139,10 @@ func unsteady(w record.Warmup) *record.Finding {
 // quiet is silent where nobody looked. What the machine did before it may not do in the window, and
 // what it does there has rules of its own.
 func quiet(r *record.Record, _ *load) *record.Finding {
-	if r.Before.WindowNs == 0 || r.Before.Quiet {
+	if r.HostBefore.WindowNs == 0 || r.HostBefore.Quiet {
 		return nil
 	}
-	return cause(with(record.Facts{Said: []string{r.Before.Why}, AtNs: r.Before.WaitedNs},
+	return cause(with(record.Facts{Messages: []string{r.HostBefore.Reason}, AtNs: r.HostBefore.WaitedNs},
 		record.Finding{}))
 }
 
@@ -174,10 +174,10 @@ func cores(r *record.Record, _ *load) *record.Finding {
 
 // podCores wants what a static CPU manager gives. The load's cores are another rule's.
 func podCores(r *record.Record, _ *load) *record.Finding {
-	if r.Pod == nil || len(r.Pod.Shared) == 0 {
+	if r.Pod == nil || len(r.Pod.CoresSharedWith) == 0 {
 		return nil
 	}
-	return suspect(with(record.Facts{Said: r.Pod.Shared}, record.Finding{}))
+	return suspect(with(record.Facts{Messages: r.Pod.CoresSharedWith}, record.Finding{}))
 }
 
 // readerLate is what part of a window a reading may come after its edge: the answers between two
@@ -190,7 +190,7 @@ func readings(r *record.Record, _ *load) *record.Finding {
 		return nil
 	}
 	if lost := r.Pod.Reader.Lost; len(lost) > 0 {
-		return suspect(in("lost", with(record.Facts{Said: lost}, record.Finding{})))
+		return suspect(in("lost", with(record.Facts{Messages: lost}, record.Finding{})))
 	}
 	late := float64(r.Pod.Reader.LateMaxNs)
 	for _, l := range r.Loads {
@@ -204,12 +204,12 @@ func readings(r *record.Record, _ *load) *record.Finding {
 
 // clusterAway moves no number: nothing is asked of a cluster while a load is offered.
 func clusterAway(r *record.Record, _ *load) *record.Finding {
-	if r.Pod == nil || len(r.Pod.Away) == 0 {
+	if r.Pod == nil || len(r.Pod.APIOutages) == 0 {
 		return nil
 	}
 	var sum int64
-	for _, a := range r.Pod.Away {
-		sum += a.Ns
+	for _, a := range r.Pod.APIOutages {
+		sum += a.DurationNs
 	}
 	return cause(record.Finding{Value: float64(sum), Unit: record.UnitNs, Side: record.Above})
 }

@@ -68,7 +68,7 @@ func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 
 // bothPhases are the rules on a load whose findings hold for its slices as for its window: the
 // service cheats, or the generator is the limit, in both.
-var bothPhases = []string{"unasked", "generator", "ceiling"}
+var bothPhases = []string{"backend calls", "generator", "ceiling"}
 
 // phaseOf is the phase of a load that a finding is about. A rule looks at the window unless it says
 // that it looks at slices.
@@ -138,24 +138,24 @@ func with(facts record.Facts, f record.Finding) record.Finding {
 // follows says which findings may be what another one comes from, the likeliest first. What no
 // other brings about is a cause of its own, and its hint the advice that helps.
 var follows = map[string][]string{
-	"run delay":  {"cores", "neighbours", "steal"},
-	"generator":  {"cores"},
-	"ceiling":    {"generator", "run delay"},
-	"timer":      {"quiet"},
-	"neighbours": {"quiet"},
-	"lag":        {"cores", "generator", "run delay", "neighbours", "steal", "timer"},
-	"waited":     {"capacity", "throttled", "lag", "steal", "neighbours", "memory"},
-	"rate":       {"lag", "waited"},
-	"arrivals":   {"lag"},
-	"bursts":     {"lag"},
-	"batch":      {"generator", "lag"},
-	"delivered":  {"capacity", "waited", "lag"},
-	"capacity":   {"errors", "throttled"},
-	"censored":   {"capacity", "waited"},
-	"little":     {"capacity", "censored"},
-	"drift":      {"warm-up", "throttled", "steal", "neighbours"},
-	"settled":    {"warm-up", "throttled", "steal", "neighbours"},
-	"samples":    {"steal", "warm-up"},
+	"run delay": {"cores", "neighbors", "steal"},
+	"generator": {"cores"},
+	"ceiling":   {"generator", "run delay"},
+	"timer":     {"quiet"},
+	"neighbors": {"quiet"},
+	"lag":       {"cores", "generator", "run delay", "neighbors", "steal", "timer"},
+	"waited":    {"capacity", "throttled", "lag", "steal", "neighbors", "memory"},
+	"rate":      {"lag", "waited"},
+	"arrivals":  {"lag"},
+	"bursts":    {"lag"},
+	"batch":     {"generator", "lag"},
+	"delivered": {"capacity", "waited", "lag"},
+	"capacity":  {"errors", "throttled"},
+	"censored":  {"capacity", "waited"},
+	"little":    {"capacity", "censored"},
+	"drift":     {"warm-up", "throttled", "steal", "neighbors"},
+	"settled":   {"warm-up", "throttled", "steal", "neighbors"},
+	"samples":   {"steal", "warm-up"},
 }
 
 // Chain is a finding with what it follows from in the same verdict, the cause first. One on the

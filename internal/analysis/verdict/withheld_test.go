@@ -49,7 +49,7 @@ func TestWithheld(t *testing.T) {
 	r := healthy()
 	l := &r.Loads[0]
 	backlog(100, 1000, 2)(r, l)
-	l.Waited, l.OwnLag, l.Memory.Effective = 9000, flat(10000, sec), 0.001
+	l.Waited, l.OwnLag, l.Autocorrelation.EffectiveShare = 9000, flat(10000, sec), 0.001
 	l.Host.StealShare = 0.2 // which is not about latency alone
 	var rules []string
 	for _, f := range verdict.Judge(r).Findings {

@@ -13,7 +13,7 @@ import (
 
 func answers(f record.Finding) record.Words {
 	hint := "none came inside the window: raise measure, or read the service's log"
-	if text := first(f.Facts.Said); text != "" {
+	if text := first(f.Facts.Messages); text != "" {
 		hint = "see the errors: " + text
 	}
 	return words(hint, "at least 1", "no good answer")
@@ -26,10 +26,10 @@ func sums(f record.Finding) record.Words {
 		return words(ours, "as many", "%d more ends than requests", f.Facts.Count)
 	case "times":
 		return words(ours, "as many", "%d response times of %d answers and timeouts",
-			f.Facts.Count, f.Facts.Of)
+			f.Facts.Count, f.Facts.Total)
 	}
 	return quantity(words("the tool's percentiles are not those of all its requests",
-		percent(f.Limit), "%d times of %d answers", f.Facts.Count, f.Facts.Of))
+		percent(f.Limit), "%d times of %d answers", f.Facts.Count, f.Facts.Total))
 }
 
 func order(f record.Finding) record.Words {
@@ -38,8 +38,8 @@ func order(f record.Finding) record.Words {
 }
 
 func failures(f record.Finding) record.Words {
-	observed := fmt.Sprintf("%d of %d went wrong", f.Facts.Count, f.Facts.Of)
-	if text := first(f.Facts.Said); text != "" {
+	observed := fmt.Sprintf("%d of %d went wrong", f.Facts.Count, f.Facts.Total)
+	if text := first(f.Facts.Messages); text != "" {
 		observed += " (" + text + ")"
 	}
 	hint := "read the service's log"
@@ -56,12 +56,12 @@ func failures(f record.Finding) record.Words {
 func retried(f record.Finding) record.Words {
 	return words("the service closed kept-alive connections before it took these requests, or it "+
 		"failed without an answer: compare with its keep-alive limits and its log", "",
-		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Of)
+		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Total)
 }
 
 func censored(f record.Finding) record.Words {
 	w := words("the tail is longer than it looks: raise drain, or lower the rate", "none",
-		"%d of %d unanswered at the end", f.Facts.Count, f.Facts.Of)
+		"%d of %d unanswered at the end", f.Facts.Count, f.Facts.Total)
 	if f.Limit > 0 {
 		w.Limit = percent(f.Limit)
 		return quantity(w)
@@ -83,7 +83,7 @@ func clipped(f record.Finding) record.Words {
 
 func connections(f record.Finding) record.Words {
 	w := words("the service closes connections: this measures handshakes too", "",
-		"%d for %d requests", f.Facts.Count, f.Facts.Of)
+		"%d for %d requests", f.Facts.Count, f.Facts.Total)
 	if f.Case == "none kept" {
 		w.Hint = "the service keeps no connection: each number is of a request with one of its own"
 	}
@@ -92,7 +92,7 @@ func connections(f record.Finding) record.Words {
 
 func datagrams(f record.Finding) record.Words {
 	w := words("raise net.core.rmem_max for service and load, or give them cores of their own",
-		"", "%d lost of %d answers", f.Facts.Count, f.Facts.Of)
+		"", "%d lost of %d answers", f.Facts.Count, f.Facts.Total)
 	if f.Case == "under way" {
 		w.Observed += fmt.Sprintf(" of %.0f datagrams", f.Facts.Observed)
 		w.Limit = fmt.Sprintf("%.0f under way", f.Limit)
@@ -106,24 +106,24 @@ func unasked(f record.Finding) record.Words {
 	const alone = "have nobody else use it while it is measured"
 	switch f.Case {
 	case "not read":
-		return words(nobody, "", "%s is not known: %s", facts.Name, first(facts.Said))
+		return words(nobody, "", "%s is not known: %s", facts.Name, first(facts.Messages))
 	case "late":
 		return words(
 			"raise measure: "+nobody,
 			"",
 			"%s counts %s up to %v late",
 			facts.Name,
-			facts.What,
+			facts.Counted,
 			time.Duration(f.Value),
 		)
 	case "others":
 		return words(alone, "", "%s: others ask it, too, %.0f %s a second before the load",
-			facts.Name, f.Value, facts.What)
+			facts.Name, f.Value, facts.Counted)
 	}
 	perItem := apart(f.Value, f.Limit, 2)
 	w := words("it answers without asking, as from a cache: have it ask, or say with asks what "+
 		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer",
-		facts.Name, perItem, facts.What)
+		facts.Name, perItem, facts.Counted)
 	if f.Case == "shared" {
 		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*facts.Others)
 		w.Hint = alone
@@ -152,7 +152,7 @@ func generators(f record.Finding) record.Words {
 		hint = w.Hint
 		texts = append(texts, text+": "+p.Rule+": "+w.Observed)
 	}
-	return words(hint, fmt.Sprintf("%d that do their part", f.Facts.Of), "%s",
+	return words(hint, fmt.Sprintf("%d that do their part", f.Facts.Total), "%s",
 		strings.Join(units.First(texts, namesMax), "; "))
 }
 

@@ -24,7 +24,7 @@ func Finding(f record.Finding) record.Words {
 		return record.Words{Observed: cmp.Or(f.Case, f.Rule)}
 	}
 	w := report(f)
-	if len(f.Moves) > 0 {
+	if len(f.PossibleBias) > 0 {
 		w.Limit, w.Quantity = "", false
 	}
 	return w
@@ -36,15 +36,15 @@ func Against(f record.Finding) string {
 	switch {
 	case limit != "":
 		return "limit " + limit
-	case len(f.Moves) == 0:
+	case len(f.PossibleBias) == 0:
 		return "no limit"
 	}
-	m := slices.MaxFunc(f.Moves, func(a, b record.Move) int { return cmp.Compare(a.By, b.By) })
-	share := 100 * m.By
+	m := slices.MaxFunc(f.PossibleBias, func(a, b record.Bias) int { return cmp.Compare(a.Share, b.Share) })
+	share := 100 * m.Share
 	if share >= 10 {
-		return fmt.Sprintf("can have moved %s by %.0f %%", m.Number, share)
+		return fmt.Sprintf("can have moved %s by %.0f %%", m.Metric, share)
 	}
-	return fmt.Sprintf("can have moved %s by %.1f %%", m.Number, share)
+	return fmt.Sprintf("can have moved %s by %.1f %%", m.Metric, share)
 }
 
 // WithWords are findings with their words, for documents that people read.
@@ -62,16 +62,16 @@ func WithWords(findings []record.Finding) []record.Finding {
 var sentences = map[string]func(record.Finding) record.Words{
 	"failed": failed, "warm-up": warmup, "quiet": quiet, "limits": limits, "log": logged,
 	"cores": cores, "pod": pod, "reader": reader, "cluster": cluster, "answers": answers,
-	"sums": sums, "stood still": stoodStill, "order": order, "capacity": capacity,
+	"sums": sums, "stalled": stoodStill, "order": order, "capacity": capacity,
 	"delivered": delivered, "generator": busy, "run delay": runDelay, "ceiling": ceiling,
-	"little": little, "errors": failures, "unasked": unasked, "censored": censored,
+	"little": little, "errors": failures, "backend calls": unasked, "censored": censored,
 	"datagrams": datagrams, "clocks": clocks, "range": clipped, "connections": connections,
 	"delayed ack": delayed, "unused": unused, "drift": drift,
-	"steal": steal, "throttled": throttled, "neighbours": neighbours, "memory": memory,
+	"steal": steal, "throttled": throttled, "neighbors": neighbours, "memory": memory,
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried,
 	"samples": samples, "settled": settled,
-	"foreign": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
+	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
 	"starts": starts, "control": control, "levels": levels,
 	"balance": balance, "rare events": rareEvents,
 }
@@ -145,7 +145,7 @@ func failed(f record.Finding) record.Words {
 	if f.Case == "unknown" {
 		return words("read the service's log", limit, "the record does not say why")
 	}
-	return words(f.Facts.Advice, limit, "%s: %s", f.Facts.Step, first(f.Facts.Said))
+	return words(f.Facts.Hint, limit, "%s: %s", f.Facts.Step, first(f.Facts.Messages))
 }
 
 func warmup(f record.Finding) record.Words {
@@ -165,12 +165,12 @@ func warmup(f record.Finding) record.Words {
 		hint = "raise warmup.min and measure"
 	}
 	return words(hint, "silent", "in the window of %s compilers ran for %s and waited for a core "+
-		"for %s of the time", f.Facts.Name, percent(f.Value), percent(f.Facts.Waited))
+		"for %s of the time", f.Facts.Name, percent(f.Value), percent(f.Facts.WaitingShare))
 }
 
 func quiet(f record.Finding) record.Words {
 	return words("end what else runs; see prony doctor", "a quiet host",
-		"before the trial %s, and %v did not help", first(f.Facts.Said),
+		"before the trial %s, and %v did not help", first(f.Facts.Messages),
 		duration(f.Facts.AtNs, 100*time.Millisecond))
 }
 
@@ -191,14 +191,14 @@ func cores(f record.Finding) record.Words {
 
 func pod(f record.Finding) record.Words {
 	return words("have its node's kubelet run with cpuManagerPolicy: static, and ask for "+
-		"whole CPUs", "cores of its own", "%s", strings.Join(f.Facts.Said, "; "))
+		"whole CPUs", "cores of its own", "%s", strings.Join(f.Facts.Messages, "; "))
 }
 
 func reader(f record.Finding) record.Words {
 	const hint = "have the lab and the node in one network, and the cluster's API answer"
 	if f.Case == "lost" {
 		return words(hint, "each reading", "what the service used is not known where a reading "+
-			"did not come: %s", strings.Join(f.Facts.Said, "; "))
+			"did not come: %s", strings.Join(f.Facts.Messages, "; "))
 	}
 	return words(hint, units.Duration(f.Limit)+", 1 % of load "+f.Facts.Name,
 		"a reading came %s late", units.Duration(f.Value))

@@ -8,16 +8,16 @@ import (
 
 // What a finding was held to is its limit, or the number that it can have moved most.
 func TestAgainst(t *testing.T) {
-	check := func(want, limit string, moves ...record.Move) {
+	check := func(want, limit string, moves ...record.Bias) {
 		t.Helper()
-		f := record.Finding{Text: &record.Words{Limit: limit}, Moves: moves}
+		f := record.Finding{Text: &record.Words{Limit: limit}, PossibleBias: moves}
 		if got := Against(f); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)
 		}
 	}
 	check("limit 5.0 %", "5.0 %")
 	check("no limit", "")
-	check("can have moved p99 by 100 %", "", record.Move{Number: "p50", By: 0.2},
-		record.Move{Number: "p99", By: 1.001})
-	check("can have moved throughput by 4.1 %", "", record.Move{Number: "throughput", By: 0.041})
+	check("can have moved p99 by 100 %", "", record.Bias{Metric: "p50", Share: 0.2},
+		record.Bias{Metric: "p99", Share: 1.001})
+	check("can have moved throughput by 4.1 %", "", record.Bias{Metric: "throughput", Share: 0.041})
 }

@@ -33,7 +33,7 @@ func delivered(f record.Finding) record.Words {
 // withRoom adds what the service had left, where that bounds the finding.
 func withRoom(f record.Finding, w record.Words) record.Words {
 	if f.Case == "with room" {
-		w.Observed += ", and the service had " + percent(f.Facts.Left) +
+		w.Observed += ", and the service had " + percent(f.Facts.UnusedShare) +
 			" of its processor time left"
 	}
 	return amount(w, share(f))
@@ -93,7 +93,7 @@ func waited(f record.Finding) record.Words {
 
 func rate(f record.Finding) record.Words {
 	return quantity(words("the generator was late: give it a quieter core", percent(f.Limit),
-		"%d of %d left in the interval from %v on", f.Facts.Count, f.Facts.Of,
+		"%d of %d left in the interval from %v on", f.Facts.Count, f.Facts.Total,
 		time.Duration(f.Facts.AtNs)))
 }
 
@@ -126,7 +126,7 @@ func batch(f record.Finding) record.Words {
 	}
 	most := fmt.Sprint(int64(f.Value))
 	return amount(words(hint, fmt.Sprint(int64(f.Limit)), "a turn took %s of %d answers", most,
-		f.Facts.Of), most)
+		f.Facts.Total), most)
 }
 
 func samples(f record.Finding) record.Words {

@@ -14,7 +14,7 @@ func sliceAnswers(f record.Finding) record.Words {
 	if f.Case == "none" {
 		return words("read the service's log", "at least 1", "no good answer in its slices")
 	}
-	observed := fmt.Sprintf("%d of %d requests in slices failed", f.Facts.Count, f.Facts.Of)
+	observed := fmt.Sprintf("%d of %d requests in slices failed", f.Facts.Count, f.Facts.Total)
 	if f.Case == "many" {
 		return quantity(words("an error is not an answer; read the service's log",
 			percent(f.Limit), "%s", observed))
@@ -29,8 +29,8 @@ func idleWork(f record.Finding) record.Words {
 			"loaded, and it was not stopped")
 	}
 	hint := "it works while it waits: look for timers, collectors and pools, or leave out --freeze=off"
-	if f.Facts.What != record.FreezeOff {
-		hint = "it was stopped (" + f.Facts.What + "), so that this is what it did on its way there " +
+	if f.Facts.Counted != record.FreezeOff {
+		hint = "it was stopped (" + f.Facts.Counted + "), so that this is what it did on its way there " +
 			"and back: raise the length of slices"
 	}
 	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
@@ -38,7 +38,7 @@ func idleWork(f record.Finding) record.Words {
 
 func starts(f record.Finding) record.Words {
 	w := words("read its log: a start counts for no target where one fails", percent(f.Limit),
-		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Of, "start"), f.Facts.Name)
+		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"), f.Facts.Name)
 	if f.Side == "" {
 		w.Limit = "none"
 		return w
@@ -50,7 +50,7 @@ func control(f record.Finding) record.Words {
 	return words("a difference up to this size may come from the method: look for what treats "+
 		"equal targets unequally, or measure more starts", "no difference",
 		"the control %s differs by %s from itself in %s %s in this run", f.Facts.Name,
-		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.What, "").Label)
+		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.Counted, "").Label)
 }
 
 func balance(f record.Finding) record.Words {
@@ -62,7 +62,7 @@ func balance(f record.Finding) record.Words {
 func rareEvents(f record.Finding) record.Words {
 	w := words("it is part of the answer: look for collections, compactions and timers", "none",
 		"rare events: all work of %s differs in %s %s by %s from its typical slice", f.Facts.Name,
-		f.Load, metric.Named(f.Facts.What, "").Label, units.Change(f.Facts.Observed))
+		f.Load, metric.Named(f.Facts.Counted, "").Label, units.Change(f.Facts.Observed))
 	if f.Case == "few" {
 		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so that their cost is known as badly "+
 			"as their number: measure longer starts", f.Facts.Expected)
@@ -74,6 +74,6 @@ func levels(f record.Finding) record.Words {
 	return words("slices may begin too cold, or the windows met another machine: run more starts, "+
 		"and compare with longer slices", "the same within their errors",
 		"%s differs in %s %s by %s in slices and by %s in windows alone", f.Facts.Name, f.Load,
-		metric.Named(f.Facts.What, "").Label, units.Change(f.Facts.Expected),
+		metric.Named(f.Facts.Counted, "").Label, units.Change(f.Facts.Expected),
 		units.Change(f.Facts.Observed))
 }

@@ -83,6 +83,16 @@ func OneOf(c *cobra.Command, to *string, name, usage string, words ...string) {
 	declare(c, &Choice{to: to, words: words}, name, usage, words)
 }
 
+// FormerWord has a flag that OneOf declared take the former name of one of its words, too.
+func FormerWord(c *cobra.Command, flag, former, word string) {
+	c.Flags().Lookup(flag).Value.(*Choice).also = func(given string) string {
+		if given == former {
+			return word
+		}
+		return ""
+	}
+}
+
 // SomeOf declares a flag of a verb that takes some of the words.
 func SomeOf(c *cobra.Command, to *[]string, name, usage string, words ...string) {
 	declare(c, &Choices{to: to, words: words}, name, usage, words)
@@ -99,6 +109,14 @@ func declare(c *cobra.Command, v pflag.Value, name, usage string, words []string
 	if err := c.RegisterFlagCompletionFunc(name, offer); err != nil {
 		panic("cli: a flag is completed twice: " + err.Error())
 	}
+}
+
+// FormerFlags has flags be known by their former names, too: names maps these to the ones in force.
+// No help lists them.
+func FormerFlags(root *cobra.Command, names map[string]string) {
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(names[name], name))
+	})
 }
 
 // RemovedFlag declares a hidden flag that this release has no more. With it the command line is an

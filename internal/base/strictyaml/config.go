@@ -64,6 +64,10 @@ func decoded(file string, data []byte, v any, err error) error {
 	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
 	if is && unknown.Token != nil {
 		key := unknown.Token.Value
+		if now := renamed(reflect.TypeOf(v), key); len(now) > 0 {
+			out.Problem = fmt.Sprintf("`%s` is now `%s`", key, strings.Join(now, "` or `"))
+			return out
+		}
 		out.Problem = fmt.Sprintf("unknown key %q", key)
 		known := Keys(v)
 		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
@@ -106,6 +110,16 @@ func line(data []byte, n int) string {
 	return strings.TrimSpace(lines[n-1])
 }
 
+// renamed lists the names in force of a former key, which fields have in the tag `was`.
+func renamed(t reflect.Type, key string) (out []string) {
+	fields(t, "", map[reflect.Type]bool{}, func(_, name string, f reflect.StructField) {
+		if f.Tag.Get("was") == key && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	})
+	return out
+}
+
 // Keys lists the YAML keys of v's type and of all structs below it, in the order of declaration,
 // without repeats.
 func Keys(v any) (out []string) {
@@ -127,11 +141,16 @@ func homes(t reflect.Type, key string) (out []string) {
 	return out
 }
 
-// keys visits the keys of a type, of the key of, and of all structs below it; each struct once.
 func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of, name string)) {
+	fields(t, of, visited, func(of, name string, _ reflect.StructField) { see(of, name) })
+}
+
+// fields visits the keys of a type, of the key of, and of all structs below it; each struct once.
+func fields(t reflect.Type, of string, visited map[reflect.Type]bool,
+	see func(of, name string, f reflect.StructField)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		keys(t.Elem(), of, visited, see)
+		fields(t.Elem(), of, visited, see)
 		return
 	}
 	if t.Kind() != reflect.Struct || visited[t] {
@@ -141,9 +160,9 @@ func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of,
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f.Tag.Get("yaml"), "-"), ",")
 		if name != "" {
-			see(of, name)
+			see(of, name, f)
 		}
-		keys(f.Type, cmp.Or(name, of), visited, see)
+		fields(f.Type, cmp.Or(name, of), visited, see)
 	}
 }
 

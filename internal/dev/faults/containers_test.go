@@ -15,7 +15,7 @@ import (
 )
 
 // contained measures one image; window is longer than it takes to strike.
-const contained = "versus --image IMAGE --get / --again=false --blocks 1 -c 4 --warmup 1s " +
+const contained = "versus --image IMAGE --get / --aa=false --blocks 1 -c 4 --warmup 1s " +
 	"--measure 8s --out OUT"
 
 // containerFaults happen to the container of a service under load. Each is a line of docker's,

@@ -81,7 +81,7 @@ var verbs = []verb{
 	{name: "compare", reads: []line{
 		{args: "compare RUN --targets a/b,c/d", at: "RUN/trials.ndjson", fine: "bom torn long"},
 		{args: "compare RUN RUN", at: "RUN/run.json", fine: "bom"}},
-		writes: []line{{args: "compare RUN --targets a/b,c/d --unlike -o OUT.html"}},
+		writes: []line{{args: "compare RUN --targets a/b,c/d --allow-mismatch -o OUT.html"}},
 		wrong:  []string{"compare RUN --targets ''", "compare RUN --targets a/b"},
 		prints: []string{"compare RUN --targets a/b,c/d"}},
 	{name: "completion", none: "cobra's", prints: []string{"completion"}},
@@ -129,7 +129,7 @@ var verbs = []verb{
 			"load URL --keys 9-1", "load URL -X 'G\nT'", "load URL -H 'a: b\nc'",
 			"load URL -H a", "load URL --threshold ''", "load URL -r ''", "load URL --users ''",
 			"load URL --trace ''", "load URL --scenario ''", "load URL#top", "load ''",
-			"load ftp://x/", "load URL -n -1", "load URL --timeout 0s", "load URL --lead -1s",
+			"load ftp://x/", "load URL -n -1", "load URL --timeout 0s", "load URL --lead-in -1s",
 			"load URL --status 0", "load URL --zipf NaN", "load URL --streams 0",
 			"load URL -d 100ms --traces ''", "load URL --churn -1", "load URL --cores 99999",
 			"load http://192.0.2.1/", "load http://192.0.2.1/ --remote 192.0.2.2",

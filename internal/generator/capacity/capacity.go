@@ -36,7 +36,7 @@ type Step struct {
 	Phase       string        `json:"phase"`
 	RatePerS    float64       `json:"ratePerS,omitempty"`    // open, Poisson; 0: closed
 	Connections int           `json:"connections,omitempty"` // 0: as many as the caller has
-	Lead        time.Duration `json:"leadNs"`
+	Lead        time.Duration `json:"leadInNs"`
 	Window      time.Duration `json:"windowNs"`
 	Seed        uint64        `json:"seed"`
 }
@@ -68,24 +68,24 @@ const (
 
 // Words about a step.
 const (
-	Held    = "held"
-	Broken  = "broken"
+	Met     = "met"
+	Missed  = "missed"
 	Invalid = "invalid" // the generator or the machine was at fault: it says nothing
 )
 
 // Tried is a step and what came of it.
 type Tried struct {
 	Step
-	N              int           `json:"n"` // from 1
-	Word           string        `json:"word,omitempty"`
-	Why            string        `json:"why,omitempty"`
+	N              int           `json:"step"` // from 1
+	Outcome        string        `json:"outcome,omitempty"`
+	Reason         string        `json:"reason,omitempty"`
 	ThroughputPerS float64       `json:"throughputPerS"`
 	P50Ns          int64         `json:"p50Ns,omitempty"` // of response time; 0 where none is
 	P99Ns          int64         `json:"p99Ns,omitempty"` // worth telling
 	BacklogPerS    float64       `json:"backlogPerS,omitempty"`
 	CPUPerRequest  float64       `json:"generatorNsPerRequest,omitempty"`
 	Objectives     []slo.Outcome `json:"objectives,omitempty"`
-	Suspect        []string      `json:"suspect,omitempty"` // rules of the verdict that it broke
+	Suspect        []string      `json:"suspectRules,omitempty"` // rules of the verdict that it broke
 	named          []string      // rules that said something, of any grade
 	rule           string        // that Why is about, if it is one of the instrument
 
@@ -182,9 +182,9 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *record.Load, e
 	t.Step, t.N = step, len(s.tried)+1
 	switch {
 	case step.Phase == Warmup || step.Phase == Quiet:
-		t.Word, t.Why, t.Objectives = "", "", nil // they were not to keep anything
+		t.Outcome, t.Reason, t.Objectives = "", "", nil // they were not to keep anything
 	case step.Phase == AtShare && t.overload+t.instrument == "":
-		t.Word, t.Why = "", "" // nor was this, once it can be told
+		t.Outcome, t.Reason = "", "" // nor was this, once it can be told
 	}
 	s.tried = append(s.tried, t)
 	if s.Progress != nil {

@@ -35,12 +35,12 @@ type Point struct {
 	Share          float64    `json:"share"`
 	RatePerS       float64    `json:"ratePerS"`
 	Replicates     int        `json:"replicates"` // that count
-	LeftOut        int        `json:"leftOut,omitempty"`
-	Why            string     `json:"why,omitempty"`     // of the last one that was left out
-	Suspect        []string   `json:"suspect,omitempty"` // the verdict's rules that others broke
+	Excluded       int        `json:"excluded,omitempty"`
+	Reason         string     `json:"reason,omitempty"`       // of the last one that was left out
+	Suspect        []string   `json:"suspectRules,omitempty"` // the verdict's rules that others broke
 	ThroughputPerS float64    `json:"throughputPerS"`
 	CPUPerRequest  float64    `json:"generatorNsPerRequest"`
-	N              int64      `json:"n"` // answers
+	Answers        int64      `json:"answers"` // answers
 	Quantiles      []Quantile `json:"quantiles"`
 
 	times *hdrhistogram.Histogram
@@ -51,9 +51,9 @@ type Point struct {
 
 // Quantile is a percentile of response time; Ns is 0 where there were fewer than Needs answers.
 type Quantile struct {
-	Name  string `json:"name"`
-	Ns    int64  `json:"ns"`
-	Needs int64  `json:"needs"`
+	Name            string `json:"name"`
+	Ns              int64  `json:"ns"`
+	RequiredSamples int64  `json:"requiredSamples"`
 }
 
 // Curve measures response time at shares of a capacity. Shares and replicates are offered in one
@@ -102,11 +102,11 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 	times, _ := l.ResponseTime.Histogram() // what is damaged is as good as none
 	switch {
 	case t.overload != "":
-		p.LeftOut, p.Why = p.LeftOut+1, t.overload
+		p.Excluded, p.Reason = p.Excluded+1, t.overload
 	case t.instrument != "":
-		p.LeftOut, p.Why = p.LeftOut+1, t.instrument
+		p.Excluded, p.Reason = p.Excluded+1, t.instrument
 	case times == nil:
-		p.LeftOut, p.Why = p.LeftOut+1, "the record has no histogram"
+		p.Excluded, p.Reason = p.Excluded+1, "the record has no histogram"
 	default:
 		p.add(times)
 		for _, rule := range t.Suspect {
@@ -136,15 +136,15 @@ func (p *Point) add(times *hdrhistogram.Histogram) {
 
 func (p *Point) settle() {
 	if p.times != nil {
-		p.N = p.times.TotalCount()
+		p.Answers = p.times.TotalCount()
 	}
 	if p.done > 0 {
 		p.ThroughputPerS = float64(p.done) / (float64(p.runNs) / 1e9)
 		p.CPUPerRequest = p.cpuNs / float64(p.done)
 	}
 	for _, q := range curveQuantiles {
-		out := Quantile{Name: q.name, Needs: stats.QuantileNeeds(q.q, curveConfidence)}
-		if p.N >= out.Needs {
+		out := Quantile{Name: q.name, RequiredSamples: stats.QuantileNeeds(q.q, curveConfidence)}
+		if p.Answers >= out.RequiredSamples {
 			out.Ns = p.times.ValueAtQuantile(100 * q.q)
 		}
 		p.Quantiles = append(p.Quantiles, out)
@@ -194,15 +194,15 @@ func Stress(ctx context.Context, o Options, rates []float64) ([]Tried, error) {
 			if err != nil {
 				return out, err
 			}
-			out, word = append(out, *t), t.Word
-			if word == Held {
+			out, word = append(out, *t), t.Outcome
+			if word == Met {
 				break
 			}
 			if _, err := s.quiet(ctx); err != nil {
 				return out, err
 			}
 		}
-		if word != Held {
+		if word != Met {
 			break
 		}
 	}

@@ -16,7 +16,7 @@ func TestCurve(t *testing.T) {
 	s.whole = true
 	o := s.options("p99<50ms,errors<0.001%", 1) // which nothing here has answers enough to tell
 	o.Progress = func(step Tried) {
-		if step.Word != "" || step.Why != "" {
+		if step.Outcome != "" || step.Reason != "" {
 			t.Errorf("a curve was to keep something: %s", step.Line())
 		}
 	}
@@ -34,20 +34,20 @@ func TestCurve(t *testing.T) {
 	for i, p := range points {
 		rate := Shares[i] * 900
 		mean := 1e9 / (1000 - rate)
-		if p.Share != Shares[i] || p.RatePerS != rate || p.Replicates != 2 || p.LeftOut != 0 ||
+		if p.Share != Shares[i] || p.RatePerS != rate || p.Replicates != 2 || p.Excluded != 0 ||
 			math.Abs(p.ThroughputPerS/rate-1) > 0.01 || p.CPUPerRequest != 4000 {
 			t.Errorf("point %d: %+v", i, p)
 		}
 		// 2 s at 90/s are too few for p99, which needs 381: 1.3 × 381 / 90 = 5.5 s, twice: 990.
-		if n := float64(p.N); n < 990 || math.Abs(n-2*max(2, 495.3/rate)*rate) > 2 {
-			t.Errorf("point %d has %d answers", i, p.N)
+		if n := float64(p.Answers); n < 990 || math.Abs(n-2*max(2, 495.3/rate)*rate) > 2 {
+			t.Errorf("point %d has %d answers", i, p.Answers)
 		}
 		for k, want := range []float64{math.Ln2, math.Log(10), math.Log(100), math.Log(1000)} {
 			q := p.Quantiles[k]
 			// p99.9 needs 3838; 2 × 2 s are that many from 960/s on, which no point has.
 			if k == 3 {
-				if q.Ns != 0 || q.Needs != 3838 {
-					t.Errorf("point %d: %+v of %d", i, q, p.N)
+				if q.Ns != 0 || q.RequiredSamples != 3838 {
+					t.Errorf("point %d: %+v of %d", i, q, p.Answers)
 				}
 				continue
 			}
@@ -71,7 +71,7 @@ func TestCurve(t *testing.T) {
 	}
 	text := b.String()
 	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs n ≥ 3,838", "░",
-		"doubt at 10 %: neighbours\n"} {
+		"doubt at 10 %: neighbors\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}
@@ -87,11 +87,11 @@ func TestCurveLeavesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := points[0]; p.Replicates != 3 || p.LeftOut != 0 {
+	if p := points[0]; p.Replicates != 3 || p.Excluded != 0 {
 		t.Errorf("%+v", p)
 	}
 	p := points[1]
-	if p.Replicates != 0 || p.LeftOut != 3 || !strings.Contains(p.Why, "answered 90.0 %") ||
+	if p.Replicates != 0 || p.Excluded != 3 || !strings.Contains(p.Reason, "answered 90.0 %") ||
 		p.Quantiles[0].Ns != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -108,7 +108,7 @@ func TestCurveLeavesOut(t *testing.T) {
 func TestCurveWithoutHistograms(t *testing.T) {
 	s := newServer(1, 1000, 0)
 	points, err := Curve(context.Background(), s.options("p99<50ms", 1), 900, []float64{0.5}, 1)
-	if err != nil || points[0].LeftOut != 1 || !strings.Contains(points[0].Why, "no histogram") {
+	if err != nil || points[0].Excluded != 1 || !strings.Contains(points[0].Reason, "no histogram") {
 		t.Errorf("%+v, %v", points, err)
 	}
 }
@@ -123,7 +123,7 @@ func TestConcurrency(t *testing.T) {
 	var got, order []int
 	for _, row := range rows {
 		got = append(got, row.Connections)
-		if row.Word != Held || row.ThroughputPerS != 1000 {
+		if row.Outcome != Met || row.ThroughputPerS != 1000 {
 			t.Errorf("%+v", row)
 		}
 	}
@@ -154,7 +154,7 @@ func TestStress(t *testing.T) {
 		rows, err := Stress(context.Background(), o, []float64{200, 500, 800, 950, 1100, 2000})
 		var got []string
 		for _, row := range rows {
-			got = append(got, row.Word)
+			got = append(got, row.Outcome)
 		}
 		if err != nil || !slices.Equal(got, words) {
 			t.Errorf("%q: %v, %v, want %v", objectives, got, err, words)
@@ -165,17 +165,17 @@ func TestStress(t *testing.T) {
 			t.Errorf("%s, %v", b.String(), err)
 		}
 	}
-	check("p99<50ms", 0, Held, Held, Held, Broken) // p99 at 950/s is 4.6/50 = 92 ms
-	check("", 0, Held, Held, Held, Held, Broken)
-	check("p99<50ms", 700, Held, Held, Invalid, Invalid, Invalid)
+	check("p99<50ms", 0, Met, Met, Met, Missed) // p99 at 950/s is 4.6/50 = 92 ms
+	check("", 0, Met, Met, Met, Met, Missed)
+	check("p99<50ms", 700, Met, Met, Invalid, Invalid, Invalid)
 }
 
 func TestLine(t *testing.T) {
 	for want, step := range map[string]Tried{
-		" 12  falling       907/s  held     p99 41.2 ms": {N: 12, Word: Held, P99Ns: 41.2e6,
+		" 12  falling       907/s  met      p99 41.2 ms": {N: 12, Outcome: Met, P99Ns: 41.2e6,
 			Step: Step{Phase: Falling, RatePerS: 907}},
-		"  3  bracket     1.20k/s  broken   answered 90.0 %": {N: 3, Word: Broken,
-			Why: "answered 90.0 %", Step: Step{Phase: Bracket, RatePerS: 1200}},
+		"  3  bracket     1.20k/s  missed   answered 90.0 %": {N: 3, Outcome: Missed,
+			Reason: "answered 90.0 %", Step: Step{Phase: Bracket, RatePerS: 1200}},
 		"  1  warm-up      closed           1.00k/s": {N: 1, ThroughputPerS: 1000,
 			Step: Step{Phase: Warmup}},
 		"  2  quiet        1 conn": {N: 2, Step: Step{Phase: Quiet, Connections: 1}},
@@ -198,7 +198,7 @@ func TestText(t *testing.T) {
 	for _, want := range []string{"capacity ", " at 95 % confidence",
 		"keeps p99<50ms in half of the",
 		"windows of 2.2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
-		"rate  held", " of "} {
+		"rate  met", " of "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s\nlacks %q", b.String(), want)
 		}

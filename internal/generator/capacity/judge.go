@@ -51,7 +51,7 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	broken, unknown := "", ""
 	for _, o := range t.Objectives {
 		switch line := o.Objective + ": " + o.Text; {
-		case o.Known && !o.Held && broken == "":
+		case o.Known && !o.Met && broken == "":
 			broken = line
 		case !o.Known && unknown == "":
 			unknown = line
@@ -60,15 +60,15 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	service = cmp.Or(service, broken)
 	switch {
 	case instrument.text != "":
-		t.Word, t.Why, t.rule = Invalid, instrument.text, instrument.rule
+		t.Outcome, t.Reason, t.rule = Invalid, instrument.text, instrument.rule
 	case service != "" && busy(v.Findings) != "":
-		t.Word, t.Why = Invalid, busy(v.Findings)
+		t.Outcome, t.Reason = Invalid, busy(v.Findings)
 	case service != "":
-		t.Word, t.Why = Broken, service
+		t.Outcome, t.Reason = Missed, service
 	case unknown != "":
-		t.Word, t.Why = Invalid, unknown
+		t.Outcome, t.Reason = Invalid, unknown
 	default:
-		t.Word = Held
+		t.Outcome = Met
 	}
 	return t
 }

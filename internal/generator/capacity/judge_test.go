@@ -29,8 +29,8 @@ func checkJudge(t *testing.T) judged {
 			change(l)
 		}
 		got := judge(l, must(slo.Parse(objectives)))
-		if got.Word != word || !strings.Contains(got.Why, why) || (got.Why == "") != (why == "") {
-			t.Errorf("%s: %s, %q; want %s, %q", objectives, got.Word, got.Why, word, why)
+		if got.Outcome != word || !strings.Contains(got.Reason, why) || (got.Reason == "") != (why == "") {
+			t.Errorf("%s: %s, %q; want %s, %q", objectives, got.Outcome, got.Reason, word, why)
 		}
 		told := got.P99Ns > 0
 		if want := got.overload == "" && l.ResponseTime.Count >= 381; told != want {
@@ -47,39 +47,39 @@ func TestJudgeService(t *testing.T) {
 			l.ResponseTime.Count -= n
 		}
 	}
-	check("p99<50ms", Held, "", nil)
-	check("p99<40ms", Broken, "p99<40ms: 46.1ms", nil)
-	check("p99<50ms,p50<1ms", Broken, "p50<1ms: 6.93ms", nil)
-	check("p99.9<50ms", Broken, "p99.9<50ms", func(l *record.Load) {
+	check("p99<50ms", Met, "", nil)
+	check("p99<40ms", Missed, "p99<40ms: 46.1ms", nil)
+	check("p99<50ms,p50<1ms", Missed, "p50<1ms: 6.93ms", nil)
+	check("p99.9<50ms", Missed, "p99.9<50ms", func(l *record.Load) {
 		l.ResponseTime = exponential(2000, 10e6)
 		l.ResponseTime.HDR = histogram(2000, 10e6)
 	})
 	check("p99.9<1s", Invalid, "needs n ≥ 3838, has 2000", nil)
-	check("p99<40ms,p99.9<1s", Broken, "p99<40ms", nil) // known to be broken is enough
+	check("p99<40ms,p99.9<1s", Missed, "p99<40ms", nil) // known to be broken is enough
 
 	// Missing answers: 1 % of 2000 is 20, and 5 + 3 sqrt(10) = 14.5.
-	check("p99<50ms", Held, "", func(l *record.Load) { l.Done -= 20 })
-	check("p99<50ms", Broken, "answered 99.0 % of what was offered", func(l *record.Load) {
+	check("p99<50ms", Met, "", func(l *record.Load) { l.Done -= 20 })
+	check("p99<50ms", Missed, "answered 99.0 % of what was offered", func(l *record.Load) {
 		l.Done -= 21
 	})
 	// With 100 under way, 5 + 3 sqrt(100) = 35 are nothing.
-	check("p99<500ms", Held, "", func(l *record.Load) {
+	check("p99<500ms", Met, "", func(l *record.Load) {
 		l.InFlightMean, l.ResponseTime = 100, exponential(2000, 100e6)
 		l.ServiceTime = l.ResponseTime
 		l.Done -= 35
 	})
 	// The backlog may grow by 1 % of the rate, and by 14.5 in 2 s.
-	check("p99<50ms", Held, "", func(l *record.Load) { l.BacklogPerS = 10 })
-	check("p99<50ms", Broken, "capacity: backlog", func(l *record.Load) { l.BacklogPerS = 11 })
+	check("p99<50ms", Met, "", func(l *record.Load) { l.BacklogPerS = 10 })
+	check("p99<50ms", Missed, "capacity: backlog", func(l *record.Load) { l.BacklogPerS = 11 })
 
 	// Errors: above 0.1 % they break a service that has promised nothing about them.
-	check("p99<50ms", Held, "", fails(2))
-	check("p99<50ms", Broken, "errors: 3 of 2000", fails(3))
-	check("p99<50ms,errors<1%", Held, "", fails(3))
-	check("p99<50ms,errors<1%", Broken, "errors<1%: 1.05% (21 of 2000)", fails(21))
-	check("p99<50ms,errors<5%", Held, "", fails(50)) // failed, but not left waiting
-	check("p99<50ms,route x errors<5%", Broken, "answered 97.5 %", fails(50))
-	check("p99<50ms", Broken, "censored", func(l *record.Load) {
+	check("p99<50ms", Met, "", fails(2))
+	check("p99<50ms", Missed, "errors: 3 of 2000", fails(3))
+	check("p99<50ms,errors<1%", Met, "", fails(3))
+	check("p99<50ms,errors<1%", Missed, "errors<1%: 1.05% (21 of 2000)", fails(21))
+	check("p99<50ms,errors<5%", Met, "", fails(50)) // failed, but not left waiting
+	check("p99<50ms,route x errors<5%", Missed, "answered 97.5 %", fails(50))
+	check("p99<50ms", Missed, "censored", func(l *record.Load) {
 		l.Answered, l.Censored = 1970, 30
 		l.ResponseTime.Count = 1970
 	})
@@ -89,29 +89,29 @@ func TestJudgeInstrument(t *testing.T) {
 	check := checkJudge(t)
 	// Unsent arrivals: the service's fault where all connections were busy.
 	check("p99<50ms", Invalid, "delivered", func(l *record.Load) { l.Sent = 1900 })
-	check("p99<50ms", Broken, "delivered", func(l *record.Load) { l.Sent, l.Waited = 1900, 200 })
+	check("p99<50ms", Missed, "delivered", func(l *record.Load) { l.Sent, l.Waited = 1900, 200 })
 
 	// The generator was late: 50 µs, or 5 % of 50 ms = 2.5 ms, are of no concern.
 	late := func(p99Ns float64) func(*record.Load) {
 		return func(l *record.Load) { l.OwnLag = exponential(2000, p99Ns/4.606) }
 	}
-	check("p99<50ms", Held, "", late(2.4e6))
+	check("p99<50ms", Met, "", late(2.4e6))
 	check("p99<50ms", Invalid, "lag: the generator was late, p99 2.6ms (limit 2.5ms)", late(2.6e6))
 	check("p99<40ms", Invalid, "lag", late(2.6e6))  // broken, but by whom?
 	check("errors<1%", Invalid, "lag", late(2.6e6)) // no time promised: 5 % of p99, 2.3 ms
 	check("p99<50ms,max<100us", Invalid, "lag", late(60e3))
 	check("p99<50ms", Invalid, "steal", func(l *record.Load) { l.Host.StealShare = 0.2 })
-	check("p99<50ms", Held, "", func(l *record.Load) { l.Host.StealShare = 0.05 })
-	check("p99<50ms", Held, "", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
+	check("p99<50ms", Met, "", func(l *record.Load) { l.Host.StealShare = 0.05 })
+	check("p99<50ms", Met, "", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
 	check("p99<40ms", Invalid, "generator: ", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
 
 	// Little's law: a defect of the books, unless the service was too slow anyway.
 	check("p99<50ms", Invalid, "little", func(l *record.Load) { l.InFlightMean = 50 })
-	check("p99<50ms", Broken, "capacity", func(l *record.Load) {
+	check("p99<50ms", Missed, "capacity", func(l *record.Load) {
 		l.InFlightMean, l.BacklogPerS = 50, 100
 	})
-	check("errors<1%", Held, "", func(l *record.Load) { l.Model = record.Closed })
-	check("p99<50ms", Broken, "answers: no good answer", func(l *record.Load) {
+	check("errors<1%", Met, "", func(l *record.Load) { l.Model = record.Closed })
+	check("p99<50ms", Missed, "answers: no good answer", func(l *record.Load) {
 		*l = record.Load{Model: "closed", WindowNs: 2e9, Threads: 1}
 	})
 }
@@ -120,7 +120,7 @@ func TestJudgeSuspect(t *testing.T) {
 	l := fine2s()
 	l.Host.OtherCPUShare = 0.5
 	got := judge(l, must(slo.Parse("p99<50ms")))
-	if got.Word != Held || len(got.Suspect) != 1 || got.Suspect[0] != "neighbours" {
+	if got.Outcome != Met || len(got.Suspect) != 1 || got.Suspect[0] != "neighbors" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -15,17 +15,17 @@ import (
 // that broke are no bound.
 func TestKnown(t *testing.T) {
 	step := func(word string, perS float64) Tried {
-		return Tried{Step: Step{RatePerS: perS}, Word: word}
+		return Tried{Step: Step{RatePerS: perS}, Outcome: word}
 	}
 	for _, row := range []struct {
 		steps          []Tried
 		atLeast, broke float64
 	}{
 		{nil, 0, 0},
-		{[]Tried{step(Held, 300), step(Held, 372)}, 372, 0},
-		{[]Tried{step(Held, 300), step(Held, 372), step(Broken, 400)}, 372, 400},
-		{[]Tried{step(Held, 300), step(Broken, 350), step(Held, 372), step(Broken, 400)}, 300, 350},
-		{[]Tried{step(Broken, 300), step(Held, 372)}, 0, 300},
+		{[]Tried{step(Met, 300), step(Met, 372)}, 372, 0},
+		{[]Tried{step(Met, 300), step(Met, 372), step(Missed, 400)}, 372, 400},
+		{[]Tried{step(Met, 300), step(Missed, 350), step(Met, 372), step(Missed, 400)}, 300, 350},
+		{[]Tried{step(Missed, 300), step(Met, 372)}, 0, 300},
 		{[]Tried{step(Invalid, 300), step("", 0)}, 0, 0},
 	} {
 		if atLeast, broke := known(row.steps); atLeast != row.atLeast || broke != row.broke {
@@ -44,9 +44,9 @@ func TestEarlyEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f.Found || !(f.AtLeastPerS > 0 && f.AtLeastPerS < 1.05*truth) ||
-			f.BrokePerS > 0 && f.BrokePerS < 0.95*truth ||
+			f.MissedPerS > 0 && f.MissedPerS < 0.95*truth ||
 			!strings.Contains(b.String(), "capacity    at least ") {
-			t.Errorf("%s: at least %v, broke %v of %v:\n%s", name, f.AtLeastPerS, f.BrokePerS,
+			t.Errorf("%s: at least %v, broke %v of %v:\n%s", name, f.AtLeastPerS, f.MissedPerS,
 				truth, &b)
 		}
 	}

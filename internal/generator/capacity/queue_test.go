@@ -59,7 +59,7 @@ func (q *queue) offer(ctx context.Context, step Step) (*record.Load, error) {
 			Count: int64(n), MinNs: times[0], MeanNs: sum / float64(n) * 1e9, P50Ns: rank(0.5),
 			P90Ns: rank(0.9), P99Ns: rank(0.99), P999Ns: rank(0.999), MaxNs: times[n-1],
 		},
-		Memory: record.Memory{Samples: int64(n), Effective: q.worth},
+		Autocorrelation: record.Autocorrelation{Samples: int64(n), EffectiveShare: q.worth},
 	}
 	l.ServiceTime = l.ResponseTime
 	return l, nil
@@ -83,7 +83,7 @@ func TestFindQueue(t *testing.T) {
 				t.Fatalf("seed %d: %s", seed, f.Reason)
 			}
 			truth := q.capacity(limit)
-			offs = append(offs, math.Abs(f.PerS/truth-1))
+			offs = append(offs, math.Abs(f.RatePerS/truth-1))
 			if f.LoPerS <= truth && truth <= f.HiPerS {
 				covered++
 			}

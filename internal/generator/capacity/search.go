@@ -43,18 +43,18 @@ type Found struct {
 	// AtLeastPerS is the highest rate that held below all that broke, where none was found; it is
 	// no estimate and has no interval. BrokePerS is the lowest one that broke; 0: none did.
 	AtLeastPerS float64 `json:"atLeastPerS,omitempty"`
-	BrokePerS   float64 `json:"brokePerS,omitempty"`
+	MissedPerS  float64 `json:"missedPerS,omitempty"`
 
-	PerS       float64 `json:"perS,omitempty"`   // the rate at which half of the steps hold
-	LoPerS     float64 `json:"loPerS,omitempty"` // its interval
-	HiPerS     float64 `json:"hiPerS,omitempty"`
-	Confidence float64 `json:"confidence"`
-	SurePerS   float64 `json:"surePerS,omitempty"` // the rate at which 95 % of the steps hold
-	Width      float64 `json:"width,omitempty"`    // of the boundary, relative: one deviation
+	RatePerS     float64 `json:"ratePerS,omitempty"` // the rate at which half of the steps hold
+	LoPerS       float64 `json:"loPerS,omitempty"`   // its interval
+	HiPerS       float64 `json:"hiPerS,omitempty"`
+	Confidence   float64 `json:"confidence"`
+	ReliablePerS float64 `json:"reliablePerS,omitempty"` // the rate at which 95 % of the steps hold
+	Width        float64 `json:"width,omitempty"`        // of the boundary, relative: one deviation
 
 	PeakPerS    float64    `json:"peakPerS"`              // closed, of the warm-up
 	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // of the generator; 0 unknown
-	HeldPerS    float64    `json:"heldPerS,omitempty"`    // the highest rate that held once
+	MetPerS     float64    `json:"metPerS,omitempty"`     // the highest rate that held once
 	Hysteresis  Hysteresis `json:"hysteresis"`
 	Warnings    []string   `json:"warnings,omitempty"`
 	Seed        uint64     `json:"seed"`
@@ -115,7 +115,7 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 		s.result.Reason = err.Error()
 	}
 	if !s.result.Found {
-		s.result.AtLeastPerS, s.result.BrokePerS = known(s.tried)
+		s.result.AtLeastPerS, s.result.MissedPerS = known(s.tried)
 	}
 	s.result.Steps, s.result.ElapsedNs = s.tried, int64(s.elapsed())
 	return s.result, err
@@ -124,12 +124,12 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 // known is what the steps of a search tell that ended early.
 func known(steps []Tried) (atLeast, broke float64) {
 	for _, t := range steps {
-		if t.Word == Broken && (broke == 0 || t.RatePerS < broke) {
+		if t.Outcome == Missed && (broke == 0 || t.RatePerS < broke) {
 			broke = t.RatePerS
 		}
 	}
 	for _, t := range steps {
-		if t.Word == Held && (broke == 0 || t.RatePerS < broke) {
+		if t.Outcome == Met && (broke == 0 || t.RatePerS < broke) {
 			atLeast = max(atLeast, t.RatePerS)
 		}
 	}
@@ -232,17 +232,17 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 		if err != nil {
 			return "", err
 		}
-		word, why, doubt := t.Word, t.Why, t.named
-		if word != Held {
+		word, why, doubt := t.Outcome, t.Reason, t.named
+		if word != Met {
 			if err := s.rest(ctx, rate); err != nil {
 				return "", err
 			}
 		}
 		s.extra = max(s.extra, time.Duration(s.Now()-from)-s.bare(window))
 		if word != Invalid {
-			s.observations = append(s.observations, observation{math.Log(rate), word == Held, way})
-			if word == Held {
-				s.result.HeldPerS = max(s.result.HeldPerS, rate)
+			s.observations = append(s.observations, observation{math.Log(rate), word == Met, way})
+			if word == Met {
+				s.result.MetPerS = max(s.result.MetPerS, rate)
 			}
 			return word, nil
 		}
@@ -288,8 +288,8 @@ func (s *search) instrument(rate float64) string {
 	if s.CeilingPerS > 0 {
 		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
 	}
-	if s.result.HeldPerS > 0 {
-		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.result.HeldPerS)
+	if s.result.MetPerS > 0 {
+		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.result.MetPerS)
 	}
 	return out
 }
@@ -311,9 +311,9 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 		switch {
 		case err != nil:
 			return 0, 0, err
-		case word == Held:
+		case word == Met:
 			lo = rate
-		case word == Broken:
+		case word == Missed:
 			above, hi = hi, rate
 		default:
 			blocked = rate
@@ -357,8 +357,8 @@ func (s *search) tooSlow(rate float64) string {
 // why is the reason of the last broken step.
 func (s *search) why() string {
 	for _, t := range slices.Backward(s.tried) {
-		if t.Word == Broken {
-			return t.Why
+		if t.Outcome == Missed {
+			return t.Reason
 		}
 	}
 	return "unknown"
@@ -426,12 +426,12 @@ func (s *search) conclude(p *posterior) {
 	f := s.result
 	tail := (1 - s.Confidence) / 2
 	f.Found = true
-	f.PerS, f.Width = math.Exp(p.center(0.5)), p.width()
+	f.RatePerS, f.Width = math.Exp(p.center(0.5)), p.width()
 	f.LoPerS, f.HiPerS = math.Exp(p.center(tail)), math.Exp(p.center(1-tail))
-	f.SurePerS = math.Exp(p.at(lapseHigh + (1-lapseLow-lapseHigh)*0.95))
+	f.ReliablePerS = math.Exp(p.at(lapseHigh + (1-lapseLow-lapseHigh)*0.95))
 	if f.Width > wideWidth {
 		f.warn("whether a step holds is chance from %.0f to %.0f/s: raise the window",
-			f.PerS*math.Exp(-2*f.Width), f.PerS*math.Exp(2*f.Width))
+			f.RatePerS*math.Exp(-2*f.Width), f.RatePerS*math.Exp(2*f.Width))
 	}
 	if steps := about(s.tried); memory(steps) > len(steps)/2 {
 		f.warn("answers depend on one another for so long that windows of %v are short: in the "+

@@ -48,12 +48,12 @@ func TestFindCovers(t *testing.T) {
 			if f.LoPerS <= truth && truth <= f.HiPerS {
 				covered++
 			}
-			off := f.PerS/truth - 1
+			off := f.RatePerS/truth - 1
 			squares += off * off
 			worst = max(worst, math.Abs(off))
-			if f.LoPerS > f.PerS || f.HiPerS < f.PerS || f.SurePerS > f.PerS {
-				t.Errorf("seed %d: %v in %v - %v, sure %v", seed, f.PerS, f.LoPerS, f.HiPerS,
-					f.SurePerS)
+			if f.LoPerS > f.RatePerS || f.HiPerS < f.RatePerS || f.ReliablePerS > f.RatePerS {
+				t.Errorf("seed %d: %v in %v - %v, sure %v", seed, f.RatePerS, f.LoPerS, f.HiPerS,
+					f.ReliablePerS)
 			}
 			if time.Duration(f.ElapsedNs) > o.Budget || len(f.Steps) > 100 {
 				t.Errorf("seed %d: %d steps in %v", seed, len(f.Steps), time.Duration(f.ElapsedNs))
@@ -103,7 +103,7 @@ func TestFindForgivesAccidents(t *testing.T) {
 		s := newServer(seed, 1000, 0.1)
 		s.accident = 0.05
 		f := find(t, s, s.options("p99<50ms", seed))
-		if !f.Found || math.Abs(f.PerS/s.capacity(limit)-1) > 0.03 {
+		if !f.Found || math.Abs(f.RatePerS/s.capacity(limit)-1) > 0.03 {
 			off++
 		}
 	}
@@ -313,7 +313,7 @@ func TestFindBlocks(t *testing.T) {
 			byPhase[step.Phase] = nil
 		}
 		byPhase[step.Phase] = append(byPhase[step.Phase], step)
-		broke := step.Word == Broken
+		broke := step.Outcome == Missed
 		if broke && (i+1 == len(f.Steps) || f.Steps[i+1].Phase != Quiet) {
 			t.Errorf("step %d broke and nobody waited for quiet", step.N)
 		}
@@ -342,8 +342,8 @@ func TestFindNeedsAnswers(t *testing.T) {
 	o.Budget = time.Hour
 	f := find(t, s, o)
 	// 50 - 4.605/1 = 45.4/s
-	if !f.Found || math.Abs(f.PerS/45.4-1) > 0.03 {
-		t.Errorf("%v/s (%s), want 45.4", f.PerS, f.Reason)
+	if !f.Found || math.Abs(f.RatePerS/45.4-1) > 0.03 {
+		t.Errorf("%v/s (%s), want 45.4", f.RatePerS, f.Reason)
 	}
 	for _, step := range f.Steps {
 		if n := step.RatePerS * step.Window.Seconds(); step.RatePerS > 0 && n < 495 {

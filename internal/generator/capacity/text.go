@@ -27,15 +27,15 @@ func (t Tried) Line() string {
 			subject = fmt.Sprintf("%d conn", t.Connections)
 		}
 	}
-	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, subject, t.Word)
+	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, subject, t.Outcome)
 	switch {
 	case t.Phase == Warmup:
 		out += "  " + units.Rate(t.ThroughputPerS) + "/s"
 	case t.P99Ns > 0:
 		out += "  p99 " + units.Duration(float64(t.P99Ns))
 	}
-	if t.Why != "" {
-		out += "  " + t.Why
+	if t.Reason != "" {
+		out += "  " + t.Reason
 	}
 	return strings.TrimRight(out, " ")
 }
@@ -45,21 +45,21 @@ func (f *Found) Text(w io.Writer) error {
 	p := &format.Page{}
 	window := time.Duration(f.WindowNs).Round(100 * time.Millisecond)
 	if f.Found {
-		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", units.FineRate(f.PerS),
+		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", units.FineRate(f.RatePerS),
 			units.FineRate(f.LoPerS), units.FineRate(f.HiPerS), 100*f.Confidence)
 		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
-		p.Line("            in 95 %% of them up to %s/s", units.FineRate(f.SurePerS))
+		p.Line("            in 95 %% of them up to %s/s", units.FineRate(f.ReliablePerS))
 	} else {
 		subject := "not found"
 		if f.AtLeastPerS > 0 {
 			subject = "at least " + units.FineRate(f.AtLeastPerS) + "/s"
 		}
 		p.Line("capacity    %s: %s", subject, f.Reason)
-		if f.AtLeastPerS > 0 && f.BrokePerS > 0 {
-			p.Line("            a step held there, and one broke at %s/s",
-				units.FineRate(f.BrokePerS))
+		if f.AtLeastPerS > 0 && f.MissedPerS > 0 {
+			p.Line("            a step met the objectives there, and one missed them at %s/s",
+				units.FineRate(f.MissedPerS))
 		} else if f.AtLeastPerS > 0 {
-			p.Line("            a step held there, and none broke")
+			p.Line("            a step met the objectives there, and none missed them")
 		}
 		p.Line("            objectives %s, windows of %v", f.SLO, window)
 	}
@@ -105,7 +105,7 @@ func (f *Found) hysteresis(p *format.Page) {
 func about(steps []Tried) (out []Tried) {
 	for _, t := range steps {
 		block := t.Phase == Shuffled || t.Phase == Rising || t.Phase == Falling
-		if block && t.Word != Invalid {
+		if block && t.Outcome != Invalid {
 			out = append(out, t)
 		}
 	}
@@ -150,11 +150,11 @@ func boundary(p *format.Page, steps []Tried) {
 		i := int(boundBins * (t.RatePerS - lo) / max(hi-lo, 1e-9))
 		i = min(i, boundBins-1)
 		all[i]++
-		if t.Word == Held {
+		if t.Outcome == Met {
 			retained[i]++
 		}
 	}
-	p.Line("\n%17s  held", "rate")
+	p.Line("\n%17s  met", "rate")
 	for i := range all {
 		if all[i] == 0 {
 			continue
@@ -206,8 +206,8 @@ func CurveText(w io.Writer, points []Point) error {
 			cells[q.Name], ns[q.Name] = units.Absent, q.Ns
 			if q.Ns > 0 {
 				cells[q.Name] = units.Duration(float64(q.Ns))
-			} else if point.N > 0 {
-				lacking[q.Name] = q.Needs
+			} else if point.Answers > 0 {
+				lacking[q.Name] = q.RequiredSamples
 			}
 		}
 		full := valueAt(ns["p50"])
@@ -225,9 +225,9 @@ func CurveText(w io.Writer, points []Point) error {
 		if len(point.Suspect) > 0 {
 			p.Line("doubt at %.0f %%: %s", 100*point.Share, strings.Join(point.Suspect, ", "))
 		}
-		if point.LeftOut > 0 {
-			p.Line("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.LeftOut,
-				point.LeftOut+point.Replicates, point.Why)
+		if point.Excluded > 0 {
+			p.Line("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.Excluded,
+				point.Excluded+point.Replicates, point.Reason)
 		}
 	}
 	return p.To(w)
@@ -250,16 +250,16 @@ func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
 			p50, p99 = units.Duration(float64(t.P50Ns)), units.Duration(float64(t.P99Ns))
 		}
 		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s", offered, units.Rate(t.ThroughputPerS), p50, p99,
-			t.CPUPerRequest/1e3, t.Word, bar(t.ThroughputPerS/max(most, 1e-9)))
+			t.CPUPerRequest/1e3, t.Outcome, bar(t.ThroughputPerS/max(most, 1e-9)))
 	}
-	if n := len(rows); n > 0 && rows[n-1].Word != Held && rows[n-1].RatePerS > 0 {
-		p.Line("ended at %s/s: %s", units.Rate(rows[n-1].RatePerS), rows[n-1].Why)
+	if n := len(rows); n > 0 && rows[n-1].Outcome != Met && rows[n-1].RatePerS > 0 {
+		p.Line("ended at %s/s: %s", units.Rate(rows[n-1].RatePerS), rows[n-1].Reason)
 	}
 	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
 		p.Line("closed: latency follows from connections and throughput (Little's law)")
 	}
 	if len(objectives) > 0 {
-		p.Line("held and broken are by %s", slo.Text(objectives))
+		p.Line("met and missed: %s", slo.Text(objectives))
 	}
 	return p.To(w)
 }

@@ -184,7 +184,7 @@ func (p *offering) judge(m *member, alone *load.Ledger) error {
 	g := &m.generator
 	g.LateNs = max(g.LateNs, alone.Late())
 	g.CPUShare, g.RunDelayNs = h.Generator.CPUShare, h.Generator.RunDelayNs
-	g.StillMaxNs = h.Generator.StillMaxNs
+	g.StallMaxNs = h.Generator.StallMaxNs
 	g.MemoryBytes = max(g.MemoryBytes, h.Generator.MemoryBytes)
 	if late := time.Duration(g.LateNs); late > lateMost {
 		g.Fault = fmt.Sprintf("began %v late", late.Round(time.Millisecond))

@@ -124,9 +124,9 @@ func held(m *measured, number string, known int64, fault bool, actual float64) [
 // doubts says whether a verdict is in doubt about a number of its load.
 func doubts(v record.Verdict, number string) bool {
 	for _, f := range v.Findings {
-		about := len(f.Moves) == 0
-		for _, m := range f.Moves {
-			about = about || m.Number == number
+		about := len(f.PossibleBias) == 0
+		for _, m := range f.PossibleBias {
+			about = about || m.Metric == number
 		}
 		if about && f.Grade != record.Valid {
 			return true
@@ -137,7 +137,7 @@ func doubts(v record.Verdict, number string) bool {
 
 // uncertain is half the interval of a percentile that so many answers leave, as a share of it.
 func uncertain(l *record.Load, q float64) float64 {
-	share, _ := l.Memory.Worth()
+	share, _ := l.Autocorrelation.Worth()
 	lo, hi, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, 0.95)
 	h, err := l.ResponseTime.Histogram()
 	if !ok || h == nil || err != nil {

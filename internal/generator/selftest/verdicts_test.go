@@ -60,16 +60,16 @@ func TestDoubted(t *testing.T) {
 
 // A doubt about another number is none, and one that nobody can bound is one about all.
 func TestDoubts(t *testing.T) {
-	check := func(want bool, grade string, moves ...record.Move) {
+	check := func(want bool, grade string, moves ...record.Bias) {
 		t.Helper()
-		v := record.Verdict{Findings: []record.Finding{{Grade: grade, Moves: moves}}}
+		v := record.Verdict{Findings: []record.Finding{{Grade: grade, PossibleBias: moves}}}
 		if got := doubts(v, "p99"); got != want {
 			t.Errorf("%s %v: %v", grade, moves, got)
 		}
 	}
-	check(false, record.Valid, record.Move{Number: "p99", By: 1})
-	check(true, record.Suspect, record.Move{Number: "p99", By: 1})
-	check(false, record.Suspect, record.Move{Number: metric.Throughput, By: 1})
+	check(false, record.Valid, record.Bias{Metric: "p99", Share: 1})
+	check(true, record.Suspect, record.Bias{Metric: "p99", Share: 1})
+	check(false, record.Suspect, record.Bias{Metric: metric.Throughput, Share: 1})
 	check(true, record.Suspect)
 	check(true, record.Invalid)
 }

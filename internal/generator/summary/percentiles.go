@@ -24,17 +24,17 @@ const longer = "--duration"
 
 // Percentile is one with its interval, as JSON has it: docs/formats/load-json.md.
 type Percentile struct {
-	Of          string   `json:"of"`   // the distribution's field in the load
-	Name        string   `json:"name"` // "p99"
-	Quantile    float64  `json:"quantile"`
-	Ns          *float64 `json:"ns"` // null where it is withheld
-	LoNs        *float64 `json:"loNs"`
-	HiNs        *float64 `json:"hiNs"`
-	Confidence  float64  `json:"confidence"`
-	Answers     int64    `json:"answers"`
-	Independent int64    `json:"independent"` // that these are worth
-	Assumption  string   `json:"assumption"`  // "nothing", or "independence" where it is unknown
-	Withheld    string   `json:"withheld,omitempty"`
+	Distribution string   `json:"distribution"` // the distribution's field in the load
+	Name         string   `json:"name"`         // "p99"
+	Quantile     float64  `json:"quantile"`
+	Ns           *float64 `json:"ns"` // null where it is withheld
+	LoNs         *float64 `json:"loNs"`
+	HiNs         *float64 `json:"hiNs"`
+	Confidence   float64  `json:"confidence"`
+	Answers      int64    `json:"answers"`
+	Independent  int64    `json:"independent"` // that these are worth
+	Assumption   string   `json:"assumption"`  // "nothing", or "independence" where it is unknown
+	Withheld     string   `json:"withheld,omitempty"`
 }
 
 // percentiles are those of a load that may be quoted, or why they may not.
@@ -49,9 +49,9 @@ func percentiles(r Report) []Percentile {
 			continue
 		}
 		for _, p := range c.percentiles(l) {
-			share, present := l.Memory.Worth()
+			share, present := l.Autocorrelation.Worth()
 			q := Percentile{
-				Of: c.name, Name: p.Name, Quantile: p.Q, Confidence: confidence,
+				Distribution: c.name, Name: p.Name, Quantile: p.Q, Confidence: confidence,
 				Answers: c.dist.Count, Independent: int64(share * float64(c.dist.Count)),
 				Assumption: "nothing", Withheld: p.Refusal(longer, l.WindowNs),
 			}
@@ -191,7 +191,7 @@ func (p *page) worth(l *record.Load, columns []column) {
 		return
 	}
 	text := "[95 % intervals] of this window"
-	switch share, present := l.Memory.Worth(); {
+	switch share, present := l.Autocorrelation.Worth(); {
 	case !present:
 		text += "; they assume that answers are independent"
 	case share < 1:

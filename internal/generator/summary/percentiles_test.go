@@ -39,7 +39,7 @@ func p99Of(t *testing.T, r Report) Percentile {
 		t.Fatal(err)
 	}
 	for _, p := range got.Percentiles {
-		if p.Of == "responseTime" && p.Name == "p99" {
+		if p.Distribution == "responseTime" && p.Name == "p99" {
 			return p
 		}
 	}
@@ -55,7 +55,7 @@ func TestPercentiles(t *testing.T) {
 		change ...func(*Report)) {
 		t.Helper()
 		l := open()
-		l.ResponseTime, l.Memory.Effective = counting(t, 10_000), effective
+		l.ResponseTime, l.Autocorrelation.EffectiveShare = counting(t, 10_000), effective
 		r := of(l)
 		for _, f := range change {
 			f(&r)
@@ -98,7 +98,7 @@ func TestWorth(t *testing.T) {
 	check := func(name string, effective float64, want, not string) {
 		t.Helper()
 		l := open()
-		l.ResponseTime, l.Memory.Effective = counting(t, 10_000), effective
+		l.ResponseTime, l.Autocorrelation.EffectiveShare = counting(t, 10_000), effective
 		text := textOf(t, of(l), Options{})
 		if !strings.Contains(text, want) {
 			t.Errorf("%s: there is no %q in\n%s", name, want, text)

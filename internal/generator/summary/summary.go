@@ -105,7 +105,7 @@ func endsAt(l *record.Load, intervals []load.Interval, offsetNs int64) []string 
 		if int64(iv.Offset) != offsetNs || iv.Response == nil {
 			continue
 		}
-		share, _ := l.Memory.Worth()
+		share, _ := l.Autocorrelation.Worth()
 		qs := table.PercentilesIn(iv.Response, share, confidence)
 		for k, q := range []table.Percentile{qs[0], qs[2]} {
 			if q.HasInterval() {

@@ -76,7 +76,7 @@ func dist(n, lo int64) record.Dist {
 func open() *record.Load {
 	return &record.Load{
 		Name: "load", Model: record.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
-		RatePerS: 5000, Seed: 1, TraceHash: "bf66f99f16deb680", WindowNs: 2e9, LeadNs: 5e8,
+		RatePerS: 5000, Seed: 1, TraceHash: "bf66f99f16deb680", WindowNs: 2e9, LeadInNs: 5e8,
 		DrainNs: 5e9, Scheduled: 10_000, Sent: 9_999, Done: 9_990, Answered: 9_998,
 		BytesIn: 3_000_000, BytesOut: 800_000, ThroughputPerS: 4995,
 		Errors: record.Errors{Timeout: 1, Status: 1, Example: "GET /hello: status 503, want 200"},
@@ -121,7 +121,7 @@ func of(l *record.Load, findings ...record.Finding) Report {
 var (
 	wrong = record.Finding{Rule: "errors", Load: "load", Grade: record.Suspect,
 		Value: 0.0002, Unit: record.UnitShare, Side: record.Above, Facts: record.Facts{Count: 2,
-			Of: 10000, Said: []string{"GET /hello: status 503, want 200"}}}
+			Total: 10000, Messages: []string{"GET /hello: status 503, want 200"}}}
 	tooMuch = record.Finding{Rule: "capacity", Load: "load", Grade: record.Invalid,
 		Value: 812.3, Limit: 50, Unit: record.UnitPerS, Side: record.Above}
 )
@@ -144,7 +144,7 @@ func TestText(t *testing.T) {
 	golden(t, "open.txt", textOf(t, of(open(), wrong), Options{}))
 	golden(t, "closed.txt", textOf(t, of(closed()), Options{}))
 	golden(t, "remark.txt", textOf(t, of(closed(), record.Finding{Rule: "delayed ack", Load: "load",
-		Grade: record.Valid, Value: 40.2e6, Unit: record.UnitNs, Remark: true},
+		Grade: record.Valid, Value: 40.2e6, Unit: record.UnitNs, Note: true},
 		record.Finding{Rule: "timer", Grade: record.Valid}), Options{}))
 	golden(t, "spectrum.txt", textOf(t, of(closed()), Options{Spectrum: true}))
 

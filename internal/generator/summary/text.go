@@ -30,7 +30,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.Line("%s", what(l))
 	p.Line("%s, %s, for %v after %v of lead-in", units.Plural(int64(l.Threads), "thread"),
 		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
-		time.Duration(l.LeadNs))
+		time.Duration(l.LeadInNs))
 	if r.Ran > 0 {
 		p.Line("CUT SHORT after %v of the window: this is of that part, and what was under way "+
 			"is unanswered", r.Ran.Round(time.Millisecond))
@@ -48,7 +48,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
-		share, _ := l.Memory.Worth()
+		share, _ := l.Autocorrelation.Worth()
 		p.dist("first byte", &l.FirstByte, share)
 	}
 	p.conditions(l)
@@ -151,7 +151,7 @@ func (p *page) failures(l *record.Load) {
 		n    int64
 	}{
 		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
-		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
+		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unsolicited", e.Unsolicited},
 		{"closed", e.Closed},
 	} {
 		if c.n > 0 {
@@ -210,7 +210,7 @@ func (p *page) verdict(v record.Verdict) {
 	var noted []string
 	for _, f := range v.Findings {
 		w := wording.Finding(f)
-		if f.Remark {
+		if f.Note {
 			p.Line("  %s: %s\n    %s", f.Rule, w.Observed, w.Hint)
 			continue
 		}

@@ -109,7 +109,7 @@ var wrkFlags = []row{
 var wrk2Flags = []row{
 	{"-R, --rate N", "--rate N --arrivals constant", "wrk2 has a schedule for each connection " +
 		"and leaves out the latency of its first 10 s; prony load has one schedule and " +
-		"leaves out 0.5 s (`--lead`)",
+		"leaves out 0.5 s (`--lead-in`)",
 		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
 	{"-L, --latency", "--spectrum", "", on(func(a *asked) *bool { return &a.spectrum })},
 	{"-U, --u_latency", notNeeded, "service time is always printed", nil},

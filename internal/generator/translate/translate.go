@@ -117,7 +117,7 @@ func (w *wish) line(address string) (*Line, error) {
 	}
 	add(w.streams > 1, "--streams", strconv.Itoa(w.streams))
 	// A number of requests is counted from the first one.
-	add(w.window == 0, "--requests", strconv.Itoa(w.requests), "--lead", "0s")
+	add(w.window == 0, "--requests", strconv.Itoa(w.requests), "--lead-in", "0s")
 	add(w.window > 0, "--duration", short(w.window))
 	add(rate > 0, "--rate", strconv.FormatFloat(rate, 'f', -1, 64), "--arrivals", "constant")
 	add(w.timeout > 0, "--timeout", short(w.timeout))

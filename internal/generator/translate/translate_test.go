@@ -54,10 +54,10 @@ func TestWrk(t *testing.T) {
 }
 
 func TestHey(t *testing.T) {
-	const usual = "--connections 50 --requests 200 --lead 0s --timeout 20s"
+	const usual = "--connections 50 --requests 200 --lead-in 0s --timeout 20s"
 	becomes(t, "hey", usual)
 	becomes(t, "hey -n 1000 -c 100 -disable-keepalive -h2",
-		"--connections 100 --requests 1000 --lead 0s --timeout 20s --http2 --churn 1")
+		"--connections 100 --requests 1000 --lead-in 0s --timeout 20s --http2 --churn 1")
 	becomes(t, "hey -z 10s -q 2 -c 5 -cpus 3 -t 0",
 		"--connections 5 --duration 10s --rate 10 --arrivals constant")
 	becomes(t, "hey -m post -d {uuid} -A c -a u:p -host h -U me", usual+" --method POST "+
@@ -67,14 +67,14 @@ func TestHey(t *testing.T) {
 }
 
 func TestOha(t *testing.T) {
-	becomes(t, "oha", "--connections 50 --requests 200 --lead 0s")
+	becomes(t, "oha", "--connections 50 --requests 200 --lead-in 0s")
 	becomes(t, "oha -z 2s -c 4 -q 50 --latency-correction -w --no-tui -j",
 		"--connections 4 --duration 2s --rate 50 --arrivals constant --output json --view plain")
 	becomes(t, "oha -n 2.6k -t 3s --disable-keepalive --http2 -p 4", "--connections 50 "+
-		"--streams 4 --requests 2600 --lead 0s --timeout 3s --http2 --churn 1")
+		"--streams 4 --requests 2600 --lead-in 0s --timeout 3s --http2 --churn 1")
 	becomes(t, "oha --unix-socket /s --cacert ca.pem",
-		"--connections 50 --requests 200 --lead 0s --ca ca.pem --unix /s")
-	becomes(t, "oha -m PUT -d x -T a/b", "--connections 50 --requests 200 --lead 0s "+
+		"--connections 50 --requests 200 --lead-in 0s --ca ca.pem --unix /s")
+	becomes(t, "oha -m PUT -d x -T a/b", "--connections 50 --requests 200 --lead-in 0s "+
 		"--method PUT --body x --type a/b")
 }
 

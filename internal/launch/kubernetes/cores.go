@@ -134,18 +134,18 @@ func (p *proc) Pod(ctx context.Context) record.Pod {
 		out.Service = p.addr.String()
 	}
 	if p.log != nil {
-		out.Away = p.log.absences()
+		out.APIOutages = p.log.absences()
 	}
 	if f, is := p.site.(*far); is {
 		out.Reader = f.record(p.sampling)
 	}
-	out.Shared = p.site.shared(p.groups, p.Spec.CPUs)
+	out.CoresSharedWith = p.site.shared(p.groups, p.Spec.CPUs)
 	ctx, cancel := context.WithTimeout(ctx, sharedBound)
 	defer cancel()
-	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.Spec.CPUs && ctx.Err() == nil &&
+	for len(out.CoresSharedWith) > 0 && float64(len(out.Cores)) == p.Spec.CPUs && ctx.Err() == nil &&
 		!p.mainEnded() {
 		sleep(ctx, sharedTurn)
-		out.Shared = p.site.shared(p.groups, p.Spec.CPUs)
+		out.CoresSharedWith = p.site.shared(p.groups, p.Spec.CPUs)
 	}
 	return out
 }

@@ -322,7 +322,7 @@ func TestAPIAway(t *testing.T) {
 	p := start(t, l, launch.Spec{Port: 8080, Args: []string{"/act", "act-listens"},
 		Env: []string{"HOST=0.0.0.0", "PORT=8080"}})
 	says(t, p, "ready")
-	if got := p.Pod(t.Context()); len(got.Away) > 0 {
+	if got := p.Pod(t.Context()); len(got.APIOutages) > 0 {
 		t.Errorf("it is away before: %+v", got)
 	}
 	const away = 10 * time.Second
@@ -349,8 +349,8 @@ func TestAPIAway(t *testing.T) {
 		return len(a) == 1 && p.log.absences()[0] == a[0]
 	}
 	eventually(t, "its return", closed)
-	got := p.Pod(now).Away
-	if len(got) != 1 || got[0].Ns < int64(away-time.Second) || got[0].Ns > int64(3*away) {
+	got := p.Pod(now).APIOutages
+	if len(got) != 1 || got[0].DurationNs < int64(away-time.Second) || got[0].DurationNs > int64(3*away) {
 		t.Errorf("away is %+v, want about %v", got, away)
 	}
 	w.close() // and in the middle of its end

@@ -213,8 +213,8 @@ func TestIsSampled(t *testing.T) {
 		MemoryBytes: 64 << 20})
 	says(t, p, "ready")
 	got := p.Pod(t.Context())
-	if len(got.Shared) > 0 || len(got.Cores) != 1 || got.QoS != "Guaranteed" || got.Node == "" ||
-		got.Kubelet == "" || got.Runtime == "" || got.Server == "" || len(got.Away) > 0 ||
+	if len(got.CoresSharedWith) > 0 || len(got.Cores) != 1 || got.QoS != "Guaranteed" || got.Node == "" ||
+		got.Kubelet == "" || got.Runtime == "" || got.Server == "" || len(got.APIOutages) > 0 ||
 		!strings.Contains(got.Image, "sha256:") {
 		t.Errorf("its pod is %+v, want one with a core of its own", got)
 	}
@@ -244,7 +244,7 @@ func TestIsSampled(t *testing.T) {
 			before.ThrottledNs >= 0 && now.ChargedBytes > 0 && now.Processes == 1 &&
 			strings.HasPrefix(now.Source, "cgroup v")
 	})
-	if got := p.Pod(t.Context()); len(got.Shared) == 0 {
+	if got := p.Pod(t.Context()); len(got.CoresSharedWith) == 0 {
 		t.Errorf("a twentieth of a core is one of its own: %+v", got)
 	}
 }

@@ -29,7 +29,7 @@ type logCopy struct {
 	ctx      context.Context
 
 	mu      sync.Mutex
-	foreign []record.Away
+	foreign []record.APIOutage
 }
 
 func (p *proc) copyLog() (*logCopy, error) {
@@ -106,23 +106,23 @@ func (c *logCopy) missing(now bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.foreign)
-	open := n > 0 && c.foreign[n-1].Ns == 0
+	open := n > 0 && c.foreign[n-1].DurationNs == 0
 	atNs := clock.Wall().UnixNano()
 	switch {
 	case now && !open:
-		c.foreign = append(c.foreign, record.Away{AtNs: atNs})
+		c.foreign = append(c.foreign, record.APIOutage{AtNs: atNs})
 	case !now && open:
-		c.foreign[n-1].Ns = max(1, atNs-c.foreign[n-1].AtNs)
+		c.foreign[n-1].DurationNs = max(1, atNs-c.foreign[n-1].AtNs)
 	}
 }
 
 // absences are those so far; one that goes on is as long as it is.
-func (c *logCopy) absences() []record.Away {
+func (c *logCopy) absences() []record.APIOutage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := append([]record.Away(nil), c.foreign...)
-	if n := len(out); n > 0 && out[n-1].Ns == 0 {
-		out[n-1].Ns = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
+	out := append([]record.APIOutage(nil), c.foreign...)
+	if n := len(out); n > 0 && out[n-1].DurationNs == 0 {
+		out[n-1].DurationNs = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
 	}
 	return out
 }

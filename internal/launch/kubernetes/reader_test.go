@@ -69,7 +69,7 @@ func TestReaderInPod(t *testing.T) {
 		t.Errorf("of another machine it tells %d, %v, %v", p.Main(), p.PIDs(), p.Groups())
 	}
 	got := p.Pod(t.Context())
-	if len(got.Shared) > 0 || len(got.Cores) != 1 || got.Node == "" || got.Kubelet == "" ||
+	if len(got.CoresSharedWith) > 0 || len(got.Cores) != 1 || got.Node == "" || got.Kubelet == "" ||
 		got.Reader == nil || !strings.Contains(got.Reader.Image, "sha256:") {
 		t.Errorf("its pod is %+v, its reader %+v", got, got.Reader)
 	}

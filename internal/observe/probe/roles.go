@@ -172,7 +172,7 @@ func (a Roles) between(b Roles) *record.Roles {
 	return &record.Roles{
 		CompilerNs:     delta(a.CompilerNs, b.CompilerNs),
 		CompilerWaitNs: delta(a.CompilerWaitNs, b.CompilerWaitNs),
-		CollectorNs:    delta(a.CollectorNs, b.CollectorNs),
-		EitherNs:       delta(a.EitherNs, b.EitherNs),
+		GCNs:           delta(a.CollectorNs, b.CollectorNs),
+		CompilerOrGCNs: delta(a.EitherNs, b.EitherNs),
 	}
 }

@@ -100,7 +100,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("%d threads, %d named and %d processes are left", len(r.all), len(r.named),
 			len(r.tasks.rows))
 	}
-	want := record.Roles{CompilerNs: 1100, CompilerWaitNs: 10, CollectorNs: 1}
+	want := record.Roles{CompilerNs: 1100, CompilerWaitNs: 10, GCNs: 1}
 	if got := first.between(r.last()); got == nil || *got != want {
 		t.Errorf("between: %+v, want %+v", got, want)
 	}

@@ -102,8 +102,8 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	Rule     string   `json:"rule"`
 	Cases    []Case   `json:"cases"`
-	Means    string   `json:"means"`
-	Do       string   `json:"do"`
+	Meaning  string   `json:"meaning"`
+	Action   string   `json:"action"`
 	Source   string   `json:"source"`
 }
 
@@ -220,14 +220,14 @@ func merge(out []Finding, title string, hits []hit) []Finding {
 		}
 		c := Case{h.line, title, h.row, h.arithmetic}
 		i := slices.IndexFunc(out, func(f Finding) bool {
-			return f.Severity == h.severity && f.Means == h.means && f.Do == h.do
+			return f.Severity == h.severity && f.Meaning == h.means && f.Action == h.do
 		})
 		if i >= 0 {
 			out[i].Cases = append(out[i].Cases, c)
 			continue
 		}
-		out = append(out, Finding{Severity: h.severity, Cases: []Case{c}, Means: h.means,
-			Do: h.do})
+		out = append(out, Finding{Severity: h.severity, Cases: []Case{c}, Meaning: h.means,
+			Action: h.do})
 	}
 	return out
 }

@@ -123,7 +123,7 @@ func (g *grid) sample(i int) string {
 // with the table.
 func (g *grid) row(r gridRow, t *Table) *Row {
 	if why := g.shifted(r); why != "" {
-		t.Unread = append(t.Unread, Unread{Line: r.line, Why: why})
+		t.Unread = append(t.Unread, Unread{Line: r.line, Reason: why})
 		return nil
 	}
 	row := &Row{Line: r.line, Values: map[Quantity]Value{}}
@@ -203,7 +203,7 @@ func readSeparated(text string, cols *Columns) *Table {
 type Unread struct {
 	Line    int    `json:"line"`
 	Table   string `json:"table,omitempty"` // as of a Case
-	Why     string `json:"why"`
+	Reason  string `json:"reason"`
 	Partial bool   `json:"partial"` // only a value; the rest of the line was read
 }
 
@@ -256,7 +256,7 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 	if line > 0 { // a table that lies on its side: its columns are the rows
 		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)
 	}
-	t.Unread = append(t.Unread, Unread{Line: cmp.Or(line, r.line), Why: why, Partial: some})
+	t.Unread = append(t.Unread, Unread{Line: cmp.Or(line, r.line), Reason: why, Partial: some})
 }
 
 // short cuts what is quoted from a cell.
@@ -275,7 +275,7 @@ const unreadShown = 5
 func none(unread []Unread) error {
 	var lines []string
 	for _, u := range unread {
-		lines = append(lines, fmt.Sprintf("line %d: %s", u.Line, u.Why))
+		lines = append(lines, fmt.Sprintf("line %d: %s", u.Line, u.Reason))
 	}
 	return fmt.Errorf("it has heads of results and no line that could be read\n  %s",
 		strings.Join(units.First(lines, unreadShown), "\n  "))
@@ -305,7 +305,7 @@ func (r *Result) writeUnread(p *format.Page) {
 			p.Line("    and %d more", len(r.Unread)-i)
 			break
 		}
-		p.Line("%s", format.Wrap(fmt.Sprintf("    %s:%d: ", r.File, u.Line), u.Why, wide, 6))
+		p.Line("%s", format.Wrap(fmt.Sprintf("    %s:%d: ", r.File, u.Line), u.Reason, wide, 6))
 	}
 }
 

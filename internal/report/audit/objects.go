@@ -133,7 +133,7 @@ func objects(n *node, cols *Columns) *Table {
 			t.Rows = append(t.Rows, r)
 		} else if item.object {
 			t.Unread = append(t.Unread, Unread{Line: item.line,
-				Why: "this object has neither a rate nor a mean latency"})
+				Reason: "this object has neither a rate nor a mean latency"})
 		}
 	}
 	if len(t.Rows) == 0 {

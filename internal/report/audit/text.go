@@ -99,6 +99,6 @@ func (f *Finding) write(p *format.Page, r *Result) {
 		}
 		fill(p, location, c.Arithmetic)
 	}
-	fill(p, "  means: ", f.Means+".")
-	fill(p, "  do: ", f.Do+".")
+	fill(p, "  means: ", f.Meaning+".")
+	fill(p, "  do: ", f.Action+".")
 }

@@ -18,7 +18,7 @@ func TestUnreadLinesAreTold(t *testing.T) {
 		r := Audit(d)
 		var got []string
 		for _, u := range r.Unread {
-			got = append(got, fmt.Sprintf("%d %t %s: %s", u.Line, u.Partial, u.Table, u.Why))
+			got = append(got, fmt.Sprintf("%d %t %s: %s", u.Line, u.Partial, u.Table, u.Reason))
 		}
 		if r.Rows != rows || !slices.Equal(got, want) {
 			t.Errorf("%s has %d results and lacks\n  %s\nwant %d and\n  %s", name, r.Rows,

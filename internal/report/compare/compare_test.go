@@ -20,9 +20,9 @@ var slower = scaled(drifting, 0.94, 0.96)
 func TestRowsOfOneRunArePaired(t *testing.T) {
 	s := runOf("r", noon, rows{"new": slower, "old": drifting})
 	c := compare(t, at(s, "old"), at(s, "new"), Options{})
-	if !c.Paired || len(c.Pairs) != 1 || c.Fingerprint == "" || len(c.Unlike) > 0 {
-		t.Fatalf("%d pairs, paired %v, method %q, unlike %v", len(c.Pairs), c.Paired, c.Fingerprint,
-			c.Unlike)
+	if !c.Paired || len(c.Pairs) != 1 || c.ConfigHash == "" || len(c.Mismatches) > 0 {
+		t.Fatalf("%d pairs, paired %v, method %q, unlike %v", len(c.Pairs), c.Paired, c.ConfigHash,
+			c.Mismatches)
 	}
 	// Log ratios are ln 0.94 and ln 0.96 in turn, four times each: mean ln sqrt(0.9024), SD
 	// (ln 0.96 - ln 0.94)/2 * sqrt(8/7) = 0.0112545, times t(0.975; 7) / sqrt(8) = 0.0094090.
@@ -33,16 +33,16 @@ func TestRowsOfOneRunArePaired(t *testing.T) {
 	}
 	check := func(load, metric, outcome, word string, higher bool) {
 		r := rowOf(t, c.Pairs[0], load, metric)
-		if r.Outcome != outcome || r.Word != word || (r.Better == Higher) != higher {
+		if r.Outcome != outcome || r.Text != word || (r.Better == Higher) != higher {
 			t.Errorf("%s %s is %s (%s, %s is better), want %s (%s)", load, metric, r.Outcome,
-				r.Word, r.Better, outcome, word)
+				r.Text, r.Better, outcome, word)
 		}
 	}
 	check("peak", "throughput", Worse, "slower", true)
 	check("peak", "cpu_per_request", Worse, "more", false)
-	check("peak", "rss_max", Alike, "cannot be told apart", false)
+	check("peak", "rss_max", Indistinguishable, "cannot be told apart", false)
 	check("half", "p99", Worse, "slower", false)
-	check("half", "achieved", Alike, "cannot be told apart", true)
+	check("half", "achieved", Indistinguishable, "cannot be told apart", true)
 	check("", "artifact_size", Equal, "the same", false)
 	if len(r.Blocks) != 8 || r.Blocks[0].Block != 1 {
 		t.Errorf("blocks are %v", r.Blocks)
@@ -98,7 +98,7 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	c := compare(t, a, b, Options{})
 	r := rowOf(t, c.Pairs[0], "peak", "throughput")
 	want := stats.UnpairedRatio(drifting, slower, 0.95)
-	if c.Paired || r.Outcome != Alike || *r.Ratio != want || len(r.Blocks) > 0 {
+	if c.Paired || r.Outcome != Indistinguishable || *r.Ratio != want || len(r.Blocks) > 0 {
 		t.Errorf("paired %v, %s, ratio %+v, want %+v", c.Paired, r.Outcome, *r.Ratio, want)
 	}
 	// SD 0.133 of eight trials a side: a difference below 20 % would have been missed.
@@ -189,8 +189,8 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 				t.Fatalf("error is %v, want %q", err, want)
 			}
 			c := compare(t, a, b, Options{Unlike: true})
-			if len(c.Unlike) != 1 || c.Fingerprint != "" || c.Banner() == "" {
-				t.Errorf("unlike is %v, the method %q", c.Unlike, c.Fingerprint)
+			if len(c.Mismatches) != 1 || c.ConfigHash != "" || c.Banner() == "" {
+				t.Errorf("unlike is %v, the method %q", c.Mismatches, c.ConfigHash)
 			}
 			for name, printer := range printers {
 				var out strings.Builder
@@ -255,8 +255,8 @@ func TestRequestsBindWhereTheyAreKnown(t *testing.T) {
 	}
 	b.Head.Requests = nil
 	c := compare(t, a, b, Options{})
-	if len(c.Told) != 1 || c.Told[0].String() != "requests: GET /hello against unknown" {
-		t.Errorf("told is %v", c.Told)
+	if len(c.Differences) != 1 || c.Differences[0].String() != "requests: GET /hello against unknown" {
+		t.Errorf("told is %v", c.Differences)
 	}
 }
 
@@ -269,8 +269,8 @@ func TestWhatIsNoPartOfTheMethod(t *testing.T) {
 			change(r)
 		}
 		c := compare(t, a, b, Options{})
-		if len(c.Told) != told {
-			t.Errorf("told is %v, want %d", c.Told, told)
+		if len(c.Differences) != told {
+			t.Errorf("told is %v, want %d", c.Differences, told)
 		}
 	}
 	check(0, func(r *record.Record) { r.Provenance.Seed, r.Provenance.PlanHash = 7, "x" })
@@ -444,7 +444,7 @@ func TestRowsCostEachOtherPower(t *testing.T) {
 	one := compare(t, at(s, "old"), at(s, "new"), Options{Metrics: []string{"peak/throughput"}})
 	many := compare(t, at(s, "old"), at(s, "new"), Options{})
 	a, b := one.Pairs[0].Rows, rowOf(t, many.Pairs[0], "peak", "throughput")
-	if len(a) != 1 || one.Tests != 1 || a[0].Outcome != Worse || b.Outcome != Alike {
+	if len(a) != 1 || one.Tests != 1 || a[0].Outcome != Worse || b.Outcome != Indistinguishable {
 		t.Errorf("%d rows, %d tests: %s at p %v; of %d it is %s at %v", len(a), one.Tests,
 			a[0].Outcome, a[0].PHolm, many.Tests, b.Outcome, b.PHolm)
 	}
@@ -452,8 +452,8 @@ func TestRowsCostEachOtherPower(t *testing.T) {
 	same := compare(t, at(runOf("r", noon, rows{"old": few, "new": scaled(few, 1.02, 0.98, 1, 1)}),
 		"old"), at(runOf("r", noon, rows{"old": few, "new": scaled(few, 1.02, 0.98, 1, 1)}), "new"),
 		Options{Metrics: []string{"peak/throughput"}}).Pairs[0].Rows[0]
-	if b.Word != chance || same.Word == chance || same.Outcome != Alike {
-		t.Errorf("among many it %s; what is alike %s", b.Word, same.Word)
+	if b.Text != chance || same.Text == chance || same.Outcome != Indistinguishable {
+		t.Errorf("among many it %s; what is alike %s", b.Text, same.Text)
 	}
 	if !(b.Detectable > a[0].Detectable) {
 		t.Errorf("among many it sees %v, alone %v", b.Detectable, a[0].Detectable)
@@ -495,15 +495,15 @@ func TestNotesAreShort(t *testing.T) {
 	has(t, "text", out.String(), "  both have no time to peak, warm-up cost: in 8 of 8",
 		"  B has no time to ready: in 8 of 8 trials the start was not timed\n",
 		"  B has no time to steady: in 8 of 8")
-	if len(c.Told) > 0 {
-		t.Errorf("told is %v", c.Told)
+	if len(c.Differences) > 0 {
+		t.Errorf("told is %v", c.Differences)
 	}
 	for _, r := range s.Records {
 		r.Target.Service = "one"
 	}
 	c = compare(t, at(s, "old"), at(s, "new"), Options{})
-	if len(c.Told) != 1 || c.Told[0].String() != "tools: go 1.26 against go 1.27" {
-		t.Errorf("told is %v", c.Told)
+	if len(c.Differences) != 1 || c.Differences[0].String() != "tools: go 1.26 against go 1.27" {
+		t.Errorf("told is %v", c.Differences)
 	}
 }
 
@@ -511,8 +511,8 @@ func TestOneBlockSaysNothing(t *testing.T) {
 	s := runOf("r", noon, rows{"old": {10000}, "new": {5000}})
 	c := compare(t, at(s, "old"), at(s, "new"), Options{})
 	r := rowOf(t, c.Pairs[0], "peak", "throughput")
-	if r.Outcome != Silent || r.Word != "needs n >= 2" || c.Tests != 0 || !math.IsNaN(r.PHolm) {
-		t.Errorf("outcome %s %q, %d tests, p %v", r.Outcome, r.Word, c.Tests, r.PHolm)
+	if r.Outcome != Silent || r.Text != "needs n >= 2" || c.Tests != 0 || !math.IsNaN(r.PHolm) {
+		t.Errorf("outcome %s %q, %d tests, p %v", r.Outcome, r.Text, c.Tests, r.PHolm)
 	}
 	near(t, "the change", r.Change(), -0.5)
 }

@@ -41,11 +41,11 @@ type Comparison struct {
 	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
 
 	// Fingerprint is that of the method both sides share; empty when they do not.
-	Fingerprint string `json:"fingerprint,omitempty"`
+	ConfigHash string `json:"configHash,omitempty"`
 	// Unlike is what the sides' methods do not share though they should; all renderings carry it
 	// as a banner. Told are differences that a reader should know and that forbid nothing.
-	Unlike []table.Difference `json:"unlike"`
-	Told   []table.Difference `json:"told"`
+	Mismatches  []table.Difference `json:"mismatches"`
+	Differences []table.Difference `json:"differences"`
 
 	// Findings are those on the starts of the run together, such as a control that differs from
 	// itself.
@@ -85,24 +85,27 @@ type Pair struct {
 
 // Subject is one side of a pair: which target, of which run, built from what.
 type Subject struct {
-	Dir      string `json:"-"`   // the run's folder, as the caller named it
-	Run      string `json:"run"` // its id
-	Suite    string `json:"suite"`
-	Time     string `json:"time,omitempty"`     // the run's first trial, RFC 3339
-	Target   string `json:"target"`             // the row's name
-	Commit   string `json:"commit,omitempty"`   // of the checkout; " (modified)" when not clean
-	Artifact string `json:"artifact,omitempty"` // SHA-256 of what was built, the first 12 digits
-	Prony    string `json:"prony,omitempty"`    // version
-	Tool     string `json:"tool,omitempty"`     // what measured it, of published results
-	Machine  string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
-	Method   string `json:"method"`             // fingerprint
-	Blocks   int    `json:"blocks"`             // with a usable trial; starts have one each
+	Dir        string `json:"-"`   // the run's folder, as the caller named it
+	Run        string `json:"run"` // its id
+	Suite      string `json:"suite"`
+	Time       string `json:"time,omitempty"`     // the run's first trial, RFC 3339
+	Target     string `json:"target"`             // the row's name
+	Commit     string `json:"commit,omitempty"`   // of the checkout; " (modified)" when not clean
+	Artifact   string `json:"artifact,omitempty"` // SHA-256 of what was built, the first 12 digits
+	Prony      string `json:"prony,omitempty"`    // version
+	Tool       string `json:"tool,omitempty"`     // what measured it, of published results
+	Machine    string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
+	ConfigHash string `json:"configHash"`         // fingerprint
+	Blocks     int    `json:"blocks"`             // with a usable trial; starts have one each
 	table.Counts
 	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
 
 	ran    string // how the artifact was run
 	repeat string // "block" or "start"
 }
+
+// Repeat is what Blocks counts: "block", or "start" where targets ran side by side.
+func (x Subject) Repeat() string { return cmp.Or(x.repeat, (*table.Starts)(nil).Repeat()) }
 
 // Row is one metric of a pair.
 type Row struct {
@@ -125,13 +128,13 @@ type Row struct {
 	Source table.Source `json:"source,omitempty"`
 	// Grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
 	Grade string       `json:"grade,omitempty"`
-	Doubt *table.Doubt `json:"doubt,omitempty"` // what can have moved it further than its interval
+	Doubt *table.Doubt `json:"possibleBias,omitempty"` // what can have moved it further than its interval
 	// Blocks are the ratios of single blocks, where trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
 
 	Outcome string `json:"outcome"` // one of the outcomes below
-	Word    string `json:"word"`    // the outcome in words that fit the metric: B is "slower"
+	Text    string `json:"text"`    // the outcome in words that fit the metric: B is "slower"
 	// Detectable is the smallest relative difference that this many blocks would have told from
 	// none in 8 of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
 	// NaN when unknown.
@@ -168,11 +171,11 @@ const (
 
 // Outcomes of a row. Better and Worse are said where PHolm is at most 1 - Confidence.
 const (
-	Better = "better"
-	Worse  = "worse"
-	Alike  = "alike" // cannot be told apart: the same, or too few blocks; Detectable says which
-	Equal  = "equal" // exact values, and the same
-	Silent = "none"  // one side has no number, or there are fewer than two blocks
+	Better            = "better"
+	Worse             = "worse"
+	Indistinguishable = "indistinguishable" // no significant difference; see Detectable
+	Equal             = "equal"             // exact values, and the same
+	Silent            = "none"              // one side has no number, or there are fewer than two blocks
 )
 
 // Change is B to A as a relative difference: 0.05 is 5 % more. It is NaN where there is none.
@@ -230,8 +233,8 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	}
 	c.Missing = missing
 	c.methods(sa, sb, pairs)
-	if len(c.Unlike) > 0 && !o.Unlike {
-		return c, &UnlikeError{c.Unlike, o.Refused}
+	if len(c.Mismatches) > 0 && !o.Unlike {
+		return c, &UnlikeError{c.Mismatches, o.Refused}
 	}
 	if row, err := sa.row(o.Control); err == nil { // else checkControl says so
 		o.Control, c.Control = row, row
@@ -264,17 +267,17 @@ func (c *Comparison) methods(a, b *side, pairs []pairing) {
 	for _, p := range pairs {
 		ma, mb := a.method(p.scenario, p.a), b.method(p.scenario, p.b)
 		binding, reported := ma.Differences(mb)
-		c.Unlike = table.AddNew(c.Unlike, binding...)
+		c.Mismatches = table.AddNew(c.Mismatches, binding...)
 		if p.a.Info.Service != p.b.Info.Service { // what builds one does not build the other
 			reported = slices.DeleteFunc(reported, func(d table.Difference) bool {
 				return d.Aspect == table.ToolsAspect
 			})
 		}
-		c.Told = table.AddNew(c.Told, reported...)
+		c.Differences = table.AddNew(c.Differences, reported...)
 		prints = append(prints, ma.Fingerprint(), mb.Fingerprint())
 	}
 	if slices.Sort(prints); len(slices.Compact(prints)) == 1 {
-		c.Fingerprint = prints[0]
+		c.ConfigHash = prints[0]
 	}
 }
 

@@ -50,7 +50,7 @@ func Markdown(w io.Writer, c Comparison) error {
 func (c Comparison) banner(p *format.Page) {
 	if banner := c.Banner(); banner != "" {
 		p.Line("\n> **%s**", format.Markdown(banner))
-		for _, d := range c.Unlike {
+		for _, d := range c.Mismatches {
 			p.Line("> - %s", format.Markdown(d.String()))
 		}
 	}
@@ -67,10 +67,10 @@ func pipes(headings []string, rows [][]string) string {
 }
 
 var csvHeader = []string{
-	"scenario", "load", "model", "metric", "unit", "better", "a_run", "a_target", "a_n", "a_centre",
-	"a_lo", "a_hi", "b_run", "b_target", "b_n", "b_centre", "b_lo", "b_hi", "ratio", "ratio_lo",
+	"scenario", "load", "model", "metric", "unit", "better", "a_run", "a_target", "a_n", "a_center",
+	"a_lo", "a_hi", "b_run", "b_target", "b_n", "b_center", "b_lo", "b_hi", "ratio", "ratio_lo",
 	"ratio_hi", "confidence", "p", "p_holm", "tests", "outcome", "detectable", "paired", "control",
-	"unlike", "withheld", "source", "grade",
+	"mismatches", "withheld", "source", "grade",
 }
 
 // CSV prints a comparison in long form, a line for each row; docs/formats/compare-json.md says what
@@ -117,7 +117,7 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 		units.Raw(r.Detectable),
 		strconv.FormatBool(c.Paired),
 		c.Control,
-		differences(c.Unlike),
+		differences(c.Mismatches),
 		withheld.String(),
 		string(r.Source),
 		r.Grade,
@@ -197,22 +197,22 @@ func GateMarkdown(w io.Writer, g Gate) error {
 
 // gateCheck is one of a gate's, for programs.
 type gateCheck struct {
-	Scenario string  `json:"scenario"`
-	Target   string  `json:"target"`
-	Load     string  `json:"load"`
-	Metric   string  `json:"metric"`
-	Most     float64 `json:"most"`           // the change for the worse that is allowed, a share
-	Outcome  string  `json:"outcome"`        // pass, fail, inconclusive or unfit
-	More     int     `json:"more,omitempty"` // blocks that would decide
-	Why      string  `json:"why"`
+	Scenario   string  `json:"scenario"`
+	Target     string  `json:"target"`
+	Load       string  `json:"load"`
+	Metric     string  `json:"metric"`
+	Allowed    float64 `json:"allowedChange"`        // the change for the worse that is allowed, a share
+	Outcome    string  `json:"outcome"`              // pass, fail, inconclusive or insufficient data
+	MoreBlocks int     `json:"moreBlocks,omitempty"` // blocks that would decide
+	Reason     string  `json:"reason"`
 }
 
 // gateDocument is a gate for programs.
 type gateDocument struct {
 	Version    int         `json:"version"`
-	Outcome    string      `json:"outcome"`        // pass, fail, inconclusive or unfit
-	More       int         `json:"more,omitempty"` // blocks that would decide
-	Sentence   string      `json:"sentence"`
+	Outcome    string      `json:"outcome"`              // pass, fail, inconclusive or insufficient data
+	MoreBlocks int         `json:"moreBlocks,omitempty"` // blocks that would decide
+	Text       string      `json:"text"`
 	Checks     []gateCheck `json:"checks"`
 	Comparison document    `json:"comparison"` // as compare prints it
 }
@@ -229,7 +229,7 @@ func GateJSON(w io.Writer, g Gate) error {
 }
 
 // gateHeader is what GateCSV has beside the columns of a comparison.
-var gateHeader = []string{"allowed", "gate", "more", "why"}
+var gateHeader = []string{"allowed", "gate", "more_blocks", "reason"}
 
 // GateCSV prints a gate in long form, a line for each check: the columns of CSV, then the ratio of
 // B to A that is still allowed, the outcome, further blocks that would decide, and why.

@@ -31,7 +31,7 @@ type Gate struct {
 
 // Unfit is the outcome of a gate whose numbers cannot be used: trials are INVALID or failed, or
 // there are fewer than two blocks.
-const Unfit = "unfit"
+const InsufficientData = "insufficient data"
 
 // Check is a gate's decision about one metric.
 type Check struct {
@@ -145,7 +145,7 @@ func Judge(c Comparison, limits []Limit, invalid int) (Gate, error) {
 	for i := range g.Checks {
 		g.Checks[i].decide(c, len(g.Checks), invalid)
 	}
-	order := []string{stats.Pass, stats.Inconclusive, Unfit, stats.Fail}
+	order := []string{stats.Pass, stats.Inconclusive, InsufficientData, stats.Fail}
 	worst := 0
 	for _, k := range g.Checks {
 		worst = max(worst, slices.Index(order, k.Outcome))
@@ -221,19 +221,19 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
 	switch {
 	case k.Row.withheld():
-		k.Outcome = Unfit
-		k.Why = k.Row.Name() + ": " + k.Row.Word
+		k.Outcome = InsufficientData
+		k.Why = k.Row.Name() + ": " + k.Row.Text
 		if lacking := lacks(*k.Row); len(lacking) > 0 && k.Row.Grade != record.Invalid {
 			k.Why = lacking[0].say(k.Row.Name())
 		}
 	case lost > invalid:
-		k.Outcome = Unfit
+		k.Outcome = InsufficientData
 		k.Why = fmt.Sprintf("%s INVALID or failed, and what is left out may be what is worse; "+
 			"see why above, or allow it with --allow-invalid %d", were(lost), lost)
 	case k.Row.Ratio == nil:
 		k.exact()
 	case !k.Row.HasRatio():
-		k.Outcome = Unfit
+		k.Outcome = InsufficientData
 		k.Why = "there is no interval: " + k.Row.Ratio.Warning
 	default:
 		k.test(c, checks)

@@ -200,12 +200,12 @@ func TestGateRefusesWhatIsUnfit(t *testing.T) {
 	fresh := func() Side {
 		return runOf("r", noon, rows{"old": drifting, "new": scaled(drifting, 0.99, 1.01)})
 	}
-	check(Unfit, "1 trial of a side was INVALID or failed", spoil(fresh(), 2), 0)
+	check(InsufficientData, "1 trial of a side was INVALID or failed", spoil(fresh(), 2), 0)
 	check(stats.Pass, "PASS", spoil(fresh(), 2), 1)
-	check(Unfit, "allow it with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
-	check(Unfit, "B has no peak throughput", spoil(fresh(), 1, 2, 3, 4, 5, 6, 7, 8), 9)
+	check(InsufficientData, "allow it with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
+	check(InsufficientData, "B has no peak throughput", spoil(fresh(), 1, 2, 3, 4, 5, 6, 7, 8), 9)
 	one := runOf("r", noon, rows{"old": {1e4}, "new": {1e4}})
-	check(Unfit, "there is no interval: needs n >= 2", one, 0)
+	check(InsufficientData, "there is no interval: needs n >= 2", one, 0)
 }
 
 func TestGateOfWhatIsExact(t *testing.T) {

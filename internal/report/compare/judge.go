@@ -104,27 +104,27 @@ func (r *Row) speak(alpha float64) {
 	change := b - a
 	switch {
 	case r.withheld():
-		r.Outcome, r.Word = Silent, "no number"
+		r.Outcome, r.Text = Silent, "no number"
 		if r.Grade == record.Invalid {
-			r.Word = "INVALID: too many starts were lost"
+			r.Text = "INVALID: too many starts were lost"
 		}
 		return
 	case r.Ratio == nil && a == b:
-		r.Outcome, r.Word = Equal, "the same"
+		r.Outcome, r.Text = Equal, "the same"
 		return
 	case r.Ratio == nil:
 	case !r.HasRatio():
-		r.Outcome, r.Word = Silent, r.Ratio.Warning
+		r.Outcome, r.Text = Silent, r.Ratio.Warning
 		return
 	case r.PHolm > alpha:
-		r.Outcome, r.Word = Alike, "cannot be told apart"
+		r.Outcome, r.Text = Indistinguishable, "cannot be told apart"
 		if r.Source == table.FromSlices {
-			r.Word = "no significant difference"
+			r.Text = "no significant difference"
 		}
 		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // alone it would differ: its interval is of one
-			r.Word = "may be chance among so many measures"
+			r.Text = "may be chance among so many measures"
 			if r.Source == table.FromSlices {
-				r.Word = "not significant after correcting for multiple metrics"
+				r.Text = "not significant after correcting for multiple metrics"
 			}
 		}
 		return
@@ -132,9 +132,9 @@ func (r *Row) speak(alpha float64) {
 		change = r.Ratio.Center - 1
 	}
 	if change > 0 == (r.Better == Higher) {
-		r.Outcome, r.Word = Better, meaning.Better
+		r.Outcome, r.Text = Better, meaning.Better
 	} else {
-		r.Outcome, r.Word = Worse, meaning.Worse
+		r.Outcome, r.Text = Worse, meaning.Worse
 	}
 }
 

@@ -65,10 +65,10 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 	for _, p := range pairs {
 		ma, mb := p[0].method(), p[1].method()
 		unlike, reported := beside(ma, mb).Differences(beside(mb, ma))
-		c.Unlike, c.Told = table.AddNew(c.Unlike, unlike...), table.AddNew(c.Told, reported...)
+		c.Mismatches, c.Differences = table.AddNew(c.Mismatches, unlike...), table.AddNew(c.Differences, reported...)
 	}
-	if len(c.Unlike) > 0 && !o.Unlike {
-		return c, &UnlikeError{c.Unlike, o.Refused}
+	if len(c.Mismatches) > 0 && !o.Unlike {
+		return c, &UnlikeError{c.Mismatches, o.Refused}
 	}
 	for _, p := range pairs {
 		c.Pairs = append(c.Pairs, c.published(a, b, p, o.Metrics))

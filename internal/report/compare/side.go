@@ -182,7 +182,7 @@ func example(s *side, i int) string {
 func (s *side) subject(scenario string, t *table.Target) Subject {
 	x := Subject{
 		Run: s.Head.ID, Dir: s.Dir, Suite: s.Head.Suite, Target: t.Name, Counts: t.Counts,
-		Method: s.method(scenario, t).Fingerprint(), Excluded: excluded(t),
+		ConfigHash: s.method(scenario, t).Fingerprint(), Excluded: excluded(t),
 		repeat: s.study.Scenario(scenario).Starts.Repeat(),
 	}
 	blocks := map[int]bool{}
@@ -197,7 +197,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	p := r.Provenance
 	x.Time, x.Prony = r.Time.UTC().Format(time.RFC3339), p.Prony
 	x.Commit, x.Artifact = p.Commit, units.Hash(r.Artifact.SHA256)
-	x.ran = fmt.Sprintf("%q", []any{p.ServiceArgs, p.Rides, r.Target.Mode, r.Target.Variant,
+	x.ran = fmt.Sprintf("%q", []any{p.ServiceArgs, p.VariantEnv, r.Target.Mode, r.Target.Variant,
 		r.Target.Launcher, r.Target.Runtime})
 	if p.Dirty {
 		x.Commit += " (modified)"

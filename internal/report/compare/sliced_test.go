@@ -18,7 +18,7 @@ func inSlices(s Side, perS rows) Side {
 	for _, r := range s.Records {
 		requests := int64(10 * perS[r.Target.Name][r.Block-1])
 		r.DurationNs = int64(5 * time.Second)
-		r.SideBySide = &record.SideBySide{Rounds: 40, LeadNs: 20e6, WindowNs: 40e6,
+		r.SideBySide = &record.SideBySide{Rounds: 40, LeadInNs: 20e6, WindowNs: 40e6,
 			Freeze: record.FreezeSignals, Clock: record.ClockProcess}
 		r.Loads[0].Slices = &record.Sliced{Slices: 40, Requests: requests, TimeNs: 10e9,
 			CPUNs: 10e9, IdleTimeNs: 10e9}
@@ -139,7 +139,7 @@ func TestLostStartsHaveNoRatio(t *testing.T) {
 		t.Errorf("%s, %s: %+v", r.Grade, r.Outcome, r.Ratio)
 	}
 	g, err := Judge(c, []Limit{{Metric: metric.Throughput, Most: 0.5}}, 2)
-	if err != nil || g.Outcome != Unfit {
+	if err != nil || g.Outcome != InsufficientData {
 		t.Errorf("%s, %v", g.Outcome, err)
 	}
 	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were lost")

@@ -47,7 +47,7 @@ func Text(w io.Writer, c Comparison) error {
 func (c Comparison) warned(p *format.Page, before string) {
 	if banner := c.Banner(); banner != "" {
 		p.Line("%s!! %s", before, banner)
-		for _, d := range c.Unlike {
+		for _, d := range c.Mismatches {
 			p.Line("!!   %s", d)
 		}
 	}
@@ -58,11 +58,11 @@ func (c Comparison) warned(p *format.Page, before string) {
 
 // Banner is what must stand over everything where unlike methods are compared; empty otherwise.
 func (c Comparison) Banner() string {
-	if len(c.Unlike) == 0 {
+	if len(c.Mismatches) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("UNLIKE METHODS: A and B were not measured in the same way (%d "+
-		"differences); what follows may tell of these and not of the targets", len(c.Unlike))
+		"differences); what follows may tell of these and not of the targets", len(c.Mismatches))
 }
 
 func (p Pair) heading() string {
@@ -79,7 +79,7 @@ func (p Pair) Targets() string {
 
 // line says what a subject is and how its trials ended.
 func (x Subject) line() string {
-	if x.Method == "" { // published
+	if x.ConfigHash == "" { // published
 		return fmt.Sprintf("%s · %s · measured by %s", x.Target, x.Run,
 			cmp.Or(x.Tool, "what it does not say"))
 	}
@@ -91,7 +91,7 @@ func (x Subject) line() string {
 	if x.Artifact != "" {
 		words = append(words, "artifact "+x.Artifact)
 	}
-	return strings.Join(append(words, units.Plural(x.Blocks, x.repeat), x.counts()), " · ")
+	return strings.Join(append(words, units.Plural(x.Blocks, x.Repeat()), x.counts()), " · ")
 }
 
 func (x Subject) counts() string {
@@ -135,15 +135,15 @@ const blind = 2
 
 // Says is the outcome, and where nothing could be told, how much would have been.
 func (r Row) Says() string {
-	text := r.Word
+	text := r.Text
 	switch {
-	case r.Outcome != Alike || math.IsNaN(r.Detectable):
+	case r.Outcome != Indistinguishable || math.IsNaN(r.Detectable):
 	case r.Source == table.FromSlices && r.Detectable <= blind:
-		text = fmt.Sprintf("%s (would detect ≥ %s)", r.Word, units.Percent(r.Detectable))
+		text = fmt.Sprintf("%s (would detect ≥ %s)", r.Text, units.Percent(r.Detectable))
 	case r.Detectable > blind:
 		text += " (too noisy)"
 	default:
-		text = fmt.Sprintf("%s (sees %s)", r.Word, units.Percent(r.Detectable))
+		text = fmt.Sprintf("%s (sees %s)", r.Text, units.Percent(r.Detectable))
 	}
 	if r.Grade == record.Suspect {
 		text += "; SUSPECT (" + strings.Join(r.Doubt.Rules, ", ") + ")"
@@ -257,20 +257,14 @@ func (c Comparison) closing() (out []string) {
 			"chance.")
 		return append(out, c.rest()...)
 	}
-	how := c.how()
+	how := c.How()
 	if c.Tests > 1 {
 		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
 			"more.", c.Tests)
 	}
 	out = append(out, how)
-	switch {
-	case !c.some(seesLittle):
-	case c.Repeat() == "start":
-		out = append(out, "\"would detect ≥ 3 %\" names the smallest difference that as many starts "+
-			"detect in 8 of 10 cases. More starts detect smaller ones.")
-	default:
-		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
-			"none in 8 of 10 cases: more blocks see less.")
+	if c.some(seesLittle) {
+		out = append(out, c.Sees())
 	}
 	return append(out, c.rest()...)
 }
@@ -285,8 +279,18 @@ func (c Comparison) Repeat() string {
 	return (*table.Starts)(nil).Repeat()
 }
 
-// how says what levels and ratios are.
-func (c Comparison) how() string {
+// Sees explains what a row without a significant difference says of smaller ones.
+func (c Comparison) Sees() string {
+	if c.Repeat() == "start" {
+		return "\"would detect ≥ 3 %\" names the smallest difference that as many starts detect in " +
+			"8 of 10 cases. More starts detect smaller ones."
+	}
+	return "\"sees 3 %\" is the least difference that so many blocks tell from none in 8 of 10 " +
+		"cases: more blocks see less."
+}
+
+// How says what levels and ratios are.
+func (c Comparison) How() string {
 	how := "Welch's t on logs, unpaired"
 	if c.Paired {
 		how = "t on logs, paired within " + c.Repeat() + "s"
@@ -351,11 +355,11 @@ func (c Comparison) rest() (out []string) {
 	for _, m := range c.Missing {
 		out = append(out, "Not compared: "+m+".")
 	}
-	if len(c.Told) > 0 {
-		out = append(out, "Also different, which forbids nothing: "+differences(c.Told)+".")
+	if len(c.Differences) > 0 {
+		out = append(out, "Also different, which forbids nothing: "+differences(c.Differences)+".")
 	}
-	if c.Fingerprint != "" {
-		out = append(out, "method     "+c.Fingerprint+", the same on both sides")
+	if c.ConfigHash != "" {
+		out = append(out, "method     "+c.ConfigHash+", the same on both sides")
 	}
 	for _, r := range c.Reproduce {
 		if r != "" {
@@ -377,7 +381,7 @@ func (c *Comparison) some(is func(*Row) bool) bool {
 // moderated tells whether a ratio rests on more than its own trials.
 func moderated(r *Row) bool { return r.Ratio != nil && r.Ratio.Assumption == stats.Moderated }
 
-func seesLittle(r *Row) bool { return r.Outcome == Alike && !math.IsNaN(r.Detectable) }
+func seesLittle(r *Row) bool { return r.Outcome == Indistinguishable && !math.IsNaN(r.Detectable) }
 
 func differences(ds []table.Difference) string {
 	var out []string

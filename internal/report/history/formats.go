@@ -50,7 +50,7 @@ func (s *Series) values() []float64 {
 func (s *Series) name() string { return strings.TrimSpace(s.Load + " " + s.Label) }
 
 func (s *Series) head() string {
-	return fmt.Sprintf("%s · %s · method %s", s.Scenario, s.Target, s.Method)
+	return fmt.Sprintf("%s · %s · method %s", s.Scenario, s.Target, s.ConfigHash)
 }
 
 // says is the state of a series in words.
@@ -66,8 +66,8 @@ func (s *Series) says() string {
 
 // tell is one change in a sentence.
 func (s *Series) tell(c Change) string {
-	before, after := s.Points[c.At-1], s.Points[c.At]
-	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, units.Change(c.Ratio()),
+	before, after := s.Points[c.Index-1], s.Points[c.Index]
+	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Text, units.Change(c.Ratio()),
 		units.Quantity(c.Before, s.Unit), units.Quantity(c.After, s.Unit), units.P(c.P),
 		before.name(), after.name())
 }
@@ -158,7 +158,7 @@ func Markdown(w io.Writer, t Trend) error {
 }
 
 var csvHeader = []string{
-	"scenario", "target", "method", "load", "model", "metric", "unit", "run", "commit", "time", "n",
+	"scenario", "target", "config_hash", "load", "model", "metric", "unit", "run", "commit", "time", "n",
 	"value", "lo", "hi", "change", "before", "after", "p",
 }
 
@@ -169,12 +169,12 @@ func CSV(w io.Writer, t Trend) error {
 	for i := range t.Series {
 		s := &t.Series[i]
 		for k, p := range s.Points {
-			row := []string{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
+			row := []string{s.Scenario, s.Target, s.ConfigHash, s.Load, s.Model, s.Metric, s.Unit,
 				p.Run, p.Commit, p.Time.UTC().Format(time.RFC3339), strconv.Itoa(p.N),
 				units.Raw(p.Value), units.Raw(p.Lo), units.Raw(p.Hi), "", "", "", ""}
 			for _, c := range s.Changes {
-				if c.At == k {
-					copy(row[len(row)-4:], []string{c.Word, units.Raw(c.Before), units.Raw(c.After),
+				if c.Index == k {
+					copy(row[len(row)-4:], []string{c.Text, units.Raw(c.Before), units.Raw(c.After),
 						units.Raw(c.P)})
 				}
 			}

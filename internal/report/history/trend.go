@@ -51,16 +51,16 @@ type Trend struct {
 
 // Series is one metric of one target under one scenario and one method, oldest first.
 type Series struct {
-	Scenario string   `json:"scenario"`
-	Target   string   `json:"target"`
-	Method   string   `json:"method"` // fingerprint
-	Load     string   `json:"load"`
-	Model    string   `json:"model"`
-	Metric   string   `json:"metric"`
-	Unit     string   `json:"unit"`
-	Label    string   `json:"-"` // of the metric, for people
-	Points   []Point  `json:"points"`
-	Changes  []Change `json:"changes"`
+	Scenario   string   `json:"scenario"`
+	Target     string   `json:"target"`
+	ConfigHash string   `json:"configHash"` // fingerprint
+	Load       string   `json:"load"`
+	Model      string   `json:"model"`
+	Metric     string   `json:"metric"`
+	Unit       string   `json:"unit"`
+	Label      string   `json:"-"` // of the metric, for people
+	Points     []Point  `json:"points"`
+	Changes    []Change `json:"changes"`
 
 	method table.Method
 }
@@ -78,14 +78,14 @@ type Point struct {
 
 // Change is a point from which on the level is another.
 type Change struct {
-	At     int     `json:"at"` // index of the first point of the new level; Run and Commit are its
+	Index  int     `json:"index"` // index of the first point of the new level; Run and Commit are its
 	Run    string  `json:"run"`
 	Commit string  `json:"commit"`
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 	P      float64 `json:"p"`
 	Worse  bool    `json:"worse"`
-	Word   string  `json:"word"` // "slower"
+	Text   string  `json:"text"` // "slower"
 }
 
 // Ratio is the new level to the old one.
@@ -162,7 +162,7 @@ func Of(r Run, study table.Study, o Options) (out []Series) {
 					out = append(out, Series{
 						Scenario: sc.Name, Target: target.Name, Load: m.Load, Model: m.Model,
 						Metric: m.Name, Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label,
-						Method: print, method: method,
+						ConfigHash: print, method: method,
 						Points: []Point{pointOf(r, target.Used[0], m)},
 					})
 				}
@@ -186,7 +186,7 @@ func (t *Trend) series(series Series) *Series {
 	for i := range t.Series {
 		s := &t.Series[i]
 		if s.Scenario == series.Scenario && s.Target == series.Target && s.Load == series.Load &&
-			s.Metric == series.Metric && s.Method == series.Method {
+			s.Metric == series.Metric && s.ConfigHash == series.ConfigHash {
 			return s
 		}
 	}
@@ -204,16 +204,16 @@ func (s *Series) find(alpha float64) {
 	for _, c := range stats.Changes(s.values(), alpha) {
 		place := s.Points[c.At]
 		out := Change{
-			At:     c.At,
+			Index:  c.At,
 			Run:    place.Run,
 			Commit: place.Commit,
 			Before: c.Before,
 			After:  c.After,
 			P:      c.P,
-			Word:   meaning.Better,
+			Text:   meaning.Better,
 		}
 		if c.After > c.Before != meaning.Higher {
-			out.Worse, out.Word = true, meaning.Worse
+			out.Worse, out.Text = true, meaning.Worse
 		}
 		s.Changes = append(s.Changes, out)
 	}
@@ -226,7 +226,7 @@ func (s *Series) Regressed(latest int) bool {
 		return false
 	}
 	last := s.Changes[len(s.Changes)-1]
-	return last.Worse && (latest == 0 || len(s.Points)-last.At <= latest)
+	return last.Worse && (latest == 0 || len(s.Points)-last.Index <= latest)
 }
 
 // Regressions are the series that Regressed.
@@ -259,7 +259,7 @@ func (t *Trend) apart() {
 		a := &t.Series[i]
 		for j := i + 1; j < len(t.Series); j++ {
 			b := &t.Series[j]
-			if a.Scenario != b.Scenario || a.Target != b.Target || a.Method == b.Method {
+			if a.Scenario != b.Scenario || a.Target != b.Target || a.ConfigHash == b.ConfigHash {
 				continue
 			}
 			t.note(a, b)
@@ -282,6 +282,6 @@ func (t *Trend) note(a, b *Series) {
 		subject += fmt.Sprintf(" and %d more", n-1)
 	}
 	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
-		a.Target, a.Method, b.Method, subject)
+		a.Target, a.ConfigHash, b.ConfigHash, subject)
 	t.Notes = table.AddNew(t.Notes, note)
 }

@@ -56,7 +56,7 @@ func TestChangesAreFound(t *testing.T) {
 		}
 		var got []string
 		for _, c := range trend.Series[0].Changes {
-			got = append(got, fmt.Sprintf("%d %s %.2f", c.At, c.Word, c.Ratio()))
+			got = append(got, fmt.Sprintf("%d %s %.2f", c.Index, c.Text, c.Ratio()))
 		}
 		if text := strings.Join(got, ", "); text != want {
 			t.Errorf("%v: changes are %q, want %q", perS, text, want)

@@ -78,7 +78,7 @@ type Ranking struct {
 type Row struct {
 	Target string   `json:"target"`
 	Tier   int      `json:"tier"`
-	Center *float64 `json:"centre"`
+	Center *float64 `json:"center"`
 	Low    *float64 `json:"lo"`
 	High   *float64 `json:"hi"`
 	// Doubted says that what was found may have moved the number by more than its interval.

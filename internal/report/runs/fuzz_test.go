@@ -10,7 +10,7 @@ import (
 
 // Whatever somebody has written into a run's folder, it is read, and what is kept is what was good.
 func FuzzProgress(f *testing.F) {
-	f.Add(`{"kind":"begin","pid":1,"born":"2"}`, `{"a":"b"}`)
+	f.Add(`{"kind":"begin","pid":1,"processStart":"2"}`, `{"a":"b"}`)
 	f.Add(`{"kind":"end","outcome":"done"}`+"\n"+`{"kind":"begin","pid":-1}`, "{}")
 	f.Add(strings.Repeat("x", 3*maxTail)+"\n{", `{"`+strings.Repeat("x", 99)+`":""}`)
 	f.Fuzz(func(t *testing.T, lines, labels string) {

@@ -90,7 +90,7 @@ type LeftOut struct {
 const cacheFile = "shelf.json"
 
 // cacheVersion changes with the form of the file.
-const cacheVersion = 3
+const cacheVersion = 4
 
 type cached struct {
 	Version int             `json:"version"`
@@ -462,7 +462,7 @@ func OpenIn(dir, name string) (*os.File, error) {
 // Lab is the process that a run under way is of.
 type Lab struct {
 	PID  int    `json:"pid"`
-	Born string `json:"born"` // which tells it from a later process of the same number
+	Born string `json:"processStart"` // which tells it from a later process of the same number
 }
 
 // progress is what a run's progress says of its state.
@@ -473,7 +473,7 @@ type progress struct {
 }
 
 // lab is the process that wrote it last.
-func (p progress) lab() Lab { return Lab{p.begun.PID, p.begun.Born} }
+func (p progress) lab() Lab { return Lab{p.begun.PID, p.begun.ProcessStart} }
 
 // maxTail is where the last event of a run is looked for: it is no longer than that, in bytes.
 const maxTail = 8 << 10

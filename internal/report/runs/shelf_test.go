@@ -302,7 +302,7 @@ func TestRemove(t *testing.T) {
 	if err := os.Symlink(kept, filepath.Join(dir, monday, "link")); err != nil {
 		t.Fatal(err)
 	}
-	const lab = `{"seq":1,"kind":"begin","pid":17,"born":"5"}` + "\n"
+	const lab = `{"seq":1,"kind":"begin","pid":17,"processStart":"5"}` + "\n"
 	put(t, lab, dir, tuesday, record.ProgressFile)
 	s := open(t, dir, Options{Born: func(pid int) string { return fmt.Sprint(pid - 12) }})
 	if err := errors.Join(s.Remove(monday)); err != nil {
@@ -341,8 +341,8 @@ func TestState(t *testing.T) {
 			t.Errorf("%.90s: lab %v, %v", lines, lab, err)
 		}
 	}
-	const begin = `{"seq":1,"kind":"begin","pid":17,"born":"5"}` + "\n"
-	const say = `{"seq":2,"kind":"say","text":"begin end"}` + "\n"
+	const begin = `{"seq":1,"kind":"begin","pid":17,"processStart":"5"}` + "\n"
+	const say = `{"seq":2,"kind":"log","text":"begin end"}` + "\n"
 	const end = `{"seq":9,"kind":"end","outcome":"done"}` + "\n"
 	check(Running, begin)
 	check(Running, begin+strings.Repeat(say, 1000))

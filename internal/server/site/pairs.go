@@ -167,7 +167,7 @@ func side(s *runs.Shelf, id string) (compare.Side, error) {
 	head := r.Head
 	head.ID = id // by which the site calls it, whatever its head says
 	return compare.Side{Dir: id, Head: head, Records: record.Compared(r.Records),
-		Reproduce: runs.Reproduce(head)}, nil
+		Reproduce: runs.Reproduce(head), Slices: runs.SlicesIn(r.Dir)}, nil
 }
 
 // sweepPairs removes comparisons that are not among the pairs.

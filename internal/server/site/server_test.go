@@ -161,14 +161,14 @@ func TestServerPagesInBrowser(t *testing.T) {
 	t.Run("under way", func(t *testing.T) {
 		b := open(t, ctx, url+"#/run/R", 360, "dark")
 		for _, line := range []string{
-			`{"seq":1,"time":"2026-11-21T03:40:11Z","kind":"begin","leastNs":60000000000,
-"mostNs":120000000000,"trials":[{"trial":"b1-01-go","row":"go","scenario":"read","block":1},
+			`{"seq":1,"time":"2026-11-21T03:40:11Z","kind":"begin","estimateMinNs":60000000000,
+"estimateMaxNs":120000000000,"trials":[{"trial":"b1-01-go","row":"go","scenario":"read","block":1},
 {"trial":"b1-02-rust","row":"rust","scenario":"read","block":1}]}`,
-			`{"seq":2,"time":"2026-11-21T03:40:12Z","kind":"say","text":"` + hostileJSON + `"}`,
+			`{"seq":2,"time":"2026-11-21T03:40:12Z","kind":"log","text":"` + hostileJSON + `"}`,
 			`{"seq":3,"time":"2026-11-21T03:40:21Z","kind":"trial","trial":"b1-01-go",
 "grade":"VALID","text":"a digest","ended":1,"total":2}`,
 			`{"seq":4,"time":"2026-11-21T03:40:22Z","kind":"step","trial":"b1-02-rust",
-"step":"measure","load":"peak","expectNs":10000000000}`,
+"step":"measure","load":"peak","expectedNs":10000000000}`,
 			`{"seq":5,"time":"2026-11-21T03:40:23Z","kind":"tick","trial":"b1-02-rust",
 "ratePerS":93300,"p50Ns":120000,"p99Ns":2500000,"errors":3}`,
 		} {

@@ -18,6 +18,7 @@ type Options struct {
 	Blocks      int
 	CPUs        float64
 	MemoryBytes int64
+	Interleave  string         // how targets are compared; empty: in slices where possible
 	Stay        bool           // some cannot be moved to other cores: containers, what runs already
 	SLO         string         // of a search for the capacity, after the other loads; empty: none
 	Speaks      suite.Scenario // what is spoken, as a suite's scenario has it; nothing else of it
@@ -48,8 +49,13 @@ func Suite(retained []Held, o Options) (*suite.Suite, error) {
 			l.Measure = suite.Duration(measure)
 			return l
 		}
-		peak := load("peak", record.Closed, 3*time.Second)
-		half := load("half", record.Open, 3*time.Second)
+		s.Slices = suite.Duration(2 * time.Second)
+		measure := time.Second // slices decide; windows alone give levels
+		if o.Interleave == suite.ByBlocks {
+			measure = 3 * time.Second
+		}
+		peak := load("peak", record.Closed, measure)
+		half := load("half", record.Open, measure)
 		half.Rate = suite.Rate{Share: 0.5, Of: peak.Name}
 		half.Drain = suite.Duration(time.Second)
 		s.Loads = []suite.Load{peak, half}

@@ -43,8 +43,8 @@ type Agent struct {
 	// Scrape is the path of a page in Prometheus' format on {metricsPort}; empty: there is none.
 	Scrape string `yaml:"scrape"`
 	// NeedsHome says that it sends to the lab's home of telemetry and makes no sense without one.
-	NeedsHome bool    `yaml:"needsHome"`
-	Levels    []Level `yaml:"levels"` // none: it has only one, without a name
+	NeedsTelemetry bool    `yaml:"needsTelemetry" was:"needsHome"`
+	Levels         []Level `yaml:"levels"` // none: it has only one, without a name
 }
 
 // Fetch is where an agent comes from: at most one of them; none: there is nothing to fetch.

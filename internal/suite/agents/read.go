@@ -101,9 +101,9 @@ func (k *checker) agent(keyPath string, a Agent) {
 		k.Wrong(keyPath+".scrape", "name {metricsPort} in env", "nothing serves that page")
 	}
 	home := a.uses("otlpGrpc") || a.uses("otlpHttp") || a.uses("zipkin")
-	if home != a.NeedsHome {
+	if home != a.NeedsTelemetry {
 		k.Wrong(keyPath, "true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there",
-			"needsHome is %v", a.NeedsHome)
+			"needsTelemetry is %v", a.NeedsTelemetry)
 	}
 }
 

@@ -20,7 +20,7 @@ const whole = `agents:
     fetch: {maven: "org.x:agent:1.2"}
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     env: {JAVA_TOOL_OPTIONS: "-javaagent:{agent}", TO: "http://{otlpGrpc}"}
-    needsHome: true
+    needsTelemetry: true
     levels:
       - {name: low, about: Little., env: {RATE: "0.1"}}
       - {name: high, about: Much.}
@@ -82,9 +82,9 @@ func TestMistakesAreTold(t *testing.T) {
 		`did you mean {otlpGrpc}?`)
 	check("TO:", "PORT:", `a.yaml:7: the lab itself sets PORT in `+
 		`"env: {JAVA_TOOL_OPTIONS: \"-javaagent:{agent}\", PORT: \"http://{otlpGrpc}\"}"`)
-	check("needsHome: true", "needsHome: false", `a.yaml:2: needsHome is false in "- name: a"; `+
+	check("needsTelemetry: true", "needsTelemetry: false", `a.yaml:2: needsTelemetry is false in "- name: a"; `+
 		`true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there`)
-	check("needsHome: true", "needsHome: true\n    scrape: metrics",
+	check("needsTelemetry: true", "needsTelemetry: true\n    scrape: metrics",
 		`a.yaml:9: scrape "metrics" is not a path in "scrape: metrics"; as /metrics`,
 		`a.yaml:9: nothing serves that page in "scrape: metrics"; name {metricsPort} in env`)
 }

@@ -183,7 +183,7 @@ func (d *Draft) loads(p func(string, ...any), f File) {
 	p("\nloads:")
 	if len(d.Arrivals) > 0 && f.Trace != "" {
 		p("  # The moments of the log, in %s.", oneLine(f.Trace))
-		p("  - {name: replay, model: open, arrivals: replay, trace: %s, lead: 0s, measure: %s}",
+		p("  - {name: replay, model: open, arrivals: replay, trace: %s, leadIn: 0s, measure: %s}",
 			quote(f.Trace), d.Span)
 		return
 	}

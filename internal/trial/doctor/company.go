@@ -29,7 +29,7 @@ var companyRules = []Rule{
 		Unfit:    "more",
 		Why: "what others use is missing where it is needed, and comes and goes: trials differ " +
 			"by who was busy",
-		Source: "proc(5), /proc/stat; verdict rule neighbours"},
+		Source: "proc(5), /proc/stat; verdict rule neighbors"},
 	{Name: "load average", look: loadAverage,
 		Fit:      "at most one task for two cores in the last minute",
 		Doubtful: "more",

@@ -87,7 +87,7 @@ func Examine(ctx context.Context, o Options) record.Grading {
 	for _, r := range rules {
 		f := r.look(m)
 		checks = append(checks, record.Check{
-			Name: r.Name, Grade: f.grade, Observed: f.observed, Wanted: r.Fit, Why: r.Why,
+			Name: r.Name, Grade: f.grade, Observed: f.observed, Expected: r.Fit, Impact: r.Why,
 			Fix: f.fix, Source: r.Source,
 		})
 	}

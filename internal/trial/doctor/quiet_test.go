@@ -46,17 +46,17 @@ func TestQuiet(t *testing.T) {
 		happening{after: ticks(4, 0, 80)})
 	check("one look more",
 		record.Before{WindowNs: window, WaitedNs: window, Quiet: true,
-			Why: "2.5 % stolen by the hypervisor, 50.0 % used by others"},
+			Reason: "2.5 % stolen by the hypervisor, 50.0 % used by others"},
 		happening{after: ticks(40, 2, 80)}, happening{after: ticks(40, 2, 160)})
 	// The second look reads who it is: 40 of 80 ticks. The bound of 1 s is five windows.
 	last := ticks(200, 0, 400).with(tree{"proc/300/stat": process(300, "big", 300)})
 	check("until the bound",
 		record.Before{WindowNs: window, WaitedNs: 4 * window, OtherCPUShare: 0.5,
-			Why: "50.0 % used by others (big 50.0 %)"},
+			Reason: "50.0 % used by others (big 50.0 %)"},
 		step(40, 80, 140), step(80, 160, 180), step(120, 240, 220), step(160, 320, 260),
 		happening{after: last})
 	check("a kernel that says nothing", record.Before{WindowNs: window, StealShare: -1,
-		OtherCPUShare: -1, Why: "the kernel does not say who uses its processors"},
+		OtherCPUShare: -1, Reason: "the kernel does not say who uses its processors"},
 		happening{after: tree{"proc/stat": "nonsense"}})
 }
 
@@ -73,8 +73,8 @@ func TestQuietWaitsForCoolness(t *testing.T) {
 		happening{after: ticks(0, 0, 80).with(tree{count: "4"})},
 		happening{after: ticks(0, 0, 160)},
 		happening{after: ticks(0, 0, 240).with(tree{zone: "60000"})})
-	want := record.Before{WindowNs: 2e8, WaitedNs: 4e8, TemperatureC: 60, ThrottledN: 4,
-		Quiet: true, Why: "90 °C hot"}
+	want := record.Before{WindowNs: 2e8, WaitedNs: 4e8, TemperatureC: 60, ThrottleEvents: 4,
+		Quiet: true, Reason: "90 °C hot"}
 	if b != want {
 		t.Errorf("%+v\nwant %+v", b, want)
 	}
@@ -87,7 +87,7 @@ func TestQuietEndsWithItsContext(t *testing.T) {
 	waited := s.wait
 	s.wait = func(ctx context.Context, d time.Duration) { waited(ctx, d); cancel() }
 	b := Quiet(ctx, Options{Root: root, senses: s})
-	if b.Quiet || b.WaitedNs != 0 || b.Why == "" {
+	if b.Quiet || b.WaitedNs != 0 || b.Reason == "" {
 		t.Errorf("%+v, want one look that was not quiet", b)
 	}
 }

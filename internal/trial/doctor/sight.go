@@ -225,7 +225,7 @@ func Quiet(ctx context.Context, o Options) record.Before {
 		o.senses.wait(ctx, o.Window)
 		s := between(a, takeEdge(o.Root, o.senses, look > 0))
 		s.hottestC, _ = hottest(o.Root)
-		before = s.before(a.atNs-began, before.Why)
+		before = s.before(a.atNs-began, before.Reason)
 		over := o.senses.nowNs()-began >= int64(o.Bound)
 		if before.Quiet || before.StealShare < 0 || over || ctx.Err() != nil {
 			break
@@ -238,13 +238,13 @@ func Quiet(ctx context.Context, o Options) record.Before {
 func (s sight) before(waitedNs int64, earlier string) record.Before {
 	b := record.Before{
 		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.otherShare,
-		TemperatureC: s.hottestC, ThrottledN: max(s.throttledN, 0), Why: s.unrest(),
+		TemperatureC: s.hottestC, ThrottleEvents: max(s.throttledN, 0), Reason: s.unrest(),
 	}
 	switch {
 	case s.steal < 0:
-		b.Why = "the kernel does not say who uses its processors"
-	case b.Why == "":
-		b.Quiet, b.Why = true, earlier
+		b.Reason = "the kernel does not say who uses its processors"
+	case b.Reason == "":
+		b.Quiet, b.Reason = true, earlier
 	}
 	return b
 }

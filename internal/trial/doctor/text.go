@@ -94,16 +94,16 @@ func (t *texter) check(c record.Check) {
 	indent := 2 + 2 + 1 + t.name + 2
 	text := c.Observed
 	if c.Grade == record.Doubtful || c.Grade == record.Unfit {
-		text += " → " + c.Wanted
+		text += " → " + c.Expected
 	}
 	name := c.Name + strings.Repeat(" ", t.name-format.Columns(c.Name)+1)
 	t.wrapped("  "+t.mark(c.Grade)+" "+name, indent, text)
 	if t.o.All {
 		blank := strings.Repeat(" ", indent-1)
 		if !strings.Contains(text, "→") {
-			t.wrapped(blank, indent, "wanted: "+c.Wanted)
+			t.wrapped(blank, indent, "wanted: "+c.Expected)
 		}
-		t.wrapped(blank, indent, c.Why+" ("+c.Source+")")
+		t.wrapped(blank, indent, c.Impact+" ("+c.Source+")")
 	}
 }
 
@@ -121,7 +121,7 @@ func (t *texter) fixes(checks []record.Check) {
 			}
 			t.wrapped("  "+t.mark(grade)+" "+t.paint("1", c.Name+":"), 7, c.Fix)
 			if !t.o.All {
-				t.wrapped("      ", 7, "why: "+c.Why)
+				t.wrapped("      ", 7, "why: "+c.Impact)
 			}
 		}
 	}

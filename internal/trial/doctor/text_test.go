@@ -53,7 +53,7 @@ func TestTextShowsAll(t *testing.T) {
 	}
 	shown := strings.Join(strings.Fields(b.String()), " ")
 	for _, c := range g.Checks {
-		for _, text := range []string{c.Name + " " + c.Observed, c.Wanted, c.Why, c.Source} {
+		for _, text := range []string{c.Name + " " + c.Observed, c.Expected, c.Impact, c.Source} {
 			if !strings.Contains(shown, strings.Join(strings.Fields(text), " ")) {
 				t.Errorf("%s: %q is not shown", c.Name, text)
 			}

@@ -21,7 +21,7 @@ func (c Catalog) Targets() (out []suite.Target) {
 		for _, t := range s.Targets {
 			out = append(out, suite.Target{
 				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
-				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
+				Contracts: s.Contracts, Aside: t.ExplicitOnly, Startup: startupGuess(s, t),
 				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
 				Builds: c.builds(s, t), NoImage: s.NoImage(t), Launcher: Contained(s),
 				Connections: t.Connections, Body: t.Body, Protocols: s.Spoken(),

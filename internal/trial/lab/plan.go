@@ -163,7 +163,7 @@ func (l *Lab) attach(s *suite.Suite) error {
 		}
 		r := match.Variant(level)
 		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Fetch.Build,
-			Scrape: r.Scrape, Home: r.NeedsHome, Version: match.Source(),
+			Scrape: r.Scrape, Home: r.NeedsTelemetry, Version: match.Source(),
 			Env: map[string]suite.Text{}}
 		ownByName, err := r.Own(os.LookupEnv)
 		if errors.Is(err, agents.ErrMissing) {

@@ -34,8 +34,8 @@ type scribe struct {
 func (s *scribe) Begin(b Begun) {
 	s.Observer.Begin(b)
 	least, most := b.Plan.Estimate()
-	p := record.Progress{Kind: record.Begins, PID: os.Getpid(), Born: cgroup.Born(os.Getpid()),
-		Suite: b.Plan.Suite.Name, LeastNs: int64(least), MostNs: int64(most)}
+	p := record.Progress{Kind: record.Begins, PID: os.Getpid(), ProcessStart: cgroup.Born(os.Getpid()),
+		Suite: b.Plan.Suite.Name, EstimateMinNs: int64(least), EstimateMaxNs: int64(most)}
 	if b.Plan.Suite.For == 0 {
 		p.Planned = outline(b.Plan)
 		s.total = len(p.Planned)
@@ -53,7 +53,7 @@ func (s *scribe) Say(line string) {
 func (s *scribe) Trial(e trial.Event) {
 	s.Observer.Trial(e)
 	p := record.Progress{Kind: record.Steps, Trial: e.Trial, Step: e.Step,
-		ExpectNs: int64(e.Expect)}
+		ExpectedNs: int64(e.Expect)}
 	switch {
 	case e.Before > 0:
 		s.ended = e.Before

@@ -146,6 +146,7 @@ func (c *Comparison) fill() error {
 		return err
 	}
 	o := &c.Options
+	o.Interleave = c.Change.Interleave
 	if o.CPUs == 0 {
 		o.CPUs = float64(max(1, len(cores)/2))
 	}
@@ -209,14 +210,14 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 			a.Dir)
 	}
 	side := compare.Side{Dir: a.Dir, Head: a.Run.Head, Records: record.Compared(a.Run.Records),
-		Reproduce: runs.Reproduce(a.Run.Head), Study: &a.Study}
+		Reproduce: runs.Reproduce(a.Run.Head), Study: &a.Study, Slices: runs.SlicesIn(a.Dir)}
 	a.First = services[0].Name
 	measures := measuresBy(c.By)
 	for i, s := range services[1:] {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
 		match, err := compare.Compare(from, to, compare.Options{Metrics: measures, First: measures,
-			Refused: "prony compare --unlike compares the run's rows all the same, with a warning"})
+			Refused: "prony compare --allow-mismatch compares the run's rows all the same, with a warning"})
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		result = Good
 	}
 	out := result(s, l.Rate)
-	out.OpenedAtNs = wall
+	out.WindowOpenedUnixNs = wall
 	return &load.Result{Load: out, FromNs: opened, OpenedNs: opened}, nil
 }
 

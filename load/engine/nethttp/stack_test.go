@@ -435,7 +435,7 @@ func (p *parents) check(t *testing.T, c nethttp.Config, requests ...load.Request
 	}
 	kept := 0
 	for _, x := range r.Traced {
-		if x.Why != "uniform" {
+		if x.Class != "uniform" {
 			continue
 		}
 		if kept++; !slices.Contains(p.ids, x.TraceID) || x.FirstByteNs <= 0 {

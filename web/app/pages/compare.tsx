@@ -51,7 +51,7 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
     a: query.get("a") ?? before(runs, cut(b)[0]),
     b,
     control: query.get("control") ?? "",
-    unlike: query.get("unlike") ?? "",
+    allowMismatch: query.get("allowMismatch") ?? "",
     limit: query.get("limit") ?? "",
   };
   const set = (more: Partial<typeof given>) =>
@@ -85,8 +85,8 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
             changed={(v) => set({ control: v })} />
         )}
         <label class="check">
-          <input type="checkbox" checked={given.unlike !== ""}
-            onChange={(e) => set({ unlike: e.currentTarget.checked ? "1" : "" })} />
+          <input type="checkbox" checked={given.allowMismatch !== ""}
+            onChange={(e) => set({ allowMismatch: e.currentTarget.checked ? "1" : "" })} />
           even what was not measured in the same way
         </label>
         <label>
@@ -111,13 +111,13 @@ interface Given {
   a: string;
   b: string;
   control: string;
-  unlike: string;
+  allowMismatch: string;
   limit: string;
 }
 
-function Compared({ a, b, control, unlike, limit }: Given) {
-  const sides = { a, b, control, unlike: unlike !== "" };
-  const loaded = useLoaded(() => server!.compare(sides), [a, b, control, unlike]);
+function Compared({ a, b, control, allowMismatch, limit }: Given) {
+  const sides = { a, b, control, allowMismatch: allowMismatch !== "" };
+  const loaded = useLoaded(() => server!.compare(sides), [a, b, control, allowMismatch]);
   return (
     <>
       {limit && <Judged sides={sides} limit={limit} />}
@@ -144,8 +144,8 @@ function Shown({ c, href }: { c: Comparison; href: string }) {
         {changed.map(({ r, name }) => (
           <li key={name + r.load + r.metric}>
             {name}
-            {words.metric(r.load, r.metric)} {words.change(r.ratio?.centre ?? null)}
-            {interval(r)} <Badge grade={r.outcome} text={r.word} />
+            {words.metric(r.load, r.metric)} {words.change(r.ratio?.center ?? null)}
+            {interval(r)} <Badge grade={r.outcome} text={r.text} />
           </li>
         ))}
       </ul>

@@ -7,8 +7,8 @@ import * as words from "../words";
 
 // Gate is what docs/formats/compare-json.md has under "A gate".
 export interface Gate {
-  outcome: "pass" | "fail" | "inconclusive" | "unfit";
-  sentence: string;
+  outcome: "pass" | "fail" | "inconclusive" | "insufficient data";
+  text: string;
   checks: Check[] | null;
 }
 
@@ -17,12 +17,12 @@ interface Check {
   target: string;
   load: string;
   metric: string;
-  most: number; // the change that is allowed, as a share
+  allowedChange: number; // the change that is allowed, as a share
   outcome: string;
-  why: string;
+  reason: string;
 }
 
-const grades = { pass: "valid", fail: "invalid", inconclusive: "suspect", unfit: "suspect" };
+const grades = { pass: "valid", fail: "invalid", inconclusive: "suspect", "insufficient data": "suspect" };
 
 export function Judged({ sides, limit }: { sides: Sides; limit: string }) {
   const loaded = useLoaded(() => server!.gate(sides, limit), [JSON.stringify(sides), limit]);
@@ -43,12 +43,12 @@ function Answer({ g, sides, limit }: { g: Gate; sides: Sides; limit: string }) {
   return (
     <>
       <p role="status">
-        <Badge grade={grades[g.outcome] ?? "none"} text={g.outcome} /> {g.sentence}
+        <Badge grade={grades[g.outcome] ?? "none"} text={g.outcome} /> {g.text}
       </p>
       <ul class="reasons">
         {(g.checks ?? []).map((c) => (
           <li key={c.scenario + c.target + c.load + c.metric}>
-            {`${c.target}, ${words.metric(c.load, c.metric)}: ${c.outcome}. ${c.why}`}
+            {`${c.target}, ${words.metric(c.load, c.metric)}: ${c.outcome}. ${c.reason}`}
           </li>
         ))}
       </ul>

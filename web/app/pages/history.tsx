@@ -79,7 +79,7 @@ function Shown({ t, target }: { t: Trend; target: string }) {
       <ul class="reasons">{(t.notes ?? []).map((n) => <li key={n}>{n}</li>)}</ul>
       <div class="multiples">
         {found.map((s) => (
-          <Figure key={[s.scenario, s.target, s.method, s.load, s.metric].join("\n")} s={s} />
+          <Figure key={[s.scenario, s.target, s.configHash, s.load, s.metric].join("\n")} s={s} />
         ))}
       </div>
       {found.length === 0 && <p class="lead">No run has a number of {name ?? "any target"}.</p>}
@@ -88,7 +88,7 @@ function Shown({ t, target }: { t: Trend; target: string }) {
 }
 
 function said(c: Change, unit: string): string {
-  return `since run ${c.run} ${c.word}: ${words.change(c.after / c.before)}, from ` +
+  return `since run ${c.run} ${c.text}: ${words.change(c.after / c.before)}, from ` +
     `${words.amount(c.before, unit)} to ${words.amount(c.after, unit)}`;
 }
 
@@ -99,11 +99,11 @@ function Figure({ s }: { s: Series }) {
     <section class="figure trend" aria-label={`${s.scenario}: ${what}`}>
       <h2>{what}</h2>
       <p class="foot">
-        {s.scenario} · method {s.method} · {words.count(s.points.length, "run")}
+        {s.scenario} · method {s.configHash} · {words.count(s.points.length, "run")}
       </p>
       {changes.length === 0 && <p class="says">No change of level is seen.</p>}
       {changes.map((c) => (
-        <p key={c.at} class={"says " + (c.worse ? "worse" : "better")}>
+        <p key={c.index} class={"says " + (c.worse ? "worse" : "better")}>
           {said(c, s.unit)}
         </p>
       ))}
@@ -215,7 +215,7 @@ function roomy(lo: number, hi: number): [number, number] {
 function mark(u: uPlot, s: Series): void {
   const { top, height } = u.bbox;
   for (const c of s.changes ?? []) {
-    const x = u.valToPos(c.at + 0.5, "x", true);
+    const x = u.valToPos(c.index + 0.5, "x", true);
     u.ctx.save();
     u.ctx.strokeStyle = colors.ink();
     u.ctx.setLineDash([6, 4]);

@@ -20,8 +20,8 @@ interface Check {
   name: string;
   grade: string;
   observed: string;
-  wanted: string;
-  why: string;
+  expected: string;
+  impact: string;
   fix?: string;
 }
 
@@ -52,9 +52,9 @@ function Shown({ h }: { h: Host }) {
             {c.name} <Badge grade={c.grade} text={c.grade} />
           </h3>
           <p>
-            {c.observed}; wanted: {c.wanted}
+            {c.observed}; expected: {c.expected}
           </p>
-          <p class="about">{c.why}</p>
+          <p class="about">{c.impact}</p>
           {c.fix && <p class="hint">→ {c.fix}</p>}
         </section>
       ))}

@@ -28,7 +28,7 @@ export interface Target {
   language: string;
   framework: string;
   missing: string[] | null;
-  aside?: string;
+  explicitOnly?: string;
 }
 
 interface Plan {

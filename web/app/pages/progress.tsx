@@ -59,7 +59,7 @@ function Now({ s }: { s: State }) {
     return <p class="lead">Between trials.</p>;
   }
   const tick = s.ticks[s.ticks.length - 1];
-  const expected = s.expectNs > 0 ? ` of ${words.lasting(s.expectNs / 1e9)}` : "";
+  const expected = s.expectedNs > 0 ? ` of ${words.lasting(s.expectedNs / 1e9)}` : "";
   return (
     <div class="now">
       <p>

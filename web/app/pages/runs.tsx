@@ -205,10 +205,10 @@ export function Ranking({ of, most }: { of: Ranked; most: number }) {
   const left = (of.rows ?? []).length - rows.length;
   const drawn: StripRow[] = rows.map((r) => ({
     name: r.target,
-    centre: r.centre,
+    center: r.center,
     lo: r.lo,
     hi: r.hi,
-    text: words.amount(r.centre, of.unit),
+    text: words.amount(r.center, of.unit),
     tone: r.tier > 0 ? `of-${Math.min(r.tier, 6)}` : "withheld",
   }));
   const what = words.metric(of.load, of.metric);

@@ -137,8 +137,8 @@ func (w *World) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	}
 	g := &res.Generator
 	res.Generator = record.Gen{Engine: g.Engine, EngineReason: g.EngineReason, Pacing: g.Pacing,
-		Wakeup: g.Wakeup, SpinNs: g.SpinNs, Turns: g.Turns, BatchMax: g.BatchMax,
-		StillMaxNs: g.StillMaxNs}
+		Wakeup: g.Wakeup, SpinNs: g.SpinNs, Iterations: g.Iterations, BatchMax: g.BatchMax,
+		StallMaxNs: g.StallMaxNs}
 	return res, nil
 }
 

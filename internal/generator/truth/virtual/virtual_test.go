@@ -133,8 +133,8 @@ func TestFaults(t *testing.T) {
 		t.Errorf("late by %d ns with ticks of 10 ms", r.OwnLag.MaxNs)
 	}
 	if r := by(virtual.Sleeping(300*ms, 50*ms)); r.OwnLag.MaxNs/1e6 != 49 &&
-		r.OwnLag.MaxNs/1e6 != 50 || r.Generator.StillMaxNs != int64(40*ms) {
-		t.Errorf("late by %d ns, stood still for %d ns", r.OwnLag.MaxNs, r.Generator.StillMaxNs)
+		r.OwnLag.MaxNs/1e6 != 50 || r.Generator.StallMaxNs != int64(40*ms) {
+		t.Errorf("late by %d ns, stood still for %d ns", r.OwnLag.MaxNs, r.Generator.StallMaxNs)
 	}
 	if r := by(virtual.Preempted(20*ms, 100*ms)); r.OwnLag.MaxNs/1e6 != 19 &&
 		r.OwnLag.MaxNs/1e6 != 20 || r.Answered != 1000 || r.OwnLag.P50Ns > 1 {

@@ -1,0 +1,3 @@
+module units
+
+go 1.26

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"prony.example/internal/analysis/table"
+	"prony.example/record"
+)
+
+// inStarts are four starts of two targets, launched in either order, of 40 rounds of 40 ms each. The
+// machine serves between 1,000 and 1,390 requests in a slice of a, and 5 % fewer in one of b.
+func inStarts() ([]record.Record, table.SlicesReader) {
+	var records []record.Record
+	heads := map[string]record.SlicesHead{}
+	all := map[string][]record.Slice{}
+	for start := 1; start <= 4; start++ {
+		file := fmt.Sprintf("slices/s%d.ndjson", start)
+		names := []string{"old", "new"}
+		if start%2 == 0 {
+			names = []string{"new", "old"}
+		}
+		head := record.SlicesHead{SideBySide: record.SideBySide{Rounds: 40, LeadNs: 20e6,
+			WindowNs: 40e6, Freeze: record.FreezeSignals}}
+		for target, name := range names {
+			r := record.Record{Run: "run", Trial: fmt.Sprintf("b%d-%s", start, name), Suite: "s",
+				Time: time.Unix(int64(start)*100, 0).UTC(), Block: start, Scenario: "hello",
+				Target: record.Target{Name: name}, Outcome: record.Measured, DurationNs: 10e9,
+				Verdict: record.Verdict{Grade: record.Valid}}
+			side := head.SideBySide
+			side.File = file
+			r.SideBySide = &side
+			head.Trials = append(head.Trials, r.Trial)
+			sum := &record.Sliced{Slices: 40, IdleTimeNs: 2.4e9}
+			for round := 1; round <= 40; round++ {
+				n := int64(1000 + 10*((round+7*start)%40))
+				if name == "new" {
+					n = n * 95 / 100
+				}
+				all[file] = append(all[file], record.Slice{Round: round, Target: target,
+					OpenedNs: 20e6, ClosedNs: 60e6, EndedNs: 61e6, Requests: n, CPUNs: 38e6})
+				sum.Requests, sum.TimeNs, sum.CPUNs = sum.Requests+n, sum.TimeNs+40e6,
+					sum.CPUNs+38e6
+			}
+			r.Loads = []record.Load{{Name: "peak", Model: record.Closed, Connections: 64,
+				WindowNs: 2e9, ThroughputPerS: 27e3 + float64(start), Done: 54e3, Slices: sum}}
+			records = append(records, r)
+		}
+		heads[file] = head
+	}
+	return records, func(file string) (record.SlicesHead, []record.Slice, error) {
+		if all[file] == nil {
+			return record.SlicesHead{}, nil, fmt.Errorf("no file %s", file)
+		}
+		return heads[file], all[file], nil
+	}
+}
+
+// Each round is a dot beside its start's ratio, and beneath them stands what the machine did.
+func TestSlicesFigure(t *testing.T) {
+	records, read := inStarts()
+	s := analyze(records, table.Options{Baseline: "old", Slices: read})
+	v := slicesOf(s.Scenarios[0])
+	if v == nil || len(v.Ratios) != 2 || v.Speed == nil || v.Lead != "Each small dot is a round" {
+		t.Fatalf("%+v", v)
+	}
+	throughput := v.Ratios[0]
+	starts, sum := throughput.Groups[0].Rows, throughput.Groups[1].Rows
+	if len(starts) != 4 || len(sum) != 1 || sum[0].Name != "all starts" || sum[0].Center == "" {
+		t.Fatalf("%d starts, %+v", len(starts), sum)
+	}
+	for i, row := range append(starts, v.Speed.Groups[0].Rows...) {
+		if len(row.Dots) != 40 || !strings.HasPrefix(row.Dots[4].Title, "round 5: ") {
+			t.Errorf("row %d, %s, has %d dots: %+v", i, row.Name, len(row.Dots), row.Dots[:1])
+		}
+	}
+	// Whole requests: 950 of 1,000, 959 of 1,010, …: at most one of a thousand less than 95 %.
+	if text := starts[0].Text; text != "0.950" && text != "0.949" {
+		t.Errorf("start 1 has %s", text)
+	}
+	if text := v.Speed.Groups[0].Rows[0].Text; text != "25.0k – 34.8k" { // 1,000 and 1,390 in 40 ms
+		t.Errorf("the machine served %s", text)
+	}
+	var b strings.Builder
+	if err := HTML(&b, s, HTMLOptions{Title: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<h3>Slices</h3>", "throughput of new over old, by start and round",
+		"The machine&#39;s speed: requests/s of old by round"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	s = analyze(records, table.Options{Baseline: "old"})
+	if v := slicesOf(s.Scenarios[0]); v != nil {
+		t.Errorf("without raw slices: %+v", v)
+	}
+}
+
+// Several rounds share a dot where there are too many: it is of their sums.
+func TestManyRounds(t *testing.T) {
+	records, read := inStarts()
+	s := analyze(records, table.Options{Baseline: "old", Slices: read})
+	points := pointsOf(s.Scenarios[0].Starts.Raw[1], "old", "new", 15)
+	if len(points) != 3 || points[2].title() != "rounds 31–40" {
+		t.Fatalf("%+v", points)
+	}
+	var old, changed int64
+	for _, p := range points {
+		old, changed = old+p.a.Requests, changed+p.b.Requests
+	}
+	if ratio := float64(changed) / float64(old); math.Abs(ratio-0.95) > 0.001 {
+		t.Errorf("%d over %d requests", changed, old)
+	}
+}

@@ -1,0 +1,224 @@
+package record
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Records of version 1, and those that version 2 had before its first release, have other names for
+// some keys and values. They get the names in force before they are decoded, so that nothing else
+// has to know the former ones. docs/formats/README.md lists them.
+
+// renamedKeys maps the path of a former key to its name in force. A path has the former keys of the
+// objects around it, with dots between; arrays add nothing.
+var renamedKeys = map[string]string{
+	"watched":                         "instruments",
+	"before":                          "hostBefore",
+	"before.why":                      "reason",
+	"before.throttledN":               "throttleEvents",
+	"target.at":                       "url",
+	"target.swept":                    "matrix",
+	"limits.homeCores":                "telemetryCores",
+	"limits.rights":                   "privileges",
+	"pod.shared":                      "coresSharedWith",
+	"pod.away":                        "apiOutages",
+	"pod.away.ns":                     "durationNs",
+	"telemetry.voices":                "sources",
+	"telemetry.home":                  "collector",
+	"warmup.silentAtNs":               "compilersIdleAtNs",
+	"warmup.favoured":                 "prioritizedThreads",
+	"warmup.narrowedAtNs":             "coresReducedAtNs",
+	"warmup.reopenedAtNs":             "reconnectedAtNs",
+	"loads.leadNs":                    "leadInNs",
+	"loads.grown":                     "connectionsAdded",
+	"loads.carriedMean":               "carriedInMean",
+	"loads.leftMean":                  "carriedOutMean",
+	"loads.process":                   "arrivalProcess",
+	"loads.memory":                    "autocorrelation",
+	"loads.memory.effective":          "effectiveShare",
+	"loads.openedAtNs":                "windowOpenedUnixNs",
+	"loads.openedNs":                  "windowOpenedMonotonicNs",
+	"loads.told":                      "windowTelemetry",
+	"loads.asks":                      "backendCalls",
+	"loads.asks.of":                   "counter",
+	"loads.asks.what":                 "unit",
+	"loads.asks.betweenNs":            "intervalNs",
+	"loads.asks.lateNs":               "delayNs",
+	"loads.asks.wanted":               "expected",
+	"loads.asks.restPerS":             "idlePerS",
+	"loads.errors.unasked":            "unsolicited",
+	"loads.search.perS":               "ratePerS",
+	"loads.search.heldPerS":           "metPerS",
+	"loads.search.steps.word":         "outcome",
+	"loads.search.steps.why":          "reason",
+	"loads.traced.why":                "class",
+	"loads.generator.turns":           "iterations",
+	"loads.generator.stillMaxNs":      "stallMaxNs",
+	"loads.generators.stillMaxNs":     "stallMaxNs",
+	"loads.service.roles.collectorNs": "gcNs",
+	"loads.service.roles.eitherNs":    "compilerOrGCNs",
+	"provenance.sceneHash":            "scenarioHash",
+	"provenance.rides":                "variantEnv",
+	"host.checks.wanted":              "expected",
+	"host.checks.why":                 "impact",
+}
+
+// renamedInFindings are those of a finding, wherever a record has one.
+var renamedInFindings = map[string]string{
+	"remark":         "note",
+	"moves":          "possibleBias",
+	"moves.number":   "metric",
+	"moves.by":       "share",
+	"facts.of":       "total",
+	"facts.parts.of": "total",
+	"facts.said":     "messages",
+	"facts.left":     "unusedShare",
+	"facts.waited":   "waitingShare",
+	"facts.what":     "counted",
+	"facts.advice":   "hint",
+}
+
+// renamedRules maps the former name of a rule to the one in force.
+var renamedRules = map[string]string{
+	"foreign":     "third-party tool",
+	"neighbours":  "neighbors",
+	"stood still": "stalled",
+	"unasked":     "backend calls",
+}
+
+// renamedOutcomes are those of the steps of a search, likewise.
+var renamedOutcomes = map[string]string{"held": "met", "broken": "missed"}
+
+// deepestRenamed is how many objects and arrays are around a former key at most.
+const deepestRenamed = 10
+
+var allRenamed = sync.OnceValue(func() map[string]string {
+	out := maps.Clone(renamedKeys)
+	for _, place := range []string{"verdict.findings.", "loads.generators.findings."} {
+		for key, name := range renamedInFindings {
+			out[place+key] = name
+		}
+	}
+	return out
+})
+
+// Upgrade gives former keys of a document the names in force: of a record, of a run's head, or of a
+// load as prony load prints it. A document that has none is returned as it is.
+func Upgrade(document []byte) []byte {
+	var (
+		out   []byte
+		taken int      // of the document, into out
+		path  []string // the keys of the objects around, each with a dot; an array's is empty
+		key   string   // that the next value has
+	)
+	renamed := allRenamed()
+	for i := 0; i < len(document); i++ {
+		switch document[i] {
+		case '{', '[':
+			if key == "load." && len(path) == 1 {
+				key = "loads."
+			}
+			path, key = append(path, key), ""
+		case '}', ']':
+			path, key = path[:max(len(path)-1, 0)], ""
+		case ',':
+			key = ""
+		case '"':
+			end := endOfText(document, i)
+			if !isKey(document, end) {
+				i = end
+				continue
+			}
+			key = string(document[i+1:end]) + "."
+			if len(path) <= deepestRenamed {
+				former := strings.Join(path, "") + key
+				if name, is := renamed[former[:len(former)-1]]; is {
+					out = append(append(out, document[taken:i+1]...), name...)
+					taken = end
+				}
+			}
+			i = end
+		}
+	}
+	if out == nil {
+		return document
+	}
+	return append(out, document[taken:]...)
+}
+
+// endOfText is the place of the quote that ends the text that begins at from.
+func endOfText(document []byte, from int) int {
+	for i := from + 1; ; {
+		n := bytes.IndexByte(document[i:], '"')
+		if n < 0 {
+			return len(document)
+		}
+		i += n
+		slashes := 0
+		for document[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i
+		}
+		i++
+	}
+}
+
+// isKey reports whether a colon follows the text that ends there.
+func isKey(document []byte, end int) bool {
+	for i := end + 1; i < len(document); i++ {
+		switch document[i] {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return document[i] == ':'
+		}
+	}
+	return false
+}
+
+// upgradeValues gives former values of a record's the names in force.
+func (r *Record) upgradeValues() {
+	upgradeRules(r.Verdict.Findings)
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for j := range l.Generators {
+			upgradeRules(l.Generators[j].Findings)
+		}
+		if l.Search == nil {
+			continue
+		}
+		for j := range l.Search.Steps {
+			rename(&l.Search.Steps[j].Outcome, renamedOutcomes)
+		}
+	}
+}
+
+func upgradeRules(findings []Finding) {
+	for i := range findings {
+		rename(&findings[i].Rule, renamedRules)
+		for j := range findings[i].Facts.Parts {
+			rename(&findings[i].Facts.Parts[j].Rule, renamedRules)
+		}
+	}
+}
+
+func rename(name *string, names map[string]string) {
+	if now, is := names[*name]; is {
+		*name = now
+	}
+}
+
+// FormerColumns maps names of a table's columns that older suites asked for to those in force.
+var FormerColumns = map[string]string{"asks": "backendCalls", "collector": "gc"}
+
+// upgradeColumns gives the head's columns the names in force.
+func (r *Run) upgradeColumns() {
+	r.Columns = slices.Clone(r.Columns)
+	for i := range r.Columns {
+		rename(&r.Columns[i], FormerColumns)
+	}
+}
