@@ -23,7 +23,7 @@ func inStarts() ([]record.Record, table.SlicesReader) {
 		if start%2 == 0 {
 			names = []string{"new", "old"}
 		}
-		head := record.SlicesHead{SideBySide: record.SideBySide{Rounds: 40, LeadNs: 20e6,
+		head := record.SlicesHead{SideBySide: record.SideBySide{Rounds: 40, LeadInNs: 20e6,
 			WindowNs: 40e6, Freeze: record.FreezeSignals}}
 		for target, name := range names {
 			r := record.Record{Run: "run", Trial: fmt.Sprintf("b%d-%s", start, name), Suite: "s",

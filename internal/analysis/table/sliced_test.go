@@ -151,7 +151,8 @@ func TestLostStarts(t *testing.T) {
 	study := analyze(records, Options{Baseline: "a"})
 	sc := study.Scenarios[0]
 	m, _ := sc.Target("b").Metric("peak", metric.Throughput)
-	if m.Ratio.N != 4 || sc.Starts.Count != 5 || !slices.Equal(sc.Starts.Lost, []int{3}) || sc.Starts.Rounds != 160 ||
+	if m.Ratio.N != 4 || sc.Starts.Count != 5 || !slices.Equal(sc.Starts.Lost, []int{3}) ||
+		sc.Starts.Rounds != 160 ||
 		len(sc.Starts.LostBy) != 1 || sc.Starts.LostBy["b"] != 1 {
 		t.Errorf("ratio of %d starts, %+v", m.Ratio.N, sc.Starts)
 	}

@@ -154,7 +154,8 @@ func little(_ *record.Record, l *load) *record.Finding {
 	least := l.ServiceTime.MeanNs*float64(l.ServiceTime.Count)/float64(l.WindowNs) +
 		l.CarriedInMean - l.CarriedOutMean
 	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
-		float64(min(max(l.Censored, 0), int64(l.Connections+l.ConnectionsAdded)*int64(max(l.Streams, 1))))
+		float64(min(max(l.Censored, 0),
+			int64(l.Connections+l.ConnectionsAdded)*int64(max(l.Streams, 1))))
 	edge := swell(l.Load) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
 	deviation := math.Abs(l.InFlightMean-want) / l.InFlightMean

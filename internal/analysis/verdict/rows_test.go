@@ -351,7 +351,10 @@ var generatorRows = []row{
 	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.BatchMax = 101 }},
 	{"batch", half, valid, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 32 }},
 	{"batch", half, suspect, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 33 }},
-	{"batch", peak, valid, func(_ rec, l ld) { l.Generator.Iterations, l.Generator.BatchMax = 1, 9e3 }},
+	{"batch", peak, valid, func(_ rec, l ld) {
+		l.Generator.Iterations, l.Generator.BatchMax = 1,
+			9e3
+	}},
 }
 
 func polling(share float64, threads int, ns int64) func(rec, ld) {
@@ -412,7 +415,10 @@ var littleRows = []row{
 }
 
 func carried(underWay, in, out float64) func(rec, ld) {
-	return func(_ rec, l ld) { l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = underWay, in, out }
+	return func(_ rec, l ld) {
+		l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = underWay, in,
+			out
+	}
 }
 
 func swelling(underWay float64) func(rec, ld) {

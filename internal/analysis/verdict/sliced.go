@@ -11,13 +11,15 @@ import (
 
 // sliceRules are about the slices of a load. What they find is about ratios, which come from slices.
 var sliceRules = []Rule{
-	{"slice answers", "in slices there are good answers, and every answer has the right status and " +
-		"body; as many requests are the bound", ifMoved + ", above 0.1 % INVALID",
+	{"slice answers",
+		"in slices there are good answers, and every answer has the right status and " +
+			"body; as many requests are the bound", ifMoved + ", above 0.1 % INVALID",
 		"docs/slices.md", sliceAnswers},
-	{"idle work", "a target uses no processor time while others are loaded; the bound is its share " +
-		"of the service's cores for throughput, and for its own processor time what it used in " +
-		"slices of others over what it used in its own; where neither is known and it was not " +
-		"stopped, nobody can say",
+	{"idle work",
+		"a target uses no processor time while others are loaded; the bound is its share " +
+			"of the service's cores for throughput, and for its own processor time what it used in " +
+			"slices of others over what it used in its own; where neither is known and it was not " +
+			"stopped, nobody can say",
 		ifMoved + ", or where nobody can say", "docs/slices.md", idleWork},
 }
 
@@ -142,11 +144,14 @@ type Starts struct {
 // ComparisonRules lists the rules about the starts of a run together, for the documentation.
 func ComparisonRules() []Rule {
 	return []Rule{
-		{Name: "starts", Meets: "no start was lost because a target failed in it; it is excluded for " +
-			"all targets", Else: "named, above one in five INVALID", Source: "docs/slices.md"},
-		{Name: "control", Meets: "the control, the first target a second time, does not differ from " +
-			"the first, corrected for the number of metrics", Else: "SUSPECT, all ratios of the " +
-			"metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
+		{Name: "starts",
+			Meets: "no start was lost because a target failed in it; it is excluded for " +
+				"all targets", Else: "named, above one in five INVALID", Source: "docs/slices.md"},
+		{Name: "control",
+			Meets: "the control, the first target a second time, does not differ from " +
+				"the first, corrected for the number of metrics",
+					Else: "SUSPECT, all ratios of the " +
+				"metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
 		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices " +
 			"within the error of both, or within 1 %", Else: "SUSPECT, that ratio",
 			Source: "docs/slices.md"},

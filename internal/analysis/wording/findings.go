@@ -39,7 +39,10 @@ func Against(f record.Finding) string {
 	case len(f.PossibleBias) == 0:
 		return "no limit"
 	}
-	m := slices.MaxFunc(f.PossibleBias, func(a, b record.Bias) int { return cmp.Compare(a.Share, b.Share) })
+	m := slices.MaxFunc(f.PossibleBias, func(a, b record.Bias) int {
+		return cmp.Compare(a.Share,
+			b.Share)
+	})
 	share := 100 * m.Share
 	if share >= 10 {
 		return fmt.Sprintf("can have moved %s by %.0f %%", m.Metric, share)

@@ -25,12 +25,14 @@ func sliceAnswers(f record.Finding) record.Words {
 func idleWork(f record.Finding) record.Words {
 	if f.Case == "unknown" {
 		return words("its ratios may be too good or too bad: run it on this machine, where it can be "+
-			"stopped while others are loaded", "known", "nobody knows what it did while others were "+
-			"loaded, and it was not stopped")
+			"stopped while others are loaded", "known",
+			"nobody knows what it did while others were "+
+				"loaded, and it was not stopped")
 	}
 	hint := "it works while it waits: look for timers, collectors and pools, or leave out --freeze=off"
 	if f.Facts.Counted != record.FreezeOff {
-		hint = "it was stopped (" + f.Facts.Counted + "), so that this is what it did on its way there " +
+		hint = "it was stopped (" + f.Facts.Counted +
+			"), so that this is what it did on its way there " +
 			"and back: raise the length of slices"
 	}
 	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
@@ -38,7 +40,8 @@ func idleWork(f record.Finding) record.Words {
 
 func starts(f record.Finding) record.Words {
 	w := words("read its log: a start counts for no target where one fails", percent(f.Limit),
-		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"), f.Facts.Name)
+		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"),
+		f.Facts.Name)
 	if f.Side == "" {
 		w.Limit = "none"
 		return w

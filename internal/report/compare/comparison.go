@@ -127,8 +127,9 @@ type Row struct {
 	// Source is what Ratio is made of: slices, or else the windows that A and B are of.
 	Source table.Source `json:"source,omitempty"`
 	// Grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
-	Grade string       `json:"grade,omitempty"`
-	Doubt *table.Doubt `json:"possibleBias,omitempty"` // what can have moved it further than its interval
+	Grade string `json:"grade,omitempty"`
+	// what can have moved it further than its interval
+	Doubt *table.Doubt `json:"possibleBias,omitempty"`
 	// Blocks are the ratios of single blocks, where trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
@@ -175,7 +176,8 @@ const (
 	Worse             = "worse"
 	Indistinguishable = "indistinguishable" // no significant difference; see Detectable
 	Equal             = "equal"             // exact values, and the same
-	Silent            = "none"              // one side has no number, or there are fewer than two blocks
+	// one side has no number, or there are fewer than two blocks
+	Silent = "none"
 )
 
 // Change is B to A as a relative difference: 0.05 is 5 % more. It is NaN where there is none.
