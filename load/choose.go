@@ -52,9 +52,10 @@ func (c Choice) Set(s *Spec) error {
 
 // overRaw reports whether what is spoken goes over a raw engine.
 func (c Choice) overRaw() bool {
-	return hasRaw && c.Speak != nil && c.Speak.Dial == nil && c.Engine != NetHTTP && slices.Contains(
-		[]string{nethttp.H1TLS, nethttp.H2, nethttp.H2C, nethttp.GRPC, nethttp.GRPCS},
-		c.Speak.Protocol)
+	return hasRaw && c.Speak != nil && c.Speak.Dial == nil && c.Engine != NetHTTP &&
+		slices.Contains(
+			[]string{nethttp.H1TLS, nethttp.H2, nethttp.H2C, nethttp.GRPC, nethttp.GRPCS},
+			c.Speak.Protocol)
 }
 
 // speak has the raw engine that was chosen speak TLS, HTTP/2, or both, or gRPC.

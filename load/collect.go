@@ -39,11 +39,8 @@ func (l *Ledger) Result() *Result {
 		ServiceTime:    dist(total.service), FirstByte: dist(total.first),
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
 		TLS: l.spoken, TLSResumed: sum.resumed, TLSTime: dist(l.tls),
-		FlowTime: distOf(total.flowTime), Slow: l.slow,
+		FlowTime:  distOf(total.flowTime),
 		Generator: l.cost(),
-	}
-	if s.Slow.Clients > 0 {
-		out.Slow.Clients = s.Slow.Clients
 	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
 		out.Generator.CPUPerRequestNs = float64(sum.cpuNs-total.spinNs) / float64(n)

@@ -185,27 +185,6 @@ func TestChecks(t *testing.T) {
 
 const ms10 = 10 * time.Millisecond
 
-// Slow clients come before the load and stay beside it.
-func TestSlowClients(t *testing.T) {
-	w := &world{serve: func(c call) reply {
-		if c.text == "GET" {
-			if c.slot < 3 {
-				return reply{after: 200 * time.Millisecond, end: true, op: Reading}
-			}
-			return reply{}
-		}
-		return answer(10*time.Millisecond, "ok")
-	}}
-	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Slow: Slow{Clients: 10,
-		Text: "GET"}})
-	if s := r.Slow; s.Clients != 10 || s.Opened != 10 || s.Dropped != 3 || s.FirstNs/ms != 200 {
-		t.Errorf("slow clients: %+v", s)
-	}
-	if r.Answered != 200 || r.Errors.Total() != 0 {
-		t.Errorf("the load beside them: %d answered, %+v", r.Answered, r.Errors)
-	}
-}
-
 // A view sees all that was due, sent and done, and each response time once.
 func TestLive(t *testing.T) {
 	for _, threads := range []int{1, 2} {

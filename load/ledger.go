@@ -25,7 +25,6 @@ type Ledger struct {
 	total   *book
 	sums    sums
 	peaks   peaks
-	slow    record.Slow
 	wakeup  *hdrhistogram.Histogram // how late threads woke before the load
 	tls     *hdrhistogram.Histogram // handshakes
 	singles []arrivalcheck.Times
@@ -96,7 +95,7 @@ func (l *Ledger) Due() int64 { return l.sums.due }
 // ledger is the books of all threads in one.
 func (r *run) ledger() *Ledger {
 	s := &r.spec
-	l := &Ledger{spec: r.spec, wakeup: r.wakeup(), slow: r.crowd.result(),
+	l := &Ledger{spec: r.spec, wakeup: r.wakeup(),
 		priority: r.priority, fromNs: r.cfg.openAt, wall: r.wall, reported: r.reported}
 	for i := range r.plan.routes {
 		l.names = append(l.names, r.plan.routes[i].name)
@@ -192,7 +191,7 @@ func (m mark) since(openAt int64) mark {
 func (l *Ledger) counters() []*int64 {
 	b, s := l.total, &l.sums
 	out := append(b.counters(), &s.cpuNs, &s.delayNs, &s.switches, &s.threads, &s.grown,
-		&s.resumed, &s.unread, &s.memory, &s.due, &l.slow.Opened, &l.slow.Dropped)
+		&s.resumed, &s.unread, &s.memory, &s.due)
 	for i := range b.routes {
 		r := &b.routes[i]
 		out = append(out, &r.sent, &r.answered, &r.failed)

@@ -61,7 +61,8 @@ func alike(t *testing.T, what string, got, want *Result, threads int) {
 	t.Helper()
 	a, b := got.Load, want.Load
 	for _, l := range []*record.Load{&a, &b} {
-		l.Generator, l.WindowOpenedUnixNs, l.PunctualTime, l.ConnectTime = record.Gen{}, 0, record.Dist{},
+		l.Generator, l.WindowOpenedUnixNs, l.PunctualTime, l.ConnectTime = record.Gen{}, 0,
+			record.Dist{},
 			record.Dist{}
 		l.Autocorrelation, l.Threads, l.Errors.Example = record.Autocorrelation{}, 0, ""
 		l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = 0, 0, 0

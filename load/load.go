@@ -52,13 +52,6 @@ type Think struct {
 	Lo, Hi time.Duration // uniform: the ends; the others: Lo is the value or the mean
 }
 
-// Slow clients connect and begin requests that they never end, as in a slowloris attack.
-type Slow struct {
-	Clients int
-	Text    string        // what each sends at once, such as "GET"
-	Drip    time.Duration // between single bytes of it; 0: the whole text at once
-}
-
 // Snapshot is the state of a load under way, all threads together.
 type Snapshot struct {
 	Elapsed time.Duration // since the beginning of the lead-in
@@ -148,7 +141,6 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	if err := p.prepare(ctx, &s); err != nil {
 		return nil, err
 	}
-	s.Slow.Clients = s.slowHere()
 	defer hush(s.threads())()
 	r := &run{spec: s, plan: p}
 	return r.do(ctx)
@@ -209,8 +201,8 @@ func (s *Spec) checkModel() error {
 	switch {
 	case s.Pacing != "" && s.Pacing != Frugal && s.Pacing != Precise:
 		return fmt.Errorf("pacing %q is neither %s nor %s", s.Pacing, Frugal, Precise)
-	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
-		return errors.New("churn, requests, and number and drip of slow clients cannot be negative")
+	case s.Churn < 0 || s.Requests < 0:
+		return errors.New("churn and requests cannot be negative")
 	case s.Model == record.Open && s.Users != nil:
 		return errors.New("virtual users are a closed model; leave out the rate or the users")
 	case s.Model == record.Open:
@@ -250,7 +242,6 @@ type run struct {
 	cfg     config
 	workers []*worker
 	lives   []live
-	crowd   *crowd // slow clients; nil: none
 
 	priority string // of the first load thread, as the others'
 	unread   int64  // datagrams that found a socket full: until the window opens, then in it
@@ -290,9 +281,6 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	r.connected.Wait()
 	err := r.firstError()
-	if err == nil && r.spec.Slow.Clients > 0 {
-		r.crowd, err = r.invite()
-	}
 	if err == nil {
 		err = r.setTimes(ctx)
 	}
@@ -301,7 +289,6 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		err = r.oversee(ctx)
 	}
 	r.finished.Wait()
-	r.crowd.leave()
 	if err == nil {
 		err = r.firstError()
 	}
@@ -325,7 +312,7 @@ func (r *run) most() int {
 	if s.Model != record.Open || s.Describe.Streams > 1 || limit == 0 {
 		return here
 	}
-	files := int(min(limit, math.MaxInt32)) - filesLeft - s.Slow.Clients
+	files := int(min(limit, math.MaxInt32)) - filesLeft
 	return max(min(int(s.Part.share(int64(s.Most))), files), here)
 }
 

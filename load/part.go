@@ -8,7 +8,7 @@ import (
 
 // Part is what one of several processes offers of a load: of the schedule the arrivals Index, Index
 // + Of, … as the threads of one process share it, so that all parts together are the same schedule
-// whatever Of is; of connections, users, turns and slow clients every Of-th. The zero Part is all.
+// whatever Of is; of connections, users and turns every Of-th. The zero Part is all.
 // The parts of one load must have as many threads each.
 type Part struct{ Index, Of int }
 

@@ -87,9 +87,9 @@ func Open(ctx context.Context, s Spec) (*Loader, error) {
 	switch {
 	case s.Users != nil:
 		return fail(errors.New("virtual users cannot be offered in slices"))
-	case s.Slow.Clients > 0 || s.Part.of() > 1 || s.Requests > 0:
+	case s.Part.of() > 1 || s.Requests > 0:
 		return fail(errors.New(
-			"slow clients, parts of a load and a number of requests cannot be offered in slices"))
+			"parts of a load and a number of requests cannot be offered in slices"))
 	}
 	if err := s.check(); err != nil {
 		return fail(err)

@@ -26,7 +26,6 @@ type Spec struct {
 	Users       *Users        // closed: virtual users; nil: each connection always sends
 	Requests    int64         // turns of the window after which it ends; 0: when it closes
 	Churn       int           // answers after which a connection is renewed; 0: never
-	Slow        Slow          // clients beside the load that never finish a request
 	Trace       Trace         // which requests carry a trace id
 	Part        Part          // which of several processes this is; zero: the only one
 	Seed        uint64        // of arrivals, keys and choices: the same seed asks the same

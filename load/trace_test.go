@@ -408,7 +408,8 @@ func TestTracedWithoutFirstByte(t *testing.T) {
 		t.Fatalf("%+v, want one failed and one uniform", r.Traced)
 	}
 	for i, why := range []string{"failed", "uniform"} {
-		if x := r.Traced[i]; x.Class != why || !x.Failed || x.FirstByteNs != 0 || x.ResponseNs < ms {
+		if x := r.Traced[i]; x.Class != why || !x.Failed || x.FirstByteNs != 0 ||
+			x.ResponseNs < ms {
 			t.Errorf("%+v", x)
 		}
 	}

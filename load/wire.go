@@ -135,7 +135,6 @@ func (l *Ledger) Books() []byte {
 	for _, n := range l.greatest() {
 		w.number(*n)
 	}
-	w.number(l.slow.FirstNs)
 	for _, s := range l.words() {
 		w.word(*s)
 	}
@@ -352,9 +351,6 @@ func (r *reader) intervals(b *book, next int, add bool) int {
 func (l *Ledger) Close(b []byte, next int, part Part, look func(*Ledger) error) error {
 	s := l.spec
 	s.Part = part
-	if s.Slow.Clients > 0 {
-		s.Slow.Clients = int(part.share(int64(s.Slow.Clients)))
-	}
 	alone, err := ledgerOf(s, 0)
 	if err != nil {
 		return err
@@ -399,9 +395,6 @@ func (l *Ledger) books(b []byte, course *book, next int, add bool) error {
 	}
 	for _, n := range l.greatest() {
 		*n = max(*n, r.number(countMax))
-	}
-	if first := r.number(countMax); first > 0 && (l.slow.FirstNs == 0 || first < l.slow.FirstNs) {
-		l.slow.FirstNs = first
 	}
 	for _, s := range l.words() {
 		word := r.word()

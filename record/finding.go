@@ -16,12 +16,14 @@ type Finding struct {
 	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the
 	// limit on which a value is wrong, Above or Below; empty: it was held to no number. A number
 	// that is absent is 0.
-	Value        float64 `json:"value,omitempty"`
-	Limit        float64 `json:"limit,omitempty"`
-	Unit         string  `json:"unit,omitempty"` // one of the units; empty: the finding has no number
-	Side         string  `json:"side,omitempty"`
-	Facts        Facts   `json:"facts,omitzero"`
-	PossibleBias []Bias  `json:"possibleBias,omitempty"` // what it can have moved; empty: nobody can say
+	Value float64 `json:"value,omitempty"`
+	Limit float64 `json:"limit,omitempty"`
+	// one of the units; empty: the finding has no number
+	Unit  string `json:"unit,omitempty"`
+	Side  string `json:"side,omitempty"`
+	Facts Facts  `json:"facts,omitzero"`
+	// what it can have moved; empty: nobody can say
+	PossibleBias []Bias `json:"possibleBias,omitempty"`
 	// Remark: no doubt, and what the number's reader should know of the service all the same.
 	Note bool `json:"note,omitempty"`
 	// Text is the finding in words, in documents for readers and in records of version 1. Newer

@@ -5,10 +5,11 @@ import "cmp"
 // Telemetry is what the processes of a trial told about themselves, from their start to their end,
 // and what became of it in the lab's home for it.
 type Telemetry struct {
-	Signals   []Signal          `json:"signals"`           // by name
-	Sources   []TelemetrySource `json:"sources"`           // who sent it, by service.name
-	Collector CollectorCost     `json:"collector"`         // what taking it in cost the lab
-	Partial   string            `json:"partial,omitempty"` // why it is not whole; empty: it seems to be
+	Signals   []Signal          `json:"signals"`   // by name
+	Sources   []TelemetrySource `json:"sources"`   // who sent it, by service.name
+	Collector CollectorCost     `json:"collector"` // what taking it in cost the lab
+	// why it is not whole; empty: it seems to be
+	Partial string `json:"partial,omitempty"`
 }
 
 // Signals, as Signal.Name has them.

@@ -45,12 +45,15 @@ type Progress struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
 
-	PID           int       `json:"pid,omitempty"`          // begin
-	ProcessStart  string    `json:"processStart,omitempty"` // begin; tells it from a later one of that number
-	Suite         string    `json:"suite,omitempty"`
-	EstimateMinNs int64     `json:"estimateMinNs,omitempty"` // begin: how long it may take, without builds
-	EstimateMaxNs int64     `json:"estimateMaxNs,omitempty"`
-	Planned       []Planned `json:"trials,omitempty"` // begin; none where the run goes on for a time
+	PID int `json:"pid,omitempty"` // begin
+	// begin; tells it from a later one of that number
+	ProcessStart string `json:"processStart,omitempty"`
+	Suite        string `json:"suite,omitempty"`
+	// begin: how long it may take, without builds
+	EstimateMinNs int64 `json:"estimateMinNs,omitempty"`
+	EstimateMaxNs int64 `json:"estimateMaxNs,omitempty"`
+	// begin; none where the run goes on for a time
+	Planned []Planned `json:"trials,omitempty"`
 
 	Text string `json:"text,omitempty"` // say, trial, end
 

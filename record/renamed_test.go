@@ -138,11 +138,13 @@ func TestUpgradeLeavesWhatIsNoFormerKey(t *testing.T) {
 		`{"loads":[{"leadInNs" : 1},{"x":{"leadNs":1}}]}`)
 	check(`{"before":{"why":"\"before\":","a":["before"]}}`,
 		`{"hostBefore":{"reason":"\"before\":","a":["before"]}}`)
-	for _, same := range []string{``, `{`, `}]}`, `"`, `{"before`, `{"a":"\\\"before\":1"}`, `null`} {
+	for _, same := range []string{``, `{`, `}]}`, `"`, `{"before`, `{"a":"\\\"before\":1"}`,
+		`null`} {
 		check(same, same)
 	}
 	deep := strings.Repeat(`{"before":[`, 1000)
-	if got := string(Upgrade([]byte(deep))); got != strings.Replace(deep, "before", "hostBefore", 1) {
+	if got := string(Upgrade([]byte(deep))); got != strings.Replace(deep, "before", "hostBefore",
+		1) {
 		t.Error("keys of objects within others are renamed")
 	}
 }

@@ -107,10 +107,12 @@ type Failure struct {
 
 // Before is the host in the moments before the trial, with nothing of ours running.
 type Before struct {
-	WindowNs       int64   `json:"windowNs"`                 // looked at
-	WaitedNs       int64   `json:"waitedNs"`                 // for quiet, before that
-	StealShare     float64 `json:"stealShare"`               // of all cores' time, by the hypervisor
-	OtherCPUShare  float64 `json:"otherCPUShare"`            // likewise, by whatever ran; -1 unknown
+	WindowNs int64 `json:"windowNs"` // looked at
+	WaitedNs int64 `json:"waitedNs"` // for quiet, before that
+	// of all cores' time, by the hypervisor
+	StealShare float64 `json:"stealShare"`
+	// likewise, by whatever ran; -1 unknown
+	OtherCPUShare  float64 `json:"otherCPUShare"`
 	TemperatureC   float64 `json:"temperatureC,omitempty"`   // the hottest sensor; 0 unknown
 	ThrottleEvents int64   `json:"throttleEvents,omitempty"` // thermal throttle events since boot
 	Quiet          bool    `json:"quiet"`
@@ -129,7 +131,8 @@ type Limits struct {
 	// privileges".
 	Privileges string `json:"privileges,omitempty"`
 
-	TelemetryCores []int `json:"telemetryCores,omitempty"` // of the home of telemetry; none: the load's last
+	// of the home of telemetry; none: the load's last
+	TelemetryCores []int `json:"telemetryCores,omitempty"`
 	// BackingCores are those of what the target leans on, such as a database, outside of its
 	// limits; none: within them, or there is nothing.
 	BackingCores []int `json:"backingCores,omitempty"`
@@ -211,19 +214,27 @@ const (
 
 // Load is one load of the trial: its model, what was offered, what came back.
 type Load struct {
-	Name             string  `json:"name"`                       // from the suite, e.g. "peak"
-	Driver           string  `json:"driver,omitempty"`           // foreign, with its version: "wrk 4.1.0"
-	Protocol         string  `json:"protocol,omitempty"`         // empty: HTTP/1.1 without TLS
-	TLS              string  `json:"tls,omitempty"`              // what was negotiated: version, suite, by whom
-	Model            string  `json:"model"`                      // Closed or Open
-	Arrivals         string  `json:"arrivals,omitempty"`         // "poisson", "constant" or "replay"
-	Shape            string  `json:"shape,omitempty"`            // of the rate over time, where it changes
-	Users            string  `json:"users,omitempty"`            // closed: virtual users over time
-	Think            string  `json:"think,omitempty"`            // closed: their pause between requests
-	Churn            int     `json:"churn,omitempty"`            // answers after which a connection is renewed
-	Streams          int     `json:"streams,omitempty"`          // requests at once on one connection
-	Connections      int     `json:"connections"`                // that it begins with
-	ConnectionsAdded int     `json:"connectionsAdded,omitempty"` // open: opened beyond those, as needed
+	Name string `json:"name"` // from the suite, e.g. "peak"
+	// foreign, with its version: "wrk 4.1.0"
+	Driver   string `json:"driver,omitempty"`
+	Protocol string `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
+	// what was negotiated: version, suite, by whom
+	TLS   string `json:"tls,omitempty"`
+	Model string `json:"model"` // Closed or Open
+	// "poisson", "constant" or "replay"
+	Arrivals string `json:"arrivals,omitempty"`
+	// of the rate over time, where it changes
+	Shape string `json:"shape,omitempty"`
+	Users string `json:"users,omitempty"` // closed: virtual users over time
+	// closed: their pause between requests
+	Think string `json:"think,omitempty"`
+	// answers after which a connection is renewed
+	Churn int `json:"churn,omitempty"`
+	// requests at once on one connection
+	Streams     int `json:"streams,omitempty"`
+	Connections int `json:"connections"` // that it begins with
+	// open: opened beyond those, as needed
+	ConnectionsAdded int     `json:"connectionsAdded,omitempty"`
 	Threads          int     `json:"threads"`
 	RatePerS         float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
 	RateOf           string  `json:"rateOf,omitempty"`   // as the suite has it, e.g. "50% of peak"
@@ -245,33 +256,46 @@ type Load struct {
 	BytesIn   int64 `json:"bytesIn"`
 	BytesOut  int64 `json:"bytesOut"`
 
-	ThroughputPerS  float64         `json:"throughputPerS"` // Done / window
-	Errors          Errors          `json:"errors"`
-	Reconnects      int64           `json:"reconnects"`
-	Retried         int64           `json:"retried,omitempty"`        // sent again: the service never took them
-	InFlightMean    float64         `json:"inFlightMean"`             // time integral over the window
-	CarriedInMean   float64         `json:"carriedInMean"`            // of them, those due before the window
-	CarriedOutMean  float64         `json:"carriedOutMean"`           // likewise, answered after it
-	BacklogPerS     float64         `json:"backlogPerS"`              // open: slope of scheduled - done, per second
-	CeilingPerS     float64         `json:"ceilingPerS"`              // generator against a null server; 0 unknown
-	ResponseTime    Dist            `json:"responseTime"`             // done - scheduled
-	ServiceTime     Dist            `json:"serviceTime"`              // done - sent
-	FirstByte       Dist            `json:"firstByte"`                // first byte - sent
-	Lag             Dist            `json:"lag"`                      // sent - scheduled
-	OwnLag          Dist            `json:"ownLag"`                   // of it, the part after a connection was free
-	Waited          int64           `json:"waited"`                   // arrivals that found every connection busy
-	ErrorTime       Dist            `json:"errorTime"`                // of failed requests, timeouts at their bound
-	ConnectTime     Dist            `json:"connectTime"`              // TCP handshake, and TLS's where there is one
-	TLSTime         Dist            `json:"tlsTime,omitzero"`         // TLS handshake alone
-	FlowTime        Dist            `json:"flowTime,omitzero"`        // flows: from due to the last answer
-	Routes          []Route         `json:"routes,omitempty"`         // of scenarios with several requests
-	Slow            Slow            `json:"slow,omitzero"`            // clients that never end a request
-	ArrivalProcess  ArrivalProcess  `json:"arrivalProcess,omitzero"`  // open: whether arrivals came as they should
-	Autocorrelation Autocorrelation `json:"autocorrelation,omitzero"` // of answers: how much one tells of the next
-	Series          Series          `json:"series"`                   // per interval of the window
-	Generator       Gen             `json:"generator"`                // what offering it cost
-	Service         Usage           `json:"service"`                  // what answering it cost
-	Host            Host            `json:"host"`                     // what else happened meanwhile
+	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
+	Errors         Errors  `json:"errors"`
+	Reconnects     int64   `json:"reconnects"`
+	// sent again: the service never took them
+	Retried int64 `json:"retried,omitempty"`
+	// time integral over the window
+	InFlightMean float64 `json:"inFlightMean"`
+	// of them, those due before the window
+	CarriedInMean  float64 `json:"carriedInMean"`
+	CarriedOutMean float64 `json:"carriedOutMean"` // likewise, answered after it
+	// open: slope of scheduled - done, per second
+	BacklogPerS float64 `json:"backlogPerS"`
+	// generator against a null server; 0 unknown
+	CeilingPerS  float64 `json:"ceilingPerS"`
+	ResponseTime Dist    `json:"responseTime"` // done - scheduled
+	ServiceTime  Dist    `json:"serviceTime"`  // done - sent
+	FirstByte    Dist    `json:"firstByte"`    // first byte - sent
+	Lag          Dist    `json:"lag"`          // sent - scheduled
+	// of it, the part after a connection was free
+	OwnLag Dist `json:"ownLag"`
+	// arrivals that found every connection busy
+	Waited int64 `json:"waited"`
+	// of failed requests, timeouts at their bound
+	ErrorTime Dist `json:"errorTime"`
+	// TCP handshake, and TLS's where there is one
+	ConnectTime Dist `json:"connectTime"`
+	TLSTime     Dist `json:"tlsTime,omitzero"` // TLS handshake alone
+	// flows: from due to the last answer
+	FlowTime Dist `json:"flowTime,omitzero"`
+	// of scenarios with several requests
+	Routes []Route `json:"routes,omitempty"`
+	// open: whether arrivals came as they should
+	ArrivalProcess ArrivalProcess `json:"arrivalProcess,omitzero"`
+	// of answers: how much one tells of the next
+	Autocorrelation Autocorrelation `json:"autocorrelation,omitzero"`
+	Series          Series          `json:"series"`    // per interval of the window
+	Generator       Gen             `json:"generator"` // what offering it cost
+	Service         Usage           `json:"service"`   // what answering it cost
+	// what else happened meanwhile
+	Host Host `json:"host"`
 
 	// PunctualTime is what response times were at least had every request left in time: each less
 	// the most that own lag can have added. Of an open load without flows, of one thread; of
@@ -281,12 +305,16 @@ type Load struct {
 	// TLSResumed is how many of the handshakes in TLSTime took up the session of one before.
 	TLSResumed int64 `json:"tlsResumed,omitempty"`
 
-	WindowOpenedUnixNs      int64            `json:"windowOpenedUnixNs,omitempty"`      // Unix time of the window's opening
-	WindowOpenedMonotonicNs int64            `json:"windowOpenedMonotonicNs,omitempty"` // likewise, CLOCK_MONOTONIC
-	TraceShare              float64          `json:"traceShare,omitempty"`              // of the requests, that carry a trace id
-	Traced                  []Traced         `json:"traced,omitempty"`                  // some of them, slowest first
-	Telemetry               *WindowTelemetry `json:"windowTelemetry,omitempty"`
-	GC                      *GC              `json:"gc,omitempty"`
+	// Unix time of the window's opening
+	WindowOpenedUnixNs int64 `json:"windowOpenedUnixNs,omitempty"`
+	// likewise, CLOCK_MONOTONIC
+	WindowOpenedMonotonicNs int64 `json:"windowOpenedMonotonicNs,omitempty"`
+	// of the requests, that carry a trace id
+	TraceShare float64 `json:"traceShare,omitempty"`
+	// some of them, slowest first
+	Traced    []Traced         `json:"traced,omitempty"`
+	Telemetry *WindowTelemetry `json:"windowTelemetry,omitempty"`
+	GC        *GC              `json:"gc,omitempty"`
 
 	// Slices are what the target did under this load in slices, interleaved with those of others;
 	// nil: the load was offered in a window alone only. Ratios between targets come from them.
@@ -296,7 +324,8 @@ type Load struct {
 
 	Generators []Generator `json:"generators,omitempty"` // where several offered it; else none
 
-	BackendCalls []BackendCalls `json:"backendCalls,omitempty"` // of each counter that requests are held by
+	// of each counter that requests are held by
+	BackendCalls []BackendCalls `json:"backendCalls,omitempty"`
 }
 
 // Search is one for the highest open rate that keeps objectives. Without a Reason it has found it.
@@ -347,14 +376,6 @@ type Route struct {
 	ServiceTime  Dist   `json:"serviceTime"`
 }
 
-// Slow is what became of clients that never end a request.
-type Slow struct {
-	Clients int   `json:"clients"` // asked for
-	Opened  int64 `json:"opened"`  // connections that were made
-	Dropped int64 `json:"dropped"` // of them, closed by the server before the load's end
-	FirstNs int64 `json:"firstNs"` // from the first connect to the first drop; 0: none
-}
-
 // Process says how the requests really left, from a contiguous sample of their sending times.
 type ArrivalProcess struct {
 	Samples int64 `json:"samples"`
@@ -371,9 +392,10 @@ type ArrivalProcess struct {
 // Memory is the autocorrelation of response times in the order of their sending, from a contiguous
 // sample.
 type Autocorrelation struct {
-	Samples        int64   `json:"samples"`
-	Lag1           float64 `json:"lag1"`           // of ranks (Spearman), neighbour to neighbour
-	EffectiveShare float64 `json:"effectiveShare"` // share of as many independent ones that p99 rests on
+	Samples int64   `json:"samples"`
+	Lag1    float64 `json:"lag1"` // of ranks (Spearman), neighbour to neighbour
+	// share of as many independent ones that p99 rests on
+	EffectiveShare float64 `json:"effectiveShare"`
 }
 
 // noisyShare is how small the share of independent answers must be to count: a larger one may be
@@ -501,14 +523,15 @@ type Cost struct {
 
 // Provenance is all that is needed to trust and repeat the trial.
 type Provenance struct {
-	Prony        string            `json:"prony"`  // version of this program
-	Commit       string            `json:"commit"` // of the checkout that the services came from
-	Dirty        bool              `json:"dirty"`
-	Command      []string          `json:"command"`
-	Seed         uint64            `json:"seed"`
-	SuiteHash    string            `json:"suiteHash"`
-	PlanHash     string            `json:"planHash"`
-	ScenarioHash string            `json:"scenarioHash,omitempty"` // of scenario, timeout and warm-up
+	Prony     string   `json:"prony"`  // version of this program
+	Commit    string   `json:"commit"` // of the checkout that the services came from
+	Dirty     bool     `json:"dirty"`
+	Command   []string `json:"command"`
+	Seed      uint64   `json:"seed"`
+	SuiteHash string   `json:"suiteHash"`
+	PlanHash  string   `json:"planHash"`
+	// of scenario, timeout and warm-up
+	ScenarioHash string            `json:"scenarioHash,omitempty"`
 	Tools        map[string]string `json:"tools"`
 	OS           string            `json:"os"`
 	Kernel       string            `json:"kernel"`

@@ -47,7 +47,7 @@ const (
 
 // Clocks of processor time that can be read within a slice.
 const (
-	ClockProcess = "process" // clock_gettime of each process, exact at the moment of reading
+	ClockProcess = "process" // clock_gettime of each process, exact to a scheduler tick of a thread that runs
 	ClockCgroup  = "cgroup"  // usage of a control group, exact to a scheduler tick
 )
 

@@ -112,7 +112,8 @@ func TestServersThatCloseAreSound(t *testing.T) {
 // What must not be sent twice is an error of a class of its own, and the verdict says what to do.
 func TestPostsToServersThatClose(t *testing.T) {
 	testsets.Cores(t)
-	got, stderr, exit := offeredOf(t, closes(t, false), "-c", "4", "-d", "400ms", "--lead-in", "100ms",
+	got, stderr, exit := offeredOf(t, closes(t, false), "-c", "4", "-d", "400ms", "--lead-in",
+		"100ms",
 		"-X", "POST", "--body", "x", "--engine=epoll")
 	e := got.Load.Errors
 	if exit != cli.Invalid || e.Closed == 0 || e.Closed != e.Total() || got.Load.Retried != 0 {

@@ -13,13 +13,16 @@ import (
 // graded is a host with one check of each grade up to the given one.
 func graded(grade string) mock {
 	checks := []record.Check{
-		{Name: "memory", Grade: record.Fit, Observed: "8.0 GiB", Expected: "2 GiB", Impact: "it swaps",
+		{Name: "memory", Grade: record.Fit, Observed: "8.0 GiB", Expected: "2 GiB",
+			Impact: "it swaps",
 			Source: "proc(5)"},
-		{Name: "turbo", Grade: record.Unknown, Observed: "the kernel does not say", Expected: "off"},
+		{Name: "turbo", Grade: record.Unknown, Observed: "the kernel does not say",
+			Expected: "off"},
 	}
 	if grade != record.Fit {
 		checks = append(checks, record.Check{Name: "huge pages", Grade: record.Doubtful,
-			Observed: "always", Expected: "madvise", Impact: "heaps grow", Fix: "echo madvise > /x"})
+			Observed: "always", Expected: "madvise", Impact: "heaps grow",
+			Fix: "echo madvise > /x"})
 	}
 	if grade == record.Unfit {
 		checks = append(checks, record.Check{Name: "clock source", Grade: record.Unfit,

@@ -125,9 +125,6 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 	fs.Int64VarP(&s.Requests, "requests", "n", 0, "end after so many requests or "+
 		"flows; the lead-in's do not count")
 	fs.IntVar(&s.Churn, "churn", 0, "renew each connection after so many answers")
-	fs.IntVar(&s.Slow.Clients, "slow", 0, "clients beside the load that never end their request")
-	fs.StringVar(&s.Slow.Text, "slow-text", "GET", "what each of them sends")
-	fs.DurationVar(&s.Slow.Drip, "slow-drip", 0, "between its bytes (default: all at once)")
 	cli.OneOf(c, &s.Pacing, "pacing", "of the open model: sleep until an arrival is due, or poll "+
 		"shortly before\n(default: precise where the load has cores to itself)", load.Frugal,
 		load.Precise)
@@ -168,9 +165,6 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	}
 	// The same load offered twice is other traces: their ids must not meet in whatever keeps them.
 	s.Trace = load.Trace{Share: float64(traces), Salt: uint64(clock.Wall().UnixNano())}
-	if s.Slow.Clients == 0 {
-		s.Slow = load.Slow{}
-	}
 	if s.Pacing == "" {
 		s.Pacing = load.Frugal
 		if len(s.Cores) > 0 || runtime.NumCPU() >= 4 {
@@ -218,8 +212,6 @@ func (f *loadFlags) check() error {
 		{s.Requests < 0, "requests", "a number that is not negative"},
 		{s.Churn < 0, "churn", "a number that is not negative"},
 		{s.Most < 0, "max-connections", "a number that is not negative"},
-		{s.Slow.Clients < 0, "slow", "a number that is not negative"},
-		{s.Slow.Drip < 0, "slow-drip", "some time, or none"},
 		{!(s.Scenario.Zipf >= 0 && s.Scenario.Zipf < math.Inf(1)), "zipf",
 			"an exponent that is not negative"},
 		{!isToken(f.method), "method", "a word of letters, as GET"},

@@ -127,7 +127,8 @@ func TestPortable(t *testing.T) {
 	has(t, "report", prony(busy, "report", "a"), "it", "p99")
 	has(t, "compare", prony(busy, "compare", "a", "b", "--allow-mismatch"), "it: run", "B to A")
 	has(t, "trend", prony(busy, "trend", "a", "b"), "2 runs")
-	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--allow-mismatch"), "INSUFFICIENT DATA", "n >= 2 of each")
+	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--allow-mismatch"), "INSUFFICIENT DATA",
+		"n >= 2 of each")
 	has(t, "completion", prony(0, "completion", "bash"), "prony")
 	if err := os.WriteFile(filepath.Join(dir, "results.md"), []byte(
 		"| server | p50 | p99 |\n|---|---|---|\n| a | 9 ms | 3 ms |\n"), 0o600); err != nil {

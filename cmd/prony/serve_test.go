@@ -195,7 +195,8 @@ func TestServeStopsNobodyElse(t *testing.T) {
 	go func() { ended <- other.Wait() }()
 	defer func() { _ = other.Process.Kill() }() // it may have been
 	pid := other.Process.Pid
-	line := fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"processStart":%q}`, pid, cgroup.Born(pid))
+	line := fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"processStart":%q}`, pid,
+		cgroup.Born(pid))
 	file := filepath.Join(d.dir, monday, "progress.ndjson")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o644); err != nil {
 		t.Fatal(err)

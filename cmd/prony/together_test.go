@@ -79,7 +79,8 @@ func TestSuiteTogether(t *testing.T) {
 				l.Model == record.Open && l.Scheduled != l.Answered ||
 				l.Model == record.Closed && l.CeilingPerS == 0 {
 				t.Errorf("%+v: %s: %d generators, %d due, %d answered, opened at %d, ceiling %g",
-					row, l.Name, len(l.Generators), l.Scheduled, l.Answered, l.WindowOpenedMonotonicNs,
+					row, l.Name, len(l.Generators), l.Scheduled, l.Answered,
+					l.WindowOpenedMonotonicNs,
 					l.CeilingPerS)
 			}
 		}

@@ -140,7 +140,10 @@ func plus(a, b record.Telemetry) record.Telemetry {
 func minus(a, b record.Telemetry) record.Telemetry {
 	out := combine(a, b, func(x, y int64) int64 { return x - y })
 	out.Collector.RSSBytes = a.Collector.RSSBytes
-	silent := func(v record.TelemetrySource) bool { return v.Spans+v.Points+v.Logs == 0 && v.LostSpans <= 0 }
+	silent := func(v record.TelemetrySource) bool {
+		return v.Spans+v.Points+v.Logs == 0 &&
+			v.LostSpans <= 0
+	}
 	out.Sources = slices.DeleteFunc(out.Sources, silent)
 	return out
 }

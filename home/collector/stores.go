@@ -62,13 +62,15 @@ func (none) ConsumeLogs(context.Context, plog.Logs) error          { return nil 
 func (none) ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error) {
 	return nil, nil
 }
-func (none) Handler() http.Handler                                        { return http.NotFoundHandler() }
-func (none) Begin(telemetry.Trial) error                                  { return nil }
-func (none) Scrape(telemetry.Trial) error                                 { return nil }
-func (none) Mark(telemetry.Mark) error                                    { return nil }
-func (none) End(string) (map[string]record.WindowTelemetry, Fates, error) { return nil, Fates{}, nil }
-func (none) Fates() Fates                                                 { return Fates{} }
-func (none) Close() error                                                 { return nil }
+func (none) Handler() http.Handler        { return http.NotFoundHandler() }
+func (none) Begin(telemetry.Trial) error  { return nil }
+func (none) Scrape(telemetry.Trial) error { return nil }
+func (none) Mark(telemetry.Mark) error    { return nil }
+func (none) End(string) (map[string]record.WindowTelemetry, Fates, error) {
+	return nil, Fates{}, nil
+}
+func (none) Fates() Fates { return Fates{} }
+func (none) Close() error { return nil }
 
 // stores are the real ones. What one of them alone can do, it does.
 type stores struct {

@@ -48,7 +48,6 @@ func (t *tool) cannot(s *load.Spec) error {
 		{s.Churn > 1, false, "it cannot renew a connection after some answers; use churn 1"},
 		{s.Churn == 1, can.renew,
 			"it cannot renew a connection for each request; use hey or prony"},
-		{s.Slow.Clients > 0, false, "it has no slow clients; use prony"},
 		{s.Trace.Share > 0, false, "it cannot send trace ids; use prony"},
 		{s.Pacing == load.Precise, false, "it paces as it does; leave pacing out"},
 		{s.Watch != nil || s.Live != nil, false, "it cannot be watched while it runs"},

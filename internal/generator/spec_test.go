@@ -75,7 +75,6 @@ func TestCannot(t *testing.T) {
 	check(func(s *load.Spec) { s.Requests = 5 }, "", "hey k6 h2load")
 	check(func(s *load.Spec) { s.Churn = 1 }, "", "hey k6 jmeter")
 	check(func(s *load.Spec) { s.Churn = 2 }, "", "")
-	check(func(s *load.Spec) { s.Slow.Clients = 1 }, "", "")
 	check(func(s *load.Spec) { s.Trace.Share = 0.01 }, "", "")
 	check(func(s *load.Spec) { s.Pacing = load.Precise }, "", "")
 	check(func(s *load.Spec) { s.Pacing = load.Frugal }, "", closed)

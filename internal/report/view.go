@@ -368,7 +368,8 @@ func searchText(s *record.Search) string {
 		time.Duration(s.ElapsedNs).Round(time.Second))
 	switch {
 	case s.Reason == "":
-		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", units.Rate(s.RatePerS), units.Rate(s.LoPerS),
+		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", units.Rate(s.RatePerS),
+			units.Rate(s.LoPerS),
 			units.Rate(s.HiPerS), s.SLO, ended)
 	case s.MetPerS > 0:
 		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.MetPerS), s.SLO, ended,

@@ -14,7 +14,8 @@ func TestWhy(t *testing.T) {
 		f := record.Finding{Rule: rule, Load: load, Grade: grade, Text: &record.Words{
 			Observed: rule + " was seen", Hint: "mend " + rule}}
 		if by > 0 {
-			f.PossibleBias = []record.Bias{{Metric: "p50", Share: by / 2}, {Metric: "p99", Share: by}}
+			f.PossibleBias = []record.Bias{{Metric: "p50", Share: by / 2}, {Metric: "p99",
+				Share: by}}
 		}
 		return f
 	}

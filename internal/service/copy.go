@@ -97,13 +97,13 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	if err == nil {
 		return &fresh, nil
 	}
-	left := RemoveCopy(dir)
+	remaining := RemoveCopy(dir)
 	if ctx.Err() != nil {
-		return nil, errors.Join(ctx.Err(), left)
+		return nil, errors.Join(ctx.Err(), remaining)
 	}
 	var known *NoCopy
-	if !errors.As(err, &known) || left != nil {
-		known = &NoCopy{NoCopyFailed, errors.Join(err, left).Error()}
+	if !errors.As(err, &known) || remaining != nil {
+		known = &NoCopy{NoCopyFailed, errors.Join(err, remaining).Error()}
 	}
 	return nil, known
 }

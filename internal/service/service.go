@@ -168,7 +168,8 @@ func (s *Service) Full(t Target) string {
 // and needs, and the targets that are of it.
 func (s *Service) split() []*Service {
 	all := s.Targets
-	extra := slices.DeleteFunc(slices.Clone(all), func(t Target) bool { return t.ExplicitOnly != "" })
+	extra := slices.DeleteFunc(slices.Clone(all),
+		func(t Target) bool { return t.ExplicitOnly != "" })
 	s.several = len(extra) > 1
 	value := func(build string) (out []Target) {
 		for _, t := range all {

@@ -112,7 +112,8 @@ func (c *checker) podded(s *Suite) {
 	if !slices.ContainsFunc(s.Launchers, pods) {
 		return
 	}
-	if s.Observe.Telemetry || slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Home }) ||
+	if s.Observe.Telemetry || slices.ContainsFunc(s.Variants,
+		func(v Variant) bool { return v.Home }) ||
 		s.Observed && pods(s.Launchers[0]) {
 		c.Wrong("launchers", "start what sends telemetry as a process, or in docker",
 			"pods do not reach the lab's home of telemetry yet")

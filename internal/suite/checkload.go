@@ -21,9 +21,6 @@ func (c *checker) load(keyPath string, l *Load, earlier []Load) {
 	if l.Rate.Of != "" && l.Model == record.Open {
 		c.share(keyPath+".rate", l, earlier)
 	}
-	if l.Slow.Clients == 0 && l.Slow != (Slow{}) {
-		c.Wrong(keyPath+".slow", "such as clients: 1000", "slow has no clients")
-	}
 }
 
 func (c *checker) closed(keyPath string, l *Load) {
@@ -116,12 +113,12 @@ func (c *checker) searched(keyPath string, l *Load) {
 			l.Name,
 		)
 	}
-	if !l.Users.IsZero() || l.Think != (Think{}) || l.Most != 0 || l.Slow.Clients > 0 {
+	if !l.Users.IsZero() || l.Think != (Think{}) || l.Most != 0 {
 		c.Wrong(
 			keyPath,
 			"take them out",
-			"capacity load %q has users, a think time, maxConnections "+
-				"or slow clients, which a search does not have",
+			"capacity load %q has users, a think time or maxConnections, "+
+				"which a search does not have",
 			l.Name,
 		)
 	}

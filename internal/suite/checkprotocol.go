@@ -17,10 +17,8 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 	socket, call := is("ws", "wss"), isCall(sc.Protocol)
 	contract := cmp.Or(sc.Contract, s.Contract)
 	var engines []string
-	slow := false
 	for _, l := range s.Loads {
 		engines = append(engines, l.Engine)
-		slow = slow || l.Slow.Clients > 0
 	}
 	raw := plain && sc.Unix == "" // what other tools speak
 	isRaw := func(engine string) bool { return engine == "uring" || engine == "epoll" }
@@ -40,8 +38,6 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 		{!raw && !call && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw),
 			"protocol", "leave out the loads' engine",
 			"uring and epoll speak only HTTP/1.1, HTTP/2 and gRPC over TCP, or TLS over it"},
-		{slow && !plain && !is("https"), "protocol", "leave out slow",
-			"slow clients never end a request of HTTP/1.1, and there is none"},
 		{contract != "" && (socket || call && contract != Contracts[0]), "protocol", "leave " +
 			"out contract: what the scenario expects is checked on every answer",
 			"contracts are asked in HTTP, and " + Contracts[0] + " in gRPC, too"},

@@ -52,7 +52,6 @@ loads: [{name: peak, model: closedLOAD}]
 	check("", "protocol: https", "POST /x", "", ", engine: epoll")
 	check("", "protocol: grpcs", "POST /x.Y/Z", "", ", engine: epoll")
 	check("", "protocol: h2c", "POST /x", "", ", engine: nethttp")
-	check("slow clients", "protocol: h2c", "POST /x", "", ", slow: {clients: 3}")
 	check("no header fields for trace ids", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
 	check("a container's socket", "unix: /s", "POST /x", "launchers: [docker]", "")
 	check("the message", "protocol: ws", "PUT /x", "", "")

@@ -36,8 +36,10 @@ func TestCounters(t *testing.T) {
 			t.Errorf("%s %s: it says %v, want %q", counters, asks, err, want)
 		}
 	}
-	check(database, ", backendCalls: {databas: 1}", "prony.yaml:6: no target has a counter databas in")
-	check(database, ", backendCalls: {database: 0}", "prony.yaml:6: it asks database 0 times, outside 1")
+	check(database, ", backendCalls: {databas: 1}",
+		"prony.yaml:6: no target has a counter databas in")
+	check(database, ", backendCalls: {database: 0}",
+		"prony.yaml:6: it asks database 0 times, outside 1")
 	check(database, ", backendCalls: {database: 0.5}", "prony.yaml:6:")
 	check(database, ", setup: run, backendCalls: {database: 1}}, {request: GET /",
 		"prony.yaml:6: what a setup asks is in no window")

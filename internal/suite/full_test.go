@@ -72,7 +72,6 @@ func TestReadOfFlowsAndFiles(t *testing.T) {
 	check("pacing", steady.Pacing, "frugal")
 	check("engine", steady.Engine, "epoll")
 	check("the default engine", again.Engine, "")
-	check("slow", rising.Slow, suite.Slow{Clients: 100, Text: "GET", Drip: suite.Duration(1e9)})
 	check("shape", rising.Schedule(1000).Rate.At(1e9), 500.0) // 50 % of 1,000
 	check("arrivals of the shape", rising.Schedule(1000).Arrivals, pace.Poisson)
 	check("trace", again.Schedule(0), pace.Schedule{Arrivals: pace.Replay,
@@ -332,12 +331,10 @@ var slips = []struct {
 		`"pacing: exact"`, true},
 	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is none of auto, uring, ` +
 		`epoll, nethttp in "engine: poll"; did you mean "epoll"?`, true},
-	{"slow without clients", "{clients: 100, drip: 1s}", "{drip: 1s}",
-		`:54: slow has no clients in "slow: {drip: 1s}"; such as clients: 1000`, true},
-	{"open users", "slow: {clients: 100, drip: 1s}", "users: 3", `:54: open load "rising" has ` +
+	{"open users", "maxConnections: 200", "users: 3", `:54: open load "rising" has ` +
 		`users; its requests come on a schedule in "users: 3"; make it closed, or take them out`,
 		true},
-	{"open think", "slow: {clients: 100, drip: 1s}", "think: 3s", `:54: open load "rising" has a ` +
+	{"open think", "maxConnections: 200", "think: 3s", `:54: open load "rising" has a ` +
 		`think time; its requests come on a schedule in "think: 3s"; make it closed, or take it ` +
 		`out`,
 		true},

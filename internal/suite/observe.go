@@ -41,10 +41,14 @@ var ProfileKinds = []string{"cpu", "alloc", "lock", "offcpu"}
 
 // Observe is what the lab watches in a trial beside its samples.
 type Observe struct {
-	Telemetry bool     `yaml:"telemetry" was:"home" json:"home,omitempty"` // a home of telemetry runs
-	GC        bool     `yaml:"gc" json:"gc,omitempty"`                     // JVMs log their collections
-	Traces    Percent  `yaml:"traces" json:"traces,omitempty"`             // of requests carry a trace id
-	Profile   []string `yaml:"profile" json:"profile,omitempty"`           // kinds, in each load's window
+	// a home of telemetry runs
+	Telemetry bool `yaml:"telemetry" was:"home" json:"home,omitempty"`
+	// JVMs log their collections
+	GC bool `yaml:"gc" json:"gc,omitempty"`
+	// of requests carry a trace id
+	Traces Percent `yaml:"traces" json:"traces,omitempty"`
+	// kinds, in each load's window
+	Profile []string `yaml:"profile" json:"profile,omitempty"`
 	// Profiler is the tool, by name; empty: the best for the runtime.
 	Profiler string   `yaml:"profiler" json:"profiler,omitempty"`
 	Period   Duration `yaml:"period" json:"period,omitempty"` // of the lab's samples; 0: the usual

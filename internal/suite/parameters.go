@@ -246,12 +246,6 @@ var parameters = slices.Concat([]parameter{
 			"as \"at least\""},
 	{key: "loads[].churn", max: 1_000_000,
 		about: "requests after which a connection is renewed; 0: never"},
-	{key: "loads[].slow", about: "clients beside the load that never end a request"},
-	{key: "loads[].slow.clients", max: connectionsMax, about: "each has a connection"},
-	{key: "loads[].slow.text", def: "GET", when: "there are clients",
-		about: "what each of them sends"},
-	{key: "loads[].slow.drip", max: hour,
-		about: "between single bytes of the text; 0: all of it at once"},
 	{key: "loads[].pacing", def: "precise", late: true, choices: Pacings,
 		about: "how the generator waits for the next request's moment: frugal sleeps, and is " +
 			"late " +

@@ -43,7 +43,6 @@ var together = map[reflect.Type]object{
 		"else": object{"allOf": []object{without("rate"), without("arrivals"), without("trace")}},
 	},
 	reflect.TypeFor[Source](): {"oneOf": oneOf("command", "url", "image")},
-	reflect.TypeFor[Slow]():   {"required": []string{"clients"}},
 	reflect.TypeFor[Scenario](): {
 		"if": object{"properties": object{"flow": object{"const": true}},
 			"required": []string{"flow"}},

@@ -170,8 +170,9 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	for i, r := range s.Requests {
 		if len(r.BackendCalls) > 0 {
-			c.Wrong(fmt.Sprintf("requests[%d].backendCalls", i), "take it out", "a load alone starts no "+
-				"targets, whose counters asks are held by")
+			c.Wrong(fmt.Sprintf("requests[%d].backendCalls", i), "take it out",
+				"a load alone starts no "+
+					"targets, whose counters asks are held by")
 		}
 	}
 	c.bodies(s, "", filepath.Dir(file), nil)

@@ -61,7 +61,7 @@ func (p *Plan) join() {
 func (s *Suite) blockwise() string {
 	sliced := func(l Load) bool {
 		return l.Model == record.Closed && l.Users.IsZero() && l.Think == (Think{}) &&
-			l.Slow.Clients == 0 && l.Generators <= 1
+			l.Generators <= 1
 	}
 	switch {
 	case len(s.Drivers) > 0:

@@ -174,12 +174,11 @@ type Load struct {
 	SLO        string   `yaml:"slo" json:"slo,omitempty"`           // capacity only
 	Budget     Duration `yaml:"budget" json:"budget,omitzero"`      // capacity only: of the search
 	Churn      int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
-	Slow       Slow     `yaml:"slow" json:"slow,omitzero"`
-	Pacing     string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
-	Engine     string   `yaml:"engine" json:"engine,omitempty"` // empty: the first of Engines
-	Lead       Duration `yaml:"leadIn" was:"lead" json:"lead"`  // before the window
-	Measure    Duration `yaml:"measure" json:"measure"`         // the window
-	Drain      Duration `yaml:"drain" json:"drain"`             // after it, at most
+	Pacing     string   `yaml:"pacing" json:"pacing,omitempty"`     // empty: the first of Pacings
+	Engine     string   `yaml:"engine" json:"engine,omitempty"`     // empty: the first of Engines
+	Lead       Duration `yaml:"leadIn" was:"lead" json:"lead"`      // before the window
+	Measure    Duration `yaml:"measure" json:"measure"`             // the window
+	Drain      Duration `yaml:"drain" json:"drain"`                 // after it, at most
 
 	TraceHash string `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
 	trace     []int64
@@ -195,13 +194,6 @@ func (l Load) Length() time.Duration {
 		return time.Duration(l.Budget)
 	}
 	return time.Duration(l.Lead + l.Measure)
-}
-
-// Slow are clients beside the load that never end a request.
-type Slow struct {
-	Clients int      `yaml:"clients" json:"clients"`
-	Text    Text     `yaml:"text" json:"text"`
-	Drip    Duration `yaml:"drip" json:"drip"` // between bytes of Text; 0: all at once
 }
 
 // Schedule is the load's arrivals, where the load that its rate is a share of has delivered ofPerS.
@@ -300,9 +292,6 @@ func (s *Suite) fill() {
 		isSet := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil
 		if !l.Users.IsZero() && !isSet {
 			l.Connections = int(math.Ceil(l.Users.Max()))
-		}
-		if l.Slow.Clients > 0 && l.Slow.Text == "" {
-			l.Slow.Text = "GET"
 		}
 	}
 	for i := range s.Scenarios {

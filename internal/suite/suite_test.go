@@ -287,9 +287,10 @@ var mistakes = []struct {
 		`of poisson, constant, replay in "arrivals: poison"; did you mean "poisson"?`, true},
 	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate in ` +
 		`"- name: fixed"; such as "rate: 20000/s" or "rate: 50% of peak"`, true},
-	{"closed with rate", "leadIn: 0s", "rate: 1/s", `s.yaml:33: closed load "peak" has a rate; its ` +
-		`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the ` +
-		`rate out`, true},
+	{"closed with rate", "leadIn: 0s", "rate: 1/s",
+		`s.yaml:33: closed load "peak" has a rate; its ` +
+			`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the ` +
+			`rate out`, true},
 	{"closed with arrivals", "leadIn: 0s", "arrivals: poisson",
 		`s.yaml:33: closed load "peak" has arrivals; it sends when it was answered in ` +
 			`"arrivals: poisson"; make it open, or take them out`, true},

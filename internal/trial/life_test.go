@@ -286,7 +286,8 @@ func TestWarmUpOnAllCores(t *testing.T) {
 	own := append([]string{"load warmup", "load warmup", "load warmup"}, loads...)
 	check("until silent", "jvm", 10*time.Second, nothing, again, func(r *record.Record) bool {
 		w := r.Warmup
-		return w.Steady && w.CoresReducedAtNs == 31e8 && w.DurationNs == 57e8 && w.CompilersIdleAtNs == 37e8 &&
+		return w.Steady && w.CoresReducedAtNs == 31e8 && w.DurationNs == 57e8 &&
+			w.CompilersIdleAtNs == 37e8 &&
 			w.SteadyAtNs == 31e8 && slices.Equal(w.Cores, []int{0, 1}) &&
 			slices.Equal(wording.Limits(w.InForce), []string{"affinity 0,1"}) &&
 			slices.Equal(wording.Limits(r.Limits.InForce), []string{"affinity 1"})

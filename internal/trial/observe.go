@@ -270,7 +270,8 @@ func (f *life) collections() {
 		}
 		var all []record.GC
 		for _, log := range logs {
-			all = append(all, log.Window(l.WindowOpenedMonotonicNs, l.WindowOpenedMonotonicNs+l.WindowNs))
+			all = append(all, log.Window(l.WindowOpenedMonotonicNs,
+				l.WindowOpenedMonotonicNs+l.WindowNs))
 		}
 		sum := gclog.Sum(all)
 		l.GC = &sum

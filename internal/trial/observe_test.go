@@ -139,7 +139,8 @@ func TestObservedLife(t *testing.T) {
 			}
 			return w.steadyLoad(ctx, s)
 		}
-		e := w.watching("observe: {telemetry: true, gc: true, traces: 10%, profile: [cpu]}\nvariants: "+
+		e := w.watching("observe: {telemetry: true, gc: true, traces: 10%, "+
+			"profile: [cpu]}\nvariants: "+
 			"[{name: agent, env: {X: '{otlpGrpc} {trial} {service} {agent}'}}]\n",
 			func(s *suite.Suite) { s.Variants[0].Scrape = "/metrics" })
 		e.Plan.Trials = e.Plan.Trials[slices.IndexFunc(e.Plan.Trials, func(x suite.Trial) bool {

@@ -315,8 +315,6 @@ func model(spec *load.Spec, l suite.Load) {
 	if spec.Model == record.Open {
 		spec.Most = l.Most
 	}
-	spec.Slow = load.Slow{Clients: l.Slow.Clients, Text: string(l.Slow.Text),
-		Drip: time.Duration(l.Slow.Drip)}
 	if l.Users.IsZero() && l.Think == (suite.Think{}) {
 		return
 	}

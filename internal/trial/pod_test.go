@@ -32,7 +32,8 @@ func (p *podded) Pod(context.Context) record.Pod {
 	if p.asked == 1 {
 		return record.Pod{Name: "p", Cores: []int{5}, CoresSharedWith: []string{"x"}}
 	}
-	return record.Pod{Cores: []int{5}, CoresSharedWith: []string{"x", "y"}, APIOutages: []record.APIOutage{{DurationNs: 7}}}
+	return record.Pod{Cores: []int{5}, CoresSharedWith: []string{"x", "y"},
+		APIOutages: []record.APIOutage{{DurationNs: 7}}}
 }
 
 // The record of a pod has the cores that it was given, whoever shared them by the end, and when its

@@ -97,10 +97,8 @@ func TestModelOfALoad(t *testing.T) {
 		}
 	}
 	check(suite.Load{Connections: 64}, load.Spec{Pacing: load.Precise})
-	check(suite.Load{Churn: 10, Pacing: "frugal", Engine: "epoll",
-		Slow: suite.Slow{Clients: 5, Text: "GET", Drip: suite.Duration(time.Second)}},
-		load.Spec{Churn: 10, Pacing: load.Frugal, Describe: load.EngineInfo{Name: "epoll"},
-			Slow: load.Slow{Clients: 5, Text: "GET", Drip: time.Second}})
+	check(suite.Load{Churn: 10, Pacing: "frugal", Engine: "epoll"},
+		load.Spec{Churn: 10, Pacing: load.Frugal, Describe: load.EngineInfo{Name: "epoll"}})
 	think := load.Think{Kind: "uniform", Lo: time.Second, Hi: 2 * time.Second}
 	words := suite.Think{Kind: suite.Uniform, Lo: suite.Duration(time.Second),
 		Hi: suite.Duration(2 * time.Second)}

@@ -212,7 +212,8 @@ func (m *storm) checkMeasured(r *record.Record) {
 	}
 	for _, l := range r.Loads {
 		if l.Telemetry != nil && l.Telemetry.WindowNs != 1e9 {
-			t.Errorf("the home was told of %d ns of %s, want a second", l.Telemetry.WindowNs, r.Trial)
+			t.Errorf("the home was told of %d ns of %s, want a second", l.Telemetry.WindowNs,
+				r.Trial)
 		}
 	}
 	for _, p := range r.Profiles {

@@ -35,6 +35,9 @@ type Loader interface {
 // Freezer stops a target while others are loaded.
 type Freezer interface {
 	Freeze() error
+	// Doze stops it for seconds: it runs for a moment now and then, so that its processes can show
+	// each other that they live.
+	Doze() error
 	Thaw() error
 	Way() string  // one of record's Freeze names
 	Close() error // thaws it
@@ -204,7 +207,7 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
 	l := sliced(f.trial.Loads)
 	if l == nil {
-		return f.freezer.Freeze()
+		return f.freezer.Doze()
 	}
 	spec := f.specOf(*l)
 	spec.Ahead = !f.lab.Layout.Shared
@@ -212,7 +215,7 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
 		return err
 	}
-	return f.freezer.Freeze()
+	return f.freezer.Doze()
 }
 
 // sliced is the load that is offered in slices: the first closed one; nil: there is none.
@@ -220,7 +223,7 @@ func sliced(loads []suite.Load) *suite.Load {
 	for i := range loads {
 		l := &loads[i]
 		if l.Model == record.Closed && l.Users.IsZero() && l.Think == (suite.Think{}) &&
-			l.Slow.Clients == 0 && l.Generators <= 1 {
+			l.Generators <= 1 {
 			return l
 		}
 	}
@@ -242,7 +245,7 @@ func (f *side) alone(ctx context.Context) error {
 			}
 		}
 	}
-	return f.freezer.Freeze()
+	return f.freezer.Doze()
 }
 
 // Lengths of slices; see docs/slices.md for how they were chosen.
@@ -304,11 +307,8 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		return 0, err
 	}
 	defer s.machine.Close()
-	if failed, err := s.lengths(ctx); err != nil {
-		return failed, err
-	}
 	s.Freeze, s.Clock = s.sides[0].freezer.Way(), record.ClockProcess
-	for _, f := range s.sides {
+	for i, f := range s.sides {
 		if f.freezer.Way() == record.FreezeOff {
 			s.Freeze = record.FreezeOff
 		}
@@ -316,6 +316,12 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			s.Clock = ""
 		}
 		f.step = "slices"
+		if err := f.freezer.Freeze(); err != nil {
+			return i, err
+		}
+	}
+	if failed, err := s.lengths(ctx); err != nil {
+		return failed, err
 	}
 	perRound := time.Duration(len(s.sides)) * s.meanSlice()
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
@@ -337,6 +343,11 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		err = s.save()
 	}
 	s.closeLoaders()
+	for i, f := range s.sides {
+		if err := f.freezer.Doze(); err != nil {
+			return i, err
+		}
+	}
 	return 0, err
 }
 

@@ -397,7 +397,8 @@ func (h *gone) End(ctx context.Context) telemetry.Report {
 	if err := h.tell(ctx, "end"); err != nil {
 		return telemetry.Report{}
 	}
-	return telemetry.Report{Loads: map[string]record.WindowTelemetry{"peak": {Spans: rate}, "half": {}}}
+	return telemetry.Report{Loads: map[string]record.WindowTelemetry{"peak": {Spans: rate},
+		"half": {}}}
 }
 
 // shaky is a profiler.

@@ -106,13 +106,15 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)
 	r.CompilersIdleAtNs = g.heard.hear(g.watch.Roles(), int64(elapsed))
-	if g.wide && (elapsed >= g.until || r.CompilersIdleAtNs > 0 || r.CompilersIdleAtNs == 0 && g.level()) {
+	if g.wide && (elapsed >= g.until || r.CompilersIdleAtNs > 0 || r.CompilersIdleAtNs == 0 &&
+		g.level()) {
 		g.narrow()
 	}
 	most := time.Duration(w.Max)
 	if !g.wide && w.Compilers == "" && elapsed < most &&
 		(g.opened == 1 && elapsed >= g.before+brief ||
-			g.opened == 0 && (r.CompilersIdleAtNs > 0 || r.CompilersIdleAtNs < 0 && elapsed >= most*2/5)) {
+			g.opened == 0 && (r.CompilersIdleAtNs > 0 || r.CompilersIdleAtNs < 0 &&
+				elapsed >= most*2/5)) {
 		g.reopen = true
 		return false
 	}
@@ -168,7 +170,8 @@ func (g *warming) narrow() {
 // compiler has a share of the core like each of the threads that wait for its code, of which a
 // service may have hundreds, and is not done after minutes.
 func (g *warming) favour(enabled bool) {
-	if g.warmth().Compilers != "" || g.err != nil || !enabled && g.rec.Warmup.PrioritizedThreads == 0 {
+	if g.warmth().Compilers != "" || g.err != nil || !enabled &&
+		g.rec.Warmup.PrioritizedThreads == 0 {
 		return
 	}
 	var threads int
@@ -271,7 +274,7 @@ func continued(rec *record.Record) *record.Load {
 	}
 	l := &rec.Loads[0]
 	plain := l.Model == record.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
-		l.Connections == rec.Warmup.Connections && l.Slow.Clients == 0
+		l.Connections == rec.Warmup.Connections
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil
 	}

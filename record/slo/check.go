@@ -17,13 +17,16 @@ const confidence = 0.95
 
 // Outcome is what a load says of an objective. Held means something only where it is Known.
 type Outcome struct {
-	Objective       string  `json:"objective"`
-	Met             bool    `json:"met"`
-	Known           bool    `json:"known"`
-	Observed        float64 `json:"observed"`                  // ns, share or requests per second; 0 where unknown
-	Samples         int64   `json:"samples"`                   // samples
-	RequiredSamples int64   `json:"requiredSamples,omitempty"` // samples that the metric takes; 0: any
-	Text            string  `json:"text"`                      // what was observed, or why it is not known
+	Objective string `json:"objective"`
+	Met       bool   `json:"met"`
+	Known     bool   `json:"known"`
+	// ns, share or requests per second; 0 where unknown
+	Observed float64 `json:"observed"`
+	Samples  int64   `json:"samples"` // samples
+	// samples that the metric takes; 0: any
+	RequiredSamples int64 `json:"requiredSamples,omitempty"`
+	// what was observed, or why it is not known
+	Text string `json:"text"`
 }
 
 // Line is the outcome for people: "held     p99<50ms    41.2ms".

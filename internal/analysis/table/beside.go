@@ -255,7 +255,8 @@ func toldRow(name string, trials []*record.Record, confidence float64) Row {
 		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Refused })),
 		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Dropped })),
 		cell(units.Whole, lostSpans),
-		cell(units.Processors, func(r *record.Record) float64 { return r.Telemetry.Collector.CPUShare }),
+		cell(units.Processors,
+			func(r *record.Record) float64 { return r.Telemetry.Collector.CPUShare }),
 	}}
 }
 

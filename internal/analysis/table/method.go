@@ -357,7 +357,6 @@ var loadAspects = []loadAspect{
 	{"think", func(l *record.Load) string { return cmp.Or(l.Think, "no pause") }},
 	{"churn", func(l *record.Load) string { return fmt.Sprint(l.Churn) }},
 	{"streams", func(l *record.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
-	{"slow clients", func(l *record.Load) string { return fmt.Sprint(l.Slow.Clients) }},
 	{"window", func(l *record.Load) string {
 		if l.Requests > 0 { // its end is a result
 			return fmt.Sprintf("%d requests", l.Requests)

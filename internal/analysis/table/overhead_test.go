@@ -31,7 +31,8 @@ func watchedTrials() []record.Record {
 			rs[i].Start.ReadyNs = 1e9 + v.spans*1e6
 			rs[i].Telemetry = &record.Telemetry{Signals: []record.Signal{
 				{Name: record.Spans, Received: v.spans, Bytes: v.spans * 100}},
-				Sources: []record.TelemetrySource{{Service: "x", LostSpans: -1}, {LostSpans: v.spans / 100}}}
+				Sources: []record.TelemetrySource{{Service: "x", LostSpans: -1},
+					{LostSpans: v.spans / 100}}}
 			rs[i].Warmup.Requests = 50
 		}
 		out = append(out, rs...)

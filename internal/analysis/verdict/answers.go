@@ -154,7 +154,8 @@ func little(_ *record.Record, l *load) *record.Finding {
 	least := l.ServiceTime.MeanNs*float64(l.ServiceTime.Count)/float64(l.WindowNs) +
 		l.CarriedInMean - l.CarriedOutMean
 	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
-		float64(min(max(l.Censored, 0), int64(l.Connections+l.ConnectionsAdded)*int64(max(l.Streams, 1))))
+		float64(min(max(l.Censored, 0),
+			int64(l.Connections+l.ConnectionsAdded)*int64(max(l.Streams, 1))))
 	edge := swell(l.Load) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
 	deviation := math.Abs(l.InFlightMean-want) / l.InFlightMean
@@ -211,14 +212,6 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 	elapsed := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
 		(perItem/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
 	return bounded(f, taken(l, elapsed, float64(l.Reconnects)/float64(l.Done)))
-}
-
-func slow(_ *record.Record, l *load) *record.Finding {
-	if l.Slow.Opened >= int64(l.Slow.Clients) {
-		return nil
-	}
-	return suspect(record.Finding{Value: float64(l.Slow.Opened), Limit: float64(l.Slow.Clients),
-		Unit: record.UnitCount, Side: record.Below})
 }
 
 const (

@@ -51,7 +51,8 @@ func worthTelling(f *record.Finding, small bool, resolves float64) *record.Findi
 	switch {
 	case f == nil || f.PossibleBias == nil:
 		return f
-	case slices.ContainsFunc(f.PossibleBias, func(m record.Bias) bool { return m.Share >= least*resolves }):
+	case slices.ContainsFunc(f.PossibleBias,
+		func(m record.Bias) bool { return m.Share >= least*resolves }):
 		return f
 	case !small:
 		return nil

@@ -53,7 +53,8 @@ func generators(_ *record.Record, l *load) *record.Finding {
 	case len(lost) > 0:
 		return invalid(in("lost", with(record.Facts{Total: total, Parts: lost}, record.Finding{})))
 	case len(ill) > 0:
-		return graded(grade, in("ill", with(record.Facts{Total: total, Parts: ill}, record.Finding{})))
+		return graded(grade, in("ill", with(record.Facts{Total: total, Parts: ill},
+			record.Finding{})))
 	}
 	return nil
 }

@@ -68,19 +68,6 @@ func TestBatchProvoked(t *testing.T) {
 	}, "lag VALID", "arrivals VALID", "bursts VALID", "batch SUSPECT", "samples VALID")
 }
 
-// Of 50 slow clients 40 get a socket. The load has its own 8 connections.
-func TestSlowClientsProvoked(t *testing.T) {
-	s := load.Spec{
-		Model: record.Closed, Connections: 8, Window: 250 * time.Millisecond,
-		Slow: load.Slow{Clients: 50, Text: "GET"},
-	}
-	provoke(t, truth.Fixed(2*time.Millisecond), s)
-	f := provokeBy(t, faulty(2*time.Millisecond, virtual.Refusing(40)), s, "slow clients SUSPECT")
-	if f[0].Value != 40 || f[0].Limit != 50 {
-		t.Errorf("found %+v, want 40 of 50", f[0])
-	}
-}
-
 // waits is how the service's doing looks: 4 connections, a freeze of 60 ms at 800/s. 48 are due in
 // it, of which 44 find no connection, and more while those are worked off: without them p99 would
 // be a fraction of what it is. Whether that counts depends on whether so few pauses make a p99.

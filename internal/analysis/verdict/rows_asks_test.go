@@ -11,20 +11,28 @@ var askRows = []row{
 	{"backend calls", half, invalid, asks(record.BackendCalls{Expected: 10_000})},
 	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 20_000})},
 	{"backend calls", peak, valid, asks(record.BackendCalls{Count: 0})}, // nothing is wanted of it
-	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 8895, DelayNs: sec})},
-	{"backend calls", peak, invalid, asks(record.BackendCalls{Expected: 10_000, Count: 8894, DelayNs: sec})},
-	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, DelayNs: 10 * sec})}, // too short
-	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Error: "connection refused"})},
-	{"backend calls", peak, invalid, asks(record.BackendCalls{Expected: 10_000, Error: "connection refused"},
+	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 8895,
+		DelayNs: sec})},
+	{"backend calls", peak, invalid, asks(record.BackendCalls{Expected: 10_000, Count: 8894,
+		DelayNs: sec})},
+	// too short
+	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, DelayNs: 10 * sec})},
+	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000,
+		Error: "connection refused"})},
+	{"backend calls", peak, invalid, asks(record.BackendCalls{Expected: 10_000,
+		Error: "connection refused"},
 		record.BackendCalls{Expected: 10_000})}, // the worst of several
 	// A counter that was first read when 2 of the 10 s were over has 8,000 of them at most: four
 	// fifths of 9,895 are 7,916.
 	{"backend calls", peak, valid, readLate(record.BackendCalls{Expected: 10_000, Count: 7916})},
 	{"backend calls", peak, invalid, readLate(record.BackendCalls{Expected: 10_000, Count: 7915})},
 	// 11 a second are 110 in 10 s, 1.1 %; beside 9,999 they may hide that 9,889 are too few.
-	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 10_010, IdlePerS: 11})},
-	{"backend calls", peak, suspect, asks(record.BackendCalls{Expected: 10_000, Count: 9999, IdlePerS: 11})},
-	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 9999, IdlePerS: 9})},
+	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 10_010,
+		IdlePerS: 11})},
+	{"backend calls", peak, suspect, asks(record.BackendCalls{Expected: 10_000, Count: 9999,
+		IdlePerS: 11})},
+	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 9999,
+		IdlePerS: 9})},
 }
 
 // readLate are of counters that answered when a fifth of the window was over.

@@ -27,7 +27,8 @@ var arrivalRows = []row{
 	{"arrivals", half, suspect, spaced(1e5, 0.1*ms+1)},
 	// A trace has the gaps that it has, and the steps of a flow are no arrivals.
 	{"arrivals", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{AndersonDarling: 99, GapDeviationNs: sec}
+		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{AndersonDarling: 99,
+			GapDeviationNs: sec}
 	}},
 	{"arrivals", half, valid, func(_ rec, l ld) {
 		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{AndersonDarling: 99}
@@ -52,10 +53,12 @@ var arrivalRows = []row{
 		l.Arrivals, l.ArrivalProcess = "constant", record.ArrivalProcess{Samples: 10000}
 	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{Samples: 10000, Dispersion1ms: 9}
+		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{Samples: 10000,
+			Dispersion1ms: 9}
 	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
-		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{Samples: 10000, Dispersion1ms: 9}
+		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{Samples: 10000,
+			Dispersion1ms: 9}
 	}},
 }
 
@@ -152,9 +155,13 @@ func mixed(n int) func(rec, ld) {
 
 var foreignRows = []row{
 	{"third-party tool", half, suspect, by("wrk2 4.0.0", nil)},
-	{"third-party tool", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
+	{"third-party tool", half, valid, by("Lancet 1", func(l ld) {
+		l.OwnLag = flat(10000,
+			ms/100)
+	})},
 	{"third-party tool", half, valid, by("hey 0.1.4", untimed)},
-	{"third-party tool", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = record.Dist{} })},
+	{"third-party tool", half, suspect, by("k6 1.3.0",
+		func(l ld) { l.ResponseTime = record.Dist{} })},
 	{"third-party tool", half, suspect, by("vegeta 12", func(l ld) { // percentiles only
 		l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{P99Ns: 2 * ms}
 	})},
@@ -162,8 +169,10 @@ var foreignRows = []row{
 	{"third-party tool", peak, suspect, by("wrk 4.1.0", nil)},
 	{"third-party tool", peak, valid, by("wrk 4.1.0", untimed)},
 	{"third-party tool", peak, valid, by("wrk2 4.0.0", nil)},
-	{"third-party tool", peak, valid, by("wrk 4.1.0", func(l ld) { l.ServiceTime.HDR = "restored" })},
-	{"third-party tool", half, suspect, by("wrk2 4.0.0", func(l ld) { l.ServiceTime.HDR = "some" })},
+	{"third-party tool", peak, valid, by("wrk 4.1.0",
+		func(l ld) { l.ServiceTime.HDR = "restored" })},
+	{"third-party tool", half, suspect, by("wrk2 4.0.0",
+		func(l ld) { l.ServiceTime.HDR = "some" })},
 
 	// What holds for all holds for tools.
 	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.BacklogPerS = 10.1 })},

@@ -351,7 +351,10 @@ var generatorRows = []row{
 	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.BatchMax = 101 }},
 	{"batch", half, valid, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 32 }},
 	{"batch", half, suspect, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 33 }},
-	{"batch", peak, valid, func(_ rec, l ld) { l.Generator.Iterations, l.Generator.BatchMax = 1, 9e3 }},
+	{"batch", peak, valid, func(_ rec, l ld) {
+		l.Generator.Iterations, l.Generator.BatchMax = 1,
+			9e3
+	}},
 }
 
 func polling(share float64, threads int, ns int64) func(rec, ld) {
@@ -412,7 +415,10 @@ var littleRows = []row{
 }
 
 func carried(underWay, in, out float64) func(rec, ld) {
-	return func(_ rec, l ld) { l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = underWay, in, out }
+	return func(_ rec, l ld) {
+		l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = underWay, in,
+			out
+	}
 }
 
 func swelling(underWay float64) func(rec, ld) {
@@ -525,13 +531,6 @@ var answerRows = []row{
 	{"range", peak, valid, func(_ rec, l ld) { l.ResponseTime.MaxNs = 1<<40 - 1 }},
 	{"range", peak, suspect, func(_ rec, l ld) { l.ResponseTime.MaxNs = 1 << 40 }},
 	{"range", half, suspect, func(_ rec, l ld) { l.ErrorTime = flat(1, 1<<41) }},
-
-	{"slow clients", peak, valid, func(_ rec, l ld) {
-		l.Slow = record.Slow{Clients: 50, Opened: 50, Dropped: 50} // that is the service's doing
-	}},
-	{"slow clients", peak, suspect, func(_ rec, l ld) {
-		l.Slow = record.Slow{Clients: 50, Opened: 49}
-	}},
 }
 
 // mistakes are among the requests; timeouts among the response times too.

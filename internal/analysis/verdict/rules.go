@@ -76,8 +76,9 @@ var loadRules = []Rule{
 	{"errors", "every answer has the right status and body; as many ranks are the bound",
 		ifMoved + ", above 0.1 % INVALID",
 		"HttpArena #939", failures},
-	{"backend calls", "what a request asks of a database or an upstream, as the suite says, was asked " +
-		"by its own counter, 1 %, five and what is not counted yet aside",
+	{"backend calls",
+		"what a request asks of a database or an upstream, as the suite says, was asked " +
+			"by its own counter, 1 %, five and what is not counted yet aside",
 		"INVALID; where what others ask may hide it SUSPECT", "docs/project.md", unasked},
 	{"censored", "every request was answered by the end of the drain; as many ranks are the bound",
 		ifMoved + ", above 1 % INVALID", "Tene, How NOT to Measure Latency", censored},
@@ -107,8 +108,6 @@ var loadRules = []Rule{
 	{"unused", "at a closed load of 32 connections and more, without pauses, the service uses " +
 		"half of its processor time, where neither the generator nor others keep it from that",
 		aRemark, "Gregg, Systems Performance, 2.3.6 (saturation)", unused},
-	{"slow clients", "every slow client that was asked for was connected", "SUSPECT",
-		"wrk #509, #261", slow},
 	{"drift", "the two halves of a closed window of a steady load do not differ in throughput, " +
 		"randomness aside; half the difference is the bound", ifMoved,
 		"Kalibera & Jones, ISMM 2013", drift},
@@ -153,7 +152,8 @@ var latencyRules = []Rule{
 	{"settled", "the two halves of an open window of a steady rate do not differ in median " +
 		"response time in 9 of 10 pairs of intervals; half the difference is the bound", ifMoved,
 		"Mann & Whitney 1947; wrk2's silent 10 s", settled},
-	{"third-party tool", "the tool says how late it sends an open load, and invents no samples", "SUSPECT",
+	{"third-party tool", "the tool says how late it sends an open load, and invents no samples",
+		"SUSPECT",
 		"Tene, How NOT to Measure Latency; wrk #485; wrk2 #78", foreign},
 }
 

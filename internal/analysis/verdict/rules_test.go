@@ -54,7 +54,8 @@ func healthy() *record.Record {
 			Series:          record.Series{IntervalNs: 250 * ms, Done: every(250)},
 			Generator:       record.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
 			Service:         record.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
-			Host:            record.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
+			Host: record.Host{StealShare: 0.001, OtherCPUShare: 0.001,
+				PressureMemory: 0.001},
 		}
 	}
 	r := &record.Record{
@@ -67,7 +68,8 @@ func healthy() *record.Record {
 	l := &r.Loads[0]
 	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/500), flat(10000, ms/500)
 	l.Arrivals = "poisson"
-	l.ArrivalProcess = record.ArrivalProcess{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
+	l.ArrivalProcess = record.ArrivalProcess{Samples: 10000, AndersonDarling: 0.6,
+		Dispersion1ms:  1.01,
 		Dispersion10ms: 0.98, Dispersion100ms: 1.1}
 	l.Series.Scheduled, l.Series.Sent = every(250), every(250)
 	l.Series.P50Ns = every(2 * ms)

@@ -142,7 +142,8 @@ func quiet(r *record.Record, _ *load) *record.Finding {
 	if r.HostBefore.WindowNs == 0 || r.HostBefore.Quiet {
 		return nil
 	}
-	return cause(with(record.Facts{Messages: []string{r.HostBefore.Reason}, AtNs: r.HostBefore.WaitedNs},
+	return cause(with(record.Facts{Messages: []string{r.HostBefore.Reason},
+		AtNs: r.HostBefore.WaitedNs},
 		record.Finding{}))
 }
 

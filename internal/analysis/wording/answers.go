@@ -90,12 +90,6 @@ func connections(f record.Finding) record.Words {
 	return w
 }
 
-func slow(f record.Finding) record.Words {
-	n := fmt.Sprint(int64(f.Value))
-	return amount(words("raise the limit on open files of both sides, or ask for fewer",
-		fmt.Sprint(int64(f.Limit)), "%s of %d connected", n, int64(f.Limit)), n)
-}
-
 func datagrams(f record.Finding) record.Words {
 	w := words("raise net.core.rmem_max for service and load, or give them cores of their own",
 		"", "%d lost of %d answers", f.Facts.Count, f.Facts.Total)

@@ -50,7 +50,10 @@ func Against(f record.Finding) string {
 	case len(f.PossibleBias) == 0:
 		return "no limit"
 	}
-	m := slices.MaxFunc(f.PossibleBias, func(a, b record.Bias) int { return cmp.Compare(a.Share, b.Share) })
+	m := slices.MaxFunc(f.PossibleBias, func(a, b record.Bias) int {
+		return cmp.Compare(a.Share,
+			b.Share)
+	})
 	share := 100 * m.Share
 	if share >= 10 {
 		return fmt.Sprintf("can have moved %s by %.0f %%", m.Metric, share)
@@ -77,7 +80,7 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"delivered": delivered, "generator": busy, "run delay": runDelay, "ceiling": ceiling,
 	"little": little, "errors": failures, "backend calls": unasked, "censored": censored,
 	"datagrams": datagrams, "clocks": clocks, "range": clipped, "connections": connections,
-	"delayed ack": delayed, "unused": unused, "slow clients": slow, "drift": drift,
+	"delayed ack": delayed, "unused": unused, "drift": drift,
 	"steal": steal, "throttled": throttled, "neighbors": neighbours, "memory": memory,
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried,

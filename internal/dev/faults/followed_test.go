@@ -87,8 +87,10 @@ func TestFollowed(t *testing.T) {
 // ordered wants the lines of a run of three trials to be told one after another, and not too often.
 func ordered(t *testing.T, seen []record.Progress, pid int) {
 	t.Helper()
-	if b := seen[0]; b.Kind != record.Begins || b.PID != pid || b.ProcessStart != cgroup.Born(pid) ||
-		len(b.Planned) != 3 || b.EstimateMaxNs < b.EstimateMinNs || b.EstimateMinNs < int64(6*time.Second) {
+	if b := seen[0]; b.Kind != record.Begins || b.PID != pid ||
+		b.ProcessStart != cgroup.Born(pid) ||
+		len(b.Planned) != 3 || b.EstimateMaxNs < b.EstimateMinNs ||
+		b.EstimateMinNs < int64(6*time.Second) {
 		t.Errorf("it begins with %+v", b)
 	}
 	pulses := 0

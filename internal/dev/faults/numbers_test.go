@@ -22,9 +22,11 @@ func TestAbsurdNumbers(t *testing.T) {
 	testsets.Once(t, "records with numbers that cannot be", programFiles)
 	more := testsets.More(t, programFiles)
 	readers := []string{"report RUN", "report RUN --format json", "report RUN --format csv",
-		"report RUN -o OUT.html", "report RUN -o OUT.parquet", "audit RUN", "gate RUN RUN --allow-mismatch",
+		"report RUN -o OUT.html", "report RUN -o OUT.parquet", "audit RUN",
+		"gate RUN RUN --allow-mismatch",
 		"audit RUN --json", "trend RUN/..", "trend RUN/.. --format json",
-		"compare RUN --targets a/b,c/d --allow-mismatch", "compare RUN RUN --allow-mismatch -o OUT.json",
+		"compare RUN --targets a/b,c/d --allow-mismatch",
+		"compare RUN RUN --allow-mismatch -o OUT.json",
 		"compare RUN --targets a/b,c/d --allow-mismatch -o OUT.html", "explain RUN"}
 	for k, text := range readers {
 		for i, number := range absurd {

@@ -85,9 +85,10 @@ type Tried struct {
 	BacklogPerS    float64       `json:"backlogPerS,omitempty"`
 	CPUPerRequest  float64       `json:"generatorNsPerRequest,omitempty"`
 	Objectives     []slo.Outcome `json:"objectives,omitempty"`
-	Suspect        []string      `json:"suspectRules,omitempty"` // rules of the verdict that it broke
-	named          []string      // rules that said something, of any grade
-	rule           string        // that Why is about, if it is one of the instrument
+	// rules of the verdict that it broke
+	Suspect []string `json:"suspectRules,omitempty"`
+	named   []string // rules that said something, of any grade
+	rule    string   // that Why is about, if it is one of the instrument
 
 	// How service or instrument fell behind, which makes a latency worth nothing.
 	overload, instrument string

@@ -32,12 +32,13 @@ var curveQuantiles = []struct {
 
 // Point is latency under one share of the capacity, over all its replicates.
 type Point struct {
-	Share          float64    `json:"share"`
-	RatePerS       float64    `json:"ratePerS"`
-	Replicates     int        `json:"replicates"` // that count
-	Excluded       int        `json:"excluded,omitempty"`
-	Reason         string     `json:"reason,omitempty"`       // of the last one that was left out
-	Suspect        []string   `json:"suspectRules,omitempty"` // the verdict's rules that others broke
+	Share      float64 `json:"share"`
+	RatePerS   float64 `json:"ratePerS"`
+	Replicates int     `json:"replicates"` // that count
+	Excluded   int     `json:"excluded,omitempty"`
+	Reason     string  `json:"reason,omitempty"` // of the last one that was left out
+	// the verdict's rules that others broke
+	Suspect        []string   `json:"suspectRules,omitempty"`
 	ThroughputPerS float64    `json:"throughputPerS"`
 	CPUPerRequest  float64    `json:"generatorNsPerRequest"`
 	Answers        int64      `json:"answers"` // answers

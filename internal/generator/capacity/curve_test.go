@@ -108,7 +108,8 @@ func TestCurveLeavesOut(t *testing.T) {
 func TestCurveWithoutHistograms(t *testing.T) {
 	s := newServer(1, 1000, 0)
 	points, err := Curve(context.Background(), s.options("p99<50ms", 1), 900, []float64{0.5}, 1)
-	if err != nil || points[0].Excluded != 1 || !strings.Contains(points[0].Reason, "no histogram") {
+	if err != nil || points[0].Excluded != 1 || !strings.Contains(points[0].Reason,
+		"no histogram") {
 		t.Errorf("%+v, %v", points, err)
 	}
 }

@@ -29,7 +29,8 @@ func checkJudge(t *testing.T) judged {
 			change(l)
 		}
 		got := judge(l, must(slo.Parse(objectives)))
-		if got.Outcome != word || !strings.Contains(got.Reason, why) || (got.Reason == "") != (why == "") {
+		if got.Outcome != word || !strings.Contains(got.Reason, why) ||
+			(got.Reason == "") != (why == "") {
 			t.Errorf("%s: %s, %q; want %s, %q", objectives, got.Outcome, got.Reason, word, why)
 		}
 		told := got.P99Ns > 0

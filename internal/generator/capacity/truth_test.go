@@ -94,7 +94,8 @@ func TestFindTruths(t *testing.T) {
 			t.Logf("%s, seed %d: %.1f in %.1f to %.1f/s, want %.1f in steps of %v", name, seed,
 				f.RatePerS, f.LoPerS, f.HiPerS, want, time.Duration(f.WindowNs))
 			if !f.Found || math.Abs(f.RatePerS/want-1) > 0.07 {
-				t.Errorf("%s, seed %d: %.1f/s, want %.1f: %s", name, seed, f.RatePerS, want, f.Reason)
+				t.Errorf("%s, seed %d: %.1f/s, want %.1f: %s", name, seed, f.RatePerS, want,
+					f.Reason)
 			}
 			if f.LoPerS <= want && want <= f.HiPerS {
 				covered++

@@ -37,7 +37,6 @@ type orderForm struct {
 	Users       *load.Users    `json:"users"`
 	Requests    int64          `json:"requests"`
 	Churn       int            `json:"churn"`
-	Slow        load.Slow      `json:"slow"`
 	Trace       load.Trace     `json:"trace"`
 	Part        load.Part      `json:"part"`
 	Seed        uint64         `json:"seed"`
@@ -118,7 +117,7 @@ func (o *Order) form(part load.Part, cores []int) *orderForm {
 	f := &orderForm{
 		Name: s.Name, Address: s.Address, Host: s.Host, Scene: sceneOf(s.Scenario), Model: s.Model,
 		Connections: s.Connections, Most: s.Most, Schedule: s.Schedule, Users: s.Users,
-		Requests: s.Requests, Churn: s.Churn, Slow: s.Slow, Trace: s.Trace, Part: part,
+		Requests: s.Requests, Churn: s.Churn, Trace: s.Trace, Part: part,
 		Seed: s.Seed, Lead: s.Lead, Window: s.Window, Drain: s.Drain, Timeout: s.Timeout,
 		Pacing: s.Pacing, Cores: cores, Ahead: s.Ahead, Engine: o.By.Engine,
 	}
@@ -134,7 +133,7 @@ func (f *orderForm) order() (o Order, err error) {
 	o.Spec = load.Spec{
 		Name: f.Name, Address: f.Address, Host: f.Host, Model: f.Model,
 		Connections: f.Connections, Most: f.Most, Schedule: f.Schedule, Users: f.Users,
-		Requests: f.Requests, Churn: f.Churn, Slow: f.Slow, Trace: f.Trace, Part: f.Part,
+		Requests: f.Requests, Churn: f.Churn, Trace: f.Trace, Part: f.Part,
 		Seed: f.Seed, Lead: f.Lead, Window: f.Window, Drain: f.Drain, Timeout: f.Timeout,
 		Pacing: f.Pacing, Cores: f.Cores, Ahead: f.Ahead,
 	}

@@ -171,13 +171,12 @@ func TestText(t *testing.T) {
 	golden(t, "cut.txt", textOf(t, cut, Options{}))
 }
 
-// everything is a flow over TLS with slow clients beside it, in a shape.
+// everything is a flow over TLS in a shape.
 func everything() *record.Load {
 	l := open()
 	l.Protocol, l.Shape, l.RateOf = "HTTP/2 over TLS", "ramp 0..10k/s in 2 s", "50% of peak"
 	l.Churn, l.Streams = 100, 8
 	l.FlowTime, l.TLSTime = dist(3_333, 900e3), dist(65, 800e3)
-	l.Slow = record.Slow{Clients: 10_000, Opened: 9_990, Dropped: 5, FirstNs: 4.2e9}
 	l.Routes = []record.Route{
 		{Name: "create owner", Sent: 3334, Answered: 3334, ResponseTime: dist(3334, 200e3)},
 		{Name: "update owner", Sent: 3333, Answered: 3331, Failed: 2,

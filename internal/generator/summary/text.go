@@ -182,14 +182,6 @@ func (p *page) conditions(l *record.Load) {
 		p.row("retried", "%s requests sent again: the service closed their connections before it "+
 			"took them", units.Count(l.Retried))
 	}
-	if s := &l.Slow; s.Clients > 0 {
-		text := fmt.Sprintf("%s asked for, %s opened, %s dropped by the server",
-			units.Count(int64(s.Clients)), units.Count(s.Opened), units.Count(s.Dropped))
-		if s.Dropped > 0 {
-			text += fmt.Sprintf(", the first after %s", units.Duration(float64(s.FirstNs)))
-		}
-		p.row("slow clients", "%s", text)
-	}
 	if l.TraceHash != "" {
 		p.row("schedule", "seed %d, hash %s", l.Seed, l.TraceHash)
 	}

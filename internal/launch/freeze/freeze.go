@@ -9,9 +9,9 @@
 // signals, the parent of a stopped process is sent SIGCHLD. What a service makes of this is not
 // this package's business.
 //
-// A target that is left frozen is thawed by its launcher's Stop. When the program is killed, the
-// journal's next reader ends it (package process). Non-goals: it decides nothing about when to
-// freeze, and stops no backing processes of a system.
+// A target that is left frozen is thawed by its launcher's Stop; a dozing one (Doze) has to be
+// closed before. When the program is killed, the journal's next reader ends it (package process).
+// Non-goals: it decides nothing about when to freeze, and stops no backing processes of a system.
 package freeze
 
 import (
@@ -40,6 +40,10 @@ var ErrEnded = errors.New("the target has ended")
 type Freezer struct {
 	process launch.Process
 	way     string
+
+	dozing sync.Mutex    // guards the next two
+	wake   chan struct{} // closed to end a doze; nil: there is none
+	awake  chan struct{} // closed when it has ended
 
 	mu     sync.Mutex
 	group  *group   // of FreezeCgroup
@@ -88,6 +92,11 @@ func (f *Freezer) Way() string { return f.way }
 // target that is frozen already stays so; with signals, what it has forked meanwhile is stopped,
 // too. The error is ErrEnded for a target without live processes; after any other one it is thawed.
 func (f *Freezer) Freeze() error {
+	f.endDoze()
+	return f.freeze()
+}
+
+func (f *Freezer) freeze() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.way == record.FreezeOff || f.closed {
@@ -113,6 +122,11 @@ func (f *Freezer) Freeze() error {
 // Thaw lets the target run on; its threads are runnable when it returns. Of a target that runs, or
 // has ended, it does nothing.
 func (f *Freezer) Thaw() error {
+	f.endDoze()
+	return f.resume()
+}
+
+func (f *Freezer) resume() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.thaw(); err != nil {
@@ -121,6 +135,7 @@ func (f *Freezer) Thaw() error {
 	return nil
 }
 
+// thaw is called with mu locked.
 func (f *Freezer) thaw() error {
 	var err error
 	switch {
@@ -147,6 +162,7 @@ func (f *Freezer) ended() bool {
 
 // Close thaws the target and frees what the freezer has open. It then does nothing any more.
 func (f *Freezer) Close() error {
+	f.endDoze()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.thaw()

@@ -142,7 +142,8 @@ func (p *proc) Pod(ctx context.Context) record.Pod {
 	out.CoresSharedWith = p.site.shared(p.groups, p.Spec.CPUs)
 	ctx, cancel := context.WithTimeout(ctx, sharedBound)
 	defer cancel()
-	for len(out.CoresSharedWith) > 0 && float64(len(out.Cores)) == p.Spec.CPUs && ctx.Err() == nil &&
+	for len(out.CoresSharedWith) > 0 && float64(len(out.Cores)) == p.Spec.CPUs &&
+		ctx.Err() == nil &&
 		!p.mainEnded() {
 		sleep(ctx, sharedTurn)
 		out.CoresSharedWith = p.site.shared(p.groups, p.Spec.CPUs)

@@ -350,7 +350,8 @@ func TestAPIAway(t *testing.T) {
 	}
 	eventually(t, "its return", closed)
 	got := p.Pod(now).APIOutages
-	if len(got) != 1 || got[0].DurationNs < int64(away-time.Second) || got[0].DurationNs > int64(3*away) {
+	if len(got) != 1 || got[0].DurationNs < int64(away-time.Second) ||
+		got[0].DurationNs > int64(3*away) {
 		t.Errorf("away is %+v, want about %v", got, away)
 	}
 	w.close() // and in the middle of its end

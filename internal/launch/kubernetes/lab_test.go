@@ -213,7 +213,8 @@ func TestIsSampled(t *testing.T) {
 		MemoryBytes: 64 << 20})
 	says(t, p, "ready")
 	got := p.Pod(t.Context())
-	if len(got.CoresSharedWith) > 0 || len(got.Cores) != 1 || got.QoS != "Guaranteed" || got.Node == "" ||
+	if len(got.CoresSharedWith) > 0 || len(got.Cores) != 1 || got.QoS != "Guaranteed" ||
+		got.Node == "" ||
 		got.Kubelet == "" || got.Runtime == "" || got.Server == "" || len(got.APIOutages) > 0 ||
 		!strings.Contains(got.Image, "sha256:") {
 		t.Errorf("its pod is %+v, want one with a core of its own", got)

@@ -37,9 +37,10 @@ import (
 type Launcher struct {
 	Journal *Journal // remembers what is running, on disk
 	NoGroup bool     // leave cgroups alone, for tests of the other means
-
-	count atomic.Int64 // two may be launched at once
 }
+
+// launches numbers what this program launches, by whichever Launcher.
+var launches atomic.Int64
 
 // Listen implements launch.Launcher.
 func (*Launcher) Listen() string { return "127.0.0.1" }
@@ -64,7 +65,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	}
 	p := &proc{
 		Common: launch.NewCommon(s), journal: l.Journal, groups: &groups{},
-		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count.Add(1)),
+		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), launches.Add(1)),
 	}
 	host, ok := s.Beside.(*proc)
 	if s.Beside != nil && !ok {

@@ -163,13 +163,13 @@ func readOwn(name, text string, cols *Columns) *Document {
 }
 
 // ownRow is a load of Prony's own. With think time the connections are no measure of what is under
-// way, and a slow client's connection never is.
+// way.
 func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
 		Values: map[Quantity]Value{}, ownLoad: l, verdict: v}
 	r.take(l, line, false)
 	r.Values[Requests] = Value{V: float64(l.Done), Text: units.Whole(float64(l.Done)), Line: line}
-	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {
+	if l.Think != "" || l.Users != "" {
 		delete(r.Values, Connections)
 	}
 	return r

@@ -255,7 +255,8 @@ func TestRequestsBindWhereTheyAreKnown(t *testing.T) {
 	}
 	b.Head.Requests = nil
 	c := compare(t, a, b, Options{})
-	if len(c.Differences) != 1 || c.Differences[0].String() != "requests: GET /hello against unknown" {
+	if len(c.Differences) != 1 ||
+		c.Differences[0].String() != "requests: GET /hello against unknown" {
 		t.Errorf("told is %v", c.Differences)
 	}
 }

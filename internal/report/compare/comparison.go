@@ -177,7 +177,8 @@ const (
 	Worse             = "worse"
 	Indistinguishable = "indistinguishable" // no significant difference; see Detectable
 	Equal             = "equal"             // exact values, and the same
-	Silent            = "none"              // one side has no number, or there are fewer than two blocks
+	// one side has no number, or there are fewer than two blocks
+	Silent = "none"
 )
 
 // Change is B to A as a relative difference: 0.05 is 5 % more. It is NaN where there is none.

@@ -197,20 +197,23 @@ func GateMarkdown(w io.Writer, g Gate) error {
 
 // gateCheck is one of a gate's, for programs.
 type gateCheck struct {
-	Scenario   string  `json:"scenario"`
-	Target     string  `json:"target"`
-	Load       string  `json:"load"`
-	Metric     string  `json:"metric"`
-	Allowed    float64 `json:"allowedChange"`        // the change for the worse that is allowed, a share
-	Outcome    string  `json:"outcome"`              // pass, fail, inconclusive or insufficient data
-	MoreBlocks int     `json:"moreBlocks,omitempty"` // blocks that would decide
-	Reason     string  `json:"reason"`
+	Scenario string `json:"scenario"`
+	Target   string `json:"target"`
+	Load     string `json:"load"`
+	Metric   string `json:"metric"`
+	// the change for the worse that is allowed, a share
+	Allowed float64 `json:"allowedChange"`
+	// pass, fail, inconclusive or insufficient data
+	Outcome    string `json:"outcome"`
+	MoreBlocks int    `json:"moreBlocks,omitempty"` // blocks that would decide
+	Reason     string `json:"reason"`
 }
 
 // gateDocument is a gate for programs.
 type gateDocument struct {
-	Version    int         `json:"version"`
-	Outcome    string      `json:"outcome"`              // pass, fail, inconclusive or insufficient data
+	Version int `json:"version"`
+	// pass, fail, inconclusive or insufficient data
+	Outcome    string      `json:"outcome"`
 	MoreBlocks int         `json:"moreBlocks,omitempty"` // blocks that would decide
 	Text       string      `json:"text"`
 	Checks     []gateCheck `json:"checks"`

@@ -65,7 +65,8 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 	for _, p := range pairs {
 		ma, mb := p[0].method(), p[1].method()
 		unlike, reported := beside(ma, mb).Differences(beside(mb, ma))
-		c.Mismatches, c.Differences = table.AddNew(c.Mismatches, unlike...), table.AddNew(c.Differences, reported...)
+		c.Mismatches, c.Differences = table.AddNew(c.Mismatches, unlike...),
+			table.AddNew(c.Differences, reported...)
 	}
 	if len(c.Mismatches) > 0 && !o.Unlike {
 		return c, &UnlikeError{c.Mismatches, o.Refused}

@@ -158,7 +158,8 @@ func Markdown(w io.Writer, t Trend) error {
 }
 
 var csvHeader = []string{
-	"scenario", "target", "config_hash", "load", "model", "metric", "unit", "run", "commit", "time", "n",
+	"scenario", "target", "config_hash", "load", "model", "metric", "unit", "run", "commit",
+	"time", "n",
 	"value", "lo", "hi", "change", "before", "after", "p",
 }
 

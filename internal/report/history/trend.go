@@ -78,7 +78,8 @@ type Point struct {
 
 // Change is a point from which on the level is another.
 type Change struct {
-	Index  int     `json:"index"` // index of the first point of the new level; Run and Commit are its
+	// index of the first point of the new level; Run and Commit are its
+	Index  int     `json:"index"`
 	Run    string  `json:"run"`
 	Commit string  `json:"commit"`
 	Before float64 `json:"before"`

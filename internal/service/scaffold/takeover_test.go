@@ -76,7 +76,8 @@ func brand(_ *record.Record, l *load) *record.Finding {
 				"var trialRows = []row{\n"+
 					"\t{\"brand\", peak, valid, func(_ rec, l ld) { l.Threads = 98 }},\n"+
 					"\t{\"brand\", peak, suspect, func(_ rec, l ld) { l.Threads = 99 }},\n")},
-			{file: "docs/checks.md", change: put("**backend calls** |", "**backend calls**, **brand** |")},
+			{file: "docs/checks.md", change: put("**backend calls** |",
+				"**backend calls**, **brand** |")},
 			{file: "docs/method.md", update: check{"./internal/analysis/verdict", "Lists"}},
 		},
 		checks: []check{{"./internal/analysis/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},

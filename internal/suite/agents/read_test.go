@@ -82,8 +82,9 @@ func TestMistakesAreTold(t *testing.T) {
 		`did you mean {otlpGrpc}?`)
 	check("TO:", "PORT:", `a.yaml:7: the lab itself sets PORT in `+
 		`"env: {JAVA_TOOL_OPTIONS: \"-javaagent:{agent}\", PORT: \"http://{otlpGrpc}\"}"`)
-	check("needsTelemetry: true", "needsTelemetry: false", `a.yaml:2: needsTelemetry is false in "- name: a"; `+
-		`true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there`)
+	check("needsTelemetry: true", "needsTelemetry: false",
+		`a.yaml:2: needsTelemetry is false in "- name: a"; `+
+			`true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there`)
 	check("needsTelemetry: true", "needsTelemetry: true\n    scrape: metrics",
 		`a.yaml:9: scrape "metrics" is not a path in "scrape: metrics"; as /metrics`,
 		`a.yaml:9: nothing serves that page in "scrape: metrics"; name {metricsPort} in env`)

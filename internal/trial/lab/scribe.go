@@ -34,8 +34,9 @@ type scribe struct {
 func (s *scribe) Begin(b Begun) {
 	s.Observer.Begin(b)
 	least, most := b.Plan.Estimate()
-	p := record.Progress{Kind: record.Begins, PID: os.Getpid(), ProcessStart: cgroup.Born(os.Getpid()),
-		Suite: b.Plan.Suite.Name, EstimateMinNs: int64(least), EstimateMaxNs: int64(most)}
+	p := record.Progress{Kind: record.Begins, PID: os.Getpid(),
+		ProcessStart: cgroup.Born(os.Getpid()),
+		Suite:        b.Plan.Suite.Name, EstimateMinNs: int64(least), EstimateMaxNs: int64(most)}
 	if b.Plan.Suite.For == 0 {
 		p.Planned = outline(b.Plan)
 		s.total = len(p.Planned)

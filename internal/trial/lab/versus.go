@@ -226,7 +226,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
 		match, err := compare.Compare(from, to, compare.Options{Metrics: measures, First: measures,
-			Refused: "prony compare --allow-mismatch compares the run's rows all the same, with a warning"})
+			Refused: "prony compare --allow-mismatch compares the run's rows with a warning"})
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package processes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/freeze"
-	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/service"
 	"prony.example/internal/trial/processes"
@@ -24,22 +22,48 @@ import (
 )
 
 // stops are how often a service is stopped for how long. Load comes at a steady rate all the while.
-var stops = []struct {
-	times int
-	stop  time.Duration
-}{{35, 100 * time.Millisecond}, {8, 300 * time.Millisecond}, {5, time.Second}, {2, 5 * time.Second}}
+type stops []struct {
+	times     int
+	stop, run time.Duration
+}
+
+// short stops are those of slices, long ones those of the warm-up of others.
+var (
+	short = stops{{35, 100 * time.Millisecond, running}, {8, 300 * time.Millisecond, running},
+		{5, time.Second, running}, {2, 5 * time.Second, running}}
+	long = stops{{3, 35 * time.Second, 5 * time.Second}}
+)
 
 // stoppedTargets are one of each language, framework's own watchdog and runtime of the catalog.
 var stoppedTargets = []string{
 	"go-nethttp", "go-fiber", "java-netty", "java-vertx", "java-tomcat:virtual",
-	"java-spring:platform", "java-spring:aot-platform", "java-quarkus:reactive", "java-pekko", "java-petclinic:h2",
-	"java-petclinic:postgres", "node-express", "node-fastify", "python-flask",
-	"python-django:platform", "python-django:reactive", "python-fastapi", "rust-axum", "rust-ntex",
+	"java-spring:platform", "java-spring:aot-platform", "java-quarkus:reactive", "java-pekko",
+	"java-petclinic:h2", "java-petclinic:postgres", "node-express", "node-fastify",
+	"python-flask", "python-django:platform", "python-django:reactive", "python-fastapi",
+	"rust-axum", "rust-ntex",
 }
 
 // A service that is stopped again and again, for up to 5 s, answers all requests, those that were
 // under way included, in the processes that it had; docs/slices.md has the figures.
 func TestStoppedServices(t *testing.T) {
+	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
+		built *service.Built, way string) {
+		stopAgainAndAgain(t, s, target, built, way, short)
+	})
+}
+
+// Longer stops are survived, too, if the service dozes: after half a minute without a turn Gunicorn
+// kills its workers, Uvicorn after 5 s.
+func TestServicesStoppedForLong(t *testing.T) {
+	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
+		built *service.Built, way string) {
+		stopAgainAndAgain(t, s, target, built, way, long)
+	})
+}
+
+// eachStopped does something with each target, by each way to stop it.
+func eachStopped(t *testing.T, do func(t *testing.T, s *service.Service, target service.Target,
+	built *service.Built, way string)) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +87,7 @@ func TestStoppedServices(t *testing.T) {
 			for _, way := range []string{record.FreezeCgroup, record.FreezeSignals} {
 				t.Run(way, func(t *testing.T) {
 					t.Parallel()
-					stopAgainAndAgain(t, s, target, built, way)
+					do(t, s, target, built, way)
 				})
 			}
 		})
@@ -88,78 +112,29 @@ func find(t *testing.T, services []*service.Service, full string) (*service.Serv
 }
 
 func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
-	built *service.Built, way string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	built *service.Built, way string, all stops) {
 	n := len(s.Processes(target))
-	starter := processes.Starter{Launcher: &process.Launcher{}, Port: processes.FreePort}
-	sys, err := starter.Start(ctx,
-		processes.Order{Name: "stopped", Service: s, Target: target, Built: built,
-			LogFile: filepath.Join(t.TempDir(), "t.log"), Copies: t.TempDir(),
-			Values: service.Values{CPUs: 2, MemoryBytes: int64(n) << 30}})
-	if sys != nil {
-		defer func() {
-			if err := sys.Stop(sys.Grace()); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
-	if err == nil {
-		_, _, err = service.WaitReady(ctx, nil, sys.Addr().String(), s.Run.Ready, sys.Began(),
-			sys.Exited())
-	}
-	if err != nil {
-		t.Fatal(err, sys.Log(20))
-	}
+	sys := serving(t, processes.Order{Name: "stopped", Service: s, Target: target, Built: built,
+		LogFile: filepath.Join(t.TempDir(), "t.log"), Copies: t.TempDir(),
+		Values: service.Values{CPUs: 2, MemoryBytes: int64(n) << 30}}, false)
 	f, err := freeze.New(sys, way)
 	if err != nil {
 		t.Skip(err)
 	}
 	defer f.Close()
-	path := s.Run.Health
-	if slices.Contains(s.Contracts, "hello") {
-		path = "/hello/" + target.Mode + "?key=7"
-	}
 	settle(t, sys)
 	before, said := sys.PIDs(), len(sys.Log(1000))
 	idle := idleShare(sys, time.Second)
-	result := make(chan *load.Result, 1)
-	var total time.Duration
-	for _, x := range stops {
-		total += time.Duration(x.times) * (x.stop + 150*time.Millisecond)
-	}
-	go func() {
-		r, err := load.Run(ctx, load.Spec{Address: sys.Addr(), Model: record.Open, Connections: 8,
-			Most: 8, Seed: 1, Window: total, Drain: 10 * time.Second, Timeout: 20 * time.Second,
-			Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(100)},
-			Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: path,
-				WantSize: -1}}}})
-		if err != nil {
-			t.Error(err)
-		}
-		result <- r
-	}()
+	result := underWay(t, s, target, sys, all)
 	var freezes []int64
-	for _, x := range stops {
+	for _, x := range all {
 		for range x.times {
-			began := clock.Mono()
-			err := f.Freeze()
-			freezes = append(freezes, clock.Mono()-began)
-			time.Sleep(x.stop)
-			if err := errors.Join(err, f.Thaw()); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(150 * time.Millisecond)
+			freezes = append(freezes, stopFor(t, f, x.stop))
+			time.Sleep(x.run)
 		}
 	}
 	r := <-result
-	if err := f.Freeze(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(5 * time.Second)
-	if err := f.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	stopFor(t, f, 5*time.Second)
 	after := idleShare(sys, time.Second)
 	slices.Sort(freezes)
 	lines := sys.Log(1000)
@@ -176,6 +151,55 @@ func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
 	if now := sys.PIDs(); !slices.Equal(before, now) {
 		t.Errorf("its processes were %v, now %v", before, now)
 	}
+}
+
+// running is for how long a service runs between two short stops.
+const running = 150 * time.Millisecond
+
+// underWay offers 100 requests a second for as long as all stops take.
+func underWay(t *testing.T, s *service.Service, target service.Target,
+	sys *processes.System, all stops) <-chan *load.Result {
+	t.Helper()
+	path := s.Run.Health
+	if slices.Contains(s.Contracts, "hello") {
+		path = "/hello/" + target.Mode + "?key=7"
+	}
+	var total time.Duration
+	for _, x := range all {
+		total += time.Duration(x.times) * (x.stop + x.run)
+	}
+	result := make(chan *load.Result, 1)
+	go func() {
+		r, err := load.Run(t.Context(), load.Spec{Address: sys.Addr(), Model: record.Open,
+			Connections: 8, Most: 8, Seed: 1, Window: total, Drain: 20 * time.Second,
+			Timeout:  time.Minute,
+			Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(100)},
+			Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: path,
+				WantSize: -1}}}})
+		if err != nil {
+			t.Error(err)
+			r = &load.Result{}
+		}
+		result <- r
+	}()
+	return result
+}
+
+// stopFor stops a target for a time, and says how long it took until it was stopped, in ns.
+func stopFor(t *testing.T, f *freeze.Freezer, d time.Duration) int64 {
+	t.Helper()
+	began := clock.Mono()
+	stop := f.Freeze
+	if d > 10*time.Second {
+		stop = f.Doze
+	}
+	err := stop()
+	ns := clock.Mono() - began
+	time.Sleep(d)
+	if err := errors.Join(err, f.Thaw()); err != nil {
+		t.Fatal(err)
+	}
+	return ns
 }
 
 // settle waits until a target has had the same processes, and written nothing, for two seconds.

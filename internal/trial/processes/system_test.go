@@ -73,9 +73,9 @@ func start(t *testing.T, o processes.Order, noGroup bool) (*processes.System, er
 		t.Fatal(err)
 	}
 	s := processes.Starter{
-		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: freePort,
+		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: processes.FreePort,
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	sys, err := s.Start(ctx, o)
 	if sys != nil {
@@ -99,9 +99,9 @@ func serving(t *testing.T, o processes.Order, noGroup bool) *processes.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
-		sys.Began(), sys.Exited()); err != nil {
-		t.Fatal(err)
+	if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(),
+		o.Service.Run.Ready, sys.Began(), sys.Exited()); err != nil {
+		t.Fatal(err, sys.Log(20))
 	}
 	return sys
 }
