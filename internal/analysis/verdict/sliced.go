@@ -64,14 +64,14 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	if b := r.SideBySide; b != nil {
 		f.Facts.Counted = b.Freeze
 	}
-	taken := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
+	occupied := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
 	unbooked := 0.0
 	if s.CPUNs > 0 {
 		unbooked = float64(s.IdleCPUNs) * countedShare(r, s) / float64(s.CPUNs)
 	}
 	times := ranksOf(&s.ResponseTime)
-	return ofSlices(bounded(f, sliceMoves(s, taken/(1-taken), unbooked,
-		func(q float64) float64 { return times.below(q, 2*taken) })))
+	return ofSlices(bounded(f, sliceMoves(s, occupied/(1-occupied), unbooked,
+		func(q float64) float64 { return times.below(q, 2*occupied) })))
 }
 
 // countedShare is the part of a slice that is counted.

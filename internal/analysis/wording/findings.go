@@ -36,7 +36,7 @@ func Sentence(f record.Finding) string {
 	w := Finding(f)
 	text := fmt.Sprintf("%s (%s).", w.Observed, w.Hint)
 	if f.Grade == record.Valid {
-		return strings.ToUpper(text[:1]) + text[1:]
+		return "Remark: " + text
 	}
 	return f.Grade + ": " + text
 }

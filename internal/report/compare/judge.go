@@ -47,7 +47,9 @@ func (c *Comparison) judge() {
 			ratio := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
 			sees[k] = math.Log1p(ratio.Detects(alpha*r.share, power)) / sd
 		}
-		if r.Ratio.SDLog > 0 && !r.live { // without a spread it would be 0, which is too good to be true
+		// Without a spread it would be 0, which is too good to be true. Of an interval that holds
+		// at any time nobody has planned the power.
+		if r.Ratio.SDLog > 0 && !r.live {
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
 		}
 	}
