@@ -39,6 +39,54 @@ func ExampleCreate() {
 	// Output: hello 0 b1-01-hello 1234
 }
 
+// A run that ended early is resumed: its folder takes the records that it lacks.
+func ExampleResume() {
+	dir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	dir = filepath.Join(dir, "1")
+	head := record.Run{ID: "1", Suite: "hello", Trials: []string{"b1-01-hello", "b2-02-hello"}}
+	w, err := record.Create(dir, head)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Append(&record.Record{Trial: "b1-01-hello"}); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil { // here the program ends
+		log.Fatal(err)
+	}
+
+	head, records, _, err := record.Read(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	missing := head.Missing(records)
+	head.Resumed = append(head.Resumed, record.Resumption{Trials: len(records)})
+	if w, err = record.Resume(dir, head); err != nil {
+		log.Fatal(err)
+	}
+	for _, trial := range missing {
+		fmt.Println("missing:", trial.Trial)
+		r := &record.Record{Trial: trial.Trial, Resumed: len(head.Resumed)}
+		if err := w.Append(r); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	if head, records, _, err = record.Read(dir); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d records, %d missing\n", len(records), len(head.Missing(records)))
+	// Output:
+	// missing: b2-02-hello
+	// 2 records, 0 missing
+}
+
 // Errors of a load, by class, and how many of them were requests.
 func ExampleErrors() {
 	e := record.Errors{Connect: 2, Read: 1, Status: 3, Example: "GET /: status 503, want 200"}

@@ -109,6 +109,6 @@ func TestGateCSV(t *testing.T) {
 		}
 	}
 	check(1, map[string]string{"metric": "throughput", "b_target": "go-nethttp", "allowed": "0.96",
-		"gate": "fail", "more": ""})
+		"gate": "fail", "more_blocks": ""})
 	check(2, map[string]string{"load": "half", "metric": "p99", "allowed": "1.04"})
 }

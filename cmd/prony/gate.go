@@ -38,8 +38,8 @@ func (a *app) gateCmd() *cobra.Command {
   fail          the whole interval is beyond it: exit code 3
   inconclusive  the limit lies inside the interval: exit code 5, with about how many more blocks
                 would decide; --inconclusive maps it to pass or fail
-  unfit         trials lost the numbers that are judged (INVALID or failed), or there are fewer
-                than two blocks: exit code 4
+  insufficient data  trials lost the numbers that are judged (INVALID or failed), or there are
+                fewer than two blocks: exit code 4
 
 A loss within the limit fails in at most 2.5 % of gates, a greater one passes in at most 2.5 %, as
 far as trials are independent and the two sides are paired. Without --metric it judges the metric
@@ -48,7 +48,7 @@ their own. What only one side has is an error: name rows then.
 
 With --last-good FILE there is one argument, NEW, and FILE names BASE: the last run that passed,
 which becomes NEW when that passes by its interval. Where FILE names none yet, NEW is judged by its
-trials alone, and is unfit, or the first.
+trials alone, and has insufficient data, or the first.
 
 ` + addressing,
 		Example: `  prony gate results/RUN:go-nethttp@base results/RUN:go-nethttp
@@ -185,16 +185,17 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 			lost++
 		}
 	}
-	unfit := ""
+	lacking := ""
 	switch {
 	case lost > f.invalid:
-		unfit = fmt.Sprintf("UNFIT: %d trials were INVALID or failed: no base for later runs", lost)
+		lacking = fmt.Sprintf("INSUFFICIENT DATA: %d trials were INVALID or failed: "+
+			"no base for later runs", lost)
 	case len(blocks) < 2:
-		unfit = "UNFIT: fewer than two blocks: no base for later runs"
+		lacking = "INSUFFICIENT DATA: fewer than two blocks: no base for later runs"
 	}
-	if unfit != "" {
-		fmt.Fprintln(a.stdout, unfit)
-		return cli.End(cli.Invalid, "%s", unfit)
+	if lacking != "" {
+		fmt.Fprintln(a.stdout, lacking)
+		return cli.End(cli.Invalid, "%s", lacking)
 	}
 	fmt.Fprintln(a.stdout, "PASS: there was no good run before; later ones are compared with this")
 	return f.isGood(dir)

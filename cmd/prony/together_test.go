@@ -255,15 +255,15 @@ func nights(t *testing.T, results string, after func(dir string)) (folder string
 		bad  int64
 		exit int
 		want string
-	}{{1, cli.Invalid, "UNFIT: 2 trials were INVALID or failed: no base"}, {0, cli.Fine, "PASS"},
-		{1, cli.Invalid, "UNFIT"}} {
+	}{{1, cli.Invalid, "INSUFFICIENT DATA: 2 trials were INVALID or failed: no base"}, {0, cli.Fine, "PASS"},
+		{1, cli.Invalid, "INSUFFICIENT DATA"}} {
 		bad.Store(row.bad)
 		for i, args := range steps {
 			line := strings.NewReplacer("$(POD_NAME)", fmt.Sprint("n", night), "/results",
 				folder).Replace(strings.Join(args, "\x00"))
 			stdout, stderr, exit := really(strings.Split(line, "\x00")...)
 			gate := i == len(steps)-1
-			if night == 1 && strings.Contains(stdout, "UNFIT") {
+			if night == 1 && strings.Contains(stdout, "INSUFFICIENT DATA") {
 				t.Skipf("the machine is too busy for a good night: %s", stdout)
 			}
 			if !gate && exit != cli.Fine || gate && (exit != row.exit ||
