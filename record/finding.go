@@ -78,7 +78,7 @@ type Facts struct {
 	Generator    int     `json:"generator,omitempty"` // of several, its index
 	// Name is what the finding is about: a generator, a tool, a counter or a load.
 	Name    string `json:"name,omitempty"`
-	Counted string `json:"counted,omitempty"` // a counter counts
+	Subject string `json:"subject,omitempty"` // what a counter counts, a metric, a way to stop
 	Step    string `json:"step,omitempty"`    // of the trial, that failed
 	// Said are words of others: an error, a service's answer, a node's account.
 	Messages []string      `json:"messages,omitempty"`

@@ -77,7 +77,7 @@ var renamedInFindings = map[string]string{
 	"facts.said":     "messages",
 	"facts.left":     "unusedShare",
 	"facts.waited":   "waitingShare",
-	"facts.what":     "counted",
+	"facts.what":     "subject",
 	"facts.advice":   "hint",
 }
 

@@ -20,7 +20,7 @@ func TestAnswerSideBySide(t *testing.T) {
 		ratio := &stats.Ratio{N: 8, Center: 1.002, Lo: 0.998, Hi: 1.006, P: 0.3, SDLog: 0.005}
 		return lab.Against{Name: name, Comparison: compare.Comparison{
 			Findings: []record.Finding{{Rule: "control", Load: "peak", Grade: record.Suspect,
-				Facts: record.Facts{Name: "old-again", Counted: "throughput", Observed: 1.04}}},
+				Facts: record.Facts{Name: "old-again", Subject: "throughput", Observed: 1.04}}},
 			Pairs: []compare.Pair{{Starts: &table.Starts{Count: 8, Rounds: 320, ElapsedNs: 118e9},
 				Rows: []compare.Row{{Load: "peak", Metric: "throughput", Label: "throughput",
 					Ratio: ratio, Source: table.FromSlices, Outcome: compare.Indistinguishable,

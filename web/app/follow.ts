@@ -55,7 +55,8 @@ export interface State {
 
 export function begin(): State {
   return {
-    begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, planned: [], grades: new Map(), ended: 0, total: 0,
+    begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, planned: [], grades: new Map(), ended: 0,
+    total: 0,
     trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], said: [], outcome: "", text: "",
   };
 }

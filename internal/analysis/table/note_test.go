@@ -113,7 +113,7 @@ var noteExamples = map[NoteKind][]noteExample{
 		"windows alone (slices may begin too cold, or the windows met another machine: run more " +
 		"starts, and compare with longer slices).", []any{OnStarts{Rule: "levels",
 		Grade: record.Suspect, Load: "peak",
-		Facts: record.Facts{Name: "b", Counted: metric.Throughput, Expected: 0.95,
+		Facts: record.Facts{Name: "b", Subject: metric.Throughput, Expected: 0.95,
 			Observed: 1.1}}}},
 		{"Remark: 1 of 9 starts lost, most to b (read its log: a start counts for no target " +
 			"where one fails).", []any{OnStarts{Rule: "starts", Grade: record.Valid,

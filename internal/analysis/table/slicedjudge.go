@@ -124,7 +124,7 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 	}
 	for _, f := range sc.Findings {
 		concerns := f.Facts.Name == a.Name || f.Facts.Name == b.Name || f.Rule == "control"
-		concerns = concerns && f.Load == m.Load && f.Facts.Counted == m.Name
+		concerns = concerns && f.Load == m.Load && f.Facts.Subject == m.Name
 		if f.Grade == record.Suspect && (concerns || f.Rule == "balance") {
 			unbounded = append(unbounded, f.Rule)
 		}

@@ -34,7 +34,7 @@ func asksOf(a record.BackendCalls, l *record.Load) *record.Finding {
 		return nil
 	case late >= 1:
 		return remark(in("late", record.Finding{Value: float64(a.DelayNs), Unit: record.UnitNs,
-			Facts: record.Facts{Name: a.Counter, Counted: a.Unit}}))
+			Facts: record.Facts{Name: a.Counter, Subject: a.Unit}}))
 	}
 	least := a.Expected*(1-unaskedMax-late) - unaskedFew
 	if a.IntervalNs < l.WindowNs { // it was first read in the window: of the rest alone
@@ -42,7 +42,7 @@ func asksOf(a record.BackendCalls, l *record.Load) *record.Finding {
 	}
 	perItem, want := metric.AsksEach(a, l), a.Expected/float64(l.Done)
 	f := record.Finding{Value: perItem, Limit: want, Unit: record.UnitCount, Side: record.Below,
-		Facts: record.Facts{Name: a.Counter, Counted: a.Unit}}
+		Facts: record.Facts{Name: a.Counter, Subject: a.Unit}}
 	othersShare := a.IdlePerS * float64(a.IntervalNs) / 1e9
 	switch {
 	case a.Count < least:

@@ -62,7 +62,7 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	part := float64(s.IdleCPUNs) / float64(s.IdleTimeNs)
 	f := record.Finding{Value: part, Unit: record.UnitShare}
 	if b := r.SideBySide; b != nil {
-		f.Facts.Counted = b.Freeze
+		f.Facts.Subject = b.Freeze
 	}
 	occupied := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
 	unbooked := 0.0
@@ -188,7 +188,7 @@ func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 		}
 		if f != nil {
 			f.Load, f.Phase = p.Load, record.PhaseSlices
-			f.Facts.Name, f.Facts.Counted = p.B, p.Metric
+			f.Facts.Name, f.Facts.Subject = p.B, p.Metric
 			out = append(out, *f)
 		}
 		known := slices.ContainsFunc(out, func(f record.Finding) bool {
@@ -244,7 +244,7 @@ func unbalanced(b stats.Balance) *record.Finding {
 func rareEvents(p Pair) record.Finding {
 	f := record.Finding{Rule: "rare events", Load: p.Load, Phase: record.PhaseSlices,
 		Grade: record.Valid, Note: true, Value: math.Abs(p.Rare.Difference),
-		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, Counted: p.Metric,
+		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, Subject: p.Metric,
 			Observed: math.Exp(p.Rare.Difference), Expected: max(p.Rare.EventsA, p.Rare.EventsB)}}
 	if p.Rare.Few {
 		f.Case = "few"

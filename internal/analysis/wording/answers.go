@@ -113,17 +113,17 @@ func unasked(f record.Finding) record.Words {
 			"",
 			"%s counts %s up to %v late",
 			facts.Name,
-			facts.Counted,
+			facts.Subject,
 			time.Duration(f.Value),
 		)
 	case "others":
 		return words(alone, "", "%s: others ask it, too, %.0f %s a second before the load",
-			facts.Name, f.Value, facts.Counted)
+			facts.Name, f.Value, facts.Subject)
 	}
 	perItem := apart(f.Value, f.Limit, 2)
 	w := words("it answers without asking, as from a cache: have it ask, or say with asks what "+
 		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer",
-		facts.Name, perItem, facts.Counted)
+		facts.Name, perItem, facts.Subject)
 	if f.Case == "shared" {
 		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*facts.Others)
 		w.Hint = alone

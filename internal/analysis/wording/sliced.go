@@ -29,9 +29,10 @@ func idleWork(f record.Finding) record.Words {
 			"were loaded, and it was not stopped")
 	}
 	hint := "it works while it waits, and was not stopped: look for timers, collectors and pools"
-	if f.Facts.Counted != record.FreezeOff {
-		hint = "it was stopped (" + f.Facts.Counted + "), so that this is what it did on its way " +
-			"there and back: raise the length of slices"
+	if f.Facts.Subject != record.FreezeOff {
+		hint = "it was stopped (" + f.Facts.Subject +
+			"), so that this is what it did on its way there " +
+			"and back: raise the length of slices"
 	}
 	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
 }
@@ -51,7 +52,7 @@ func control(f record.Finding) record.Words {
 	return words("a difference up to this size may come from the method: look for what treats "+
 		"equal targets unequally, or measure more starts", "no difference",
 		"the control %s differs by %s from itself in %s %s in this run", f.Facts.Name,
-		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.Counted, "").Label)
+		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.Subject, "").Label)
 }
 
 func balance(f record.Finding) record.Words {
@@ -63,7 +64,7 @@ func balance(f record.Finding) record.Words {
 func rareEvents(f record.Finding) record.Words {
 	w := words("it is part of the answer: look for collections, compactions and timers", "none",
 		"rare events: all work of %s differs in %s %s by %s from its typical slice", f.Facts.Name,
-		f.Load, metric.Named(f.Facts.Counted, "").Label, units.Change(f.Facts.Observed))
+		f.Load, metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Observed))
 	if f.Case == "few" {
 		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so that their cost is known as "+
 			"badly as their number: measure longer starts", f.Facts.Expected)
@@ -75,6 +76,6 @@ func levels(f record.Finding) record.Words {
 	return words("slices may begin too cold, or the windows met another machine: run more starts, "+
 		"and compare with longer slices", "the same within their errors",
 		"%s differs in %s %s by %s in slices and by %s in windows alone", f.Facts.Name, f.Load,
-		metric.Named(f.Facts.Counted, "").Label, units.Change(f.Facts.Expected),
+		metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Expected),
 		units.Change(f.Facts.Observed))
 }

@@ -85,8 +85,8 @@ func OneOf(c *cobra.Command, to *string, name, usage string, words ...string) {
 
 // FormerWord has a flag that OneOf declared take the former name of one of its words, too.
 func FormerWord(c *cobra.Command, flag, former, word string) {
-	c.Flags().Lookup(flag).Value.(*Choice).also = func(given string) string {
-		if given == former {
+	c.Flags().Lookup(flag).Value.(*Choice).also = func(text string) string {
+		if text == former {
 			return word
 		}
 		return ""

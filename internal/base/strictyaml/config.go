@@ -142,15 +142,16 @@ func homes(t reflect.Type, key string) (out []string) {
 }
 
 func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of, name string)) {
-	fields(t, of, visited, func(of, name string, _ reflect.StructField) { see(of, name) })
+	fields(t, of, visited, func(outer, name string, _ reflect.StructField) { see(outer, name) })
 }
 
-// fields visits the keys of a type, of the key of, and of all structs below it; each struct once.
-func fields(t reflect.Type, of string, visited map[reflect.Type]bool,
-	see func(of, name string, f reflect.StructField)) {
+// fields visits the keys of a type, which is that of the key outer, and of all structs below it;
+// each struct once.
+func fields(t reflect.Type, outer string, visited map[reflect.Type]bool,
+	visit func(outer, name string, f reflect.StructField)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		fields(t.Elem(), of, visited, see)
+		fields(t.Elem(), outer, visited, visit)
 		return
 	}
 	if t.Kind() != reflect.Struct || visited[t] {
@@ -160,9 +161,9 @@ func fields(t reflect.Type, of string, visited map[reflect.Type]bool,
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f.Tag.Get("yaml"), "-"), ",")
 		if name != "" {
-			see(of, name, f)
+			visit(outer, name, f)
 		}
-		fields(f.Type, cmp.Or(name, of), visited, see)
+		fields(f.Type, cmp.Or(name, outer), visited, visit)
 	}
 }
 

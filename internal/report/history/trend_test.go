@@ -262,7 +262,7 @@ func TestATrendIsToldInEveryForm(t *testing.T) {
 		Series []struct {
 			Points  []struct{ Value float64 }
 			Changes []struct {
-				At    int
+				Index int
 				Run   string
 				Worse bool
 				P     float64
@@ -273,7 +273,7 @@ func TestATrendIsToldInEveryForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := doc.Series[0].Changes[0]
-	if c.At != 5 || c.Run != "day-05" || !c.Worse || math.IsNaN(c.P) ||
+	if c.Index != 5 || c.Run != "day-05" || !c.Worse || math.IsNaN(c.P) ||
 		len(doc.Series[0].Points) != 10 {
 		t.Errorf("JSON is %+v", doc)
 	}

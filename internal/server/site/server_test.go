@@ -56,8 +56,8 @@ var said = map[string]string{
 	"POST /api/v1/runs/R/stop":  `{"id":"R"}`,
 	"PUT /api/v1/runs/R/labels": entry,
 	"GET /api/v1/host": `{"doctor":{"grade":"doubtful","checks":[{"name":"cores","grade":"doubtful",
-"observed":"2","expected":"4","impact":"because","fix":"buy"}]},"docker":"no docker here","stack":[],
-"grafana":"http://127.0.0.1:3000","tools":[{"name":"go","version":"1.26"}],"version":"v1","time":"2026-11-21T03:40:11Z"}`,
+"observed":"2","expected":"4","impact":"because","fix":"buy"}]},"docker":"no docker here",
+"stack":[],"grafana":"http://127.0.0.1:3000","tools":[{"name":"go","version":"1.26"}],"version":"v1","time":"2026-11-21T03:40:11Z"}`,
 }
 
 const hostileJSON = `<img src=x onerror=alert(1)></script>`

@@ -22,7 +22,9 @@ interface Check {
   reason: string;
 }
 
-const grades = { pass: "valid", fail: "invalid", inconclusive: "suspect", "insufficient data": "suspect" };
+const grades = {
+  pass: "valid", fail: "invalid", inconclusive: "suspect", "insufficient data": "suspect",
+};
 
 export function Judged({ sides, limit }: { sides: Sides; limit: string }) {
   const loaded = useLoaded(() => server!.gate(sides, limit), [JSON.stringify(sides), limit]);
