@@ -78,7 +78,7 @@ type slicesRatio struct {
 // BenchmarkSlices compares a service with itself, or with one of known cost, by the program itself,
 // and adds a line for each comparison. Comparisons that have a line already are not repeated.
 //
-//	go test ./bench -run '^$' -bench 'Slices$' -benchtime 1x -timeout 0 -slices.case go-aa -slices.n 100
+//	go test ./bench -run "^$" -bench "Slices$" -benchtime 1x -timeout 0 -slices.case go-aa
 func BenchmarkSlices(b *testing.B) {
 	done := map[string]bool{}
 	for _, r := range readSlicesResults(b) {

@@ -51,12 +51,12 @@ type edge struct {
 
 // slicing is the part of a worker that only slices use.
 type slicing struct {
-	at     int64 // the next moment whose first completion is an edge; never: none
-	next   int64 // the one after it
-	cpu    func() int64
-	others []live // of the other threads, whose answers count too
-	edges  [2]edge
-	n      int
+	edgeNs      int64 // the next moment whose first completion is an edge; never: none
+	followingNs int64 // the one after it
+	cpu         func() int64
+	threads     []live // of the other threads, whose answers count too
+	edges       [2]edge
+	n           int
 }
 
 // pass notes an edge at a completion, which is counted already. Where a pause of the service covers
@@ -64,17 +64,17 @@ type slicing struct {
 func (w *worker) pass(now int64) {
 	s := &w.slicing
 	e := edge{atNs: now, done: w.book.total, cpuNs: -1}
-	for i := range s.others {
-		e.done += s.others[i].done.Load()
+	for i := range s.threads {
+		e.done += s.threads[i].done.Load()
 	}
 	if s.cpu != nil {
 		e.cpuNs = s.cpu()
 	}
 	s.edges[s.n] = e
 	s.n++
-	s.at, s.next = s.next, never
-	if now >= s.at {
-		s.at = now + 1
+	s.edgeNs, s.followingNs = s.followingNs, never
+	if now >= s.edgeNs {
+		s.edgeNs = now + 1
 	}
 }
 
@@ -190,10 +190,11 @@ func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
 		if r.spec.Model == record.Open {
 			w.arrivals = pace.Share(r.spec.whole(), w.id, c.threads)
 		}
-		w.slicing = slicing{at: never, next: never}
+		w.slicing = slicing{edgeNs: never, followingNs: never}
 	}
 	first := &r.workers[0].slicing
-	*first = slicing{at: c.openAt, next: c.closeAt, cpu: s.CPU, others: r.lives[1:]}
+	*first = slicing{edgeNs: c.openAt, followingNs: c.closeAt, cpu: s.CPU,
+		threads: r.lives[1:]}
 	for _, call := range l.calls {
 		call <- struct{}{}
 	}
@@ -219,11 +220,11 @@ func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
 func (l *Loader) wait(ctx context.Context) error {
 	var errs []error
 	end := ctx.Done()
-	for left := len(l.calls); left > 0; {
+	for running := len(l.calls); running > 0; {
 		select {
 		case err := <-l.done:
 			errs = append(errs, err)
-			left--
+			running--
 		case <-end:
 			l.run.stop()
 			end = nil

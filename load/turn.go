@@ -197,7 +197,7 @@ func (w *worker) finish(i int, now int64, more int) {
 		c.jar.take(c.resp.Head(), w.room, clock.Wall())
 	}
 	good := w.judge(c, now, more)
-	if now >= w.slicing.at {
+	if now >= w.slicing.edgeNs {
 		w.pass(now)
 	}
 	c.served = true

@@ -69,7 +69,7 @@ const tickNs = 10e6
 func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
-		first: conns, slicing: slicing{at: never},
+		first: conns, slicing: slicing{edgeNs: never},
 		oldest: none, newest: none, k: uint64(id), remaining: -1,
 		scratch: make([]byte, 0, p.outMax), caches: make([]http1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),

@@ -109,10 +109,10 @@ var allRenamed = sync.OnceValue(func() map[string]string {
 // load as prony load prints it. A document that has none is returned as it is.
 func Upgrade(document []byte) []byte {
 	var (
-		out   []byte
-		taken int      // of the document, into out
-		path  []string // the keys of the objects around, each with a dot; an array's is empty
-		key   string   // that the next value has
+		out    []byte
+		copied int      // of the document, into out
+		path   []string // the keys of the objects around, each with a dot; an array's is empty
+		key    string   // that the next value has
 	)
 	renamed := allRenamed()
 	for i := 0; i < len(document); i++ {
@@ -136,8 +136,8 @@ func Upgrade(document []byte) []byte {
 			if len(path) <= deepestRenamed {
 				former := strings.Join(path, "") + key
 				if name, is := renamed[former[:len(former)-1]]; is {
-					out = append(append(out, document[taken:i+1]...), name...)
-					taken = end
+					out = append(append(out, document[copied:i+1]...), name...)
+					copied = end
 				}
 			}
 			i = end
@@ -146,7 +146,7 @@ func Upgrade(document []byte) []byte {
 	if out == nil {
 		return document
 	}
-	return append(out, document[taken:]...)
+	return append(out, document[copied:]...)
 }
 
 // endOfText is the place of the quote that ends the text that begins at from.

@@ -47,8 +47,8 @@ const (
 
 // Clocks of processor time that can be read within a slice.
 const (
-	ClockProcess = "process" // clock_gettime of each process, exact to a scheduler tick of a thread that runs
-	ClockCgroup  = "cgroup"  // usage of a control group, exact to a scheduler tick
+	ClockProcess = "process" // clock_gettime of each process, to a scheduler tick while it runs
+	ClockCgroup  = "cgroup"  // usage of a control group, likewise
 )
 
 // Sliced is what a target did in all slices of a start under one load: sums over the counted

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -288,5 +292,37 @@ func TestMedianMissesRareEvents(t *testing.T) {
 		100*typical, covers, experiments)
 	if math.Abs(whole+s.effect) > 0.004 || typical > 0.01 || covers > experiments/20 {
 		t.Errorf("whole %.4f, median %.4f, %d cover", whole, typical, covers)
+	}
+}
+
+// TestCoverageSummary holds the sentence below the table of docs/slices.md to the table.
+func TestCoverageSummary(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "docs", "slices.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []float64
+	outside := 0
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 10 || !slices.Contains(machines, strings.TrimPrefix(cells[0], "| ")) {
+			continue
+		}
+		for _, i := range []int{3, 4, 6, 7} {
+			share, err := strconv.ParseFloat(cells[i], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, share)
+			if share < 94 || share > 96 {
+				outside++
+			}
+		}
+	}
+	want := fmt.Sprintf("The mean of all %d coverages is %.1f %%. The lowest is %.1f %%, the "+
+		"highest %.1f %%. %d lie outside of 94 to 96 %%", len(all), mean(all), slices.Min(all),
+		slices.Max(all), outside)
+	if page := strings.Join(strings.Fields(string(data)), " "); !strings.Contains(page, want) {
+		t.Errorf("docs/slices.md does not say: %s", want)
 	}
 }

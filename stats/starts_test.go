@@ -74,7 +74,7 @@ func TestStartWithoutRatio(t *testing.T) {
 	}
 }
 
-// TestErrorTermCovers holds the rule for the error term to 95 %, and two that were refused to the
+// TestErrorTermCovers holds the rule for the error term to 95 %, and three that were refused to the
 // shares that CompareStarts quotes. Targets a, a again and b have these SDs in a start; with 50
 // rounds the start's SE is known to 10 %.
 func TestErrorTermCovers(t *testing.T) {
@@ -94,6 +94,17 @@ func TestErrorTermCovers(t *testing.T) {
 		x, y := spread{r.SDLog * r.SDLog / 2, free}, spread{c.SDLog * c.SDLog / 2, free}
 		return r.about(math.Log(r.Center), spread{(x.variance + y.variance) / float64(r.N),
 			freedom(x, y)})
+	}
+	shared := func(pair, control []StartRatio) Ratio {
+		items := []Item{{"a", map[int]float64{}}, {"again", map[int]float64{}},
+			{"b", map[int]float64{}}}
+		for i := range pair {
+			speed := float64(i) / 100 // of the start, which cancels
+			items[0].Values[i] = math.Exp(speed)
+			items[1].Values[i] = math.Exp(speed + control[i].LogRatio)
+			items[2].Values[i] = math.Exp(speed + pair[i].LogRatio)
+		}
+		return NewBlocks(items, 0.95).Ratio(items[0], items[2])
 	}
 	check := func(n int, a, b float64, by rule, atLeast, atMost float64) {
 		t.Helper()
@@ -119,6 +130,8 @@ func TestErrorTermCovers(t *testing.T) {
 	check(20, 0.01, 0.003, larger, 0.985, 0.995)
 	check(4, 0.01, 0.04, pooled, 0.87, 0.91)
 	check(20, 0.01, 0.04, pooled, 0.84, 0.88)
+	check(4, 0.01, 0.04, shared, 0.90, 0.93)
+	check(8, 0.01, 0.003, shared, 0.97, 0.99)
 }
 
 func TestFindRareEvents(t *testing.T) {
@@ -142,8 +155,8 @@ func TestFindRareEvents(t *testing.T) {
 			starts = append(starts, start(events, cost))
 		}
 		got := FindRareEvents(starts, 0.95)
-		if math.Abs(got.Difference-difference) > 0.004 || got.Significant != found || got.Few != few ||
-			got.EventsA != 0 || got.EventsB != float64(events) {
+		if math.Abs(got.Difference-difference) > 0.004 || got.Significant != found ||
+			got.Few != few || got.EventsA != 0 || got.EventsB != float64(events) {
 			t.Errorf("%d events: %+v", events, got)
 		}
 	}

@@ -131,9 +131,19 @@ func (a *app) versusCmd() *cobra.Command {
 		"how long a service may take to come up")
 	fs.StringVar(&f.asked.Options.SLO, "slo", "", "then find the highest rate that keeps these "+
 		"objectives, as 'p99<20ms,errors<0.1%'")
+	f.measured(c)
+	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
+	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")
+	return c
+}
+
+// measured declares the flags that say how services are measured.
+func (f *versusFlags) measured(c *cobra.Command) {
+	fs := c.Flags()
 	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
 	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
-	fs.IntVar(&f.asked.Options.Blocks, "blocks", 6, "starts of each service: how often it is measured")
+	fs.IntVar(&f.asked.Options.Blocks, "blocks", 6,
+		"starts of each service: how often it is measured")
 	cli.OneOf(c, &f.asked.Change.Interleave, "interleave", "how services are compared",
 		suite.Interleavings...)
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Slices), "slices", 0,
@@ -147,15 +157,12 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
 	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
 	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
-		"memory of a service, as 512MiB (default: half of what is free)")
+		"memory of a service, as 512MiB (default: an equal part of half of what is free)")
 	f.asked.By = lab.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
 		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
 		"measure the first service twice a block, to see the noise")
-	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
-	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")
-	return c
 }
 
 // given looks at what depends on whether a flag was given.

@@ -98,9 +98,9 @@ func pointsOf(raw table.StartSlices, a, b string, perDot int) (out []roundPoint)
 	for from := 1; from <= last; from += perDot {
 		p := roundPoint{from: from, to: min(from+perDot-1, last)}
 		for round := p.from; round <= p.to; round++ {
-			if both := rounds[round]; both != nil && both.a != nil && both.b != nil {
-				sumSlice(&p.a, both.a)
-				sumSlice(&p.b, both.b)
+			if pair := rounds[round]; pair != nil && pair.a != nil && pair.b != nil {
+				sumSlice(&p.a, pair.a)
+				sumSlice(&p.b, pair.b)
 			}
 		}
 		if p.a.Requests > 0 && p.b.Requests > 0 {

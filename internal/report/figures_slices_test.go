@@ -11,8 +11,8 @@ import (
 	"prony.example/record"
 )
 
-// inStarts are four starts of two targets, launched in either order, of 40 rounds of 40 ms each. The
-// machine serves between 1,000 and 1,390 requests in a slice of a, and 5 % fewer in one of b.
+// inStarts are four starts of two targets, launched in either order, of 40 rounds of 40 ms each.
+// The machine serves between 1,000 and 1,390 requests in a slice of a, and 5 % fewer in one of b.
 func inStarts() ([]record.Record, table.SlicesReader) {
 	var records []record.Record
 	heads := map[string]record.SlicesHead{}
@@ -88,7 +88,8 @@ func TestSlicesFigure(t *testing.T) {
 	if err := HTML(&b, s, HTMLOptions{Title: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<h3>Slices</h3>", "throughput of new over old, by start and round",
+	for _, want := range []string{"<h3>Slices</h3>",
+		"throughput of new over old, by start and round",
 		"The machine&#39;s speed: requests/s of old by round"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q", want)

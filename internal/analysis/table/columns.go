@@ -147,8 +147,13 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
 	cpu := Column{Key: "cost/cpu", Group: group, Label: "CPU µs/req", Unit: units.Ns}
 	rss := Column{Key: "cost/rss", Group: group, Label: "RSS", Unit: units.Octet, Weight: Detail}
-	return []spec{shows(cpu, load, metric.CPU, perRequest),
-		shows(rss, load, metric.RSS, same(units.Bytes))}
+	out := []spec{shows(cpu, load, metric.CPU, perRequest)}
+	if sc.Starts != nil && sc.Versus.Kind != VersusNone { // which slices tell best of all
+		out = append(out, spec{column: sc.ratio(Column{Key: "cost/ratio", Group: group,
+			Label: "CPU", Unit: units.One, Weight: Detail}),
+			cell: func(t *Target) Cell { return ratioCell(t, load, metric.CPU) }})
+	}
+	return append(out, shows(rss, load, metric.RSS, same(units.Bytes)))
 }
 
 // micros prints a time as microseconds, without their unit.

@@ -3,6 +3,8 @@ package table
 import (
 	"slices"
 	"strings"
+
+	"prony.example/record"
 )
 
 // Note is what is said of a table, of a row or of a cell. A program reads Kind and Args; String
@@ -66,7 +68,7 @@ const (
 	NoteToolsVary    // tool, Shared
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
-	NoteOnStarts     // grade, what was observed, hint
+	NoteOnStarts     // OnStarts
 	NoteTiers        // repeat
 	NoteTiersOfOne   //
 	NoteTiersPlan    // repeat, Plan
@@ -175,5 +177,6 @@ type (
 		Repeat string
 	}
 	MetricsOf []Metric
-	Advice    float64 // the share of noise between trials, as what to do about it
+	OnStarts  record.Finding // on all starts together
+	Advice    float64        // the share of noise between trials, as what to do about it
 )

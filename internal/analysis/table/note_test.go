@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/record/metric"
 )
 
@@ -108,8 +109,15 @@ var noteExamples = map[NoteKind][]noteExample{
 		{"Ratios are target over the same target: arm a for arm b, else bare for what rides " +
 			"along, else the plain process for a container, else the other checkout's; paired " +
 			"within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
-	NoteOnStarts: {{"SUSPECT: it differs (start more).", []any{"SUSPECT", "it differs",
-		"start more"}}},
+	NoteOnStarts: {{"SUSPECT: b differs in peak throughput by −5.0 % in slices and by +10 % in " +
+		"windows alone (slices may begin too cold, or the windows met another machine: run more " +
+		"starts, and compare with longer slices).", []any{OnStarts{Rule: "levels",
+		Grade: record.Suspect, Load: "peak",
+		Facts: record.Facts{Name: "b", Subject: metric.Throughput, Expected: 0.95,
+			Observed: 1.1}}}},
+		{"Remark: 1 of 9 starts lost, most to b (read its log: a start counts for no target " +
+			"where one fails).", []any{OnStarts{Rule: "starts", Grade: record.Valid,
+			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/record/metric"
 )
 
@@ -61,7 +63,7 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NoteOnStarts: "%s: %s (%s).",
+	NoteOnStarts: "%s",
 	NoteTiers:    "Targets in one tier cannot be told apart with these %ss.",
 	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
 		"nothing apart, two are the least that can.",
@@ -149,8 +151,12 @@ func (s *Starts) String() string {
 	if len(s.Lost) > 0 {
 		text = fmt.Sprintf("%d of %s", s.Count-len(s.Lost), units.Plural(s.Count, "start"))
 	}
-	return fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
+	text = fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
 		float64(s.ElapsedNs)/1e9)
+	if s.Interrupted {
+		text += "; ended early, so that intervals are wider"
+	}
+	return text
 }
 
 // Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.
@@ -160,6 +166,8 @@ func (s *Starts) Repeat() string {
 	}
 	return "start"
 }
+
+func (f OnStarts) String() string { return wording.Sentence(record.Finding(f)) }
 
 func (b Blocks) String() string { return blocksText("block", b) }
 
@@ -277,7 +285,8 @@ func (o Over) String() string {
 		return "target in a container over the same target as a plain process, paired within " +
 			o.Repeat + "s"
 	case VersusBare:
-		return "target with what rides along over the same target bare, paired within " + o.Repeat + "s"
+		return "target with what rides along over the same target bare, paired within " +
+			o.Repeat + "s"
 	}
 	return "target over " + o.Name + ", paired within " + o.Repeat + "s"
 }

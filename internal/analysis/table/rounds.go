@@ -32,8 +32,7 @@ func (s *Starts) readSlices(sc *Scenario, read SlicesReader) {
 		s.names = append(s.names, t.Name)
 		for _, r := range t.Trials {
 			block := t.blocks(r)
-			known := slices.ContainsFunc(s.Raw, func(x StartSlices) bool { return x.Block == block })
-			if r.SideBySide == nil || r.SideBySide.File == "" || known ||
+			if r.SideBySide == nil || r.SideBySide.File == "" || s.raw(block) != nil ||
 				slices.Contains(s.Lost, block) {
 				continue
 			}
@@ -105,11 +104,16 @@ func (s *Starts) raw(block int) *StartSlices {
 	return nil
 }
 
-// SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The start
-// is the unit of inference; its error term is at least what the control scatters by, and what rounds
-// predict, where these are larger beyond chance.
+// SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The
+// start is the unit of inference; its error term is at least what the control scatters by, and what
+// rounds predict, where these are larger beyond chance.
+//
+// The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
 	blocks, pair := sc.startRatios(a, b, load, name)
+	if sc.Starts.Interrupted {
+		return stats.LiveRatio(pair, confidence)
+	}
 	return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence).Ratio
 }
 
@@ -121,7 +125,8 @@ func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []sta
 		if first == nil || again == a || again == b {
 			continue
 		}
-		if blocks, control := sc.startRatios(first, again, load, name); slices.Equal(blocks, starts) {
+		blocks, control := sc.startRatios(first, again, load, name)
+		if slices.Equal(blocks, starts) {
 			return control
 		}
 	}

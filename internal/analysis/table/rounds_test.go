@@ -11,8 +11,9 @@ import (
 	"prony.example/record/metric"
 )
 
-// rawRun is slicedRun with its raw slices: 40 rounds a start of a and b, launched in turns in either
-// order. In every tenth round b serves less by the share rare, and slices of b lose steal of a core.
+// rawRun is slicedRun with its raw slices: 40 rounds a start of a and b, launched in turns in
+// either order. In every tenth round b serves less by the share rare, and slices of b lose steal of
+// a core.
 func rawRun(rare, steal float64) ([]record.Record, SlicesReader) {
 	files := map[string][]record.Slice{}
 	heads := map[string]record.SlicesHead{}

@@ -313,7 +313,8 @@ func (h Head) Under(title string) Head {
 
 // String is the line over everything: "canonical · contract hello · 2 targets × 5 blocks · …".
 func (h Head) String() string {
-	extent := units.Plural(h.Targets, "target") + " × " + units.Plural(h.Blocks, cmp.Or(h.Repeat, "block"))
+	extent := units.Plural(h.Targets, "target") + " × " +
+		units.Plural(h.Blocks, cmp.Or(h.Repeat, "block"))
 	switch {
 	case h.Host == nil && h.Targets == 0:
 		return "no records"

@@ -27,6 +27,9 @@ type Starts struct {
 	ElapsedNs int64 `json:"elapsedNs"`
 	// Invalid says that too many were lost for any ratio to be made of the others.
 	Invalid bool `json:"invalid,omitempty"`
+	// Interrupted: its user ended the run before its planned end, perhaps because of what was seen.
+	// Intervals are then such that hold whenever a run is ended.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Lost are the blocks of starts in which a target failed: they count for no ratio.
 	Lost []int `json:"lost,omitempty"`
 	// LostBy counts the lost starts by the target that failed.
@@ -72,7 +75,8 @@ func (s *Starts) add(block int, members []*record.Record) {
 	if slices.ContainsFunc(members, func(r *record.Record) bool {
 		return r.Failure != nil && r.Failure.Interrupted
 	}) {
-		return // its user ended it
+		s.Interrupted = true
+		return
 	}
 	s.Count++
 	rounds := 0

@@ -138,6 +138,31 @@ func TestRatioWithoutLevel(t *testing.T) {
 	}
 }
 
+// A run that its user ended has no lost start by that, and intervals that allow for the choice of
+// its end.
+func TestInterruptedRun(t *testing.T) {
+	ratioOf := func(records []record.Record) (stats.Ratio, *Starts) {
+		study := analyze(records, Options{Baseline: "a"})
+		m, _ := study.Scenarios[0].Target("b").Metric("peak", metric.Throughput)
+		return *m.Ratio, study.Scenarios[0].Starts
+	}
+	records := slicedRun()
+	planned, _ := ratioOf(records[:8])
+	for i := range 2 {
+		r := &records[8+i]
+		r.Outcome = record.Failed
+		r.Failure = &record.Failure{Step: "warmup", Interrupted: true}
+	}
+	live, starts := ratioOf(records)
+	if len(starts.Lost) > 0 || starts.Count != 4 || !starts.Interrupted || live.N != 4 {
+		t.Errorf("%d starts in the ratio of %+v", live.N, starts)
+	}
+	// stats.LiveRatio: at 4 starts 2.1 times as wide.
+	if wider := (live.Hi - live.Lo) / (planned.Hi - planned.Lo); wider < 1.9 || wider > 2.4 {
+		t.Errorf("%v times as wide as planned: %+v, %+v", wider, live, planned)
+	}
+}
+
 // A start in which a target failed counts for nobody, and is counted by the target.
 func TestLostStarts(t *testing.T) {
 	records := slices.Concat(slicedRun())

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"prony.example/internal/analysis/verdict"
-	"prony.example/internal/analysis/wording"
 	"prony.example/record"
 	"prony.example/stats"
 )
@@ -167,9 +166,7 @@ func (m *Metric) RatioGrade() string {
 // FindingNotes say what was found of all starts together.
 func (sc *Scenario) FindingNotes() (notes []Note) {
 	for _, f := range sc.Findings {
-		w := wording.Finding(f)
-		notes = append(notes, NoteOf(NoteOnStarts, cmp.Or(f.Grade, record.Suspect), w.Observed,
-			w.Hint))
+		notes = append(notes, NoteOf(NoteOnStarts, OnStarts(f)))
 	}
 	return notes
 }

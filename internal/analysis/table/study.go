@@ -93,7 +93,8 @@ type Metric struct {
 	// this metric. A ratio is made of them where both targets have some in a common start.
 	Sliced []Point
 	Source Source // of Ratio
-	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil: nothing.
+	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil:
+	// nothing.
 	RatioDoubt *Doubt
 	Doubt      *Doubt // nil: it is what it is, within its interval
 	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
@@ -273,6 +274,11 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.Method = differences(t.Used)
 	}
 	sc.Starts = sc.starts(blocks)
+	if sc.Starts != nil && slices.ContainsFunc(s.Options.Missing, func(p record.Planned) bool {
+		return p.Scenario == name && p.Role == ""
+	}) {
+		sc.Starts.Interrupted = true
+	}
 	for t, m := range sc.Metrics() {
 		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
 	}

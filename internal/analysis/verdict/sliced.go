@@ -9,17 +9,16 @@ import (
 	"prony.example/stats"
 )
 
-// sliceRules are about the slices of a load. What they find is about ratios, which come from slices.
+// sliceRules are about the slices of a load. What they find is about ratios, which come from
+// slices.
 var sliceRules = []Rule{
-	{"slice answers",
-		"in slices there are good answers, and every answer has the right status and " +
-			"body; as many requests are the bound", ifMoved + ", above 0.1 % INVALID",
+	{"slice answers", "in slices there are good answers, and every answer has the right status " +
+		"and body; as many requests are the bound", ifMoved + ", above 0.1 % INVALID",
 		"docs/slices.md", sliceAnswers},
-	{"idle work",
-		"a target uses no processor time while others are loaded; the bound is its share " +
-			"of the service's cores for throughput, and for its own processor time what it used in " +
-			"slices of others over what it used in its own; where neither is known and it was not " +
-			"stopped, nobody can say",
+	{"idle work", "a target uses no processor time while others are loaded; the bound is its " +
+		"share of the service's cores for throughput, and for its own processor time what it " +
+		"used in slices of others over what it used in its own; where neither is known and it " +
+		"was not stopped, nobody can say",
 		ifMoved + ", or where nobody can say", "docs/slices.md", idleWork},
 }
 
@@ -45,10 +44,10 @@ func sliceAnswers(_ *record.Record, l *load) *record.Finding {
 		func(q float64) float64 { return max(times.below(q, part), times.beyond(q, part)) })))
 }
 
-// idleWork bounds what a target did in slices of others. It took that time from them, as far as they
-// share its cores; and what it did for its own requests then, such as a collection of garbage, is
-// missing in its own processor time. Of that the counted part of its slices accounts for as much as
-// it is long.
+// idleWork bounds what a target did in slices of others. It took that time from them, as far as
+// they share its cores; and what it did for its own requests then, such as a collection of garbage,
+// is missing in its own processor time. Of that the counted part of its slices accounts for as much
+// as it is long.
 func idleWork(r *record.Record, l *load) *record.Finding {
 	s := l.Slices
 	if s == nil || s.IdleTimeNs <= 0 {
@@ -65,23 +64,23 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	if b := r.SideBySide; b != nil {
 		f.Facts.Subject = b.Freeze
 	}
-	taken := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
+	idleShare := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
 	unbooked := 0.0
 	if s.CPUNs > 0 {
-		unbooked = float64(s.IdleCPUNs) * countedShare(r) / float64(s.CPUNs)
+		unbooked = float64(s.IdleCPUNs) * countedShare(r, s) / float64(s.CPUNs)
 	}
 	times := ranksOf(&s.ResponseTime)
-	return ofSlices(bounded(f, sliceMoves(s, taken/(1-taken), unbooked,
-		func(q float64) float64 { return times.below(q, 2*taken) })))
+	return ofSlices(bounded(f, sliceMoves(s, idleShare/(1-idleShare), unbooked,
+		func(q float64) float64 { return times.below(q, 2*idleShare) })))
 }
 
 // countedShare is the part of a slice that is counted.
-func countedShare(r *record.Record) float64 {
-	b := r.SideBySide
-	if b == nil || b.WindowNs <= 0 {
+func countedShare(r *record.Record, s *record.Sliced) float64 {
+	if r.SideBySide == nil || s.Slices <= 0 || s.TimeNs <= 0 {
 		return 1
 	}
-	return float64(b.WindowNs) / float64(b.WindowNs+max(b.LeadInNs, 0))
+	window := float64(s.TimeNs) / float64(s.Slices) // on average: lengths are drawn
+	return window / (window + float64(max(r.SideBySide.LeadInNs, 0)))
 }
 
 // sliceMoves are bounds of the numbers that slices tell.
@@ -126,8 +125,8 @@ type Pair struct {
 	Control            bool    // B is A a second time
 	Ratio              float64 // of B to A, from slices
 	P                  float64 // of "the ratio is 1"
-	// Windows is the ratio from windows over that from slices, and WindowsP the P value of "they are
-	// the same"; NaN where windows say nothing about it.
+	// Windows is the ratio from windows over that from slices, and WindowsP the P value of "they
+	// are the same"; NaN where windows say nothing about it.
 	Windows, WindowsP float64
 	Rare              stats.RareEvents // of B beside A
 }
@@ -144,23 +143,21 @@ type Starts struct {
 // ComparisonRules lists the rules about the starts of a run together, for the documentation.
 func ComparisonRules() []Rule {
 	return []Rule{
-		{Name: "starts",
-			Meets: "no start was lost because a target failed in it; it is excluded for " +
-				"all targets", Else: "named, above one in five INVALID", Source: "docs/slices.md"},
-		{Name: "control",
-			Meets: "the control, the first target a second time, does not differ from " +
-				"the first, corrected for the number of metrics",
-					Else: "SUSPECT, all ratios of the " +
-				"metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
+		{Name: "starts", Meets: "no start was lost because a target failed in it; it is excluded " +
+			"for all targets", Else: "named, above one in five INVALID", Source: "docs/slices.md"},
+		{Name: "control", Meets: "the control, the first target a second time, does not differ " +
+			"from the first, corrected for the number of metrics", Else: "SUSPECT, all ratios of " +
+			"the metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
 		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices " +
 			"within the error of both, or within 1 %", Else: "SUSPECT, that ratio",
 			Source: "docs/slices.md"},
 		{Name: "balance", Meets: "the hypervisor takes as much time from slices of one target as " +
-			"from those of another, randomness aside", Else: "named, from 0.3 % of a core on SUSPECT",
-			Source: "Fisher, The Design of Experiments, section 21"},
-		{Name: "rare events", Meets: "the typical round and the whole say the same, within 0.5 % and " +
-			"randomness", Else: "named: rare events are part of the answer; those that happen less " +
-			"than five times in a start are outside of what can be seen", Source: "docs/slices.md"},
+			"from those of another, randomness aside", Else: "named, from 0.3 % of a core on " +
+			"SUSPECT", Source: "Fisher, The Design of Experiments, section 21"},
+		{Name: "rare events", Meets: "the typical round and the whole say the same, within 0.5 % " +
+			"and randomness", Else: "named: rare events are part of the answer; those that " +
+			"happen less than five times in a start are outside of what can be seen",
+			Source: "docs/slices.md"},
 	}
 }
 

@@ -30,6 +30,17 @@ func Finding(f record.Finding) record.Words {
 	return w
 }
 
+// Sentence is a finding on a comparison in one sentence with its advice, its grade before it unless
+// it is no doubt.
+func Sentence(f record.Finding) string {
+	w := Finding(f)
+	text := fmt.Sprintf("%s (%s).", w.Observed, w.Hint)
+	if f.Grade == record.Valid {
+		return units.Capital(text)
+	}
+	return f.Grade + ": " + text
+}
+
 // Against says what a finding was held to: "limit 5.0 %", or what it can have moved most.
 func Against(f record.Finding) string {
 	limit := Finding(f).Limit

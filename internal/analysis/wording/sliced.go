@@ -24,12 +24,11 @@ func sliceAnswers(f record.Finding) record.Words {
 
 func idleWork(f record.Finding) record.Words {
 	if f.Case == "unknown" {
-		return words("its ratios may be too good or too bad: run it on this machine, where it can be "+
-			"stopped while others are loaded", "known",
-			"nobody knows what it did while others were "+
-				"loaded, and it was not stopped")
+		return words("its ratios may be too good or too bad: run it on this machine, where it can "+
+			"be stopped while others are loaded", "known", "nobody knows what it did while others "+
+			"were loaded, and it was not stopped")
 	}
-	hint := "it works while it waits: look for timers, collectors and pools, or leave out --freeze=off"
+	hint := "it works while it waits, and was not stopped: look for timers, collectors and pools"
 	if f.Facts.Subject != record.FreezeOff {
 		hint = "it was stopped (" + f.Facts.Subject +
 			"), so that this is what it did on its way there " +
@@ -67,8 +66,8 @@ func rareEvents(f record.Finding) record.Words {
 		"rare events: all work of %s differs in %s %s by %s from its typical slice", f.Facts.Name,
 		f.Load, metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Observed))
 	if f.Case == "few" {
-		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so that their cost is known as badly "+
-			"as their number: measure longer starts", f.Facts.Expected)
+		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so that their cost is known as "+
+			"badly as their number: measure longer starts", f.Facts.Expected)
 	}
 	return w
 }

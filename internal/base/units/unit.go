@@ -314,3 +314,11 @@ func Between(lo, hi string) string {
 	}
 	return lo + " – " + hi
 }
+
+// Capital is a sentence with a capital letter at its beginning.
+func Capital(sentence string) string {
+	if sentence == "" {
+		return ""
+	}
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}

@@ -32,9 +32,12 @@ var texts = map[string]string{
 	Module + "/record":                    "Words.Observed Words.Limit Words.Hint Words.Amount",
 }
 
-// printers are the packages that put texts of others into their own, and so may ask whether two
-// print alike.
-var printers = map[string]string{Module + "/record": Module + "/internal/analysis/table"}
+// printers are the packages that make these texts, or put them into their own, and so may ask
+// whether two print alike.
+var printers = map[string]string{
+	Module + "/record": Module + "/internal/analysis/table " + Module +
+		"/internal/analysis/wording",
+}
 
 // looks are the functions that look into a text.
 var looks = map[string]string{
@@ -168,7 +171,7 @@ func (r *reader) isText(e ast.Expr) bool {
 
 // isOne tells whether a name is that of a text of another package.
 func (r *reader) isOne(of *types.Package, name string) bool {
-	return of != nil && of.Path() != r.own && printers[of.Path()] != r.own &&
+	return of != nil && of.Path() != r.own && !matches(printers[of.Path()], r.own) &&
 		matches(texts[of.Path()], name)
 }
 

@@ -128,7 +128,7 @@ type Row struct {
 	Source table.Source `json:"source,omitempty"`
 	// Grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
 	Grade string `json:"grade,omitempty"`
-	// what can have moved it further than its interval
+	// Doubt is what can have moved it further than its interval.
 	Doubt *table.Doubt `json:"possibleBias,omitempty"`
 	// Blocks are the ratios of single blocks, where trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
@@ -144,6 +144,7 @@ type Row struct {
 	valueAt   func(confidence float64) stats.Ratio // Ratio at another one
 	share     float64                              // of the error that all rows are allowed
 	requested bool                                 // the question was about it
+	live      bool                                 // the run was ended early
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.
@@ -344,6 +345,7 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 		r.Grade = record.Invalid
 	case r.Source == table.FromSlices:
 		r.Ratio = c.ratio(&r, n)
+		r.live = scenario.Starts.Interrupted
 		r.Doubt = scenario.RatioDoubt(n.pairing.a, n.pairing.b, &b, r.Ratio)
 		r.Grade = table.RatioGrade(*r.Ratio, r.Doubt)
 	case a.Known() && b.Known() && !r.constant():

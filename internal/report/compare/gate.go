@@ -321,8 +321,8 @@ func allowed(most float64, better string) string {
 
 // more says what would decide.
 func (c Comparison) more(n int) string {
-	one := c.Repeat()
-	perItem := one + "s"
+	repeat := c.Repeat()
+	perItem := repeat + "s"
 	if !c.Paired {
 		perItem += " of each run"
 	}
@@ -330,7 +330,7 @@ func (c Comparison) more(n int) string {
 	case n == stats.Unresolvable || n <= 0:
 		return "no number of " + perItem + " is likely to decide so close a case"
 	case n == 1:
-		return "about 1 more " + strings.Replace(perItem, one+"s", one, 1) +
+		return "about 1 more " + strings.Replace(perItem, repeat+"s", repeat, 1) +
 			" would decide (8 of 10 cases)"
 	}
 	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, perItem)

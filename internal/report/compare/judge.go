@@ -47,7 +47,7 @@ func (c *Comparison) judge() {
 			ratio := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
 			sees[k] = math.Log1p(ratio.Detects(alpha*r.share, power)) / sd
 		}
-		if r.Ratio.SDLog > 0 { // without a spread it would be 0, which is too good to be true
+		if r.Ratio.SDLog > 0 && !r.live { // without a spread it would be 0: too good to be true
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
 		}
 	}
@@ -329,9 +329,9 @@ func rates(t *table.Target, load string) float64 {
 // enoughMost is how many blocks are advised: more is another machine's work.
 const enoughMost = 200
 
-// Enough says with how many blocks, all of them, a difference (0.05 is 5 %) would be told by the row
-// that was asked for first, or the steadiest where none was, at the error rate and the power that
-// Detectable has: the first of the differences that is not seen already. Empty: all are, or
+// Enough says with how many blocks, all of them, a difference (0.05 is 5 %) would be told by the
+// row that was asked for first, or the steadiest where none was, at the error rate and the power
+// that Detectable has: the first of the differences that is not seen already. Empty: all are, or
 // something was told, or nothing is known of the noise.
 func (c Comparison) Enough(effects ...float64) string {
 	var decides *Row

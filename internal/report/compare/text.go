@@ -282,8 +282,8 @@ func (c Comparison) Repeat() string {
 // Sees explains what a row without a significant difference says of smaller ones.
 func (c Comparison) Sees() string {
 	if c.Repeat() == "start" {
-		return "\"would detect ≥ 3 %\" names the smallest difference that as many starts detect in " +
-			"8 of 10 cases. More starts detect smaller ones."
+		return "\"would detect ≥ 3 %\" names the smallest difference that as many starts detect " +
+			"in 8 of 10 cases. More starts detect smaller ones."
 	}
 	return "\"sees 3 %\" is the least difference that so many blocks tell from none in 8 of 10 " +
 		"cases: more blocks see less."
@@ -299,8 +299,8 @@ func (c Comparison) How() string {
 		how += ", noise as all targets of a run show it"
 	}
 	if !c.some(fromSlices) {
-		return fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
-			"(%s).", units.Percent(c.Confidence), how)
+		return fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s "+
+			"interval (%s).", units.Percent(c.Confidence), how)
 	}
 	text := fmt.Sprintf("A and B are geometric means of windows in which each target is loaded "+
 		"alone. B to A comes from slices, in which they take turns, with its %s interval (%s)",
@@ -330,8 +330,7 @@ func (c Comparison) Below() (out []string) {
 		out = append(out, text)
 	}
 	for _, f := range c.Findings {
-		w := wording.Finding(f)
-		out = append(out, fmt.Sprintf("%s: %s (%s).", f.Grade, w.Observed, w.Hint))
+		out = append(out, wording.Sentence(f))
 	}
 	return out
 }

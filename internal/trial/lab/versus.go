@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"prony.example/internal/analysis/table"
@@ -17,6 +18,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Comparison is what somebody wants to know of services of their own.
@@ -99,12 +101,19 @@ func (l *Lab) Versus(ctx context.Context, c Comparison) (a Answer, err error) {
 		o := a.Run.Options()
 		o.Report = filepath.Join(a.Dir, "report.html")
 		a.Study = a.Run.Study(o)
-		if ran == nil && len(w.Own.Services) > 1 {
+		if (ran == nil || ctx.Err() != nil && ended(a.Study)) && len(w.Own.Services) > 1 {
 			a.Refused = a.compare(c, w.Own.Services)
 		}
 		return ran
 	})
 	return a, err
+}
+
+// ended tells whether a run that was ended early has starts enough for an answer.
+func ended(s table.Study) bool {
+	return slices.ContainsFunc(s.Scenarios, func(sc *table.Scenario) bool {
+		return sc.Starts != nil && sc.Starts.Count-len(sc.Starts.Lost) >= stats.LeastStarts
+	})
 }
 
 // PlanVersus starts and asks each service, and gives what would be measured.
