@@ -100,7 +100,7 @@ func TestTrend(t *testing.T) {
 	check(cli.Fine, "no change", dir, "--fail-on-regression", "--targets", "rust-axum")
 	check(cli.Fine, "| 1 change |", dir, "--format", "markdown")
 	check(cli.Fine, `"worse": true`, dir, "--format", "json")
-	check(cli.Fine, "scenario,target,method", dir, "--format", "csv")
+	check(cli.Fine, "scenario,target,config_hash", dir, "--format", "csv")
 	check(cli.Misused, "--alpha is a probability", dir, "--alpha", "2")
 	check(cli.Misused, `--format "html": there are text, `, dir, "--format", "html")
 	check(cli.Failed, "find runs", filepath.Join(root, "nowhere"))
