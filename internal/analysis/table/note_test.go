@@ -115,7 +115,7 @@ var noteExamples = map[NoteKind][]noteExample{
 		Grade: record.Suspect, Load: "peak",
 		Facts: record.Facts{Name: "b", Subject: metric.Throughput, Expected: 0.95,
 			Observed: 1.1}}}},
-		{"Remark: 1 of 9 starts lost, most to b (read its log: a start counts for no target " +
+		{"1 of 9 starts lost, most to b (read its log: a start counts for no target " +
 			"where one fails).", []any{OnStarts{Rule: "starts", Grade: record.Valid,
 			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
