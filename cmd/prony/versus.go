@@ -46,8 +46,9 @@ type versusFlags struct {
 }
 
 const versusAbout = `Versus compares services of your own, in any language, with nothing to write
-and nothing to install into them: each is started by its command under equal limits, warmed up, and
-put under the same load, block by block in shuffled order; the report says how much they differ, how
+and nothing to install into them. All are started by their commands under equal limits and warmed
+up. Then they are loaded one at a time, for some tens of milliseconds each, in random order, while
+the others are stopped, so that all meet the same machine. The report says how much they differ, how
 sure that is, and what each number is worth.
 
 A service gets its port in $PORT, or where its command says {port}, and listens on 127.0.0.1. It
@@ -64,7 +65,7 @@ a fast answer. Where bodies vary, versus says where, and holds JSON by the field
 same. Services that answer differently are not compared, unless --ignore-body says that only the
 status counts.
 
-The first one also runs a second time in each block, as NAME-again: what differs between the two
+The first one also runs a second time in each start, as NAME-again: what differs between the two
 differs by chance, and stands beside the answer. One service alone is a valid use.
 
 What decides is said beforehand: the processor time of a request at the peak, which is the

@@ -254,7 +254,7 @@ const (
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
 	// longestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
 	longestSlice = 2 * time.Second
-	leastRounds  = 10
+	leastRounds  = 7
 	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )
