@@ -232,11 +232,14 @@ func (m *storm) Launch(ctx context.Context, s launch.Spec) (launch.Process, erro
 
 // kill ends a service, which a trial has to notice from its launch to its last load.
 func (m *storm) kill(trial string, l *fake.Launcher) {
+	// One lock, so that the cause is noted before the trial, which the crash wakes, can end.
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	step := m.steps[trial]
-	m.mu.Unlock()
 	during := step != "stop" && step != "reverify" && step != "done"
-	m.hit(trial, blow{"died in " + step, "signal: killed", during && l.Crash("signal: killed")})
+	b := blow{"died in " + step, "signal: killed", during && l.Crash("signal: killed")}
+	m.blows[trial] = append(m.blows[trial], b)
+	m.notes[trial] = append(m.notes[trial], "! "+b.seam)
 }
 
 // start makes a service, a sound one mostly.
