@@ -103,7 +103,7 @@ type Slice struct {
 	// of the loaded one included.
 	IdleCPUNs []int64 `json:"idleCPUNs,omitempty"`
 	StealNs   int64   `json:"stealNs"`  // of all cores, between BeganNs and EndedNs
-	OthersNs  int64   `json:"othersNs"` // processor time of the rest of the machine likewise
+	OthersNs  int64   `json:"othersNs"` // processor time of neither targets nor load, likewise
 }
 
 // SlicesHead is the first line of a file of slices.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"time"
 
 	"prony.example/internal/base/clock"
@@ -21,8 +23,8 @@ import (
 // A start launches the targets of a comparison one after the other on the same service cores,
 // warms each up alone, and then loads one at a time for a slice of some tens of milliseconds, in
 // rounds of random order, while the others are stopped. All targets so meet the same machine. After
-// the rounds each has its windows alone, for levels. It counts whole or not at all: when a target
-// fails, all trials of the start fail. docs/slices.md describes the method and its simulations.
+// the rounds each has its windows alone, for levels. A target that does not come up is left out. From
+// then on a start counts whole or not at all: when a target fails, all its trials fail. docs/slices.md describes the method and its simulations.
 
 // Loader offers a load in slices; *load.Loader is the one of real runs.
 type Loader interface {
@@ -72,20 +74,24 @@ type Slicing struct {
 type start struct {
 	lab   *Lab
 	name  string
-	sides []*side
+	all   []*side // in the order of the plan
+	sides []*side // of them, those that are compared: they came up
 	record.SideBySide
 	slices  []record.Slice
 	rng     *rand.Rand
 	machine Machine
+	self    CPUClock // this program's, which offers the load
 }
 
 // side is one target of a start.
 type side struct {
 	*life
+	lacking error // why there is nothing to launch; nil: there is
 	loader  Loader
 	freezer Freezer
 	clock   CPUClock
 	sum     record.Sliced
+	ended   bool
 }
 
 // startTrials runs the trials of one start to their records, which come in the order of the plan.
@@ -99,9 +105,10 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	}
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	failed, err := s.run(bounded, cancel, trials)
+	s.prepare(bounded, cancel)
+	failed, err := s.run(bounded)
+	err = s.blame(bounded, &failed, err)
 	for i, f := range s.sides {
-		f.rec.HostBefore = before
 		switch {
 		case err == nil:
 			f.measured()
@@ -110,20 +117,16 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 		default:
 			f.dragged = true
 			f.fail(ctx, hinted("a start counts whole or not at all: fix that target first",
-				"target %s of the same start failed in step %s: %w", trials[failed].Target,
+				"target %s of the same start failed in step %s: %w", s.sides[failed].trial.Target,
 				s.sides[failed].step, err))
 		}
 	}
 	s.closeLoaders()
 	var out []*record.Record
-	for _, f := range s.sides {
-		if f.freezer != nil {
-			if err := f.freezer.Close(); err != nil && f.rec.Failure == nil {
-				f.fail(context.Background(), err)
-			}
-		}
-		f.end(context.Background())
-		f.rec.DurationNs = (clock.Mono() - began - f.heldNs) / int64(len(s.sides))
+	for _, f := range s.all {
+		f.end(ctx)
+		f.rec.HostBefore = before
+		f.rec.DurationNs = (clock.Mono() - began - f.heldNs) / int64(len(s.all))
 		out = append(out, f.judged())
 	}
 	return out
@@ -142,34 +145,82 @@ func (l *Lab) newStart(e Experiment, trials []Spec) *start {
 				f.rec.SideBySide.With = append(f.rec.SideBySide.With, trials[k].ID)
 			}
 		}
-		s.sides = append(s.sides, &side{life: f})
+		s.all = append(s.all, &side{life: f, lacking: t.Lacking})
 	}
 	return s
 }
 
-// run takes all targets through the start. Of an error it says whose it is, by index.
-func (s *start) run(ctx context.Context, cancel context.CancelCauseFunc, trials []Spec) (failed int,
-	err error) {
-	for i, f := range s.sides {
+// prepare launches all targets, one after the other. One that does not come up fails alone, and the
+// others are compared without it.
+func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
+	for _, f := range s.all {
 		f.step = "build"
-		if err := trials[i].Lacking; err != nil {
+		err := f.lacking
+		if err == nil && ctx.Err() == nil {
+			err = f.prepare(ctx, cancel)
+		}
+		if err == nil || ctx.Err() != nil { // then the whole start has ended
+			s.sides = append(s.sides, f)
+			continue
+		}
+		if f.proc != nil {
+			err = f.orExit(err)
+		}
+		f.fail(ctx, err)
+		if f.loader != nil {
+			f.loader.Close()
+			f.loader = nil
+		}
+		f.end(ctx)
+	}
+}
+
+// end stops the target, once.
+func (f *side) end(ctx context.Context) {
+	if f.ended {
+		return
+	}
+	f.ended = true
+	if f.freezer != nil {
+		if err := f.freezer.Close(); err != nil && f.rec.Failure == nil {
+			f.fail(context.Background(), err)
+		}
+	}
+	f.life.end(ctx)
+}
+
+// run compares the targets. Of an error it says whose it is, by index.
+func (s *start) run(ctx context.Context) (failed int, err error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	if len(s.sides) > 1 {
+		if failed, err := s.interleave(ctx); err != nil {
+			return failed, err
+		}
+	}
+	s.closeLoaders()
+	for i, f := range s.sides {
+		if err := f.alone(ctx); err != nil {
 			return i, err
 		}
 	}
-	for i, f := range s.sides {
-		if err := f.prepare(ctx, cancel); err != nil {
-			return i, f.blame(ctx, err)
-		}
-	}
-	if failed, err := s.interleave(ctx); err != nil {
-		return failed, s.sides[failed].blame(ctx, err)
-	}
-	for i, f := range s.sides {
-		if err := f.alone(ctx); err != nil {
-			return i, f.blame(ctx, err)
-		}
-	}
 	return 0, nil
+}
+
+// blame finds whose the error of a start is: that of the target that ended, if one did.
+func (s *start) blame(ctx context.Context, failed *int, err error) error {
+	if err == nil || len(s.sides) == 0 {
+		return err
+	}
+	var end fallenSide
+	if errors.As(context.Cause(ctx), &end) {
+		*failed, err = slices.Index(s.sides, end.side), end
+	}
+	if f := s.sides[*failed]; f.proc != nil {
+		return f.orExit(err)
+	}
+	return err
 }
 
 // fallenSide is why the context of a start ends: a target did.
@@ -177,21 +228,25 @@ type fallenSide struct{ *side }
 
 func (e fallenSide) Error() string { return e.trial.Target + " ended" }
 
-// blame is the error of a step, or the end of the service that caused it.
-func (f *side) blame(ctx context.Context, err error) error {
-	var end fallenSide
-	if errors.As(context.Cause(ctx), &end) && errors.Is(err, context.Canceled) {
-		err = end
-	}
-	if f.proc == nil {
-		return err
-	}
-	return f.orExit(err)
-}
-
-// prepare launches a target, warms it up and stops it until its first slice.
+// prepare launches a target, warms it up and stops it until its first slice. From then on its end
+// ends the start.
 func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err error) {
 	if err := f.steps(ctx, "launch", "ready", "verify", "warmup"); err != nil {
+		return err
+	}
+	if f.freezer, err = f.lab.Slicing.Freeze(f.proc); err != nil {
+		return err
+	}
+	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
+	if l := sliced(f.trial.Loads); l != nil {
+		spec := f.specOf(*l)
+		spec.Ahead = !f.lab.Layout.Shared
+		spread(&spec, f.speech)
+		if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
+			return err
+		}
+	}
+	if err := f.freezer.Doze(); err != nil {
 		return err
 	}
 	go func() {
@@ -201,21 +256,7 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 		case <-ctx.Done():
 		}
 	}()
-	if f.freezer, err = f.lab.Slicing.Freeze(f.proc); err != nil {
-		return err
-	}
-	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
-	l := sliced(f.trial.Loads)
-	if l == nil {
-		return f.freezer.Doze()
-	}
-	spec := f.specOf(*l)
-	spec.Ahead = !f.lab.Layout.Shared
-	spread(&spec, f.speech)
-	if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
-		return err
-	}
-	return f.freezer.Doze()
+	return nil
 }
 
 // sliced is the load that is offered in slices: the first closed one; nil: there is none.
@@ -307,6 +348,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		return 0, err
 	}
 	defer s.machine.Close()
+	s.self = s.lab.Slicing.Clock(func() []int { return []int{os.Getpid()} })
 	s.Freeze, s.Clock = s.sides[0].freezer.Way(), record.ClockProcess
 	for i, f := range s.sides {
 		if f.freezer.Way() == record.FreezeOff {
@@ -342,7 +384,6 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if s.Rounds > 0 {
 		err = s.save()
 	}
-	s.closeLoaders()
 	for i, f := range s.sides {
 		if err := f.freezer.Doze(); err != nil {
 			return i, err
@@ -387,12 +428,14 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 	return out, nil
 }
 
-// read reads all clocks at a switch.
+// read reads all clocks at a switch. The machine's busy time is without that of the load.
 func (s *start) read() (targets []int64, machine cpuclock.Reading) {
 	for _, f := range s.sides {
 		targets = append(targets, f.clock.Read())
 	}
-	return targets, s.machine.Read()
+	machine = s.machine.Read()
+	machine.BusyNs -= max(s.self.Read(), 0)
+	return targets, machine
 }
 
 // add adds a counted slice to the sums of all targets.

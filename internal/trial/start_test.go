@@ -196,7 +196,7 @@ func TestStart(t *testing.T) {
 
 // TestStartFails fails all trials of a start for the fault of one, and goes on.
 func TestStartFails(t *testing.T) {
-	check := func(name string, spoil func(*crew), step, text string) {
+	check := func(name, whose string, spoil func(*crew), step, text string, alone bool) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -207,15 +207,18 @@ func TestStartFails(t *testing.T) {
 					t.Fatal(len(records), err)
 				}
 				at := slices.IndexFunc(records, func(r *record.Record) bool {
-					return r.Target.Name == "b"
+					return r.Target.Name == whose
 				})
 				own, others := records[at], records[1-at]
 				if own.Failure == nil || own.Failure.Step != step ||
 					!strings.Contains(own.Failure.Error, text) {
 					t.Errorf("failure %+v, want step %s: %s", own.Failure, step, text)
 				}
-				if others.Failure == nil || !strings.Contains(others.Failure.Error,
-					"target b of the same start failed in step "+step) {
+				if alone && (others.Failure != nil || others.Loads[0].Slices != nil) {
+					t.Errorf("the other's failure %+v, slices %+v", others.Failure,
+						others.Loads[0].Slices)
+				} else if !alone && (others.Failure == nil || !strings.Contains(
+					others.Failure.Error, "target b of the same start failed in step "+step)) {
 					t.Errorf("the other's failure %+v", others.Failure)
 				}
 				launched, stopped := 0, 0
@@ -233,16 +236,16 @@ func TestStartFails(t *testing.T) {
 			})
 		})
 	}
-	check("no answer in a slice", func(c *crew) { c.broken = "b" }, "slices", "no answer")
-	check("wrong answer", func(c *crew) {
+	check("no answer in a slice", "b", func(c *crew) { c.broken = "b" }, "slices", "no answer", false)
+	check("wrong answer", "a", func(c *crew) {
 		good := c.handler
 		c.handler = func(name string) (http.Handler, time.Duration, error) {
-			if strings.HasSuffix(name, "-b") {
+			if strings.HasSuffix(name, "-a") {
 				return fake.Hello("wrong"), time.Millisecond, nil
 			}
 			return good(name)
 		}
-	}, "verify", "breaks the contract")
+	}, "verify", "breaks the contract", true)
 }
 
 // TestStartInterrupted ends a start with its context and stops all of it.

@@ -36,7 +36,12 @@ func (r *run) stack(ctx context.Context) error {
 // measure runs the trials, with a home of telemetry beside them where one is wanted.
 func (r *run) measure(ctx context.Context) error {
 	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
-	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
+	observe := r.Tell.Trial
+	if own := r.wish.Own; own != nil && len(own.Services) > 1 {
+		observe = (&liveAnswer{Observer: r.Tell, first: own.Services[0].Name,
+			planned: r.plan.Suite.Blocks, starts: map[int]map[string]*record.Record{}}).Trial
+	}
+	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, observe)
 	lab.Tools, lab.Hold = r.profilers(ctx), r.wish.Hold
 	var err error
 	if lab.Slicing.Copies, err = r.Builder(r.tools).Copies(); err != nil {
