@@ -23,8 +23,9 @@ import (
 // A start launches the targets of a comparison one after the other on the same service cores,
 // warms each up alone, and then loads one at a time for a slice of some tens of milliseconds, in
 // rounds of random order, while the others are stopped. All targets so meet the same machine. After
-// the rounds each has its windows alone, for levels. A target that does not come up is left out. From
-// then on a start counts whole or not at all: when a target fails, all its trials fail. docs/slices.md describes the method and its simulations.
+// the rounds each has its windows alone, for levels. A target that does not come up is left out.
+// From then on a start counts whole or not at all: when a target fails, all its trials fail.
+// docs/slices.md describes the method and its simulations.
 
 // Loader offers a load in slices; *load.Loader is the one of real runs.
 type Loader interface {

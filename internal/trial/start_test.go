@@ -236,7 +236,8 @@ func TestStartFails(t *testing.T) {
 			})
 		})
 	}
-	check("no answer in a slice", "b", func(c *crew) { c.broken = "b" }, "slices", "no answer", false)
+	check("no answer in a slice", "b", func(c *crew) { c.broken = "b" }, "slices", "no answer",
+		false)
 	check("wrong answer", "a", func(c *crew) {
 		good := c.handler
 		c.handler = func(name string) (http.Handler, time.Duration, error) {

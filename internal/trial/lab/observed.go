@@ -37,8 +37,8 @@ func (r *run) stack(ctx context.Context) error {
 func (r *run) measure(ctx context.Context) error {
 	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
 	observe := r.Tell.Trial
-	if own := r.wish.Own; own != nil && len(own.Services) > 1 {
-		observe = (&liveAnswer{Observer: r.Tell, first: own.Services[0].Name,
+	if adhoc := r.wish.Own; adhoc != nil && len(adhoc.Services) > 1 {
+		observe = (&liveAnswer{Observer: r.Tell, first: adhoc.Services[0].Name,
 			planned: r.plan.Suite.Blocks, starts: map[int]map[string]*record.Record{}}).Trial
 	}
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, observe)
