@@ -51,11 +51,11 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 // at length. Records alone say so much: their blocks are shuffled, and what ranks has tiers.
 func MethodLine(s table.Study, link string) string {
 	targets, blocks := s.Extent()
-	if len(s.Records) == 0 {
+	if len(s.Records) == 0 || len(s.Scenarios) == 0 {
 		return ""
 	}
 	parts := []string{fmt.Sprintf("%s × %s in random order", units.Plural(targets, "target"),
-		units.Plural(blocks, "block"))}
+		units.Plural(blocks, s.Scenarios[0].Starts.Repeat()))}
 	level := fmt.Sprintf("%g %%", 100*s.Options.Confidence)
 	if blocks > 1 {
 		parts = append(parts, "medians of trials with "+level+" intervals")
