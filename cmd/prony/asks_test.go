@@ -50,7 +50,7 @@ warmup: {min: 0s, max: 300ms, connections: 1}
 blocks: 1
 requests: [{request: GET /, backendCalls: {stock: 1}}]
 loads: [{name: peak, model: closed, connections: 1, measure: 2s}]
-columns: [asks]
+columns: [backendCalls]
 targets:
 `
 

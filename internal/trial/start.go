@@ -62,7 +62,8 @@ type CPUClock interface {
 type Slicing struct {
 	Open func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (Loader,
 		error)
-	Freeze  func(p launch.Process) (Freezer, error)
+	// Freeze makes what stops a target; one that must run on is never stopped.
+	Freeze  func(p launch.Process, runsOn bool) (Freezer, error)
 	Clock   func(pids func() []int) CPUClock
 	Machine func() (Machine, error)
 	// Copies is the folder for the copies of services' folders that starts work in; empty: they
@@ -235,7 +236,8 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	if err := f.steps(ctx, "launch", "ready", "verify", "warmup"); err != nil {
 		return err
 	}
-	if f.freezer, err = f.lab.Slicing.Freeze(f.proc); err != nil {
+	attached := f.trial.Subject.Built.Attached.IsValid() // it is its user's, and never stopped
+	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, attached); err != nil {
 		return err
 	}
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)

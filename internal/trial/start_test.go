@@ -52,7 +52,7 @@ func newCrew(t *testing.T) *crew {
 			c.opened++
 			return loader{c.last()}, nil
 		},
-		Freeze:  func(launch.Process) (trial.Freezer, error) { return c.add(), nil },
+		Freeze:  func(launch.Process, bool) (trial.Freezer, error) { return c.add(), nil },
 		Clock:   func(func() []int) trial.CPUClock { return c.last() },
 		Machine: func() (trial.Machine, error) { return machine{}, nil },
 	}

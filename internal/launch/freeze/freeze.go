@@ -58,6 +58,9 @@ type Freezer struct {
 func New(p launch.Process, way string) (*Freezer, error) {
 	f := &Freezer{process: p, way: record.FreezeOff}
 	var refused error
+	if slices.Contains(p.PIDs(), os.Getpid()) {
+		way = record.FreezeOff // whoever stops itself never goes on
+	}
 	switch way {
 	case record.FreezeOff:
 		return f, nil

@@ -9,6 +9,7 @@ import (
 	"prony.example/internal/trial"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
+	"prony.example/record"
 )
 
 // slicing is what starts of several targets side by side need on this machine.
@@ -25,8 +26,12 @@ func slicing() trial.Slicing {
 			}
 			return l, nil
 		},
-		Freeze: func(p launch.Process) (trial.Freezer, error) {
-			f, err := freeze.New(p, "")
+		Freeze: func(p launch.Process, runsOn bool) (trial.Freezer, error) {
+			way := "" // the best one that works
+			if runsOn {
+				way = record.FreezeOff
+			}
+			f, err := freeze.New(p, way)
 			if err != nil { // a nil one would be a Freezer
 				return nil, err
 			}
