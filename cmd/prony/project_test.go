@@ -306,7 +306,7 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	}
 	has(t, "what is said", stderr, "lacks is left out: it needs no-such-tool: not found",
 		"GET / is held against status 200 and every byte of the body")
-	has(t, "the report", stdout, "project · 2 targets × 1 block", "reproduce  prony run",
+	has(t, "the report", stdout, "project · 2 targets × 1 start", "reproduce  prony run",
 		"lacks", "needs no-such-tool")
 	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))
 	if err != nil || len(runs) != 1 {

@@ -275,7 +275,7 @@ func TestVersusMeasures(t *testing.T) {
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "the report", stdout, "versus · 3 targets × 1 block", "a-again", "against a\n",
+	has(t, "the report", stdout, "versus · 3 targets × 1 start", "a-again", "against a\n",
 		"reproduce  prony versus --git main", "--build 'go build -o app .'")
 	_, records, bad, err := record.Read(filepath.Join(dir, "r"))
 	if err != nil || len(bad) > 0 || len(records) != 3 {

@@ -136,7 +136,8 @@ func TestVersusOfWhatEnds(t *testing.T) {
 	stays := httptest.NewServer(http.HandlerFunc(answer))
 	defer stays.Close()
 	_, stderr, exit := versus(t, "-n", "ends", "--url", "http://"+l.Addr().String(), "-n", "stays",
-		"--url", stays.URL, "--get", "/", "-c", "2", "--aa=false", "--blocks", "2",
+		"--url", stays.URL, "--get", "/", "-c", "2", "--aa=false", "--blocks", "2", "--interleave",
+		"blocks",
 		"--measure", "2s", "--warmup", "300ms", "--out", "r")
 	_, records, bad, err := record.Read(filepath.Join(dir, "r"))
 	if exit != cli.Invalid || err != nil || len(bad) > 0 || len(records) != 4 {
