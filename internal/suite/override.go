@@ -15,7 +15,7 @@ import (
 type Override struct {
 	Blocks  int
 	Seed    *uint64
-	Measure Duration // of every load
+	Measure Duration // of every load; slices last at most five times as long
 	// Generators offer every load together; 0: as the suite says.
 	Generators int
 	Warmup     Duration // Max; Min is lowered to it where it would be longer
@@ -52,6 +52,9 @@ const (
 	quickSearch = 20 * quickWindow
 )
 
+// slicesByMeasure is how many times a flag's window the time in slices may last.
+const slicesByMeasure = 5
+
 // Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's
 // hash follows what is really done.
 func (s *Suite) Override(o Override) error {
@@ -69,6 +72,9 @@ func (s *Suite) Override(o Override) error {
 	changed.Blocks = cmp.Or(o.Blocks, changed.Blocks)
 	if o.Seed != nil {
 		changed.Seed = *o.Seed
+	}
+	if o.Measure != 0 && o.Slices == 0 { // whoever wants short windows wants short starts
+		changed.Slices = min(changed.Slices, slicesByMeasure*o.Measure)
 	}
 	if o.Measure != 0 {
 		for i := range changed.Loads {
