@@ -174,7 +174,7 @@ func TestLabInBrowser(t *testing.T) {
 
 	third := r.run("30")
 	t.Cleanup(func() { endRun(t, r.dir, third) })
-	r.sees("1 of 60 trials")
+	r.sees("2 of 60 trials") // of a start, both at once
 	r.do(chromedp.Click(chromedp.CSS(".under-way .danger")))
 	r.do(chromedp.SendKeys(chromedp.CSS("dialog input"), "that will do"))
 	r.do(chromedp.Click(chromedp.CSS("dialog .danger")))
