@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/base/buildflags"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 	"prony.example/stats"
 )
@@ -85,13 +87,11 @@ func BenchmarkSlices(b *testing.B) {
 		done[r.Case+strconv.Itoa(r.Seed)] = true
 	}
 	dir := b.TempDir()
-	for program, pkg := range map[string]string{"prony": "./cmd/prony",
-		"units": "./bench/testdata/units"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, program), ".")
-		cmd.Dir = filepath.Join("..", pkg)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("build %s: %v\n%s", pkg, err, out)
-		}
+	testsets.Build(b, filepath.Join(dir, "prony"), buildflags.Module+"/cmd/prony")
+	units := exec.Command("go", "build", "-o", filepath.Join(dir, "units"), ".")
+	units.Dir = filepath.Join("testdata", "units") // a module of its own
+	if out, err := units.CombinedOutput(); err != nil {
+		b.Fatalf("build units: %v\n%s", err, out)
 	}
 	left := *slicesMost
 	for _, q := range slicesQuestions {

@@ -125,6 +125,16 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 			err = fmt.Errorf("%s: %w", s.called(), err)
 		}
 	}()
+	r, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer hush(r.spec.threads())()
+	return r.do(ctx)
+}
+
+// ready checks the spec, chooses its engine and compiles its scenario.
+func (s Spec) ready(ctx context.Context) (*run, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -141,9 +151,7 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	if err := p.prepare(ctx, &s); err != nil {
 		return nil, err
 	}
-	defer hush(s.threads())()
-	r := &run{spec: s, plan: p}
-	return r.do(ctx)
+	return &run{spec: s, plan: p}, nil
 }
 
 // called is how its errors begin: that it is a load is said once.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -91,23 +90,11 @@ func Open(ctx context.Context, s Spec) (*Loader, error) {
 		return fail(errors.New(
 			"parts of a load and a number of requests cannot be offered in slices"))
 	}
-	if err := s.check(); err != nil {
-		return fail(err)
-	}
-	if s.Engine == nil {
-		if err := (Choice{}).Set(&s); err != nil {
-			return fail(err)
-		}
-	}
-	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()),
-		strconv.Itoa(int(s.Address.Port())), s.Seed)
+	r, err := s.ready(ctx)
 	if err != nil {
 		return fail(err)
 	}
-	if err := p.prepare(ctx, &s); err != nil {
-		return fail(err)
-	}
-	l := &Loader{run: &run{spec: s, plan: p}}
+	l := &Loader{run: r}
 	if err := l.connect(); err != nil {
 		return fail(err)
 	}
@@ -279,9 +266,6 @@ func (l *Loader) ResponseTime() record.Dist {
 	}
 	return dist(h)
 }
-
-// Describe names the engine that offers the slices.
-func (l *Loader) Describe() EngineInfo { return l.run.spec.Describe }
 
 // Close ends the threads and their connections.
 func (l *Loader) Close() {

@@ -55,7 +55,7 @@ const (
 // Facts are what a rule found beside its value. Each rule and case has some of them; the rest are
 // absent.
 type Facts struct {
-	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it befell
+	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it affected
 	Total int64 `json:"total,omitempty"` // of so many
 	// Closed is how many of Count failed since the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`

@@ -22,17 +22,21 @@ const SlicesVersion = 1
 // SideBySide describes the start that a trial is part of: all compared targets ran at the same
 // time, and the load went to one of them at a time, for one slice after another.
 type SideBySide struct {
-	With     []string `json:"with"`           // the other trials of the start, in order of launch
+	With     []string `json:"with,omitempty"` // the other trials of the start, in order of launch
 	File     string   `json:"file,omitempty"` // its slices, relative to the run's folder
 	Rounds   int      `json:"rounds"`         // each has one slice of every target
 	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
 	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
-	// Freeze is how a target was stopped while others were loaded: one of the Freeze names.
-	Freeze string `json:"freeze"`
-	// Clock is where processor time was read: one of the Clock names; empty: unknown.
+	// Freeze is how this target was stopped while others were loaded: one of the Freeze names.
+	Freeze string `json:"freeze,omitempty"`
+	// Clock is where its processor time was read: ClockProcess; empty: unknown.
 	Clock string `json:"clock,omitempty"`
 }
+
+// MeanNs is how long a slice is on average: both the shift of its window's begin, over a turn, and
+// its window's length are drawn.
+func (s *SideBySide) MeanNs() int64 { return s.LeadInNs + s.TurnNs/2 + s.WindowNs*3/2 }
 
 // StepPeer is the step of a failure of a trial that went well until another target of its start
 // failed, which ended the start for all.
@@ -45,11 +49,9 @@ const (
 	FreezeOff     = "off"     // it ran on
 )
 
-// Clocks of processor time that can be read within a slice.
-const (
-	ClockProcess = "process" // clock_gettime of each process, to a scheduler tick while it runs
-	ClockCgroup  = "cgroup"  // usage of a control group, likewise
-)
+// ClockProcess is where processor time is read within a slice: clock_gettime of each process, to a
+// scheduler tick while it runs.
+const ClockProcess = "process"
 
 // Sliced is what a target did in all slices of a start under one load: sums over the counted
 // windows. Ratios between targets of the start are ratios of these sums, so rare events count in
@@ -58,7 +60,7 @@ type Sliced struct {
 	Slices   int     `json:"slices"`
 	RatePerS float64 `json:"ratePerS,omitempty"` // open: the same for all targets; 0: closed
 	Requests int64   `json:"requests"`           // answered well within windows
-	Failed   int64   `json:"failed"`             // within windows
+	Failed   int64   `json:"failed"`             // lead-ins included
 	TimeNs   int64   `json:"timeNs"`             // length of all windows
 	CPUNs    int64   `json:"cpuNs"`              // of the target within its windows; -1 unknown
 	// IdleCPUNs is the processor time that the target used in slices of others; -1 unknown.
@@ -91,13 +93,13 @@ type Slice struct {
 	Target int  `json:"target"`         // index into SlicesHead.Trials
 	Open   bool `json:"open,omitempty"` // under the open load
 
-	BeganNs  int64 `json:"beganNs"`  // of its lead-in
-	OpenedNs int64 `json:"openedNs"` // first completion after the window's moment
-	ClosedNs int64 `json:"closedNs"` // first completion after the window's end
-	EndedNs  int64 `json:"endedNs"`  // its last answer came
-	Requests int64 `json:"requests"` // answered well after OpenedNs until ClosedNs
-	Failed   int64 `json:"failed,omitempty"`
-	CPUNs    int64 `json:"cpuNs"` // of its target between OpenedNs and ClosedNs; -1 unknown
+	BeganNs  int64 `json:"beganNs"`          // of its lead-in
+	OpenedNs int64 `json:"openedNs"`         // first completion after the window's moment
+	ClosedNs int64 `json:"closedNs"`         // first completion after the window's end
+	EndedNs  int64 `json:"endedNs"`          // its last answer came
+	Requests int64 `json:"requests"`         // answered well after OpenedNs until ClosedNs
+	Failed   int64 `json:"failed,omitempty"` // from BeganNs to EndedNs
+	CPUNs    int64 `json:"cpuNs"`            // of its target, OpenedNs to ClosedNs; -1 unknown
 
 	// IdleCPUNs is the processor time of each target, by index, between BeganNs and EndedNs; that
 	// of the loaded one included.
@@ -113,9 +115,11 @@ type SlicesHead struct {
 	SideBySide
 }
 
-// WriteSlices writes a start's file of slices into a run's folder and returns its name there.
-func WriteSlices(dir, name string, head SlicesHead, all []Slice) (file string, err error) {
-	file = filepath.Join(SlicesDir, name+".ndjson")
+// SlicesFile is the file of a start's slices, relative to the run's folder.
+func SlicesFile(start string) string { return filepath.Join(SlicesDir, start+".ndjson") }
+
+// WriteSlices writes a start's file of slices whole, or not at all.
+func WriteSlices(dir, file string, head SlicesHead, all []Slice) error {
 	head.Version, head.File = SlicesVersion, ""
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -126,13 +130,12 @@ func WriteSlices(dir, name string, head SlicesHead, all []Slice) (file string, e
 	errs = append(errs, os.MkdirAll(filepath.Join(dir, SlicesDir), 0o755),
 		files.Put(filepath.Join(dir, file), text.Bytes()))
 	if err := errors.Join(errs...); err != nil {
-		return "", fmt.Errorf("write slices: %w", err)
+		return fmt.Errorf("write slices: %w", err)
 	}
-	return file, nil
+	return nil
 }
 
-// ReadSlices reads a file of slices, whose name is relative to the run's folder. A last line that
-// is not whole, since the program was killed, ends the list.
+// ReadSlices reads a file of slices, whose name is relative to the run's folder.
 func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
 	var head SlicesHead
 	if !filepath.IsLocal(file) {
@@ -155,7 +158,7 @@ func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
 	for {
 		var s Slice
 		err := d.Decode(&s)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if errors.Is(err, io.EOF) {
 			return head, all, nil
 		}
 		if err == nil && (s.Target < 0 || s.Target >= len(head.Trials)) {

@@ -145,8 +145,8 @@ func (s StartRatio) RarestNs() int64 { return s.WindowNs / LeastEvents }
 //
 // SE is the jackknife's over rounds (Miller, "The jackknife: a review", Biometrika 61, 1974,
 // pp. 1-15, with ratios of totals in section 3): the log ratio is computed without each round in
-// turn. Rounds may be taken for independent because the order of targets is drawn anew in each: a
-// drift of the machine changes its sign between targets with the order.
+// turn. Rounds may be taken for independent because the order of targets is drawn at random in
+// each: a drift of the machine changes its sign between targets with the order.
 //
 // SE knows nothing of what differs between starts. It is for planning and for the components of
 // CompareStarts, never an interval by itself.

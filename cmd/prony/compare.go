@@ -55,7 +55,8 @@ func (a *app) compareCmd() *cobra.Command {
 		Use: "compare A [B]", Short: "Compare two runs, or two targets, metric by metric",
 		Args: cli.Arguments(1, 2),
 		Long: `Compare says of each metric how B differs from A, with an interval, and whether it is
-faster, slower or cannot be told apart; and where not, how small a difference so many blocks see.
+faster, slower or not significantly different. If it is not, compare prints the smallest difference
+that the run would detect.
 
 ` + addressing + `
 

@@ -73,7 +73,6 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
   prony load 'http://127.0.0.1:8080/hello/virtual?key={key}' --keys 1-50000 --zipf 1.1 --rate 2000
   prony load https://127.0.0.1:8443/ --http2 --streams 10 -k --rate 1000
   prony load https://127.0.0.1:8443/ --http3 -k --rate 1000
-  prony load http://127.0.0.1:8080/ --rate 1000 --slow 10000
   prony load http://127.0.0.1:8080/ --rate 40000 --generators 4 --cores 4,5,6,7
   prony load http://127.0.0.1:8080/hello --rate 1000 --traces 1%`
 
@@ -106,6 +105,9 @@ func (a *app) loadCmd() *cobra.Command {
 	fs.BoolVar(&o.asJSON, "json", false, "the same as --output json")
 	fs.BoolVar(&o.spectrum, "spectrum", false, "print the whole percentile spectrum too")
 	fs.StringVar(&o.saveTrace, "save-trace", "", "write the arrivals to this file, for --trace")
+	for _, name := range []string{"slow", "slow-text", "slow-drip"} {
+		cli.RemovedFlag(fs, name, "tools such as slowhttptest hold requests open")
+	}
 	cli.RemovedFlag(fs, "metrics", "--otlp pushes the same numbers, such as to Prometheus "+
 		"(https://prometheus.io/docs/guides/opentelemetry)")
 	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")

@@ -74,13 +74,19 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	if few := hurry(p); few != "" {
 		fmt.Fprintln(w, few)
 	}
+	if p.Blockwise != "" {
+		fmt.Fprintln(w, "blocks instead of slices: "+p.Blockwise)
+	}
 	if p.Suite.For > 0 {
-		fmt.Fprintln(w, "after each block, each in an order of its own, targets whose comparisons "+
-			"are all decided are\nleft out; a block that would not end in time is not begun; the "+
-			"first one:")
+		fmt.Fprintf(
+			w,
+			"After each %[1]s, targets whose comparisons are all decided are left out. A "+
+				"%[1]s that would not end\nin time is not begun. The first %[1]s:\n",
+			p.Repeat(),
+		)
 	}
 	fmt.Fprintln(w)
-	rows := [][]string{{"BLOCK", "ORDER", "TARGET", "SCENARIO", "LOADS"}}
+	rows := [][]string{{strings.ToUpper(p.Repeat()), "ORDER", "TARGET", "SCENARIO", "LOADS"}}
 	for _, x := range p.Trials {
 		if p.Suite.For > 0 && x.Block > 1 {
 			continue
@@ -120,14 +126,14 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 // extent is how much a plan runs.
 func extent(p *suite.Plan) string {
 	if p.Suite.For > 0 {
-		return fmt.Sprintf("blocks of %d trials for %v", len(p.Trials)/p.Suite.Blocks,
+		return fmt.Sprintf("%ss of %d trials for %v", p.Repeat(), len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
-	return units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, "block")
+	return units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, p.Repeat())
 }
 
-// hurry says of a run for a time that it has too few blocks to tell any but large differences, and
-// what more of them take; nothing where it may have enough.
+// hurry warns that a run for a time has too few starts or blocks for any but large differences, and
+// how long more of them take; empty where it may have enough.
 func hurry(p *suite.Plan) string {
 	const enough = 4
 	lasts := time.Duration(p.Suite.For)
@@ -136,7 +142,7 @@ func hurry(p *suite.Plan) string {
 		return ""
 	}
 	return fmt.Sprintf("%v is time for about %s, too few for any but large differences; %d take %s",
-		lasts, units.Plural(max(int(lasts/least), 1), "whole block"), enough,
+		lasts, units.Plural(max(int(lasts/least), 1), "whole "+p.Repeat()), enough,
 		between(enough*least, enough*most))
 }
 

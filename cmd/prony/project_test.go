@@ -218,10 +218,10 @@ scenarios:
 		}
 		has(t, "the plan", stdout, wants...)
 	}
-	check("plan", "project\nplan ", "9 trials in 3 blocks", "peak (closed, 64 connections, 2s)",
+	check("plan", "project\nplan ", "9 trials in 3 starts", "peak (closed, 64 connections, 2s)",
 		"half (open")
-	check("plan --targets a,b --blocks 2", "4 trials in 2 blocks")
-	check("plan --quick", "9 trials in 3 blocks", "1s)")
+	check("plan --targets a,b --blocks 2", "4 trials in 2 starts")
+	check("plan --quick", "9 trials in 3 starts", "1s)")
 	check("plan peak", "peak\nplan ", "7 trials in 7 blocks", "all (closed")
 	rows, stderr, exit := inProject(t, swept, "plan", "--blocks", "1")
 	if exit != cli.Fine {

@@ -43,7 +43,9 @@ const waitDefault = "24h"
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs, o := c.Flags(), &f.asked.Override
-	fs.IntVar(&o.Blocks, "blocks", 0, "blocks, instead of the suite's")
+	fs.IntVar(&o.Blocks, "blocks", 0,
+		"starts, or blocks without slices, instead of the suite's")
+	interleaveFlags(c, o)
 	fs.DurationVar((*time.Duration)(&o.For), "for", 0,
 		"how long to measure, instead of blocks: further blocks go to what is undecided")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of order, arrivals and keys, instead of the suite's")
@@ -62,10 +64,10 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
 	fs.TextVar(&o.Limits.Memory, "memory", strictyaml.Size(0),
 		"memory of a target, as 512MiB, instead of the suite's")
-	cli.RemovedFlag(fs, "duet", "prony versus compares two targets in slices of milliseconds, and "+
-		"prony run compares many in blocks")
+	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
+		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
-		"a look: 2 blocks, windows of 1s, warm-ups of 6s at most, unless flags say otherwise")
+		"at most 4 starts with 1s in slices, or 2 blocks; windows of 1s, warm-ups of 6s")
 	fs.BoolVar(&o.AA, "aa", false,
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.asked.Against, "against", "",
@@ -93,25 +95,27 @@ func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l 
 	return out, err
 }
 
-const runAbout = `Run builds the services of a suite that can be built here, puts each target under
-the suite's loads, block by block in shuffled order, and reports. Without a suite it runs
-suites/canonical.yaml; in a folder with a prony.yaml, or below, and outside of a checkout, what that
-says, or its suite of that name (docs/project.md).
+const runAbout = `Run builds the services of a suite that can be built here and runs the targets of
+each scenario side by side. It loads one at a time for some tens of milliseconds (a slice).
+If slices are not possible, whole trials take turns in blocks, and one line says why. Without a
+suite it runs suites/canonical.yaml; in a folder with a prony.yaml, or below, and outside of a
+checkout, it runs that file's comparison, or its suite of that name (docs/project.md).
 
-With --aa each target runs twice in a block, against itself, and the report says how much differs
-by chance alone and how small a difference the blocks can tell: the noise floor. With --against the
-same targets of another checkout, another branch say, run in the same blocks as rows NAME@base, and
+With --aa each target runs twice in a start, against itself, and the report shows how much differs
+by chance alone, and which difference the run would detect: the noise floor. With --against the same
+targets of another checkout, such as another branch, run in the same starts as rows NAME@base, and
 ratios refer to them.
 
-With --for 5m it goes on for that long instead of a number of blocks. JVMs get the warm-up that
-they need, up to 30 s. After each block it looks which comparisons are decided; further
-blocks are of those that are open. The looks err in 1 % of runs at most, beside the 5 % of any
+With --for 5m it goes on for that long instead of a number of starts. JVMs get the warm-up that
+they need, up to 30 s. After each start it checks which comparisons are decided; further
+starts are of those that are open. The looks err in 1 % of runs at most, beside the 5 % of any
 table. Builds are not counted, nor what --telemetry adds. The last line says what the next five
 minutes would buy.
 
-With --telemetry each target runs once more after the blocks, watched from inside by an agent, trace
-ids and a profiler, in no number of the comparison; prony explain, traces, logs, query and profile
-read what came of it. --agent NAME/LEVEL measures what an agent costs, as prony agents lists them.
+With --telemetry each target runs once more after the comparison, watched from inside by an agent,
+trace ids and a profiler, in no number of the comparison. The commands explain, traces, logs, query
+and profile read the results. --agent NAME/LEVEL measures the cost of an agent that prony agents
+lists.
 
 With --launcher docker each target runs as a container from the image that its Dockerfile makes,
 under the same limits, and needs none of its tools here; with --launcher process,docker in both
@@ -195,7 +199,7 @@ func extents(c *cobra.Command) error {
 		return cli.Usagef("--label: %d bytes of labels; want at most %d",
 			len(labels.Value.String()), maxLabels)
 	}
-	for _, name := range []string{"blocks", "for", "measure", "warmup", "cpus", "memory",
+	for _, name := range []string{"blocks", "for", "measure", "slices", "warmup", "cpus", "memory",
 		"generators"} {
 		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)

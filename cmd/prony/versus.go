@@ -48,8 +48,8 @@ type versusFlags struct {
 const versusAbout = `Versus compares services of your own, in any language, with nothing to write
 and nothing to install into them. All are started by their commands under equal limits and warmed
 up. Then they are loaded one at a time, for some tens of milliseconds each, in random order, while
-the others are stopped, so that all meet the same machine. The report says how much they differ, how
-sure that is, and what each number is worth.
+the others are stopped, so that all meet the same machine (a service of --url runs on). The report
+says how much they differ, with an interval and a verdict on each number.
 
 A service gets its port in $PORT, or where its command says {port}, and listens on 127.0.0.1. It
 sees your environment. Variables in front of a command are set, and a command that does more than
@@ -145,14 +145,11 @@ func (f *versusFlags) measured(c *cobra.Command) {
 	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
 	fs.IntVar(&f.asked.Options.Blocks, "blocks", 6,
 		"starts of each service: how often it is measured")
-	cli.OneOf(c, &f.asked.Change.Interleave, "interleave", "how services are compared",
-		suite.Interleavings...)
-	fs.DurationVar((*time.Duration)(&f.asked.Change.Slices), "slices", 0,
-		"time in slices of each service and start (default 2s)")
+	interleaveFlags(c, &f.asked.Change)
 	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
-		"instead of blocks: go on for so long, while a comparison is open")
+		"how long to measure, instead of a number of starts; ends earlier when all is decided")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,
-		"length of every window (default 1s, in blocks 3s)")
+		"length of every window (default 1s; 3s with --interleave blocks)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Warmup), "warmup", 0,
 		"longest warm-up of a service that is not steady earlier (default 20s)")
 	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
@@ -163,7 +160,16 @@ func (f *versusFlags) measured(c *cobra.Command) {
 	cli.OneOf(c, &f.asked.By, "by",
 		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
-		"measure the first service twice a block, to see the noise")
+		"run the first service twice in each start, to show the noise")
+}
+
+// interleaveFlags declares the flags that say how targets are compared.
+func interleaveFlags(c *cobra.Command, o *suite.Override) {
+	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices where possible)",
+		suite.Interleavings...)
+	c.Flags().
+		DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each target "+
+			"and start, at most 5 × --measure (default: 2s, or the suite's)")
 }
 
 // given looks at what depends on whether a flag was given.

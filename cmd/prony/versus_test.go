@@ -223,7 +223,7 @@ func TestVersusPlans(t *testing.T) {
 		has(t, "the plan", stderr+stdout, wants...)
 	}
 	check([]string{"GET / is held against status 200 and every byte of the body",
-		"versus\nplan ", "6 trials in 2 blocks", "app-again"}, "./app", "SAYS=hello ./app", "--get",
+		"versus\nplan ", "6 trials in 2 starts", "app-again"}, "./app", "SAYS=hello ./app", "--get",
 		"/")
 	check([]string{"2 trials in 2 blocks"}, "./app", "--aa=false", "--get", "/")
 	check([]string{"held against what stays the same, 1 field; what varies: t", "POST /x"},

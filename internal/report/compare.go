@@ -91,7 +91,7 @@ func compareSays(c compare.Comparison) string {
 	if len(changed)+alike == 0 {
 		return "No measure could be compared."
 	}
-	tail := fmt.Sprintf("%d measures cannot be told apart", alike)
+	tail := fmt.Sprintf("%d measures do not differ significantly", alike)
 	if len(changed) == 0 {
 		return "Of B against A, " + tail + "; none differs."
 	}

@@ -99,7 +99,7 @@ func rankingSays(sc *table.Scenario) string {
 		}
 		text := fmt.Sprintf("tier %d: %s", k+1, strings.Join(words, ", "))
 		if len(words) > 1 {
-			text += " (not told apart)"
+			text += " (no significant difference)"
 		}
 		texts = append(texts, text)
 	}

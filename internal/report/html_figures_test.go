@@ -116,7 +116,10 @@ func TestRankingFigure(t *testing.T) {
 	})
 	s = analyze(two, fixtureOptions())
 	f = figuresOf(s, s.Scenarios[0], dataOf(s, HTMLOptions{}).Scenarios[0])
-	if !strings.Contains(f.Ranking.Says, "rust-axum 48.4k, java-netty 47.8k (not told apart)") {
+	if !strings.Contains(
+		f.Ranking.Says,
+		"rust-axum 48.4k, java-netty 47.8k (no significant difference)",
+	) {
 		t.Errorf("the ranking of two says %q", f.Ranking.Says)
 	}
 }

@@ -304,7 +304,7 @@ func tierTitle(tier, rows int) string {
 	case rows == 1:
 		return fmt.Sprintf("tier %d", tier)
 	}
-	return fmt.Sprintf("tier %d · these cannot be told apart", tier)
+	return fmt.Sprintf("tier %d · no significant difference", tier)
 }
 
 // metricName is a metric's name for people.

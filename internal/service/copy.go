@@ -57,12 +57,11 @@ func (n *NoCopy) Error() string {
 }
 
 // Copy copies the folder of a build for one start, and returns the service that works in the copy.
-// Its pages are read from memory that the system chose anew, and whatever a start writes there is
-// not met by the next one. Bytes, modes, owners and times of change stay. Links into the folder and
-// first lines of scripts that name a program in it, as a virtual environment of Python has them,
-// point into the copy. The name of dir begins with CopyPrefix, and dir does not exist yet; whoever
-// asked removes it by RemoveCopy. The error is a *NoCopy, or that of the context; nothing is left
-// then.
+// Its pages are in newly chosen memory, and the next start does not see what this one writes.
+// Bytes, modes, owners and times of change stay. Links into the folder point into the copy, and so
+// do first lines of scripts that name a program in it, such as those of a virtual environment of
+// Python. The name of dir begins with CopyPrefix, and dir does not exist yet. The caller removes it
+// with RemoveCopy, also after an error, which is a *NoCopy or that of the context.
 func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	switch {
 	case len(b.Images) > 0 || b.Compose != nil:
@@ -181,7 +180,7 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 	case d.Type().IsRegular():
 		return c.file(path, target, info)
 	}
-	return nil // a socket or a pipe is made anew by whoever listens there
+	return nil // the process that listens there creates a socket or a pipe
 }
 
 // link copies a symbolic link. One that leaves the folder by a relative path, as nothing below a

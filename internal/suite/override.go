@@ -73,7 +73,7 @@ func (s *Suite) Override(o Override) error {
 	if o.Seed != nil {
 		changed.Seed = *o.Seed
 	}
-	if o.Measure != 0 && o.Slices == 0 { // whoever wants short windows wants short starts
+	if o.Measure != 0 && o.Slices == 0 { // short windows imply short starts
 		changed.Slices = min(changed.Slices, slicesByMeasure*o.Measure)
 	}
 	if o.Measure != 0 {
@@ -170,6 +170,9 @@ func (s *Suite) lasting(o Override) {
 		s.Warmup.Max = max(s.Warmup.Max, lastingWarmup)
 	}
 	least := s.Warmup.Min
+	if s.Interleave != ByBlocks && s.blockwise() == "" {
+		least += s.Slices
+	}
 	for _, l := range s.Loads {
 		least += Duration(l.Length())
 	}

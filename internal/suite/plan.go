@@ -132,7 +132,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
 	}
-	p.join()
+	if err := p.join(); err != nil {
+		return nil, err
+	}
 	if s.usesCapacity() {
 		p.Trials = append(s.beside(record.Pilot, targets), p.Trials...)
 	}

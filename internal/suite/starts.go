@@ -24,10 +24,14 @@ const mostSideBySide = 12
 
 // join makes starts of the trials of a block that have the same scenario, where slices are possible
 // and wanted. The order within a start stays that of the block; the starts of a block follow each
-// other in the order of their first trials.
-func (p *Plan) join() {
-	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" || p.Suite.Interleave == ByBlocks {
-		return
+// other in the order of their first trials. The error says why slices that were asked for by name
+// are impossible.
+func (p *Plan) join() error {
+	if p.Suite.Interleave == ByBlocks {
+		return nil
+	}
+	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" {
+		return p.refuseSlices()
 	}
 	type group struct {
 		block    int
@@ -48,30 +52,57 @@ func (p *Plan) join() {
 		if len(p.Suite.Scenarios) > 1 {
 			name += "-" + plain(g.scenario)
 		}
+		n := len(trials[g])
+		if n > mostSideBySide {
+			p.Blockwise = fmt.Sprintf("at most %d targets can run side by side", mostSideBySide)
+		}
 		for _, t := range trials[g] {
-			if n := len(trials[g]); n > 1 && n <= mostSideBySide {
+			if n > 1 && n <= mostSideBySide {
 				t.Start = name
 			}
 			p.Trials = append(p.Trials, t)
 		}
 	}
+	return p.refuseSlices()
+}
+
+// refuseSlices is the error where slices were asked for by name and are impossible.
+func (p *Plan) refuseSlices() error {
+	if p.Blockwise == "" || p.Suite.Interleave != BySlices {
+		return nil
+	}
+	return p.Suite.where().Problem("interleave", "slices are not possible: "+p.Blockwise,
+		"choose blocks, or leave out interleave")
+}
+
+// Repeat is what the plan repeats over all targets: a "start" if they run side by side, otherwise a
+// "block".
+func (p *Plan) Repeat() string {
+	if slices.ContainsFunc(p.Trials, func(t Trial) bool { return t.Start != "" }) {
+		return "start"
+	}
+	return "block"
+}
+
+// Sliceable reports whether the load can be offered in slices.
+func (l Load) Sliceable() bool {
+	return l.Model == record.Closed && l.Users.IsZero() && l.Think == (Think{}) &&
+		l.Generators <= 1
 }
 
 // blockwise says why a suite cannot be measured in slices; empty: it can.
 func (s *Suite) blockwise() string {
-	sliced := func(l Load) bool {
-		return l.Model == record.Closed && l.Users.IsZero() && l.Think == (Think{}) &&
-			l.Generators <= 1
-	}
 	switch {
+	case s.NoSlices != "":
+		return s.NoSlices
 	case len(s.Drivers) > 0:
 		return "other load generators cannot offer slices"
 	case slices.ContainsFunc(s.Launchers, pods):
 		return "pods cannot be stopped while others are loaded"
-	case s.Observed || !s.Observe.IsZero():
+	case s.Observed || !s.Observe.IsZero() || s.NeedsHome():
 		return "telemetry and profiles are collected from one target at a time"
-	case !slices.ContainsFunc(s.Loads, sliced):
-		return "slices need a closed load without users"
+	case !slices.ContainsFunc(s.Loads, Load.Sliceable):
+		return "slices need a closed load of one generator, without users and think time"
 	case s.Limits.CPUs != float64(int(s.Limits.CPUs)):
 		return "a quota of CPU time is not felt in slices"
 	}

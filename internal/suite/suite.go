@@ -84,6 +84,8 @@ type Suite struct {
 	// Interleave is how targets are compared: one of Interleavings; empty: the first that is
 	// possible.
 	Interleave string `yaml:"interleave" json:"interleave,omitempty"`
+	// NoSlices is why slices are impossible on this machine or in this run; empty: nothing known.
+	NoSlices string `yaml:"-" json:"-"`
 	// Slices is how long each target is loaded in the slices of a start, lead-ins included.
 	Slices Duration `yaml:"slices" json:"slices,omitempty"`
 	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.

@@ -84,13 +84,18 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	if choose == nil {
 		choose = func(_ []*record.Record, remaining []Spec) []Spec { return remaining }
 	}
-	for todo := choose(nil, e.unrecorded()); len(todo) > 0; todo = choose(records, todo) {
+	remaining := e.unrecorded()
+	sideBySide := l.Slicing.Open != nil
+	if sideBySide {
+		remaining = e.cut(remaining)
+	}
+	for todo := choose(nil, remaining); len(todo) > 0; todo = choose(records, todo) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		var now []*record.Record
-		if n := together(todo); n > 0 && l.Slicing.Open != nil {
+		if n := together(todo); n > 0 && sideBySide {
 			now = l.startTrials(ctx, e, todo[:n])
 		} else {
 			now = append(now, l.one(ctx, e, todo[0]))
@@ -128,12 +133,39 @@ func together(todo []Spec) (n int) {
 // known.
 func (e Experiment) unrecorded() []Spec {
 	return slices.DeleteFunc(slices.Clone(e.Trials), func(t Spec) bool {
-		index := slices.IndexFunc(e.Done, func(r *record.Record) bool { return r.Trial == t.ID })
-		if index >= 0 {
-			e.learn(t, e.Done[index])
+		r := e.recordOf(t)
+		if r != nil {
+			e.learn(t, r)
 		}
-		return index >= 0
+		return r != nil
 	})
+}
+
+// recordOf is the record that a trial of a resumed run has; nil: none.
+func (e Experiment) recordOf(t Spec) *record.Record {
+	i := slices.IndexFunc(e.Done, func(r *record.Record) bool { return r.Trial == t.ID })
+	if i < 0 {
+		return nil
+	}
+	return e.Done[i]
+}
+
+// errCut is why a trial is not run whose start has records of other targets: what would run now did
+// not run beside them.
+var errCut = hinted("begin a new run, or leave this start out",
+	"the program ended while the records of its start were saved")
+
+// cut makes failures of the trials of starts that are recorded in part.
+func (e Experiment) cut(trials []Spec) []Spec {
+	for i := range trials {
+		t := &trials[i]
+		if t.Start != "" && slices.ContainsFunc(e.Trials, func(peer Spec) bool {
+			return peer.Start == t.Start && e.recordOf(peer) != nil
+		}) {
+			t.Lacking, t.Start = cmp.Or(t.Lacking, errCut), ""
+		}
+	}
+	return trials
 }
 
 // learn keeps what a pilot found.

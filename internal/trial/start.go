@@ -31,7 +31,6 @@ import (
 type Loader interface {
 	Slice(ctx context.Context, s load.Slice) (load.Sliced, error)
 	Reconnects() int64
-	ResponseTime() record.Dist
 	Close()
 }
 
@@ -52,9 +51,9 @@ type Machine interface {
 	Close()
 }
 
-// CPUClock reads the processor time of a target, exactly at the moment of reading.
+// CPUClock reads the processor time of a target at once, to a scheduler tick while it runs.
 type CPUClock interface {
-	Refresh()    // lists the target's processes anew
+	Refresh()    // lists the target's processes again
 	Read() int64 // ns; -1 unknown
 }
 
@@ -114,7 +113,7 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 		switch {
 		case err == nil:
 			f.measured()
-		case i == failed:
+		case i == failed || failed == nobody:
 			f.fail(ctx, err)
 		default:
 			f.dragged = true
@@ -125,10 +124,12 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	}
 	s.closeLoaders()
 	var out []*record.Record
+	stopped := int64(0)
 	for _, f := range s.all {
 		f.end(ctx)
+		stopped += f.heldNs
 		f.rec.HostBefore = before
-		f.rec.DurationNs = (clock.Mono() - began - f.heldNs) / int64(len(s.all))
+		f.rec.DurationNs = (clock.Mono() - began - stopped) / int64(len(s.all))
 		out = append(out, f.judged())
 	}
 	return out
@@ -191,7 +192,10 @@ func (f *side) end(ctx context.Context) {
 	f.life.end(ctx)
 }
 
-// run compares the targets. Of an error it says whose it is, by index.
+// nobody stands for the index of a target where an error is of the lab itself.
+const nobody = -1
+
+// run compares the targets. With an error, failed is the index of the target that caused it.
 func (s *start) run(ctx context.Context) (failed int, err error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
@@ -219,6 +223,9 @@ func (s *start) blame(ctx context.Context, failed *int, err error) error {
 	if errors.As(context.Cause(ctx), &end) {
 		*failed, err = slices.Index(s.sides, end.side), end
 	}
+	if *failed == nobody {
+		return err
+	}
 	if f := s.sides[*failed]; f.proc != nil {
 		return f.orExit(err)
 	}
@@ -241,15 +248,14 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 		return err
 	}
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
-	if l := sliced(f.trial.Loads); l != nil {
-		spec := f.specOf(*l)
-		spec.Ahead = !f.lab.Layout.Shared
-		spread(&spec, f.speech)
-		if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
-			return err
-		}
+	l := sliced(f.trial.Loads)
+	spec := f.specOf(l)
+	spec.Ahead = !f.lab.Layout.Shared
+	spread(&spec, f.speech)
+	if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
+		return err
 	}
-	if err := f.freezer.Doze(); err != nil {
+	if err := f.idle(); err != nil {
 		return err
 	}
 	go func() {
@@ -262,16 +268,9 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	return nil
 }
 
-// sliced is the load that is offered in slices: the first closed one; nil: there is none.
-func sliced(loads []suite.Load) *suite.Load {
-	for i := range loads {
-		l := &loads[i]
-		if l.Model == record.Closed && l.Users.IsZero() && l.Think == (suite.Think{}) &&
-			l.Generators <= 1 {
-			return l
-		}
-	}
-	return nil
+// sliced is the load that is offered in slices: the first that can be. A plan with starts has one.
+func sliced(loads []suite.Load) suite.Load {
+	return loads[slices.IndexFunc(loads, suite.Load.Sliceable)]
 }
 
 // alone offers a target the loads of the suite while the others stay stopped, and verifies it.
@@ -282,13 +281,19 @@ func (f *side) alone(ctx context.Context) error {
 	if err := f.steps(ctx, "measure", "reverify"); err != nil {
 		return err
 	}
-	if l := sliced(f.trial.Loads); l != nil && f.sum.Slices > 0 {
+	if l := sliced(f.trial.Loads); f.sum.Slices > 0 {
 		for i := range f.rec.Loads {
 			if f.rec.Loads[i].Name == l.Name {
 				f.rec.Loads[i].Slices = &f.sum
 			}
 		}
 	}
+	return f.idle()
+}
+
+// idle stops the target for seconds. Where it ends meanwhile, that is said of no step of its own.
+func (f *side) idle() error {
+	f.step = "idle"
 	return f.freezer.Doze()
 }
 
@@ -296,24 +301,24 @@ func (f *side) alone(ctx context.Context) error {
 const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
-	// longestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
-	longestSlice = 2 * time.Second
-	leastRounds  = 7
+	// LongestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
+	LongestSlice = 2 * time.Second
+	// longestStop is how long a target may be stopped within rounds: supervisors of workers replace
+	// one that is silent for 5 s.
+	longestStop = 4 * time.Second
+	leastRounds = 7
 	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )
 
 // lengths fixes lead-in, window and number of rounds, the same for all targets, before the first
 // counted slice, by the rate of each target in pilot slices. Without slices the number of rounds is
-// 0. Of an error it says whose it is.
+// 0. With an error, failed is the index of the target that caused it.
 func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
 	perS := make([][]float64, len(s.sides))
 	for range pilotSlices {
 		for _, i := range s.rng.Perm(len(s.sides)) {
-			if s.sides[i].loader == nil {
-				return 0, nil
-			}
 			x, err := s.slice(ctx, i)
 			if err != nil {
 				return i, err
@@ -324,7 +329,8 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	turn := time.Duration(0)
 	for i, f := range s.sides {
 		rate := stats.Median(perS[i])
-		if rate <= 0 {
+		if rate <= 0 { // which its window alone shows, too
+			s.WindowNs = 0
 			return 0, nil
 		}
 		connections := float64(sliced(f.trial.Loads).Connections)
@@ -332,34 +338,22 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	}
 	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
-	if slice := s.meanSlice(); slice <= longestSlice {
+	slice := time.Duration(s.MeanNs())
+	if slice <= LongestSlice && time.Duration(2*len(s.sides)-2)*slice <= longestStop {
 		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
 }
 
-// meanSlice is how long a slice is on average: both the shift of the window's begin and what is
-// added to its length are drawn.
-func (s *start) meanSlice() time.Duration {
-	return time.Duration(s.LeadInNs + s.TurnNs/2 + s.WindowNs*3/2)
-}
-
-// interleave goes through the rounds and writes the file of slices. Of an error it says whose it
-// is.
+// interleave goes through the rounds and writes the file of slices. With an error, failed is the
+// index of the target that caused it.
 func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if s.machine, err = s.lab.Slicing.Machine(); err != nil {
-		return 0, err
+		return nobody, err
 	}
 	defer s.machine.Close()
 	s.self = s.lab.Slicing.Clock(func() []int { return []int{os.Getpid()} })
-	s.Freeze, s.Clock = s.sides[0].freezer.Way(), record.ClockProcess
 	for i, f := range s.sides {
-		if f.freezer.Way() == record.FreezeOff {
-			s.Freeze = record.FreezeOff
-		}
-		if f.clock.Read() < 0 {
-			s.Clock = ""
-		}
 		f.step = "slices"
 		if err := f.freezer.Freeze(); err != nil {
 			return i, err
@@ -368,7 +362,8 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if failed, err := s.lengths(ctx); err != nil {
 		return failed, err
 	}
-	perRound := time.Duration(len(s.sides)) * s.meanSlice()
+	s.describe()
+	perRound := time.Duration(len(s.sides)) * time.Duration(s.MeanNs())
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
 	for round := 1; round <= s.Rounds; round++ {
@@ -385,14 +380,32 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 	}
 	if s.Rounds > 0 {
-		err = s.save()
+		if err := s.save(); err != nil {
+			return nobody, err
+		}
 	}
 	for i, f := range s.sides {
-		if err := f.freezer.Doze(); err != nil {
+		if err := f.idle(); err != nil {
 			return i, err
 		}
 	}
-	return 0, err
+	return 0, nil
+}
+
+// describe says in each record what the start is, and how this target was stopped and read. Without
+// rounds, the lengths are those that were too long.
+func (s *start) describe() {
+	if s.Rounds > 0 {
+		s.File = record.SlicesFile(s.name)
+	}
+	for _, f := range s.sides {
+		x := s.SideBySide
+		x.With, x.Freeze = f.rec.SideBySide.With, f.freezer.Way()
+		if f.clock.Read() >= 0 {
+			x.Clock = record.ClockProcess
+		}
+		f.rec.SideBySide = &x
+	}
 }
 
 // slice loads one target for a slice, while the others are stopped.
@@ -417,18 +430,25 @@ func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) 
 	after, later := s.read()
 	out = record.Slice{Target: i, BeganNs: got.BeganNs, OpenedNs: got.OpenedNs,
 		ClosedNs: got.ClosedNs, EndedNs: got.EndedNs, Requests: got.Requests, Failed: got.Failed,
-		CPUNs:   got.CPUNs,
-		StealNs: later.StealNs - machine.StealNs, OthersNs: later.BusyNs - machine.BusyNs}
+		CPUNs: got.CPUNs, StealNs: passed(machine.StealNs, later.StealNs),
+		OthersNs: passed(machine.BusyNs, later.BusyNs)}
 	for k := range after {
-		used := after[k] - before[k]
-		if after[k] < 0 || before[k] < 0 {
-			used = -1
-		} else {
-			out.OthersNs -= used
-		}
+		used := passed(before[k], after[k])
+		out.OthersNs -= max(used, 0)
 		out.IdleCPUNs = append(out.IdleCPUNs, used)
 	}
+	if machine.BusyNs < 0 {
+		out.OthersNs = -1
+	}
 	return out, nil
+}
+
+// passed is the difference of two readings; -1 where one is unknown.
+func passed(from, to int64) int64 {
+	if from < 0 || to < 0 {
+		return -1
+	}
+	return to - from
 }
 
 // read reads all clocks at a switch. The machine's busy time is without that of the load.
@@ -437,7 +457,9 @@ func (s *start) read() (targets []int64, machine cpuclock.Reading) {
 		targets = append(targets, f.clock.Read())
 	}
 	machine = s.machine.Read()
-	machine.BusyNs -= max(s.self.Read(), 0)
+	if machine.BusyNs >= 0 {
+		machine.BusyNs -= max(s.self.Read(), 0)
+	}
 	return targets, machine
 }
 
@@ -467,22 +489,15 @@ func plus(sum *int64, part int64) {
 	*sum += part
 }
 
-// save writes the slices, and what the start was into each record.
+// save writes the slices.
 func (s *start) save() error {
 	head := record.SlicesHead{SideBySide: s.SideBySide}
 	for _, f := range s.sides {
 		head.Trials = append(head.Trials, f.trial.ID)
-	}
-	file, err := record.WriteSlices(s.lab.Dir, s.name, head, s.slices)
-	if err != nil {
-		return fmt.Errorf("save the slices of start %s: %w", s.name, err)
-	}
-	s.File = file
-	for _, f := range s.sides {
-		with := f.rec.SideBySide.With
-		*f.rec.SideBySide = s.SideBySide
-		f.rec.SideBySide.With = with
 		f.sum.Reconnects = f.loader.Reconnects()
+	}
+	if err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices); err != nil {
+		return fmt.Errorf("save the slices of start %s: %w", s.name, err)
 	}
 	return nil
 }

@@ -106,11 +106,10 @@ func (x *target) Thaw() error {
 	return nil
 }
 
-func (x *target) Way() string               { return record.FreezeSignals }
-func (x *target) Refresh()                  {}
-func (x *target) Read() int64               { return x.cpuNs }
-func (x *target) Reconnects() int64         { return 0 }
-func (x *target) ResponseTime() record.Dist { return record.Dist{} }
+func (x *target) Way() string       { return record.FreezeSignals }
+func (x *target) Refresh()          {}
+func (x *target) Read() int64       { return x.cpuNs }
+func (x *target) Reconnects() int64 { return 0 }
 
 // Close is that of the freezer and of the loader.
 func (x *target) Close() error { return x.Thaw() }
@@ -259,6 +258,25 @@ func TestStartInterrupted(t *testing.T) {
 		if err == nil || len(records) != 2 || records[0].Failure == nil ||
 			records[0].Failure.Error != "interrupted" {
 			t.Fatalf("%d records, error %v", len(records), err)
+		}
+	})
+}
+
+// TestStartCut runs no trial of a start again that has records of other targets.
+func TestStartCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		e := c.experiment("a", "b")
+		first, err := c.run(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := e.resolve()
+		all.Head.Resumed, all.Done = []record.Resumption{{Trials: 1}}, first[:1]
+		again, err := c.lab.Run(context.Background(), all)
+		if err != nil || len(again) != 1 || again[0].Failure == nil ||
+			!strings.Contains(again[0].Failure.Error, "while the records of its start") {
+			t.Fatalf("%d records, error %v", len(again), err)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 type doubt struct {
 	load   string // empty: the whole trial
 	grade  string
-	blocks []int  // of the trials that it befell
+	blocks []int  // of the trials that it affected
 	trials int    // of the target, all together
 	repeat string // "block" or "start": what blocks are
 	events []event

@@ -474,7 +474,7 @@ func numbered(version string, n int) string {
 }
 
 // compatible is the part of Prony's version that binds: releases that may move a number raise the
-// first number, or the second one before 1.0. Builds between releases cannot be told apart by it.
+// first number, or the second one before 1.0. It does not distinguish builds between releases.
 func compatible(version string) string {
 	v, isVersion := strings.CutPrefix(strings.TrimSpace(version), "v")
 	switch {

@@ -110,13 +110,14 @@ var noteExamples = map[NoteKind][]noteExample{
 			"along, else the plain process for a container, else the other checkout's; paired " +
 			"within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
 	NoteOnStarts: {{"SUSPECT: b differs in peak throughput by −5.0 % in slices and by +10 % in " +
-		"windows alone (slices may begin too cold, or the windows met another machine: run more " +
-		"starts, and compare with longer slices).", []any{OnStarts{Rule: "levels",
+		"windows alone (the lead-in may be too short, or the machine changed between slices " +
+		"and windows: run more starts).", []any{OnStarts{Rule: "levels",
 		Grade: record.Suspect, Load: "peak",
 		Facts: record.Facts{Name: "b", Subject: metric.Throughput, Expected: 0.95,
 			Observed: 1.1}}}},
-		{"1 of 9 starts lost, most to b (read its log: a start counts for no target " +
-			"where one fails).", []any{OnStarts{Rule: "starts", Grade: record.Valid,
+		{"1 of 9 starts lost, most to b (read its log: a failure while slices run " +
+			"excludes the start for all targets).", []any{OnStarts{Rule: "starts",
+			Grade: record.Valid,
 			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
@@ -124,17 +125,24 @@ var noteExamples = map[NoteKind][]noteExample{
 		"other numbers come from windows in which each target is loaded alone.",
 		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
 			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: []int{3}}}}},
-	NoteTiers: {{"Targets in one tier cannot be told apart with these blocks.",
+	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks.",
 		[]any{"block"}}},
-	NoteTiersOfOne: {{"Targets in one tier cannot be told apart with these blocks; one block " +
-		"tells nothing apart, two are the least that can.", nil}},
-	NoteTiersPlan: {{"Targets in one tier cannot be told apart with these blocks; about 3 more " +
-		"would separate a 3 % difference.", []any{"block", Plan{0.03, 8, 5, "block"}}},
-		{"Targets in one tier cannot be told apart with these blocks; they suffice to separate " +
-			"a 3 % difference.", []any{"block", Plan{0.03, 5, 5, "block"}}},
-		{"Targets in one tier cannot be told apart with these blocks; at this noise no " +
+	NoteTiersOfOne: {
+		{"Targets in one tier do not differ significantly with these blocks: a " +
+			"comparison needs at least 2 blocks.", nil},
+	},
+	NoteTiersPlan: {
+		{"Targets in one tier do not differ significantly with these blocks; about 3 more " +
+			"would separate a 3 % difference.", []any{"block", Plan{0.03, 8, 5, "block"}}},
+		{
+			"Targets in one tier do not differ significantly with these blocks; they " +
+				"suffice to separate a 3 % difference.",
+			[]any{"block", Plan{0.03, 5, 5, "block"}},
+		},
+		{"Targets in one tier do not differ significantly with these blocks; at this noise no " +
 			"sensible number of blocks separates a 3 % difference.",
-			[]any{"block", Plan{0.03, 1001, 5, "block"}}}},
+			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
+	},
 	NoteNoiseBetween: {{"Of the noise in peak req/s, 70 % is between trials: longer windows " +
 		"would not help, more blocks would.", []any{"peak", Percent(0.7), Advice(0.7)}},
 		{"Of the noise in peak req/s, 31 % is between trials: more blocks would help most, " +

@@ -64,10 +64,10 @@ var noteTexts = [...]string{
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
 	NoteOnStarts: "%s",
-	NoteTiers:    "Targets in one tier cannot be told apart with these %ss.",
-	NoteTiersOfOne: "Targets in one tier cannot be told apart with these blocks; one block tells " +
-		"nothing apart, two are the least that can.",
-	NoteTiersPlan:    "Targets in one tier cannot be told apart with these %ss; %s.",
+	NoteTiers:    "Targets in one tier do not differ significantly with these %ss.",
+	NoteTiersOfOne: "Targets in one tier do not differ significantly with these blocks: a " +
+		"comparison needs at least 2 blocks.",
+	NoteTiersPlan:    "Targets in one tier do not differ significantly with these %ss; %s.",
 	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
 	NoteLogNormal:    "Intervals from so few trials assume that trials are log-normal.",
 	NoteModerated: "Intervals from so few trials assume that trials are log-normal, and that " +

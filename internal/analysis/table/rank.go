@@ -19,13 +19,12 @@ func (sc *Scenario) rank(o Options) {
 	sc.Ranking = Ranking{Load: load, Metric: metric}
 	var items []stats.Item
 	sc.Ranking.Source = sc.rankingSource()
-	sc.Ranking.lost = sc.Starts != nil && sc.Starts.Invalid
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(load, metric); ok && sc.Ranking.ranks(&m) {
+		if m, ok := t.Metric(load, metric); ok && sc.Ranking.ranks(&m, t.Name, sc.Starts) {
 			items = append(items, stats.Item{Name: t.Name, Values: goodness(m, sc.Ranking.Source)})
 		}
 	}
-	if len(items) > 0 {
+	if len(items) > 1 || len(items) > 0 && sc.Ranking.Source != FromSlices {
 		alpha := 1 - o.Confidence
 		if sc.Ranking.Source == FromSlices {
 			ratio := func(a, b stats.Item) stats.Ratio {

@@ -59,11 +59,11 @@ func (x *StartSlices) group(sc *Scenario, names []string) {
 	}
 	var rows []stats.SliceRow
 	for _, s := range x.Slices {
-		if s.Open {
+		target := slices.Index(names, x.Rows[s.Target])
+		if s.Open || target < 0 { // its record is lost
 			continue
 		}
-		rows = append(rows, stats.SliceRow{Round: s.Round,
-			Target: slices.Index(names, x.Rows[s.Target]), Requests: s.Requests,
+		rows = append(rows, stats.SliceRow{Round: s.Round, Target: target, Requests: s.Requests,
 			TimeNs: s.ClosedNs - s.OpenedNs, CPUNs: s.CPUNs,
 			Covariates: []float64{float64(s.StealNs) / float64(max(s.EndedNs-s.BeganNs, 1))}})
 	}
@@ -105,8 +105,8 @@ func (s *Starts) raw(block int) *StartSlices {
 }
 
 // SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The
-// start is the unit of inference; its error term is at least what the control scatters by, and what
-// rounds predict, where these are larger beyond chance.
+// start is the unit of inference; its error term is the scatter of the starts, or
+// that of the control where it is larger beyond chance.
 //
 // The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"prony.example/internal/analysis/verdict"
 	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
@@ -30,19 +31,23 @@ type Starts struct {
 	// Interrupted: its user ended the run before its planned end, perhaps because of what was seen.
 	// Intervals are then such that hold whenever a run is ended.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Lost are the blocks of starts in which a target failed: they count for no ratio.
+	// Lost are the blocks of starts in which no target was measured, because one failed while
+	// slices ran: they count for no ratio.
 	Lost []int `json:"lost,omitempty"`
-	// LostBy counts the lost starts by the target that failed.
+	// LostBy counts the starts in which a target failed, by target. One that failed before slices
+	// began is missing in its start, and the others are compared without it.
 	LostBy map[string]int `json:"lostBy,omitempty"`
 	// Raw are the slices of the starts that count, by block, where they can be read.
 	Raw []StartSlices `json:"-"`
 
 	names []string // of all targets
+	// missing are the blocks in which each target failed, by its row's name.
+	missing map[string][]int
 }
 
 // starts collects the starts of a scenario. In a run that has a trial side by side with others each
-// block is a start. Where one target fails, the start is excluded for all: slices of the others
-// after that lacked a member of each round.
+// block is a start. If one target fails while slices run, the start is excluded for all: later
+// rounds of the others lacked a member.
 func (sc *Scenario) starts(blocks blockOf) *Starts {
 	runs := map[string]bool{}
 	for _, t := range sc.Targets {
@@ -55,7 +60,7 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	if len(runs) == 0 {
 		return nil
 	}
-	s := &Starts{LostBy: map[string]int{}}
+	s := &Starts{LostBy: map[string]int{}, missing: map[string][]int{}}
 	members := map[int][]*record.Record{}
 	for _, t := range sc.Targets {
 		for _, r := range t.Trials {
@@ -88,14 +93,36 @@ func (s *Starts) add(block int, members []*record.Record) {
 		if r.Outcome == record.Measured {
 			continue
 		}
-		s.Lost = AddNew(s.Lost, block)
 		if r.Failure == nil || r.Failure.Step != record.StepPeer {
-			s.LostBy[RowName(r.Target)]++
+			name := RowName(r.Target)
+			s.LostBy[name]++
+			s.missing[name] = append(s.missing[name], block)
 		}
 	}
-	if !slices.Contains(s.Lost, block) {
+	if slices.ContainsFunc(members, func(r *record.Record) bool {
+		return r.Outcome == record.Measured
+	}) {
 		s.Rounds += rounds
+	} else {
+		s.Lost = append(s.Lost, block)
 	}
+}
+
+// lacks counts the starts in which at least one of the named targets was not measured.
+func (s *Starts) lacks(names ...string) int {
+	all := slices.Clone(s.Lost)
+	for _, name := range names {
+		for _, block := range s.missing[name] {
+			all = AddNew(all, block)
+		}
+	}
+	return len(all)
+}
+
+// Withheld reports whether the named targets lack too many starts for a ratio of them: the starts
+// that are left may be the lucky ones. Without a name it is about all targets.
+func (s *Starts) Withheld(names ...string) bool {
+	return s != nil && float64(s.lacks(names...)) > verdict.LostMost*float64(s.Count)
 }
 
 // sliced are a metric's values in slices, a point for each start in which its slices count. They
@@ -183,9 +210,9 @@ func (sc *Scenario) rankingSource() Source {
 }
 
 // ranks tells whether a metric has the values that rank.
-func (r Ranking) ranks(m *Metric) bool {
+func (r Ranking) ranks(m *Metric, name string, s *Starts) bool {
 	if r.Source == FromSlices {
-		return len(m.Sliced) > 0 && !r.lost
+		return len(m.Sliced) > 0 && !s.Withheld(name)
 	}
 	return m.Known()
 }

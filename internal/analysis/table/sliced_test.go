@@ -309,7 +309,7 @@ func TestLevelsThatDisagree(t *testing.T) {
 	check([]float64{0.5, 1.6, 1.1, 0.9, 1.3}, "VALID") // they say nothing
 }
 
-// Where more than one start in five is lost there is no ratio and no tier.
+// If a target lacks more than one start in five, there is no ratio and no tier.
 func TestTooManyLostStarts(t *testing.T) {
 	records := slicedRun()
 	for i := range 2 {
@@ -326,5 +326,33 @@ func TestTooManyLostStarts(t *testing.T) {
 	tab := only(t, study.Sheet())
 	if c := find(t, tab, "b", "peak/ratio"); c.Text() != units.Absent {
 		t.Errorf("ratio %s", c.Text())
+	}
+}
+
+// A target that misses two of five starts has no ratio and no tier; the others keep theirs.
+func TestTargetThatMissesStarts(t *testing.T) {
+	var records []record.Record
+	for _, r := range slicedRun() {
+		records = append(records, r)
+		if r.Target.Name == "b" {
+			c := r
+			c.Target.Name, c.Trial = "c", "c-"+r.Trial
+			if r.Block <= 2 {
+				c.Outcome = record.Failed
+				c.Failure = &record.Failure{Step: "launch", Error: "it does not come up"}
+			}
+			records = append(records, c)
+		}
+	}
+	sc := analyze(records, Options{Baseline: "a"}).Scenarios[0]
+	b, _ := sc.Target("b").Metric("peak", metric.Throughput)
+	c, _ := sc.Target("c").Metric("peak", metric.Throughput)
+	if b.Ratio == nil || b.Ratio.N != 5 || c.Ratio != nil || sc.Target("b").Tier == 0 ||
+		sc.Target("c").Tier != 0 || sc.Starts.Invalid || len(sc.Starts.Lost) > 0 {
+		t.Errorf("b %+v, c %+v, %+v", b.Ratio, c.Ratio, sc.Starts)
+	}
+	if len(sc.Findings) != 1 || sc.Findings[0].Grade != record.Invalid ||
+		sc.Findings[0].Facts.Name != "c" || sc.Findings[0].Facts.Count != 2 {
+		t.Errorf("%+v", sc.Findings)
 	}
 }

@@ -23,13 +23,11 @@ func (sc *Scenario) judgeStarts(o Options) {
 		}
 	}
 	sc.Findings = verdict.JudgeStarts(sc.Starts.facts(), pairs, 1-o.Confidence)
-	sc.Starts.Invalid = slices.ContainsFunc(sc.Findings, func(f record.Finding) bool {
-		return f.Grade == record.Invalid
-	})
+	sc.Starts.Invalid = sc.Starts.Withheld()
 	for t, m := range sc.Metrics() {
 		switch {
 		case m.Source != FromSlices:
-		case sc.Starts.Invalid:
+		case sc.Starts.Withheld(t.Reference, t.Name):
 			m.Ratio = nil
 		default:
 			m.RatioDoubt = sc.RatioDoubt(sc.Target(t.Reference), t, m, m.Ratio)
@@ -44,6 +42,7 @@ func (s *Starts) facts() verdict.Starts {
 		if s.LostBy[name] > s.LostBy[out.LostBy] {
 			out.LostBy = name
 		}
+		out.Lost = max(out.Lost, s.lacks(name))
 	}
 	if len(s.Raw) > 0 && len(s.names) > 1 {
 		var rounds []*stats.Rounds

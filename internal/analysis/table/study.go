@@ -48,7 +48,6 @@ type LoadInfo struct {
 type Ranking struct {
 	Load, Metric string
 	Source       Source     // of the values that were compared
-	lost         bool       // too many starts were lost for a ranking
 	Tiers        [][]string // names, best tier first
 }
 

@@ -113,8 +113,8 @@ func ofSlices(f *record.Finding) *record.Finding {
 	return f
 }
 
-// lostMost is the share of starts that a comparison may lose: what is left may be the lucky ones.
-const lostMost = 0.2
+// LostMost is the share of starts that a comparison may lose: the rest may be the lucky ones.
+const LostMost = 0.2
 
 // levelsLeast is the difference between two ratios below which nobody asks which one is right.
 const levelsLeast = 0.01
@@ -143,8 +143,9 @@ type Starts struct {
 // ComparisonRules lists the rules about the starts of a run together, for the documentation.
 func ComparisonRules() []Rule {
 	return []Rule{
-		{Name: "starts", Meets: "no start was lost because a target failed in it; it is excluded " +
-			"for all targets", Else: "named, above one in five INVALID", Source: "docs/slices.md"},
+		{Name: "starts", Meets: "every target was measured in every start; if one fails while " +
+			"slices run, the start is excluded for all targets", Else: "named; if a target lacks " +
+			"more than one start in five, its ratios are INVALID", Source: "docs/slices.md"},
 		{Name: "control", Meets: "the control, the first target a second time, does not differ " +
 			"from the first, corrected for the number of metrics", Else: "SUSPECT, all ratios of " +
 			"the metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
@@ -206,10 +207,10 @@ func lostStarts(s Starts) *record.Finding {
 		return nil
 	}
 	part := float64(s.Lost) / float64(s.Count)
-	f := share(part, lostMost)
+	f := share(part, LostMost)
 	f.Rule, f.Phase = "starts", record.PhaseSlices
 	f.Facts = record.Facts{Count: int64(s.Lost), Total: int64(s.Count), Name: s.LostBy}
-	if part > lostMost {
+	if part > LostMost {
 		return invalid(f)
 	}
 	f.Side, f.Limit = "", 0
@@ -242,10 +243,14 @@ func unbalanced(b stats.Balance) *record.Finding {
 
 // rareEvents says that a pair differs by what happens rarely, on the side that loses by it more.
 func rareEvents(p Pair) record.Finding {
+	name, difference, events := p.B, p.Rare.Difference, p.Rare.EventsB
+	if p.Rare.EventsA > p.Rare.EventsB {
+		name, difference, events = p.A, -p.Rare.Difference, p.Rare.EventsA
+	}
 	f := record.Finding{Rule: "rare events", Load: p.Load, Phase: record.PhaseSlices,
 		Grade: record.Valid, Note: true, Value: math.Abs(p.Rare.Difference),
-		Unit: record.UnitShare, Facts: record.Facts{Name: p.B, Subject: p.Metric,
-			Observed: math.Exp(p.Rare.Difference), Expected: max(p.Rare.EventsA, p.Rare.EventsB)}}
+		Unit: record.UnitShare, Facts: record.Facts{Name: name, Subject: p.Metric,
+			Observed: math.Exp(difference), Expected: events}}
 	if p.Rare.Few {
 		f.Case = "few"
 	}

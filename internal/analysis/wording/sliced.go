@@ -25,20 +25,20 @@ func sliceAnswers(f record.Finding) record.Words {
 func idleWork(f record.Finding) record.Words {
 	if f.Case == "unknown" {
 		return words("its ratios may be too good or too bad: run it on this machine, where it can "+
-			"be stopped while others are loaded", "known", "nobody knows what it did while others "+
-			"were loaded, and it was not stopped")
+			"be stopped while others are loaded", "known", "its CPU time while others were loaded "+
+			"is unknown, and it was not stopped")
 	}
 	hint := "it works while it waits, and was not stopped: look for timers, collectors and pools"
 	if f.Facts.Subject != record.FreezeOff {
-		hint = "it was stopped (" + f.Facts.Subject +
-			"), so that this is what it did on its way there " +
-			"and back: raise the length of slices"
+		hint = "it was stopped (" + f.Facts.Subject + "), so it used this on its way to a stop " +
+			"and back: raise --slices"
 	}
 	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
 }
 
 func starts(f record.Finding) record.Words {
-	w := words("read its log: a start counts for no target where one fails", percent(f.Limit),
+	w := words("read its log: a failure while slices run excludes the start for all targets",
+		percent(f.Limit),
 		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"),
 		f.Facts.Name)
 	if f.Side == "" {
@@ -56,8 +56,8 @@ func control(f record.Finding) record.Words {
 }
 
 func balance(f record.Finding) record.Words {
-	return words("one target caused it, or chance did: measure on a machine that is less stolen "+
-		"from", "the same for all targets", "the hypervisor took %s of a core more from slices of "+
+	return words("one target caused it, or chance did: measure on a machine with less steal "+
+		"time", "the same for all targets", "the hypervisor took %s of a core more from slices of "+
 		"one target than from those of another", percent(f.Value))
 }
 
@@ -66,15 +66,15 @@ func rareEvents(f record.Finding) record.Words {
 		"rare events: all work of %s differs in %s %s by %s from its typical slice", f.Facts.Name,
 		f.Load, metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Observed))
 	if f.Case == "few" {
-		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so that their cost is known as "+
-			"badly as their number: measure longer starts", f.Facts.Expected)
+		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so their cost is uncertain: "+
+			"measure longer starts", f.Facts.Expected)
 	}
 	return w
 }
 
 func levels(f record.Finding) record.Words {
-	return words("slices may begin too cold, or the windows met another machine: run more starts, "+
-		"and compare with longer slices", "the same within their errors",
+	return words("the lead-in may be too short, or the machine changed between slices and "+
+		"windows: run more starts", "the same within their errors",
 		"%s differs in %s %s by %s in slices and by %s in windows alone", f.Facts.Name, f.Load,
 		metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Expected),
 		units.Change(f.Facts.Observed))

@@ -59,7 +59,7 @@ func New(p launch.Process, way string) (*Freezer, error) {
 	f := &Freezer{process: p, way: record.FreezeOff}
 	var refused error
 	if slices.Contains(p.PIDs(), os.Getpid()) {
-		way = record.FreezeOff // whoever stops itself never goes on
+		way = record.FreezeOff // this program must not stop itself
 	}
 	switch way {
 	case record.FreezeOff:

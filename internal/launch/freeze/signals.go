@@ -69,7 +69,7 @@ func newestPID() string {
 }
 
 // passes bounds the search for processes that were born while others were stopped. A process that
-// has a signal to come forks no more (fork(2) begins anew after it), so that two passes find all.
+// has a signal to come forks no more (fork(2) restarts after it), so that two passes find all.
 const passes = 100
 
 // freeze stops the processes that are known, until a listing finds no others, and then waits for

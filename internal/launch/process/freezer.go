@@ -50,8 +50,8 @@ func makeFreezer(name string, list []launch.Group) launch.Group {
 	return launch.Group{}
 }
 
-// makeFreezerIn makes it below a group that this process may leave for it: with version 2 whoever
-// moves a process has to be allowed to write to the lowest group that holds both places
+// makeFreezerIn makes it below a group that this process may leave for it: with version 2 a
+// process is moved only by a user who may write to the lowest group that holds both places
 // (cgroup-v2.rst, "Delegation Containment").
 func makeFreezerIn(parent, name string, version int) launch.Group {
 	g := launch.Group{Dir: filepath.Join(parent, name), Version: version}

@@ -1,9 +1,9 @@
-// Package cpuclock reads processor time within microseconds: of a target (Clock, Group) and of the
+// Package cpuclock reads processor time within microseconds: of a target (Clock) and of the
 // machine (Machine). It is for the moments in which load changes from one target to another, and
 // every reading is free of allocation, locks and waits, so that a load thread can take it.
 //
 // All counters in it have the same grain. The kernel adds to a thread's time when the thread leaves
-// its core and at each scheduler tick, so a reading lacks up to one tick (TickNs: 1 to 10 ms) of
+// its core and at each scheduler tick, so a reading lacks up to one tick (1 to 10 ms) of
 // each thread that runs at that moment, and nothing of threads that wait or are stopped. For a
 // target that is read in the same state twice, such as under load, the two gaps have the same mean:
 // differences are unbiased, and scatter by at most a tick for each core. Readings of a stopped
@@ -29,7 +29,6 @@ const unknown = -1
 // It counts what a process had used before Refresh found it, from then on. A process that ends
 // keeps its last reading in the sum: what it used after that is lost, at most its share of the time
 // since the last Read. A process that comes and goes between two calls of Refresh is lost whole.
-// For a target that starts processes while it is loaded, use a Group, which loses nothing.
 type Clock struct {
 	pids func() []int
 	rows []row
@@ -108,18 +107,6 @@ func (c *Clock) Processes() (alive int) {
 		}
 	}
 	return alive
-}
-
-// TickNs is the length of a scheduler tick, the bound of what a reading lacks of a thread that
-// runs; -1 if unknown. The coarse clock moves once a tick (clock_getres(2)).
-func TickNs() int64 {
-	var resolution unix.Timespec
-	_, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETRES, unix.CLOCK_MONOTONIC_COARSE,
-		uintptr(unsafe.Pointer(&resolution)), 0)
-	if errno != 0 {
-		return unknown
-	}
-	return unix.TimespecToNsec(resolution)
 }
 
 // process is the clock of one process, its ended threads included; unknown when it has ended. The

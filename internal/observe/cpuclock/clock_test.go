@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -215,13 +214,6 @@ func TestClockOfARunningProcess(t *testing.T) {
 	}
 }
 
-// The kernel ticks 100, 250, 300 or 1000 times a second (CONFIG_HZ).
-func TestTick(t *testing.T) {
-	if ns := TickNs(); ns < int64(time.Millisecond) || ns > int64(10*time.Millisecond) {
-		t.Errorf("a tick of %d ns", ns)
-	}
-}
-
 // A clock of nothing, or of what has another number space, is unknown.
 func TestClockOfNothing(t *testing.T) {
 	testsets.Live(t)
@@ -241,45 +233,6 @@ func TestClockOfAReusedNumber(t *testing.T) {
 	c.rows[0].last = int64(time.Hour)
 	if got := c.Read(); got != int64(time.Hour) || c.Processes() != 0 {
 		t.Errorf("%d ns of %d processes, want an hour of none", got, c.Processes())
-	}
-}
-
-// A control group counts what the clock counts, and what a child had used that has ended.
-func TestGroup(t *testing.T) {
-	testsets.Live(t)
-	dir := group(t)
-	g, err := OpenGroup(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	p := start(t, parent)
-	p.line()
-	for file, pid := range map[string]int{"cgroup.procs": p.cmd.Process.Pid} {
-		if err := os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, pid), 0); err != nil {
-			t.Skip(err)
-		}
-	}
-	c := New(func() []int { return []int{p.cmd.Process.Pid} })
-	clockBefore, before := settled(t, c.Read), settled(t, g.Read)
-	p.tell("go")
-	clockAfter, after := settled(t, c.Read), settled(t, g.Read)
-	if gap := (after - before) - (clockAfter - clockBefore); gap < -int64(time.Millisecond) ||
-		gap > int64(time.Millisecond) {
-		t.Errorf("the group says %d ns, the clock %d", after-before, clockAfter-clockBefore)
-	}
-	if after-before < int64(burnt) {
-		t.Errorf("the group counted %d ns, want %v", after-before, burnt)
-	}
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	p.cmd.Wait() //nolint:errcheck // it was killed
-	if ended := g.Read(); ended < after {
-		t.Errorf("after the end it says %d ns, before %d", ended, after)
-	}
-	if _, err := OpenGroup(t.TempDir()); err == nil {
-		t.Error("a folder that is no group was opened")
 	}
 }
 
@@ -345,19 +298,4 @@ func BenchmarkMachine(b *testing.B) {
 		m.Read()
 	}
 	b.Log(m.Source())
-}
-
-func BenchmarkGroup(b *testing.B) {
-	for _, root := range strings.Fields("/sys/fs/cgroup/cpuacct /sys/fs/cgroup/unified") {
-		g, err := OpenGroup(root)
-		if err != nil {
-			continue
-		}
-		b.Run(filepath.Base(root), func(b *testing.B) {
-			for b.Loop() {
-				g.Read()
-			}
-		})
-		g.Close()
-	}
 }

@@ -40,9 +40,9 @@ func TestRowsOfOneRunArePaired(t *testing.T) {
 	}
 	check("peak", "throughput", Worse, "slower", true)
 	check("peak", "cpu_per_request", Worse, "more", false)
-	check("peak", "rss_max", Indistinguishable, "cannot be told apart", false)
+	check("peak", "rss_max", Indistinguishable, "no significant difference", false)
 	check("half", "p99", Worse, "slower", false)
-	check("half", "achieved", Indistinguishable, "cannot be told apart", true)
+	check("half", "achieved", Indistinguishable, "no significant difference", true)
 	check("", "artifact_size", Equal, "the same", false)
 	if len(r.Blocks) != 8 || r.Blocks[0].Block != 1 {
 		t.Errorf("blocks are %v", r.Blocks)
@@ -449,7 +449,7 @@ func TestRowsCostEachOtherPower(t *testing.T) {
 		t.Errorf("%d rows, %d tests: %s at p %v; of %d it is %s at %v", len(a), one.Tests,
 			a[0].Outcome, a[0].PHolm, many.Tests, b.Outcome, b.PHolm)
 	}
-	const chance = "may be chance among so many measures"
+	const chance = "not significant after correcting for multiple metrics"
 	same := compare(t, at(runOf("r", noon, rows{"old": few, "new": scaled(few, 1.02, 0.98, 1, 1)}),
 		"old"), at(runOf("r", noon, rows{"old": few, "new": scaled(few, 1.02, 0.98, 1, 1)}), "new"),
 		Options{Metrics: []string{"peak/throughput"}}).Pairs[0].Rows[0]

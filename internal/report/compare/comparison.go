@@ -341,7 +341,8 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	}
 	scenario := n.a.study.Scenario(n.scenario)
 	switch {
-	case r.Source == table.FromSlices && scenario.Starts.Invalid:
+	case r.Source == table.FromSlices &&
+		scenario.Starts.Withheld(n.pairing.a.Name, n.pairing.b.Name):
 		r.Grade = record.Invalid
 	case r.Source == table.FromSlices:
 		r.Ratio = c.ratio(&r, n)

@@ -117,15 +117,9 @@ func (r *Row) speak(alpha float64) {
 		r.Outcome, r.Text = Silent, r.Ratio.Warning
 		return
 	case r.PHolm > alpha:
-		r.Outcome, r.Text = Indistinguishable, "cannot be told apart"
-		if r.Source == table.FromSlices {
-			r.Text = "no significant difference"
-		}
+		r.Outcome, r.Text = Indistinguishable, "no significant difference"
 		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // alone it would differ: its interval is of one
-			r.Text = "may be chance among so many measures"
-			if r.Source == table.FromSlices {
-				r.Text = "not significant after correcting for multiple metrics"
-			}
+			r.Text = "not significant after correcting for multiple metrics"
 		}
 		return
 	default:

@@ -17,8 +17,8 @@ func TestSays(t *testing.T) {
 		}
 	}
 	check(Better, 0.03, "w")
-	check(Indistinguishable, 0.03, "w (sees 3.0 %)")
-	check(Indistinguishable, 2, "w (sees 200 %)")
+	check(Indistinguishable, 0.03, "w (would detect ≥ 3.0 %)")
+	check(Indistinguishable, 2, "w (would detect ≥ 200 %)")
 	check(Indistinguishable, 2.01, "w (too noisy)")
 	check(Indistinguishable, math.NaN(), "w")
 }

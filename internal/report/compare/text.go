@@ -138,12 +138,10 @@ func (r Row) Says() string {
 	text := r.Text
 	switch {
 	case r.Outcome != Indistinguishable || math.IsNaN(r.Detectable):
-	case r.Source == table.FromSlices && r.Detectable <= blind:
-		text = fmt.Sprintf("%s (would detect ≥ %s)", r.Text, units.Percent(r.Detectable))
 	case r.Detectable > blind:
 		text += " (too noisy)"
 	default:
-		text = fmt.Sprintf("%s (sees %s)", r.Text, units.Percent(r.Detectable))
+		text = fmt.Sprintf("%s (would detect ≥ %s)", r.Text, units.Percent(r.Detectable))
 	}
 	if r.Grade == record.Suspect {
 		text += "; SUSPECT (" + strings.Join(r.Doubt.Rules, ", ") + ")"
@@ -259,8 +257,11 @@ func (c Comparison) closing() (out []string) {
 	}
 	how := c.How()
 	if c.Tests > 1 {
-		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
-			"more.", c.Tests)
+		how += fmt.Sprintf(
+			" p is corrected for %d rows (Holm); --metric asks for fewer and detects "+
+				"more.",
+			c.Tests,
+		)
 	}
 	out = append(out, how)
 	if c.some(seesLittle) {
@@ -281,12 +282,8 @@ func (c Comparison) Repeat() string {
 
 // Sees explains what a row without a significant difference says of smaller ones.
 func (c Comparison) Sees() string {
-	if c.Repeat() == "start" {
-		return "\"would detect ≥ 3 %\" names the smallest difference that as many starts detect " +
-			"in 8 of 10 cases. More starts detect smaller ones."
-	}
-	return "\"sees 3 %\" is the least difference that so many blocks tell from none in 8 of 10 " +
-		"cases: more blocks see less."
+	return fmt.Sprintf("\"would detect ≥ 3 %%\" names the smallest difference that as many %[1]ss "+
+		"detect in 8 of 10 cases. More %[1]ss detect smaller ones.", c.Repeat())
 }
 
 // How says what levels and ratios are.

@@ -5,52 +5,71 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
 	"prony.example/internal/trial"
 	"prony.example/record"
 	"prony.example/stats"
 )
 
-// liveAnswer reports after each start how the other targets stand to the first one. Its interval is
+// liveAnswer reports after each start the ratio of each other target to the first. Its interval is
 // a confidence sequence: it stays valid whenever the user ends the run (stats.LiveRatio).
 type liveAnswer struct {
 	Observer
-	first   string // target that the others are compared with
-	planned int    // starts
-	starts  map[int]map[string]*record.Record
+	first   string // row of the target that the others are compared with
+	planned int    // starts; 0: the run goes on for a time
+	starts  map[startKey]*liveStart
 	advised bool
+}
+
+// startKey names a start.
+type startKey struct {
+	scenario string
+	block    int
+}
+
+// liveStart has the records of a start so far.
+type liveStart struct {
+	ended    int
+	measured map[string]*record.Record // by row
 }
 
 // Trial implements Observer.
 func (a *liveAnswer) Trial(e trial.Event) {
 	a.Observer.Trial(e)
 	r := e.Record
-	if r == nil || r.SideBySide == nil || r.Outcome != record.Measured {
+	if r == nil || r.SideBySide == nil {
 		return
 	}
-	start := a.starts[r.Block]
+	key := startKey{r.Scenario, r.Block}
+	start := a.starts[key]
 	if start == nil {
-		start = map[string]*record.Record{}
-		a.starts[r.Block] = start
+		start = &liveStart{measured: map[string]*record.Record{}}
+		a.starts[key] = start
 	}
-	start[r.Target.Name] = r
-	if len(start) <= len(r.SideBySide.With) {
+	if start.ended++; r.Outcome == record.Measured {
+		start.measured[table.RowName(r.Target)] = r
+	}
+	if start.ended <= len(r.SideBySide.With) {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(start)) {
-		if name != a.first && start[name].Target.ControlOf == "" {
-			a.report(name)
+	for _, name := range slices.Sorted(maps.Keys(start.measured)) {
+		if name != a.first && start.measured[name].Target.ControlOf == "" {
+			a.report(r.Scenario, name)
 		}
 	}
 }
 
 // report prints one target's interval so far, where there is one.
-func (a *liveAnswer) report(name string) {
+func (a *liveAnswer) report(scenario, name string) {
 	var ratios []stats.StartRatio
-	for _, block := range slices.Sorted(maps.Keys(a.starts)) {
-		base, item := cpuInSlices(a.starts[block][a.first]), cpuInSlices(a.starts[block][name])
-		if base > 0 && item > 0 {
+	scenarios := map[string]bool{}
+	for key, start := range a.starts {
+		scenarios[key.scenario] = true
+		base, item := cpuInSlices(start.measured[a.first]), cpuInSlices(start.measured[name])
+		if key.scenario == scenario && base > 0 && item > 0 {
 			ratios = append(ratios, stats.StartRatio{LogRatio: math.Log(item / base)})
 		}
 	}
@@ -58,14 +77,29 @@ func (a *liveAnswer) report(name string) {
 	if !r.HasInterval() {
 		return
 	}
-	line := fmt.Sprintf("%d of %d starts: CPU per request of %s against %s %s (95 %%: %s to %s)",
-		r.N, a.planned, name, a.first, units.Change(r.Center), units.Change(r.Lo),
-		units.Change(r.Hi))
+	line := units.Plural(r.N, "start")
+	if a.planned > 0 {
+		line = fmt.Sprintf("%d of %s", r.N, units.Plural(a.planned, "start"))
+	}
+	if len(scenarios) > 1 {
+		line += ", " + scenario
+	}
+	line += fmt.Sprintf(": %s uses %s CPU per request than %s (95 %% CI %s to %s)", name,
+		more(r.Center), a.first, units.Change(r.Lo), units.Change(r.Hi))
 	if !a.advised {
-		line += "; Ctrl-C ends the run and keeps the answer"
+		line += ". Ctrl-C ends the run and keeps this answer"
 		a.advised = true
 	}
 	a.Say(line)
+}
+
+// more is a ratio as a comparative, such as "4.9 % more".
+func more(ratio float64) string {
+	change := units.Change(ratio)
+	if less, ok := strings.CutPrefix(change, "−"); ok {
+		return less + " less"
+	}
+	return strings.TrimPrefix(change, "+") + " more"
 }
 
 // cpuInSlices is a target's CPU time per request in the slices of a start, in ns; 0: unknown.

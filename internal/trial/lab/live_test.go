@@ -22,7 +22,7 @@ func (l *listener) Trial(trial.Event) {}
 func TestLiveAnswer(t *testing.T) {
 	heard := &listener{}
 	a := &liveAnswer{Observer: heard, first: "old", planned: 6,
-		starts: map[int]map[string]*record.Record{}}
+		starts: map[startKey]*liveStart{}}
 	for block := 1; block <= 5; block++ {
 		for i, name := range []string{"new", "old", "old-again"} {
 			cpu := []float64{1.05e6, 1e6, 1e6}[i] + float64(block*i)*1e3
@@ -41,7 +41,7 @@ func TestLiveAnswer(t *testing.T) {
 		}
 	}
 	if len(heard.lines) != 1 || !strings.HasPrefix(heard.lines[0],
-		"4 of 6 starts: CPU per request of new against old +4.7 %") ||
+		"4 of 6 starts: new uses 4.7 % more CPU per request than old (95 % CI +") ||
 		!strings.Contains(heard.lines[0], "Ctrl-C") {
 		t.Errorf("lines %q", heard.lines)
 	}

@@ -38,8 +38,12 @@ func (r *run) measure(ctx context.Context) error {
 	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
 	observe := r.Tell.Trial
 	if adhoc := r.wish.Own; adhoc != nil && len(adhoc.Services) > 1 {
-		observe = (&liveAnswer{Observer: r.Tell, first: adhoc.Services[0].Name,
-			planned: r.plan.Suite.Blocks, starts: map[int]map[string]*record.Record{}}).Trial
+		live := &liveAnswer{Observer: r.Tell, starts: map[startKey]*liveStart{},
+			first: cmp.Or(r.plan.Baseline, adhoc.Services[0].Name)}
+		if r.plan.Suite.For == 0 {
+			live.planned = r.plan.Suite.Blocks
+		}
+		observe = live.Trial
 	}
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, observe)
 	lab.Tools, lab.Hold = r.profilers(ctx), r.wish.Hold

@@ -93,14 +93,16 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 		return p, err
 	}
 	p.catalog = append(p.catalog, rivals...)
-	p.plan, err = p.suite.Plan(p.catalog.Targets())
+	if w.Telemetry.Wanted {
+		p.suite.NoSlices = "telemetry is collected from one target at a time"
+	}
+	if err = p.planAll(); err == nil && p.crowded() {
+		err = p.planAll()
+	}
 	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0) {
 		err = cli.Usage(err)
 	}
 	if err != nil {
-		return p, err
-	}
-	if err := p.fit(); err != nil {
 		return p, err
 	}
 	for _, name := range w.Override.Agents {
@@ -114,8 +116,15 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	return p, nil
 }
 
-// fit has targets measured one after the other where memory does not suffice for all of a start.
-func (p *planned) fit() error {
+// planAll expands the suite against the catalog.
+func (p *planned) planAll() (err error) {
+	p.plan, err = p.suite.Plan(p.catalog.Targets())
+	return err
+}
+
+// crowded reports whether memory does not suffice for all targets of a start, and notes it in the
+// suite.
+func (p *planned) crowded() bool {
 	sides, most := map[string]int{}, 0
 	for _, t := range p.plan.Trials {
 		if t.Start != "" {
@@ -123,20 +132,13 @@ func (p *planned) fit() error {
 			most = max(most, sides[t.Start])
 		}
 	}
-	limit := int64(p.suite.Limits.Memory)
-	available := host.AvailableBytes()
+	limit, available := int64(p.suite.Limits.Memory), host.AvailableBytes()
 	if int64(most)*limit <= available {
-		return nil
+		return false
 	}
-	p.suite.Interleave = suite.ByBlocks
-	plan, err := p.suite.Plan(p.catalog.Targets())
-	if err != nil {
-		return err
-	}
-	plan.Blockwise = fmt.Sprintf("%d targets of up to %s do not fit into %s of free memory", most,
+	p.suite.NoSlices = fmt.Sprintf("%d targets of up to %s do not fit into %s of free memory", most,
 		units.Bytes(float64(limit)), units.Bytes(float64(available)))
-	p.plan = plan
-	return nil
+	return true
 }
 
 // attach completes the variants of a suite that name agents.

@@ -51,7 +51,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	if why := r.plan.Blockwise; why != "" && len(r.plan.Targets()) > 1 {
-		l.Tell.Say("targets are measured in blocks, not in slices: " + why)
+		l.Tell.Say("blocks instead of slices: " + why)
 	}
 	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
 		if err := step(ctx); err != nil {
@@ -208,7 +208,8 @@ func (r *run) resume(context.Context) error {
 		return err
 	}
 	if r.plan.Suite.For != 0 {
-		return fail("its time went where it decided, which began with it")
+		return fmt.Errorf("cannot resume the --for run %s: later starts depended on earlier "+
+			"results; start a new run", dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, telemetry.Dir)); err == nil {
 		return fail("it keeps telemetry, whose parts cannot be put together")
@@ -220,7 +221,10 @@ func (r *run) resume(context.Context) error {
 			"report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
 		!slices.Equal(head.Trials, now.Head.Trials):
-		return fail("suite, flags, seed or the tools that are here give other trials than it had")
+		return fail(
+			"suite, flags, seed, free memory or the tools that are here give other trials " +
+				"than it had",
+		)
 	}
 	for _, rec := range records {
 		if subject := r.unlike(rec); subject != "" {

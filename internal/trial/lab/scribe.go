@@ -28,6 +28,7 @@ type scribe struct {
 	log          *record.ProgressLog // nil: it cannot be written
 	retained     []record.Progress   // while there is no folder
 	ended, total int
+	slowStart    bool // it was said that slices would take too long
 }
 
 // Begin implements Observer.
@@ -68,6 +69,20 @@ func (s *scribe) Trial(e trial.Event) {
 			Grade: e.Record.Verdict.Grade, Ended: s.ended, Total: s.total}
 	}
 	s.write(p)
+	if e.Record != nil {
+		s.slow(e.Record)
+	}
+}
+
+// slow says once that slices would take too long, so that starts have windows alone.
+func (s *scribe) slow(r *record.Record) {
+	x := r.SideBySide
+	if s.slowStart || x == nil || x.Rounds > 0 || x.WindowNs == 0 {
+		return
+	}
+	s.slowStart = true
+	s.Say(fmt.Sprintf("targets are compared by windows alone: a slice would take %s (at most %s)",
+		units.Duration(float64(x.MeanNs())), units.Duration(float64(trial.LongestSlice))))
 }
 
 // open begins to write into a run's folder.

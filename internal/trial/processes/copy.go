@@ -31,10 +31,13 @@ func (s *System) copy(ctx context.Context, o *Order) error {
 		}
 	}
 	fresh, err := o.Built.Copy(ctx, dir)
-	if errors.As(err, &s.NoCopy) {
-		return forget()
-	}
 	if err != nil {
+		if remaining := service.RemoveCopy(dir); remaining != nil {
+			return errors.Join(err, remaining) // the journal has it still
+		}
+		if errors.As(err, &s.NoCopy) {
+			err = nil
+		}
 		return errors.Join(err, forget())
 	}
 	o.Built = fresh

@@ -1,0 +1,76 @@
+package suite_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"prony.example/internal/suite"
+)
+
+// onCores is the whole suite with whole cores, which slices need.
+func onCores(t *testing.T, changes ...string) *suite.Suite {
+	t.Helper()
+	text := strings.Replace(whole, "cpus: 0.5", "cpus: 1", 1)
+	return read(t, strings.NewReplacer(changes...).Replace(text))
+}
+
+// TestStarts joins the trials of a block that have the same scenario, and no others.
+func TestStarts(t *testing.T) {
+	p := plan(t, onCores(t), catalog)
+	seen := map[string][]string{}
+	for i, trial := range p.Trials {
+		key := fmt.Sprintf("%d %s", trial.Block, trial.Scenario)
+		if of := seen[trial.Start]; len(of) > 0 && (of[0] != key ||
+			p.Trials[i-1].Start != trial.Start) {
+			t.Errorf("%s is in start %s of %s, not next to it", trial.ID, trial.Start, of[0])
+		}
+		seen[trial.Start] = append(seen[trial.Start], key)
+	}
+	if len(seen) != 4 || len(seen["s2-other"]) != 4 || p.Blockwise != "" {
+		t.Errorf("starts %v, blockwise %q", seen, p.Blockwise)
+	}
+}
+
+// TestBlockwise says why there are no starts.
+func TestBlockwise(t *testing.T) {
+	many := make([]suite.Target, 13)
+	for i := range many {
+		name := fmt.Sprintf("t%d", i)
+		many[i] = suite.Target{Name: name, Service: name, Contracts: []string{"hello"}}
+	}
+	many[0].Name, many[0].Service = "go", "go"
+	check := func(targets []suite.Target, want string, changes ...string) {
+		t.Helper()
+		p := plan(t, onCores(t, changes...), targets)
+		for _, trial := range p.Trials {
+			if trial.Start != "" || p.Blockwise != want {
+				t.Fatalf("start %q, blockwise %q, want %q", trial.Start, p.Blockwise, want)
+			}
+		}
+		asked := onCores(t, append(changes, "seed: 7", "seed: 7\ninterleave: slices")...)
+		_, err := asked.Plan(targets)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(),
+			"slices are not possible: "+want) {
+			t.Errorf("asked for: error %v, want %q", err, want)
+		}
+	}
+	check(catalog, "a quota of CPU time is not felt in slices", "cpus: 1", "cpus: 1.5")
+	check(catalog, "other load generators cannot offer slices", "loads:", "drivers: [wrk]\nloads:")
+	check(catalog, "telemetry and profiles are collected from one target at a time", "loads:",
+		"observe: {gc: true}\nloads:")
+	check(
+		catalog,
+		"slices need a closed load of one generator, without users and "+
+			"think time",
+		"model: closed",
+		"model: closed\n    users: 3",
+		"rate: 50% of peak",
+		"rate: 500",
+	)
+	check(many, "at most 12 targets can run side by side")
+	p := plan(t, onCores(t, "seed: 7", "seed: 7\ninterleave: blocks"), catalog)
+	if p.Trials[0].Start != "" || p.Blockwise != "" {
+		t.Errorf("asked for blocks: start %q, blockwise %q", p.Trials[0].Start, p.Blockwise)
+	}
+}
