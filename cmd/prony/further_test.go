@@ -81,18 +81,18 @@ func TestRunForRefuses(t *testing.T) {
 	check("of a target against itself", "plan", "--for", "5m", "--aa")
 }
 
-// A plan for a time has its first block: which others there will be nobody knows.
+// A plan for a time lists its first start alone: later ones depend on results.
 func TestPlanForATime(t *testing.T) {
 	out, _, exit := say(t, mock{}, "plan", "--root", checkout(t), "--for", "5m", "--targets",
 		"go-nethttp,rust-axum")
-	has(t, "the plan", out, "blocks of 2 trials for 5m0s · about 5 min", "is not begun")
+	has(t, "the plan", out, "starts of 2 trials for 5m0s · about 5 min", "is not begun")
 	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
 	if exit != cli.Fine || rows != 2 || strings.Contains(out, "is time for") {
 		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
 	}
 	out, _, _ = say(t, mock{}, "plan", "--root", checkout(t), "--for", "20s", "--targets",
 		"go-nethttp,rust-axum")
-	has(t, "a plan for a short time", out, "20s is time for about 1 whole block, too few ")
+	has(t, "a plan for a short time", out, "20s is time for about 1 whole start, too few ")
 }
 
 // What is said of the next minutes.

@@ -227,7 +227,7 @@ scenarios:
 	if exit != cli.Fine {
 		t.Errorf("a matrix: exit %d, %s", exit, stderr)
 	}
-	has(t, "the plan of a matrix", rows, "4 trials in 1 block", "a-GOGC-50-X-1", "a-GOGC-50-X-2",
+	has(t, "the plan of a matrix", rows, "4 trials in 1 start", "a-GOGC-50-X-1", "a-GOGC-50-X-2",
 		"a-GOGC-100-X-1", "a-GOGC-100-X-2")
 	if rows, stderr, exit = inProject(t, mixed, "plan", "--blocks", "1"); exit != cli.Fine {
 		t.Errorf("two protocols: exit %d, %s", exit, stderr)

@@ -170,9 +170,6 @@ func (s *Suite) lasting(o Override) {
 		s.Warmup.Max = max(s.Warmup.Max, lastingWarmup)
 	}
 	least := s.Warmup.Min
-	if s.Interleave != ByBlocks && s.blockwise() == "" {
-		least += s.Slices
-	}
 	for _, l := range s.Loads {
 		least += Duration(l.Length())
 	}
