@@ -90,6 +90,13 @@ func (l Load) Sliceable() bool {
 		l.Generators <= 1
 }
 
+// OpenSliceable reports whether the load can be offered in open slices beside the closed load named
+// closed: at one rate, which is absolute or a share of what that load delivers.
+func (l Load) OpenSliceable(closed string) bool {
+	return l.Model == record.Open && l.Arrivals != Replay && len(l.Rate.Shape.Pieces) == 0 &&
+		(l.Rate.Of == "" || l.Rate.Of == closed) && l.Generators <= 1 && l.Churn == 0
+}
+
 // blockwise says why a suite cannot be measured in slices; empty: it can.
 func (s *Suite) blockwise() string {
 	switch {

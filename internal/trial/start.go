@@ -31,6 +31,7 @@ import (
 type Loader interface {
 	Slice(ctx context.Context, s load.Slice) (load.Sliced, error)
 	Reconnects() int64
+	ResponseTimes() (all, punctual record.Dist) // of all open slices
 	Close()
 }
 
@@ -87,11 +88,13 @@ type start struct {
 // side is one target of a start.
 type side struct {
 	*life
-	lacking error // why there is nothing to launch; nil: there is
-	loader  Loader
+	lacking error  // why there is nothing to launch; nil: there is
+	loader  Loader // closed
+	open    Loader // nil: no open slices
 	freezer Freezer
 	clock   CPUClock
-	sum     record.Sliced
+	sum     record.Sliced // of closed slices
+	openSum record.Sliced // of open ones
 	ended   bool
 }
 
@@ -170,10 +173,7 @@ func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 			err = f.orExit(err)
 		}
 		f.fail(ctx, err)
-		if f.loader != nil {
-			f.loader.Close()
-			f.loader = nil
-		}
+		f.closeLoaders()
 		f.end(ctx)
 	}
 }
@@ -282,13 +282,21 @@ func (f *side) alone(ctx context.Context) error {
 		return err
 	}
 	if l := sliced(f.trial.Loads); f.sum.Slices > 0 {
-		for i := range f.rec.Loads {
-			if f.rec.Loads[i].Name == l.Name {
-				f.rec.Loads[i].Slices = &f.sum
-			}
-		}
+		f.keepSlices(l.Name, &f.sum)
+	}
+	if l, ok := openSliced(f.trial.Loads); ok && f.openSum.Slices > 0 {
+		f.keepSlices(l.Name, &f.openSum)
 	}
 	return f.idle()
+}
+
+// keepSlices adds what the target did in the slices of a load to that load's record.
+func (f *side) keepSlices(name string, sum *record.Sliced) {
+	for i := range f.rec.Loads {
+		if f.rec.Loads[i].Name == name {
+			f.rec.Loads[i].Slices = sum
+		}
+	}
 }
 
 // idle stops the target for seconds. Where it ends meanwhile, that is said of no step of its own.
@@ -319,7 +327,7 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	perS := make([][]float64, len(s.sides))
 	for range pilotSlices {
 		for _, i := range s.rng.Perm(len(s.sides)) {
-			x, err := s.slice(ctx, i)
+			x, err := s.closedSlice(ctx, i)
 			if err != nil {
 				return i, err
 			}
@@ -362,7 +370,6 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if failed, err := s.lengths(ctx); err != nil {
 		return failed, err
 	}
-	s.describe()
 	perRound := time.Duration(len(s.sides)) * time.Duration(s.MeanNs())
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
@@ -371,7 +378,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			f.clock.Refresh()
 		}
 		for place, i := range s.rng.Perm(len(s.sides)) {
-			slice, err := s.slice(ctx, i)
+			slice, err := s.closedSlice(ctx, i)
 			if err != nil {
 				return i, err
 			}
@@ -379,6 +386,10 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			s.add(slice)
 		}
 	}
+	if failed, err := s.interleaveOpen(ctx); err != nil {
+		return failed, err
+	}
+	s.describe()
 	if s.Rounds > 0 {
 		if err := s.save(); err != nil {
 			return nobody, err
@@ -408,19 +419,27 @@ func (s *start) describe() {
 	}
 }
 
+// closedSlice loads one target for a closed slice.
+func (s *start) closedSlice(ctx context.Context, i int) (record.Slice, error) {
+	// Bursts of answers are locked to a slice's begin, and events that come after every so many
+	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
+	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
+	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
+	return s.slice(ctx, i, s.sides[i].loader, load.Slice{
+		Lead: time.Duration(s.LeadInNs) + shift, Window: window, Seed: s.rng.Uint64()})
+}
+
 // slice loads one target for a slice, while the others are stopped.
-func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) {
+func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (out record.Slice,
+	err error,
+) {
 	f := s.sides[i]
 	before, machine := s.read()
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
-	// Bursts of answers are locked to a slice's begin, and events that come after every so many
-	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
-	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
-	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
-	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadInNs) + shift,
-		Window: window, CPU: f.clock.Read, Seed: s.rng.Uint64()})
+	x.CPU = f.clock.Read
+	got, err := loader.Slice(ctx, x)
 	if freezing := f.freezer.Freeze(); err == nil {
 		err = freezing
 	}
@@ -466,7 +485,13 @@ func (s *start) read() (targets []int64, machine cpuclock.Reading) {
 // add adds a counted slice to the sums of all targets.
 func (s *start) add(x record.Slice) {
 	s.slices = append(s.slices, x)
-	sum := &s.sides[x.Target].sum
+	sumOf := func(i int) *record.Sliced {
+		if x.Open {
+			return &s.sides[i].openSum
+		}
+		return &s.sides[i].sum
+	}
+	sum := sumOf(x.Target)
 	sum.Slices++
 	sum.Requests += x.Requests
 	sum.Failed += x.Failed
@@ -474,8 +499,8 @@ func (s *start) add(x record.Slice) {
 	plus(&sum.CPUNs, x.CPUNs)
 	for i, used := range x.IdleCPUNs {
 		if i != x.Target {
-			plus(&s.sides[i].sum.IdleCPUNs, used)
-			s.sides[i].sum.IdleTimeNs += x.EndedNs - x.BeganNs
+			plus(&sumOf(i).IdleCPUNs, used)
+			sumOf(i).IdleTimeNs += x.EndedNs - x.BeganNs
 		}
 	}
 }
@@ -506,9 +531,15 @@ func (s *start) save() error {
 // windows of others.
 func (s *start) closeLoaders() {
 	for _, f := range s.sides {
-		if f.loader != nil {
-			f.loader.Close()
-			f.loader = nil
+		f.closeLoaders()
+	}
+}
+
+func (f *side) closeLoaders() {
+	for _, l := range []*Loader{&f.loader, &f.open} {
+		if *l != nil {
+			(*l).Close()
+			*l = nil
 		}
 	}
 }

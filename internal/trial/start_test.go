@@ -1,6 +1,7 @@
 package trial_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -30,6 +31,7 @@ type crew struct {
 	opened  int
 	perS    map[string]float64 // by the target's name
 	broken  string             // whose third slice fails
+	seeds   map[uint64]int     // of arrivals
 }
 
 type target struct {
@@ -43,14 +45,24 @@ type target struct {
 
 // newCrew makes a lab with slices.
 func newCrew(t *testing.T) *crew {
-	c := &crew{world: newWorld(t), targets: map[string]*target{},
+	c := &crew{world: newWorld(t), targets: map[string]*target{}, seeds: map[uint64]int{},
 		perS: map[string]float64{"a": 2000, "b": 1000}}
 	port := 8080
 	c.lab.Port = func() (int, error) { port++; return port, nil }
 	c.lab.Slicing = trial.Slicing{
-		Open: func(context.Context, load.Spec, string, *nethttp.Config) (trial.Loader, error) {
+		Open: func(_ context.Context, s load.Spec, _ string, _ *nethttp.Config) (trial.Loader,
+			error,
+		) {
 			c.opened++
-			return loader{c.last()}, nil
+			if s.Model == record.Closed {
+				return loader{target: c.last()}, nil
+			}
+			for _, x := range c.targets {
+				if !x.frozen {
+					return loader{target: x, perS: s.Schedule.Rate.At(0)}, nil
+				}
+			}
+			return nil, errors.New("an open load is connected while all targets are stopped")
 		},
 		Freeze:  func(launch.Process, bool) (trial.Freezer, error) { return c.add(), nil },
 		Clock:   func(func() []int) trial.CPUClock { return c.last() },
@@ -115,12 +127,16 @@ func (x *target) Reconnects() int64 { return 0 }
 func (x *target) Close() error { return x.Thaw() }
 
 // Slice offers one slice. Each answer takes 10 µs of processor time of "a", 20 µs of "b".
-func (x *target) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
+func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
+	x := l.target
 	if x.frozen || x.crew.running != 1 {
 		x.crew.t.Errorf("%s is loaded, frozen %v, while %d targets run", x.name, x.frozen,
 			x.crew.running)
 	}
 	x.slices++
+	if l.perS > 0 {
+		x.crew.seeds[s.Seed]++
+	}
 	began := clock.Mono()
 	select {
 	case <-time.After(s.Lead + s.Window):
@@ -131,18 +147,31 @@ func (x *target) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 	if key == x.crew.broken && x.slices == 8 {
 		return load.Sliced{}, errors.New("no answer")
 	}
-	perS := x.crew.perS[key]
+	perS := cmp.Or(l.perS, x.crew.perS[key])
 	n := int64(math.Round(perS * s.Window.Seconds()))
-	x.cpuNs += int64(perS*s.Lead.Seconds()) * int64(2e7/perS)
-	x.cpuNs += n * int64(2e7/perS)
+	each := int64(2e7 / x.crew.perS[key])
+	x.cpuNs += int64(perS*s.Lead.Seconds()) * each
+	x.cpuNs += n * each
 	return load.Sliced{BeganNs: began, OpenedNs: began + int64(s.Lead), ClosedNs: clock.Mono(),
-		EndedNs: clock.Mono(), Requests: n, CPUNs: n * int64(2e7/perS)}, nil
+		EndedNs: clock.Mono(), Requests: n, CPUNs: n * each}, nil
 }
 
 // loader hides the result of Close, which a loader has none of.
-type loader struct{ *target }
+type loader struct {
+	*target
+	perS float64 // of an open load; 0: closed
+}
 
 func (l loader) Close() { l.loaderEnd++ }
+
+// ResponseTimes are 1 ms for the first target and 2 ms for the second, at one rate.
+func (l loader) ResponseTimes() (all, punctual record.Dist) {
+	if l.perS == 0 {
+		l.crew.t.Error("response times of closed slices are used")
+	}
+	all = record.Dist{Count: 1000, P50Ns: int64(2e9 / l.crew.perS[l.name[len(l.name)-1:]])}
+	return all, all
+}
 
 // TestStart takes two targets through starts side by side.
 func TestStart(t *testing.T) {
@@ -153,7 +182,7 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(records) != 2 || c.opened != 2 {
+		if len(records) != 2 || c.opened != 4 {
 			t.Fatalf("%d records, %d loaders opened", len(records), c.opened)
 		}
 		for i, r := range records {
@@ -164,23 +193,35 @@ func TestStart(t *testing.T) {
 			sum := r.Loads[0].Slices
 			perS := c.perS[r.Target.Name[:1]]
 			if sum == nil || math.Abs(sum.ThroughputPerS()/perS-1) > 0.02 ||
-				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds ||
-				r.Loads[1].Slices != nil {
+				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds {
 				t.Errorf("%s: slices %+v", r.Target.Name, sum)
+			}
+			// Half of what the slower one delivers is offered to both.
+			open := r.Loads[1].Slices
+			if open == nil || math.Abs(open.RatePerS/500-1) > 0.02 ||
+				math.Abs(float64(open.Requests)/open.RatePerS/float64(open.TimeNs)*1e9-1) > 0.02 ||
+				open.CPUPerRequestNs() != 2e7/perS || open.Slices != r.SideBySide.Open.Rounds ||
+				open.ResponseTime.P50Ns != int64(2e9/perS) || open.IdleCPUNs != 0 {
+				t.Errorf("%s: open slices %+v, %+v", r.Target.Name, open, r.SideBySide.Open)
 			}
 			if sum.IdleCPUNs != 0 || sum.IdleTimeNs == 0 {
 				t.Errorf("%s used %d ns in %d ns of others", r.Target.Name, sum.IdleCPUNs,
 					sum.IdleTimeNs)
 			}
-			if c.targets[r.Trial].loaderEnd != 1 {
+			if c.targets[r.Trial].loaderEnd != 2 {
 				t.Errorf("%s: its loader was closed %d times", r.Trial,
 					c.targets[r.Trial].loaderEnd)
 			}
 		}
 		head, all, err := record.ReadSlices(c.dir, records[0].SideBySide.File)
-		if err != nil || len(head.Trials) != 2 || len(all) != 2*head.Rounds {
+		if err != nil || len(head.Trials) != 2 || len(all) != 2*(head.Rounds+head.Open.Rounds) {
 			t.Errorf("%d slices of %+v, error %v", len(all), head, err)
 		}
+		seeds := len(c.seeds)
+		if seeds != head.Open.Rounds {
+			t.Errorf("%d seeds of arrivals in %d rounds", seeds, head.Open.Rounds)
+		}
+		all = all[:2*head.Rounds]
 		// Windows are drawn from once to twice the shortest.
 		least, most := int64(math.MaxInt64), int64(0)
 		for _, slice := range all {

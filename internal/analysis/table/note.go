@@ -68,6 +68,7 @@ const (
 	NoteToolsVary    // tool, Shared
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
+	NoteEqualRate    // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteOnStarts     // OnStarts
 	NoteTiers        // repeat
 	NoteTiersOfOne   //

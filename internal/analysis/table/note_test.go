@@ -120,6 +120,12 @@ var noteExamples = map[NoteKind][]noteExample{
 			Grade: record.Valid,
 			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteEqualRate: {
+		{"Ratios of half p50, half p99 compare response times at the same rate for all " +
+			"targets (1.40k/s to 1.50k/s); the levels beside them are at the rate of the load.",
+			[]any{MetricsOf{{Load: "half", Name: "p50"}, {Load: "half", Name: "p99"}}, Rate(1400),
+				Rate(1500)}},
+	},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
 		"other numbers come from windows in which each target is loaded alone.",

@@ -63,6 +63,8 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
+	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
+		"%s); the levels beside them are at the rate of the load.",
 	NoteOnStarts: "%s",
 	NoteTiers:    "Targets in one tier do not differ significantly with these %ss.",
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these blocks: a " +

@@ -234,5 +234,26 @@ func (sc *Scenario) slicedNote() []Note {
 	if len(metrics) == 0 {
 		return nil
 	}
-	return []Note{NoteOf(NoteSliced, metrics, sc.Starts)}
+	return append([]Note{NoteOf(NoteSliced, metrics, sc.Starts)}, sc.equalRate(metrics)...)
+}
+
+// equalRate says at which rate open slices were offered, if ratios come from them.
+func (sc *Scenario) equalRate(metrics MetricsOf) []Note {
+	least, most := math.Inf(1), 0.0
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			for i := range r.Loads {
+				if s := r.Loads[i].Slices; s != nil && s.RatePerS > 0 {
+					least, most = min(least, s.RatePerS), max(most, s.RatePerS)
+				}
+			}
+		}
+	}
+	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
+		return metric.Named(m.Name, m.Unit).Quantile == 0
+	})
+	if most == 0 || len(metrics) == 0 {
+		return nil
+	}
+	return []Note{NoteOf(NoteEqualRate, metrics, Rate(least), Rate(most))}
 }
