@@ -167,6 +167,8 @@ func (f *versusFlags) measured(c *cobra.Command) {
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
 	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices where possible)",
 		suite.Interleavings...)
+	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
+		"slices (default: on)", suite.Freezing...)
 	c.Flags().
 		DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each target "+
 			"and start, at most 5 × --measure (default: 2s, or the suite's)")

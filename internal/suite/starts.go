@@ -19,6 +19,12 @@ const (
 // Interleavings are the ways to compare targets.
 var Interleavings = []string{BySlices, ByBlocks}
 
+// Freezing are the values of Suite.Freeze: a target is stopped while others are loaded, or runs on.
+var Freezing = []string{"on", FreezeOff}
+
+// FreezeOff lets targets run on while others are loaded.
+const FreezeOff = "off"
+
 // mostSideBySide is the largest number of targets of a start.
 const mostSideBySide = 12
 

@@ -243,8 +243,9 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	if err := f.steps(ctx, "launch", "ready", "verify", "warmup"); err != nil {
 		return err
 	}
-	attached := f.trial.Subject.Built.Attached.IsValid() // it is its user's, and never stopped
-	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, attached); err != nil {
+	// An attached service is its user's, and never stopped.
+	runsOn := f.trial.RunsOn || f.trial.Subject.Built.Attached.IsValid()
+	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, runsOn); err != nil {
 		return err
 	}
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)

@@ -32,6 +32,7 @@ type crew struct {
 	perS    map[string]float64 // by the target's name
 	broken  string             // whose third slice fails
 	seeds   map[uint64]int     // of arrivals
+	runsOn  []bool             // what Freeze was called with
 }
 
 type target struct {
@@ -64,7 +65,10 @@ func newCrew(t *testing.T) *crew {
 			}
 			return nil, errors.New("an open load is connected while all targets are stopped")
 		},
-		Freeze:  func(launch.Process, bool) (trial.Freezer, error) { return c.add(), nil },
+		Freeze: func(_ launch.Process, runsOn bool) (trial.Freezer, error) {
+			c.runsOn = append(c.runsOn, runsOn)
+			return c.add(), nil
+		},
 		Clock:   func(func() []int) trial.CPUClock { return c.last() },
 		Machine: func() (trial.Machine, error) { return machine{}, nil },
 	}
@@ -230,6 +234,19 @@ func TestStart(t *testing.T) {
 		}
 		if w := head.WindowNs; least < w || least > w*5/4 || most > 2*w || most < w*7/4 {
 			t.Errorf("windows of %d to %d ns, want %d to %d", least, most, w, 2*w)
+		}
+	})
+}
+
+// TestStartRunsOn stops no target of a suite with freeze: off.
+func TestStartRunsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		e := c.experiment("a", "b")
+		e.Plan.Suite.Freeze = "off"
+		if _, err := c.run(context.Background(), e); err != nil ||
+			!slices.Equal(c.runsOn, []bool{true, true}) {
+			t.Errorf("runs on %v, error %v", c.runsOn, err)
 		}
 	})
 }
