@@ -87,7 +87,7 @@ type reported struct {
 	run   *runs.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int   // trials that are INVALID or failed, or have no record
+	bad   int   // trials that failed, are INVALID for what is compared, or have no record
 	lost  error // nothing that was recorded can be used
 }
 
@@ -142,7 +142,8 @@ func (a *app) reported(run *runs.Run, study table.Study) *reported {
 	records, bad := run.Records, run.Bad
 	r := &reported{run: run, study: study, sheet: study.Sheet(), bad: len(run.Missing)}
 	for _, rec := range records {
-		if rec.Role == "" && rec.Verdict.Grade == record.Invalid {
+		if grade := table.AnswerGrade(rec); rec.Role == "" && grade != record.Valid &&
+			grade != record.Suspect {
 			r.bad++
 		}
 	}

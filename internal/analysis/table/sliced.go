@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -173,6 +174,18 @@ func slicedGrade(r *record.Record, load string) string {
 		}
 	}
 	return grade
+}
+
+// AnswerGrade is how a trial counts for what its run compares: its slices, if it has some, whose
+// ratios stand when a window alone is INVALID; otherwise all of it.
+func AnswerGrade(r *record.Record) string {
+	grade := ""
+	for i := range r.Loads {
+		if r.Outcome == record.Measured && r.Loads[i].Slices != nil {
+			grade = worse(cmp.Or(grade, record.Valid), slicedGrade(r, r.Loads[i].Name))
+		}
+	}
+	return cmp.Or(grade, Grade(r))
 }
 
 // ofSlices tells whether a finding is about the slices of a load: on the whole trial, or on the

@@ -121,6 +121,31 @@ func TestFindingsOfPhases(t *testing.T) {
 	check("", 4, 4)
 }
 
+// The answer of a trial is that of its slices; without slices it is that of the trial.
+func TestAnswerGrade(t *testing.T) {
+	check := func(phase string, sliced bool, want string) {
+		t.Helper()
+		r := slicedRun()[0]
+		if !sliced {
+			r.Loads[0].Slices = nil
+		}
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+			{Rule: "steal", Load: "peak", Phase: phase, Grade: record.Invalid}}}
+		if got := AnswerGrade(&r); got != want {
+			t.Errorf("phase %q, slices %v: %s, want %s", phase, sliced, got, want)
+		}
+	}
+	check(record.PhaseWindow, true, record.Valid)
+	check(record.PhaseSlices, true, record.Invalid)
+	check("", true, record.Invalid)
+	check("", false, record.Invalid)
+	failed := slicedRun()[0]
+	failed.Outcome = record.Failed
+	if got := AnswerGrade(&failed); got != FailedGrade {
+		t.Errorf("a failed trial is %s", got)
+	}
+}
+
 // A target whose windows are all INVALID has no level, and its ratio all the same.
 func TestRatioWithoutLevel(t *testing.T) {
 	records := slicedRun()
