@@ -144,3 +144,34 @@ func TestLostStartsHaveNoRatio(t *testing.T) {
 	}
 	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were lost")
 }
+
+// A run that ended before its planned end has the live interval, whatever ended it: trials of its
+// plan have no record, or it was to go on for a time. The text says so.
+func TestRunsThatEndedEarly(t *testing.T) {
+	ratioOf := func(s Side) (stats.Ratio, string) {
+		c := compare(t, at(s, "a"), at(s, "b"), Options{})
+		return *rowOf(t, c.Pairs[0], "peak", metric.Throughput).Ratio, strings.Join(c.Below(), "\n")
+	}
+	whole := slicedRows()
+	planned, text := ratioOf(whole)
+	if strings.Contains(text, "ended early") {
+		t.Errorf("a whole run: %s", text)
+	}
+	killed, timed, beside := whole, whole, whole
+	killed.Missing = []record.Planned{{Trial: "b9-a", Row: "a", Scenario: "read", Block: 9}}
+	timed.Unfinished = true
+	beside.Missing = []record.Planned{ // neither is one of the trials that are compared
+		{Trial: "b9-a", Row: "a", Scenario: "write", Block: 9},
+		{Trial: "pilot-a", Row: "a", Scenario: "read", Role: record.Pilot}}
+	for name, s := range map[string]Side{"killed": killed, "timed": timed} {
+		live, text := ratioOf(s)
+		// stats.LiveRatio: at 8 starts 1.9 times as wide.
+		if wider := (live.Hi - live.Lo) / (planned.Hi - planned.Lo); wider < 1.7 || wider > 2.1 {
+			t.Errorf("%s: %v times as wide as planned: %+v", name, wider, live)
+		}
+		has(t, name, text, "ended early, so that intervals are wider")
+	}
+	if same, _ := ratioOf(beside); same.Lo != planned.Lo || same.Hi != planned.Hi {
+		t.Errorf("trials beside the comparison are missing: %+v, want %+v", same, planned)
+	}
+}
