@@ -68,6 +68,7 @@ const (
 	NoteToolsVary    // tool, Shared
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
+	NoteCopies       // Uncopied
 	NoteOnStarts     // OnStarts
 	NoteTiers        // repeat
 	NoteTiersOfOne   //

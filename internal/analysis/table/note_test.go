@@ -119,6 +119,11 @@ var noteExamples = map[NoteKind][]noteExample{
 			"excludes the start for all targets).", []any{OnStarts{Rule: "starts",
 			Grade: record.Valid,
 			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
+	NoteCopies: {{"These targets had no fresh copy of their files in each start, as the others " +
+		"had: b (its folder is too large to copy), c (it runs in a container, copying its folder " +
+		"failed). Intervals of their ratios do not cover the effect of how these files lie in " +
+		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
+		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
