@@ -43,6 +43,7 @@ const (
 	NoteNoCommonBlock  // the other target
 	NoteStartsLost     // Starts
 	NoteOneTrial       //
+	NoteFewStarts      // starts needed, starts there
 	NoteNoInterval     // warning of package stats
 	NoteIntervalWide   //
 	NoteDifferenceWide // a difference

@@ -51,6 +51,7 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNoneGood:      {{"no good trial", nil}},
 	NoteNoCommonBlock: {{"no block has a number of both this target and b", []any{"b"}}},
 	NoteOneTrial:      {{"no interval from a single trial (raise --blocks)", nil}},
+	NoteFewStarts:     {{"needs at least 4 starts, has 3: raise --blocks", []any{4, 3}}},
 	NoteNoInterval:    {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
 	NoteIntervalWide: {{"not known with so few blocks: the interval spans more than a factor " +
 		"of 3 (raise --blocks)", nil}},

@@ -35,6 +35,7 @@ var noteTexts = [...]string{
 	NoteNoCommonBlock:  "no block has a number of both this target and %s",
 	NoteStartsLost:     "too many starts were lost: a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
+	NoteFewStarts:      "needs at least %d starts, has %d: raise --blocks",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
 	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -174,4 +175,32 @@ func TestRunsThatEndedEarly(t *testing.T) {
 	if same, _ := ratioOf(beside); same.Lo != planned.Lo || same.Hi != planned.Hi {
 		t.Errorf("trials beside the comparison are missing: %+v, want %+v", same, planned)
 	}
+}
+
+// Of fewer starts than an interval needs, comparison and gate say so, and what to do.
+func TestFewStarts(t *testing.T) {
+	check := func(starts int, killed bool, outcome, say, why string) {
+		t.Helper()
+		some := drifting[:starts]
+		s := inSlices(runOf("r", noon, rows{"a": some, "b": some}),
+			rows{"a": some, "b": scaled(some, 0.95, 0.951, 0.949)})
+		s.Unfinished = killed
+		c := compare(t, at(s, "a"), at(s, "b"), Options{Metrics: []string{metric.Throughput}})
+		var b strings.Builder
+		g, judged := Judge(c, []Limit{{Metric: metric.Throughput, Most: 0.02}}, 0)
+		if err := errors.Join(judged, Text(&b, c)); err != nil || g.Outcome != outcome {
+			t.Errorf("%d starts, killed %v: %s, %v, want %s", starts, killed, g.Outcome, err,
+				outcome)
+		}
+		has(t, "the comparison", strings.Join(strings.Fields(b.String()), " "), say)
+		has(t, "the gate's reason", g.Checks[0].Why, why)
+	}
+	few := "needs at least 4 starts, has "
+	check(1, false, InsufficientData, few+"1: raise --blocks",
+		"there is no interval: "+few+"1: raise --blocks")
+	check(3, true, InsufficientData, few+"3: raise --blocks",
+		"there is no interval: "+few+"3: raise --blocks")
+	check(3, false, stats.Fail, "The interval of a ratio from slices "+few+"3: raise --blocks.",
+		"; a reliable interval "+few+"3: raise --blocks")
+	check(4, false, stats.Fail, "slower", "beyond the −2.0 % allowed")
 }
