@@ -247,7 +247,7 @@ func sameFolder(a, b string) bool {
 func (a *app) side(arg string) (compare.Side, error) {
 	dir, target := address(arg)
 	if isFile(dir) {
-		return compare.Side{}, cli.Usagef("%s is a file: only a run's folder has blocks to "+
+		return compare.Side{}, cli.Usagef("%s is a file: only a run's folder has trials to "+
 			"judge by; prony compare lays published results side by side", dir)
 	}
 	run, err := runs.Read(dir)

@@ -72,19 +72,19 @@ const (
 	NoteCopies       // Uncopied
 	NoteOnStarts     // OnStarts
 	NoteTiers        // repeat
-	NoteTiersOfOne   //
+	NoteTiersOfOne   // repeat
 	NoteTiersPlan    // repeat, Plan
 	NoteNoiseBetween // load, Percent, Advice
 	NoteLogNormal    //
 	NoteModerated    //
-	NoteChanges      // Confidence
+	NoteChanges      // repeat, Confidence
 	NoteUsersThink   // load
 	NoteLoadIsClosed // load
 	NoteTelemetry    //
 	NoteNotWhole     // trial, why
 	NoteStepFailed   // trial, step, error
 	NoteProcesses    // load
-	NoteResolves     // Percent of runs, Confidence
+	NoteResolves     // repeat, Percent of runs, Confidence
 )
 
 // NoteOf is a note of a kind.
@@ -147,8 +147,11 @@ type (
 	Names     []string // of trials, of which the first few are told
 	Loads     []string
 	Differing []string // that differ from trial to trial
-	Blocks    []int
-	Longer    struct { // how long to measure for so many answers, where that can be said
+	Blocks    struct {
+		Repeat  string // "block" or "start"
+		Numbers []int
+	}
+	Longer struct { // how long to measure for so many answers, where that can be said
 		Flag       string
 		Needs, Had int64
 		WindowNs   int64

@@ -148,7 +148,7 @@ func checkControl(a, b *side, same bool, name string) error {
 		return nil
 	}
 	if same {
-		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
+		return fmt.Errorf("divide by %s: both sides come from one run, in which they are paired "+
 			"already; leave out the control", name)
 	}
 	for _, s := range []*side{a, b} {

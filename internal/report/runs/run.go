@@ -60,9 +60,13 @@ func (r *Run) Options() table.Options {
 		Reproduce: Reproduce(head), Missing: r.Missing, Unfinished: r.Unfinished,
 		Skipped: head.Skipped}
 	for _, again := range head.Resumed {
-		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
-			"what is compared within the block that was ended there is further apart in time.",
-			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial")))
+		note := fmt.Sprintf("The run was resumed on %s, when %s had a record",
+			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial"))
+		if table.RepeatOf(r.Records...) == "block" { // a start that ended is not resumed
+			note += ": what is compared within the block that was ended there is further apart in " +
+				"time"
+		}
+		o.Notes = append(o.Notes, note+".")
 	}
 	for _, b := range r.Bad {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
