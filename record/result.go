@@ -347,7 +347,7 @@ type Search struct {
 	RatePerS  float64      `json:"ratePerS,omitempty"` // the rate at which half of the steps hold
 	LoPerS    float64      `json:"loPerS,omitempty"`   // its interval, of this trial alone
 	HiPerS    float64      `json:"hiPerS,omitempty"`   //
-	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest rate that held once
+	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest that met the objectives once
 	Reason    string       `json:"reason,omitempty"`   // why it ended before there was a rate
 	Warnings  []string     `json:"warnings,omitempty"`
 	BudgetNs  int64        `json:"budgetNs"`
@@ -361,7 +361,7 @@ type SearchStep struct {
 	RatePerS float64 `json:"ratePerS"`
 	WindowNs int64   `json:"windowNs"`
 	P99Ns    int64   `json:"p99Ns,omitempty"`
-	Outcome  string  `json:"outcome"` // held, broken or invalid
+	Outcome  string  `json:"outcome"` // met, missed or invalid
 	Reason   string  `json:"reason,omitempty"`
 }
 

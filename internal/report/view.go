@@ -375,5 +375,5 @@ func searchText(s *record.Search) string {
 		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.MetPerS), s.SLO, ended,
 			s.Reason)
 	}
-	return fmt.Sprintf("no rate held %s, in %s: %s", s.SLO, ended, s.Reason)
+	return fmt.Sprintf("no rate met %s, in %s: %s", s.SLO, ended, s.Reason)
 }

@@ -26,7 +26,7 @@ const (
 
 	// Why there is no number.
 	NoteInSomeTrials   // OfTrials, Lack
-	NoteSearchEnded    // Rate that held in all trials, OfTrials, the search's reason
+	NoteSearchEnded    // Rate that met the objectives in all trials, OfTrials, the search's reason
 	NoteNoRateHeld     // OfTrials, the search's reason
 	NoteBacklogGrew    // Rate, Percent of it that ended, Rate of the backlog
 	NoteFewAnswers     // Count needed, Count had, Longer

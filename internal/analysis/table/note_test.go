@@ -26,7 +26,7 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
 	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
 		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
-	NoteNoRateHeld: {{"in 1 of 2 trials no rate held: late", []any{OfTrials{1, 2}, "late"}}},
+	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late", []any{OfTrials{1, 2}, "late"}}},
 	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
 		"150/s, so latency would tell the length of the test (offer less than the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
@@ -61,7 +61,7 @@ var noteExamples = map[NoteKind][]noteExample{
 		nil}},
 	NoteLackInSome: {{"No CPU, RSS where in some trial " + noCPU + ".",
 		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
-	NoteNoneHeldInSome: {{"No req/s where in some trial no rate held: late.",
+	NoteNoneHeldInSome: {{"No req/s where in some trial no rate met the objectives: late.",
 		[]any{Columns{{Label: "req/s"}}, "late"}}},
 	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
 		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},

@@ -19,7 +19,7 @@ var noteTexts = [...]string{
 
 	NoteInSomeTrials: "in %s %s",
 	NoteSearchEnded:  "at least %s: in %s the search ended early (%s)",
-	NoteNoRateHeld:   "in %s no rate held: %s",
+	NoteNoRateHeld:   "in %s no rate met the objectives: %s",
 	NoteBacklogGrew: "offered %s, of which %s ended in the window: the backlog grew by %s, so " +
 		"latency would tell the length of the test (offer less than the capacity)",
 	NoteFewAnswers:    "needs n ≥ %s a trial for an interval; had %s%s",
@@ -43,7 +43,7 @@ var noteTexts = [...]string{
 		"(raise --blocks)", tooWide),
 	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
 	NoteLackInSome:     "No %s where in some trial %s.",
-	NoteNoneHeldInSome: "No %s where in some trial no rate held: %s.",
+	NoteNoneHeldInSome: "No %s where in some trial no rate met the objectives: %s.",
 	NoteNoneKnown:      "No %s of %s is known: " + spansTooMuch + ".",
 
 	NoteTrialsMissing: MissingGrade + " in %s: planned, without a record",
