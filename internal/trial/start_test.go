@@ -251,6 +251,23 @@ func TestStartRunsOn(t *testing.T) {
 	})
 }
 
+// TestStartRecordsNoCopy records why a target works in the folder that it came from: these targets
+// were not built.
+func TestStartRecordsNoCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for dir, want := range map[string]string{"": "", t.TempDir(): record.NoCopyGiven} {
+			c := newCrew(t)
+			c.lab.Slicing.Copies = dir
+			records, err := c.run(context.Background(), c.experiment("a", "b"))
+			if err != nil || len(records) != 2 || records[0].Artifact.NoCopy != want ||
+				records[1].Artifact.NoCopy != want {
+				t.Errorf("copies in %q: %+v, error %v, want %q", dir, records[0].Artifact, err,
+					want)
+			}
+		}
+	})
+}
+
 // TestStartFails fails all trials of a start for the fault of one, and goes on.
 func TestStartFails(t *testing.T) {
 	check := func(name, whose string, spoil func(*crew), step, text string, alone bool) {

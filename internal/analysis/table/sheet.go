@@ -79,7 +79,7 @@ func (sc *Scenario) table(o Options) Table {
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
-		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
+		row.Cells[1].Notes = append(sc.missingOf(o, target.Name), target.nameNotes()...)
 		for _, s := range specs {
 			c := s.cell(target)
 			if s.leads != "" {
@@ -105,7 +105,7 @@ func (sc *Scenario) table(o Options) Table {
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(),
-		sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.assumptionNote(), common)
+		sc.copiesNote(), sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.assumptionNote(), common)
 	return t
 }
 
@@ -234,7 +234,7 @@ func (sc *Scenario) tierNote(o Options) []Note {
 	case sc.Typical.SDLog > 0:
 		return []Note{NoteOf(NoteTiersPlan, sc.Starts.Repeat(), sc.plan(o))}
 	case sc.blocksUsed() < 2:
-		return []Note{NoteOf(NoteTiersOfOne)}
+		return []Note{NoteOf(NoteTiersOfOne, sc.Starts.Repeat())}
 	}
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }

@@ -163,6 +163,22 @@ func TestRatioWithoutLevel(t *testing.T) {
 	}
 }
 
+// A ratio from slices of too few starts has a note that says what to do, with an interval or
+// without one.
+func TestRatioOfFewStarts(t *testing.T) {
+	for starts, want := range map[int]string{1: "has 1", 3: "has 3", 4: ""} {
+		table := only(t, sheetOf(slicedRun()[:2*starts], Options{Baseline: "a"}))
+		var text string
+		for _, f := range table.Footnotes {
+			text += f.String() + "\n"
+		}
+		if n := strings.Count(text, "needs at least 4 starts, "+want+": raise --blocks"); n != 1 &&
+			want != "" || want == "" && strings.Contains(text, "needs at least") {
+			t.Errorf("%d starts: %d times in\n%s", starts, n, text)
+		}
+	}
+}
+
 // A run that its user ended has no lost start by that, and intervals that allow for the choice of
 // its end.
 func TestInterruptedRun(t *testing.T) {

@@ -273,9 +273,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.Method = differences(t.Used)
 	}
 	sc.Starts = sc.starts(blocks)
-	if sc.Starts != nil && slices.ContainsFunc(s.Options.Missing, func(p record.Planned) bool {
-		return p.Scenario == name && p.Role == ""
-	}) {
+	if sc.Starts != nil && s.Options.endedEarly(name) {
 		sc.Starts.Interrupted = true
 	}
 	for t, m := range sc.Metrics() {
@@ -292,6 +290,13 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	sc.Floors = sc.floors(s.Options)
 	sc.Method = sc.unlikeRows()
 	return sc
+}
+
+// endedEarly reports whether trials of a scenario were planned that the run never reached.
+func (o Options) endedEarly(scenario string) bool {
+	return o.Unfinished || slices.ContainsFunc(o.Missing, func(p record.Planned) bool {
+		return p.Scenario == scenario && p.Role == ""
+	})
 }
 
 func those(records []*record.Record, are func(*record.Record) bool) (out []*record.Record) {

@@ -98,6 +98,12 @@ func (r Row) withheld() bool {
 	return r.A.Withheld != nil || r.B.Withheld != nil
 }
 
+// fewStarts reports whether a ratio from slices rests on fewer starts than an interval needs.
+func (r *Row) fewStarts() bool {
+	return r.Source == table.FromSlices && r.Ratio != nil && r.Control == nil &&
+		r.Ratio.N < stats.LeastStarts
+}
+
 func (r *Row) speak(alpha float64) {
 	meaning := metric.Named(r.Metric, r.Unit)
 	a, b := r.A.Summary.Center, r.B.Summary.Center
@@ -115,6 +121,9 @@ func (r *Row) speak(alpha float64) {
 	case r.Ratio == nil:
 	case !r.HasRatio():
 		r.Outcome, r.Text = Silent, r.Ratio.Warning
+		if r.fewStarts() {
+			r.Text = table.FewStarts(r.Ratio.N).String()
+		}
 		return
 	case r.PHolm > alpha:
 		r.Outcome, r.Text = Indistinguishable, "no significant difference"
@@ -139,7 +148,7 @@ func checkControl(a, b *side, same bool, name string) error {
 		return nil
 	}
 	if same {
-		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
+		return fmt.Errorf("divide by %s: both sides come from one run, in which they are paired "+
 			"already; leave out the control", name)
 	}
 	for _, s := range []*side{a, b} {
@@ -228,6 +237,11 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	}
 	var alike []string
 	c.warnStarts(b)
+	for _, r := range c.each() {
+		if r.fewStarts() && r.HasRatio() {
+			c.say("The interval of a ratio from slices %s.", table.FewStarts(r.Ratio.N))
+		}
+	}
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {

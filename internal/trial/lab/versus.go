@@ -218,8 +218,8 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		return fmt.Errorf("read run %s: it has no records; was it ended before its first trial?",
 			a.Dir)
 	}
-	side := compare.Side{Dir: a.Dir, Head: a.Run.Head, Records: record.Compared(a.Run.Records),
-		Reproduce: runs.Reproduce(a.Run.Head), Study: &a.Study, Slices: runs.SlicesIn(a.Dir)}
+	side := a.Run.Side("")
+	side.Dir, side.Study = a.Dir, &a.Study
 	a.First = services[0].Name
 	measures := measuresBy(c.By)
 	for i, s := range services[1:] {
