@@ -1,0 +1,84 @@
+package stalls
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"prony.example/internal/base/clock"
+)
+
+// pause is time in which a loop that reads the clock did not run.
+type pause struct{ begin, end int64 }
+
+const (
+	// shortPause separates pauses from turns of the loop, which take some ten nanoseconds.
+	shortPause = int64(500)
+	// leastTicks are enough for a tenth of them.
+	leastTicks = 20
+)
+
+// Price estimates how much of a core's time the clock takes. A loop on that core reads the time, and
+// the shortest tenth of its pauses around ticks shows what a tick costs; in longer ones something else
+// ran as well. What a tick evicts from caches is not in it.
+func Price(core int, d time.Duration) (Way, float64, error) {
+	w, err := Open([]int{core}, func(int, int) bool { return true })
+	if err != nil {
+		return Way{}, 0, err
+	}
+	share, err := w.price(d)
+	if wrong := w.Close(); err == nil {
+		err = wrong
+	}
+	return w.way, share, err
+}
+
+func (w *Watch) price(d time.Duration) (float64, error) {
+	pauses := make([]pause, 0, 1<<16)
+	var wrong error
+	err := onCore(w.cores[0].core, func() {
+		wrong = w.Begin()
+		pauses = spin(pauses, d)
+	})
+	if err = cmp.Or(err, wrong, w.End()); err != nil {
+		return 0, fmt.Errorf("measure the price of a clock: %w", err)
+	}
+	w.drain()
+	costs := tickCosts(w.cores[0].ticks, pauses)
+	if len(costs) < leastTicks {
+		return 0, fmt.Errorf("measure the price of a clock: the core ran at %d of %d ticks",
+			len(costs), len(w.cores[0].ticks))
+	}
+	return float64(costs[len(costs)/10]) / float64(w.way.PeriodNs), nil
+}
+
+// spin reads the time for a while and returns the pauses, as many as there is room for.
+func spin(pauses []pause, d time.Duration) []pause {
+	last := clock.Mono()
+	for over := last + int64(d); last < over; {
+		now := clock.Mono()
+		if now-last >= shortPause && len(pauses) < cap(pauses) {
+			pauses = append(pauses, pause{last, now})
+		}
+		last = now
+	}
+	return pauses
+}
+
+// tickCosts returns how long the pauses were in which ticks came, the shortest first.
+func tickCosts(ticks []tick, pauses []pause) (costs []int64) {
+	for _, t := range ticks {
+		i, found := slices.BinarySearchFunc(pauses, t.at, func(p pause, at int64) int {
+			return cmp.Compare(p.begin, at)
+		})
+		if !found {
+			i--
+		}
+		if i >= 0 && t.at < pauses[i].end {
+			costs = append(costs, pauses[i].end-pauses[i].begin)
+		}
+	}
+	slices.Sort(costs)
+	return costs
+}
