@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -285,6 +286,15 @@ func (l *Loader) ResponseTimes() (all, punctual record.Dist) {
 		least.Merge(w.book.punctual)
 	}
 	return dist(h), dist(least)
+}
+
+// Sample are the times of the first Spec.Sample requests of all windows, by clock.Mono.
+func (l *Loader) Sample() arrivalcheck.Times {
+	var threads []arrivalcheck.Times
+	for _, w := range l.run.workers {
+		threads = append(threads, w.book.sample)
+	}
+	return arrivalcheck.Merge(threads...)
 }
 
 // Close ends the threads and their connections.

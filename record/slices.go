@@ -43,6 +43,8 @@ type OpenSlices struct {
 	RatePerS float64 `json:"ratePerS"` // of Poisson or evenly spaced arrivals, as the load says
 	LeadInNs int64   `json:"leadInNs"` // of each slice, not counted
 	WindowNs int64   `json:"windowNs"` // shortest counted window; drawn up to twice that
+	// Stalls are the machine's in these slices; nil: nobody recorded them.
+	Stalls *Stalls `json:"stalls,omitempty"`
 }
 
 // MeanNs is how long a slice is on average, without the time until its last answer.
@@ -84,6 +86,8 @@ type Sliced struct {
 	ResponseTime Dist  `json:"responseTime,omitzero"` // open: of all windows together
 	// PunctualTime is what response times were at least had every request left in time.
 	PunctualTime Dist `json:"punctualTime,omitzero"`
+	// StallFree are the percentiles of open slices without the machine's stalls.
+	StallFree []StallFree `json:"stallFree,omitempty"`
 }
 
 // ThroughputPerS is the rate of good answers over all windows; 0 without any.

@@ -2,10 +2,12 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"time"
 
+	"prony.example/internal/launch"
 	"prony.example/internal/suite"
 	"prony.example/load"
 	"prony.example/load/pace"
@@ -48,11 +50,13 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 		return 0, nil
 	}
 	for i, f := range s.sides {
-		if err := f.openLoader(ctx, l, schedule); err != nil {
+		if err := f.openLoader(ctx, l, schedule, s.sampled()); err != nil {
 			return i, err
 		}
 		f.openSum.RatePerS = s.Open.RatePerS
 	}
+	s.stalls = s.lab.watchStalls(s.processes)
+	defer func() { err = errors.Join(err, s.stalls.close()) }()
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "open slices",
 		Expect: time.Duration(s.Open.Rounds*len(s.sides)) * time.Duration(s.Open.MeanNs())})
 	for round := 1; round <= s.Open.Rounds; round++ {
@@ -69,12 +73,33 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 			s.add(slice)
 		}
 	}
-	for _, f := range s.sides {
-		f.openSum.Reconnects = f.open.Reconnects()
-		f.openSum.ResponseTime, f.openSum.PunctualTime = f.open.ResponseTimes()
-	}
+	s.keepOpen()
 	return 0, nil
 }
+
+// keepOpen computes what the open slices came to.
+func (s *start) keepOpen() {
+	s.Open.Stalls = s.stalls.summary()
+	cores := float64(max(len(s.lab.Layout.Service), 1))
+	for _, f := range s.sides {
+		sum := &f.openSum
+		sum.Reconnects = f.open.Reconnects()
+		sum.ResponseTime, sum.PunctualTime = f.open.ResponseTimes()
+		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
+		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
+			sum.StallFree = s.stalls.free(sample, 0, utilization)
+		}
+	}
+}
+
+// sampled is how many requests of each target are kept one by one: all, with room to spare.
+func (s *start) sampled() int {
+	expected := s.Open.RatePerS * float64(2*s.Open.WindowNs) / 1e9 * float64(s.Open.Rounds)
+	return min(int(1.1*expected)+1000, mostSampled)
+}
+
+// mostSampled bounds the memory for times of requests to 24 bytes each.
+const mostSampled = 4 << 20
 
 // openLengths are those of open slices at a rate; nil if a target would be stopped for too long.
 func (s *start) openLengths(perS float64) *record.OpenSlices {
@@ -93,12 +118,13 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 }
 
 // openLoader connects the open load while the target runs.
-func (f *side) openLoader(ctx context.Context, l suite.Load, schedule pace.Schedule) error {
+func (f *side) openLoader(ctx context.Context, l suite.Load, schedule pace.Schedule, sample int,
+) error {
 	if err := f.freezer.Thaw(); err != nil {
 		return err
 	}
 	spec := f.specOf(l)
-	spec.Schedule, spec.Ahead = schedule, !f.lab.Layout.Shared
+	spec.Schedule, spec.Ahead, spec.Sample = schedule, !f.lab.Layout.Shared, sample
 	spread(&spec, f.speech)
 	var err error
 	if f.open, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
@@ -110,6 +136,18 @@ func (f *side) openLoader(ctx context.Context, l suite.Load, schedule pace.Sched
 // openSlice offers a target one open slice.
 func (s *start) openSlice(ctx context.Context, i int, seed uint64) (record.Slice, error) {
 	window := time.Duration((1 + s.rng.Float64()) * float64(s.Open.WindowNs))
-	return s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
+	if err := s.stalls.begin(); err != nil {
+		return record.Slice{}, err
+	}
+	out, err := s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
 		Window: window, Seed: seed})
+	return out, errors.Join(err, s.stalls.end())
+}
+
+// processes are those of all targets of the start.
+func (s *start) processes() (all []launch.Process) {
+	for _, f := range s.sides {
+		all = append(all, f.proc)
+	}
+	return all
 }

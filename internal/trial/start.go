@@ -15,6 +15,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/processes"
 	"prony.example/load"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
 	"prony.example/stats"
@@ -31,7 +32,9 @@ import (
 type Loader interface {
 	Slice(ctx context.Context, s load.Slice) (load.Sliced, error)
 	Reconnects() int64
-	ResponseTimes() (all, punctual record.Dist) // of all open slices
+	// ResponseTimes are those of all open slices, Sample the times of their requests one by one.
+	ResponseTimes() (all, punctual record.Dist)
+	Sample() arrivalcheck.Times
 	Close()
 }
 
@@ -66,6 +69,8 @@ type Slicing struct {
 	Freeze  func(p launch.Process, runsOn bool) (Freezer, error)
 	Clock   func(pids func() []int) CPUClock
 	Machine func() (Machine, error)
+	// Stalls watches cores; nil: nothing does.
+	Stalls func(cores []int, ours func(core, pid int) bool) (StallWatch, error)
 	// Copies is the folder for the copies of services' folders that starts work in; empty: they
 	// work in the built ones. Note remembers a copy on disk until it is forgotten.
 	Copies string
@@ -83,6 +88,7 @@ type start struct {
 	rng     *rand.Rand
 	machine Machine
 	self    CPUClock // this program's, which offers the load
+	stalls  *stallLog
 }
 
 // side is one target of a start.
@@ -522,7 +528,11 @@ func (s *start) save() error {
 		head.Trials = append(head.Trials, f.trial.ID)
 		f.sum.Reconnects = f.loader.Reconnects()
 	}
-	if err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices); err != nil {
+	err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices)
+	if err == nil && s.stalls != nil && s.stalls.watch != nil {
+		err = record.WriteStalls(s.lab.Dir, record.StallsFile(s.name), s.stalls.all)
+	}
+	if err != nil {
 		return fmt.Errorf("save the slices of start %s: %w", s.name, err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 var (
@@ -26,7 +27,9 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
 	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
 		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
-	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late", []any{OfTrials{1, 2}, "late"}}},
+	NoteNoRateHeld: {
+		{"in 1 of 2 trials no rate met the objectives: late", []any{OfTrials{1, 2}, "late"}},
+	},
 	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
 		"150/s, so latency would tell the length of the test (offer less than the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
@@ -127,6 +130,22 @@ var noteExamples = map[NoteKind][]noteExample{
 		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteStalled: {
+		{
+			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " + "needed " +
+				"(measure on a quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
+		},
+		{"unknown without the machine's stalls, which strike more often, or less often, while " +
+			"the service pauses (measure on another machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.StallsDepend, 0.9}}},
+	},
+	NoteStalls: {
+		{"Ratios of half p99 leave out the arrivals near stalls of the machine: stalls took " +
+			"4.1 % of the time, and 7.0 % of arrivals are left out; with them, p99.9 of b is " + "11.4 ms " +
+			"instead of 230 µs.", []any{MetricsOf{{Load: "half", Name: "p99"}},
+			StallsFound{0.041, 0.07, "b", 0.999, 0.23e6, 11.4e6}}},
+	},
 	NoteEqualRate: {
 		{"Ratios of half p50, half p99 compare response times at the same rate for all " +
 			"targets (1.40k/s to 1.50k/s); the levels beside them are at the rate of the load.",

@@ -104,8 +104,17 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(),
-		sc.copiesNote(), sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.assumptionNote(), common)
+	t.Notes = slices.Concat(
+		sc.Method,
+		sc.ratioNote(),
+		sc.slicedNote(o),
+		sc.copiesNote(),
+		sc.FindingNotes(),
+		sc.tierNote(o),
+		sc.noiseNote(),
+		sc.assumptionNote(),
+		common,
+	)
 	return t
 }
 
