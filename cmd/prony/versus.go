@@ -159,7 +159,7 @@ func (f *versusFlags) measured(c *cobra.Command) {
 		"memory of a service, as 512MiB (default: an equal part of half of what is free)")
 	f.asked.By = lab.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
-		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
+		"what decides; it detects smaller differences than the other numbers", lab.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
 		"run the first service twice in each start, to show the noise")
 }

@@ -294,8 +294,8 @@ func compareRowOf(r compare.Row) compareRow {
 // methodLines say what the numbers are.
 func methodLines(c compare.Comparison) []string {
 	if c.Published && c.Tests == 0 {
-		return []string{"B to A is the quotient of two figures; nothing tells how much of it is " +
-			"chance."}
+		return []string{"B to A is the quotient of two figures; how much of it is chance is " +
+			"unknown."}
 	}
 	out := []string{c.How() + " The unit is the trial, never the request."}
 	if c.Control != "" {

@@ -173,7 +173,7 @@ type (
 		Value string
 		Rows  []string
 	}
-	Plan struct { // how many blocks or starts would separate two targets
+	Plan struct { // how many blocks or starts a difference takes
 		Effect       float64
 		Needed, Have int
 		Repeat       string

@@ -59,7 +59,7 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteIntervalWide: {{"not known with so few trials: the interval spans more than a factor " +
 		"of 3 (raise --blocks)", nil}},
 	NoteDifferenceWide: {{"not known with so few trials: differences below a factor of 3 are " +
-		"not told from none (raise --blocks)", nil}},
+		"not detected (raise --blocks)", nil}},
 	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
 		nil}},
 	NoteLackInSome: {{"No CPU, RSS where in some trial " + noCPU + ".",
@@ -164,15 +164,15 @@ var noteExamples = map[NoteKind][]noteExample{
 			"comparison needs at least 2 blocks.", []any{"block"}},
 	},
 	NoteTiersPlan: {
-		{"Targets in one tier do not differ significantly with these blocks; about 3 more " +
-			"would separate a 3 % difference.", []any{"block", Plan{0.03, 8, 5, "block"}}},
+		{"Targets in one tier do not differ significantly with these blocks; detecting a " +
+			"difference of 3 % would take about 3 more blocks.", []any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
 			"Targets in one tier do not differ significantly with these blocks; they " +
-				"suffice to separate a 3 % difference.",
+				"are enough to detect a difference of 3 %.",
 			[]any{"block", Plan{0.03, 5, 5, "block"}},
 		},
-		{"Targets in one tier do not differ significantly with these blocks; at this noise no " +
-			"sensible number of blocks separates a 3 % difference.",
+		{"Targets in one tier do not differ significantly with these blocks; at this noise, no " +
+			"sensible number of blocks detects a difference of 3 %.",
 			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
 	},
 	NoteNoiseBetween: {{"Of the noise in peak req/s, 70 % is between trials: longer windows " +

@@ -38,9 +38,8 @@ var noteTexts = [...]string{
 	NoteFewStarts:      "needs at least %d starts, has %d: raise --blocks",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
-	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
-		"from none "+
-		"(raise --blocks)", tooWide),
+	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not "+
+		"detected (raise --blocks)", tooWide),
 	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
 	NoteLackInSome:     "No %s where in some trial %s.",
 	NoteNoneHeldInSome: "No %s where in some trial no rate met the objectives: %s.",
@@ -255,12 +254,13 @@ func (p Plan) String() string {
 	effect := fmt.Sprintf("%.3g %%", 100*p.Effect)
 	switch more := p.Needed - p.Have; {
 	case p.Needed > planBlocks:
-		return fmt.Sprintf("at this noise no sensible number of %ss separates a %s difference",
+		return fmt.Sprintf("at this noise, no sensible number of %ss detects a difference of %s",
 			p.Repeat, effect)
 	case more > 0:
-		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
+		return fmt.Sprintf("detecting a difference of %s would take about %s", effect,
+			units.Plural(more, "more "+p.Repeat))
 	}
-	return fmt.Sprintf("they suffice to separate a %s difference", effect)
+	return "they are enough to detect a difference of " + effect
 }
 
 // String is what the references are called in a heading.

@@ -248,7 +248,7 @@ func (sc *Scenario) tierNote(o Options) []Note {
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }
 
-// plan is how many blocks would separate two of these targets. The level is Holm's worst case
+// plan is how many blocks a difference between two of these targets takes. The level is Holm's worst case
 // among all pairs, the one that the tiers were made with.
 func (sc *Scenario) plan(o Options) Plan {
 	k := 0

@@ -136,8 +136,8 @@ type Row struct {
 
 	Outcome string `json:"outcome"` // one of the outcomes below
 	Text    string `json:"text"`    // the outcome in words that fit the metric: B is "slower"
-	// Detectable is the smallest relative difference that this many blocks would have told from
-	// none in 8 of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
+	// Detectable is the smallest relative difference that this many blocks would have detected in 8
+	// of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
 	// NaN when unknown.
 	Detectable float64 `json:"detectable"`
 

@@ -123,7 +123,7 @@ func TestTextOfSlices(t *testing.T) {
 		t.Errorf("5 %%: %q", text)
 	}
 	has(t, "advice", c.Enough(0.05, 0.001), "Detecting a difference of 0.1 % in peak CPU per "+
-		"request would take about", "starts more")
+		"request would take about", "more starts")
 }
 
 // Where too many starts are lost no ratio is quoted, and no gate passes by it.
