@@ -19,11 +19,11 @@ const (
 	leastTicks = 20
 )
 
-// Price estimates how much of a core's time the clock takes. A loop on that core reads the time, and
+// Price estimates how much of a core's time a clock with this period takes, by measuring for some time. A loop on that core reads the time, and
 // the shortest tenth of its pauses around ticks shows what a tick costs; in longer ones something else
 // ran as well. What a tick evicts from caches is not in it.
-func Price(core int, d time.Duration) (Way, float64, error) {
-	w, err := Open([]int{core}, func(int, int) bool { return true })
+func Price(core int, period, d time.Duration) (Way, float64, error) {
+	w, err := Open([]int{core}, period, func(int, int) bool { return true })
 	if err != nil {
 		return Way{}, 0, err
 	}
@@ -37,7 +37,8 @@ func Price(core int, d time.Duration) (Way, float64, error) {
 func (w *Watch) price(d time.Duration) (float64, error) {
 	pauses := make([]pause, 0, 1<<16)
 	var wrong error
-	err := onCore(w.cores[0].core, func() {
+	core := w.cores[0].core // all clocks are of this one
+	err := onCore(core, func() {
 		wrong = w.Begin()
 		pauses = spin(pauses, d)
 	})
@@ -45,12 +46,16 @@ func (w *Watch) price(d time.Duration) (float64, error) {
 		return 0, fmt.Errorf("measure the price of a clock: %w", err)
 	}
 	w.drain()
-	costs := tickCosts(w.cores[0].ticks, pauses)
-	if len(costs) < leastTicks {
-		return 0, fmt.Errorf("measure the price of a clock: the core ran at %d of %d ticks",
-			len(costs), len(w.cores[0].ticks))
+	share := 0.0
+	for _, c := range w.cores {
+		costs := tickCosts(c.ticks, pauses)
+		if len(costs) < leastTicks {
+			return 0, fmt.Errorf("measure the price of a clock: the core ran at %d of %d ticks",
+				len(costs), len(c.ticks))
+		}
+		share += float64(costs[len(costs)/10]) / float64(c.periodNs)
 	}
-	return float64(costs[len(costs)/10]) / float64(w.way.PeriodNs), nil
+	return share, nil
 }
 
 // spin reads the time for a while and returns the pauses, as many as there is room for.

@@ -15,7 +15,7 @@ func BenchmarkPrice(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, way := range ways() {
+	for _, way := range ways(Period) {
 		b.Run(way.Name, func(b *testing.B) {
 			sum := 0.0
 			for range b.N {
@@ -43,7 +43,7 @@ func BenchmarkSpan(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, way := range ways() {
+	for _, way := range ways(Period) {
 		b.Run(way.Name, func(b *testing.B) {
 			w, err := open(way, cores[len(cores)-1:], func(int, int) bool { return true })
 			if err != nil {
