@@ -236,9 +236,9 @@ func TestWayIsShown(t *testing.T) {
 }
 
 func TestTickCosts(t *testing.T) {
-	pauses := []pause{{10, 20}, {30, 90}, {100, 104}}
-	ticks := []tick{{at: 5}, {at: 10}, {at: 25}, {at: 50}, {at: 90}, {at: 103}, {at: 200}}
-	if got := tickCosts(ticks, pauses); !slices.Equal(got, []int64{4, 10, 60}) {
+	pauses := []pause{{10, 20}, {30, 90}, {100, 104}, {300, 370}}
+	ticks := []tick{{at: 5}, {at: 10}, {at: 25}, {at: 50}, {at: 90}, {at: 103}, {at: 200}, {at: 310}}
+	if got := tickCosts(ticks, pauses, 70); !slices.Equal(got, []int64{4, 10, 60}) {
 		t.Errorf("ticks cost %v", got)
 	}
 }
