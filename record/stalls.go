@@ -40,6 +40,9 @@ type StallFree struct {
 	RawNs      int64   `json:"rawNs"`    // of all arrivals
 	PunctualNs int64   `json:"punctualNs"`
 	KeptShare  float64 `json:"keptShare"` // of the arrivals
+	// LowestNs is the quantile if all arrivals that stalls too short to be recorded delayed are
+	// above it.
+	LowestNs int64 `json:"lowestNs"`
 	// HalfNs and DoubleNs are the quantile with half of the time around stalls, and with twice it.
 	HalfNs   int64  `json:"halfNs"`
 	DoubleNs int64  `json:"doubleNs"`
@@ -48,12 +51,14 @@ type StallFree struct {
 
 // Stall is one, a line in a file of stalls. Times are by clock.Mono, as those of slices.
 type Stall struct {
-	BeginNs int64  `json:"beginNs"` // it began at this time or later
-	EndNs   int64  `json:"endNs"`   // and ended at this time or earlier
-	LeastNs int64  `json:"leastNs"` // how long it was at least
-	Core    int    `json:"core"`
-	Cause   string `json:"cause"`
-	Name    string `json:"name,omitempty"`
+	BeginNs int64 `json:"beginNs"` // it began at this time or later
+	EndNs   int64 `json:"endNs"`   // and ended at this time or earlier
+	LeastNs int64 `json:"leastNs"` // how long it was at least
+	// UnseenNs is its part in an estimate of the time of stalls too short to be recorded.
+	UnseenNs int64  `json:"unseenNs,omitempty"`
+	Core     int    `json:"core"`
+	Cause    string `json:"cause"`
+	Name     string `json:"name,omitempty"`
 }
 
 // StallsFile is the file of a start's stalls, relative to the run's folder.

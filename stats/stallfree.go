@@ -15,6 +15,8 @@ const (
 	// StallsDepend: stalls strike more often, or less often, while the service pauses, so that what is
 	// left out is not typical.
 	StallsDepend = "stalls depend on the service"
+	// UnrecordedStalls: stalls that are too short to be recorded may have moved the quantile.
+	UnrecordedStalls = "stalls too short to record"
 	// TooFewArrivals: the quantile's rank does not exist.
 	TooFewArrivals = "too few arrivals"
 )
@@ -31,30 +33,42 @@ const (
 	// its value, or move its rank by this share of the arrivals above it.
 	negligible = 0.02
 
+	// uncertain bounds the ratio of the quantile to LowestNs.
+	uncertain = 1.25
+
 	// dependentP is the significance at which stalls depend on the service.
 	dependentP = 0.001
 )
+
+// OpenLoad is what a target did under an open load, in one slice or in several.
+type OpenLoad struct {
+	Arrivals []Arrival // in the order in which they were due
+	Stalls   []Stall   // of all cores in use, the load's included, in any order
+	TimeNs   int64     // how long the load was offered: the sum of the slices
+	// Utilization is the share of its cores that the service used, 0 to 1.
+	Utilization float64
+}
 
 // StallFree is a quantile of response times without what stalls did to them.
 type StallFree struct {
 	ValueNs int64  // the quantile; if it is unknown, only to show
 	RawNs   int64  // of all arrivals
 	Unknown string // one of the reasons above; "" if the value is known
-	// Share of the arrivals that remain.
-	Share float64
+	// LowestNs is the quantile if all arrivals that unrecorded stalls delayed are above it. The true
+	// quantile lies between LowestNs and ValueNs.
+	LowestNs int64
 	// HalfNs and DoubleNs are the quantile with half of the margins and with twice the margins.
 	HalfNs, DoubleNs int64
+	Share            float64 // of the arrivals that remain
 	Margins          Margins
 	Stalls           int     // those that exclude arrivals
 	Negligible       int     // those that do not, because they cannot move the quantile
 	Strikes          Strikes // how stalls depend on the service
 }
 
-// WithoutStalls returns the q-quantile (0.99 is p99) of the response times of a target, without
-// stalls. Arrivals are in the order in which they were due, also from several slices; stalls are of all
-// cores in use, the load's included. Utilization is the share of its cores that the service used.
+// WithoutStalls returns the q-quantile (0.99 is p99) of the response times, without stalls.
 //
-// A first pass with generous margins gives the quantile and the mean response time, a second pass with
+// A first pass with generous margins gives the quantile and the mean response time. A second pass with
 // margins from these values gives the result.
 //
 // The margin before is the quantile itself. A request that is unanswered at the begin of a stall, and was
@@ -64,43 +78,64 @@ type StallFree struct {
 // A stall excludes nothing if it cannot matter: if it is shorter than a fiftieth of the quantile, or if the
 // shortest stalls together delay so few arrivals that the rank moves by at most a fiftieth of those above
 // it. So p50 needs no exclusion where p99 does.
-func WithoutStalls(arrivals []Arrival, stalls []Stall, utilization, q float64) StallFree {
+func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	mustBeShare("quantile", q)
-	r := StallFree{RawNs: quantileOf(arrivals, q), Share: 1}
-	if QuantileNeeds(q, 0.95) > int64(len(arrivals)) {
+	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1}
+	if QuantileNeeds(q, 0.95) > int64(len(l.Arrivals)) {
 		r.Unknown = TooFewArrivals
 		return r
 	}
-	margins := Margins{BeforeNs: firstBeforeNs, AfterNs: firstAfterNs}
-	pass := arrivals
-	for range 2 {
-		pass = enough(arrivals, Exclude(stalls, margins))
-		value := quantileOf(pass, q)
-		margins = Margins{BeforeNs: value, Utilization: utilization, WaitNs: meanResponse(pass)}
-	}
-	r.Margins = margins
-	relevant := relevantStalls(arrivals, stalls, margins, quantileOf(pass, q), q)
-	r.Stalls, r.Negligible = len(relevant), len(stalls)-len(relevant)
-	intervals := Exclude(relevant, margins)
-	remaining := Remaining(arrivals, intervals)
-	r.ValueNs = quantileOf(remaining, q)
-	r.Share = float64(len(remaining)) / float64(len(arrivals))
-	scaled := func(factor float64) int64 {
-		m := margins
+	r.Margins = l.margins(q)
+	relevant := l.relevant(r.Margins, q)
+	r.Stalls, r.Negligible = len(relevant), len(l.Stalls)-len(relevant)
+	with := func(factor float64) []Arrival {
+		m := r.Margins
 		m.Factor = factor
-		return quantileOf(Remaining(arrivals, Exclude(relevant, m)), q)
+		return Remaining(l.Arrivals, Exclude(relevant, m))
 	}
-	r.HalfNs, r.DoubleNs = scaled(0.5), scaled(2)
-	r.Strikes = FindStrikes(arrivals, relevant, margins, r.ValueNs/2)
+	remaining := with(1)
+	r.Share = float64(len(remaining)) / float64(len(l.Arrivals))
+	r.ValueNs = quantileOf(remaining, q)
+	r.LowestNs = quantileOf(remaining, q*(1-l.unseen(r.Margins)))
+	r.HalfNs, r.DoubleNs = quantileOf(with(0.5), q), quantileOf(with(2), q)
+	r.Strikes = FindStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
 	switch {
 	case r.Share < LeastShare:
 		r.Unknown = TooMuchExcluded
 	case r.Strikes.P < dependentP:
 		r.Unknown = StallsDepend
+	case float64(r.ValueNs) > uncertain*float64(r.LowestNs):
+		r.Unknown = UnrecordedStalls
 	case QuantileNeeds(q, 0.95) > int64(len(remaining)):
 		r.Unknown = TooFewArrivals
 	}
 	return r
+}
+
+// margins returns those of the second pass.
+func (l OpenLoad) margins(q float64) Margins {
+	m := Margins{BeforeNs: firstBeforeNs, AfterNs: firstAfterNs}
+	for range 2 {
+		pass := enough(l.Arrivals, Exclude(l.Stalls, m))
+		m = Margins{BeforeNs: quantileOf(pass, q), Utilization: l.Utilization,
+			WaitNs: meanResponse(pass)}
+	}
+	return m
+}
+
+// unseen bounds the share of arrivals that stalls delayed which were not recorded, by the estimate and two
+// of its standard errors.
+func (l OpenLoad) unseen(m Margins) float64 {
+	sum, squares := 0.0, 0.0
+	for _, s := range l.Stalls {
+		ns := float64(s.UnseenNs)
+		sum, squares = sum+ns, squares+ns*ns
+	}
+	ns := sum + 2*math.Sqrt(squares)
+	if ns <= 0 || l.TimeNs <= 0 {
+		return 0
+	}
+	return min(ns/m.idle()/float64(l.TimeNs), 1)
 }
 
 // enough returns the arrivals that remain, or all where too few do for a first pass.
@@ -121,19 +156,18 @@ func meanResponse(arrivals []Arrival) float64 {
 	return sum / float64(max(len(arrivals), 1))
 }
 
-// relevantStalls returns the stalls that can move a quantile.
-func relevantStalls(arrivals []Arrival, stalls []Stall, margins Margins, valueNs int64, q float64) (
-	relevant []Stall) {
+// relevant returns the stalls that can move a quantile.
+func (l OpenLoad) relevant(margins Margins, q float64) []Stall {
 	length := func(s Stall) int64 { return s.EndNs - s.BeginNs }
-	sorted := slices.Clone(stalls)
+	sorted := slices.Clone(l.Stalls)
 	slices.SortStableFunc(sorted, func(a, b Stall) int { return cmp.Compare(length(a), length(b)) })
-	budget := negligible * (1 - q) * float64(len(arrivals))
+	budget := negligible * (1 - q) * float64(len(l.Arrivals))
 	for i, s := range sorted {
-		if float64(length(s)) <= negligible*float64(valueNs) {
+		if float64(length(s)) <= negligible*float64(margins.BeforeNs) {
 			continue
 		}
 		span := Exclude([]Stall{s}, margins)[0]
-		budget -= float64(rank(arrivals, span.ToNs) - rank(arrivals, span.FromNs))
+		budget -= float64(rank(l.Arrivals, span.ToNs) - rank(l.Arrivals, span.FromNs))
 		if budget < 0 {
 			return sorted[i:]
 		}

@@ -16,7 +16,12 @@ type Arrival struct {
 
 // Stall is time in which a core in use did not run what it should. The bounds are the outer ones: the
 // stall lies between them.
-type Stall struct{ BeginNs, EndNs int64 }
+type Stall struct {
+	BeginNs, EndNs int64
+	// UnseenNs estimates how much time stalls like this one took that were too short to be recorded. It is
+	// negative where more of them were recorded than is usual, so that only sums mean anything.
+	UnseenNs int64
+}
 
 // Interval is time from FromNs until before ToNs.
 type Interval struct{ FromNs, ToNs int64 }
@@ -61,12 +66,15 @@ func (m Margins) After(lengthNs int64) int64 {
 	if lengthNs <= 0 {
 		return 0
 	}
-	idle := 1 - min(max(m.Utilization, 0), maxUtilization)
+	idle := m.idle()
 	length := float64(lengthNs)
 	mean := length / idle
 	variance := 2 * length * max(m.WaitNs, 0) / (idle * idle)
 	return m.scaled(inverseGaussian(mean, variance, afterQuantile) - length)
 }
+
+// idle is the share of the time in which a backlog becomes smaller.
+func (m Margins) idle() float64 { return 1 - min(max(m.Utilization, 0), maxUtilization) }
 
 func (m Margins) scaled(ns float64) int64 {
 	if m.Factor > 0 {

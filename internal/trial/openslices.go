@@ -81,15 +81,25 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 func (s *start) keepOpen() {
 	s.Open.Stalls = s.stalls.summary()
 	cores := float64(max(len(s.lab.Layout.Service), 1))
-	for _, f := range s.sides {
+	for i, f := range s.sides {
 		sum := &f.openSum
 		sum.Reconnects = f.open.Reconnects()
 		sum.ResponseTime, sum.PunctualTime = f.open.ResponseTimes()
 		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
 		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
-			sum.StallFree = s.stalls.free(sample, 0, utilization)
+			sum.StallFree = s.stalls.free(sample, 0, s.spans(i), utilization)
 		}
 	}
+}
+
+// spans are the open slices of a target.
+func (s *start) spans(target int) (all []span) {
+	for _, x := range s.slices {
+		if x.Open && x.Target == target {
+			all = append(all, span{x.BeganNs, x.EndedNs})
+		}
+	}
+	return all
 }
 
 // sampled is how many requests of each target are kept one by one: all, with room to spare.

@@ -3,6 +3,7 @@ package trial
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -89,7 +90,8 @@ func (s *stallLog) end() error {
 			continue
 		}
 		s.all = append(s.all, record.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, LeastNs: x.LeastNs,
-			Core: x.Core, Cause: x.Cause, Name: x.Name})
+			UnseenNs: x.UnseenNs,
+			Core:     x.Core, Cause: x.Cause, Name: x.Name})
 		key := [2]string{x.Cause, x.Name}
 		if s.causes[key] == nil {
 			s.causes[key] = &record.StallCause{Cause: x.Cause, Name: x.Name}
@@ -118,7 +120,7 @@ func (s *stallLog) summary() *record.Stalls {
 	}
 	out := s.sum
 	out.Count = len(s.all)
-	for _, x := range stats.Exclude(s.times(), stats.Margins{}) {
+	for _, x := range stats.Exclude(s.within([]span{{math.MinInt64, math.MaxInt64}}), stats.Margins{}) {
 		out.StalledNs += x.ToNs - x.FromNs
 	}
 	for _, c := range s.causes {
@@ -131,42 +133,54 @@ func (s *stallLog) summary() *record.Stalls {
 	return &out
 }
 
-func (s *stallLog) times() (out []stats.Stall) {
-	for _, x := range s.all {
-		out = append(out, stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs})
-	}
-	return out
-}
+// span is time in which a target was offered its load, by clock.Mono.
+type span struct{ fromNs, toNs int64 }
 
-// free are the percentiles of an open load without stalls. The sample must have all its arrivals;
-// fromNs is the moment that its times count from.
-func (s *stallLog) free(sample arrivalcheck.Times, fromNs int64, utilization float64,
+// free are the percentiles of an open load without stalls. The sample must have all its arrivals,
+// whose times count from fromNs.
+func (s *stallLog) free(sample arrivalcheck.Times, fromNs int64, spans []span, utilization float64,
 ) (out []record.StallFree) {
 	if s.watch == nil {
 		return nil
 	}
-	var arrivals, punctual []stats.Arrival
+	all := stats.OpenLoad{Utilization: utilization, Stalls: s.within(spans)}
+	for _, x := range spans {
+		all.TimeNs += x.toNs - x.fromNs
+	}
+	punctual := all
 	for i, response := range sample.Response {
 		if response == 0 { // it failed
 			continue
 		}
-		due := fromNs + sample.Due[i]
-		arrivals = append(arrivals, stats.Arrival{DueNs: due, ResponseNs: response})
-		lag := sample.Left[i] - sample.Due[i]
-		punctual = append(punctual, stats.Arrival{DueNs: due, ResponseNs: max(response-lag, 1)})
+		due, lag := fromNs+sample.Due[i], sample.Left[i]-sample.Due[i]
+		all.Arrivals = append(all.Arrivals, stats.Arrival{DueNs: due, ResponseNs: response})
+		punctual.Arrivals = append(punctual.Arrivals,
+			stats.Arrival{DueNs: due, ResponseNs: max(response-lag, 1)})
 	}
 	byDue := func(a, b stats.Arrival) int { return cmp.Compare(a.DueNs, b.DueNs) }
-	slices.SortStableFunc(arrivals, byDue)
-	slices.SortStableFunc(punctual, byDue)
-	times := s.times()
+	slices.SortStableFunc(all.Arrivals, byDue)
+	slices.SortStableFunc(punctual.Arrivals, byDue)
 	for _, p := range metric.Percentiles() {
-		x := stats.WithoutStalls(arrivals, times, utilization, p.Quantile)
+		x := all.WithoutStalls(p.Quantile)
 		if x.Unknown == stats.TooFewArrivals && x.ValueNs == 0 {
 			continue
 		}
 		out = append(out, record.StallFree{Quantile: p.Quantile, Ns: x.ValueNs, RawNs: x.RawNs,
-			PunctualNs: stats.WithoutStalls(punctual, times, utilization, p.Quantile).ValueNs,
-			KeptShare:  x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
+			LowestNs: x.LowestNs, PunctualNs: punctual.WithoutStalls(p.Quantile).ValueNs,
+			KeptShare: x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
+	}
+	return out
+}
+
+// within are the stalls of some spans, which are in order and apart.
+func (s *stallLog) within(spans []span) (out []stats.Stall) {
+	for _, x := range s.all {
+		if slices.ContainsFunc(spans, func(y span) bool {
+			return x.EndNs >= y.fromNs && x.BeginNs <= y.toNs
+		}) {
+			out = append(out, stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs,
+				UnseenNs: x.UnseenNs})
+		}
 	}
 	return out
 }

@@ -131,6 +131,9 @@ var noteExamples = map[NoteKind][]noteExample{
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteStalled: {
+		{"unknown without the machine's stalls, many of which are too short to be recorded " +
+			"(measure on a quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.UnrecordedStalls, 0.9}}},
 		{
 			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " + "needed " +
 				"(measure on a quieter machine; --stalls keep has all arrivals)",

@@ -11,7 +11,7 @@ import (
 
 // Stalled is why response times without the machine's stalls are unknown.
 type Stalled struct {
-	Reason string // one of stats' reasons
+	Reason string  // one of stats' reasons
 	Share  float64 // of arrivals that remain
 }
 
@@ -19,6 +19,10 @@ func (s Stalled) String() string {
 	if s.Reason == stats.StallsDepend {
 		return "unknown without the machine's stalls, which strike more often, or less often, " +
 			"while the service pauses (measure on another machine; --stalls keep has all arrivals)"
+	}
+	if s.Reason == stats.UnrecordedStalls {
+		return "unknown without the machine's stalls, many of which are too short to be recorded " +
+			"(measure on a quieter machine; --stalls keep has all arrivals)"
 	}
 	return fmt.Sprintf("unknown without the machine's stalls: %s of arrivals remain, at least %s "+
 		"are needed (measure on a quieter machine; --stalls keep has all arrivals)",

@@ -38,17 +38,6 @@ func (i *identities) started(pid int, name string) {
 	i.ended[pid] = name
 }
 
-// forked records that a process has the name of its parent until it starts another program.
-func (i *identities) forked(parent, pid int) {
-	name, ok := i.ended[parent]
-	if !ok {
-		name, _ = i.lookUp(parent)
-	}
-	if name != "" {
-		i.started(pid, name)
-	}
-}
-
 // cause returns why a process that runs on a core is a stall, and its name; "": it is none.
 func (i *identities) cause(core, pid int) (cause, name string) {
 	where := place{core, pid}

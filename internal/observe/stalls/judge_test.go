@@ -8,11 +8,15 @@ import (
 	"testing"
 )
 
+const period = int64(Period)
+
 const (
 	ms     = int64(1_000_000)
 	us     = int64(1_000)
 	origin = 7*ms + 345*us // of the grid
 )
+
+var both = kinds{late: true, processes: true}
 
 // strange is what judge learns of processes: 1 is ours, 2 and 3 are others', 9 is the kernel's.
 func strange(pid int32) (cause, name string) {
@@ -46,7 +50,7 @@ func text(all []Stall) string {
 func TestJudge(t *testing.T) {
 	check := func(name string, ticks []tick, s span, want string) {
 		t.Helper()
-		if got := text(judge(ticks, s, strange)); got != want {
+		if got := text(judge(ticks, s, period, both, strange)); got != want {
 			t.Errorf("%s:\n%s, want\n%s", name, got, want)
 		}
 	}
@@ -104,17 +108,35 @@ func TestJudge(t *testing.T) {
 	check("twice", run(3, 4, 6), whole,
 		"3002-5002 least 0 process p3; 5002-7002 least 0 process p3")
 	check("a thread of the kernel", run(9, 4), whole, "3002-5002 least 0 kernel thread")
-	both := run(2, 4, 5)
-	both[5].pid = 3
-	check("one after the other", both, whole,
+	after := run(2, 4, 5)
+	after[5].pid = 3
+	check("one after the other", after, whole,
 		"3002-6002 least 1000 process p2; 5002-7002 least 0 process p3")
+}
+
+// Of a clock that does not tick on idle cores, only processes are known, and not for longer than a period
+// after the last tick that shows one.
+func TestSparseTicks(t *testing.T) {
+	ticks := slices.Concat(grid(1, 3), grid(7, 8), grid(15, 16))
+	ticks[2].pid, ticks[3].pid, ticks[6].pid = 2, 2, 2
+	s := span{origin, origin, origin + 20*ms}
+	const want = "2002-4202 least 0 process p2; 6002-8002 least 0 process p2; " +
+		"15002-20000 least 0 process p2"
+	if got := text(judge(ticks, s, period, kinds{processes: true, sparse: true}, strange)); got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	ticks[3].gap = true
+	got := text(judge(ticks, s, period, kinds{processes: true, sparse: true}, strange))
+	if !strings.Contains(got, "3002-7002 least 0 unrecorded") {
+		t.Errorf("%s, want a gap", got)
+	}
 }
 
 // Whatever a core goes through, a stall of the shortest length that a way names is found, its bounds
 // hold, and nothing is found where nothing was.
 func TestJudgeFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 0))
-	w := newWay(PerfEvent)
+	w := newWay(PerfEvent, period, period)
 	for range 300 {
 		base := r.Int64N(1 << 40)
 		end := base + 300*ms
@@ -139,7 +161,7 @@ func TestJudgeFinds(t *testing.T) {
 			ticks = append(ticks, tick{at: at, pid: 1})
 			due += (floor(at-due, period) + 1) * period
 		}
-		found := judge(ticks, span{base, base, end}, strange)
+		found := judge(ticks, span{base, base, end}, period, both, strange)
 		if len(found) != len(truth) {
 			t.Fatalf("%d stalls of %d were found", len(found), len(truth))
 		}
@@ -150,6 +172,38 @@ func TestJudgeFinds(t *testing.T) {
 				s.LeastNs > length+40*us || s.LeastNs < length-period-40*us {
 				t.Fatalf("%d to %d (%d ns) was found as %+v", p.begin, p.end, length, s)
 			}
+		}
+	}
+}
+
+// A process at one tick stands for a period of such runs, and one at more ticks for none.
+func TestStrangersUnseen(t *testing.T) {
+	ticks := grid(1, 10)
+	ticks[2].pid, ticks[5].pid, ticks[6].pid = 2, 2, 2
+	all := judge(ticks, span{origin, origin, origin + 10*ms + 900*us}, period, both, strange)
+	if len(all) != 2 || all[0].UnseenNs != period || all[1].UnseenNs != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Stalls that are not recorded take as long as is estimated from those that are, whatever their length
+// from 0.45 ms on.
+func TestUnseen(t *testing.T) {
+	for _, length := range []int64{slack + period/4, 500 * us, ms, ms + slack, 1500 * us, 2500 * us,
+		7300 * us} {
+		missed, estimate := int64(0), int64(0)
+		const n = 1000
+		for i := range int64(n) {
+			before := period * (2*i + 1) / (2 * n) // from the stall's begin to the next point
+			if late := length - before; late > slack {
+				estimate += unseen(late, period)
+			} else {
+				missed += length
+			}
+		}
+		if d := float64(estimate-missed) / n; d < -float64(10*us) || d > float64(10*us) {
+			t.Errorf("stalls of %d ns: %d ns are missed on average, the estimate is %d", length,
+				missed/n, estimate/n)
 		}
 	}
 }
@@ -167,10 +221,24 @@ func TestLateCause(t *testing.T) {
 	check(true, 0, 0, Unknown)
 }
 
+func TestWayIsShown(t *testing.T) {
+	check := func(w Way, want string) {
+		t.Helper()
+		if got := w.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(newWay(PerfEvent, period, period), "perf event, stalls of at least 1.2 ms")
+	check(newWay(PerfAndThread, period, rarer(period)), "perf event and thread at real-time "+
+		"priority, stalls of at least 1.2 ms, processes of at least 4.5 ms")
+	check(newWay(NormalThread, period, 0),
+		"thread at normal priority, stalls of at least 1.2 ms, no processes")
+}
+
 func TestTickCosts(t *testing.T) {
-	pauses := []pause{{10, 20}, {30, 90}, {100, 104}}
-	ticks := []tick{{at: 5}, {at: 10}, {at: 25}, {at: 50}, {at: 90}, {at: 103}, {at: 200}}
-	if got := tickCosts(ticks, pauses); !slices.Equal(got, []int64{4, 10, 60}) {
+	pauses := []pause{{10, 20}, {30, 90}, {100, 104}, {300, 370}}
+	ticks := []tick{{at: 5}, {at: 10}, {at: 25}, {at: 50}, {at: 90}, {at: 103}, {at: 200}, {at: 310}}
+	if got := tickCosts(ticks, pauses, 70); !slices.Equal(got, []int64{4, 10, 60}) {
 		t.Errorf("ticks cost %v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,13 +20,14 @@ import (
 type perfClock struct {
 	*ring
 	offset int64 // CLOCK_MONOTONIC minus clock.Mono
+	thread int32 // a clock of ours, at which a tick says nothing of processes
 	missed int
 }
 
 // tickBytes is the length of a tick in the ring: head, process and thread, time.
 const tickBytes = 24
 
-func openPerf(core int, room int) (*perfClock, error) {
+func openPerf(core int, period int64, room, thread int) (*perfClock, error) {
 	offset, err := clock.Kernel()
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func openPerf(core int, room int) (*perfClock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a clock: %w", err)
 	}
-	return &perfClock{ring: r, offset: offset}, nil
+	return &perfClock{ring: r, offset: offset, thread: int32(thread)}, nil
 }
 
 func (p *perfClock) begin() error { return p.control("start", unix.PERF_EVENT_IOC_ENABLE) }
@@ -56,26 +58,72 @@ func (p *perfClock) lost() int { return p.missed }
 
 func (p *perfClock) drain(add func(tick)) {
 	gap := false
-	p.each(func(kind uint32, b []byte) {
+	full := p.each(func(kind uint32, b []byte) {
 		switch {
 		case kind == unix.PERF_RECORD_SAMPLE && len(b) >= tickBytes:
-			add(tick{int64(order.Uint64(b[16:])) - p.offset, int32(order.Uint32(b[8:])), gap})
+			t := tick{int64(order.Uint64(b[16:])) - p.offset, int32(order.Uint32(b[8:])), gap}
+			if thread := int32(order.Uint32(b[12:])); thread == p.thread {
+				t.pid = 0
+			}
+			add(t)
 			gap = false
 		case kind == unix.PERF_RECORD_LOST && len(b) >= 24:
 			p.missed += int(order.Uint64(b[16:]))
 			gap = true
 		}
 	})
+	if full { // it may have lost ticks since, and reports that only with the next one
+		add(tick{at: clock.Mono(), gap: true})
+	}
 }
 
-// births reports the names of processes that begin on any core. Most processes of a build end before
+// errIdle is the reason to have a thread tick as well.
+var errIdle = errors.New("its kernel does not record ticks of idle cores")
+
+// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, as guests of some hypervisors do
+// not, or if it is not idle for long enough to find out.
+func ticksOnIdleCores(core int, period int64) error {
+	const tries, least = 5, 20 * time.Millisecond
+	p, err := openPerf(core, period, capacity, 0)
+	if err != nil {
+		return err
+	}
+	verdict := errIdle
+	for range tries {
+		begin := clock.Mono()
+		if err := p.begin(); err != nil {
+			return errors.Join(err, p.close())
+		}
+		<-time.After(least)
+		if err := p.end(); err != nil {
+			return errors.Join(err, p.close())
+		}
+		idle, all := 0, int64(0)
+		p.drain(func(t tick) {
+			all++
+			if t.pid == 0 {
+				idle++
+			}
+		})
+		if idle > 0 {
+			verdict = nil
+			break
+		}
+		if missing := (clock.Mono()-begin)/period - all; missing > 1 {
+			break
+		}
+	}
+	return errors.Join(verdict, p.close())
+}
+
+// births reports the names of programs that begin on any core. Most processes of a build end before
 // anybody can look them up.
 type births struct {
 	rings []*ring
 	who   *identities
 }
 
-// birthBytes is the size of a ring: some hundred processes.
+// birthBytes is the size of a ring: a thousand programs and threads that give themselves a name.
 const birthBytes = 64 << 10
 
 // openBirths watches as many cores as this user may. Without it, processes that have ended have no
@@ -89,7 +137,7 @@ func openBirths(who *identities) *births {
 		}
 		r, err := openRing(core, birthBytes, unix.PerfEventAttr{
 			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
-			Bits: unix.PerfBitComm | unix.PerfBitTask,
+			Bits: unix.PerfBitComm,
 		})
 		if err == nil { // otherwise it is not online
 			b.rings = append(b.rings, r)
@@ -104,16 +152,13 @@ func (b *births) drain() {
 }
 
 func (b *births) read(kind uint32, record []byte) {
-	if len(record) < 24 {
+	if kind != unix.PERF_RECORD_COMM || len(record) < 24 {
 		return
 	}
-	pid, second := int(order.Uint32(record[8:])), int(order.Uint32(record[12:]))
-	switch {
-	case kind == unix.PERF_RECORD_COMM && pid == second: // second is the thread
+	pid, thread := order.Uint32(record[8:]), order.Uint32(record[12:])
+	if pid == thread {
 		name, _, _ := bytes.Cut(record[16:], []byte{0})
-		b.who.started(pid, string(name))
-	case kind == unix.PERF_RECORD_FORK && pid != second: // second is the parent
-		b.who.forked(second, pid)
+		b.who.started(int(pid), string(name))
 	}
 }
 

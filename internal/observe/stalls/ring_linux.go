@@ -62,8 +62,9 @@ func permission(err error) string {
 	return ""
 }
 
-// each reads the records from where the ring was left to where the kernel is.
-func (r *ring) each(read func(kind uint32, record []byte)) {
+// each reads the records from where the ring was left to where the kernel is, and reports whether another
+// tick would have found no room.
+func (r *ring) each(read func(kind uint32, record []byte)) (full bool) {
 	page := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.memory[0]))
 	head := atomic.LoadUint64(&page.Data_head)
 	at := page.Data_tail // only this side writes it
@@ -76,7 +77,9 @@ func (r *ring) each(read func(kind uint32, record []byte)) {
 		read(kind, r.bytes(at, size))
 		at += uint64(size)
 	}
+	full = head-page.Data_tail > uint64(len(r.memory)-os.Getpagesize()-tickBytes)
 	atomic.StoreUint64(&page.Data_tail, at)
+	return full
 }
 
 // bytes returns bytes of the ring, in one piece.

@@ -3,9 +3,9 @@
 // is a stall, and so are ticks at which a process of others runs. The clock ticks only between Begin
 // and End, and costs nothing otherwise.
 //
-// Open takes the best way that this user may have: an event of the kernel (perf_event_open(2)), a
-// thread at real-time priority, or a thread at normal priority. Way says which it is, and which stalls
-// it cannot record. Read returns what was recorded. Time without a record is a stall of the cause
+// Open takes the best way that kernel and user permit: an event of the kernel (perf_event_open(2)), a
+// thread at real-time priority, both, or a thread at normal priority. Way says which it is, and which
+// stalls it cannot record. Read returns what was recorded. Time without a record is a stall of the cause
 // Unrecorded, so that no gap passes for a quiet core.
 //
 // Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
@@ -39,8 +39,11 @@ type Stall struct {
 	BeginNs int64 // clock.Mono: the last moment before at which all was well
 	EndNs   int64 // the first moment after at which all was well
 	LeastNs int64 // the stall took this long at least, and EndNs - BeginNs at most
-	Cause   string
-	Name    string // of the process, or of the thread of the kernel
+	// UnseenNs is this stall's part in an estimate of how much time stalls took that were too short to be
+	// recorded. Parts may be negative; only sums mean anything.
+	UnseenNs int64
+	Cause    string
+	Name     string // of the process, or of the thread of the kernel
 }
 
 // Reason returns cause and name in a few words, such as "process cc1".
@@ -51,17 +54,25 @@ func (s Stall) Reason() string {
 	return s.Cause + " " + s.Name
 }
 
+// Period is the usual time from tick to tick. Half of it costs twice as much and misses half as many
+// stalls.
+const Period = time.Millisecond
+
 const (
-	period = int64(time.Millisecond)
 	// slack is how late a tick may come. Virtual machines deliver timers up to 0.1 ms late.
 	slack = int64(200 * time.Microsecond)
+	// leastPeriod leaves time between two ticks that are on time.
+	leastPeriod = time.Duration(slack + early)
 	// capacity is how many ticks of a core find room until they are fetched.
 	capacity = 1 << 14
 )
 
 // Names of ways.
 const (
-	PerfEvent      = "perf event"
+	PerfEvent = "perf event"
+	// PerfAndThread is for kernels whose perf event does not tick on idle cores: the thread finds late ticks,
+	// the event finds processes.
+	PerfAndThread  = "perf event and thread at real-time priority"
 	RealTimeThread = "thread at real-time priority"
 	NormalThread   = "thread at normal priority"
 )
@@ -71,21 +82,38 @@ type Way struct {
 	Name       string
 	PeriodNs   int64 // from tick to tick
 	ShortestNs int64 // the shortest stall that is always recorded; shorter ones are by chance
-	Blind      []string
+	// ShortestProcessNs is the shortest run of a process of others that is always recorded; 0: none is.
+	ShortestProcessNs int64
+	Blind             []string // what it cannot record
 }
 
 // Processes reports whether the way records processes of others, at whatever priority they run.
-func (w Way) Processes() bool { return w.Name == PerfEvent }
+func (w Way) Processes() bool { return w.ShortestProcessNs > 0 }
 
 func (w Way) String() string {
-	return fmt.Sprintf("%s each %.3g ms, stalls of at least %.3g ms", w.Name,
-		float64(w.PeriodNs)/1e6, float64(w.ShortestNs)/1e6)
+	text := fmt.Sprintf("%s, stalls of at least %.1f ms", w.Name, float64(w.ShortestNs)/1e6)
+	switch w.ShortestProcessNs {
+	case 0:
+		text += ", no processes"
+	case w.ShortestNs:
+	default:
+		text += fmt.Sprintf(", processes of at least %.1f ms", float64(w.ShortestProcessNs)/1e6)
+	}
+	return text
 }
 
-// newWay is a way with this package's period.
-func newWay(name string, blind ...string) Way {
-	return Way{Name: name, PeriodNs: period, ShortestNs: period + slack, Blind: blind}
+// newWay is a way whose clock for processes has another period; 0: it has none.
+func newWay(name string, period, processes int64, blind ...string) Way {
+	w := Way{Name: name, PeriodNs: period, ShortestNs: period + slack, Blind: blind}
+	if processes > 0 {
+		w.ShortestProcessNs = processes + slack
+	}
+	return w
 }
+
+// rarer returns the period of a perf event beside a thread: both together shall take less than 3 % of a
+// core. It is no multiple of the thread's, or all ticks could come while the thread runs.
+func rarer(period int64) int64 { return 4*period + period/4 + period/28 }
 
 // recorder is the clock of one core.
 type recorder interface {
@@ -115,21 +143,34 @@ type Watch struct {
 	filled *time.Timer // fetches ticks in long windows
 }
 
-// coreLog is what a core's clock has shown and Read has not returned yet.
+// coreLog is what a clock of a core has shown and Read has not returned yet.
 type coreLog struct {
 	recorder
-	core  int
-	ticks []tick
-	spans []span
+	core     int
+	periodNs int64
+	looksFor kinds
+	ticks    []tick
+	spans    []span
 	// Sums since Open, to compare.
 	lateNs, stolenNs, stolenBefore int64
 }
 
+// kinds are the stalls that are looked for in the ticks of a clock.
+type kinds struct {
+	late      bool // late ticks
+	processes bool
+	sparse    bool // a tick that is missing says nothing
+}
+
 // Open prepares a watch of cores. Function ours reports whether a process should run on a core; it is
-// called by Read, also for processes that have ended. The watch does not tick until Begin.
-func Open(cores []int, ours func(core, pid int) bool) (*Watch, error) {
+// called by Read, also for processes that have ended. Period is from tick to tick, at least 0.25 ms. The
+// watch does not tick until Begin.
+func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
+	if period < leastPeriod {
+		panic(fmt.Sprintf("stalls: a period of %v", period))
+	}
 	var refusals []error
-	for _, way := range ways() {
+	for _, way := range ways(period) {
 		w, err := open(way, cores, ours)
 		if err == nil {
 			return w, nil
@@ -145,11 +186,11 @@ func open(way Way, cores []int, ours func(core, pid int) bool) (*Watch, error) {
 	}
 	w := &Watch{way: way, who: newIdentities(ours), steal: stealSource()}
 	for _, core := range cores {
-		r, err := openRecorder(way, core, capacity)
+		logs, err := openClocks(way, core, capacity)
+		w.cores = append(w.cores, logs...)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("core %d: %w", core, err), w.Close())
 		}
-		w.cores = append(w.cores, &coreLog{recorder: r, core: core})
 	}
 	w.names = openNames(way, w.who) // the clocks first: memory that may be locked is limited
 	return w, nil
@@ -175,15 +216,17 @@ func (w *Watch) Begin() error {
 		c.spans = append(c.spans, span{from, clock.Mono(), math.MaxInt64})
 	}
 	if w.filled == nil {
-		w.filled = time.AfterFunc(fetchEvery, w.fetch)
+		w.filled = time.AfterFunc(w.fetchEvery(), w.fetch)
 	} else {
-		w.filled.Reset(fetchEvery)
+		w.filled.Reset(w.fetchEvery())
 	}
 	return errors.Join(errs...)
 }
 
-// fetchEvery is half of the time after which the buffer of a core is full.
-const fetchEvery = time.Duration(capacity / 2 * period)
+// fetchEvery is at most half of the time after which the buffer of a core is full.
+func (w *Watch) fetchEvery() time.Duration {
+	return min(time.Duration(capacity/2*w.way.PeriodNs), time.Second)
+}
 
 // fetch empties the buffers of clocks that tick for a long time.
 func (w *Watch) fetch() {
@@ -191,7 +234,7 @@ func (w *Watch) fetch() {
 	defer w.mutex.Unlock()
 	if w.on {
 		w.drain()
-		w.filled.Reset(fetchEvery)
+		w.filled.Reset(w.fetchEvery())
 	}
 }
 
@@ -265,7 +308,7 @@ func (c *coreLog) read(w *Watch) []Stall {
 				return cmp.Compare(t.at, at)
 			})
 		}
-		all = append(all, judge(c.ticks[:n], s, func(pid int32) (string, string) {
+		all = append(all, judge(c.ticks[:n], s, c.periodNs, c.looksFor, func(pid int32) (string, string) {
 			return w.who.cause(c.core, int(pid))
 		})...)
 		c.ticks, c.spans = c.ticks[n:], c.spans[1:]

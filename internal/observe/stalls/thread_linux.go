@@ -26,11 +26,13 @@ type threadClock struct {
 
 	start, started chan struct{}
 	stop, stopped  chan struct{}
+	id             int
 	realTime       bool
+	period         int64
 	offset         int64 // CLOCK_MONOTONIC minus clock.Mono
 }
 
-func openThread(core int, realTime bool, room int) (*threadClock, error) {
+func openThread(core int, period int64, realTime bool, room int) (*threadClock, error) {
 	offset, err := clock.Kernel()
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func openThread(core int, realTime bool, room int) (*threadClock, error) {
 		ticks: make([]tick, 0, room),
 		start: make(chan struct{}), started: make(chan struct{}),
 		stop: make(chan struct{}, 1), stopped: make(chan struct{}),
-		realTime: realTime, offset: offset,
+		realTime: realTime, period: period, offset: offset,
 	}
 	ready := make(chan error)
 	go t.run(core, ready)
@@ -49,6 +51,7 @@ func openThread(core int, realTime bool, room int) (*threadClock, error) {
 // run is the thread's life. The thread ends with it, because it is not unlocked.
 func (t *threadClock) run(core int, ready chan<- error) {
 	runtime.LockOSThread()
+	t.id = unix.Gettid()
 	var one unix.CPUSet
 	one.Set(core)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
@@ -78,22 +81,32 @@ func (t *threadClock) run(core int, ready chan<- error) {
 // wake records a tick each period until stop.
 func (t *threadClock) wake(w *waits) {
 	due := clock.Mono()
-	w.since()
+	woke := int64(0) // how often it was woken since the last reading of waits
+	w.since(0)
 	t.started <- struct{}{}
 	for {
-		due += period
+		due += t.period
 		until := unix.NsecToTimespec(due + t.offset)
 		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) ==
 			unix.EINTR {
 		}
 		now := clock.Mono()
-		delay, parked := w.since()
+		woke++
+		delay, parked := int64(0), false
+		if !t.realTime || now-due > slack {
+			delay, parked = w.since(woke)
+			woke = 0
+		}
 		if t.realTime {
 			delay = 0
 		}
-		t.add(tick{at: max(now-delay, due), gap: parked && now-due > slack})
-		if now-due >= period { // as a timer of the kernel does, it leaves out what is over
-			due += floor(now-due, period) * period
+		woken := max(now-delay, due)
+		t.add(tick{at: woken, gap: parked && now-due > slack})
+		for due+t.period <= now { // as a timer of the kernel does, it leaves out what is over
+			due += t.period
+			if due > woken { // the core ran then, though not this thread
+				t.add(tick{at: due + slack/2}) // as late as usual
+			}
 		}
 		select {
 		case <-t.stop:
@@ -166,16 +179,16 @@ func newWaits() (*waits, error) {
 }
 
 // since returns how long the thread was ready and others ran, since the last call, and whether it has
-// slept more than once: Go's scheduler had nothing to run it with then, and what its clock showed
+// slept more often than it was woken: Go's scheduler had nothing to run it with then, and what its clock showed
 // after the first sleep says nothing of the core.
-func (w *waits) since() (delayNs int64, parked bool) {
+func (w *waits) since(woken int64) (delayNs int64, parked bool) {
 	n, _ := unix.Pread(w.schedstat, w.text[:], 0) // without it, the delay is 0
 	if fields := strings.Fields(string(w.text[:max(n, 0)])); len(fields) > 1 {
 		sum, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel wrote it
 		delayNs, w.delayNs = sum-w.delayNs, sum
 	}
 	if unix.Getrusage(unix.RUSAGE_THREAD, &w.usage) == nil {
-		parked = w.usage.Nvcsw-w.slept > 1
+		parked = w.usage.Nvcsw-w.slept > woken
 		w.slept = w.usage.Nvcsw
 	}
 	return delayNs, parked

@@ -4,6 +4,7 @@ package stalls
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,8 +136,8 @@ func openAs(t *testing.T, name string, ours func(core, pid int) bool) (w *Watch,
 		t.Fatal(err)
 	}
 	core = cores[len(cores)-1]
-	i := slices.IndexFunc(ways(), func(way Way) bool { return way.Name == name })
-	w, err = open(ways()[i], []int{core}, ours)
+	i := slices.IndexFunc(ways(Period), func(way Way) bool { return way.Name == name })
+	w, err = open(ways(Period)[i], []int{core}, ours)
 	if err != nil {
 		t.Skipf("this user may not: %v", err)
 	}
@@ -146,6 +147,29 @@ func openAs(t *testing.T, name string, ours func(core, pid int) bool) (w *Watch,
 		}
 	})
 	return w, core
+}
+
+// eventWay is the way by which this kernel records processes.
+func eventWay(t *testing.T) string {
+	t.Helper()
+	cores, err := host.Cores()
+	ok(t, err)
+	err = ticksOnIdleCores(cores[len(cores)-1], int64(Period))
+	if errors.Is(err, errIdle) {
+		return PerfAndThread
+	}
+	return PerfEvent // whatever else is wrong says why the test is skipped
+}
+
+// usable are the ways that this kernel and user permit.
+func usable(t *testing.T) (names []string) {
+	t.Helper()
+	for _, way := range ways(Period) {
+		if way.Name != PerfEvent || eventWay(t) == PerfEvent {
+			names = append(names, way.Name)
+		}
+	}
+	return names
 }
 
 func mayFIFO(t *testing.T) {
@@ -174,8 +198,8 @@ const (
 	hogTimes  = 20
 )
 
-// findHog begins before the hog and ends after it. Stalls must cover each of its turns, at least one
-// of them with the right reason. A turn spans a tick whatever else the machine does.
+// findHog begins before the hog and ends after it. Stalls must cover each of its turns: a turn spans a tick
+// whatever else the machine does. It returns the stalls with the right reason, at most one for each turn.
 func findHog(t *testing.T, w *Watch, core int, right func(Stall) bool) (found []Stall) {
 	t.Helper()
 	mayFIFO(t)
@@ -191,13 +215,21 @@ func findHog(t *testing.T, w *Watch, core int, right func(Stall) bool) (found []
 		around := slices.DeleteFunc(slices.Clone(all), func(s Stall) bool {
 			return s.EndNs <= turn.begin || s.BeginNs >= turn.end
 		})
-		i := slices.IndexFunc(around, right)
-		if i < 0 || !covers(around, turn) {
+		if !covers(around, turn) {
 			t.Errorf("%s: the hog had core %d from %d to %d, and the stalls there are %+v", w.Way(),
 				core, turn.begin, turn.end, around)
-			continue
 		}
-		found = append(found, around[i])
+		if i := slices.IndexFunc(around, right); i >= 0 {
+			found = append(found, around[i])
+		}
+	}
+	// A turn of the hog is shorter than what the second way always records, and seen in two of three cases.
+	least := hogTimes
+	if w.Way().ShortestProcessNs > int64(hogLength) {
+		least = hogTimes / 4
+	}
+	if len(found) < least {
+		t.Errorf("%s: the reason of %d of %d turns is right", w.Way(), len(found), len(turns))
 	}
 	return found
 }
@@ -216,7 +248,7 @@ func covers(all []Stall, turn pause) bool {
 func isHog(s Stall) bool { return s.Cause == Process && s.Name == hogName }
 
 func TestPerfEventNamesProcesses(t *testing.T) {
-	w, core := openAs(t, PerfEvent, func(_, pid int) bool { return pid == os.Getpid() })
+	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return pid == os.Getpid() })
 	found := findHog(t, w, core, isHog)
 	for _, s := range found {
 		if s.Core != core || s.LeastNs > s.EndNs-s.BeginNs {
@@ -228,7 +260,7 @@ func TestPerfEventNamesProcesses(t *testing.T) {
 // The lengths of stalls by the hog, of which the median disturbs nobody.
 func TestPerfEventLengths(t *testing.T) {
 	testsets.Measured(t)
-	w, core := openAs(t, PerfEvent, func(_, pid int) bool { return pid == os.Getpid() })
+	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return pid == os.Getpid() })
 	var least, most []int64
 	for _, s := range findHog(t, w, core, isHog) {
 		least, most = append(least, s.LeastNs), append(most, s.EndNs-s.BeginNs)
@@ -238,8 +270,8 @@ func TestPerfEventLengths(t *testing.T) {
 	}
 	slices.Sort(least)
 	slices.Sort(most)
-	const length, bound = int64(hogLength), period + slack
-	if low, high := least[hogTimes/2], most[hogTimes/2]; low > length+slack || low < length-bound ||
+	length, bound := int64(hogLength), w.Way().ShortestProcessNs
+	if low, high := least[len(least)/2], most[len(most)/2]; low > length+slack || low < length-bound ||
 		high < length || high > length+2*bound {
 		t.Errorf("stalls of %d ns were found to be %d to %d ns long", length, low, high)
 	}
@@ -262,7 +294,7 @@ func burn(t *testing.T, core int, d time.Duration) {
 // What is ours is no stall by a process, however busy it is; the same loop is one if it is not ours.
 func TestOursIsNoStall(t *testing.T) {
 	ours := true
-	w, core := openAs(t, PerfEvent, func(_, pid int) bool { return ours && pid == os.Getpid() })
+	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return ours && pid == os.Getpid() })
 	name, _ := w.who.lookUp(os.Getpid())
 	byMe := func() (ns int64) {
 		ok(t, w.Begin())
@@ -287,7 +319,7 @@ func TestOursIsNoStall(t *testing.T) {
 // An idle core has no stalls to speak of, apart from processes of others that come in between.
 func TestIdleCore(t *testing.T) {
 	testsets.Measured(t)
-	for _, name := range []string{PerfEvent, RealTimeThread, NormalThread} {
+	for _, name := range usable(t) {
 		w, _ := openAs(t, name, func(_, pid int) bool { return pid == os.Getpid() })
 		ok(t, w.Begin())
 		time.Sleep(500 * time.Millisecond)
@@ -305,9 +337,16 @@ func TestIdleCore(t *testing.T) {
 	}
 }
 
+func allTicks(w *Watch) (all []tick) {
+	for _, c := range w.cores {
+		all = append(all, c.ticks...)
+	}
+	return all
+}
+
 // Between End and Begin the clock does not tick, and each span is judged by itself.
 func TestSpans(t *testing.T) {
-	for _, name := range []string{PerfEvent, RealTimeThread, NormalThread} {
+	for _, name := range usable(t) {
 		w, _ := openAs(t, name, func(int, int) bool { return true })
 		var begins, ends []int64
 		for range 3 {
@@ -319,7 +358,7 @@ func TestSpans(t *testing.T) {
 			time.Sleep(30 * time.Millisecond)
 		}
 		w.drain()
-		for _, at := range w.cores[0].ticks {
+		for _, at := range allTicks(w) {
 			if !slices.ContainsFunc(begins, func(begin int64) bool {
 				end := ends[slices.Index(begins, begin)]
 				return begin <= at.at && at.at <= end
@@ -346,12 +385,15 @@ func TestSpans(t *testing.T) {
 
 // A buffer that nobody reads becomes full. What was not recorded is a stall of its own, and counted.
 func TestFullBuffer(t *testing.T) {
-	for _, way := range ways() {
-		w, core := openAs(t, way.Name, func(int, int) bool { return true })
-		ok(t, w.cores[0].close())
-		small, err := openRecorder(way, core, os.Getpagesize()/tickBytes)
+	for _, name := range usable(t) {
+		w, core := openAs(t, name, func(int, int) bool { return true })
+		way := w.Way()
+		for _, c := range w.cores {
+			ok(t, c.close())
+		}
+		small, err := openClocks(way, core, os.Getpagesize()/tickBytes)
 		ok(t, err)
-		w.cores[0].recorder = small
+		w.cores = small
 		ok(t, w.Begin())
 		time.Sleep(250 * time.Millisecond) // 170 ticks have room
 		full := clock.Mono()
@@ -384,11 +426,11 @@ func TestPrice(t *testing.T) {
 	testsets.Live(t)
 	cores, err := host.Cores()
 	ok(t, err)
-	way, share, err := Price(cores[len(cores)-1], 300*time.Millisecond)
+	way, share, err := Price(cores[len(cores)-1], Period, 300*time.Millisecond)
 	if err != nil || way.Name == "" {
 		t.Skipf("%s: %v", way.Name, err) // the core was taken from this test all the time
 	}
-	if share <= 0 {
+	if share <= 0 || share >= 1 {
 		t.Errorf("%s takes %g of a core", way, share)
 	}
 	t.Logf("%s takes %.2f %% of a core", way, 100*share)
@@ -397,7 +439,7 @@ func TestPrice(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	check := func(cores []int, want string) {
 		t.Helper()
-		w, err := Open(cores, func(int, int) bool { return true })
+		w, err := Open(cores, Period, func(int, int) bool { return true })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, %v, want %q", cores, w, err, want)
 		}

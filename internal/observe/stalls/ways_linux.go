@@ -22,15 +22,17 @@ const (
 )
 
 // ways are those of Linux, the best first.
-func ways() []Way {
-	perf := newWay(PerfEvent, shortOnes)
+func ways(period time.Duration) []Way {
+	blind := []string{shortOnes}
 	if inner(os.Readlink("/proc/self/ns/pid")) {
-		perf.Blind = append(perf.Blind, outerSpace)
+		blind = append(blind, outerSpace)
 	}
+	p := int64(period)
 	return []Way{
-		perf,
-		newWay(RealTimeThread, shortOnes, processes),
-		newWay(NormalThread, shortOnes, processes, behindOther),
+		newWay(PerfEvent, p, p, blind...),
+		newWay(PerfAndThread, p, rarer(p), blind...),
+		newWay(RealTimeThread, p, 0, shortOnes, processes),
+		newWay(NormalThread, p, 0, shortOnes, processes, behindOther),
 	}
 }
 
@@ -40,12 +42,40 @@ func inner(link string, err error) bool {
 	return err == nil && link != "pid:[4026531836]"
 }
 
-// openRecorder makes the clock of a core, which has room for some ticks.
-func openRecorder(way Way, core, room int) (recorder, error) {
-	if way.Name == PerfEvent {
-		return openPerf(core, room)
+// openClocks makes the clocks of a core, each with room for some ticks. After an error, it returns those
+// that are open.
+func openClocks(way Way, core, room int) (logs []*coreLog, err error) {
+	add := func(r recorder, period int64, looksFor kinds) {
+		logs = append(logs, &coreLog{recorder: r, core: core, periodNs: period, looksFor: looksFor})
 	}
-	return openThread(core, way.Name == RealTimeThread, room)
+	thread := 0
+	if way.Name != PerfEvent {
+		t, err := openThread(core, way.PeriodNs, way.Name != NormalThread, room)
+		if err != nil {
+			return logs, err
+		}
+		thread = t.id
+		add(t, way.PeriodNs, kinds{late: true})
+	}
+	switch way.Name {
+	case PerfEvent:
+		if err := ticksOnIdleCores(core, way.PeriodNs); err != nil {
+			return logs, err
+		}
+		p, err := openPerf(core, way.PeriodNs, room, thread)
+		if err != nil {
+			return logs, err
+		}
+		add(p, way.PeriodNs, kinds{late: true, processes: true})
+	case PerfAndThread:
+		period := rarer(way.PeriodNs)
+		p, err := openPerf(core, period, room, thread)
+		if err != nil {
+			return logs, err
+		}
+		add(p, period, kinds{processes: true, sparse: true})
+	}
+	return logs, nil
 }
 
 // openNames has the kernel report the names of processes, where the way records any.

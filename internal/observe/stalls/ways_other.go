@@ -2,12 +2,15 @@
 
 package stalls
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // ways are none: recording stalls is for Linux.
-func ways() []Way { return []Way{newWay(PerfEvent)} }
+func ways(period time.Duration) []Way { return []Way{newWay(PerfEvent, int64(period), 0)} }
 
-func openRecorder(Way, int, int) (recorder, error) {
+func openClocks(Way, int, int) ([]*coreLog, error) {
 	return nil, errors.New("stalls are recorded on Linux only")
 }
 

@@ -47,7 +47,7 @@ func slicing() trial.Slicing {
 			return m, nil
 		},
 		Stalls: func(cores []int, ours func(core, pid int) bool) (trial.StallWatch, error) {
-			w, err := stalls.Open(cores, ours)
+			w, err := stalls.Open(cores, stalls.Period, ours)
 			if err != nil { // a nil one would be a StallWatch
 				return nil, err
 			}
