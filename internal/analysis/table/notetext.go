@@ -163,10 +163,13 @@ func (s *Starts) String() string {
 // Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.
 func (s *Starts) Repeat() string {
 	if s == nil {
-		return "block"
+		return inBlocks
 	}
 	return "start"
 }
+
+// inBlocks is what a run repeats whose targets did not run side by side.
+const inBlocks = "block"
 
 func (f OnStarts) String() string { return wording.Sentence(record.Finding(f)) }
 
