@@ -126,6 +126,19 @@ var noteExamples = map[NoteKind][]noteExample{
 		"failed). Intervals of their ratios do not cover the effect of how these files lie in " +
 		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
+	NoteStartNoise: {{"Of the scatter of peak req/s ratios between starts, 71 % is not explained " +
+		"by their rounds: more starts would help, longer slices would not.", []any{LoadOf("peak"),
+		"req/s", Percent(0.71), StartAdvice(0.71)}},
+		{"Of the scatter of req/s ratios between starts, 50 % is not explained by their rounds: " +
+			"more starts would help most, longer slices (--slices) somewhat.", []any{LoadOf(""),
+			"req/s", Percent(0.5), StartAdvice(0.5)}},
+		{"Of the scatter of req/s ratios between starts, 0 % is not explained by their rounds: " +
+			"longer slices (--slices) would help as much as more starts.", []any{LoadOf(""),
+			"req/s", Percent(0), StartAdvice(0)}}},
+	NoteControlScatter: {{"Intervals of b, c use the scatter of the control, which is larger " +
+		"beyond chance.", []any{Names{"b", "c"}}}},
+	NoteRarest: {{"Events that are rarer than one in 0.8 s of load are too rare for these " +
+		"starts: their cost is not measured.", []any{0.8}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +

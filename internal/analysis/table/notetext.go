@@ -65,6 +65,12 @@ var noteTexts = [...]string{
 		"is loaded alone.",
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others had: " +
 		"%s. Intervals of their ratios do not cover the effect of how these files lie in memory.",
+	NoteStartNoise: "Of the scatter of %s%s ratios between starts, %s is not explained by their " +
+		"rounds: %s.",
+	NoteControlScatter: "Intervals of %s use the scatter of the control, which is larger beyond " +
+		"chance.",
+	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +
+		"their cost is not measured.",
 	NoteOnStarts: "%s",
 	NoteTiers:    "Targets in one tier do not differ significantly with these %ss.",
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
@@ -155,7 +161,7 @@ func (s *Starts) String() string {
 	text = fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
 		float64(s.ElapsedNs)/1e9)
 	if s.Interrupted {
-		text += "; ended early, so that intervals are wider"
+		text += "; " + livePrice(s.Count-len(s.Lost))
 	}
 	return text
 }
