@@ -74,3 +74,14 @@ func livePrice(starts int) string {
 	return fmt.Sprintf("ended early, so that intervals are %.1f times as wide",
 		stats.LivePrice(starts, DefaultConfidence))
 }
+
+// PlanSD is the SD of a start's log ratio of b to a, from which further starts are planned. NaN: the
+// raw slices are not there, nothing is a control, or its scatter makes the interval.
+func (sc *Scenario) PlanSD(a, b *Target, load, name string) float64 {
+	blocks, pair := sc.startRatios(a, b, load, name)
+	control := sc.control(a, b, load, name, blocks)
+	if stats.CompareStarts(pair, control, DefaultConfidence).Source != stats.ErrorStarts {
+		return math.NaN()
+	}
+	return stats.PlanSD(pair, control)
+}

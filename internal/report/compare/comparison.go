@@ -145,6 +145,7 @@ type Row struct {
 	share     float64                              // of the error that all rows are allowed
 	requested bool                                 // the question was about it
 	live      bool                                 // the run was ended early
+	planSD    float64                              // see table.Scenario.PlanSD; of slices only
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.
@@ -347,6 +348,7 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	case r.Source == table.FromSlices:
 		r.Ratio = c.ratio(&r, n)
 		r.live = scenario.Starts.Interrupted
+		r.planSD = scenario.PlanSD(n.pairing.a, n.pairing.b, b.Load, b.Name)
 		r.Doubt = scenario.RatioDoubt(n.pairing.a, n.pairing.b, &b, r.Ratio)
 		r.Grade = table.RatioGrade(*r.Ratio, r.Doubt)
 	case a.Known() && b.Known() && !r.constant():

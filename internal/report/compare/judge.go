@@ -360,7 +360,11 @@ func (c Comparison) Enough(effects ...float64) string {
 	}
 	effect := effects[index]
 	subject := fmt.Sprintf("%.3g %%", 100*effect)
-	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
+	ratio := *decides.Ratio
+	if decides.planSD > 0 {
+		ratio.SDLog = decides.planSD
+	}
+	n := ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
 		return fmt.Sprintf("No sensible number of %ss detects a difference of %s in %s at this "+
 			"noise. prony doctor reports what disturbs.", c.Repeat(), subject, decides.Name())
