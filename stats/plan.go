@@ -11,8 +11,8 @@ import "math"
 // within a quarter to 40 %. PlanSD is closer to the truth by a quarter or more if the control
 // scatters as the pair does, and about as close if it scatters by half as much (TestPlanSD).
 //
-// It is not for intervals: the scatter of the control alone, or a mean of both, gives intervals that
-// cover too little where one target is noisier than the control shows; see CompareStarts.
+// It is not for intervals: the scatter of the control alone, or a mean of both, gives intervals
+// that cover too little where one target is noisier than the control shows; see CompareStarts.
 func PlanSD(pair, control []StartRatio) float64 {
 	if len(pair) < 2 || len(control) < 2 {
 		return math.NaN()

@@ -417,8 +417,8 @@ func (m Method) names(second Method) []string {
 	})
 }
 
-// interleaving is the aspect of how targets took turns. In a start, a target warms up for less long,
-// works in a fresh copy of its files, and has others beside it in memory.
+// interleaving is the aspect of how targets took turns. In a start, a target warms up for less
+// long, works in a fresh copy of its files, and has others beside it in memory.
 const interleaving = "interleaving"
 
 // noLoad is the value of an aspect of a load that the other side does not have.

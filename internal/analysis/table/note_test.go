@@ -26,7 +26,8 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
 	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
 		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
-	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late", []any{OfTrials{1, 2}, "late"}}},
+	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late",
+		[]any{OfTrials{1, 2}, "late"}}},
 	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
 		"150/s, so latency would tell the length of the test (offer less than the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
@@ -153,7 +154,8 @@ var noteExamples = map[NoteKind][]noteExample{
 	},
 	NoteTiersPlan: {
 		{"Targets in one tier do not differ significantly with these blocks; detecting a " +
-			"difference of 3 % would take about 3 more blocks.", []any{"block", Plan{0.03, 8, 5, "block"}}},
+			"difference of 3 % would take about 3 more blocks.",
+			[]any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
 			"Targets in one tier do not differ significantly with these blocks; they " +
 				"are enough to detect a difference of 3 %.",

@@ -63,8 +63,9 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NoteCopies: "These targets had no fresh copy of their files in each start, as the others had: " +
-		"%s. Intervals of their ratios do not cover the effect of how these files lie in memory.",
+	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
+		"had: %s. Intervals of their ratios do not cover the effect of how these files lie in " +
+		"memory.",
 	NoteStartNoise: "Of the scatter of %s%s ratios between starts, %s is not explained by their " +
 		"rounds: %s.",
 	NoteControlScatter: "Intervals of %s use the scatter of the control, which is larger beyond " +

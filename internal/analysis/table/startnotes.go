@@ -75,8 +75,8 @@ func livePrice(starts int) string {
 		stats.LivePrice(starts, DefaultConfidence))
 }
 
-// PlanSD is the SD of a start's log ratio of b to a, from which further starts are planned. NaN: the
-// raw slices are not there, nothing is a control, or its scatter makes the interval.
+// PlanSD is the SD of a start's log ratio of b to a, from which further starts are planned. NaN:
+// the raw slices are not there, nothing is a control, or its scatter makes the interval.
 func (sc *Scenario) PlanSD(a, b *Target, load, name string) float64 {
 	blocks, pair := sc.startRatios(a, b, load, name)
 	control := sc.control(a, b, load, name, blocks)

@@ -36,7 +36,8 @@ func TestNotesOfStarts(t *testing.T) {
 }
 
 // Further starts are planned by the scatter of the rounds, of the pair and of the control together;
-// without raw slices, without a control, and where its scatter makes the interval, by the interval's.
+// without raw slices, without a control, and where its scatter makes the interval, by the
+// interval's.
 func TestPlanSDOfStarts(t *testing.T) {
 	check := func(want bool, control float64, add, raw bool) {
 		t.Helper()
@@ -74,7 +75,8 @@ func withControl(records []record.Record, read SlicesReader) SlicesReader {
 			if r.SideBySide.File != file || r.Target.Name != "a" || at < 0 {
 				continue
 			}
-			head.Trials = append(slices.Clone(head.Trials), strings.Replace(r.Trial, "a", "a-again", 1))
+			head.Trials = append(slices.Clone(head.Trials), strings.Replace(r.Trial, "a", "a-again",
+				1))
 			for _, x := range slices.Clone(all) {
 				if x.Target == at {
 					x.Target, x.Requests = len(head.Trials)-1, x.Requests+int64(x.Round%2)

@@ -40,10 +40,10 @@ type Comparison struct {
 	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
 	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
 
-	// Fingerprint is that of the method both sides share; empty when they do not.
+	// ConfigHash is the fingerprint of the method both sides share; empty when they do not.
 	ConfigHash string `json:"configHash,omitempty"`
-	// Unlike is what the sides' methods do not share though they should; all renderings carry it
-	// as a banner. Told are differences that a reader should know and that forbid nothing.
+	// Mismatches are what the sides' methods do not share though they should; all renderings carry
+	// it as a banner. Differences are those that a reader should know and that forbid nothing.
 	Mismatches  []table.Difference `json:"mismatches"`
 	Differences []table.Difference `json:"differences"`
 
