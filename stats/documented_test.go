@@ -9,13 +9,19 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/slices.md")
+var update = flag.Bool("update", false, "write the tables of docs/slices.md and docs/stalls.md")
 
-// documented holds a table of docs/slices.md, between the comments that name and end it, to what a
-// simulation gave.
+// documented holds a table of docs/slices.md to what a simulation gave.
 func documented(t *testing.T, name string, rows []string) {
 	t.Helper()
-	path := filepath.Join("..", "docs", "slices.md")
+	documentedIn(t, "slices.md", name, rows)
+}
+
+// documentedIn holds a table of a page, between the comments that name and end it, to what a
+// simulation gave.
+func documentedIn(t *testing.T, file, name string, rows []string) {
+	t.Helper()
+	path := filepath.Join("..", "docs", file)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

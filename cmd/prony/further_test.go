@@ -48,7 +48,7 @@ func TestRunForATime(t *testing.T) {
 	}
 
 	// A time in which there are only some blocks is not exceeded.
-	out, _, s, records = run("2m", "--targets", manyTargets)
+	out, _, s, records = run("80s", "--targets", manyTargets)
 	if s.Ended != "time" || s.SpentNs > s.ForNs || records[len(records)-1].Block < 2 ||
 		s.Next.Open == 0 {
 		t.Errorf("%+v", s)

@@ -270,6 +270,8 @@ func ratioCell(t *Target, load, name string) Cell {
 	if !ok || m.Ratio == nil {
 		why := NoteOf(NoteNoCommonBlock, t.Reference)
 		switch {
+		case m.Unsliced.Is():
+			why = m.Unsliced
 		case m.Source == FromSlices:
 			why = NoteOf(NoteStartsLost)
 		case !m.Known():

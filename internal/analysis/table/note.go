@@ -69,6 +69,9 @@ const (
 	NoteToolsVary      // tool, Shared
 	NoteRatios         // Over
 	NoteSliced         // MetricsOf that ratios are made of, Starts
+	NoteStalled        // Stalled
+	NoteStalls         // MetricsOf open slices, StallsFound
+	NoteEqualRate      // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteCopies         // Uncopied
 	NoteStartNoise     // LoadOf, metric, Percent, StartAdvice
 	NoteControlScatter // Names of targets

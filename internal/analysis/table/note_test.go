@@ -7,6 +7,7 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 var (
@@ -141,6 +142,31 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRarest: {{"Events that are rarer than one in 0.8 s of load are too rare for these " +
 		"starts: their cost is not measured.", []any{0.8}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteStalled: {
+		{"unknown without the machine's stalls, many of which are too short to be recorded " +
+			"(measure on a quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.UnrecordedStalls, 0.9}}},
+		{
+			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " +
+				"needed (measure on a quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
+		},
+		{"unknown without the machine's stalls, which strike more often, or less often, while " +
+			"the service pauses (measure on another machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.StallsDepend, 0.9}}},
+	},
+	NoteStalls: {
+		{"Ratios of half p99 leave out the arrivals near stalls of the machine: stalls took " +
+			"4.1 % of the time, and 7.0 % of arrivals are left out; with them, p99.9 of b is " +
+			"11.4 ms instead of 230 µs.", []any{MetricsOf{{Load: "half", Name: "p99"}},
+			StallsFound{0.041, 0.07, "b", 0.999, 0.23e6, 11.4e6}}},
+	},
+	NoteEqualRate: {
+		{"Ratios of half p50, half p99 compare response times at the same rate for all " +
+			"targets (1.40k/s to 1.50k/s); the levels beside them are at the rate of the load.",
+			[]any{MetricsOf{{Load: "half", Name: "p50"}, {Load: "half", Name: "p99"}}, Rate(1400),
+				Rate(1500)}},
+	},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
 		"other numbers come from windows in which each target is loaded alone.",

@@ -63,6 +63,10 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
+	NoteStalled: "%s",
+	NoteStalls:  "Ratios of %s leave out the arrivals near stalls of the machine: %s.",
+	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
+		"%s); the levels beside them are at the rate of the load.",
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
 		"had: %s. Intervals of their ratios do not cover the effect of how these files lie in " +
 		"memory.",

@@ -91,7 +91,10 @@ type Metric struct {
 	// Sliced are the values in slices, one a start; none: there are no slices, or they do not tell
 	// this metric. A ratio is made of them where both targets have some in a common start.
 	Sliced []Point
-	Source Source // of Ratio
+	// Unsliced says why slices give no value though they have this metric; none otherwise. The
+	// ratio is then unknown: windows alone would not know it any better.
+	Unsliced Note
+	Source   Source // of Ratio
 	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil:
 	// nothing.
 	RatioDoubt *Doubt
@@ -277,7 +280,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		sc.Starts.Interrupted = true
 	}
 	for t, m := range sc.Metrics() {
-		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
+		m.Sliced, m.Unsliced = t.sliced(m, sc.Starts, s.Options)
 	}
 	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)
@@ -348,6 +351,8 @@ func (sc *Scenario) compareTo(o Options) {
 		b, ok := reference.Metric(m.Load, m.Name)
 		key := quantity{m.Load, m.Name}
 		switch {
+		case ok && (b.Unsliced.Is() || m.Unsliced.Is()):
+			m.Source = FromSlices
 		case ok && ShareStarts(b.Sliced, m.Sliced):
 			m.Source = FromSlices
 			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)

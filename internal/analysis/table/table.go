@@ -27,6 +27,10 @@ type Options struct {
 	// Slices reads the raw slices of starts; nil: they are not there.
 	Slices SlicesReader
 
+	// KeepStalls has response times in slices of all arrivals, also of those near stalls of the
+	// machine.
+	KeepStalls bool
+
 	Columns []string // beside the usual ones: names of Columns()
 
 	Skipped []record.Skipped // services that could not take part

@@ -93,7 +93,7 @@ func correct(rows []*Row) {
 // withheld tells whether there is no ratio because a side has no number.
 func (r Row) withheld() bool {
 	if r.Source == table.FromSlices {
-		return r.Grade == record.Invalid
+		return r.Ratio == nil
 	}
 	return r.A.Withheld != nil || r.B.Withheld != nil
 }
@@ -113,6 +113,8 @@ func (r *Row) speak(alpha float64) {
 		r.Outcome, r.Text = Silent, "no number"
 		if r.Grade == record.Invalid {
 			r.Text = "INVALID: too many starts were lost"
+		} else if r.unsliced.Is() {
+			r.Text = r.unsliced.String()
 		}
 		return
 	case r.Ratio == nil && a == b:

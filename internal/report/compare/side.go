@@ -47,12 +47,13 @@ type side struct {
 	study table.Study
 }
 
-func analyse(s Side, confidence float64) *side {
-	if s.Study != nil && s.Study.Options.Confidence == confidence {
+func analyse(s Side, with Options) *side {
+	if s.Study != nil && s.Study.Options.Confidence == with.Confidence &&
+		s.Study.Options.KeepStalls == with.KeepStalls {
 		return &side{s, *s.Study}
 	}
-	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence, Slices: s.Slices,
-		Missing: s.Missing, Unfinished: s.Unfinished}
+	o := table.Options{Baseline: s.Head.Baseline, Confidence: with.Confidence, Slices: s.Slices,
+		KeepStalls: with.KeepStalls, Missing: s.Missing, Unfinished: s.Unfinished}
 	return &side{s, table.Analyze(s.Records, o)}
 }
 

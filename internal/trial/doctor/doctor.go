@@ -8,8 +8,8 @@
 //
 // Non-goals: it changes nothing on the host, and judges no trial (internal/analysis/verdict does).
 // Besides record it imports internal/observe/host, internal/observe/probe and
-// internal/launch/cgroup, whose parsers it shares, and asks load/engine/uring whether the kernel
-// permits a ring.
+// internal/launch/cgroup, whose parsers it shares, asks load/engine/uring whether the kernel
+// permits a ring, and has internal/observe/stalls measure what its record of stalls costs.
 package doctor
 
 import (
@@ -38,6 +38,8 @@ const (
 
 	sleeps     = 200
 	sleepEvery = time.Millisecond
+
+	stallsTime = 300 * time.Millisecond
 )
 
 // Options say what the host is to be good for. The zero value is this host, for services that get
@@ -61,6 +63,7 @@ type senses struct {
 	lateNs   func() []int64   // of short sleeps, in any order
 	readNs   func() []float64 // of reads of memory, in any order
 	uring    func() error     // why there is no io_uring
+	stalls   func(core int) stallRecord
 	writable func(path string) bool
 }
 
@@ -73,6 +76,7 @@ func realSenses() *senses {
 		lateNs:   func() []int64 { return oversleep(sleeps, sleepEvery) },
 		readNs:   func() []float64 { return wander(walks, walkTime, walkBytes) },
 		uring:    uring.Probe,
+		stalls:   measureStalls,
 		writable: func(path string) bool { return unix.Access(path, unix.W_OK) == nil },
 	}
 }
@@ -149,6 +153,7 @@ type machine struct {
 	lateNs  []int64   // sorted
 	readNs  []float64 // sorted
 	uring   error
+	stalls  stallRecord
 }
 
 func newMachine(o Options) *machine {
@@ -168,6 +173,10 @@ func newMachine(o Options) *machine {
 func (m *machine) watch(ctx context.Context) {
 	a := takeEdge(m.Root, m.senses, true)
 	m.uring = m.senses.uring()
+	m.stalls.err = errNoCore
+	if n := len(m.cores); n > 0 {
+		m.stalls = m.senses.stalls(m.cores[n-1])
+	}
 	m.lateNs = slices.Sorted(slices.Values(m.senses.lateNs()))
 	m.readNs = slices.Sorted(slices.Values(m.senses.readNs()))
 	m.senses.wait(ctx, m.Window-time.Duration(m.senses.nowNs()-a.atNs))

@@ -108,7 +108,7 @@ func TestRules(t *testing.T) {
 		}
 		for _, grade := range want {
 			known := []string{"wake-ups", "shared cache", "steal", "other load", "throttling",
-				"io_uring"}
+				"io_uring", "stalls"}
 			if !slices.Contains(seen[r.Name], grade) && !slices.Contains(known, r.Name) {
 				t.Errorf("no row makes %s %s", r.Name, grade)
 			}

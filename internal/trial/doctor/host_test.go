@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/observe/stalls"
 	"prony.example/record"
 )
 
@@ -257,6 +258,7 @@ type happening struct {
 	reads []float64
 	uring error
 	ro    bool // cgroups cannot be written to
+	stall *stallRecord
 }
 
 // feel makes senses that wait in no time; each wait applies the next of what happens.
@@ -264,10 +266,17 @@ func feel(tb testing.TB, root string, h ...happening) *senses {
 	var nowNs, ownNs int64
 	first := h[0]
 	return &senses{
-		self:     77,
-		nowNs:    func() int64 { return nowNs },
-		ownNs:    func() int64 { return ownNs },
-		uring:    func() error { return first.uring },
+		self:  77,
+		nowNs: func() int64 { return nowNs },
+		ownNs: func() int64 { return ownNs },
+		uring: func() error { return first.uring },
+		stalls: func(int) stallRecord {
+			if first.stall != nil {
+				return *first.stall
+			}
+			return stallRecord{way: stalls.Way{Name: stalls.PerfEvent, ShortestNs: 1.2e6,
+				ShortestProcessNs: 1.2e6}, share: 0.013}
+		},
 		writable: func(string) bool { return !first.ro },
 		lateNs: func() []int64 {
 			if first.late != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/observe/stalls"
 	"prony.example/record"
 )
 
@@ -89,6 +90,20 @@ func TestTheRestIsMeasured(t *testing.T) {
 	check("shared cache", record.Doubtful, "20.0 ns a read at p10, 21.0 at p50, 22.2 at p90",
 		reads(99, 22.2, 22, 22, 22, 21, 21, 21, 21, 20))
 	check("shared cache", record.Unknown, "not measured", reads([]float64{}...))
+
+	stall := func(name string, processNs int64, share float64, err error) happening {
+		return happening{after: idle.after, stall: &stallRecord{share: share, err: err,
+			way: stalls.Way{Name: name, ShortestNs: 1.2e6, ShortestProcessNs: processNs}}}
+	}
+	check("stalls", record.Fit, "perf event, stalls of at least 1.2 ms, 3.0 % of a core",
+		stall(stalls.PerfEvent, 1.2e6, 0.03, nil))
+	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, 3.1 % of a core",
+		stall(stalls.PerfEvent, 1.2e6, 0.031, nil))
+	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, price not measured",
+		stall(stalls.PerfEvent, 1.2e6, 0, errRing))
+	check("stalls", record.Doubtful, "thread at normal priority, stalls of at least 1.2 ms, no "+
+		"processes, 1.0 % of a core", stall(stalls.NormalThread, 0, 0.01, nil))
+	check("stalls", record.Unknown, "not measured: "+errRing.Error(), stall("", 0, 0, errRing))
 
 	check("io_uring", record.Fit, "a ring answers", idle)
 	check("io_uring", record.Doubtful, errRing.Error(), happening{uring: errRing})

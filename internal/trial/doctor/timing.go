@@ -1,10 +1,14 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"prony.example/internal/base/units"
+	"prony.example/internal/observe/stalls"
 )
 
 // timeRules are about reading the clock and being woken by it.
@@ -28,6 +32,13 @@ var timeRules = []Rule{
 		Why: "requests of an open load are sent when a timer says so: what wakes late sends " +
 			"late, and waits for answers as long",
 		Source: "kernel, timers/hrtimers.rst; measured"},
+	{Name: "stalls", look: stallsRule,
+		Fit: "stalls are recorded with processes of others, for at most 3 % of a core",
+		Doubtful: "processes of others are not recorded, or it takes more, or nobody knows how " +
+			"much",
+		Why: "on a shared machine, the slowest percent of answers waited for the machine; a " +
+			"record of when a core did not run leaves them out",
+		Source: "perf_event_open(2); docs/stalls.md; measured"},
 }
 
 // Clock sources as the kernel names them. The fast ones are those that vdso(7) reads.
@@ -86,3 +97,36 @@ func wakeUps(m *machine) finding {
 }
 
 func inUs(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }
+
+// stallRecord is how stalls of a core can be recorded.
+type stallRecord struct {
+	way   stalls.Way
+	share float64 // of the core's time
+	err   error
+}
+
+var errNoCore = errors.New("the cores are not known")
+
+func measureStalls(core int) (r stallRecord) {
+	r.way, r.share, r.err = stalls.Price(core, stalls.Period, stallsTime)
+	return r
+}
+
+const stallsMax = 0.03 // of a core
+
+func stallsRule(m *machine) finding {
+	r := m.stalls
+	if r.way.Name == "" {
+		return unknown("not measured: " + r.err.Error())
+	}
+	price := "price not measured"
+	if r.err == nil {
+		price = units.PercentTo(r.share, 1) + " of a core"
+	}
+	fix := "run prony as root, or: " + asRoot("sysctl -w kernel.perf_event_paranoid=0")
+	if r.way.Processes() {
+		fix = "end what else runs, and run prony doctor again"
+	}
+	return doubtfulIf(!r.way.Processes() || r.err != nil || r.share > stallsMax,
+		r.way.String()+", "+price, fix)
+}

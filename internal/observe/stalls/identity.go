@@ -1,0 +1,89 @@
+package stalls
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// maxNames bounds how many processes that have ended keep their name.
+const maxNames = 10_000
+
+// identities know processes by their id.
+type identities struct {
+	proc  string // where /proc is
+	ours  func(core, pid int) bool
+	ended map[int]string // names that the kernel reported when processes began
+	known map[place]identity
+}
+
+type place struct{ core, pid int }
+
+type identity struct{ cause, name string }
+
+func newIdentities(ours func(core, pid int) bool) *identities {
+	return &identities{"/proc", ours, map[int]string{}, map[place]identity{}}
+}
+
+// forget has everything looked up again, because ids are used again.
+func (i *identities) forget() { clear(i.known) }
+
+// started records the name of a process at its begin.
+func (i *identities) started(pid int, name string) {
+	if len(i.ended) >= maxNames {
+		clear(i.ended)
+	}
+	i.ended[pid] = name
+}
+
+// cause returns why a process that runs on a core is a stall, and its name; "": it is none.
+func (i *identities) cause(core, pid int) (cause, name string) {
+	where := place{core, pid}
+	who, ok := i.known[where]
+	if !ok {
+		who = i.identify(core, pid)
+		i.known[where] = who
+	}
+	return who.cause, who.name
+}
+
+func (i *identities) identify(core, pid int) identity {
+	if i.ours(core, pid) {
+		return identity{}
+	}
+	name, kernel := i.lookUp(pid)
+	switch {
+	case kernel:
+		return identity{Kernel, name}
+	case name == "":
+		name = i.ended[pid]
+	}
+	if name == "" {
+		name = fmt.Sprintf("%d, which has ended", pid)
+	}
+	return identity{Process, name}
+}
+
+// kernelThread is PF_KTHREAD, a flag of /proc/PID/stat (include/linux/sched.h).
+const kernelThread = 0x00200000
+
+// lookUp reads the name of a process, "" if it has ended, and whether it is a thread of the kernel.
+func (i *identities) lookUp(pid int) (name string, kernel bool) {
+	text, err := os.ReadFile(filepath.Join(i.proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return "", false
+	}
+	begin, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+	if begin < 0 || end < begin {
+		return "", false
+	}
+	const flagsField = 6 // behind the name: state, four ids, terminal's group, flags (proc_pid_stat(5))
+	fields := strings.Fields(string(text[end+1:]))
+	if len(fields) > flagsField {
+		flags, _ := strconv.ParseUint(fields[flagsField], 10, 64) // 0 if it is not a number
+		kernel = flags&kernelThread != 0
+	}
+	return string(text[begin+1 : end]), kernel
+}

@@ -1,0 +1,244 @@
+package stalls
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const period = int64(Period)
+
+const (
+	ms     = int64(1_000_000)
+	us     = int64(1_000)
+	origin = 7*ms + 345*us // of the grid
+)
+
+var both = kinds{late: true, processes: true}
+
+// strange is what judge learns of processes: 1 is ours, 2 and 3 are others', 9 is the kernel's.
+func strange(pid int32) (cause, name string) {
+	switch pid {
+	case 2, 3:
+		return Process, fmt.Sprint("p", pid)
+	case 9:
+		return Kernel, "thread"
+	}
+	return "", ""
+}
+
+// grid makes ticks from..to of the grid, each 2 µs late, as a healthy core shows them.
+func grid(from, to int) (ticks []tick) {
+	for k := from; k <= to; k++ {
+		ticks = append(ticks, tick{at: origin + int64(k)*period + 2*us, pid: 1})
+	}
+	return ticks
+}
+
+// text lists stalls by begin, end and least in µs after the grid's origin.
+func text(all []Stall) string {
+	var lines []string
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("%d-%d least %d %s", (s.BeginNs-origin)/us,
+			(s.EndNs-origin)/us, s.LeastNs/us, s.Reason()))
+	}
+	return strings.Join(lines, "; ")
+}
+
+func TestJudge(t *testing.T) {
+	check := func(name string, ticks []tick, s span, want string) {
+		t.Helper()
+		if got := text(judge(ticks, s, period, both, strange)); got != want {
+			t.Errorf("%s:\n%s, want\n%s", name, got, want)
+		}
+	}
+	at := func(us0 int64, pid int32) tick { return tick{at: origin + us0*us, pid: pid} }
+	whole := span{origin, origin + 200*us, origin + 20*ms + 900*us}
+	check("a healthy core", grid(1, 20), whole, "")
+	check("an idle core", func() []tick {
+		ticks := grid(1, 20)
+		for i := range ticks {
+			ticks[i].pid = 0
+		}
+		return ticks
+	}(), whole, "")
+
+	// Tick 6 comes at 8.7 instead of 6.002 ms, and the next one on time. The core was last seen to run
+	// at tick 5.
+	late := slices.Concat(grid(1, 5), []tick{at(8700, 1)}, grid(9, 20))
+	check("a late tick", late, whole, "5002-8700 least 2698 unknown")
+	// 0.2 ms is on time, a µs more is not.
+	check("a tick on time", slices.Concat(grid(1, 5), []tick{at(6202, 1)}, grid(7, 20)), whole, "")
+	check("a tick a little late", slices.Concat(grid(1, 5), []tick{at(6203, 1)}, grid(7, 20)),
+		whole, "5002-6203 least 201 unknown")
+	// After a late tick the next one is late as well: from tick to tick, only 1.2 ms passed.
+	check("two late ticks", slices.Concat(grid(1, 5), []tick{at(6700, 1), at(7900, 1)}, grid(8, 20)),
+		whole, "5002-6700 least 698 unknown; 6700-7900 least 898 unknown")
+	// It comes just before the next one is due.
+	check("late by a period", slices.Concat(grid(1, 5), []tick{at(6995, 1)}, grid(7, 20)), whole,
+		"5002-6995 least 993 unknown")
+
+	// The first tick is late, and the core began to tick at 0.2 ms.
+	check("late from the begin", slices.Concat([]tick{at(3500, 1)}, grid(4, 20)), whole,
+		"200-3500 least 2498 unknown")
+	// The last one should have come at 18.002 ms.
+	check("late at the end", grid(1, 17), whole, "17002-20900 least 2898 unknown")
+	check("no tick", nil, whole, "200-20900 least 0 unrecorded")
+	check("no time for a tick", nil, span{origin, origin, origin + period + slack}, "")
+	check("ticks before the begin", grid(1, 20), span{origin, origin + 4*ms, origin + 20*ms + 900*us},
+		"")
+
+	gap := slices.Concat(grid(1, 5), grid(10, 20))
+	gap[5].gap = true
+	check("a full ring", gap, whole, "5002-10002 least 0 unrecorded")
+
+	run := func(pid int32, ticks ...int) []tick {
+		all := grid(1, 20)
+		for _, k := range ticks {
+			all[k-1].pid = pid
+		}
+		return all
+	}
+	check("a process at one tick", run(2, 7), whole, "6002-8002 least 0 process p2")
+	check("a process at three ticks", run(2, 7, 8, 9), whole, "6002-10002 least 2000 process p2")
+	check("from the begin", run(3, 1, 2), whole, "200-3002 least 1000 process p3")
+	check("to the end", run(3, 20), whole, "19002-20900 least 0 process p3")
+	check("twice", run(3, 4, 6), whole,
+		"3002-5002 least 0 process p3; 5002-7002 least 0 process p3")
+	check("a thread of the kernel", run(9, 4), whole, "3002-5002 least 0 kernel thread")
+	after := run(2, 4, 5)
+	after[5].pid = 3
+	check("one after the other", after, whole,
+		"3002-6002 least 1000 process p2; 5002-7002 least 0 process p3")
+}
+
+// Of a clock that does not tick on idle cores, only processes are known, and not for longer than a period
+// after the last tick that shows one.
+func TestSparseTicks(t *testing.T) {
+	ticks := slices.Concat(grid(1, 3), grid(7, 8), grid(15, 16))
+	ticks[2].pid, ticks[3].pid, ticks[6].pid = 2, 2, 2
+	s := span{origin, origin, origin + 20*ms}
+	const want = "2002-4202 least 0 process p2; 6002-8002 least 0 process p2; " +
+		"15002-20000 least 0 process p2"
+	if got := text(judge(ticks, s, period, kinds{processes: true, sparse: true}, strange)); got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	ticks[3].gap = true
+	got := text(judge(ticks, s, period, kinds{processes: true, sparse: true}, strange))
+	if !strings.Contains(got, "3002-7002 least 0 unrecorded") {
+		t.Errorf("%s, want a gap", got)
+	}
+}
+
+// Whatever a core goes through, a stall of the shortest length that a way names is found, its bounds
+// hold, and nothing is found where nothing was.
+func TestJudgeFinds(t *testing.T) {
+	r := rand.New(rand.NewPCG(40, 0))
+	w := newWay(PerfEvent, period, period)
+	for range 300 {
+		base := r.Int64N(1 << 40)
+		end := base + 300*ms
+		// True stalls, at least 4 ms apart.
+		var truth []pause
+		for at := base + r.Int64N(10*ms); ; at += 4*ms + r.Int64N(40*ms) {
+			length := w.ShortestNs + r.Int64N(8*ms)
+			if at+length+4*ms > end {
+				break
+			}
+			truth = append(truth, pause{at, at + length})
+			at += length
+		}
+		var ticks []tick
+		for due := base + r.Int64N(period); due < end; {
+			at := due + r.Int64N(20*us)
+			for _, p := range truth {
+				if p.begin <= at && at < p.end {
+					at = p.end + r.Int64N(20*us)
+				}
+			}
+			ticks = append(ticks, tick{at: at, pid: 1})
+			due += (floor(at-due, period) + 1) * period
+		}
+		found := judge(ticks, span{base, base, end}, period, both, strange)
+		if len(found) != len(truth) {
+			t.Fatalf("%d stalls of %d were found", len(found), len(truth))
+		}
+		for i, s := range found {
+			p := truth[i]
+			length := p.end - p.begin
+			if s.BeginNs > p.begin || s.EndNs < p.end || s.EndNs > p.end+20*us ||
+				s.LeastNs > length+40*us || s.LeastNs < length-period-40*us {
+				t.Fatalf("%d to %d (%d ns) was found as %+v", p.begin, p.end, length, s)
+			}
+		}
+	}
+}
+
+// A process at one tick stands for a period of such runs, and one at more ticks for none.
+func TestStrangersUnseen(t *testing.T) {
+	ticks := grid(1, 10)
+	ticks[2].pid, ticks[5].pid, ticks[6].pid = 2, 2, 2
+	all := judge(ticks, span{origin, origin, origin + 10*ms + 900*us}, period, both, strange)
+	if len(all) != 2 || all[0].UnseenNs != period || all[1].UnseenNs != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Stalls that are not recorded take as long as is estimated from those that are, whatever their length
+// from 0.45 ms on.
+func TestUnseen(t *testing.T) {
+	for _, length := range []int64{slack + period/4, 500 * us, ms, ms + slack, 1500 * us, 2500 * us,
+		7300 * us} {
+		missed, estimate := int64(0), int64(0)
+		const n = 1000
+		for i := range int64(n) {
+			before := period * (2*i + 1) / (2 * n) // from the stall's begin to the next point
+			if late := length - before; late > slack {
+				estimate += unseen(late, period)
+			} else {
+				missed += length
+			}
+		}
+		if d := float64(estimate-missed) / n; d < -float64(10*us) || d > float64(10*us) {
+			t.Errorf("stalls of %d ns: %d ns are missed on average, the estimate is %d", length,
+				missed/n, estimate/n)
+		}
+	}
+}
+
+func TestLateCause(t *testing.T) {
+	check := func(virtual bool, late, stolen int64, want string) {
+		t.Helper()
+		if got := lateCause(virtual, late, stolen); got != want {
+			t.Errorf("%v, %d late, %d stolen: %s, want %s", virtual, late, stolen, got, want)
+		}
+	}
+	check(false, 5*ms, 0, Kernel)
+	check(true, 25*ms, 10*ms, Unknown)
+	check(true, 20*ms, 10*ms, Hypervisor)
+	check(true, 0, 0, Unknown)
+}
+
+func TestWayIsShown(t *testing.T) {
+	check := func(w Way, want string) {
+		t.Helper()
+		if got := w.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(newWay(PerfEvent, period, period), "perf event, stalls of at least 1.2 ms")
+	check(newWay(PerfAndThread, period, rarer(period)), "perf event and thread at real-time "+
+		"priority, stalls of at least 1.2 ms, processes of at least 4.5 ms")
+	check(newWay(NormalThread, period, 0),
+		"thread at normal priority, stalls of at least 1.2 ms, no processes")
+}
+
+func TestTickCosts(t *testing.T) {
+	pauses := []pause{{10, 20}, {30, 90}, {100, 104}, {300, 370}}
+	ticks := []tick{{at: 5}, {at: 10}, {at: 25}, {at: 50}, {at: 90}, {at: 103}, {at: 200}, {at: 310}}
+	if got := tickCosts(ticks, pauses, 70); !slices.Equal(got, []int64{4, 10, 60}) {
+		t.Errorf("ticks cost %v", got)
+	}
+}

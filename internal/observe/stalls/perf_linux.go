@@ -1,0 +1,171 @@
+//go:build linux && !portable
+
+package stalls
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/clock"
+)
+
+// perfClock is the kernel's software event cpu-clock on one core: a timer whose interrupt records the
+// time and the process that it interrupted (perf_event_open(2)). It ticks on time whatever the
+// priority of that process, and no tick needs a change to another thread.
+type perfClock struct {
+	*ring
+	offset int64 // CLOCK_MONOTONIC minus clock.Mono
+	thread int32 // a clock of ours, at which a tick says nothing of processes
+	missed int
+}
+
+// tickBytes is the length of a tick in the ring: head, process and thread, time.
+const tickBytes = 24
+
+func openPerf(core int, period int64, room, thread int) (*perfClock, error) {
+	offset, err := clock.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	r, err := openRing(core, room*tickBytes, unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
+		Sample: uint64(period), Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME,
+		Bits: unix.PerfBitDisabled | unix.PerfBitUseClockID, Clockid: unix.CLOCK_MONOTONIC,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open a clock: %w", err)
+	}
+	return &perfClock{ring: r, offset: offset, thread: int32(thread)}, nil
+}
+
+func (p *perfClock) begin() error { return p.control("start", unix.PERF_EVENT_IOC_ENABLE) }
+func (p *perfClock) end() error   { return p.control("stop", unix.PERF_EVENT_IOC_DISABLE) }
+
+// control returns when the core has obeyed.
+func (p *perfClock) control(verb string, request uint) error {
+	if err := unix.IoctlSetInt(p.fd, request, 0); err != nil {
+		return fmt.Errorf("%s a clock: %w", verb, err)
+	}
+	return nil
+}
+
+func (p *perfClock) lost() int { return p.missed }
+
+func (p *perfClock) drain(add func(tick)) {
+	gap := false
+	full := p.each(func(kind uint32, b []byte) {
+		switch {
+		case kind == unix.PERF_RECORD_SAMPLE && len(b) >= tickBytes:
+			t := tick{int64(order.Uint64(b[16:])) - p.offset, int32(order.Uint32(b[8:])), gap}
+			if thread := int32(order.Uint32(b[12:])); thread == p.thread {
+				t.pid = 0
+			}
+			add(t)
+			gap = false
+		case kind == unix.PERF_RECORD_LOST && len(b) >= 24:
+			p.missed += int(order.Uint64(b[16:]))
+			gap = true
+		}
+	})
+	if full { // it may have lost ticks since, and reports that only with the next one
+		add(tick{at: clock.Mono(), gap: true})
+	}
+}
+
+// errIdle is the reason to have a thread tick as well.
+var errIdle = errors.New("its kernel does not record ticks of idle cores")
+
+// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, as guests of some hypervisors do
+// not, or if it is not idle for long enough to find out.
+func ticksOnIdleCores(core int, period int64) error {
+	const tries, least = 5, 20 * time.Millisecond
+	p, err := openPerf(core, period, capacity, 0)
+	if err != nil {
+		return err
+	}
+	verdict := errIdle
+	for range tries {
+		begin := clock.Mono()
+		if err := p.begin(); err != nil {
+			return errors.Join(err, p.close())
+		}
+		<-time.After(least)
+		if err := p.end(); err != nil {
+			return errors.Join(err, p.close())
+		}
+		idle, all := 0, int64(0)
+		p.drain(func(t tick) {
+			all++
+			if t.pid == 0 {
+				idle++
+			}
+		})
+		if idle > 0 {
+			verdict = nil
+			break
+		}
+		if missing := (clock.Mono()-begin)/period - all; missing > 1 {
+			break
+		}
+	}
+	return errors.Join(verdict, p.close())
+}
+
+// births reports the names of programs that begin on any core. Most processes of a build end before
+// anybody can look them up.
+type births struct {
+	rings []*ring
+	who   *identities
+}
+
+// birthBytes is the size of a ring: a thousand programs and threads that give themselves a name.
+const birthBytes = 64 << 10
+
+// openBirths watches as many cores as this user may. Without it, processes that have ended have no
+// names.
+func openBirths(who *identities) *births {
+	b := &births{who: who}
+	for core := 0; ; core++ {
+		_, err := os.Stat(fmt.Sprintf("/sys/devices/system/cpu/cpu%d", core))
+		if err != nil {
+			return b
+		}
+		r, err := openRing(core, birthBytes, unix.PerfEventAttr{
+			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
+			Bits: unix.PerfBitComm,
+		})
+		if err == nil { // otherwise it is not online
+			b.rings = append(b.rings, r)
+		}
+	}
+}
+
+func (b *births) drain() {
+	for _, r := range b.rings {
+		r.each(b.read)
+	}
+}
+
+func (b *births) read(kind uint32, record []byte) {
+	if kind != unix.PERF_RECORD_COMM || len(record) < 24 {
+		return
+	}
+	pid, thread := order.Uint32(record[8:]), order.Uint32(record[12:])
+	if pid == thread {
+		name, _, _ := bytes.Cut(record[16:], []byte{0})
+		b.who.started(int(pid), string(name))
+	}
+}
+
+func (b *births) close() error {
+	var errs []error
+	for _, r := range b.rings {
+		errs = append(errs, r.close())
+	}
+	return errors.Join(errs...)
+}

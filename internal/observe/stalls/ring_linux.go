@@ -1,0 +1,99 @@
+//go:build linux && !portable
+
+package stalls
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ring is an event of one core, whatever runs there, and the memory into which the kernel writes its
+// records. When the ring is full, records are lost, and a record says how many.
+type ring struct {
+	fd     int
+	memory []byte // a page of control, then the ring
+	piece  []byte // a record that wraps around the ring's end
+}
+
+// order is that of records: this machine's.
+var order = binary.NativeEndian
+
+// recordHead is the length of a record's head: type, misc, size.
+const recordHead = 8
+
+// ringBytes is the size of a ring with room for some bytes: a number of pages that is a power of two.
+// For capacity it is as much as any user may lock, without the page of control
+// (kernel.perf_event_mlock_kb).
+func ringBytes(room int) int {
+	size := os.Getpagesize()
+	for size < room {
+		size *= 2
+	}
+	return size
+}
+
+func openRing(core, room int, attr unix.PerfEventAttr) (*ring, error) {
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	fd, err := unix.PerfEventOpen(&attr, -1, core, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("open an event of the kernel: %w%s", err, permission(err))
+	}
+	memory, err := unix.Mmap(fd, 0, os.Getpagesize()+ringBytes(room),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("map its ring: %w%s", err, permission(err)),
+			unix.Close(fd))
+	}
+	return &ring{fd: fd, memory: memory}, nil
+}
+
+// permission says what would permit what the kernel refused.
+func permission(err error) string {
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return ": run as root, give the program CAP_PERFMON, or run " +
+			"sysctl -w kernel.perf_event_paranoid=0 as root"
+	}
+	return ""
+}
+
+// each reads the records from where the ring was left to where the kernel is, and reports whether another
+// tick would have found no room.
+func (r *ring) each(read func(kind uint32, record []byte)) (full bool) {
+	page := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.memory[0]))
+	head := atomic.LoadUint64(&page.Data_head)
+	at := page.Data_tail // only this side writes it
+	for at < head {
+		b := r.bytes(at, recordHead)
+		kind, size := order.Uint32(b), int(order.Uint16(b[6:]))
+		if size < recordHead {
+			panic("stalls: the kernel wrote a record without a head")
+		}
+		read(kind, r.bytes(at, size))
+		at += uint64(size)
+	}
+	full = head-page.Data_tail > uint64(len(r.memory)-os.Getpagesize()-tickBytes)
+	atomic.StoreUint64(&page.Data_tail, at)
+	return full
+}
+
+// bytes returns bytes of the ring, in one piece.
+func (r *ring) bytes(position uint64, size int) []byte {
+	data := r.memory[os.Getpagesize():]
+	begin := int(position % uint64(len(data)))
+	if begin+size <= len(data) {
+		return data[begin : begin+size]
+	}
+	r.piece = append(r.piece[:0], data[begin:]...)
+	r.piece = append(r.piece, data[:size-(len(data)-begin)]...)
+	return r.piece
+}
+
+func (r *ring) close() error {
+	return errors.Join(unix.Munmap(r.memory), unix.Close(r.fd))
+}

@@ -1,0 +1,373 @@
+// Package stalls records when a core did not run what it should: the hypervisor took it, the kernel
+// kept interrupts off, or a process of others ran. A clock ticks on each core. A tick that comes late
+// is a stall, and so are ticks at which a process of others runs. The clock ticks only between Begin
+// and End, and costs nothing otherwise.
+//
+// Open takes the best way that kernel and user permit: an event of the kernel (perf_event_open(2)), a
+// thread at real-time priority, both, or a thread at normal priority. Way says which it is, and which
+// stalls it cannot record. Read returns what was recorded. Time without a record is a stall of the cause
+// Unrecorded, so that no gap passes for a quiet core.
+//
+// Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
+package stalls
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"prony.example/internal/base/clock"
+)
+
+// Causes of stalls.
+const (
+	Hypervisor = "hypervisor" // the core was taken from this virtual machine
+	Kernel     = "kernel"     // interrupts were off, or a thread of the kernel ran (Stall.Name)
+	Process    = "process"    // a process of others ran (Stall.Name)
+	Unknown    = "unknown"    // the core did not run: hypervisor, kernel or process
+	Unrecorded = "unrecorded" // nothing is known of this time
+)
+
+// Stall is time in which a core did not run what it should. Ticks show only moments, so that its
+// bounds are those within which it certainly lies, and LeastNs is how much of that is certain.
+type Stall struct {
+	Core    int
+	BeginNs int64 // clock.Mono: the last moment before at which all was well
+	EndNs   int64 // the first moment after at which all was well
+	LeastNs int64 // the stall took this long at least, and EndNs - BeginNs at most
+	// UnseenNs is this stall's part in an estimate of how much time stalls took that were too short to be
+	// recorded. Parts may be negative; only sums mean anything.
+	UnseenNs int64
+	Cause    string
+	Name     string // of the process, or of the thread of the kernel
+}
+
+// Reason returns cause and name in a few words, such as "process cc1".
+func (s Stall) Reason() string {
+	if s.Name == "" {
+		return s.Cause
+	}
+	return s.Cause + " " + s.Name
+}
+
+// Period is the usual time from tick to tick. Half of it costs twice as much and misses half as many
+// stalls.
+const Period = time.Millisecond
+
+const (
+	// slack is how late a tick may come. Virtual machines deliver timers up to 0.1 ms late.
+	slack = int64(200 * time.Microsecond)
+	// leastPeriod leaves time between two ticks that are on time.
+	leastPeriod = time.Duration(slack + early)
+	// capacity is how many ticks of a core find room until they are fetched.
+	capacity = 1 << 14
+)
+
+// Names of ways.
+const (
+	PerfEvent = "perf event"
+	// PerfAndThread is for kernels whose perf event does not tick on idle cores: the thread finds late ticks,
+	// the event finds processes.
+	PerfAndThread  = "perf event and thread at real-time priority"
+	RealTimeThread = "thread at real-time priority"
+	NormalThread   = "thread at normal priority"
+)
+
+// Way describes how stalls are recorded.
+type Way struct {
+	Name       string
+	PeriodNs   int64 // from tick to tick
+	ShortestNs int64 // the shortest stall that is always recorded; shorter ones are by chance
+	// ShortestProcessNs is the shortest run of a process of others that is always recorded; 0: none is.
+	ShortestProcessNs int64
+	Blind             []string // what it cannot record
+}
+
+// Processes reports whether the way records processes of others, at whatever priority they run.
+func (w Way) Processes() bool { return w.ShortestProcessNs > 0 }
+
+func (w Way) String() string {
+	text := fmt.Sprintf("%s, stalls of at least %.1f ms", w.Name, float64(w.ShortestNs)/1e6)
+	switch w.ShortestProcessNs {
+	case 0:
+		text += ", no processes"
+	case w.ShortestNs:
+	default:
+		text += fmt.Sprintf(", processes of at least %.1f ms", float64(w.ShortestProcessNs)/1e6)
+	}
+	return text
+}
+
+// newWay is a way whose clock for processes has another period; 0: it has none.
+func newWay(name string, period, processes int64, blind ...string) Way {
+	w := Way{Name: name, PeriodNs: period, ShortestNs: period + slack, Blind: blind}
+	if processes > 0 {
+		w.ShortestProcessNs = processes + slack
+	}
+	return w
+}
+
+// rarer returns the period of a perf event beside a thread: both together shall take less than 3 % of a
+// core. It is no multiple of the thread's, or all ticks could come while the thread runs.
+func rarer(period int64) int64 { return 4*period + period/4 + period/28 }
+
+// recorder is the clock of one core.
+type recorder interface {
+	begin() error // returns when it ticks
+	end() error   // returns when it does not tick any more
+	// drain hands over the ticks since the last call, in order.
+	drain(add func(tick))
+	lost() int // ticks that found no room
+	close() error
+}
+
+// namer reports names of processes that begin, also between End and Begin.
+type namer interface {
+	drain()
+	close() error
+}
+
+// Watch records the stalls of some cores.
+type Watch struct {
+	way    Way
+	who    *identities
+	names  namer                // nil: none
+	steal  func() map[int]int64 // of each core in ns since boot; nil: no virtual machine
+	mutex  sync.Mutex
+	cores  []*coreLog
+	on     bool
+	filled *time.Timer // fetches ticks in long windows
+}
+
+// coreLog is what a clock of a core has shown and Read has not returned yet.
+type coreLog struct {
+	recorder
+	core     int
+	periodNs int64
+	looksFor kinds
+	ticks    []tick
+	spans    []span
+	// Sums since Open, to compare.
+	lateNs, stolenNs, stolenBefore int64
+}
+
+// kinds are the stalls that are looked for in the ticks of a clock.
+type kinds struct {
+	late      bool // late ticks
+	processes bool
+	sparse    bool // a tick that is missing says nothing
+}
+
+// Open prepares a watch of cores. Function ours reports whether a process should run on a core; it is
+// called by Read, also for processes that have ended. Period is from tick to tick, at least 0.25 ms. The
+// watch does not tick until Begin.
+func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
+	if period < leastPeriod {
+		panic(fmt.Sprintf("stalls: a period of %v", period))
+	}
+	var refusals []error
+	for _, way := range ways(period) {
+		w, err := open(way, cores, ours)
+		if err == nil {
+			return w, nil
+		}
+		refusals = append(refusals, fmt.Errorf("%s: %w", way.Name, err))
+	}
+	return nil, fmt.Errorf("record stalls of cores %v: %w", cores, errors.Join(refusals...))
+}
+
+func open(way Way, cores []int, ours func(core, pid int) bool) (*Watch, error) {
+	if len(cores) == 0 {
+		return nil, errors.New("no cores are named")
+	}
+	w := &Watch{way: way, who: newIdentities(ours), steal: stealSource()}
+	for _, core := range cores {
+		logs, err := openClocks(way, core, capacity)
+		w.cores = append(w.cores, logs...)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("core %d: %w", core, err), w.Close())
+		}
+	}
+	w.names = openNames(way, w.who) // the clocks first: memory that may be locked is limited
+	return w, nil
+}
+
+// Way returns how stalls are recorded.
+func (w *Watch) Way() Way { return w.way }
+
+// Begin has the clocks tick. When it returns, all of them do.
+func (w *Watch) Begin() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.on {
+		return errors.New("begin to record stalls: it has begun")
+	}
+	w.on = true
+	w.drain()
+	w.readSteal(false)
+	var errs []error
+	for _, c := range w.cores {
+		from := clock.Mono()
+		errs = append(errs, c.begin())
+		c.spans = append(c.spans, span{from, clock.Mono(), math.MaxInt64})
+	}
+	if w.filled == nil {
+		w.filled = time.AfterFunc(w.fetchEvery(), w.fetch)
+	} else {
+		w.filled.Reset(w.fetchEvery())
+	}
+	return errors.Join(errs...)
+}
+
+// fetchEvery is at most half of the time after which the buffer of a core is full.
+func (w *Watch) fetchEvery() time.Duration {
+	return min(time.Duration(capacity/2*w.way.PeriodNs), time.Second)
+}
+
+// fetch empties the buffers of clocks that tick for a long time.
+func (w *Watch) fetch() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.on {
+		w.drain()
+		w.filled.Reset(w.fetchEvery())
+	}
+}
+
+// End stops the clocks.
+func (w *Watch) End() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if !w.on {
+		return errors.New("end to record stalls: it has not begun")
+	}
+	w.on = false
+	w.filled.Stop()
+	var errs []error
+	for _, c := range w.cores {
+		c.spans[len(c.spans)-1].end = clock.Mono()
+		errs = append(errs, c.recorder.end())
+	}
+	w.readSteal(true)
+	return errors.Join(errs...)
+}
+
+// readSteal reads how much the hypervisor has taken from each core, and at the end of a span adds the
+// difference.
+func (w *Watch) readSteal(atEnd bool) {
+	if w.steal == nil {
+		return
+	}
+	stolen := w.steal()
+	for _, c := range w.cores {
+		if atEnd {
+			c.stolenNs += stolen[c.core] - c.stolenBefore
+		}
+		c.stolenBefore = stolen[c.core]
+	}
+}
+
+func (w *Watch) drain() {
+	for _, c := range w.cores {
+		c.drain(func(t tick) { c.ticks = append(c.ticks, t) })
+	}
+	if w.names != nil {
+		w.names.drain()
+	}
+}
+
+// Read returns the stalls between each Begin and its End since the last call, by time. Stalls of one
+// core that have the same reason do not overlap. What began and has not ended is left to a later call.
+func (w *Watch) Read() []Stall {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.drain()
+	w.who.forget()
+	var all []Stall
+	for _, c := range w.cores {
+		all = append(all, c.read(w)...)
+	}
+	slices.SortStableFunc(all, byBegin)
+	return all
+}
+
+func byBegin(a, b Stall) int { return cmp.Compare(a.BeginNs, b.BeginNs) }
+
+// read judges the spans of a core that have ended, and forgets them.
+func (c *coreLog) read(w *Watch) []Stall {
+	var all []Stall
+	for len(c.spans) > 0 && c.spans[0].end < math.MaxInt64 {
+		s := c.spans[0]
+		n := len(c.ticks)
+		if len(c.spans) > 1 {
+			n, _ = slices.BinarySearchFunc(c.ticks, c.spans[1].from, func(t tick, at int64) int {
+				return cmp.Compare(t.at, at)
+			})
+		}
+		all = append(all, judge(c.ticks[:n], s, c.periodNs, c.looksFor, func(pid int32) (string, string) {
+			return w.who.cause(c.core, int(pid))
+		})...)
+		c.ticks, c.spans = c.ticks[n:], c.spans[1:]
+	}
+	if len(c.ticks) == 0 {
+		c.ticks = nil
+	}
+	for i := range all {
+		all[i].Core = c.core
+		if all[i].Cause == Unknown {
+			c.lateNs += all[i].LeastNs
+		}
+	}
+	for i := range all {
+		if all[i].Cause == Unknown && w.way.Processes() {
+			all[i].Cause = lateCause(w.steal != nil, c.lateNs, c.stolenNs)
+		}
+	}
+	return all
+}
+
+// lateCause is why ticks came late although no process can delay them. The kernel counts what the
+// hypervisor takes in steps of 10 ms, so that sums since Open are compared, not single stalls.
+func lateCause(virtual bool, lateNs, stolenNs int64) string {
+	switch {
+	case !virtual:
+		return Kernel
+	case stolenNs >= lateNs/2 && stolenNs > 0:
+		return Hypervisor
+	}
+	return Unknown
+}
+
+// Lost returns how many ticks found no room since Open. The time that they stand for is Unrecorded.
+func (w *Watch) Lost() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	sum := 0
+	for _, c := range w.cores {
+		sum += c.lost()
+	}
+	return sum
+}
+
+// Close frees the clocks. What was not read is lost.
+func (w *Watch) Close() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.on = false
+	if w.filled != nil {
+		w.filled.Stop()
+	}
+	var errs []error
+	for _, c := range w.cores {
+		errs = append(errs, c.close())
+	}
+	if w.names != nil {
+		errs = append(errs, w.names.close())
+	}
+	w.cores, w.names = nil, nil
+	return errors.Join(errs...)
+}

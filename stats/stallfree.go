@@ -1,0 +1,318 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Reasons why a quantile without stalls is unknown.
+const (
+	// TooMuchExcluded: fewer than LeastShare of the arrivals remain.
+	TooMuchExcluded = "too much excluded"
+	// StallsDepend: stalls strike more often, or less often, while the service pauses, so that what is
+	// left out is not typical.
+	StallsDepend = "stalls depend on the service"
+	// UnrecordedStalls: stalls that are too short to be recorded may have moved the quantile.
+	UnrecordedStalls = "stalls too short to record"
+	// TooFewArrivals: the quantile's rank does not exist.
+	TooFewArrivals = "too few arrivals"
+)
+
+// LeastShare of the arrivals must remain.
+const LeastShare = 0.6
+
+const (
+	// The margins of the first pass, which only has to find the margins of the second.
+	firstBeforeNs = 10_000_000
+	firstAfterNs  = 20_000_000
+
+	// negligible bounds what stalls that exclude nothing can do to a quantile: delay it by this share of
+	// its value, or move its rank by this share of the arrivals above it.
+	negligible = 0.02
+
+	// uncertain bounds the ratio of the quantile to LowestNs.
+	uncertain = 1.25
+
+	// dependentP is the significance at which stalls depend on the service.
+	dependentP = 0.001
+)
+
+// OpenLoad is what a target did under an open load, in one slice or in several.
+type OpenLoad struct {
+	Arrivals []Arrival // in the order in which they were due
+	Stalls   []Stall   // of all cores in use, the load's included, in any order
+	TimeNs   int64     // how long the load was offered: the sum of the slices
+	// Utilization is the share of its cores that the service used, 0 to 1.
+	Utilization float64
+}
+
+// StallFree is a quantile of response times without what stalls did to them.
+type StallFree struct {
+	ValueNs int64  // the quantile; if it is unknown, only to show
+	RawNs   int64  // of all arrivals
+	Unknown string // one of the reasons above; "" if the value is known
+	// LowestNs is the quantile if all arrivals that unrecorded stalls delayed are above it. The true
+	// quantile lies between LowestNs and ValueNs.
+	LowestNs int64
+	// HalfNs and DoubleNs are the quantile with half of the margins and with twice the margins.
+	HalfNs, DoubleNs int64
+	Share            float64 // of the arrivals that remain
+	Margins          Margins
+	Stalls           int     // those that exclude arrivals
+	Negligible       int     // those that do not, because they cannot move the quantile
+	Strikes          Strikes // how stalls depend on the service
+}
+
+// WithoutStalls returns the q-quantile (0.99 is p99) of the response times, without stalls.
+//
+// A first pass with generous margins gives the quantile and the mean response time. A second pass with
+// margins from these values gives the result.
+//
+// The margin before is the quantile itself. A request that is unanswered at the begin of a stall, and was
+// due before the margin, already takes longer than the quantile. A stall makes it longer still, which
+// moves no lower quantile. The margin after is Margins.After.
+//
+// A stall excludes nothing if it cannot matter: if it is shorter than a fiftieth of the quantile, or if the
+// shortest stalls together delay so few arrivals that the rank moves by at most a fiftieth of those above
+// it. So p50 needs no exclusion where p99 does.
+func (l OpenLoad) WithoutStalls(q float64) StallFree {
+	mustBeShare("quantile", q)
+	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1}
+	if QuantileNeeds(q, 0.95) > int64(len(l.Arrivals)) {
+		r.Unknown = TooFewArrivals
+		return r
+	}
+	r.Margins = l.margins(q)
+	relevant := l.relevant(r.Margins, q)
+	r.Stalls, r.Negligible = len(relevant), len(l.Stalls)-len(relevant)
+	with := func(factor float64) []Arrival {
+		m := r.Margins
+		m.Factor = factor
+		return Remaining(l.Arrivals, Exclude(relevant, m))
+	}
+	remaining := with(1)
+	r.Share = float64(len(remaining)) / float64(len(l.Arrivals))
+	r.ValueNs = quantileOf(remaining, q)
+	r.LowestNs = quantileOf(remaining, q*(1-l.unseen(r.Margins)))
+	r.HalfNs, r.DoubleNs = quantileOf(with(0.5), q), quantileOf(with(2), q)
+	r.Strikes = FindStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
+	switch {
+	case r.Share < LeastShare:
+		r.Unknown = TooMuchExcluded
+	case r.Strikes.P < dependentP:
+		r.Unknown = StallsDepend
+	case float64(r.ValueNs) > uncertain*float64(r.LowestNs):
+		r.Unknown = UnrecordedStalls
+	case QuantileNeeds(q, 0.95) > int64(len(remaining)):
+		r.Unknown = TooFewArrivals
+	}
+	return r
+}
+
+// margins returns those of the second pass.
+func (l OpenLoad) margins(q float64) Margins {
+	m := Margins{BeforeNs: firstBeforeNs, AfterNs: firstAfterNs}
+	for range 2 {
+		pass := enough(l.Arrivals, Exclude(l.Stalls, m))
+		m = Margins{BeforeNs: quantileOf(pass, q), Utilization: l.Utilization,
+			WaitNs: meanResponse(pass)}
+	}
+	return m
+}
+
+// unseen bounds the share of arrivals that stalls delayed which were not recorded, by the estimate and two
+// of its standard errors.
+func (l OpenLoad) unseen(m Margins) float64 {
+	sum, squares := 0.0, 0.0
+	for _, s := range l.Stalls {
+		ns := float64(s.UnseenNs)
+		sum, squares = sum+ns, squares+ns*ns
+	}
+	ns := sum + 2*math.Sqrt(squares)
+	if ns <= 0 || l.TimeNs <= 0 {
+		return 0
+	}
+	return min(ns/m.idle()/float64(l.TimeNs), 1)
+}
+
+// enough returns the arrivals that remain, or all where too few do for a first pass.
+func enough(arrivals []Arrival, intervals []Interval) []Arrival {
+	const least = 0.02
+	remaining := Remaining(arrivals, intervals)
+	if float64(len(remaining)) < least*float64(len(arrivals)) {
+		return arrivals
+	}
+	return remaining
+}
+
+func meanResponse(arrivals []Arrival) float64 {
+	sum := 0.0
+	for _, a := range arrivals {
+		sum += float64(a.ResponseNs)
+	}
+	return sum / float64(max(len(arrivals), 1))
+}
+
+// relevant returns the stalls that can move a quantile.
+func (l OpenLoad) relevant(margins Margins, q float64) []Stall {
+	length := func(s Stall) int64 { return s.EndNs - s.BeginNs }
+	sorted := slices.Clone(l.Stalls)
+	slices.SortStableFunc(sorted, func(a, b Stall) int { return cmp.Compare(length(a), length(b)) })
+	budget := negligible * (1 - q) * float64(len(l.Arrivals))
+	for i, s := range sorted {
+		if float64(length(s)) <= negligible*float64(margins.BeforeNs) {
+			continue
+		}
+		span := Exclude([]Stall{s}, margins)[0]
+		budget -= float64(rank(l.Arrivals, span.ToNs) - rank(l.Arrivals, span.FromNs))
+		if budget < 0 {
+			return sorted[i:]
+		}
+	}
+	return nil
+}
+
+// rank is the number of arrivals that were due before a moment.
+func rank(arrivals []Arrival, ns int64) int {
+	n, _ := slices.BinarySearchFunc(arrivals, ns, func(a Arrival, ns int64) int {
+		return cmp.Compare(a.DueNs, ns)
+	})
+	return n
+}
+
+// quantileOf returns the response time of nearest rank; 0 without arrivals.
+func quantileOf(arrivals []Arrival, q float64) int64 {
+	if len(arrivals) == 0 {
+		return 0
+	}
+	values := make([]int64, len(arrivals))
+	for i, a := range arrivals {
+		values[i] = a.ResponseNs
+	}
+	return smallest(values, max(int(math.Ceil(q*float64(len(values)))), 1)-1)
+}
+
+// smallest returns the value at an index as if the values were sorted, and reorders them (Hoare, "Algorithm
+// 65: find", Communications of the ACM 4(7), 1961, pp. 321-322).
+func smallest(values []int64, index int) int64 {
+	low, high := 0, len(values)-1
+	for low < high {
+		pivot := max(min(values[low], values[(low+high)/2]),
+			min(max(values[low], values[(low+high)/2]), values[high]))
+		i, j := low, high
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case index <= j:
+			high = j
+		case index >= i:
+			low = i
+		default:
+			return values[index]
+		}
+	}
+	return values[index]
+}
+
+// Strikes compare how often stalls begin while the service pauses with how much of the time it pauses.
+type Strikes struct {
+	Stalls   int     // that began when the backlog of those before was gone
+	Inside   int     // of them while the service paused
+	Expected float64 // Inside, if stalls and pauses are independent
+	Pauses   int     // that Expected rests on
+	// P is the probability of an Inside as far from Expected, or farther, if they are independent.
+	P float64
+}
+
+// FindStrikes looks for stalls that depend on the service, such as those of a hypervisor that takes the
+// core from a machine that was busy for some time. The service pauses if a request has waited for longer
+// than a limit. At the begin of a stall that is known from requests that were due before, and the stall has
+// not changed it yet. By chance, stalls would begin in a pause as often as requests arrive in one, which is
+// counted among the arrivals that remain (Wolff, "Poisson arrivals see time averages", Operations Research
+// 30, 1982, pp. 223-231).
+//
+// Pauses and strikes in them are both counted as Poisson events. Given their sum, the strikes are binomial
+// (Przyborowski & Wilenski, "Homogeneity of results in testing samples from Poisson series", Biometrika 31,
+// 1940, pp. 313-323).
+func FindStrikes(arrivals []Arrival, stalls []Stall, margins Margins, limitNs int64) Strikes {
+	intervals, pauses := Exclude(stalls, margins), pausesOf(arrivals, limitNs)
+	s := Strikes{P: 1}
+	until := int64(math.MinInt64)
+	for _, span := range clusters(stalls, margins) {
+		if span.FromNs > until {
+			s.Stalls++
+			if Contains(pauses, span.FromNs) {
+				s.Inside++
+			}
+		}
+		until = span.ToNs
+	}
+	remaining := Remaining(arrivals, intervals)
+	in, next := 0, 0
+	for _, a := range remaining {
+		for next < len(pauses) && a.DueNs >= pauses[next].ToNs {
+			next++
+		}
+		if next < len(pauses) && a.DueNs >= pauses[next].FromNs {
+			in++
+		}
+	}
+	for _, p := range pauses {
+		if !Contains(intervals, p.FromNs) {
+			s.Pauses++
+		}
+	}
+	if len(remaining) == 0 || s.Stalls == 0 {
+		return s
+	}
+	// Where no arrival found a pause, the next one might have.
+	s.Expected = float64(s.Stalls) * float64(max(in, 1)) / float64(len(remaining))
+	s.P = strikesP(s.Inside, s.Pauses, s.Expected)
+	return s
+}
+
+// strikesP is twice the smaller tail of a binomial.
+func strikesP(inside, pauses int, expected float64) float64 {
+	pauses = max(pauses, 1)
+	n := inside + pauses
+	share := expected / (expected + float64(pauses))
+	atLeast := func(k int) float64 { // the probability of k or more
+		switch {
+		case k <= 0:
+			return 1
+		case k > n:
+			return 0
+		}
+		return mathext.RegIncBeta(float64(k), float64(n-k+1), share)
+	}
+	return min(1, 2*min(atLeast(inside), 1-atLeast(inside+1)))
+}
+
+// pausesOf returns when a request had waited for longer than a limit.
+func pausesOf(arrivals []Arrival, limitNs int64) (all []Interval) {
+	for _, a := range arrivals {
+		if a.ResponseNs <= limitNs {
+			continue
+		}
+		from, to := a.DueNs+limitNs, a.DueNs+a.ResponseNs
+		if n := len(all); n > 0 && from <= all[n-1].ToNs {
+			all[n-1].ToNs = max(all[n-1].ToNs, to)
+			continue
+		}
+		all = append(all, Interval{from, to})
+	}
+	return all
+}
