@@ -179,7 +179,7 @@ const (
 	Worse             = "worse"
 	Indistinguishable = "indistinguishable" // no significant difference; see Detectable
 	Equal             = "equal"             // exact values, and the same
-	// one side has no number, or there are fewer than two blocks
+	// one side has no number, or there are too few starts or blocks for an interval
 	Silent = "none"
 )
 

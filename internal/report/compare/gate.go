@@ -30,7 +30,7 @@ type Gate struct {
 }
 
 // InsufficientData is the outcome of a gate whose numbers cannot be used: trials are INVALID or
-// failed, or there are fewer than two blocks.
+// failed, or there are too few starts or blocks for an interval.
 const InsufficientData = "insufficient data"
 
 // Check is a gate's decision about one metric.
