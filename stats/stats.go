@@ -10,8 +10,8 @@
 //
 // Targets that run side by side have a second flow, in which the unit of inference is the start:
 // slices of a start -> NewRounds; two of its targets -> Rounds.Compare; all starts ->
-// CompareStarts, and FindRareEvents and CheckBalance beside it. PlanStarts says how many further
-// starts and rounds an interval takes, and LiveRatio is for a reader who may stop at any of them.
+// CompareStarts, and FindRareEvents and CheckBalance beside it. PlanSD is the scatter
+// from which further starts are planned, and LiveRatio is for a reader who may stop at any of them.
 //
 // Not its job: reading records, choosing which trials count, rounding, wording for a table. It has
 // no clock, no network, no state, and it never changes a slice that it is given.

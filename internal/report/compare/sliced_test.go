@@ -170,7 +170,7 @@ func TestRunsThatEndedEarly(t *testing.T) {
 		if wider := (live.Hi - live.Lo) / (planned.Hi - planned.Lo); wider < 1.7 || wider > 2.1 {
 			t.Errorf("%s: %v times as wide as planned: %+v", name, wider, live)
 		}
-		has(t, name, text, "ended early, so that intervals are wider")
+		has(t, name, text, "ended early, so that intervals are 1.9 times as wide")
 	}
 	if same, _ := ratioOf(beside); same.Lo != planned.Lo || same.Hi != planned.Hi {
 		t.Errorf("trials beside the comparison are missing: %+v, want %+v", same, planned)
