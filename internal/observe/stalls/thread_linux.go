@@ -16,8 +16,9 @@ import (
 )
 
 // threadClock is a thread that sleeps until each point of the grid. At real-time priority, only the
-// hypervisor, the kernel and processes of a higher priority delay it. At normal priority the service
-// itself delays it, so the time that it was ready and others ran is subtracted.
+// hypervisor, the kernel and processes of a higher priority delay it. At normal priority the
+// service itself delays it, so the time that it was ready and others ran is subtracted, as far as
+// the kernel counts it: since Linux 6.12 it does not always (EEVDF, delayed dequeue).
 type threadClock struct {
 	mutex  sync.Mutex // of what follows
 	ticks  []tick     // at most its capacity
@@ -52,9 +53,9 @@ func openThread(core int, period int64, realTime bool, room int) (*threadClock, 
 func (t *threadClock) run(core int, ready chan<- error) {
 	runtime.LockOSThread()
 	t.id = unix.Gettid()
-	var one unix.CPUSet
-	one.Set(core)
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
+	var only unix.CPUSet
+	only.Set(core)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
 		ready <- fmt.Errorf("pin a thread: %w", err)
 		return
 	}
@@ -101,11 +102,11 @@ func (t *threadClock) wake(w *waits) {
 			delay = 0
 		}
 		woken := max(now-delay, due)
-		t.add(tick{at: woken, gap: parked && now-due > slack})
+		t.add(tick{ns: woken, gap: parked && now-due > slack})
 		for due+t.period <= now { // as a timer of the kernel does, it leaves out what is over
 			due += t.period
 			if due > woken { // the core ran then, though not this thread
-				t.add(tick{at: due + slack/2}) // as late as usual
+				t.add(tick{ns: due + slack/2}) // as late as usual
 			}
 		}
 		select {
@@ -178,9 +179,9 @@ func newWaits() (*waits, error) {
 	return &waits{schedstat: fd}, nil
 }
 
-// since returns how long the thread was ready and others ran, since the last call, and whether it has
-// slept more often than it was woken: Go's scheduler had nothing to run it with then, and what its clock showed
-// after the first sleep says nothing of the core.
+// since returns how long the thread was ready and others ran, since the last call, and whether it
+// has slept more often than it was woken: Go's scheduler had nothing to run it with then, and what
+// its clock showed after the first sleep says nothing of the core.
 func (w *waits) since(woken int64) (delayNs int64, parked bool) {
 	n, _ := unix.Pread(w.schedstat, w.text[:], 0) // without it, the delay is 0
 	if fields := strings.Fields(string(w.text[:max(n, 0)])); len(fields) > 1 {
