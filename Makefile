@@ -9,7 +9,7 @@ TESTS = go run $(FLAGS) ./internal/dev/testsets/run
 .PHONY: go bench test test-all test-long build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-h2 bench-grpc bench-watching
 
 bench: go ## compare the services of the canonical suite
-	@echo "Compare the services of suites/canonical.yaml: 3 minutes, and some more the first time," \
+	@echo "Compare the services of suites/canonical.yaml: 4 minutes, and some more the first time," \
 	  "when prony and they are built; later runs take all that as it is." >&2
 	@GOGC=400 go build $(FLAGS) -o bin/prony ./cmd/prony
 	@bin/prony run || [ $$? = 4 ] # 4: there is a table, and some of its numbers are INVALID

@@ -70,7 +70,7 @@ func (l *Ledger) Result() *Result {
 	out.WindowOpenedUnixNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
 	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
 	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
-		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
+		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l, Sample: singles}
 }
 
 // reconnects is how many connections were reopened: all streams of a shared one tell of its end.

@@ -35,6 +35,7 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/rtsched"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -89,6 +90,9 @@ type Result struct {
 	FromNs    int64   // clock.Mono of the window's opening; 0: a foreign generator does not say
 	OpenedNs  int64   // clock.Mono when the last thread saw the window open; 0: none did
 	Ledger    *Ledger // what it was computed of; nil: of a foreign generator
+	// Sample are the times of the first Spec.Sample requests of the window, from FromNs on; an open
+	// load's are in the order in which they were due.
+	Sample arrivalcheck.Times
 }
 
 // config is what the workers share, read-only once the load starts.
@@ -410,7 +414,8 @@ func (r *run) prepare(i int, w *worker) error {
 		usage = wholeUsage()
 	}
 	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
-	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil || r.spec.Stream != nil)
+	w.book.extend(r.plan, cmp.Or(r.spec.Sample, sampleMax)/r.cfg.threads,
+		r.spec.Live != nil || r.spec.Stream != nil)
 	if r.cfg.trace.limit > 0 {
 		w.book.traced = newShelves(r.cfg.trace.keep)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -190,6 +191,9 @@ func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
 	if err != nil {
 		return out, err
 	}
+	if r.spec.Model == record.Open {
+		l.finish(first)
+	}
 	if first.n < len(first.edges) {
 		return out, fmt.Errorf("%s: no answer came that would have ended a slice of %v: %s",
 			r.spec.called(), s.Lead+s.Window, l.why(out.Failed))
@@ -201,6 +205,21 @@ func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
 		out.CPUNs = closed.cpuNs - opened.cpuNs
 	}
 	return out, nil
+}
+
+// finish notes the edges of an open slice that no completion has passed: after the last arrival all
+// that was due is answered, and the slice is over.
+func (l *Loader) finish(s *slicing) {
+	e := edge{atNs: clock.Mono(), cpuNs: -1}
+	for _, w := range l.run.workers {
+		e.done += w.book.total
+	}
+	if s.cpu != nil {
+		e.cpuNs = s.cpu()
+	}
+	for ; s.n < len(s.edges); s.n++ {
+		s.edges[s.n] = e
+	}
 }
 
 // wait waits for all threads, and ends the slice when the context ends.
@@ -258,13 +277,24 @@ func (l *Loader) Reconnects() (n int64) {
 	return n
 }
 
-// ResponseTime is that of all open slices together.
-func (l *Loader) ResponseTime() record.Dist {
-	h := newHist()
+// ResponseTimes are those of all open slices together, and what they were at least had every
+// request left in time.
+func (l *Loader) ResponseTimes() (all, punctual record.Dist) {
+	h, least := newHist(), newHist()
 	for _, w := range l.run.workers {
 		h.Merge(w.book.response)
+		least.Merge(w.book.punctual)
 	}
-	return dist(h)
+	return dist(h), dist(least)
+}
+
+// Sample are the times of the first Spec.Sample requests of all windows, by clock.Mono.
+func (l *Loader) Sample() arrivalcheck.Times {
+	var threads []arrivalcheck.Times
+	for _, w := range l.run.workers {
+		threads = append(threads, w.book.sample)
+	}
+	return arrivalcheck.Merge(threads...)
 }
 
 // Close ends the threads and their connections.

@@ -128,13 +128,21 @@ func TestSliceOpen(t *testing.T) {
 		l := openLoader(t, w, load.Spec{Model: record.Open, Pacing: load.Frugal,
 			Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(1000)}})
 		defer l.Close()
+		// The last answer comes before the window's end, and no other one passes it.
+		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 500 * time.Microsecond})
+		if got.Requests > 1 || got.ClosedNs < got.OpenedNs || got.EndedNs < got.ClosedNs {
+			t.Errorf("a window without an answer after it: %+v", got)
+		}
 		for seed := range uint64(2) {
 			got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 100 * milli, Seed: seed})
 			if got.Requests < 99 || got.Requests > 101 {
 				t.Errorf("%d requests, want 100", got.Requests)
 			}
 		}
-		d := l.ResponseTime()
+		d, punctual := l.ResponseTimes()
+		if punctual.Count != d.Count || punctual.P99Ns > d.P99Ns {
+			t.Errorf("punctual %+v of %+v", punctual, d)
+		}
 		if d.Count < 199 || d.Count > 201 || d.P50Ns < 0.99e6 || d.P99Ns > 1.2e6 {
 			t.Errorf("response times %d, p50 %d ns, p99 %d ns; want 200 of 1 ms", d.Count, d.P50Ns,
 				d.P99Ns)

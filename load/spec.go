@@ -45,6 +45,9 @@ type Spec struct {
 	Cores []int // one thread each, pinned to it; empty: one thread, not pinned
 	Ahead bool  // the threads go before others on their cores, where this user may have that
 
+	// Sample is how many requests' times are kept one by one; 0: 65,536.
+	Sample int
+
 	// OnWindow is called just before the window opens and just after it closes.
 	OnWindow func(open bool)
 	// Each of Watch, Glance, Live and Stream that is set is called every Every, which

@@ -147,7 +147,20 @@ type Artifact struct {
 	Image string `json:"image,omitempty"`
 	// ImageBytes is the size of its container's image, where one was built; 0: unknown.
 	ImageBytes int64 `json:"imageBytes,omitempty"`
+	// NoCopy is why the target of a start did not work in a fresh copy of its folder: one of the
+	// NoCopy names. Empty: it worked in one, or it was in no start.
+	NoCopy       string `json:"noCopy,omitempty"`
+	NoCopyDetail string `json:"noCopyDetail,omitempty"` // such as the error of the system
 }
+
+// Reasons for which a target of a start works in the folder that was built.
+const (
+	NoCopyContainer = "container" // it works in its image
+	NoCopyAttached  = "attached"  // it runs already
+	NoCopyGiven     = "given"     // nothing was built: the command may need what is beside it
+	NoCopyLarge     = "large"     // beyond the bounds of a copy
+	NoCopyFailed    = "failed"    // such as a full disk
+)
 
 // Start is how long the service took to come up, from the exec of its program.
 type Start struct {
@@ -334,7 +347,7 @@ type Search struct {
 	RatePerS  float64      `json:"ratePerS,omitempty"` // the rate at which half of the steps hold
 	LoPerS    float64      `json:"loPerS,omitempty"`   // its interval, of this trial alone
 	HiPerS    float64      `json:"hiPerS,omitempty"`   //
-	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest rate that held once
+	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest that met the objectives once
 	Reason    string       `json:"reason,omitempty"`   // why it ended before there was a rate
 	Warnings  []string     `json:"warnings,omitempty"`
 	BudgetNs  int64        `json:"budgetNs"`
@@ -348,7 +361,7 @@ type SearchStep struct {
 	RatePerS float64 `json:"ratePerS"`
 	WindowNs int64   `json:"windowNs"`
 	P99Ns    int64   `json:"p99Ns,omitempty"`
-	Outcome  string  `json:"outcome"` // held, broken or invalid
+	Outcome  string  `json:"outcome"` // met, missed or invalid
 	Reason   string  `json:"reason,omitempty"`
 }
 

@@ -28,14 +28,30 @@ type SideBySide struct {
 	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
 	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
+	// Open describes the rounds of open slices, which follow the closed ones; nil: there are none.
+	Open *OpenSlices `json:"open,omitempty"`
 	// Freeze is how this target was stopped while others were loaded: one of the Freeze names.
 	Freeze string `json:"freeze,omitempty"`
 	// Clock is where its processor time was read: ClockProcess; empty: unknown.
 	Clock string `json:"clock,omitempty"`
 }
 
-// MeanNs is how long a slice is on average: both the shift of its window's begin, over a turn, and
-// its window's length are drawn.
+// OpenSlices are rounds in which each target receives arrivals at the same rate, for its response
+// times.
+type OpenSlices struct {
+	Rounds   int     `json:"rounds"`
+	RatePerS float64 `json:"ratePerS"` // of Poisson or evenly spaced arrivals, as the load says
+	LeadInNs int64   `json:"leadInNs"` // of each slice, not counted
+	WindowNs int64   `json:"windowNs"` // shortest counted window; drawn up to twice that
+	// Stalls are the machine's in these slices; nil: nobody recorded them.
+	Stalls *Stalls `json:"stalls,omitempty"`
+}
+
+// MeanNs is how long a slice is on average, without the time until its last answer.
+func (o *OpenSlices) MeanNs() int64 { return o.LeadInNs + o.WindowNs*3/2 }
+
+// MeanNs is how long a closed slice is on average: both the shift of its window's begin, over a
+// turn, and its window's length are drawn.
 func (s *SideBySide) MeanNs() int64 { return s.LeadInNs + s.TurnNs/2 + s.WindowNs*3/2 }
 
 // StepPeer is the step of a failure of a trial that went well until another target of its start
@@ -68,6 +84,10 @@ type Sliced struct {
 	IdleTimeNs   int64 `json:"idleTimeNs"` // length of those slices
 	Reconnects   int64 `json:"reconnects,omitempty"`
 	ResponseTime Dist  `json:"responseTime,omitzero"` // open: of all windows together
+	// PunctualTime is what response times were at least had every request left in time.
+	PunctualTime Dist `json:"punctualTime,omitzero"`
+	// StallFree are the percentiles of open slices without the machine's stalls.
+	StallFree []StallFree `json:"stallFree,omitempty"`
 }
 
 // ThroughputPerS is the rate of good answers over all windows; 0 without any.

@@ -51,7 +51,10 @@ func LiveRatio(starts []StartRatio, confidence float64) Ratio {
 	if r.N < LeastStarts || math.IsInf(half, 1) {
 		nan := math.NaN()
 		r.Lo, r.Hi, r.Assumption = nan, nan, ""
-		r.Warning = fmt.Sprintf("needs more starts than %d for a live interval", r.N)
+		r.Warning = fmt.Sprintf("a live interval at this confidence needs more than %d starts", r.N)
+		if r.N < LeastStarts {
+			r.Warning = startsNeeded(r.N)
+		}
 	}
 	return r
 }

@@ -27,7 +27,8 @@ func TestLiveRatioIsTheMixture(t *testing.T) {
 	if e := mixture(1, 0.3, 0.09); !near(e, 1) {
 		t.Errorf("after one value it is %v", e)
 	}
-	if r := LiveRatio(startsOf(0.01, 0.01, 0.02, 0.03), 0.95); r.HasInterval() || r.P > 1 {
+	if r := LiveRatio(startsOf(0.01, 0.01, 0.02, 0.03), 0.95); r.HasInterval() || r.P > 1 ||
+		r.Warning != "needs at least 4 starts, has 3" {
 		t.Errorf("of three starts: %+v", r)
 	}
 }

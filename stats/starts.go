@@ -74,9 +74,14 @@ func CompareStarts(pair, control []StartRatio, confidence float64) StartsRatio {
 	out.components(pair)
 	out.raise()
 	if out.N < LeastStarts && out.Warning == "" {
-		out.Warning = fmt.Sprintf("needs %d starts, has %d", LeastStarts, out.N)
+		out.Warning = startsNeeded(out.N)
 	}
 	return out
+}
+
+// startsNeeded warns of fewer starts than LeastStarts.
+func startsNeeded(n int) string {
+	return fmt.Sprintf("needs at least %d starts, has %d", LeastStarts, n)
 }
 
 // ratioOfStarts is PairedRatio, of which only the log ratios are known.

@@ -46,6 +46,7 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.Control, "control", "", "row of both runs, of the same artifact, to divide by")
 	fs.BoolVar(&f.Unlike, "allow-mismatch", false,
 		"compare results of different configurations, with a warning")
+	stallsFlag(c, &f.KeepStalls)
 	cli.Output(c, &f.format, &f.out, compareForms.Names()...)
 }
 
@@ -247,20 +248,19 @@ func sameFolder(a, b string) bool {
 func (a *app) side(arg string) (compare.Side, error) {
 	dir, target := address(arg)
 	if isFile(dir) {
-		return compare.Side{}, cli.Usagef("%s is a file: only a run's folder has blocks to "+
+		return compare.Side{}, cli.Usagef("%s is a file: only a run's folder has trials to "+
 			"judge by; prony compare lays published results side by side", dir)
 	}
-	head, records, bad, err := record.Read(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		return compare.Side{}, err
 	}
-	a.tellBad(bad)
-	if len(records) == 0 {
+	a.tellBad(run.Bad)
+	if len(run.Records) == 0 {
 		return compare.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
 			"its first trial?", dir)
 	}
-	return compare.Side{Dir: dir, Head: head, Records: record.Compared(records), Target: target,
-		Reproduce: runs.Reproduce(head), Slices: runs.SlicesIn(dir)}, nil
+	return run.Side(target), nil
 }
 
 // address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.

@@ -35,7 +35,7 @@ var detectable = []float64{0.01, 0.02, 0.05, 0.10}
 func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	asked, err := compare.ParsePercent(effect)
 	if err == nil && asked == 0 {
-		err = errors.New("no number of blocks finds a difference of nothing")
+		err = errors.New("the difference must be more than 0")
 	}
 	if err != nil {
 		return cli.Usagef("--detect %s: %w", effect, err)
@@ -49,7 +49,7 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	// Noise changes with the machine's neighbours.
 	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, measured %s UTC\n\n", dir,
 		study.Records[0].Time.UTC().Format(time.DateTime))
-	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets}
+	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets, repeat: p.Repeat()}
 	d.print(a.stdout, study)
 	for _, r := range study.Records {
 		if !slices.Contains(names, r.Target.Name) {
@@ -58,16 +58,21 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 			break
 		}
 	}
-	fmt.Fprintf(a.stdout, "\nBlocks to find a difference in %.0f %% of runs at %.0f %% "+
+	if floor := table.RepeatOf(study.Records...); floor != d.repeat {
+		fmt.Fprintf(a.stdout, "\nThis noise is that of %ss, and the plan has %ss: make a new run "+
+			"with prony run --aa.\n", floor, d.repeat)
+	}
+	fmt.Fprintf(a.stdout, "\n%ss to find a difference in %.0f %% of runs at %.0f %% "+
 		"confidence. Of two: a comparison asked\nfor alone, such as a gate. Of all %d: every pair "+
-		"of the suite's targets, corrected by Holm.\n", 100*detectPower, 100*detectConfidence,
-		targets)
+		"of the suite's targets, corrected by Holm.\n", strings.ToTitle(d.repeat[:1])+d.repeat[1:],
+		100*detectPower, 100*detectConfidence, targets)
 	return nil
 }
 
 type detection struct {
 	asked           float64
 	blocks, targets int
+	repeat          string // what blocks counts: "block" or "start"
 }
 
 func (d detection) print(w io.Writer, study table.Study) {
@@ -76,7 +81,7 @@ func (d detection) print(w io.Writer, study table.Study) {
 	effects = slices.Compact(effects)
 	pairs := max(d.targets*(d.targets-1)/2, 1)
 	heads := []string{"TARGET", "METRIC", "SD OF A PAIR",
-		strings.ToUpper(units.Plural(d.blocks, "block")) + " RESOLVE"}
+		strings.ToUpper(units.Plural(d.blocks, d.repeat)) + " RESOLVE"}
 	for _, e := range effects {
 		heads = append(heads, strings.ToUpper(units.Percent(e))+" OF TWO")
 	}
@@ -152,5 +157,5 @@ func readFloor(dir string) (table.Study, error) {
 		}
 	}
 	return study, fmt.Errorf("read the noise floor: %s has no two good trials of one target in "+
-		"one block", dir)
+		"the same start or block", dir)
 }

@@ -48,7 +48,7 @@ func TestRunForATime(t *testing.T) {
 	}
 
 	// A time in which there are only some blocks is not exceeded.
-	out, _, s, records = run("2m", "--targets", manyTargets)
+	out, _, s, records = run("80s", "--targets", manyTargets)
 	if s.Ended != "time" || s.SpentNs > s.ForNs || records[len(records)-1].Block < 2 ||
 		s.Next.Open == 0 {
 		t.Errorf("%+v", s)
@@ -105,15 +105,15 @@ func TestBought(t *testing.T) {
 		}
 	}
 	check(record.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
-		"next 5 min would buy 6 blocks of a, b: differences of 2.1 % would show, now 3.4 %")
+		"next 5 min would buy 6 trials of each of a, b: differences of 2.1 % would show, now 3.4 %")
 	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; the "+
-		"next 5 min would buy 3 blocks of a, b: differences of 64 % would show, now none but "+
+		"next 5 min would buy 3 trials of each of a, b: differences of 64 % would show, now none but "+
 		"large ones")
 	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; the "+
-		"next 5 min would buy 3 blocks of a, b")
-	check(record.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 block of a, b")
+		"next 5 min would buy 3 trials of each of a, b")
+	check(record.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 trial of each of a, b")
 	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
-		"block of a, b, which takes 7 min")
+		"trial of a, b, which together take 7 min")
 }
 
 // A plan of nothing is no plan; the suite's own number is had by leaving the flag out.

@@ -191,7 +191,7 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 		lacking = fmt.Sprintf("INSUFFICIENT DATA: %d trials were INVALID or failed: "+
 			"no base for later runs", lost)
 	case len(blocks) < 2:
-		lacking = "INSUFFICIENT DATA: fewer than two blocks: no base for later runs"
+		lacking = "INSUFFICIENT DATA: only 1 trial of each target: no base for later runs"
 	}
 	if lacking != "" {
 		fmt.Fprintln(a.stdout, lacking)

@@ -64,7 +64,7 @@ that prony generate starts elsewhere. One that is late, dies or falls silent mak
 URLs may begin with http, https, h2, h2c, h3, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket
 are the --body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
 
-Exit codes: 0 fine, 1 error, 2 usage, 3 a --threshold was broken, 4 the load is INVALID.`
+Exit codes: 0 fine, 1 error, 2 usage, 3 a --threshold was missed, 4 the load is INVALID.`
 
 const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
   prony load http://127.0.0.1:8080/hello --rate 5000 --threshold 'p99<50ms,errors<0.1%'
@@ -98,7 +98,7 @@ func (a *app) loadCmd() *cobra.Command {
 	f.addModel(c)
 	m.add(c)
 	fs.StringVar(&o.threshold, "threshold", "", "objectives such as 'p99<50ms,errors<0.1%'; "+
-		"exit code 3 when one is broken")
+		"exit code 3 when one is missed")
 	o.view, o.output = string(progress.Auto), "text"
 	cli.OneOf(c, &o.view, "view", "meanwhile", "auto", "live", "plain", "json", "none")
 	cli.OneOf(c, &o.output, "output,o", "in the end", "text", "json", "csv", "hlog")
@@ -321,9 +321,9 @@ func (a *app) traced(l *record.Load) error {
 	return p.To(a.stdout)
 }
 
-// judge turns broken objectives and a bad verdict into an exit code.
+// judge turns missed objectives and a bad verdict into an exit code.
 func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) error {
-	broken := 0
+	missed := 0
 	if r.Verdict.Grade == record.Invalid && (form == "csv" || form == "hlog") { // have no verdict
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == record.Invalid {
@@ -343,14 +343,14 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 		}
 		fmt.Fprintln(a.stderr, line)
 		if !c.Known || !c.Met {
-			broken++
+			missed++
 		}
 	}
 	switch {
 	case r.Verdict.Grade == record.Invalid:
 		return cli.End(cli.Invalid, "the load is INVALID")
-	case broken > 0:
-		return cli.End(cli.GateFailed, "%d of %d thresholds were not held", broken,
+	case missed > 0:
+		return cli.End(cli.GateFailed, "%d of %d thresholds were not met", missed,
 			len(objectives))
 	}
 	return nil

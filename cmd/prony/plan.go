@@ -25,11 +25,11 @@ func (a *app) planCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan [SUITE]", Short: "Print the trials of a suite without running them",
 		Args: cli.Arguments(0, 1),
-		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
+		Long: `Plan expands a suite into its trials: targets × scenarios in starts or blocks, each in
 an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
 byte. Targets that lack a tool here, which a run leaves out, are in no trial; a line names them.
 
-With --detect it says how many blocks it takes to see such a difference on this machine, from the
+With --detect it says how many starts or blocks it takes to see such a difference on this machine, from the
 noise of an A/A run ("prony run --aa"): the newest of this checkout, or of this
 prony.yaml's, or the one that --from names.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
@@ -62,7 +62,7 @@ prony.yaml's, or the one that --from names.`,
 	}
 	f.suiteFlags(c)
 	c.Flags().StringVar(&effect, "detect", "",
-		"instead of the plan: the blocks that such a difference takes here, as in 3%")
+		"instead of the plan: the starts or blocks that such a difference takes here, as in 3%")
 	c.Flags().StringVar(&from, "from", "", "folder of the A/A run that --detect goes by")
 	return c
 }

@@ -53,6 +53,10 @@ func (s *progressLine) Begin(b lab.Begun) {
 	for _, r := range b.Reaped {
 		s.Say("ended " + r + ", left over by an earlier run that was killed")
 	}
+	for _, why := range b.Stay {
+		s.Say("cannot remove a copy of a service's folder that an earlier run left: " + why +
+			": remove it by hand")
+	}
 	where := fmt.Sprintf("service on cores %v, load on %v", b.Layout.Service, b.Layout.Load)
 	if len(b.Layout.Backing) > 0 {
 		where += fmt.Sprintf(", backing processes on %v", b.Layout.Backing)

@@ -123,10 +123,11 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 				"experiments of their own, under suites", speaks.Name, other.Name)
 		}
 	}
-	return wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
+	ports := lab.Ports{}
+	err = wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
 		error) {
 		held, err := l.Meet(ctx, lab.Meeting{Of: of, Startup: time.Duration(p.Startup),
-			Requests: asked, Speaks: speaks})
+			Requests: asked, Speaks: speaks, Ports: ports})
 		for i, h := range held {
 			asked[i] = h.Request
 		}
@@ -136,4 +137,8 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 		}
 		return asked, err
 	})
+	if err != nil {
+		return err
+	}
+	return l.Apart(*wish, ports)
 }

@@ -34,7 +34,8 @@ func TestRemovedVerbs(t *testing.T) {
 	check("oha --help", "a request for help")
 	check("fairness go-nethttp rust-axum", "\n\n  prony verify --table go-nethttp rust-axum\n")
 	check("fairness --update docs/fairness.md", "\n\n  prony verify --update docs/fairness.md\n")
-	check("run --duet=shared", "the flag --duet is removed", "prony versus and prony run compare targets")
+	check("run --duet=shared", "the flag --duet is removed",
+		"prony versus and prony run compare targets")
 	check("plan --duet", "the flag --duet is removed", "see docs/slices.md")
 	check("load --metrics :9091 http://localhost/", "the flag --metrics is removed; --otlp pushes")
 	check("man /tmp/x", "the verb man is removed", "share/man", "--help")

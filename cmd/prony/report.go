@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,8 @@ type reportFlags struct {
 	out      string
 	save     bool // the files in the run's folder, too
 	why      bool // after the text: causes, and what follows from them
+	// keepStalls has response times also of arrivals near stalls of the machine.
+	keepStalls bool
 
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
@@ -78,8 +81,36 @@ summary the rows of csv, series a row an interval.`,
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
+	stallsFlag(c, &f.keepStalls)
 	cli.Output(c, &f.format, &f.out, reportForms.Names()...)
 	return c
+}
+
+// stallsFlag declares --stalls.
+func stallsFlag(c *cobra.Command, keep *bool) {
+	c.Flags().Var((*stallsValue)(keep), "stalls", "response times near stalls of the machine: "+
+		"without or keep (docs/stalls.md)")
+}
+
+// stallsValue is the value of --stalls: true is keep.
+type stallsValue bool
+
+func (v *stallsValue) Type() string { return "string" }
+
+func (v *stallsValue) String() string {
+	if *v {
+		return "keep"
+	}
+	return "without"
+}
+
+func (v *stallsValue) Set(text string) error {
+	switch text {
+	case "keep", "without":
+		*v = text == "keep"
+		return nil
+	}
+	return errors.New("must be without or keep")
 }
 
 // reported is what a report was made of.
@@ -87,7 +118,7 @@ type reported struct {
 	run   *runs.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int   // trials that are INVALID or failed, or have no record
+	bad   int   // trials that failed, are INVALID for what is compared, or have no record
 	lost  error // nothing that was recorded can be used
 }
 
@@ -124,7 +155,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		return nil, err
 	}
 	o := run.Options()
-	o.Baseline = cmp.Or(f.baseline, o.Baseline)
+	o.Baseline, o.KeepStalls = cmp.Or(f.baseline, o.Baseline), f.keepStalls
 	if f.baseline != "" && !slices.ContainsFunc(run.Records, func(r *record.Record) bool {
 		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {
@@ -142,7 +173,8 @@ func (a *app) reported(run *runs.Run, study table.Study) *reported {
 	records, bad := run.Records, run.Bad
 	r := &reported{run: run, study: study, sheet: study.Sheet(), bad: len(run.Missing)}
 	for _, rec := range records {
-		if rec.Role == "" && rec.Verdict.Grade == record.Invalid {
+		if grade := table.AnswerGrade(rec); rec.Role == "" && grade != record.Valid &&
+			grade != record.Suspect {
 			r.bad++
 		}
 	}

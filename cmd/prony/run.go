@@ -47,7 +47,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"starts, or blocks without slices, instead of the suite's")
 	interleaveFlags(c, o)
 	fs.DurationVar((*time.Duration)(&o.For), "for", 0,
-		"how long to measure, instead of blocks: further blocks go to what is undecided")
+		"how long to measure, instead of --blocks: further starts or blocks go to what is "+
+			"undecided")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of order, arrivals and keys, instead of the suite's")
 	fs.DurationVar((*time.Duration)(&o.Measure), "measure", 0,
 		"length of every window, instead of the suite's")
@@ -356,10 +357,10 @@ func bought(n *record.Next) string {
 	text += fmt.Sprintf("; the next %s would buy ", roughly(time.Duration(n.ForNs)))
 	of := strings.Join(n.Targets, ", ")
 	if n.Blocks == 0 {
-		return text + fmt.Sprintf("no block of %s, which takes %s", of,
+		return text + fmt.Sprintf("no trial of %s, which together take %s", of,
 			roughly(time.Duration(n.BlockNs)))
 	}
-	text += units.Plural(n.Blocks, "block") + " of " + of
+	text += units.Plural(n.Blocks, "trial") + " of each of " + of
 	if n.Would <= 0 || table.Unfound(n.Would) {
 		return text
 	}

@@ -72,8 +72,9 @@ What decides is said beforehand: the processor time of a request at the peak, wh
 steadiest, or what --by names. Of the one error in twenty that the answer may make, it has four
 fifths; the other numbers share the rest, so that they are believed when they differ by more.
 
-The exit code is 0 when every trial is VALID or SUSPECT, 4 when one is INVALID or failed, 1 when the
-services could not be compared, 2 for a command line that makes no sense.`
+The exit code is 0 if every trial is VALID or SUSPECT, 4 if one is INVALID or failed, 1 if the
+services could not be compared, 2 for a command line that makes no sense. A trial whose slices are
+sound is not INVALID for this when its window alone is: the ratios stand.`
 
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
@@ -158,7 +159,7 @@ func (f *versusFlags) measured(c *cobra.Command) {
 		"memory of a service, as 512MiB (default: an equal part of half of what is free)")
 	f.asked.By = lab.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
-		"what decides; it sees smaller differences than the other numbers", lab.Decisive...)
+		"what decides; it detects smaller differences than the other numbers", lab.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
 		"run the first service twice in each start, to show the noise")
 }
@@ -167,6 +168,8 @@ func (f *versusFlags) measured(c *cobra.Command) {
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
 	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices where possible)",
 		suite.Interleavings...)
+	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
+		"slices (default: on)", suite.Freezing...)
 	c.Flags().
 		DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each target "+
 			"and start, at most 5 × --measure (default: 2s, or the suite's)")

@@ -32,6 +32,9 @@ func standIn(text string) {
 	if protocol := os.Getenv("SPEAKS"); protocol != "" {
 		spoken(protocol, addr)
 	}
+	if port := os.Getenv("ALSO"); port != "" {
+		serveAlso(port)
+	}
 	if text == "{echo}" {
 		echo(addr)
 	}

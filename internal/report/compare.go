@@ -35,6 +35,7 @@ type compareView struct {
 
 type pairView struct {
 	Number  int
+	Repeat  string // what small dots are of: "block" or "start"
 	Heading string
 	Sides   []sideView
 	Forest  *strip
@@ -99,9 +100,10 @@ func compareSays(c compare.Comparison) string {
 }
 
 func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) pairView {
-	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
-		Sides:  []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
-		Forest: forest(c, p, g)}
+	v := pairView{Number: number, Repeat: c.Repeat(),
+		Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
+		Sides:   []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
+		Forest:  forest(c, p, g)}
 	for _, r := range p.Rows {
 		v.Table = append(v.Table, compareRowOf(r))
 		if s, ok := levels(r, c.Repeat()); ok {
@@ -292,8 +294,8 @@ func compareRowOf(r compare.Row) compareRow {
 // methodLines say what the numbers are.
 func methodLines(c compare.Comparison) []string {
 	if c.Published && c.Tests == 0 {
-		return []string{"B to A is the quotient of two figures; nothing tells how much of it is " +
-			"chance."}
+		return []string{"B to A is the quotient of two figures; how much of it is chance is " +
+			"unknown."}
 	}
 	out := []string{c.How() + " The unit is the trial, never the request."}
 	if c.Control != "" {

@@ -42,8 +42,8 @@ func warningsOf(records []*record.Record) []warning {
 					Limit: wording.Against(f), Hint: words.Hint}
 				groups[k], keys = w, append(keys, k)
 			}
-			w.Trials = append(w.Trials, fmt.Sprintf("%s, block %d: %s", table.RowName(r.Target),
-				r.Block, words.Observed))
+			w.Trials = append(w.Trials, fmt.Sprintf("%s, %s %d: %s", table.RowName(r.Target),
+				table.RepeatOf(r), r.Block, words.Observed))
 		}
 	}
 	slices.SortStableFunc(keys, func(a, b key) int {
@@ -68,12 +68,13 @@ func gradeRank(grade string) int {
 
 // timeline is the run as it went: a bar a trial, as high as the host was busy before it.
 type timeline struct {
-	Says  string
-	Bars  []bar
-	Rows  []moment
-	Heat  bool // whether a sensor told temperatures
-	Looks bool // whether the host was looked at before trials
-	Most  string
+	Says   string
+	Repeat string // what Block of a moment counts: "block" or "start"
+	Bars   []bar
+	Rows   []moment
+	Heat   bool // whether a sensor told temperatures
+	Looks  bool // whether the host was looked at before trials
+	Most   string
 }
 
 type bar struct{ X, Width, Y, Height, Class, Title string }
@@ -87,7 +88,7 @@ type moment struct {
 }
 
 func timelineOf(records []*record.Record) timeline {
-	var t timeline
+	t := timeline{Repeat: table.RepeatOf(records...)}
 	most := 0.02 // below it, differences mean nothing
 	for _, r := range records {
 		b := r.HostBefore
@@ -121,8 +122,8 @@ func barOf(r *record.Record, i, n int, most float64) bar {
 	high := 6 + 90*share // an idle host has a bar too: the trial's colour is on it
 	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
 		Y: place(100 - high), Height: place(high), Class: strings.ToLower(table.Grade(r)),
-		Title: fmt.Sprintf("%s, block %d: %s; %s of the host busy before it",
-			table.RowName(r.Target), r.Block, table.Grade(r),
+		Title: fmt.Sprintf("%s, %s %d: %s; %s of the host busy before it",
+			table.RowName(r.Target), table.RepeatOf(r), r.Block, table.Grade(r),
 			units.Percent(r.HostBefore.StealShare+r.HostBefore.OtherCPUShare))}
 }
 

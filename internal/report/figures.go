@@ -199,10 +199,10 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 	switch {
 	case math.IsInf(worst, -1):
 	case table.Wide(1, 1+worst):
-		s.Says += " What these blocks resolve is not known: they are too few."
+		s.Says += " What these " + sc.Starts.Repeat() + "s resolve is not known: they are too few."
 	default:
-		s.Says += " At worst a difference of " + units.Percent(worst) + " is what these blocks " +
-			"resolve; smaller ones are noise here."
+		s.Says += " At worst a difference of " + units.Percent(worst) + " is what these " +
+			sc.Starts.Repeat() + "s resolve; smaller ones are noise here."
 	}
 	return s
 }

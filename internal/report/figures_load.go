@@ -304,8 +304,8 @@ func warmupKind(w record.Warmup) string {
 }
 
 func warmupTables(sc *table.Scenario) []dataTable {
-	t := dataTable{Caption: "Warm-up, a row a trial", Columns: []string{"target", "block", "kind",
-		"steady after", "peak after", "cost", "levels"}}
+	t := dataTable{Caption: "Warm-up, a row a trial", Columns: []string{"target",
+		sc.Starts.Repeat(), "kind", "steady after", "peak after", "cost", "levels"}}
 	for _, target := range sc.Targets {
 		for _, r := range target.Trials {
 			w := r.Warmup
@@ -327,7 +327,7 @@ func warmupTables(sc *table.Scenario) []dataTable {
 // rolesTable has the windows in which the names of threads tell what they are for.
 func rolesTable(sc *table.Scenario) dataTable {
 	t := dataTable{Caption: "CPU time by what threads are for, a row a window",
-		Columns: []string{"target", "block", "load", "CPU time", "compilers silent"}}
+		Columns: []string{"target", sc.Starts.Repeat(), "load", "CPU time", "compilers silent"}}
 	for _, target := range sc.Targets {
 		for _, r := range target.Trials {
 			for i := range r.Loads {

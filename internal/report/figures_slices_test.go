@@ -117,3 +117,27 @@ func TestManyRounds(t *testing.T) {
 		t.Errorf("%d over %d requests", changed, old)
 	}
 }
+
+// A page of starts calls no start a block.
+func TestPageOfStarts(t *testing.T) {
+	records, read := inStarts()
+	records[1].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
+		{Rule: "steal", Load: "peak", Grade: record.Suspect, Unit: record.UnitShare, Value: 0.1}}}
+	s := analyze(records, table.Options{Baseline: "old", Slices: read})
+	var b strings.Builder
+	if err := HTML(&b, s, HTMLOptions{Title: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	page, _, _ := strings.Cut(b.String(), "<script")
+	_, page, _ = strings.Cut(page, "<body")
+	for _, want := range []string{"new, start 1: ", "hello · start 1 · ",
+		`<th scope="col">start</th>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for i := strings.Index(page, "block"); i >= 0; i = strings.Index(page, "block") {
+		t.Errorf("a start is called a block: …%s…", page[max(0, i-60):min(i+60, len(page))])
+		page = page[i+5:]
+	}
+}

@@ -203,8 +203,8 @@ func trialViewOf(r *record.Record) trialView {
 	v := trialView{
 		Grade: table.Grade(r), Target: table.RowName(r.Target),
 		Findings: findingViews(r.Verdict.Findings),
-		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
-			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
+		When: fmt.Sprintf("%s · %s %d · %s in the run · %s", r.Scenario, table.RepeatOf(r),
+			r.Block, ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
 		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),
 	}
 	if r.Failure != nil {
@@ -375,5 +375,5 @@ func searchText(s *record.Search) string {
 		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.MetPerS), s.SLO, ended,
 			s.Reason)
 	}
-	return fmt.Sprintf("no rate held %s, in %s: %s", s.SLO, ended, s.Reason)
+	return fmt.Sprintf("no rate met %s, in %s: %s", s.SLO, ended, s.Reason)
 }

@@ -142,8 +142,9 @@ func (s *Server) side(address string) (side compare.Side, err error) {
 		return side, refuse(http.StatusUnprocessableEntity, "read run %s: it has no records; was "+
 			"it ended before its first trial?", id)
 	}
-	return compare.Side{Dir: id, Head: r.Head, Records: record.Compared(r.Records),
-		Target: target, Reproduce: runs.Reproduce(r.Head), Slices: runs.SlicesIn(r.Dir)}, nil
+	side = r.Side(target)
+	side.Dir = id
+	return side, nil
 }
 
 // maxHistory bounds the runs of a history, of each of which all records are read.

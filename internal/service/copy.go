@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"prony.example/record"
 )
 
 // Bounds of a copy: larger folders would be copied for longer than their service is warmed up.
@@ -32,18 +34,9 @@ const (
 	CopyMark   = ".prony-copy"
 )
 
-// Reasons for which a target works in the folder that was built.
-const (
-	NoCopyContainer = "container" // it works in its image
-	NoCopyAttached  = "attached"  // it runs already
-	NoCopyGiven     = "given"     // nothing was built: the command may need what is beside it
-	NoCopyLarge     = "large"     // beyond the bounds of a copy
-	NoCopyFailed    = "failed"    // such as a full disk
-)
-
 // NoCopy says why there is no copy.
 type NoCopy struct {
-	Reason string // one of the NoCopy names
+	Reason string // one of record's NoCopy names
 	Detail string // such as the error of the system; may be empty
 }
 
@@ -65,15 +58,15 @@ func (n *NoCopy) Error() string {
 func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	switch {
 	case len(b.Images) > 0 || b.Compose != nil:
-		return nil, &NoCopy{Reason: NoCopyContainer}
+		return nil, &NoCopy{Reason: record.NoCopyContainer}
 	case b.Attached.IsValid():
-		return nil, &NoCopy{Reason: NoCopyAttached}
+		return nil, &NoCopy{Reason: record.NoCopyAttached}
 	case b.folder == "":
-		return nil, &NoCopy{Reason: NoCopyGiven}
+		return nil, &NoCopy{Reason: record.NoCopyGiven}
 	}
 	inside, err := filepath.Rel(b.copy(), b.Dir)
 	if err != nil {
-		return nil, &NoCopy{NoCopyFailed, err.Error()}
+		return nil, &NoCopy{record.NoCopyFailed, err.Error()}
 	}
 	fresh := *b
 	fresh.folder = dir
@@ -102,7 +95,7 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	}
 	var known *NoCopy
 	if !errors.As(err, &known) || remaining != nil {
-		known = &NoCopy{NoCopyFailed, errors.Join(err, remaining).Error()}
+		known = &NoCopy{record.NoCopyFailed, errors.Join(err, remaining).Error()}
 	}
 	return nil, known
 }
@@ -165,7 +158,7 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 		c.bytes += info.Size()
 	}
 	if c.files > copyFiles || c.bytes > copyBytes {
-		return &NoCopy{NoCopyLarge, fmt.Sprintf("more than %d GiB or %d files", copyBytes>>30,
+		return &NoCopy{record.NoCopyLarge, fmt.Sprintf("more than %d GiB or %d files", copyBytes>>30,
 			copyFiles)}
 	}
 	target := filepath.Join(c.to, name)

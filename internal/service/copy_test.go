@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"prony.example/record"
 )
 
 // The steps of copied leave what builds leave: a script with its interpreter's path, as a virtual
@@ -129,16 +131,16 @@ func TestNoCopy(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), CopyPrefix+"1-1")
-	check(&Built{Images: map[string]string{"": "i"}}, dir, NoCopyContainer)
-	check(&Built{Attached: netip.MustParseAddrPort("127.0.0.1:1")}, dir, NoCopyAttached)
-	check(&Built{Dir: t.TempDir()}, dir, NoCopyGiven)
+	check(&Built{Images: map[string]string{"": "i"}}, dir, record.NoCopyContainer)
+	check(&Built{Attached: netip.MustParseAddrPort("127.0.0.1:1")}, dir, record.NoCopyAttached)
+	check(&Built{Dir: t.TempDir()}, dir, record.NoCopyGiven)
 	sparse, err := os.Create(filepath.Join(built.Dir, "sparse"))
 	if err := errors.Join(err, sparse.Truncate(copyBytes), sparse.Close()); err != nil {
 		t.Fatal(err)
 	}
-	check(built, dir, NoCopyLarge)
+	check(built, dir, record.NoCopyLarge)
 	remove(t, built.Dir, "sparse")
-	check(built, "/proc/"+CopyPrefix+"1-1", NoCopyFailed)
+	check(built, "/proc/"+CopyPrefix+"1-1", record.NoCopyFailed)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := built.Copy(ended, dir); !errors.Is(err, context.Canceled) {

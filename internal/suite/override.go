@@ -31,6 +31,7 @@ type Override struct {
 	AA        bool
 	// Interleave is how targets are compared; empty: as the suite says.
 	Interleave string
+	Freeze     string   // one of Freezing; empty: as the suite says
 	Slices     Duration // of each target in a start; 0: as the suite says
 	// Agents ride along as further variants. Observed, Watching and Watch are those of the suite.
 	Agents   []string
@@ -65,6 +66,7 @@ func (s *Suite) Override(o Override) error {
 	changed.Loads = slices.Clone(changed.Loads)
 	changed.AA = s.AA || o.AA
 	changed.Interleave = cmp.Or(o.Interleave, s.Interleave)
+	changed.Freeze = cmp.Or(o.Freeze, s.Freeze)
 	changed.Slices = cmp.Or(o.Slices, s.Slices)
 	if o.Quick {
 		changed.hasten()

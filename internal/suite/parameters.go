@@ -72,6 +72,10 @@ var parameters = slices.Concat([]parameter{
 		about: "how targets are compared. slices: all targets of a scenario run side by side and " +
 			"are loaded one at a time, for some tens of milliseconds each; blocks: whole trials " +
 			"one after the other; without it slices where possible"},
+	{key: "freeze", choices: Freezing,
+		about: "whether a target is stopped while others are loaded in slices. off is for " +
+			"services that cannot bear it, such as members of a cluster with heartbeats; their " +
+			"work between slices then takes time from the others"},
 	{key: "slices", def: "4s", max: hour,
 		about: "how long each target is loaded in the slices of a start"},
 	{key: "seed", def: "42", max: maxExact,

@@ -433,11 +433,26 @@ func (p *Plan) estimate(t Trial) (least, most time.Duration) {
 		least += l.Length()
 	}
 	if t.Start != "" {
-		least += time.Duration(p.Suite.Slices)
+		least += p.Suite.slicesLast()
 	}
 	w := p.Suite.Warmup
 	return least + min(time.Duration(w.Max), max(time.Duration(w.Min), steady)),
 		least + time.Duration(w.Max)
+}
+
+// slicesLast is how long a target is loaded in the slices of a start; open slices take half as long
+// as closed ones.
+func (s *Suite) slicesLast() time.Duration {
+	closed := slices.IndexFunc(s.Loads, Load.Sliceable)
+	if closed < 0 {
+		return 0
+	}
+	if slices.ContainsFunc(s.Loads, func(l Load) bool {
+		return l.OpenSliceable(s.Loads[closed].Name)
+	}) {
+		return time.Duration(s.Slices) * 3 / 2
+	}
+	return time.Duration(s.Slices)
 }
 
 // steady is how long a rate has kept its level when it is called steady.

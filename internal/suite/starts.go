@@ -19,6 +19,12 @@ const (
 // Interleavings are the ways to compare targets.
 var Interleavings = []string{BySlices, ByBlocks}
 
+// Freezing are the values of Suite.Freeze: a target is stopped while others are loaded, or runs on.
+var Freezing = []string{"on", FreezeOff}
+
+// FreezeOff lets targets run on while others are loaded.
+const FreezeOff = "off"
+
 // mostSideBySide is the largest number of targets of a start.
 const mostSideBySide = 12
 
@@ -88,6 +94,13 @@ func (p *Plan) Repeat() string {
 func (l Load) Sliceable() bool {
 	return l.Model == record.Closed && l.Users.IsZero() && l.Think == (Think{}) &&
 		l.Generators <= 1
+}
+
+// OpenSliceable reports whether the load can be offered in open slices beside the closed load named
+// closed: at one rate, which is absolute or a share of what that load delivers.
+func (l Load) OpenSliceable(closed string) bool {
+	return l.Model == record.Open && l.Arrivals != Replay && len(l.Rate.Shape.Pieces) == 0 &&
+		(l.Rate.Of == "" || l.Rate.Of == closed) && l.Generators <= 1 && l.Churn == 0
 }
 
 // blockwise says why a suite cannot be measured in slices; empty: it can.

@@ -69,6 +69,9 @@ func TestBlockwise(t *testing.T) {
 		"rate: 500",
 	)
 	check(many, "at most 12 targets can run side by side")
+	if on := onCores(t, "seed: 7", "seed: 7\nfreeze: off"); on.Freeze != suite.FreezeOff {
+		t.Errorf("freeze: off is read as %q", on.Freeze)
+	}
 	p := plan(t, onCores(t, "seed: 7", "seed: 7\ninterleave: blocks"), catalog)
 	if p.Trials[0].Start != "" || p.Blockwise != "" {
 		t.Errorf("asked for blocks: start %q, blockwise %q", p.Trials[0].Start, p.Blockwise)

@@ -84,6 +84,8 @@ type Suite struct {
 	// Interleave is how targets are compared: one of Interleavings; empty: the first that is
 	// possible.
 	Interleave string `yaml:"interleave" json:"interleave,omitempty"`
+	// Freeze is one of Freezing; empty: on.
+	Freeze string `yaml:"freeze" json:"freeze,omitempty"`
 	// NoSlices is why slices are impossible on this machine or in this run; empty: nothing known.
 	NoSlices string `yaml:"-" json:"-"`
 	// Slices is how long each target is loaded in the slices of a start, lead-ins included.

@@ -40,6 +40,7 @@ type Spec struct {
 	Warmup    suite.Warmup
 	Loads     []suite.Load
 	Sliced    time.Duration // of each target in slices of a start; 0: the trial runs alone
+	RunsOn    bool          // it is not stopped while others are loaded
 	Limits    suite.Limits
 	Timeout   time.Duration // of a request
 	Resolves  float64       // of the suite; 0: the usual resolution
@@ -53,7 +54,7 @@ func Resolve(s *suite.Suite, t suite.Trial) Spec {
 	scene := s.SceneOf(t)
 	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
 		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t),
-		Sliced: time.Duration(s.Slices), Limits: s.Limits,
+		Sliced: time.Duration(s.Slices), RunsOn: s.Freeze == suite.FreezeOff, Limits: s.Limits,
 		Timeout: time.Duration(s.Timeout), Resolves: float64(s.Resolution),
 		Contract: cmp.Or(scene.Contract, s.Contract), Suite: s.Name, SceneHash: s.SceneHash(scene)}
 }

@@ -15,6 +15,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/processes"
 	"prony.example/load"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
 	"prony.example/stats"
@@ -31,6 +32,9 @@ import (
 type Loader interface {
 	Slice(ctx context.Context, s load.Slice) (load.Sliced, error)
 	Reconnects() int64
+	// ResponseTimes are those of all open slices, Sample the times of their requests one by one.
+	ResponseTimes() (all, punctual record.Dist)
+	Sample() arrivalcheck.Times
 	Close()
 }
 
@@ -65,6 +69,8 @@ type Slicing struct {
 	Freeze  func(p launch.Process, runsOn bool) (Freezer, error)
 	Clock   func(pids func() []int) CPUClock
 	Machine func() (Machine, error)
+	// Stalls watches cores; nil: nothing does.
+	Stalls func(cores []int, ours func(core, pid int) bool) (StallWatch, error)
 	// Copies is the folder for the copies of services' folders that starts work in; empty: they
 	// work in the built ones. Note remembers a copy on disk until it is forgotten.
 	Copies string
@@ -82,16 +88,19 @@ type start struct {
 	rng     *rand.Rand
 	machine Machine
 	self    CPUClock // this program's, which offers the load
+	stalls  *stallLog
 }
 
 // side is one target of a start.
 type side struct {
 	*life
-	lacking error // why there is nothing to launch; nil: there is
-	loader  Loader
+	lacking error  // why there is nothing to launch; nil: there is
+	loader  Loader // closed
+	open    Loader // nil: no open slices
 	freezer Freezer
 	clock   CPUClock
-	sum     record.Sliced
+	sum     record.Sliced // of closed slices
+	openSum record.Sliced // of open ones
 	ended   bool
 }
 
@@ -170,10 +179,7 @@ func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 			err = f.orExit(err)
 		}
 		f.fail(ctx, err)
-		if f.loader != nil {
-			f.loader.Close()
-			f.loader = nil
-		}
+		f.closeLoaders()
 		f.end(ctx)
 	}
 }
@@ -243,8 +249,9 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	if err := f.steps(ctx, "launch", "ready", "verify", "warmup"); err != nil {
 		return err
 	}
-	attached := f.trial.Subject.Built.Attached.IsValid() // it is its user's, and never stopped
-	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, attached); err != nil {
+	// An attached service is its user's, and never stopped.
+	runsOn := f.trial.RunsOn || f.trial.Subject.Built.Attached.IsValid()
+	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, runsOn); err != nil {
 		return err
 	}
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
@@ -282,13 +289,21 @@ func (f *side) alone(ctx context.Context) error {
 		return err
 	}
 	if l := sliced(f.trial.Loads); f.sum.Slices > 0 {
-		for i := range f.rec.Loads {
-			if f.rec.Loads[i].Name == l.Name {
-				f.rec.Loads[i].Slices = &f.sum
-			}
-		}
+		f.keepSlices(l.Name, &f.sum)
+	}
+	if l, ok := openSliced(f.trial.Loads); ok && f.openSum.Slices > 0 {
+		f.keepSlices(l.Name, &f.openSum)
 	}
 	return f.idle()
+}
+
+// keepSlices adds what the target did in the slices of a load to that load's record.
+func (f *side) keepSlices(name string, sum *record.Sliced) {
+	for i := range f.rec.Loads {
+		if f.rec.Loads[i].Name == name {
+			f.rec.Loads[i].Slices = sum
+		}
+	}
 }
 
 // idle stops the target for seconds. Where it ends meanwhile, that is said of no step of its own.
@@ -319,7 +334,7 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	perS := make([][]float64, len(s.sides))
 	for range pilotSlices {
 		for _, i := range s.rng.Perm(len(s.sides)) {
-			x, err := s.slice(ctx, i)
+			x, err := s.closedSlice(ctx, i)
 			if err != nil {
 				return i, err
 			}
@@ -362,7 +377,6 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if failed, err := s.lengths(ctx); err != nil {
 		return failed, err
 	}
-	s.describe()
 	perRound := time.Duration(len(s.sides)) * time.Duration(s.MeanNs())
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
 		Expect: time.Duration(s.Rounds) * perRound})
@@ -371,7 +385,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			f.clock.Refresh()
 		}
 		for place, i := range s.rng.Perm(len(s.sides)) {
-			slice, err := s.slice(ctx, i)
+			slice, err := s.closedSlice(ctx, i)
 			if err != nil {
 				return i, err
 			}
@@ -379,6 +393,10 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			s.add(slice)
 		}
 	}
+	if failed, err := s.interleaveOpen(ctx); err != nil {
+		return failed, err
+	}
+	s.describe()
 	if s.Rounds > 0 {
 		if err := s.save(); err != nil {
 			return nobody, err
@@ -408,19 +426,27 @@ func (s *start) describe() {
 	}
 }
 
+// closedSlice loads one target for a closed slice.
+func (s *start) closedSlice(ctx context.Context, i int) (record.Slice, error) {
+	// Bursts of answers are locked to a slice's begin, and events that come after every so many
+	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
+	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
+	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
+	return s.slice(ctx, i, s.sides[i].loader, load.Slice{
+		Lead: time.Duration(s.LeadInNs) + shift, Window: window, Seed: s.rng.Uint64()})
+}
+
 // slice loads one target for a slice, while the others are stopped.
-func (s *start) slice(ctx context.Context, i int) (out record.Slice, err error) {
+func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (out record.Slice,
+	err error,
+) {
 	f := s.sides[i]
 	before, machine := s.read()
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
-	// Bursts of answers are locked to a slice's begin, and events that come after every so many
-	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
-	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
-	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
-	got, err := f.loader.Slice(ctx, load.Slice{Lead: time.Duration(s.LeadInNs) + shift,
-		Window: window, CPU: f.clock.Read, Seed: s.rng.Uint64()})
+	x.CPU = f.clock.Read
+	got, err := loader.Slice(ctx, x)
 	if freezing := f.freezer.Freeze(); err == nil {
 		err = freezing
 	}
@@ -466,7 +492,13 @@ func (s *start) read() (targets []int64, machine cpuclock.Reading) {
 // add adds a counted slice to the sums of all targets.
 func (s *start) add(x record.Slice) {
 	s.slices = append(s.slices, x)
-	sum := &s.sides[x.Target].sum
+	sumOf := func(i int) *record.Sliced {
+		if x.Open {
+			return &s.sides[i].openSum
+		}
+		return &s.sides[i].sum
+	}
+	sum := sumOf(x.Target)
 	sum.Slices++
 	sum.Requests += x.Requests
 	sum.Failed += x.Failed
@@ -474,8 +506,8 @@ func (s *start) add(x record.Slice) {
 	plus(&sum.CPUNs, x.CPUNs)
 	for i, used := range x.IdleCPUNs {
 		if i != x.Target {
-			plus(&s.sides[i].sum.IdleCPUNs, used)
-			s.sides[i].sum.IdleTimeNs += x.EndedNs - x.BeganNs
+			plus(&sumOf(i).IdleCPUNs, used)
+			sumOf(i).IdleTimeNs += x.EndedNs - x.BeganNs
 		}
 	}
 }
@@ -496,7 +528,11 @@ func (s *start) save() error {
 		head.Trials = append(head.Trials, f.trial.ID)
 		f.sum.Reconnects = f.loader.Reconnects()
 	}
-	if err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices); err != nil {
+	err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices)
+	if err == nil && s.stalls != nil && s.stalls.watch != nil {
+		err = record.WriteStalls(s.lab.Dir, record.StallsFile(s.name), s.stalls.all)
+	}
+	if err != nil {
 		return fmt.Errorf("save the slices of start %s: %w", s.name, err)
 	}
 	return nil
@@ -506,9 +542,15 @@ func (s *start) save() error {
 // windows of others.
 func (s *start) closeLoaders() {
 	for _, f := range s.sides {
-		if f.loader != nil {
-			f.loader.Close()
-			f.loader = nil
+		f.closeLoaders()
+	}
+}
+
+func (f *side) closeLoaders() {
+	for _, l := range []*Loader{&f.loader, &f.open} {
+		if *l != nil {
+			(*l).Close()
+			*l = nil
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package trial_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +18,10 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/fake"
 	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/stalls"
 	"prony.example/internal/trial"
 	"prony.example/load"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/engine/nethttp"
 	"prony.example/record"
 )
@@ -30,6 +35,10 @@ type crew struct {
 	opened  int
 	perS    map[string]float64 // by the target's name
 	broken  string             // whose third slice fails
+	seeds   map[uint64]int     // of arrivals
+	runsOn  []bool             // what Freeze was called with
+
+	stallsClosed int
 }
 
 type target struct {
@@ -43,16 +52,29 @@ type target struct {
 
 // newCrew makes a lab with slices.
 func newCrew(t *testing.T) *crew {
-	c := &crew{world: newWorld(t), targets: map[string]*target{},
+	c := &crew{world: newWorld(t), targets: map[string]*target{}, seeds: map[uint64]int{},
 		perS: map[string]float64{"a": 2000, "b": 1000}}
 	port := 8080
 	c.lab.Port = func() (int, error) { port++; return port, nil }
 	c.lab.Slicing = trial.Slicing{
-		Open: func(context.Context, load.Spec, string, *nethttp.Config) (trial.Loader, error) {
+		Open: func(_ context.Context, s load.Spec, _ string, _ *nethttp.Config) (trial.Loader,
+			error,
+		) {
 			c.opened++
-			return loader{c.last()}, nil
+			if s.Model == record.Closed {
+				return loader{target: c.last()}, nil
+			}
+			for _, x := range c.targets {
+				if !x.frozen {
+					return loader{target: x, perS: s.Schedule.Rate.At(0)}, nil
+				}
+			}
+			return nil, errors.New("an open load is connected while all targets are stopped")
 		},
-		Freeze:  func(launch.Process, bool) (trial.Freezer, error) { return c.add(), nil },
+		Freeze: func(_ launch.Process, runsOn bool) (trial.Freezer, error) {
+			c.runsOn = append(c.runsOn, runsOn)
+			return c.add(), nil
+		},
 		Clock:   func(func() []int) trial.CPUClock { return c.last() },
 		Machine: func() (trial.Machine, error) { return machine{}, nil },
 	}
@@ -115,12 +137,16 @@ func (x *target) Reconnects() int64 { return 0 }
 func (x *target) Close() error { return x.Thaw() }
 
 // Slice offers one slice. Each answer takes 10 µs of processor time of "a", 20 µs of "b".
-func (x *target) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
+func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
+	x := l.target
 	if x.frozen || x.crew.running != 1 {
 		x.crew.t.Errorf("%s is loaded, frozen %v, while %d targets run", x.name, x.frozen,
 			x.crew.running)
 	}
 	x.slices++
+	if l.perS > 0 {
+		x.crew.seeds[s.Seed]++
+	}
 	began := clock.Mono()
 	select {
 	case <-time.After(s.Lead + s.Window):
@@ -131,18 +157,45 @@ func (x *target) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 	if key == x.crew.broken && x.slices == 8 {
 		return load.Sliced{}, errors.New("no answer")
 	}
-	perS := x.crew.perS[key]
+	perS := cmp.Or(l.perS, x.crew.perS[key])
 	n := int64(math.Round(perS * s.Window.Seconds()))
-	x.cpuNs += int64(perS*s.Lead.Seconds()) * int64(2e7/perS)
-	x.cpuNs += n * int64(2e7/perS)
+	each := int64(2e7 / x.crew.perS[key])
+	x.cpuNs += int64(perS*s.Lead.Seconds()) * each
+	x.cpuNs += n * each
 	return load.Sliced{BeganNs: began, OpenedNs: began + int64(s.Lead), ClosedNs: clock.Mono(),
-		EndedNs: clock.Mono(), Requests: n, CPUNs: n * int64(2e7/perS)}, nil
+		EndedNs: clock.Mono(), Requests: n, CPUNs: n * each}, nil
 }
 
 // loader hides the result of Close, which a loader has none of.
-type loader struct{ *target }
+type loader struct {
+	*target
+	perS float64 // of an open load; 0: closed
+}
 
 func (l loader) Close() { l.loaderEnd++ }
+
+// Sample has 1,000 requests within the time of the slices so far.
+func (l loader) Sample() (t arrivalcheck.Times) {
+	if l.perS == 0 {
+		l.crew.t.Error("the sample of closed slices is used")
+	}
+	response := int64(2e9 / l.crew.perS[l.name[len(l.name)-1:]])
+	for i := range int64(1000) {
+		due := clock.Mono() - (1000-i)*1e6
+		t.Due, t.Left = append(t.Due, due), append(t.Left, due)
+		t.Response = append(t.Response, response)
+	}
+	return t
+}
+
+// ResponseTimes are 1 ms for the first target and 2 ms for the second, at one rate.
+func (l loader) ResponseTimes() (all, punctual record.Dist) {
+	if l.perS == 0 {
+		l.crew.t.Error("response times of closed slices are used")
+	}
+	all = record.Dist{Count: 1000, P50Ns: int64(2e9 / l.crew.perS[l.name[len(l.name)-1:]])}
+	return all, all
+}
 
 // TestStart takes two targets through starts side by side.
 func TestStart(t *testing.T) {
@@ -153,7 +206,7 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(records) != 2 || c.opened != 2 {
+		if len(records) != 2 || c.opened != 4 {
 			t.Fatalf("%d records, %d loaders opened", len(records), c.opened)
 		}
 		for i, r := range records {
@@ -164,23 +217,35 @@ func TestStart(t *testing.T) {
 			sum := r.Loads[0].Slices
 			perS := c.perS[r.Target.Name[:1]]
 			if sum == nil || math.Abs(sum.ThroughputPerS()/perS-1) > 0.02 ||
-				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds ||
-				r.Loads[1].Slices != nil {
+				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds {
 				t.Errorf("%s: slices %+v", r.Target.Name, sum)
+			}
+			// Half of what the slower one delivers is offered to both.
+			open := r.Loads[1].Slices
+			if open == nil || math.Abs(open.RatePerS/500-1) > 0.02 ||
+				math.Abs(float64(open.Requests)/open.RatePerS/float64(open.TimeNs)*1e9-1) > 0.02 ||
+				open.CPUPerRequestNs() != 2e7/perS || open.Slices != r.SideBySide.Open.Rounds ||
+				open.ResponseTime.P50Ns != int64(2e9/perS) || open.IdleCPUNs != 0 {
+				t.Errorf("%s: open slices %+v, %+v", r.Target.Name, open, r.SideBySide.Open)
 			}
 			if sum.IdleCPUNs != 0 || sum.IdleTimeNs == 0 {
 				t.Errorf("%s used %d ns in %d ns of others", r.Target.Name, sum.IdleCPUNs,
 					sum.IdleTimeNs)
 			}
-			if c.targets[r.Trial].loaderEnd != 1 {
+			if c.targets[r.Trial].loaderEnd != 2 {
 				t.Errorf("%s: its loader was closed %d times", r.Trial,
 					c.targets[r.Trial].loaderEnd)
 			}
 		}
 		head, all, err := record.ReadSlices(c.dir, records[0].SideBySide.File)
-		if err != nil || len(head.Trials) != 2 || len(all) != 2*head.Rounds {
+		if err != nil || len(head.Trials) != 2 || len(all) != 2*(head.Rounds+head.Open.Rounds) {
 			t.Errorf("%d slices of %+v, error %v", len(all), head, err)
 		}
+		seeds := len(c.seeds)
+		if seeds != head.Open.Rounds {
+			t.Errorf("%d seeds of arrivals in %d rounds", seeds, head.Open.Rounds)
+		}
+		all = all[:2*head.Rounds]
 		// Windows are drawn from once to twice the shortest.
 		least, most := int64(math.MaxInt64), int64(0)
 		for _, slice := range all {
@@ -189,6 +254,105 @@ func TestStart(t *testing.T) {
 		}
 		if w := head.WindowNs; least < w || least > w*5/4 || most > 2*w || most < w*7/4 {
 			t.Errorf("windows of %d to %d ns, want %d to %d", least, most, w, 2*w)
+		}
+	})
+}
+
+// stallWatch has a stall of 2 ms at the end of each slice, by another process.
+type stallWatch struct {
+	*crew
+	began int64
+	on    bool
+}
+
+func (w *stallWatch) Begin() error {
+	if w.on || w.running != 0 {
+		w.t.Errorf("a watch begins while it is on (%v) or %d targets run", w.on, w.running)
+	}
+	w.on, w.began = true, clock.Mono()
+	return nil
+}
+
+func (w *stallWatch) End() error {
+	w.on = false
+	return nil
+}
+
+func (w *stallWatch) Read() []stalls.Stall {
+	end := clock.Mono()
+	return []stalls.Stall{
+		{BeginNs: end - 2e6, EndNs: end, LeastNs: 1e6, Core: 1, Cause: stalls.Process, Name: "hog"},
+		{BeginNs: w.began, EndNs: end, Core: 1, Cause: stalls.Kernel, Name: "ksoftirqd/1"},
+	}
+}
+
+func (w *stallWatch) Way() stalls.Way { return stalls.Way{Name: "fake", ShortestNs: 1e6} }
+func (w *stallWatch) Lost() int       { return 0 }
+func (w *stallWatch) Close() error    { w.stallsClosed++; return nil }
+
+// TestStartWatchesStalls watches open slices alone, and leaves out arrivals near stalls.
+func TestStartWatchesStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		c.lab.Slicing.Stalls = func(cores []int, ours func(core, pid int) bool) (trial.StallWatch,
+			error,
+		) {
+			if len(cores) == 0 || !ours(c.lab.Layout.Load[0], os.Getpid()) || ours(cores[0], 1) {
+				t.Errorf("cores %v, or processes are taken for what they are not", cores)
+			}
+			return &stallWatch{crew: c}, nil
+		}
+		records, err := c.run(context.Background(), c.experiment("a", "b"))
+		if err != nil || records[0].Outcome != record.Measured {
+			t.Fatal(err, records[0].Failure)
+		}
+		x := records[0].SideBySide.Open
+		n := 2 * x.Rounds // a slice of each target
+		if x.Stalls == nil || x.Stalls.Way != "fake" || x.Stalls.Count != n ||
+			x.Stalls.StalledNs != int64(n)*2e6 || len(x.Stalls.Causes) != 1 ||
+			x.Stalls.Causes[0].Name != "hog" || c.stallsClosed != 1 {
+			t.Errorf("stalls %+v in %d slices, closed %d times", x.Stalls, n, c.stallsClosed)
+		}
+		for _, r := range records {
+			free := r.Loads[1].Slices.StallFree
+			if len(free) < 2 || free[0].KeptShare >= 1 || free[0].KeptShare < 0.9 ||
+				free[0].Ns != free[0].RawNs || free[0].Unknown != "" {
+				t.Errorf("%s: %+v", r.Trial, free)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(c.dir, record.StallsFile("s1")))
+		if err != nil || strings.Count(string(text), "hog") != n {
+			t.Errorf("%d stalls are on disk, error %v", strings.Count(string(text), "hog"), err)
+		}
+	})
+}
+
+// TestStartRunsOn stops no target of a suite with freeze: off.
+func TestStartRunsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		e := c.experiment("a", "b")
+		e.Plan.Suite.Freeze = "off"
+		if _, err := c.run(context.Background(), e); err != nil ||
+			!slices.Equal(c.runsOn, []bool{true, true}) {
+			t.Errorf("runs on %v, error %v", c.runsOn, err)
+		}
+	})
+}
+
+// TestStartRecordsNoCopy records why a target works in the folder that it came from: these targets
+// were not built.
+func TestStartRecordsNoCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for dir, want := range map[string]string{"": "", t.TempDir(): record.NoCopyGiven} {
+			c := newCrew(t)
+			c.lab.Slicing.Copies = dir
+			records, err := c.run(context.Background(), c.experiment("a", "b"))
+			if err != nil || len(records) != 2 || records[0].Artifact.NoCopy != want ||
+				records[1].Artifact.NoCopy != want {
+				t.Errorf("copies in %q: %+v, error %v, want %q", dir, records[0].Artifact, err,
+					want)
+			}
 		}
 	})
 }

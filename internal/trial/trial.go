@@ -355,6 +355,9 @@ func (f *life) launch(ctx context.Context) error {
 		return err
 	}
 	f.proc, f.addr = sys, sys.Addr()
+	if sys.NoCopy != nil {
+		f.rec.Artifact.NoCopy, f.rec.Artifact.NoCopyDetail = sys.NoCopy.Reason, sys.NoCopy.Detail
+	}
 	f.trial.Scene = f.trial.Scene.To(order.Built.Host)
 	f.speech = Speech(f.trial.Scene, f.trial.Subject.Target.Mode, f.addr)
 	f.scene = f.scenario()

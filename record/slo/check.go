@@ -15,7 +15,7 @@ import (
 // confidence is that of the interval that a percentile must have room for.
 const confidence = 0.95
 
-// Outcome is what a load says of an objective. Held means something only where it is Known.
+// Outcome is what a load says of an objective. Met means something only where it is Known.
 type Outcome struct {
 	Objective string `json:"objective"`
 	Met       bool   `json:"met"`
@@ -29,14 +29,14 @@ type Outcome struct {
 	Text string `json:"text"`
 }
 
-// Line is the outcome for people: "held     p99<50ms    41.2ms".
+// Line is the outcome for people: "met      p99<50ms    41.2ms".
 func (c Outcome) Line() string {
 	word := "unknown"
 	switch {
 	case c.Known && c.Met:
-		word = "held"
+		word = "met"
 	case c.Known:
-		word = "broken"
+		word = "missed"
 	}
 	return fmt.Sprintf("%-8s %-14s %s", word, c.Objective, c.Text)
 }
@@ -133,7 +133,7 @@ func (o Objective) settle(c *Outcome, v float64) {
 	c.Text = o.seen(v)
 }
 
-// share settles part of whole; what is broken by a few requests is broken by more.
+// share settles part of whole; what a few requests miss, more requests miss also.
 func (o Objective) share(c *Outcome, part, total int64) {
 	c.Samples = total
 	if total == 0 {

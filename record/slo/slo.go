@@ -1,13 +1,13 @@
 // Package slo says what a service has promised, and whether a load shows that it keeps it.
 //
-//	"p99<50ms,errors<0.1%" ─► Parse ─► objectives ─► Check(load) ─► held, broken or not known
+//	"p99<50ms,errors<0.1%" ─► Parse ─► objectives ─► Check(load) ─► met, missed or unknown
 //
-// An objective that too few answers speak of is not known, rather than held: the outcome says how
+// An objective that too few answers speak of is unknown, not met: the outcome says how
 // many it takes. Percentiles come from the histogram, requests without an answer count as slower
 // than every answered one.
 //
 // Non-goals: judging the measurement, which is what package verdict does, and deciding what follows
-// from a broken objective.
+// from a missed objective.
 package slo
 
 import (

@@ -139,7 +139,7 @@ func points(amount float64) string {
 
 // overheadNotes say how to read the table, and what its loads cannot say.
 func (sc *Scenario) overheadNotes(o Options) []Note {
-	notes := []Note{NoteOf(NoteChanges, Confidence(o.Confidence))}
+	notes := []Note{NoteOf(NoteChanges, sc.Starts.Repeat(), Confidence(o.Confidence))}
 	for _, l := range sc.Loads {
 		for _, t := range sc.Targets {
 			if load := loadOfAny(t, l.Name); load != nil && load.Think != "" {

@@ -135,7 +135,7 @@ func ratioForm(decimals int) form {
 }
 
 // changeForm prints ratios less 1 as changes in per cent with their intervals.
-var changeForm = form{value: change, single: " (one block)", ends: points,
+var changeForm = form{value: change, single: " (one trial)", ends: points,
 	between: func(lo, hi float64) string { return change(lo) + " to " + change(hi) }}
 
 // plainForm prints what has no interval.

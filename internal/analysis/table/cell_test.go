@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 	check("a level of one trial", metricCell(of(level(1, nan, nan), nil), "", "x", rate), Known,
 		Absent, "200", "200", "")
 	check("a level of 3.1 times", metricCell(of(level(2, 100, 310), nil), "", "x", rate), Known,
-		Unknown, "200", "200", "not known with so few blocks")
+		Unknown, "200", "200", "not known with so few trials")
 	check("a level that was lost", metricCell(of(lost, nil), "", "x", rate), Withheld, Absent,
 		"–", "–", "")
 	check("a level of another load", metricCell(of(lost, nil), "half", "x", rate), Withheld,
@@ -87,7 +87,7 @@ func TestStates(t *testing.T) {
 	check("a change", changeCell(Metric{Ratio: ratio(1.1, 1.3)}), Known, Known,
 		"+20 % [+10, +30]", "+20 %", "+10 % to +30 %")
 	check("a change of one block", changeCell(Metric{Ratio: ratio(nan, nan)}), Known, Absent,
-		"+20 % (one block)", "+20 % (one block)", "")
+		"+20 % (one trial)", "+20 % (one trial)", "")
 	check("a wide change", changeCell(Metric{Ratio: ratio(0.5, 2)}), Unknown, Unknown, "unknown",
 		"unknown", "")
 }

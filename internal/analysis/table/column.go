@@ -116,7 +116,7 @@ func (c Column) Heading() string {
 	case c.Role == RoleRatio:
 		return "vs " + c.Versus.String()
 	case c.Role == RoleBlocks:
-		return "blocks for " + units.Percent(c.Effect)
+		return c.Label + " for " + units.Percent(c.Effect)
 	case c.Waits:
 		return c.Label + " closed"
 	}

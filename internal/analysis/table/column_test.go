@@ -29,7 +29,7 @@ func TestHeadings(t *testing.T) {
 		{Column{Group: peak, Role: RoleRatio, Label: "p99", Versus: Versus{Kind: VersusBare}},
 			peak.Title, "p99 ratio", "peak p99 ratio", format.Right},
 		{Column{Role: RoleArms}, "", "b over a", "b over a", format.Right},
-		{Column{Role: RoleBlocks, Effect: 0.03}, "", "blocks for 3.0 %", "blocks for 3.0 %",
+		{Column{Role: RoleBlocks, Label: "blocks", Effect: 0.03}, "", "blocks for 3.0 %", "blocks for 3.0 %",
 			format.Right},
 		{Column{Group: cost, Label: "RSS"}, "cost at peak", "RSS", "cost RSS", format.Right},
 		{Column{Group: start, Label: "ready"}, "start", "ready", "ready", format.Right},

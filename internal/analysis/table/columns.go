@@ -7,6 +7,7 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // spec is a column with the way to fill it.
@@ -221,6 +222,9 @@ func noInterval(n int, warning string) Note {
 	return NoteOf(NoteNoInterval, Warning(warning))
 }
 
+// FewStarts says how many starts an interval needs if n are too few.
+func FewStarts(n int) Note { return NoteOf(NoteFewStarts, stats.LeastStarts, n) }
+
 // metricCell has a metric's centre.
 func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
@@ -266,6 +270,8 @@ func ratioCell(t *Target, load, name string) Cell {
 	if !ok || m.Ratio == nil {
 		why := NoteOf(NoteNoCommonBlock, t.Reference)
 		switch {
+		case m.Unsliced.Is():
+			why = m.Unsliced
 		case m.Source == FromSlices:
 			why = NoteOf(NoteStartsLost)
 		case !m.Known():
@@ -277,6 +283,11 @@ func ratioCell(t *Target, load, name string) Cell {
 	c := Cell{State: Known, Value: r.Center, N: r.N, form: ratioForm(2),
 		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
 	switch {
+	case m.Source == FromSlices && r.N < stats.LeastStarts:
+		c.Notes = []Note{FewStarts(r.N)}
+		if c.Interval.State == Unknown {
+			c.State = Unknown
+		}
 	case c.Interval.State == Absent:
 		c.Notes = []Note{noInterval(r.N, r.Warning)}
 	case c.Interval.State == Unknown:

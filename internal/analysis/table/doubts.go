@@ -241,8 +241,12 @@ func (t *Target) endings() Footnote {
 }
 
 // repeat is what the target's blocks are: starts where it ran side by side with others.
-func (t *Target) repeat() string {
-	if slices.ContainsFunc(t.Trials, func(r *record.Record) bool { return r.SideBySide != nil }) {
+func (t *Target) repeat() string { return RepeatOf(t.Trials...) }
+
+// RepeatOf is what the blocks of these trials are: "start" where one ran side by side with others,
+// else "block".
+func RepeatOf(trials ...*record.Record) string {
+	if slices.ContainsFunc(trials, func(r *record.Record) bool { return r.SideBySide != nil }) {
 		return (&Starts{}).Repeat()
 	}
 	return (*Starts)(nil).Repeat()

@@ -56,13 +56,13 @@ func (sc *Scenario) headline(m Metric) bool {
 
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
-	column := columnOf("floor")
-	needed := column("needed", "", units.One, RoleBlocks)
+	column, repeats := columnOf("floor"), sc.Starts.Repeat()+"s"
+	needed := column("needed", repeats, units.One, RoleBlocks)
 	needed.Effect = o.Effect
 	t := Table{Kind: FloorKind, Columns: []Column{
 		column("target", "", "", RoleName), column("metric", "metric", "", RoleWord),
 		column("ratio", "", units.One, RoleArms),
-		column("blocks", "blocks", units.One, RoleNumber),
+		column("blocks", repeats, units.One, RoleNumber),
 		column("sd", "SD of a pair", units.One, RoleNumber),
 		column("detects", "resolves", units.One, RoleNumber),
 		needed,
@@ -95,7 +95,8 @@ func (sc *Scenario) floorTable(o Options) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Footnotes = notes
-	t.Notes = []Note{NoteOf(NoteResolves, Percent(planPower), Confidence(o.Confidence))}
+	t.Notes = []Note{NoteOf(NoteResolves, sc.Starts.Repeat(), Percent(planPower),
+		Confidence(o.Confidence))}
 	return t
 }
 

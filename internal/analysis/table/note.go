@@ -26,7 +26,7 @@ const (
 
 	// Why there is no number.
 	NoteInSomeTrials   // OfTrials, Lack
-	NoteSearchEnded    // Rate that held in all trials, OfTrials, the search's reason
+	NoteSearchEnded    // Rate that met the objectives in all trials, OfTrials, the search's reason
 	NoteNoRateHeld     // OfTrials, the search's reason
 	NoteBacklogGrew    // Rate, Percent of it that ended, Rate of the backlog
 	NoteFewAnswers     // Count needed, Count had, Longer
@@ -43,6 +43,7 @@ const (
 	NoteNoCommonBlock  // the other target
 	NoteStartsLost     // Starts
 	NoteOneTrial       //
+	NoteFewStarts      // starts needed, starts there
 	NoteNoInterval     // warning of package stats
 	NoteIntervalWide   //
 	NoteDifferenceWide // a difference
@@ -68,21 +69,25 @@ const (
 	NoteToolsVary    // tool, Shared
 	NoteRatios       // Over
 	NoteSliced       // MetricsOf that ratios are made of, Starts
+	NoteStalled      // Stalled
+	NoteStalls       // MetricsOf open slices, StallsFound
+	NoteEqualRate    // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
+	NoteCopies       // Uncopied
 	NoteOnStarts     // OnStarts
 	NoteTiers        // repeat
-	NoteTiersOfOne   //
+	NoteTiersOfOne   // repeat
 	NoteTiersPlan    // repeat, Plan
 	NoteNoiseBetween // load, Percent, Advice
 	NoteLogNormal    //
 	NoteModerated    //
-	NoteChanges      // Confidence
+	NoteChanges      // repeat, Confidence
 	NoteUsersThink   // load
 	NoteLoadIsClosed // load
 	NoteTelemetry    //
 	NoteNotWhole     // trial, why
 	NoteStepFailed   // trial, step, error
 	NoteProcesses    // load
-	NoteResolves     // Percent of runs, Confidence
+	NoteResolves     // repeat, Percent of runs, Confidence
 )
 
 // NoteOf is a note of a kind.
@@ -145,8 +150,11 @@ type (
 	Names     []string // of trials, of which the first few are told
 	Loads     []string
 	Differing []string // that differ from trial to trial
-	Blocks    []int
-	Longer    struct { // how long to measure for so many answers, where that can be said
+	Blocks    struct {
+		Repeat  string // "block" or "start"
+		Numbers []int
+	}
+	Longer struct { // how long to measure for so many answers, where that can be said
 		Flag       string
 		Needs, Had int64
 		WindowNs   int64
@@ -165,7 +173,7 @@ type (
 		Value string
 		Rows  []string
 	}
-	Plan struct { // how many blocks or starts would separate two targets
+	Plan struct { // how many blocks or starts a difference takes
 		Effect       float64
 		Needed, Have int
 		Repeat       string

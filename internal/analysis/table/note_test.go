@@ -7,6 +7,7 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 var (
@@ -26,7 +27,9 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
 	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
 		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
-	NoteNoRateHeld: {{"in 1 of 2 trials no rate held: late", []any{OfTrials{1, 2}, "late"}}},
+	NoteNoRateHeld: {
+		{"in 1 of 2 trials no rate met the objectives: late", []any{OfTrials{1, 2}, "late"}},
+	},
 	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
 		"150/s, so latency would tell the length of the test (offer less than the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
@@ -49,24 +52,26 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNeverOffered:  {{"no trial was offered this load", nil}},
 	NoteNoTrial:       {{"no trial is usable", nil}},
 	NoteNoneGood:      {{"no good trial", nil}},
-	NoteNoCommonBlock: {{"no block has a number of both this target and b", []any{"b"}}},
+	NoteNoCommonBlock: {{"no number of this target can be paired with one of b", []any{"b"}}},
 	NoteOneTrial:      {{"no interval from a single trial (raise --blocks)", nil}},
+	NoteFewStarts:     {{"needs at least 4 starts, has 3: raise --blocks", []any{4, 3}}},
 	NoteNoInterval:    {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
-	NoteIntervalWide: {{"not known with so few blocks: the interval spans more than a factor " +
+	NoteIntervalWide: {{"not known with so few trials: the interval spans more than a factor " +
 		"of 3 (raise --blocks)", nil}},
-	NoteDifferenceWide: {{"not known with so few blocks: differences below a factor of 3 are " +
-		"not told from none (raise --blocks)", nil}},
+	NoteDifferenceWide: {{"not known with so few trials: differences below a factor of 3 are " +
+		"not detected (raise --blocks)", nil}},
 	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
 		nil}},
 	NoteLackInSome: {{"No CPU, RSS where in some trial " + noCPU + ".",
 		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
-	NoteNoneHeldInSome: {{"No req/s where in some trial no rate held: late.",
+	NoteNoneHeldInSome: {{"No req/s where in some trial no rate met the objectives: late.",
 		[]any{Columns{{Label: "req/s"}}, "late"}}},
 	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
 		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},
 
 	NoteTrialsMissing: {{"missing in blocks 1–3: planned, without a record",
-		[]any{Blocks{3, 1, 2}}}},
+		[]any{Blocks{"block", []int{3, 1, 2}}}},
+		{"missing in start 4: planned, without a record", []any{Blocks{"start", []int{4}}}}},
 	NoteTrialsDoubted: {{"half INVALID in block 2, kept: errors (7 of 9)", []any{fated{&doubt{
 		load: "half", grade: "INVALID", blocks: []int{2}, trials: 3, repeat: "block",
 		events: []event{{2, "errors", observed{words: "7 of 9"}}}}, kept}}}},
@@ -119,7 +124,37 @@ var noteExamples = map[NoteKind][]noteExample{
 			"excludes the start for all targets).", []any{OnStarts{Rule: "starts",
 			Grade: record.Valid,
 			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
+	NoteCopies: {{"These targets had no fresh copy of their files in each start, as the others " +
+		"had: b (its folder is too large to copy), c (it runs in a container, copying its folder " +
+		"failed). Intervals of their ratios do not cover the effect of how these files lie in " +
+		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
+		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteStalled: {
+		{"unknown without the machine's stalls, many of which are too short to be recorded " +
+			"(measure on a quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.UnrecordedStalls, 0.9}}},
+		{
+			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " + "needed " +
+				"(measure on a quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
+		},
+		{"unknown without the machine's stalls, which strike more often, or less often, while " +
+			"the service pauses (measure on another machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.StallsDepend, 0.9}}},
+	},
+	NoteStalls: {
+		{"Ratios of half p99 leave out the arrivals near stalls of the machine: stalls took " +
+			"4.1 % of the time, and 7.0 % of arrivals are left out; with them, p99.9 of b is " + "11.4 ms " +
+			"instead of 230 µs.", []any{MetricsOf{{Load: "half", Name: "p99"}},
+			StallsFound{0.041, 0.07, "b", 0.999, 0.23e6, 11.4e6}}},
+	},
+	NoteEqualRate: {
+		{"Ratios of half p50, half p99 compare response times at the same rate for all " +
+			"targets (1.40k/s to 1.50k/s); the levels beside them are at the rate of the load.",
+			[]any{MetricsOf{{Load: "half", Name: "p50"}, {Load: "half", Name: "p99"}}, Rate(1400),
+				Rate(1500)}},
+	},
 	NoteSliced: {{"Ratios and tiers of peak req/s, half p99 come from slices, in which the " +
 		"targets of a start take turns on the same cores (7 of 8 starts, 280 rounds, 118 s); all " +
 		"other numbers come from windows in which each target is loaded alone.",
@@ -129,33 +164,33 @@ var noteExamples = map[NoteKind][]noteExample{
 		[]any{"block"}}},
 	NoteTiersOfOne: {
 		{"Targets in one tier do not differ significantly with these blocks: a " +
-			"comparison needs at least 2 blocks.", nil},
+			"comparison needs at least 2 blocks.", []any{"block"}},
 	},
 	NoteTiersPlan: {
-		{"Targets in one tier do not differ significantly with these blocks; about 3 more " +
-			"would separate a 3 % difference.", []any{"block", Plan{0.03, 8, 5, "block"}}},
+		{"Targets in one tier do not differ significantly with these blocks; detecting a " +
+			"difference of 3 % would take about 3 more blocks.", []any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
 			"Targets in one tier do not differ significantly with these blocks; they " +
-				"suffice to separate a 3 % difference.",
+				"are enough to detect a difference of 3 %.",
 			[]any{"block", Plan{0.03, 5, 5, "block"}},
 		},
-		{"Targets in one tier do not differ significantly with these blocks; at this noise no " +
-			"sensible number of blocks separates a 3 % difference.",
+		{"Targets in one tier do not differ significantly with these blocks; at this noise, no " +
+			"sensible number of blocks detects a difference of 3 %.",
 			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
 	},
 	NoteNoiseBetween: {{"Of the noise in peak req/s, 70 % is between trials: longer windows " +
-		"would not help, more blocks would.", []any{"peak", Percent(0.7), Advice(0.7)}},
-		{"Of the noise in peak req/s, 31 % is between trials: more blocks would help most, " +
+		"would not help, more trials would.", []any{"peak", Percent(0.7), Advice(0.7)}},
+		{"Of the noise in peak req/s, 31 % is between trials: more trials would help most, " +
 			"longer windows somewhat.", []any{"peak", Percent(0.31), Advice(0.31)}},
 		{"Of the noise in peak req/s, 30 % is between trials: longer windows would help as " +
-			"much as more blocks.", []any{"peak", Percent(0.3), Advice(0.3)}}},
+			"much as more trials.", []any{"peak", Percent(0.3), Advice(0.3)}}},
 	NoteLogNormal: {{"Intervals from so few trials assume that trials are log-normal.", nil}},
 	NoteModerated: {{"Intervals from so few trials assume that trials are log-normal, and that " +
 		"targets are as alike in noise as they look; each uses the trials of all.", nil}},
 	NoteChanges: {{"Changes against the same target bare, paired within blocks, with their " +
 		"99.5 % interval; the bare target's own values stand above them. An interval that " +
 		"holds 0 shows no difference; unknown is one that spans more than a factor of 3, and " +
-		"more blocks would narrow it.", []any{Confidence(0.995)}}},
+		"more blocks would narrow it.", []any{"block", Confidence(0.995)}}},
 	NoteUsersThink: {{"half is a closed load whose users think: its throughput follows from " +
 		"its response times alone (users / (response + think time)) and says nothing of " +
 		"capacity; and both arms are not offered the same requests, for the slower one is " +
@@ -172,7 +207,7 @@ var noteExamples = map[NoteKind][]noteExample{
 		"the exec of that process.", []any{"peak"}}},
 	NoteResolves: {{"Resolves: the smallest difference between two targets that so many blocks " +
 		"find in 80 % of runs, at 95 % confidence, on this machine as it was.",
-		[]any{Percent(0.8), Confidence(0.95)}}},
+		[]any{"block", Percent(0.8), Confidence(0.95)}}},
 }
 
 func TestNoteTexts(t *testing.T) {

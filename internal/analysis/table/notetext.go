@@ -19,7 +19,7 @@ var noteTexts = [...]string{
 
 	NoteInSomeTrials: "in %s %s",
 	NoteSearchEnded:  "at least %s: in %s the search ended early (%s)",
-	NoteNoRateHeld:   "in %s no rate held: %s",
+	NoteNoRateHeld:   "in %s no rate met the objectives: %s",
 	NoteBacklogGrew: "offered %s, of which %s ended in the window: the backlog grew by %s, so " +
 		"latency would tell the length of the test (offer less than the capacity)",
 	NoteFewAnswers:    "needs n ≥ %s a trial for an interval; had %s%s",
@@ -32,17 +32,17 @@ var noteTexts = [...]string{
 	NoteNeverOffered:   "no trial was offered this load",
 	NoteNoTrial:        "no trial is usable",
 	NoteNoneGood:       "no good trial",
-	NoteNoCommonBlock:  "no block has a number of both this target and %s",
+	NoteNoCommonBlock:  "no number of this target can be paired with one of %s",
 	NoteStartsLost:     "too many starts were lost: a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
+	NoteFewStarts:      "needs at least %d starts, has %d: raise --blocks",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
-	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
-		"from none "+
-		"(raise --blocks)", tooWide),
+	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not "+
+		"detected (raise --blocks)", tooWide),
 	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
 	NoteLackInSome:     "No %s where in some trial %s.",
-	NoteNoneHeldInSome: "No %s where in some trial no rate held: %s.",
+	NoteNoneHeldInSome: "No %s where in some trial no rate met the objectives: %s.",
 	NoteNoneKnown:      "No %s of %s is known: " + spansTooMuch + ".",
 
 	NoteTrialsMissing: MissingGrade + " in %s: planned, without a record",
@@ -63,20 +63,25 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
+	NoteStalled: "%s",
+	NoteStalls:  "Ratios of %s leave out the arrivals near stalls of the machine: %s.",
+	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
+		"%s); the levels beside them are at the rate of the load.",
+	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
+		"had: %s. Intervals of their ratios do not cover the effect of how these files lie in memory.",
 	NoteOnStarts: "%s",
 	NoteTiers:    "Targets in one tier do not differ significantly with these %ss.",
-	NoteTiersOfOne: "Targets in one tier do not differ significantly with these blocks: a " +
-		"comparison needs at least 2 blocks.",
+	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
+		"comparison needs at least 2 %[1]ss.",
 	NoteTiersPlan:    "Targets in one tier do not differ significantly with these %ss; %s.",
 	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
 	NoteLogNormal:    "Intervals from so few trials assume that trials are log-normal.",
 	NoteModerated: "Intervals from so few trials assume that trials are log-normal, and that " +
 		"targets are as alike in noise as they look; each uses the trials of all.",
-	NoteChanges: fmt.Sprintf("Changes against the same target bare, paired within blocks, with "+
-		"their "+
-		"%%s interval; the bare target's own values stand above them. An interval that holds 0 "+
-		"shows no difference; unknown is one that spans more than a factor of %d, and more blocks "+
-		"would narrow it.", tooWide),
+	NoteChanges: fmt.Sprintf("Changes against the same target bare, paired within %%[1]ss, with "+
+		"their %%[2]s interval; the bare target's own values stand above them. An interval that "+
+		"holds 0 shows no difference; unknown is one that spans more than a factor of %d, and "+
+		"more %%[1]ss would narrow it.", tooWide),
 	NoteUsersThink: "%s is a closed load whose users think: its throughput follows from its " +
 		"response times alone (users / (response + think time)) and says nothing of capacity; " +
 		"and both arms are not offered the same requests, for the slower one is asked less often.",
@@ -90,12 +95,12 @@ var noteTexts = [...]string{
 	NoteStepFailed: "%s failed in step %s: %s.",
 	NoteProcesses: "Medians of the trials, at %s. CPU: 100 %% is one processor. Ready: from the " +
 		"exec of that process.",
-	NoteResolves: "Resolves: the smallest difference between two targets that so many blocks " +
+	NoteResolves: "Resolves: the smallest difference between two targets that so many %ss " +
 		"find in %s of runs, at %s confidence, on this machine as it was.",
 }
 
 // Parts of texts that also stand elsewhere.
-const notKnown = "not known with so few blocks"
+const notKnown = "not known with so few trials"
 
 const neverAnswered = "%s of %s requests were never answered, more than lie above this percentile"
 
@@ -169,7 +174,7 @@ func (s *Starts) Repeat() string {
 
 func (f OnStarts) String() string { return wording.Sentence(record.Finding(f)) }
 
-func (b Blocks) String() string { return blocksText("block", b) }
+func (b Blocks) String() string { return blocksText(b.Repeat, b.Numbers) }
 
 func (o Odds) String() string { return fmt.Sprintf("%.0f", float64(o)) }
 
@@ -249,12 +254,13 @@ func (p Plan) String() string {
 	effect := fmt.Sprintf("%.3g %%", 100*p.Effect)
 	switch more := p.Needed - p.Have; {
 	case p.Needed > planBlocks:
-		return fmt.Sprintf("at this noise no sensible number of %ss separates a %s difference",
+		return fmt.Sprintf("at this noise, no sensible number of %ss detects a difference of %s",
 			p.Repeat, effect)
 	case more > 0:
-		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
+		return fmt.Sprintf("detecting a difference of %s would take about %s", effect,
+			units.Plural(more, "more "+p.Repeat))
 	}
-	return fmt.Sprintf("they suffice to separate a %s difference", effect)
+	return "they are enough to detect a difference of " + effect
 }
 
 // String is what the references are called in a heading.
@@ -301,9 +307,9 @@ const (
 func (a Advice) String() string {
 	switch {
 	case a >= mostlyBetween:
-		return "longer windows would not help, more blocks would"
+		return "longer windows would not help, more trials would"
 	case a > mostlyWithin:
-		return "more blocks would help most, longer windows somewhat"
+		return "more trials would help most, longer windows somewhat"
 	}
-	return "longer windows would help as much as more blocks"
+	return "longer windows would help as much as more trials"
 }

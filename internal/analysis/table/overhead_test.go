@@ -91,7 +91,7 @@ func TestDoubtfulChanges(t *testing.T) {
 			t.Errorf("%v: %q, want %q", agent, got, want)
 		}
 	}
-	check("−10 % (one block)", 90)
+	check("−10 % (one trial)", 90)
 	check("unknown", 10, 1000)
 }
 

@@ -79,7 +79,7 @@ func (sc *Scenario) table(o Options) Table {
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
-		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
+		row.Cells[1].Notes = append(sc.missingOf(o, target.Name), target.nameNotes()...)
 		for _, s := range specs {
 			c := s.cell(target)
 			if s.leads != "" {
@@ -104,8 +104,17 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(),
-		sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.assumptionNote(), common)
+	t.Notes = slices.Concat(
+		sc.Method,
+		sc.ratioNote(),
+		sc.slicedNote(o),
+		sc.copiesNote(),
+		sc.FindingNotes(),
+		sc.tierNote(o),
+		sc.noiseNote(),
+		sc.assumptionNote(),
+		common,
+	)
 	return t
 }
 
@@ -234,12 +243,12 @@ func (sc *Scenario) tierNote(o Options) []Note {
 	case sc.Typical.SDLog > 0:
 		return []Note{NoteOf(NoteTiersPlan, sc.Starts.Repeat(), sc.plan(o))}
 	case sc.blocksUsed() < 2:
-		return []Note{NoteOf(NoteTiersOfOne)}
+		return []Note{NoteOf(NoteTiersOfOne, sc.Starts.Repeat())}
 	}
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }
 
-// plan is how many blocks would separate two of these targets. The level is Holm's worst case
+// plan is how many blocks a difference between two of these targets takes. The level is Holm's worst case
 // among all pairs, the one that the tiers were made with.
 func (sc *Scenario) plan(o Options) Plan {
 	k := 0

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -127,9 +128,9 @@ func (s *Starts) Withheld(names ...string) bool {
 
 // sliced are a metric's values in slices, a point for each start in which its slices count. They
 // are all there or none is: the starts that have a value may be the lucky ones.
-func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Point) {
+func (t *Target) sliced(m *Metric, s *Starts, o Options) (points []Point, why Note) {
 	if s == nil || m.Load == "" {
-		return nil
+		return nil, why
 	}
 	q := metric.Named(m.Name, m.Unit)
 	for _, r := range t.Trials {
@@ -138,26 +139,41 @@ func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Poin
 		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
 			continue
 		}
-		value := slicedValue(q, l.Slices, confidence)
+		value, unknown := slicedValue(q, l.Slices, o)
+		if unknown.Reason != "" {
+			return nil, NoteOf(NoteStalled, unknown)
+		}
 		if math.IsNaN(value) {
-			return nil
+			return nil, why
 		}
 		points = append(points, Point{r.Trial, block, value, grade})
 	}
-	return points
+	return points, why
 }
 
-// slicedValue is a metric's value in the slices of a load; NaN where they do not tell it. Response
-// times are those of open slices only, whose rate is the same for all targets.
-func slicedValue(q metric.Metric, s *record.Sliced, confidence float64) float64 {
+// slicedValue is a metric's value in the slices of a load; NaN if they do not have it. Response
+// times are those of open slices only, whose rate is the same for all targets. They are without the
+// machine's stalls where these were recorded; unknown says why that is impossible.
+func slicedValue(q metric.Metric, s *record.Sliced, o Options) (value float64, unknown Stalled) {
 	switch {
 	case q.Slices != nil:
-		return q.Slices(s)
+		return q.Slices(s), unknown
 	case q.Quantile == 0 || s.RatePerS <= 0,
-		s.ResponseTime.Count < stats.QuantileNeeds(q.Quantile, confidence):
-		return math.NaN()
+		s.ResponseTime.Count < stats.QuantileNeeds(q.Quantile, o.Confidence):
+		return math.NaN(), unknown
 	}
-	return metric.Positive(quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile))
+	for _, x := range s.StallFree {
+		switch {
+		case o.KeepStalls || x.Quantile != q.Quantile:
+		case x.Unknown == stats.TooFewArrivals:
+			return math.NaN(), unknown
+		case x.Unknown != "":
+			return math.NaN(), Stalled{x.Unknown, x.KeptShare}
+		default:
+			return metric.Positive(float64(x.Ns)), unknown
+		}
+	}
+	return metric.Positive(quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile)), unknown
 }
 
 // slicedGrade is how the slices of a load count: the worst of the findings that are about them.
@@ -173,6 +189,18 @@ func slicedGrade(r *record.Record, load string) string {
 		}
 	}
 	return grade
+}
+
+// AnswerGrade is how a trial counts for what its run compares: its slices, if it has some, whose
+// ratios stand when a window alone is INVALID; otherwise all of it.
+func AnswerGrade(r *record.Record) string {
+	grade := ""
+	for i := range r.Loads {
+		if r.Outcome == record.Measured && r.Loads[i].Slices != nil {
+			grade = worse(cmp.Or(grade, record.Valid), slicedGrade(r, r.Loads[i].Name))
+		}
+	}
+	return cmp.Or(grade, Grade(r))
 }
 
 // ofSlices tells whether a finding is about the slices of a load: on the whole trial, or on the
@@ -218,7 +246,7 @@ func (r Ranking) ranks(m *Metric, name string, s *Starts) bool {
 }
 
 // slicedNote says which ratios are made of slices, once.
-func (sc *Scenario) slicedNote() []Note {
+func (sc *Scenario) slicedNote(o Options) []Note {
 	if sc.Starts == nil {
 		return nil
 	}
@@ -234,5 +262,27 @@ func (sc *Scenario) slicedNote() []Note {
 	if len(metrics) == 0 {
 		return nil
 	}
-	return []Note{NoteOf(NoteSliced, metrics, sc.Starts)}
+	times := slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
+		return metric.Named(m.Name, m.Unit).Quantile == 0
+	})
+	return slices.Concat([]Note{NoteOf(NoteSliced, metrics, sc.Starts)}, sc.equalRate(times),
+		sc.stallsNote(times, o))
+}
+
+// equalRate says at which rate open slices were offered, if ratios come from them.
+func (sc *Scenario) equalRate(metrics MetricsOf) []Note {
+	least, most := math.Inf(1), 0.0
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			for i := range r.Loads {
+				if s := r.Loads[i].Slices; s != nil && s.RatePerS > 0 {
+					least, most = min(least, s.RatePerS), max(most, s.RatePerS)
+				}
+			}
+		}
+	}
+	if most == 0 || len(metrics) == 0 {
+		return nil
+	}
+	return []Note{NoteOf(NoteEqualRate, metrics, Rate(least), Rate(most))}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -121,6 +122,31 @@ func TestFindingsOfPhases(t *testing.T) {
 	check("", 4, 4)
 }
 
+// The answer of a trial is that of its slices; without slices it is that of the trial.
+func TestAnswerGrade(t *testing.T) {
+	check := func(phase string, sliced bool, want string) {
+		t.Helper()
+		r := slicedRun()[0]
+		if !sliced {
+			r.Loads[0].Slices = nil
+		}
+		r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+			{Rule: "steal", Load: "peak", Phase: phase, Grade: record.Invalid}}}
+		if got := AnswerGrade(&r); got != want {
+			t.Errorf("phase %q, slices %v: %s, want %s", phase, sliced, got, want)
+		}
+	}
+	check(record.PhaseWindow, true, record.Valid)
+	check(record.PhaseSlices, true, record.Invalid)
+	check("", true, record.Invalid)
+	check("", false, record.Invalid)
+	failed := slicedRun()[0]
+	failed.Outcome = record.Failed
+	if got := AnswerGrade(&failed); got != FailedGrade {
+		t.Errorf("a failed trial is %s", got)
+	}
+}
+
 // A target whose windows are all INVALID has no level, and its ratio all the same.
 func TestRatioWithoutLevel(t *testing.T) {
 	records := slicedRun()
@@ -135,6 +161,22 @@ func TestRatioWithoutLevel(t *testing.T) {
 	ratio := find(t, tab, "b", "peak/ratio")
 	if level.Text() != units.Absent || ratio.Number() != "0.951" {
 		t.Errorf("level %s, ratio %s", level.Text(), ratio.Number())
+	}
+}
+
+// A ratio from slices of too few starts has a note that says what to do, with an interval or
+// without one.
+func TestRatioOfFewStarts(t *testing.T) {
+	for starts, want := range map[int]string{1: "has 1", 3: "has 3", 4: ""} {
+		table := only(t, sheetOf(slicedRun()[:2*starts], Options{Baseline: "a"}))
+		var text string
+		for _, f := range table.Footnotes {
+			text += f.String() + "\n"
+		}
+		if n := strings.Count(text, "needs at least 4 starts, "+want+": raise --blocks"); n != 1 &&
+			want != "" || want == "" && strings.Contains(text, "needs at least") {
+			t.Errorf("%d starts: %d times in\n%s", starts, n, text)
+		}
 	}
 }
 
@@ -355,4 +397,76 @@ func TestTargetThatMissesStarts(t *testing.T) {
 		sc.Findings[0].Facts.Name != "c" || sc.Findings[0].Facts.Count != 2 {
 		t.Errorf("%+v", sc.Findings)
 	}
+}
+
+// openRun is slicedRun with an open load, of which b's p99 is 4 ms with stalls and 2 ms without.
+func openRun(change func(r *record.Record, s *record.Sliced)) (records []record.Record) {
+	for _, r := range slicedRun() {
+		h := hdrhistogram.New(1, 60e9, 3)
+		free, raw := int64(1e6), int64(1e6)
+		if r.Target.Name == "b" {
+			free, raw = 2e6, 4e6
+		}
+		_ = h.RecordValues(raw, 10000) // in range
+		hdr, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err != nil {
+			panic(err)
+		}
+		s := &record.Sliced{Slices: 3, RatePerS: 1000, Requests: 10000, TimeNs: 10e9,
+			ResponseTime: record.Dist{Count: 10000, P50Ns: raw, P99Ns: raw, HDR: string(hdr)}}
+		for _, q := range []float64{0.5, 0.99} {
+			s.StallFree = append(s.StallFree, record.StallFree{Quantile: q, Ns: free, RawNs: raw,
+				KeptShare: 0.9})
+		}
+		r.SideBySide.Open = &record.OpenSlices{Rounds: 3, RatePerS: 1000,
+			Stalls: &record.Stalls{TimeNs: 100e9, StalledNs: 4e9}}
+		change(&r, s)
+		half := r.Loads[0]
+		half.Name, half.Model, half.RatePerS, half.ResponseTime = "half", record.Open, 1000,
+			s.ResponseTime
+		half.Slices = s
+		r.Loads = append(r.Loads, half)
+		records = append(records, r)
+	}
+	return records
+}
+
+// Ratios of response times are without the machine's stalls, or with them if asked for; they are
+// unknown if too few arrivals remain.
+func TestRatiosWithoutStalls(t *testing.T) {
+	check := func(keep bool, change func(*record.Record, *record.Sliced), want float64,
+		notes ...string,
+	) {
+		t.Helper()
+		study := analyze(openRun(change), Options{Baseline: "a", KeepStalls: keep})
+		m, _ := study.Scenarios[0].Target("b").Metric("half", "p99")
+		got := 0.0
+		if m.Ratio != nil {
+			got = m.Ratio.Center
+		}
+		if m.Source != FromSlices || math.Abs(got-want) > 0.01*want {
+			t.Errorf("ratio %v from %q, want %v", got, m.Source, want)
+		}
+		tab := only(t, study.Sheet())
+		text := strings.Join(Texts(tab.Notes), "\n")
+		for _, note := range notes {
+			if !strings.Contains(text, note) {
+				t.Errorf("%q is not in\n%s", note, text)
+			}
+		}
+		if keep && strings.Contains(text, "stalls") {
+			t.Errorf("stalls are kept, and the notes are\n%s", text)
+		}
+	}
+	same := func(*record.Record, *record.Sliced) {}
+	check(false, same, 2, "stalls took 4.0 % of the time, and 10 % of arrivals are left out; "+
+		"with them, p99 of b is 4.00 ms instead of 2.00 ms")
+	check(true, same, 4)
+	few := func(r *record.Record, s *record.Sliced) {
+		if r.Block == 2 && r.Target.Name == "a" {
+			s.StallFree[1].Unknown, s.StallFree[1].KeptShare = stats.TooMuchExcluded, 0.45
+		}
+	}
+	check(false, few, 0)
+	check(true, few, 4)
 }

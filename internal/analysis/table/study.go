@@ -91,7 +91,10 @@ type Metric struct {
 	// Sliced are the values in slices, one a start; none: there are no slices, or they do not tell
 	// this metric. A ratio is made of them where both targets have some in a common start.
 	Sliced []Point
-	Source Source // of Ratio
+	// Unsliced says why slices give no value though they have this metric; none otherwise. The
+	// ratio is then unknown: windows alone would not know it any better.
+	Unsliced Note
+	Source   Source // of Ratio
 	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil:
 	// nothing.
 	RatioDoubt *Doubt
@@ -273,13 +276,11 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		t.Method = differences(t.Used)
 	}
 	sc.Starts = sc.starts(blocks)
-	if sc.Starts != nil && slices.ContainsFunc(s.Options.Missing, func(p record.Planned) bool {
-		return p.Scenario == name && p.Role == ""
-	}) {
+	if sc.Starts != nil && s.Options.endedEarly(name) {
 		sc.Starts.Interrupted = true
 	}
 	for t, m := range sc.Metrics() {
-		m.Sliced = t.sliced(m, sc.Starts, s.Options.Confidence)
+		m.Sliced, m.Unsliced = t.sliced(m, sc.Starts, s.Options)
 	}
 	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)
@@ -292,6 +293,13 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	sc.Floors = sc.floors(s.Options)
 	sc.Method = sc.unlikeRows()
 	return sc
+}
+
+// endedEarly reports whether trials of a scenario were planned that the run never reached.
+func (o Options) endedEarly(scenario string) bool {
+	return o.Unfinished || slices.ContainsFunc(o.Missing, func(p record.Planned) bool {
+		return p.Scenario == scenario && p.Role == ""
+	})
 }
 
 func those(records []*record.Record, are func(*record.Record) bool) (out []*record.Record) {
@@ -343,6 +351,8 @@ func (sc *Scenario) compareTo(o Options) {
 		b, ok := reference.Metric(m.Load, m.Name)
 		key := quantity{m.Load, m.Name}
 		switch {
+		case ok && (b.Unsliced.Is() || m.Unsliced.Is()):
+			m.Source = FromSlices
 		case ok && ShareStarts(b.Sliced, m.Sliced):
 			m.Source = FromSlices
 			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)

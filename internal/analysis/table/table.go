@@ -27,14 +27,21 @@ type Options struct {
 	// Slices reads the raw slices of starts; nil: they are not there.
 	Slices SlicesReader
 
+	// KeepStalls has response times in slices of all arrivals, also of those near stalls of the
+	// machine.
+	KeepStalls bool
+
 	Columns []string // beside the usual ones: names of Columns()
 
-	Skipped   []record.Skipped // services that could not take part
-	Missing   []record.Planned // trials of the plan that have no record
-	Notes     []string         // on the run as a whole, a sentence each
-	Damaged   []string         // what of the records was left out, a sentence each
-	Reproduce string           // the command line; empty: that of the first record
-	Report    string           // path of the report, printed last; empty: no such line
+	Skipped []record.Skipped // services that could not take part
+	Missing []record.Planned // trials of the plan that have no record
+	// Unfinished: the run was to go on for a time and ended before it, without a plan of which
+	// trials are Missing.
+	Unfinished bool
+	Notes      []string // on the run as a whole, a sentence each
+	Damaged    []string // what of the records was left out, a sentence each
+	Reproduce  string   // the command line; empty: that of the first record
+	Report     string   // path of the report, printed last; empty: no such line
 }
 
 // Defaults of Options.

@@ -61,8 +61,8 @@ func TestNoise(t *testing.T) {
 			t.Errorf("%s: the notes say %q, wanted %q", name, said, note)
 		}
 	}
-	const none, some = "longer windows would not help, more blocks would.",
-		"longer windows would help as much as more blocks."
+	const none, some = "longer windows would not help, more trials would.",
+		"longer windows would help as much as more trials."
 	// Trials 1000, 1100, 1200 apart, each sure of its own mean.
 	apart := noisy("a", waves(1000, 10), waves(1100, 10), waves(1200, 10))
 	check("between", apart, 0.99, 1, none)

@@ -213,14 +213,14 @@ func (s *Study) missing() []Tally {
 }
 
 // missingOf says which trials of a row have no record; nothing where all have one.
-func (o Options) missingOf(scenario, row string) []Note {
-	var blocks Blocks
+func (sc *Scenario) missingOf(o Options, row string) []Note {
+	blocks := Blocks{Repeat: sc.Starts.Repeat()}
 	for _, p := range o.Missing {
-		if p.Scenario == scenario && p.Row == row && p.Role == "" {
-			blocks = append(blocks, p.Block)
+		if p.Scenario == sc.Name && p.Row == row && p.Role == "" {
+			blocks.Numbers = append(blocks.Numbers, p.Block)
 		}
 	}
-	if len(blocks) == 0 {
+	if len(blocks.Numbers) == 0 {
 		return nil
 	}
 	return []Note{NoteOf(NoteTrialsMissing, blocks)}
@@ -232,7 +232,7 @@ func (sc *Scenario) unseen(o Options) (rows []Row) {
 		known := sc.Target(p.Row) != nil ||
 			slices.ContainsFunc(rows, func(r Row) bool { return r.Name == p.Row })
 		if !known && p.Row != "" && p.Scenario == sc.Name && p.Role == "" {
-			rows = append(rows, spanRow(p.Row, o.missingOf(sc.Name, p.Row)[0]))
+			rows = append(rows, spanRow(p.Row, sc.missingOf(o, p.Row)[0]))
 		}
 	}
 	return rows

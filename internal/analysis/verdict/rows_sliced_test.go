@@ -58,6 +58,14 @@ var slicedRows = []row{
 	{"idle work", peak, suspect, inSlices(func(b *record.SideBySide, s *record.Sliced) {
 		b.Freeze, s.IdleCPUNs = record.FreezeOff, -1
 	})},
+
+	// Sent in time, response times were as they are; or they are 10 % too high.
+	{"slice lag", half, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.PunctualTime = s.ResponseTime
+	})},
+	{"slice lag", half, suspect, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.PunctualTime = flat(10000, 1.8*ms)
+	})},
 }
 
 // A finding on the window of a load with slices says so, one on slices too, and the whole trial's

@@ -20,6 +20,8 @@ var sliceRules = []Rule{
 		"used in slices of others over what it used in its own; where neither is known and it " +
 		"was not stopped, nobody can say",
 		ifMoved + ", or where nobody can say", "docs/slices.md", idleWork},
+	{"slice lag", "in open slices requests leave in time; the bound is by how much percentiles " +
+		"would be lower if each request had left in time", ifMoved, "docs/slices.md", sliceLag},
 }
 
 func sliceAnswers(_ *record.Record, l *load) *record.Finding {
@@ -74,13 +76,30 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 		func(q float64) float64 { return times.below(q, 2*idleShare) })))
 }
 
+// sliceLag bounds by how much the generator's own lateness can have raised response times.
+func sliceLag(_ *record.Record, l *load) *record.Finding {
+	s := l.Slices
+	if s == nil || s.PunctualTime.Count == 0 {
+		return nil
+	}
+	times, least := ranksOf(&s.ResponseTime), ranksOf(&s.PunctualTime)
+	f := record.Finding{Value: times.at(0.99) - least.at(0.99), Unit: record.UnitNs}
+	return ofSlices(bounded(f, sliceMoves(s, 0, 0, func(q float64) float64 {
+		return times.above(q, least.at(q))
+	})))
+}
+
 // countedShare is the part of a slice that is counted.
 func countedShare(r *record.Record, s *record.Sliced) float64 {
 	if r.SideBySide == nil || s.Slices <= 0 || s.TimeNs <= 0 {
 		return 1
 	}
+	lead := r.SideBySide.LeadInNs
+	if s.RatePerS > 0 && r.SideBySide.Open != nil {
+		lead = r.SideBySide.Open.LeadInNs
+	}
 	window := float64(s.TimeNs) / float64(s.Slices) // on average: lengths are drawn
-	return window / (window + float64(max(r.SideBySide.LeadInNs, 0)))
+	return window / (window + float64(max(lead, 0)))
 }
 
 // sliceMoves are bounds of the numbers that slices tell.

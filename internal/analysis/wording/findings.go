@@ -86,7 +86,8 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"bursts": bursts, "batch": batch, "retried": retried,
 	"samples": samples, "settled": settled,
 	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
-	"starts": starts, "control": control, "levels": levels,
+	"slice lag": sliceLag,
+	"starts":    starts, "control": control, "levels": levels,
 	"balance": balance, "rare events": rareEvents,
 }
 

@@ -36,6 +36,12 @@ func idleWork(f record.Finding) record.Words {
 	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
 }
 
+func sliceLag(f record.Finding) record.Words {
+	return words("response times include this; the machine stalled, or other work ran on the "+
+		"generator's core", "in time", "requests in open slices left late: it adds up to %s to p99",
+		units.Duration(f.Value))
+}
+
 func starts(f record.Finding) record.Words {
 	w := words("read its log: a failure while slices run excludes the start for all targets",
 		percent(f.Limit),

@@ -23,7 +23,7 @@ const (
 	Fine         = 0
 	Failed       = 1
 	Misused      = 2
-	GateFailed   = 3 // an objective was not held, or a gate failed
+	GateFailed   = 3 // an objective was missed, or a gate failed
 	Invalid      = 4 // a trial failed or its numbers are INVALID
 	Inconclusive = 5 // a gate cannot say: the limit lies inside the interval
 )

@@ -3,7 +3,7 @@
 //
 //	warm up, closed ─► first peak ─► bracket ─► blocks of steps about the boundary ─► interval
 //	                                             └ shuffled, rising and falling ones, each step
-//	                                               judged held, broken or invalid
+//	                                               judged met, missed or invalid
 //
 // A step is one open load. Whether it holds is chance near the boundary, so that no single step
 // decides: all of them are fitted by one curve, and the capacity is the rate at which half of the

@@ -40,8 +40,9 @@ type Found struct {
 	SLO    string `json:"slo"`
 	Found  bool   `json:"found"`
 	Reason string `json:"reason,omitempty"` // why there is no capacity
-	// AtLeastPerS is the highest rate that held below all that broke, where none was found; it is
-	// no estimate and has no interval. BrokePerS is the lowest one that broke; 0: none did.
+	// AtLeastPerS is the highest rate that met the objectives below all that missed them, if no
+	// capacity was found. It is no estimate and has no interval. MissedPerS is the lowest rate that
+	// missed them; 0: none did.
 	AtLeastPerS float64 `json:"atLeastPerS,omitempty"`
 	MissedPerS  float64 `json:"missedPerS,omitempty"`
 
@@ -54,7 +55,7 @@ type Found struct {
 
 	PeakPerS    float64    `json:"peakPerS"`              // closed, of the warm-up
 	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // of the generator; 0 unknown
-	MetPerS     float64    `json:"metPerS,omitempty"`     // the highest rate that held once
+	MetPerS     float64    `json:"metPerS,omitempty"`     // the highest rate that met the objectives once
 	Hysteresis  Hysteresis `json:"hysteresis"`
 	Warnings    []string   `json:"warnings,omitempty"`
 	Seed        uint64     `json:"seed"`
@@ -173,8 +174,8 @@ func (s *search) run(ctx context.Context) error {
 	}
 	lo, hi, err := s.bracket(ctx)
 	if errors.Is(err, errBudget) {
-		return giveUp{"the budget ended before a rate that holds and one that breaks were found; " +
-			"raise the budget"}
+		return giveUp{"the budget ended before a rate that meets the objectives and one that " +
+			"misses them were found; raise the budget"}
 	}
 	if err != nil {
 		return err
@@ -184,8 +185,8 @@ func (s *search) run(ctx context.Context) error {
 	p, err := s.blocks(ctx, math.Log(lo), math.Log(hi))
 	if errors.Is(err, errBudget) {
 		if len(s.observations)-bracketed < leastSteps {
-			return giveUp{fmt.Sprintf("the budget ended after the bracket: it held at %.0f/s and "+
-				"broke at %.0f/s; raise the budget", lo, hi)}
+			return giveUp{fmt.Sprintf("the budget ended after the bracket: the objectives were met "+
+				"at %.0f/s and missed at %.0f/s; raise the budget", lo, hi)}
 		}
 		f.warn("the budget ended before the interval was within ±%.1f %%", 100*s.Precision)
 		err = nil
@@ -289,12 +290,12 @@ func (s *search) instrument(rate float64) string {
 		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
 	}
 	if s.result.MetPerS > 0 {
-		out += fmt.Sprintf("; the objectives held up to %.0f/s", s.result.MetPerS)
+		out += fmt.Sprintf("; the objectives were met up to %.0f/s", s.result.MetPerS)
 	}
 	return out
 }
 
-// bracket finds a rate that held once and a higher one that broke once.
+// bracket finds a rate that met the objectives once and a higher one that missed them once.
 func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 	top, floor := topPeaks*s.result.PeakPerS, s.lowest()
 	if s.CeilingPerS > 0 {
@@ -325,9 +326,9 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 			return 0, 0, giveUp{s.instrument(blocked)}
 		case lo >= top && top == s.CeilingPerS:
 			return 0, 0, giveUp{fmt.Sprintf("the generator itself is the limit: the objectives "+
-				"held at its ceiling against a null server, %.0f/s", top)}
+				"were met at its ceiling against a null server, %.0f/s", top)}
 		case lo >= top:
-			return 0, 0, giveUp{fmt.Sprintf("the objectives were never broken up to %.0f/s", lo)}
+			return 0, 0, giveUp{fmt.Sprintf("the objectives were never missed up to %.0f/s", lo)}
 		case lo > 0:
 			rate = min(rate*upBy, top)
 		case rate <= floor && blocked == rate:
@@ -344,9 +345,9 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 	}
 }
 
-// tooSlow is the reason when the objectives are broken at the lowest rate.
+// tooSlow is the reason when the objectives are missed at the lowest rate.
 func (s *search) tooSlow(rate float64) string {
-	out := fmt.Sprintf("the objectives are broken at the lowest rate, %.3g/s: %s", rate, s.why())
+	out := fmt.Sprintf("the objectives are missed at the lowest rate, %.3g/s: %s", rate, s.why())
 	if rate > floorShare*s.result.PeakPerS {
 		out += fmt.Sprintf("; steps of the %d answers they take would be too long for the budget "+
 			"below it: raise it to look there", s.need)
@@ -354,7 +355,7 @@ func (s *search) tooSlow(rate float64) string {
 	return out
 }
 
-// why is the reason of the last broken step.
+// why is the reason of the last missed step.
 func (s *search) why() string {
 	for _, t := range slices.Backward(s.tried) {
 		if t.Outcome == Missed {
@@ -430,12 +431,12 @@ func (s *search) conclude(p *posterior) {
 	f.LoPerS, f.HiPerS = math.Exp(p.center(tail)), math.Exp(p.center(1-tail))
 	f.ReliablePerS = math.Exp(p.at(lapseHigh + (1-lapseLow-lapseHigh)*0.95))
 	if f.Width > wideWidth {
-		f.warn("whether a step holds is chance from %.0f to %.0f/s: raise the window",
+		f.warn("whether a step meets the objectives is chance from %.0f to %.0f/s: raise the window",
 			f.RatePerS*math.Exp(-2*f.Width), f.RatePerS*math.Exp(2*f.Width))
 	}
 	if steps := about(s.tried); memory(steps) > len(steps)/2 {
 		f.warn("answers depend on one another for so long that windows of %v are short: in the "+
-			"long run less may hold; raise the budget",
+			"long run a lower rate may be the limit; raise the budget",
 			time.Duration(f.WindowNs).Round(100*time.Millisecond))
 	}
 	if s.invalid > 0 {

@@ -175,10 +175,11 @@ func TestFindReasons(t *testing.T) {
 	}
 	// An idle M/M/1 of 1000/s has a p99 of 4.6 ms. The lowest rate gives 1.3 * 381 answers in a
 	// twelfth of 120 s: 49.5/s.
-	check("p99<4ms", "broken at the lowest rate, 49.5/s: p99<4ms: ", nil)
+	check("p99<4ms", "missed at the lowest rate, 49.5/s: p99<4ms: ", nil)
 	check("p99<4ms", "of the 381 answers they take would be too long for the budget below it", nil)
-	check("p99<50ms", "never broken up to 4000/s", endless)
-	check("p99<50ms", "generator itself is the limit: the objectives held at its ceiling against "+
+	check("p99<50ms", "never missed up to 4000/s", endless)
+	check("p99<50ms", "generator itself is the limit: the objectives were met at its ceiling "+
+		"against "+
 		"a null server, 1500/s", func(s *server, o *Options) {
 		endless(s, o)
 		o.CeilingPerS = 1500
@@ -189,7 +190,7 @@ func TestFindReasons(t *testing.T) {
 	})
 	check("p99<50ms", "the machine is too busy, others run on the generator's cores, at 800/s: lag",
 		func(s *server, o *Options) { s.lateFrom, s.delayed = 700, true })
-	check("p99<50ms", "ceiling against a null server is 2000/s; the objectives held up to 533/s",
+	check("p99<50ms", "ceiling against a null server is 2000/s; the objectives were met up to 533/s",
 		func(s *server, o *Options) { s.lateFrom, o.CeilingPerS = 700, 2000 })
 	check("p99<50ms", "the generator itself is the limit at ", func(s *server, o *Options) {
 		o.Budget = time.Hour // about the boundary it is late with all but one step in five
@@ -202,9 +203,10 @@ func TestFindReasons(t *testing.T) {
 		}
 	})
 	check("p99<50ms", "did not come back to rest", func(s *server, o *Options) { s.stuck = true })
-	check("p99<50ms", "before a rate that holds and one that breaks were found",
+	check("p99<50ms", "before a rate that meets the objectives and one that misses them were found",
 		func(s *server, o *Options) { o.Budget = 8 * time.Second })
-	check("p99<50ms", "the budget ended after the bracket: it held at 800/s and broke at 1000/s",
+	check("p99<50ms", "the budget ended after the bracket: the objectives were met at 800/s "+
+		"and missed at 1000/s",
 		func(s *server, o *Options) { o.Budget = 20 * time.Second })
 	check("p99<5s", "take 381 answers a step, which at 8/s is too long for the budget",
 		func(s *server, o *Options) { s.perS = 10 })

@@ -135,7 +135,7 @@ func doubts(steps []Tried) []string {
 	return out
 }
 
-// boundary plots how many steps held, by rate.
+// boundary plots how many steps met the objectives, by rate.
 func boundary(p *format.Page, steps []Tried) {
 	steps = about(steps)
 	if len(steps) == 0 {

@@ -29,6 +29,7 @@ type Journal struct {
 
 	mu   sync.Mutex
 	note note
+	stay []string // why copies of an earlier lab are still there
 }
 
 type note struct {
@@ -142,8 +143,16 @@ func (j *Journal) open() (reaped []string, err error) {
 	if err := remaining.removeKeys(); err != nil {
 		return reaped, err
 	}
-	reaped = append(reaped, remaining.removeCopies()...)
+	j.note.Copies, j.stay = remaining.removeCopies()
 	return reaped, j.save()
+}
+
+// Stay says which copies of an earlier lab could not be removed, and why. The next lab tries again.
+func (j *Journal) Stay() []string {
+	if j == nil {
+		return nil
+	}
+	return j.stay
 }
 
 // readNote reads a note; one that is missing or torn is as good as empty, since a process is noted
@@ -211,15 +220,15 @@ func (n note) removeKeys() error {
 	return nil
 }
 
-// removeCopies removes the copies of a note whose lab is gone, after another boot, too, and says
-// which of them stay. What works in them has been ended.
-func (n note) removeCopies() (stay []string) {
+// removeCopies removes the copies of a note whose lab is gone, after another boot, too, and
+// returns those that stay, with the reasons. What works in them has been ended.
+func (n note) removeCopies() (stay, why []string) {
 	for _, dir := range n.Copies {
 		if err := service.RemoveCopy(dir); err != nil {
-			stay = append(stay, fmt.Sprintf("a start, but its copy stays: %v", err))
+			stay, why = append(stay, dir), append(why, err.Error())
 		}
 	}
-	return stay
+	return stay, why
 }
 
 // isOurs tells the group of a noted process from a later one with the same number: the leader was

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -90,6 +91,32 @@ func Listening(network string, port int) (pids []int) {
 	}
 	slices.Sort(pids)
 	return pids
+}
+
+// PortsOf lists the TCP ports of this machine on which these processes listen, in order. It leaves
+// out processes that have a network of their own, such as those of containers.
+func PortsOf(pids []int) (ports []int) {
+	listening := map[string]Socket{}
+	for _, table := range tables["tcp"] {
+		all, _ := Sockets(table) // as in Wide
+		maps.Copy(listening, all)
+	}
+	network, _ := os.Readlink("/proc/self/ns/net")
+	for _, pid := range pids {
+		if other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil ||
+			other != network {
+			continue
+		}
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // the pattern is well formed
+		for _, fd := range fds {
+			to, _ := os.Readlink(fd) // empty where it was closed meanwhile
+			if s, ok := listening[to]; ok && !slices.Contains(ports, s.Port) {
+				ports = append(ports, s.Port)
+			}
+		}
+	}
+	slices.Sort(ports)
+	return ports
 }
 
 // MayLoad is an error for a host at an address that is not one of this machine's, and says how it

@@ -38,8 +38,15 @@ func TestListening(t *testing.T) {
 		if got := Listening(network[:3], port); !slices.Equal(got, []int{os.Getpid()}) {
 			t.Errorf("%s: %v listen, want %d", network, got, os.Getpid())
 		}
+		here := slices.Contains(PortsOf([]int{os.Getpid()}), port)
+		if here != (network[:3] == "tcp") {
+			t.Errorf("%s: port %d is among those of this process: %v", network, port, here)
+		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
+		}
+		if slices.Contains(PortsOf([]int{os.Getpid()}), port) {
+			t.Errorf("%s: port %d is among those of this process, and closed", network, port)
 		}
 		if got := Listening(network[:3], port); len(got) > 0 {
 			t.Errorf("%s: %v listen where nobody does", network, got)

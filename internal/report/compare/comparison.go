@@ -136,8 +136,8 @@ type Row struct {
 
 	Outcome string `json:"outcome"` // one of the outcomes below
 	Text    string `json:"text"`    // the outcome in words that fit the metric: B is "slower"
-	// Detectable is the smallest relative difference that this many blocks would have told from
-	// none in 8 of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
+	// Detectable is the smallest relative difference that this many blocks would have detected in 8
+	// of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
 	// NaN when unknown.
 	Detectable float64 `json:"detectable"`
 
@@ -145,6 +145,7 @@ type Row struct {
 	share     float64                              // of the error that all rows are allowed
 	requested bool                                 // the question was about it
 	live      bool                                 // the run was ended early
+	unsliced  table.Note                           // why slices give no ratio; none otherwise
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.
@@ -199,6 +200,7 @@ type Options struct {
 	First      []string // "peak/p99": the first that there is, is what the question is about
 	Control    string   // a row of both runs that ratios are divided by; empty: none
 	Unlike     bool     // compare what was measured in unlike ways, and say so
+	KeepStalls bool     // response times in slices also count near stalls of the machine
 	Refused    string   // how a caller lets Unlike be asked for; ends an UnlikeError
 }
 
@@ -225,10 +227,10 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	o.Confidence = cmp.Or(o.Confidence, table.DefaultConfidence)
 	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control,
 		first: o.First}
-	sa := analyse(a, o.Confidence)
+	sa := analyse(a, o)
 	sb := &side{b, sa.study}
 	if !c.Paired {
-		sb = analyse(b, o.Confidence)
+		sb = analyse(b, o)
 	}
 	pairs, missing, err := pair(sa, sb, c.Paired)
 	if err != nil {
@@ -336,11 +338,17 @@ func of(t *table.Target, m table.Metric) table.Metric {
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	r := newRow(a, b)
+	for _, why := range []table.Note{a.Unsliced, b.Unsliced} {
+		if c.Paired && why.Is() && !r.unsliced.Is() {
+			r.Source, r.Grade, r.unsliced = table.FromSlices, table.UnknownGrade, why
+		}
+	}
 	if c.Paired && table.ShareStarts(a.Sliced, b.Sliced) {
 		r.Source = table.FromSlices
 	}
 	scenario := n.a.study.Scenario(n.scenario)
 	switch {
+	case r.unsliced.Is():
 	case r.Source == table.FromSlices &&
 		scenario.Starts.Withheld(n.pairing.a.Name, n.pairing.b.Name):
 		r.Grade = record.Invalid

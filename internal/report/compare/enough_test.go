@@ -24,10 +24,9 @@ func TestEnough(t *testing.T) {
 	}
 	c := noisy(0.04, 6)
 	says := c.Enough(0.05)
-	var n, same int
-	_, rest, _ := strings.Cut(says, "these: ")
-	if _, err := fmt.Sscanf(rest, "%d blocks would tell 5 %% of it (--blocks %d, or --for", &n,
-		&same); err != nil || n != same || !strings.HasPrefix(says, "peak throughput decides") {
+	var n, more int
+	if _, err := fmt.Sscanf(says, "Detecting a difference of 5 %% in peak throughput would take "+
+		"about %d more blocks (--blocks %d, or --for", &more, &n); err != nil || n != 6+more {
 		t.Fatalf("it says %q: %v", says, err)
 	}
 	r := rowOf(t, c.Pairs[0], "peak", "throughput")
@@ -41,10 +40,10 @@ func TestEnough(t *testing.T) {
 	first := c
 	first.first = []string{"peak/cpu_per_request"}
 	first.judge()
-	if says := first.Enough(0.05); !strings.HasPrefix(says, "peak CPU per request decides: ") {
+	if says := first.Enough(0.05); !strings.Contains(says, " in peak CPU per request would take about ") {
 		t.Errorf("asked by another number it says %q", says)
 	}
-	if says := noisy(0.3, 6).Enough(0.05); !strings.Contains(says, "no sensible number of blocks") {
+	if says := noisy(0.3, 6).Enough(0.05); !strings.HasPrefix(says, "No sensible number of blocks detects ") {
 		t.Errorf("of noise it says %q", says)
 	}
 	if says := noisy(0.001, 6).Enough(0.05); says != "" {

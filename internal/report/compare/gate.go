@@ -234,7 +234,7 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 		k.exact()
 	case !k.Row.HasRatio():
 		k.Outcome = InsufficientData
-		k.Why = "there is no interval: " + k.Row.Ratio.Warning
+		k.Why = "there is no interval: " + k.Row.Text
 	default:
 		k.test(c, checks)
 	}
@@ -297,6 +297,9 @@ func (k *Check) test(c Comparison, checks int) {
 	default:
 		k.Why = fmt.Sprintf("%s changed by %s, and the %s allowed lies inside; %s", name, change,
 			limit, c.more(d.More))
+	}
+	if k.Row.fewStarts() {
+		k.Why += "; a reliable interval " + table.FewStarts(k.Row.Ratio.N).String()
 	}
 	if k.Row.Grade == record.Suspect {
 		k.Why += "; this ratio is SUSPECT: " + strings.Join(k.Row.Doubt.Rules, ", ")

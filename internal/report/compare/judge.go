@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	power     = 0.8  // with which Detectable would have been told from none
+	power     = 0.8  // with which a difference of Detectable is detected
 	sameRates = 0.01 // open loads whose rates differ by less are offered the same
 	mostly    = 0.8  // of the error that is allowed falls to the metric that was asked for first
 )
@@ -39,7 +39,7 @@ func (c *Comparison) judge() {
 		n           int
 		free, share float64
 	}
-	sees := map[known]float64{} // standard deviations that are told from none
+	sees := map[known]float64{} // standard deviations that are detected
 	for _, r := range tested {
 		k := known{r.Ratio.N, math.Floor(r.Ratio.Free), r.share}
 		if _, ok := sees[k]; !ok {
@@ -93,9 +93,15 @@ func correct(rows []*Row) {
 // withheld tells whether there is no ratio because a side has no number.
 func (r Row) withheld() bool {
 	if r.Source == table.FromSlices {
-		return r.Grade == record.Invalid
+		return r.Ratio == nil
 	}
 	return r.A.Withheld != nil || r.B.Withheld != nil
+}
+
+// fewStarts reports whether a ratio from slices rests on fewer starts than an interval needs.
+func (r *Row) fewStarts() bool {
+	return r.Source == table.FromSlices && r.Ratio != nil && r.Control == nil &&
+		r.Ratio.N < stats.LeastStarts
 }
 
 func (r *Row) speak(alpha float64) {
@@ -107,6 +113,8 @@ func (r *Row) speak(alpha float64) {
 		r.Outcome, r.Text = Silent, "no number"
 		if r.Grade == record.Invalid {
 			r.Text = "INVALID: too many starts were lost"
+		} else if r.unsliced.Is() {
+			r.Text = r.unsliced.String()
 		}
 		return
 	case r.Ratio == nil && a == b:
@@ -115,6 +123,9 @@ func (r *Row) speak(alpha float64) {
 	case r.Ratio == nil:
 	case !r.HasRatio():
 		r.Outcome, r.Text = Silent, r.Ratio.Warning
+		if r.fewStarts() {
+			r.Text = table.FewStarts(r.Ratio.N).String()
+		}
 		return
 	case r.PHolm > alpha:
 		r.Outcome, r.Text = Indistinguishable, "no significant difference"
@@ -139,7 +150,7 @@ func checkControl(a, b *side, same bool, name string) error {
 		return nil
 	}
 	if same {
-		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
+		return fmt.Errorf("divide by %s: both sides come from one run, in which they are paired "+
 			"already; leave out the control", name)
 	}
 	for _, s := range []*side{a, b} {
@@ -228,6 +239,11 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	}
 	var alike []string
 	c.warnStarts(b)
+	for _, r := range c.each() {
+		if r.fewStarts() && r.HasRatio() {
+			c.say("The interval of a ratio from slices %s.", table.FewStarts(r.Ratio.N))
+		}
+	}
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
@@ -323,10 +339,10 @@ func rates(t *table.Target, load string) float64 {
 // enoughMost is how many blocks are advised: more is another machine's work.
 const enoughMost = 200
 
-// Enough says with how many blocks, all of them, a difference (0.05 is 5 %) would be told by the
-// row that was asked for first, or the steadiest where none was, at the error rate and the power
-// that Detectable has: the first of the differences that is not seen already. Empty: all are, or
-// something was told, or nothing is known of the noise.
+// Enough says how many more blocks or starts would detect a difference (0.05 is 5 %) in the row that
+// was asked for first, or the steadiest one if none was, at the error rate and the power of
+// Detectable. It is about the first of the differences that the comparison does not detect already.
+// Empty: it detects all of them, or a row differs significantly, or the noise is unknown.
 func (c Comparison) Enough(effects ...float64) string {
 	var decides *Row
 	for _, r := range c.each() {
@@ -348,20 +364,13 @@ func (c Comparison) Enough(effects ...float64) string {
 	subject := fmt.Sprintf("%.3g %%", 100*effect)
 	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
-		return fmt.Sprintf("no sensible number of %ss tells %s of %s at this noise; prony "+
-			"doctor says what disturbs", c.Repeat(), subject, decides.Name())
+		return fmt.Sprintf("No sensible number of %ss detects a difference of %s in %s at this "+
+			"noise. prony doctor reports what disturbs.", c.Repeat(), subject, decides.Name())
 	}
-	if c.Repeat() == "start" {
-		return fmt.Sprintf("Detecting a difference of %s in %s would take about %d starts more "+
-			"(--blocks %d, or --for and a time).", subject, decides.Name(),
-			max(n-decides.Ratio.N, 1), max(n, decides.Ratio.N+1))
-	}
-	name := decides.Name() + " decides"
-	if !decides.requested {
-		name += ", the steadiest of these"
-	}
-	return fmt.Sprintf("%s: %d blocks would tell %s of it (--blocks %d, or --for and a time)", name,
-		n, subject, n)
+	more := max(n-decides.Ratio.N, 1)
+	return fmt.Sprintf("Detecting a difference of %s in %s would take about %s (--blocks %d, or "+
+		"--for and a time).", subject, decides.Name(), units.Plural(more, "more "+c.Repeat()),
+		decides.Ratio.N+more)
 }
 
 // before tells whether a row decides rather than another.

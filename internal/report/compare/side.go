@@ -25,6 +25,9 @@ type Side struct {
 	Study *table.Study
 	// Slices reads the raw slices of the run's starts; nil: they are not there.
 	Slices table.SlicesReader
+	// Missing and Unfinished are as in table.Options: the run ended before its planned end.
+	Missing    []record.Planned
+	Unfinished bool
 }
 
 // NoTargetError is a name that a run has no row of.
@@ -44,11 +47,13 @@ type side struct {
 	study table.Study
 }
 
-func analyse(s Side, confidence float64) *side {
-	if s.Study != nil && s.Study.Options.Confidence == confidence {
+func analyse(s Side, with Options) *side {
+	if s.Study != nil && s.Study.Options.Confidence == with.Confidence &&
+		s.Study.Options.KeepStalls == with.KeepStalls {
 		return &side{s, *s.Study}
 	}
-	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence, Slices: s.Slices}
+	o := table.Options{Baseline: s.Head.Baseline, Confidence: with.Confidence, Slices: s.Slices,
+		KeepStalls: with.KeepStalls, Missing: s.Missing, Unfinished: s.Unfinished}
 	return &side{s, table.Analyze(s.Records, o)}
 }
 

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func TestTextOfSlices(t *testing.T) {
 		t.Errorf("5 %%: %q", text)
 	}
 	has(t, "advice", c.Enough(0.05, 0.001), "Detecting a difference of 0.1 % in peak CPU per "+
-		"request would take about", "starts more")
+		"request would take about", "more starts")
 }
 
 // Where too many starts are lost no ratio is quoted, and no gate passes by it.
@@ -143,4 +144,63 @@ func TestLostStartsHaveNoRatio(t *testing.T) {
 		t.Errorf("%s, %v", g.Outcome, err)
 	}
 	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were lost")
+}
+
+// A run that ended before its planned end has the live interval, whatever ended it: trials of its
+// plan have no record, or it was to go on for a time. The text says so.
+func TestRunsThatEndedEarly(t *testing.T) {
+	ratioOf := func(s Side) (stats.Ratio, string) {
+		c := compare(t, at(s, "a"), at(s, "b"), Options{})
+		return *rowOf(t, c.Pairs[0], "peak", metric.Throughput).Ratio, strings.Join(c.Below(), "\n")
+	}
+	whole := slicedRows()
+	planned, text := ratioOf(whole)
+	if strings.Contains(text, "ended early") {
+		t.Errorf("a whole run: %s", text)
+	}
+	killed, timed, beside := whole, whole, whole
+	killed.Missing = []record.Planned{{Trial: "b9-a", Row: "a", Scenario: "read", Block: 9}}
+	timed.Unfinished = true
+	beside.Missing = []record.Planned{ // neither is one of the trials that are compared
+		{Trial: "b9-a", Row: "a", Scenario: "write", Block: 9},
+		{Trial: "pilot-a", Row: "a", Scenario: "read", Role: record.Pilot}}
+	for name, s := range map[string]Side{"killed": killed, "timed": timed} {
+		live, text := ratioOf(s)
+		// stats.LiveRatio: at 8 starts 1.9 times as wide.
+		if wider := (live.Hi - live.Lo) / (planned.Hi - planned.Lo); wider < 1.7 || wider > 2.1 {
+			t.Errorf("%s: %v times as wide as planned: %+v", name, wider, live)
+		}
+		has(t, name, text, "ended early, so that intervals are wider")
+	}
+	if same, _ := ratioOf(beside); same.Lo != planned.Lo || same.Hi != planned.Hi {
+		t.Errorf("trials beside the comparison are missing: %+v, want %+v", same, planned)
+	}
+}
+
+// Of fewer starts than an interval needs, comparison and gate say so, and what to do.
+func TestFewStarts(t *testing.T) {
+	check := func(starts int, killed bool, outcome, say, why string) {
+		t.Helper()
+		some := drifting[:starts]
+		s := inSlices(runOf("r", noon, rows{"a": some, "b": some}),
+			rows{"a": some, "b": scaled(some, 0.95, 0.951, 0.949)})
+		s.Unfinished = killed
+		c := compare(t, at(s, "a"), at(s, "b"), Options{Metrics: []string{metric.Throughput}})
+		var b strings.Builder
+		g, judged := Judge(c, []Limit{{Metric: metric.Throughput, Most: 0.02}}, 0)
+		if err := errors.Join(judged, Text(&b, c)); err != nil || g.Outcome != outcome {
+			t.Errorf("%d starts, killed %v: %s, %v, want %s", starts, killed, g.Outcome, err,
+				outcome)
+		}
+		has(t, "the comparison", strings.Join(strings.Fields(b.String()), " "), say)
+		has(t, "the gate's reason", g.Checks[0].Why, why)
+	}
+	few := "needs at least 4 starts, has "
+	check(1, false, InsufficientData, few+"1: raise --blocks",
+		"there is no interval: "+few+"1: raise --blocks")
+	check(3, true, InsufficientData, few+"3: raise --blocks",
+		"there is no interval: "+few+"3: raise --blocks")
+	check(3, false, stats.Fail, "The interval of a ratio from slices "+few+"3: raise --blocks.",
+		"; a reliable interval "+few+"3: raise --blocks")
+	check(4, false, stats.Fail, "slower", "beyond the −2.0 % allowed")
 }

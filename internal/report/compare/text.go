@@ -251,8 +251,8 @@ func lacks(r Row) (out []lack) {
 // closing explains what the numbers are and what to do next.
 func (c Comparison) closing() (out []string) {
 	if c.Published && c.Tests == 0 {
-		out = append(out, "B to A is the quotient of two figures; nothing tells how much of it is "+
-			"chance.")
+		out = append(out, "B to A is the quotient of two figures; how much of it is chance is "+
+			"unknown.")
 		return append(out, c.rest()...)
 	}
 	how := c.How()

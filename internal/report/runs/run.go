@@ -15,6 +15,7 @@ import (
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/compare"
 	"prony.example/record"
 )
 
@@ -26,6 +27,9 @@ type Run struct {
 	Bad     []*record.BadRecord
 	// Missing are the trials of the plan that have no record and were to have one.
 	Missing []record.Planned
+	// Unfinished: a run that goes on for a time (--for) did not reach its end. It has no Missing
+	// beyond its first block, since nobody planned how many blocks follow.
+	Unfinished bool
 }
 
 // Read reads a run's folder. Lines that are no records come back in Bad; the error is for a folder
@@ -40,6 +44,7 @@ func Read(dir string) (*Run, error) {
 	}
 	r := &Run{Dir: dir, Head: head, Records: records, Bad: bad, Missing: head.Missing(records)}
 	if s, err := record.ReadSchedule(dir); err != nil || s != nil {
+		r.Unfinished = s != nil && s.Ended == ""
 		// Which blocks follow the first one was decided while it ran.
 		r.Missing = slices.DeleteFunc(r.Missing, func(p record.Planned) bool {
 			return p.Block > 1
@@ -52,11 +57,16 @@ func Read(dir string) (*Run, error) {
 func (r *Run) Options() table.Options {
 	head := r.Head
 	o := table.Options{Baseline: head.Baseline, Columns: head.Columns, Slices: SlicesIn(r.Dir),
-		Reproduce: Reproduce(head), Missing: r.Missing, Skipped: head.Skipped}
+		Reproduce: Reproduce(head), Missing: r.Missing, Unfinished: r.Unfinished,
+		Skipped: head.Skipped}
 	for _, again := range head.Resumed {
-		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
-			"what is compared within the block that was ended there is further apart in time.",
-			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial")))
+		note := fmt.Sprintf("The run was resumed on %s, when %s had a record",
+			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial"))
+		if table.RepeatOf(r.Records...) == "block" { // a start that ended is not resumed
+			note += ": what is compared within the block that was ended there is further apart in " +
+				"time"
+		}
+		o.Notes = append(o.Notes, note+".")
 	}
 	for _, b := range r.Bad {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
@@ -82,6 +92,14 @@ func SlicesIn(dir string) table.SlicesReader {
 // Study groups and summarises the run's records.
 func (r *Run) Study(o table.Options) table.Study {
 	return table.Analyze(r.Records, o)
+}
+
+// Side is the run as a side of a comparison, without those of its trials that none is about. Target
+// is as in compare.Side.
+func (r *Run) Side(target string) compare.Side {
+	return compare.Side{Dir: r.Dir, Head: r.Head, Records: record.Compared(r.Records),
+		Target: target, Reproduce: Reproduce(r.Head), Slices: SlicesIn(r.Dir), Missing: r.Missing,
+		Unfinished: r.Unfinished}
 }
 
 // Endpoints are what each scenario sends, in a line.

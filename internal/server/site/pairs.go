@@ -22,7 +22,6 @@ import (
 	"prony.example/internal/report"
 	"prony.example/internal/report/compare"
 	"prony.example/internal/report/runs"
-	"prony.example/record"
 )
 
 // Baseline is the label of a run that later runs of its suite and machine are compared with.
@@ -164,10 +163,9 @@ func side(s *runs.Shelf, id string) (compare.Side, error) {
 	if err != nil {
 		return compare.Side{}, err
 	}
-	head := r.Head
-	head.ID = id // by which the site calls it, whatever its head says
-	return compare.Side{Dir: id, Head: head, Records: record.Compared(r.Records),
-		Reproduce: runs.Reproduce(head), Slices: runs.SlicesIn(r.Dir)}, nil
+	side := r.Side("")
+	side.Dir, side.Head.ID = id, id // by which the site calls it, whatever its head says
+	return side, nil
 }
 
 // sweepPairs removes comparisons that are not among the pairs.

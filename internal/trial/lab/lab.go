@@ -115,7 +115,8 @@ type Observer interface {
 type Begun struct {
 	Plan   *suite.Plan
 	Layout host.Layout
-	Reaped []string // what an earlier run that was killed had left, in words
+	Reaped []string // what an earlier run that was killed had left and is ended now, in words
+	Stay   []string // why copies that it had left are still there
 }
 
 // Suite reads a suite file, or the canonical one where none is named.

@@ -74,6 +74,7 @@ type Meeting struct {
 	Requests   []suite.Request
 	Speaks     suite.Scenario // what they are asked in; nothing else of it
 	StatusOnly bool           // answers are held by their status alone
+	Ports      Ports          // Meet adds to it; nil: it is not looked for
 }
 
 // Meet starts each service once, asks it, and gives what all answers have in common, which it says.
@@ -88,9 +89,7 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 	}
 	speaks := m.Speaks
 	speaks.Requests = filled
-	speech := func(s *service.Service, addr netip.AddrPort) *nethttp.Config {
-		return trial.Speech(speaks.To(hostOf(s)), "", addr)
-	}
+	speech := speechOf(speaks)
 	see := func(ctx context.Context, t Seen) error {
 		s := t.Service
 		addr, err := netip.ParseAddrPort(t.Base)
@@ -102,23 +101,8 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 		names, answers = append(names, t.Name), append(answers, item)
 		return err
 	}
-	for _, launcher := range suite.Launchers[:2] {
-		catalog := slices.DeleteFunc(slices.Clone(m.Of), func(s *service.Service) bool {
-			return cmp.Or(Contained(s), suite.Launchers[0]) != launcher
-		})
-		visit := Visitor{Lab: l, Of: catalog, Bound: m.Startup, Launcher: launcher,
-			Doing: "start", Hint: portHint, Skipped: func(name string, missing []string) {
-				l.Tell.Say(name + " is left out: it " + missing[0])
-			}, See: see,
-			Speak: func(s *service.Service, addr netip.AddrPort) service.Speaker {
-				return trial.Speaker(speech(s, addr), hostOf(s), addr)
-			}}
-		if len(catalog) == 0 {
-			continue
-		}
-		if err := visit.Visit(ctx, nil); err != nil {
-			return nil, err
-		}
+	if err := l.meetAll(ctx, m, speech, see); err != nil {
+		return nil, err
 	}
 	if len(names) == 0 {
 		return nil, nil // the run says why
@@ -138,4 +122,36 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(text, "by "))
 	}
 	return retained, nil
+}
+
+// speechOf is how a service at an address is asked in a scenario.
+func speechOf(speaks suite.Scenario) func(*service.Service, netip.AddrPort) *nethttp.Config {
+	return func(s *service.Service, addr netip.AddrPort) *nethttp.Config {
+		return trial.Speech(speaks.To(hostOf(s)), "", addr)
+	}
+}
+
+// meetAll starts each service once and lets see look at it.
+func (l *Lab) meetAll(ctx context.Context, m Meeting,
+	speech func(*service.Service, netip.AddrPort) *nethttp.Config, see Sight) error {
+	for _, launcher := range suite.Launchers[:2] {
+		catalog := slices.DeleteFunc(slices.Clone(m.Of), func(s *service.Service) bool {
+			return cmp.Or(Contained(s), suite.Launchers[0]) != launcher
+		})
+		visit := Visitor{Lab: l, Of: catalog, Bound: m.Startup, Launcher: launcher,
+			Doing: "start", Hint: portHint, Ports: m.Ports,
+			Skipped: func(name string, missing []string) {
+				l.Tell.Say(name + " is left out: it " + missing[0])
+			}, See: see,
+			Speak: func(s *service.Service, addr netip.AddrPort) service.Speaker {
+				return trial.Speaker(speech(s, addr), hostOf(s), addr)
+			}}
+		if len(catalog) == 0 {
+			continue
+		}
+		if err := visit.Visit(ctx, nil); err != nil {
+			return joinStrays(err)
+		}
+	}
+	return nil
 }

@@ -74,7 +74,8 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	defer leave() //nolint:errcheck // the kernel gives the lock back at the latest
-	l.Tell.Begin(Begun{r.plan, r.layout, append(reaped, r.launchers.Reaped...)})
+	l.Tell.Begin(Begun{r.plan, r.layout, append(reaped, r.launchers.Reaped...),
+		r.journal.Stay()})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
 		results := filepath.Join(l.Root, "results")

@@ -139,11 +139,15 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	if err != nil {
 		return err
 	}
-	s, err := ownLab.suiteOf(ctx, c, services)
+	ports := Ports{}
+	s, err := ownLab.suiteOf(ctx, c, services, ports)
 	if err == nil {
-		err = do(ownLab, Wish{Own: &Own{Suite: s, Services: services,
+		w := Wish{Own: &Own{Suite: s, Services: services,
 			Results: filepath.Join(l.Root, record.Kept, adhoc.Name)}, Host: "any",
-			Version: c.Version, Command: c.Command, Out: c.Out})
+			Version: c.Version, Command: c.Command, Out: c.Out}
+		if err = ownLab.Apart(w, ports); err == nil {
+			err = do(ownLab, w)
+		}
 	}
 	return errors.Join(err, leave())
 }
@@ -181,17 +185,31 @@ func (c *Comparison) fill() error {
 	return cli.Usage(err)
 }
 
+// unseen is a Sight that looks at nothing.
+func unseen(context.Context, Seen) error { return nil }
+
 // suiteOf asks the services, and makes the suite that holds all of them against what their answers
 // have in common.
-func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog) (*suite.Suite, error) {
+func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog, ports Ports) (
+	*suite.Suite, error) {
 	distinct := services
 	if c.Again {
 		distinct = services[:len(services)-1]
 	}
-	retained, err := l.Meet(ctx, Meeting{Of: distinct, Startup: c.Startup, Requests: c.Requests,
-		Speaks: c.Options.Speaks, StatusOnly: c.StatusOnly})
+	meeting := Meeting{Of: distinct, Startup: c.Startup, Requests: c.Requests,
+		Speaks: c.Options.Speaks, StatusOnly: c.StatusOnly, Ports: ports}
+	retained, err := l.Meet(ctx, meeting)
 	if err != nil {
 		return nil, err
+	}
+	if c.Again && len(ports[services[0].Name]) > 0 {
+		// Whether a further port is fixed or follows from $PORT, only a second start shows.
+		meeting.Of = services[len(services)-1:]
+		speaks := c.Options.Speaks
+		speaks.Requests = c.Requests
+		if err := l.meetAll(ctx, meeting, speechOf(speaks), unseen); err != nil {
+			return nil, err
+		}
 	}
 	if len(services) > 1 {
 		c.Options.Baseline = services[0].Name
@@ -218,8 +236,8 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		return fmt.Errorf("read run %s: it has no records; was it ended before its first trial?",
 			a.Dir)
 	}
-	side := compare.Side{Dir: a.Dir, Head: a.Run.Head, Records: record.Compared(a.Run.Records),
-		Reproduce: runs.Reproduce(a.Run.Head), Study: &a.Study, Slices: runs.SlicesIn(a.Dir)}
+	side := a.Run.Side("")
+	side.Dir, side.Study = a.Dir, &a.Study
 	a.First = services[0].Name
 	measures := measuresBy(c.By)
 	for i, s := range services[1:] {

@@ -62,6 +62,8 @@ type Visitor struct {
 	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
 	Speak   func(s *service.Service, addr netip.AddrPort) service.Speaker
 	Skipped func(name string, missing []string) // is told of what cannot run here
+	// Ports collects on which ports targets listen beside their own; nil: it is not looked for.
+	Ports Ports
 	// Spoken has targets that are processes started once more for each protocol that they speak
 	// beside HTTP/1.1, and looked at in that.
 	Spoken bool
@@ -242,9 +244,10 @@ func speech(protocol string, c service.Certificate, addr netip.AddrPort) *nethtt
 const hintAfter = 3 * time.Second
 
 // patient waits for a target. Of one that is somebody's own it says before long what is in the way:
-// a path that is not there has the same answer until the bound is over.
+// a path that is not there has the same answer until the bound is over. Stray is the error of one that
+// answers on another port.
 func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
-	wait func(context.Context) error) error {
+	wait, stray func(context.Context) error) error {
 	if v.Hint == "" {
 		return wait(ctx)
 	}
@@ -253,6 +256,9 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	defer cancel()
 	err := wait(early)
 	if !errors.Is(err, notYet) {
+		return err
+	}
+	if err := stray(ctx); err != nil {
 		return err
 	}
 	v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
@@ -322,10 +328,15 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 			_, ready, err = service.WaitReadyIn(ctx, speak, nil, p.Addr().String(),
 				s.ReadyIn(protocol), p.Began(), p.Exited())
 			return err
+		}, func(ctx context.Context) error {
+			return v.findStray(ctx, s, s.Full(t), s.ReadyIn(protocol), p)
 		})
 	}
 	if err != nil {
 		return lastSaid(err, p.Log(20))
+	}
+	if ports := portsBeside(p); v.Ports != nil && !built.Attached.IsValid() && len(ports) > 0 {
+		v.Ports[s.Full(t)] = ports
 	}
 	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
 		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +

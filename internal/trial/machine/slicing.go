@@ -6,6 +6,7 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/freeze"
 	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/stalls"
 	"prony.example/internal/trial"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
@@ -44,6 +45,13 @@ func slicing() trial.Slicing {
 				return nil, err
 			}
 			return m, nil
+		},
+		Stalls: func(cores []int, ours func(core, pid int) bool) (trial.StallWatch, error) {
+			w, err := stalls.Open(cores, stalls.Period, ours)
+			if err != nil { // a nil one would be a StallWatch
+				return nil, err
+			}
+			return w, nil
 		},
 	}
 }

@@ -60,7 +60,7 @@ func TestCopyOfAStart(t *testing.T) {
 		}
 	}
 	check(built, "")
-	check(given, service.NoCopyGiven)
+	check(given, record.NoCopyGiven)
 	order.Service.Run.Processes[0].Command = []string{"./missing"} // then nothing is started
 	order.Built = built
 	if sys, err := start(t, order, false); sys != nil || err == nil {

@@ -1,0 +1,51 @@
+package runs
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"prony.example/record"
+)
+
+// A run that was killed has trials of its plan without a record. One that goes on for a time has no
+// such plan beyond its first block: it is unfinished until its schedule says why it ended. Sides of
+// comparisons carry both.
+func TestRunsThatWereKilled(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, monday, "canonical")
+	at := filepath.Join(dir, monday)
+	check := func(what string, missing int, unfinished bool) {
+		t.Helper()
+		r, err := Read(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		side, o := r.Side("go-nethttp"), r.Options()
+		if len(side.Missing) != missing || side.Unfinished != unfinished ||
+			len(o.Missing) != missing || o.Unfinished != unfinished {
+			t.Errorf("%s: the side lacks %d, unfinished %v; options %d, %v; want %d, %v", what,
+				len(side.Missing), side.Unfinished, len(o.Missing), o.Unfinished, missing,
+				unfinished)
+		}
+		if side.Target != "go-nethttp" || side.Dir != at || side.Head.ID != monday ||
+			len(side.Records) == 0 || side.Reproduce == "" || side.Slices == nil {
+			t.Errorf("%s: %+v", what, side)
+		}
+	}
+	check("whole", 0, false)
+	records, err := os.ReadFile(filepath.Join(at, record.TrialsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(records, []byte("\n"))
+	put(t, string(bytes.Join(lines[:3], nil)), at, record.TrialsFile)
+	check("killed in block 2", 1, false)
+	for ended, unfinished := range map[string]bool{"": true, "time": false, "decided": false} {
+		if err := record.SaveSchedule(at, record.Schedule{ForNs: 60e9, Ended: ended}); err != nil {
+			t.Fatal(err)
+		}
+		check("for a time, ended by "+ended, 0, unfinished)
+	}
+}

@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"prony.example/internal/observe/host"
+	"prony.example/internal/service"
+	"prony.example/internal/trial/processes"
+)
+
+// Ports are the TCP ports on which each target listens beside the port that Prony gave it, by the
+// target's name.
+type Ports map[string][]int
+
+// askElsewhere bounds the question whether a service answers on another port than its own.
+const askElsewhere = time.Second
+
+// strayError is the error of a target that answers on another port than Prony gave it.
+type strayError struct {
+	name        string
+	port, given int
+}
+
+func (e *strayError) Error() string {
+	return fmt.Sprintf("it answers on port %d, and not on $PORT, which is %d", e.port, e.given)
+}
+
+// portsBeside lists the ports of this machine on which processes of a target listen, without those
+// that Prony gave it.
+func portsBeside(s *processes.System) []int {
+	ports := host.PortsOf(slices.Concat(s.PIDs(), s.Backing()))
+	return slices.DeleteFunc(ports, func(port int) bool {
+		return slices.ContainsFunc(s.Parts, func(p processes.Part) bool {
+			return int(p.Addr().Port()) == port
+		})
+	})
+}
+
+// findStray asks a target that is not ready on other ports, and returns a *strayError if it answers
+// there. Without a path to ask for, a port that listens says nothing.
+func (v Visitor) findStray(ctx context.Context, s *service.Service, name, path string,
+	p *processes.System) error {
+	if path == "" || v.Speak == nil {
+		return nil
+	}
+	for _, port := range portsBeside(p) {
+		addr := netip.AddrPortFrom(p.Addr().Addr(), uint16(port))
+		bounded, cancel := context.WithTimeout(ctx, askElsewhere)
+		_, _, err := service.WaitReadyIn(bounded, v.Speak(s, addr), nil, addr.String(), path,
+			p.Began(), p.Exited())
+		cancel()
+		if err == nil {
+			return &strayError{name, port, int(p.Addr().Port())}
+		}
+	}
+	return nil
+}
+
+// joinStrays replaces the errors of targets that answer on one port, whatever $PORT says, with one
+// that names all of them.
+func joinStrays(err error) error {
+	names := map[int][]string{}
+	for _, e := range strays(err) {
+		names[e.port] = append(names[e.port], e.name)
+	}
+	for port, who := range names {
+		if len(who) > 1 {
+			return fmt.Errorf("start %s: all of them listen on port %d, whatever $PORT says. "+
+				"Targets run side by side, so each needs a port of its own: have them listen on "+
+				"$PORT, or write {port} into their commands; of a container, --port says where it "+
+				"listens", strings.Join(who, ", "), port)
+		}
+	}
+	return err
+}
+
+// strays finds all strayErrors in joined errors.
+func strays(err error) (out []*strayError) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, part := range joined.Unwrap() {
+			out = append(out, strays(part)...)
+		}
+		return out
+	}
+	var e *strayError
+	if inner := errors.Unwrap(err); inner != nil {
+		return strays(inner)
+	}
+	if errors.As(err, &e) {
+		out = append(out, e)
+	}
+	return out
+}
+
+// Apart returns an error if targets that would run side by side listen on the same port, beside
+// their own: the second one cannot have it, or the first one answers for both.
+func (l *Lab) Apart(w Wish, found Ports) error {
+	if len(found) == 0 {
+		return nil
+	}
+	plan, err := l.Plan(w)
+	if err != nil {
+		return nil //nolint:nilerr // the run says it
+	}
+	starts := map[string][]string{} // targets by start
+	for _, t := range plan.Trials {
+		if t.Start != "" && !slices.Contains(starts[t.Start], t.Target) {
+			starts[t.Start] = append(starts[t.Start], t.Target)
+		}
+	}
+	for _, start := range slices.Sorted(maps.Keys(starts)) {
+		targets := slices.Sorted(slices.Values(starts[start]))
+		for i, a := range targets {
+			for _, b := range targets[i+1:] {
+				if port, ok := common(found[a], found[b]); ok {
+					return fmt.Errorf("compare %s with %s: both listen on port %d, beside $PORT. "+
+						"They run side by side, so the second one cannot have that port, or the "+
+						"first one answers for both. Have that port follow from $PORT or {port}, "+
+						"or compare whole trials in turns: --interleave blocks", a, b, port)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// common is a port that is in both lists.
+func common(a, b []int) (port int, ok bool) {
+	for _, port := range a {
+		if slices.Contains(b, port) {
+			return port, true
+		}
+	}
+	return 0, false
+}

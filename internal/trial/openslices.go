@@ -1,0 +1,163 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"prony.example/internal/launch"
+	"prony.example/internal/suite"
+	"prony.example/load"
+	"prony.example/load/pace"
+	"prony.example/record"
+)
+
+// Lengths of open slices. They are longer than closed ones: a quantile needs many arrivals, and the
+// queue that the lead-in begins with must have found its level.
+const (
+	openLead, openWindow = 30 * time.Millisecond, 200 * time.Millisecond
+	openArrivals         = 100 // in the shortest window, at least
+	leastOpenRounds      = 3
+)
+
+// openSliced is the load that is offered in open slices; false if there is none.
+func openSliced(loads []suite.Load) (l suite.Load, ok bool) {
+	closed := sliced(loads).Name
+	i := slices.IndexFunc(loads, func(l suite.Load) bool { return l.OpenSliceable(closed) })
+	if i < 0 {
+		return l, false
+	}
+	return loads[i], true
+}
+
+// interleaveOpen offers the open load in rounds of slices, at the same rate to all targets: its own
+// rate, or its share of what the slowest target delivered in closed slices. With an error, failed
+// is the index of the target that caused it.
+func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
+	l, ok := openSliced(s.sides[0].trial.Loads)
+	if !ok || s.Rounds == 0 {
+		return 0, nil
+	}
+	slowest := math.Inf(1)
+	for _, f := range s.sides {
+		slowest = min(slowest, f.sum.ThroughputPerS())
+	}
+	schedule := l.Schedule(slowest)
+	s.Open = s.openLengths(l.Rate.Profile(slowest).At(0))
+	if s.Open == nil {
+		return 0, nil
+	}
+	for i, f := range s.sides {
+		if err := f.openLoader(ctx, l, schedule, s.sampled()); err != nil {
+			return i, err
+		}
+		f.openSum.RatePerS = s.Open.RatePerS
+	}
+	s.stalls = s.lab.watchStalls(s.processes)
+	defer func() { err = errors.Join(err, s.stalls.close()) }()
+	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "open slices",
+		Expect: time.Duration(s.Open.Rounds*len(s.sides)) * time.Duration(s.Open.MeanNs())})
+	for round := 1; round <= s.Open.Rounds; round++ {
+		for _, f := range s.sides {
+			f.clock.Refresh()
+		}
+		seed := s.rng.Uint64() // the same arrivals for all targets of a round
+		for place, i := range s.rng.Perm(len(s.sides)) {
+			slice, err := s.openSlice(ctx, i, seed)
+			if err != nil {
+				return i, err
+			}
+			slice.Round, slice.Place, slice.Open = round, place+1, true
+			s.add(slice)
+		}
+	}
+	s.keepOpen()
+	return 0, nil
+}
+
+// keepOpen computes what the open slices came to.
+func (s *start) keepOpen() {
+	s.Open.Stalls = s.stalls.summary()
+	cores := float64(max(len(s.lab.Layout.Service), 1))
+	for i, f := range s.sides {
+		sum := &f.openSum
+		sum.Reconnects = f.open.Reconnects()
+		sum.ResponseTime, sum.PunctualTime = f.open.ResponseTimes()
+		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
+		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
+			sum.StallFree = s.stalls.free(sample, 0, s.spans(i), utilization)
+		}
+	}
+}
+
+// spans are the open slices of a target.
+func (s *start) spans(target int) (all []span) {
+	for _, x := range s.slices {
+		if x.Open && x.Target == target {
+			all = append(all, span{x.BeganNs, x.EndedNs})
+		}
+	}
+	return all
+}
+
+// sampled is how many requests of each target are kept one by one: all, with room to spare.
+func (s *start) sampled() int {
+	expected := s.Open.RatePerS * float64(2*s.Open.WindowNs) / 1e9 * float64(s.Open.Rounds)
+	return min(int(1.1*expected)+1000, mostSampled)
+}
+
+// mostSampled bounds the memory for times of requests to 24 bytes each.
+const mostSampled = 4 << 20
+
+// openLengths are those of open slices at a rate; nil if a target would be stopped for too long.
+func (s *start) openLengths(perS float64) *record.OpenSlices {
+	if !(perS > 0) {
+		return nil
+	}
+	window := max(openWindow, time.Duration(openArrivals/perS*1e9))
+	o := &record.OpenSlices{RatePerS: perS, LeadInNs: max(int64(openLead), s.LeadInNs),
+		WindowNs: int64(window)}
+	mean := time.Duration(o.MeanNs())
+	if mean > LongestSlice || time.Duration(2*len(s.sides)-2)*mean > longestStop {
+		return nil
+	}
+	o.Rounds = max(leastOpenRounds, int(s.sides[0].trial.Sliced/2/mean))
+	return o
+}
+
+// openLoader connects the open load while the target runs.
+func (f *side) openLoader(ctx context.Context, l suite.Load, schedule pace.Schedule, sample int,
+) error {
+	if err := f.freezer.Thaw(); err != nil {
+		return err
+	}
+	spec := f.specOf(l)
+	spec.Schedule, spec.Ahead, spec.Sample = schedule, !f.lab.Layout.Shared, sample
+	spread(&spec, f.speech)
+	var err error
+	if f.open, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
+		return err
+	}
+	return f.freezer.Freeze()
+}
+
+// openSlice offers a target one open slice.
+func (s *start) openSlice(ctx context.Context, i int, seed uint64) (record.Slice, error) {
+	window := time.Duration((1 + s.rng.Float64()) * float64(s.Open.WindowNs))
+	if err := s.stalls.begin(); err != nil {
+		return record.Slice{}, err
+	}
+	out, err := s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
+		Window: window, Seed: seed})
+	return out, errors.Join(err, s.stalls.end())
+}
+
+// processes are those of all targets of the start.
+func (s *start) processes() (all []launch.Process) {
+	for _, f := range s.sides {
+		all = append(all, f.proc)
+	}
+	return all
+}

@@ -1,0 +1,186 @@
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/stalls"
+	"prony.example/load/arrivalcheck"
+	"prony.example/record"
+	"prony.example/record/metric"
+	"prony.example/stats"
+)
+
+// StallWatch records when cores in use did not run what they should; *stalls.Watch is the one of
+// real runs.
+type StallWatch interface {
+	Begin() error
+	End() error
+	Read() []stalls.Stall
+	Way() stalls.Way
+	Lost() int
+	Close() error
+}
+
+// stallLog collects the stalls of open slices, or of an open window. Without a watch it is empty.
+type stallLog struct {
+	watch  StallWatch
+	sum    record.Stalls
+	all    []record.Stall
+	began  int64
+	causes map[[2]string]*record.StallCause
+}
+
+// watchStalls watches the service's cores and the load's. Processes of the targets, and of this
+// program on the load's cores, are no stalls.
+func (l *Lab) watchStalls(targets func() []launch.Process) *stallLog {
+	log := &stallLog{causes: map[[2]string]*record.StallCause{}}
+	if l.Slicing.Stalls == nil {
+		return log
+	}
+	self := os.Getpid()
+	ours := func(core, pid int) bool {
+		if slices.Contains(l.Layout.Load, core) && pid == self {
+			return true
+		}
+		return slices.ContainsFunc(targets(), func(p launch.Process) bool {
+			return slices.Contains(p.PIDs(), pid)
+		})
+	}
+	cores := slices.Concat(l.Layout.Service, l.Layout.Load)
+	slices.Sort(cores)
+	watch, err := l.Slicing.Stalls(slices.Compact(cores), ours)
+	if err != nil {
+		log.sum.Missing = err.Error()
+		return log
+	}
+	log.watch = watch
+	log.sum.Way, log.sum.ShortestNs = watch.Way().Name, watch.Way().ShortestNs
+	return log
+}
+
+func (s *stallLog) begin() error {
+	if s.watch == nil {
+		return nil
+	}
+	if err := s.watch.Begin(); err != nil {
+		return fmt.Errorf("record stalls: %w", err)
+	}
+	s.began = clock.Mono()
+	return nil
+}
+
+// end also reads the stalls, while the processes that caused them can still be named.
+func (s *stallLog) end() error {
+	if s.watch == nil {
+		return nil
+	}
+	s.sum.TimeNs += clock.Mono() - s.began
+	if err := s.watch.End(); err != nil {
+		return fmt.Errorf("record stalls: %w", err)
+	}
+	for _, x := range s.watch.Read() {
+		// The kernel's own threads handle packets, among other things: that is the service's work.
+		if x.Cause == stalls.Kernel && x.Name != "" {
+			continue
+		}
+		s.all = append(s.all, record.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, LeastNs: x.LeastNs,
+			UnseenNs: x.UnseenNs,
+			Core:     x.Core, Cause: x.Cause, Name: x.Name})
+		key := [2]string{x.Cause, x.Name}
+		if s.causes[key] == nil {
+			s.causes[key] = &record.StallCause{Cause: x.Cause, Name: x.Name}
+		}
+		s.causes[key].Count++
+		s.causes[key].Ns += x.EndNs - x.BeginNs
+	}
+	s.sum.LostTicks = s.watch.Lost()
+	return nil
+}
+
+func (s *stallLog) close() error {
+	if s.watch == nil {
+		return nil
+	}
+	return s.watch.Close()
+}
+
+// mostCauses bounds the causes in a record.
+const mostCauses = 10
+
+// summary is what the record has of it; nil if nobody watched.
+func (s *stallLog) summary() *record.Stalls {
+	if s.watch == nil && s.sum.Missing == "" {
+		return nil
+	}
+	out := s.sum
+	out.Count = len(s.all)
+	for _, x := range stats.Exclude(s.within([]span{{math.MinInt64, math.MaxInt64}}), stats.Margins{}) {
+		out.StalledNs += x.ToNs - x.FromNs
+	}
+	for _, c := range s.causes {
+		out.Causes = append(out.Causes, *c)
+	}
+	slices.SortFunc(out.Causes, func(a, b record.StallCause) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Cause+a.Name, b.Cause+b.Name))
+	})
+	out.Causes = out.Causes[:min(len(out.Causes), mostCauses)]
+	return &out
+}
+
+// span is time in which a target was offered its load, by clock.Mono.
+type span struct{ fromNs, toNs int64 }
+
+// free are the percentiles of an open load without stalls. The sample must have all its arrivals,
+// whose times count from fromNs.
+func (s *stallLog) free(sample arrivalcheck.Times, fromNs int64, spans []span, utilization float64,
+) (out []record.StallFree) {
+	if s.watch == nil {
+		return nil
+	}
+	all := stats.OpenLoad{Utilization: utilization, Stalls: s.within(spans)}
+	for _, x := range spans {
+		all.TimeNs += x.toNs - x.fromNs
+	}
+	punctual := all
+	for i, response := range sample.Response {
+		if response == 0 { // it failed
+			continue
+		}
+		due, lag := fromNs+sample.Due[i], sample.Left[i]-sample.Due[i]
+		all.Arrivals = append(all.Arrivals, stats.Arrival{DueNs: due, ResponseNs: response})
+		punctual.Arrivals = append(punctual.Arrivals,
+			stats.Arrival{DueNs: due, ResponseNs: max(response-lag, 1)})
+	}
+	byDue := func(a, b stats.Arrival) int { return cmp.Compare(a.DueNs, b.DueNs) }
+	slices.SortStableFunc(all.Arrivals, byDue)
+	slices.SortStableFunc(punctual.Arrivals, byDue)
+	for _, p := range metric.Percentiles() {
+		x := all.WithoutStalls(p.Quantile)
+		if x.Unknown == stats.TooFewArrivals && x.ValueNs == 0 {
+			continue
+		}
+		out = append(out, record.StallFree{Quantile: p.Quantile, Ns: x.ValueNs, RawNs: x.RawNs,
+			LowestNs: x.LowestNs, PunctualNs: punctual.WithoutStalls(p.Quantile).ValueNs,
+			KeptShare: x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
+	}
+	return out
+}
+
+// within are the stalls of some spans, which are in order and apart.
+func (s *stallLog) within(spans []span) (out []stats.Stall) {
+	for _, x := range s.all {
+		if slices.ContainsFunc(spans, func(y span) bool {
+			return x.EndNs >= y.fromNs && x.BeginNs <= y.toNs
+		}) {
+			out = append(out, stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs,
+				UnseenNs: x.UnseenNs})
+		}
+	}
+	return out
+}

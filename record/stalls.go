@@ -1,0 +1,80 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"prony.example/internal/base/files"
+)
+
+// Stalls are the times in which the machine did not run a core in use, within the open slices of a
+// start or the window of an open load. docs/stalls.md describes how they are recorded.
+type Stalls struct {
+	Way        string `json:"way,omitempty"`        // what recorded them; empty: nothing could
+	Missing    string `json:"missing,omitempty"`    // why nothing could
+	ShortestNs int64  `json:"shortestNs,omitempty"` // shortest stall that is always recorded
+	TimeNs     int64  `json:"timeNs"`               // that was watched
+	StalledNs  int64  `json:"stalledNs"`            // of it, in which a core was stalled, at most
+	Count      int    `json:"count"`
+	LostTicks  int    `json:"lostTicks,omitempty"` // of the clock; their time counts as stalled
+	// Causes are the reasons, the longest first.
+	Causes []StallCause `json:"causes,omitempty"`
+}
+
+// StallCause is why a core did not run what it should.
+type StallCause struct {
+	Cause string `json:"cause"`          // hypervisor, process, kernel, unknown or unrecorded
+	Name  string `json:"name,omitempty"` // of the process
+	Count int    `json:"count"`
+	Ns    int64  `json:"ns"`
+}
+
+// StallFree is a quantile of response times without what stalls did to them: arrivals that were due
+// near a stall do not count, whatever their response times are.
+type StallFree struct {
+	Quantile   float64 `json:"quantile"` // 0.99 is p99
+	Ns         int64   `json:"ns"`       // if it is unknown, only to show
+	RawNs      int64   `json:"rawNs"`    // of all arrivals
+	PunctualNs int64   `json:"punctualNs"`
+	KeptShare  float64 `json:"keptShare"` // of the arrivals
+	// LowestNs is the quantile if all arrivals that stalls too short to be recorded delayed are
+	// above it.
+	LowestNs int64 `json:"lowestNs"`
+	// HalfNs and DoubleNs are the quantile with half of the time around stalls, and with twice it.
+	HalfNs   int64  `json:"halfNs"`
+	DoubleNs int64  `json:"doubleNs"`
+	Unknown  string `json:"unknown,omitempty"` // one of stats' reasons; empty: it is known
+}
+
+// Stall is one, a line in a file of stalls. Times are by clock.Mono, as those of slices.
+type Stall struct {
+	BeginNs int64 `json:"beginNs"` // it began at this time or later
+	EndNs   int64 `json:"endNs"`   // and ended at this time or earlier
+	LeastNs int64 `json:"leastNs"` // how long it was at least
+	// UnseenNs is its part in an estimate of the time of stalls too short to be recorded.
+	UnseenNs int64  `json:"unseenNs,omitempty"`
+	Core     int    `json:"core"`
+	Cause    string `json:"cause"`
+	Name     string `json:"name,omitempty"`
+}
+
+// StallsFile is the file of a start's stalls, relative to the run's folder.
+func StallsFile(start string) string { return filepath.Join(SlicesDir, start+".stalls.ndjson") }
+
+// WriteStalls writes a file of stalls whole, or not at all.
+func WriteStalls(dir, file string, all []Stall) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	var errs []error
+	for i := range all {
+		errs = append(errs, e.Encode(&all[i]))
+	}
+	errs = append(errs, files.Put(filepath.Join(dir, file), text.Bytes()))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("write stalls: %w", err)
+	}
+	return nil
+}
