@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -430,6 +431,28 @@ func TestFullBuffer(t *testing.T) {
 		}) {
 			t.Errorf("%s: the buffer is full at %d, and the stalls are %+v", way, full, all)
 		}
+	}
+}
+
+// Goroutines that keep all processors of Go's scheduler busy delay the clock's thread after its
+// sleep. That is no stall of the core, and not known to be none.
+func TestBusyScheduler(t *testing.T) {
+	mayFIFO(t)
+	w, _ := openAs(t, RealTimeThread, func(int, int) bool { return true })
+	var over atomic.Bool
+	for range 2 * runtime.GOMAXPROCS(0) {
+		go func() {
+			for !over.Load() {
+			}
+		}()
+	}
+	ok(t, w.Begin())
+	time.Sleep(300 * time.Millisecond)
+	ok(t, w.End())
+	over.Store(true)
+	all := w.Read()
+	if !slices.ContainsFunc(all, func(s Stall) bool { return s.Cause == Unrecorded }) {
+		t.Errorf("Go's scheduler delays the clock, and the stalls are %+v", all)
 	}
 }
 
