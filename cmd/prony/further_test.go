@@ -36,7 +36,7 @@ func TestRunForATime(t *testing.T) {
 	out, said, s, records := run("10m", "--targets", manyTargets)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	has(t, "the last line", lines[len(lines)-1], "no comparison is open; the next 5 min would buy ",
-		" blocks of ")
+		" trials of each of ")
 	has(t, "the report", out, "--for 10m0s")
 	has(t, "what it said", said, "trials for 10m0s, seed 42")
 	if s.Ended != "decided" || len(s.Looks) != 5 || len(s.Looks[4].Decided) == 0 ||

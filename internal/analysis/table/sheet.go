@@ -107,7 +107,7 @@ func (sc *Scenario) table(o Options) Table {
 	t.Notes = slices.Concat(
 		sc.Method,
 		sc.ratioNote(),
-		sc.slicedNote(o),
+		sc.slicedNote(), sc.stallNotes(o),
 		sc.copiesNote(),
 		sc.FindingNotes(),
 		sc.tierNote(o),
