@@ -129,8 +129,8 @@ type Bias struct {
 	StallFree *float64 `json:"stallFree,omitempty"`
 }
 
-// Of returns the bound for a metric: without the machine's stalls, or of all arrivals.
-func (b Bias) Of(stallFree bool) float64 {
+// Bound returns the bound for a metric: without the machine's stalls, or of all arrivals.
+func (b Bias) Bound(stallFree bool) float64 {
 	if stallFree && b.StallFree != nil {
 		return *b.StallFree
 	}

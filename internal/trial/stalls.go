@@ -126,7 +126,8 @@ func (s *stallLog) summary() *record.Stalls {
 	}
 	out := s.sum
 	out.Count = len(s.all)
-	for _, x := range stats.Exclude(s.within([]span{{math.MinInt64, math.MaxInt64}}), stats.Margins{}) {
+	always := []span{{math.MinInt64, math.MaxInt64}}
+	for _, x := range stats.Exclude(s.within(always), stats.Margins{}) {
 		out.StalledNs += x.ToNs - x.FromNs
 	}
 	for _, c := range s.causes {
@@ -158,7 +159,8 @@ func (f *life) watchWindow(spec *load.Spec) (*stallLog, error) {
 	return log, log.begin()
 }
 
-// finish ends the watch over a window, begun before it, and computes the percentiles without stalls.
+// finish ends the watch over a window, which began before it, and computes the percentiles without
+// stalls.
 func (s *stallLog) finish(o *offered, room int, err error) error {
 	if s.watch == nil {
 		return err

@@ -155,8 +155,8 @@ var noteExamples = map[NoteKind][]noteExample{
 			"the service pauses (measure on another machine; --stalls keep has all arrivals)",
 			[]any{Stalled{stats.StallsDepend, 0.9}}},
 	},
-	NoteStallsInSlices: {{"Ratios of response times of half leave out the arrivals near stalls of " +
-		"the machine in slices: stalls took 4.1 % of the time, and 7.0 % of arrivals are left " +
+	NoteStallsInSlices: {{"Ratios of response times of half leave out the arrivals near stalls " +
+		"of the machine in slices: stalls took 4.1 % of the time, and 7.0 % of arrivals are left " +
 		"out; with them, p99.9 of b is 11.4 ms instead of 230 µs.", []any{"half",
 		StallsFound{0.041, 0.07, "b", 0.999, 0.23e6, 11.4e6}}}},
 	NoteStallsInWindows: {{"Response times of half leave out the arrivals near stalls of the " +

@@ -64,8 +64,8 @@ var noteTexts = [...]string{
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
 	NoteStalled: "%s",
-	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of the " +
-		"machine in slices: %s.",
+	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
+		"the machine in slices: %s.",
 	NoteStallsInWindows: "Response times of %s leave out the arrivals near stalls of the machine " +
 		"in windows: %s.",
 	NoteStallsRemain: "Response times of %s include the machine's stalls: those of %s are %s.",

@@ -109,8 +109,8 @@ func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallF
 	}
 }
 
-// found is its summary; false if nothing was left out.
-func (x *stallsOf) found() (out StallsFound, some bool) {
+// summary is what a note says of it; false if nothing was left out.
+func (x *stallsOf) summary() (out StallsFound, some bool) {
 	if x.watched == 0 || x.n == 0 || x.remaining == x.n {
 		return out, false
 	}
@@ -148,10 +148,10 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 				}
 			}
 		}
-		if x, some := inSlices.found(); some && inSlices.unknownOf == "" {
+		if x, some := inSlices.summary(); some && inSlices.unknownOf == "" {
 			notes = append(notes, NoteOf(NoteStallsInSlices, info.Name, x))
 		}
-		x, some := inWindows.found()
+		x, some := inWindows.summary()
 		switch free := sc.stallFree[quantity{info.Name, "p99"}]; {
 		case free && some:
 			notes = append(notes, NoteOf(NoteStallsInWindows, info.Name, x))

@@ -210,7 +210,7 @@ func weighPhase(v *record.Verdict, load, number string, limit float64,
 		}
 		for _, m := range f.PossibleBias {
 			if m.Metric == number {
-				parts, sum = append(parts, part{i, m.Of(true)}), sum+m.Of(true)
+				parts, sum = append(parts, part{i, m.Bound(true)}), sum+m.Bound(true)
 			}
 		}
 	}

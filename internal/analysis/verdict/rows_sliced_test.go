@@ -173,8 +173,8 @@ func TestBoundsWithoutStalls(t *testing.T) {
 			}
 			for _, b := range f.PossibleBias {
 				if judged && f.Load == l.Name && b.Metric == "p99" &&
-					math.Abs(b.Of(true)-want) > 1e-6 && !(want < 0 && b.StallFree == nil) {
-					t.Errorf("%s: %+v without stalls %v, want %v", f.Rule, b, b.Of(true), want)
+					math.Abs(b.Bound(true)-want) > 1e-6 && !(want < 0 && b.StallFree == nil) {
+					t.Errorf("%s: %+v without stalls %v, want %v", f.Rule, b, b.Bound(true), want)
 				}
 			}
 		}

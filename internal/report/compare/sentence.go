@@ -24,7 +24,7 @@ func (c Comparison) Sentence(a, b string) string {
 	text := rows[decides].decided(a, b)
 	for i, r := range rows {
 		if i != decides {
-			text += " " + r.beside()
+			text += " " + r.brief()
 		}
 	}
 	return text
@@ -57,8 +57,8 @@ func (r *Row) decided(a, b string) string {
 		r.suspicion())
 }
 
-// beside is a row as a short sentence after another one.
-func (r *Row) beside() string {
+// brief is a row as a short sentence after another one.
+func (r *Row) brief() string {
 	name := r.Label
 	if first := []rune(name); len(first) > 1 && !unicode.IsDigit(first[1]) {
 		name = strings.ToUpper(string(first[:1])) + string(first[1:])

@@ -85,7 +85,8 @@ func (a *liveAnswer) report(scenario, name string) {
 		line += ", " + scenario
 	}
 	line += fmt.Sprintf(": %s uses %s CPU per request than %s (95 %% CI %s to %s)", name,
-		compare.Comparative(r.Center, "more", "less"), a.first, units.Change(r.Lo), units.Change(r.Hi))
+		compare.Comparative(r.Center, "more", "less"), a.first, units.Change(r.Lo),
+		units.Change(r.Hi))
 	if !a.advised {
 		line += ". Ctrl-C ends the run and keeps this answer"
 		a.advised = true
