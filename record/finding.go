@@ -67,9 +67,9 @@ type Facts struct {
 	DriftNs  int64   `json:"driftNs,omitempty"`  // of a clock
 	Expected float64 `json:"expected,omitempty"` // what the other side of an equation gives
 	Observed float64 `json:"observed,omitempty"` // what its one side was
-	// Left is the share of the service's processor time that was left unused.
+	// UnusedShare is the share of the service's processor time that was left unused.
 	UnusedShare float64 `json:"unusedShare,omitempty"`
-	// Waited is for which share of the time who ran for Value waited for a core.
+	// WaitingShare is for which share of the time who ran for Value waited for a core.
 	WaitingShare float64 `json:"waitingShare,omitempty"`
 	Others       float64 `json:"others,omitempty"` // what others asked, as a share or a second
 	BinNs        int64   `json:"binNs,omitempty"`  // in which arrivals were counted
@@ -80,7 +80,7 @@ type Facts struct {
 	Name    string `json:"name,omitempty"`
 	Subject string `json:"subject,omitempty"` // what a counter counts, a metric, a way to stop
 	Step    string `json:"step,omitempty"`    // of the trial, that failed
-	// Said are words of others: an error, a service's answer, a node's account.
+	// Messages are words of others: an error, a service's answer, a node's account.
 	Messages []string      `json:"messages,omitempty"`
 	Hint     string        `json:"hint,omitempty"`   // that came with an error
 	Limits   []Limit       `json:"limits,omitempty"` // that are not in force
@@ -121,7 +121,7 @@ type Words struct {
 	Quantity bool   `json:"quantity,omitempty"`
 }
 
-// Move is how far a finding can have moved a number, up or down.
+// Bias is how far a finding can have moved a number, up or down.
 type Bias struct {
 	Metric string  `json:"metric"` // a metric's name: "throughput", "p99"
 	Share  float64 `json:"share"`  // at most, as a share of the number

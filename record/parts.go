@@ -31,7 +31,8 @@ type Signal struct {
 	Bytes    int64  `json:"bytes"`    // of the payloads as OTLP protobuf, uncompressed
 }
 
-// Voice is what one service.name sent: equal services under equal loads should say equally much.
+// TelemetrySource is what one service.name sent: equal services under equal loads should say
+// equally much.
 type TelemetrySource struct {
 	Service string `json:"service"`
 	Spans   int64  `json:"spans"`
@@ -43,15 +44,15 @@ type TelemetrySource struct {
 	LostSpans int64 `json:"lostSpans"`
 }
 
-// HomeCost is what the home of telemetry took during the trial.
+// CollectorCost is what the collector of telemetry took during the trial.
 type CollectorCost struct {
 	CPUNs    int64   `json:"cpuNs"`
 	CPUShare float64 `json:"cpuShare"` // of one core
 	RSSBytes int64   `json:"rssBytes"` // at the end
 }
 
-// Told is what was sent about one window: spans that began and log lines written between the marks
-// around it, which lie a little outside.
+// WindowTelemetry is what was sent about one window: spans that began and log lines written between
+// the marks around it, which lie a little outside.
 type WindowTelemetry struct {
 	WindowNs   int64 `json:"windowNs"` // between the marks
 	Spans      int64 `json:"spans"`
@@ -150,7 +151,7 @@ type Pod struct {
 	Image     string `json:"image"`             // what the node started, by its digest
 	Service   string `json:"service,omitempty"` // its address, where requests went through one
 	Cores     []int  `json:"cores"`             // that its kubelet gave it
-	// Shared says who else may run on them, in words; none: they are its own.
+	// CoresSharedWith says who else may run on them, in words; none: they are its own.
 	CoresSharedWith []string    `json:"coresSharedWith,omitempty"`
 	APIOutages      []APIOutage `json:"apiOutages,omitempty"`
 	// Reader read limits and use on its node; absent: prony itself did, there.
@@ -169,14 +170,14 @@ type Reader struct {
 	Lost []string `json:"lost,omitempty"`
 }
 
-// Away is a stretch in which the cluster's API could not be asked. What was measured meanwhile does
-// not depend on it.
+// APIOutage is a stretch in which the cluster's API could not be asked. What was measured meanwhile
+// does not depend on it.
 type APIOutage struct {
 	AtNs       int64 `json:"atNs"` // Unix time
 	DurationNs int64 `json:"durationNs"`
 }
 
-// Asks is what a database or an upstream of the service counted of the window, by itself.
+// BackendCalls is what a database or an upstream of the service counted of the window, by itself.
 type BackendCalls struct {
 	Counter string `json:"counter"` // the counter's name
 	Unit    string `json:"unit"`    // it counts: transactions, statements, or its series

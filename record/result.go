@@ -82,13 +82,13 @@ type Target struct {
 	// empty: it is no control.
 	ControlOf string `json:"controlOf,omitempty"`
 	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
-	// At is the URL where it ran already: nobody has started it, or seen its processes.
+	// URL is where it ran already: nobody has started it, or seen its processes.
 	URL string `json:"url,omitempty"`
-	// Swept is what its row of a matrix asks of the load, as rows beside it ask for more or less.
+	// Matrix is what its row of a matrix asks of the load, as rows beside it ask for more or less.
 	Matrix MatrixRow `json:"matrix,omitzero"`
 }
 
-// Swept is what a row of a matrix has instead of the suite's; 0: the suite's.
+// MatrixRow is what a row of a matrix has instead of the suite's; 0: the suite's.
 type MatrixRow struct {
 	Connections int   `json:"connections,omitempty"`
 	BodyBytes   int64 `json:"bodyBytes,omitempty"` // of requests
@@ -127,7 +127,7 @@ type Limits struct {
 	LoadCores    []int   `json:"loadCores"`
 	InForce      []Limit `json:"inForce"`           // as read back from the kernel
 	Missing      []Limit `json:"missing,omitempty"` // asked for and not enforced, with the reason
-	// Rights are whose process it was and what it might: "user 1000, no capabilities, no new
+	// Privileges are whose process it was and what it might: "user 1000, no capabilities, no new
 	// privileges".
 	Privileges string `json:"privileges,omitempty"`
 
@@ -192,18 +192,19 @@ type Warmup struct {
 	Levels   []Level `json:"levels,omitempty"`
 
 	Connections int `json:"connections,omitempty"` // of its load
-	// SilentAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no thread's
-	// name tells.
+	// CompilersIdleAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no
+	// thread's name tells.
 	CompilersIdleAtNs int64 `json:"compilersIdleAtNs,omitempty"`
-	// Cores are more than the service's own, which it had until NarrowedAtNs, with what was then
-	// seen to be in force; none: it had no others. Then Kind and Levels are of what came after.
+	// Cores are more than the service's own, which it had until CoresReducedAtNs, with what was
+	// then seen to be in force; none: it had no others. Then Kind and Levels are of what came
+	// after.
 	Cores            []int   `json:"cores,omitempty"`
 	InForce          []Limit `json:"inForce,omitempty"`
 	CoresReducedAtNs int64   `json:"coresReducedAtNs,omitempty"`
-	// Favoured is how many threads compiled and went before others until its end; then it took less
-	// time than users will see.
+	// PrioritizedThreads is how many threads compiled and went before others until its end; then it
+	// took less time than users will see.
 	PrioritizedThreads int `json:"prioritizedThreads,omitempty"`
-	// ReopenedAtNs is when its connections were last closed and opened anew; 0: they were not.
+	// ReconnectedAtNs is when its connections were last closed and opened anew; 0: they were not.
 	ReconnectedAtNs int64 `json:"reconnectedAtNs,omitempty"`
 }
 
@@ -393,7 +394,8 @@ type Route struct {
 	ServiceTime  Dist   `json:"serviceTime"`
 }
 
-// Process says how the requests really left, from a contiguous sample of their sending times.
+// ArrivalProcess says how the requests really left, from a contiguous sample of their sending
+// times.
 type ArrivalProcess struct {
 	Samples int64 `json:"samples"`
 	// Anderson-Darling's A² of the gaps above 50 µs against the exponential distribution (Poisson),
@@ -406,7 +408,7 @@ type ArrivalProcess struct {
 	Dispersion100ms float64 `json:"dispersion100ms"`
 }
 
-// Memory is the autocorrelation of response times in the order of their sending, from a contiguous
+// Autocorrelation is that of response times in the order of their sending, from a contiguous
 // sample.
 type Autocorrelation struct {
 	Samples int64   `json:"samples"`

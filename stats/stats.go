@@ -10,8 +10,8 @@
 //
 // Targets that run side by side have a second flow, in which the unit of inference is the start:
 // slices of a start -> NewRounds; two of its targets -> Rounds.Compare; all starts ->
-// CompareStarts, and FindRareEvents and CheckBalance beside it. PlanStarts says how many further
-// starts and rounds an interval takes, and LiveRatio is for a reader who may stop at any of them.
+// CompareStarts, and FindRareEvents and CheckBalance beside it. PlanSD is the scatter
+// from which further starts are planned, and LiveRatio is for a reader who may stop at any of them.
 //
 // OpenLoad.WithoutStalls is a quantile of response times without what the machine did to them, and
 // Exclude the time that it leaves out.

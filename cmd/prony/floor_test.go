@@ -34,7 +34,8 @@ func TestNoiseFloor(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
-		"4 BLOCKS RESOLVE", "Of all 5")
+		"4 STARTS RESOLVE", "Starts to find a difference", "Of all 5",
+		"This noise is that of blocks, and the plan has starts: make a new run")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)

@@ -107,11 +107,13 @@ func TestBought(t *testing.T) {
 	check(record.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
 		"next 5 min would buy 6 trials of each of a, b: differences of 2.1 % would show, now 3.4 %")
 	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; the "+
-		"next 5 min would buy 3 trials of each of a, b: differences of 64 % would show, now none but "+
+		"next 5 min would buy 3 trials of each of a, b: differences of 64 % would show, now none "+
+		"but "+
 		"large ones")
 	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; the "+
 		"next 5 min would buy 3 trials of each of a, b")
-	check(record.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 trial of each of a, b")
+	check(record.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 trial of "+
+		"each of a, b")
 	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
 		"trial of a, b, which together take 7 min")
 }

@@ -36,10 +36,10 @@ func (a *app) gateCmd() *cobra.Command {
 
   pass          the whole interval is within the limit: exit code 0
   fail          the whole interval is beyond it: exit code 3
-  inconclusive  the limit lies inside the interval: exit code 5, with about how many more blocks
-                would decide; --inconclusive maps it to pass or fail
-  insufficient data  trials lost the numbers that are judged (INVALID or failed), or there are
-                fewer than two blocks: exit code 4
+  inconclusive  the limit lies inside the interval: exit code 5, with about how many more starts
+                or blocks would decide; --inconclusive maps it to pass or fail
+  insufficient data  trials lost the numbers that are judged (INVALID or failed), or there are too
+                few starts or blocks for an interval: exit code 4
 
 A loss within the limit fails in at most 2.5 % of gates, a greater one passes in at most 2.5 %, as
 far as trials are independent and the two sides are paired. Without --metric it judges the metric
@@ -165,6 +165,11 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 		return a.gateFirst(dir, f)
 	}
 	g, err := a.gate([]string{base, dir}, f)
+	var unlike *compare.UnlikeError
+	if errors.As(err, &unlike) {
+		unlike.Hint += fmt.Sprintf("\nto start anew: remove %s, and the next run that this gate "+
+			"judges becomes the base of later ones", f.good)
+	}
 	// What was let through undecided is no base: from it a next loss would be measured.
 	if err != nil || g.Outcome != stats.Pass {
 		return err

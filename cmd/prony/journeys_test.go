@@ -126,6 +126,10 @@ func (j *journey) change(ts *testscript.TestScript, _ bool, args []string) {
 	how, ok := map[string]func(*record.Record){
 		"connections": func(r *record.Record) { r.Loads[0].Connections = int(by) },
 		"slower":      throughputOf(args[2], by),
+		"starts": func(r *record.Record) { // side by side with so many others
+			r.SideBySide = &record.SideBySide{With: make([]string, int(by)),
+				Freeze: record.FreezeSignals}
+		},
 		"invalid": func(r *record.Record) {
 			if r.Block == int(by) {
 				r.Verdict.Grade = record.Invalid

@@ -25,12 +25,12 @@ func (a *app) planCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan [SUITE]", Short: "Print the trials of a suite without running them",
 		Args: cli.Arguments(0, 1),
-		Long: `Plan expands a suite into its trials: targets × scenarios in starts or blocks, each in
-an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
+		Long: `Plan expands a suite into its trials: targets × scenarios in starts or blocks, each
+in an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
 byte. Targets that lack a tool here, which a run leaves out, are in no trial; a line names them.
 
-With --detect it says how many starts or blocks it takes to see such a difference on this machine, from the
-noise of an A/A run ("prony run --aa"): the newest of this checkout, or of this
+With --detect it says how many starts or blocks it takes to see such a difference on this
+machine, from the noise of an A/A run ("prony run --aa"): the newest of this checkout, or of this
 prony.yaml's, or the one that --from names.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",

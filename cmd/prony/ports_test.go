@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,13 +13,16 @@ import (
 	"prony.example/internal/trial/processes"
 )
 
-// serveAlso has a stand-in listen on a further port, the one that its variable says; "+1" is the one
+// serveAlso has a stand-in listen on a further port, which its variable names; "+1" is the one
 // after $PORT.
 func serveAlso(port string) {
 	if port == "+1" {
-		var given int
-		fmt.Sscan(os.Getenv("PORT"), &given)
-		port = fmt.Sprint(given + 1)
+		own, err := strconv.Atoi(os.Getenv("PORT"))
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		port = strconv.Itoa(own + 1)
 	}
 	if _, err := net.Listen("tcp", "127.0.0.1:"+port); err != nil {
 		fmt.Println(err)
@@ -27,8 +31,8 @@ func serveAlso(port string) {
 }
 
 // Targets that run side by side and listen on one port are refused before anything is measured,
-// with both names, the port and what to type. Ports that follow from $PORT are no fault, and neither
-// are fixed ones of targets that take turns.
+// with both names, the port and what to type. Ports that follow from $PORT are fine, and so are
+// fixed ones of targets that take turns.
 func TestFixedPorts(t *testing.T) {
 	testsets.Once(t, "fixed ports of a user's services", testsets.Needs{})
 	ownFolder(t)

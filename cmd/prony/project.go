@@ -140,5 +140,5 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 	if err != nil {
 		return err
 	}
-	return l.Apart(*wish, ports)
+	return l.CheckPorts(*wish, ports)
 }

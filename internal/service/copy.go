@@ -158,8 +158,8 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 		c.bytes += info.Size()
 	}
 	if c.files > copyFiles || c.bytes > copyBytes {
-		return &NoCopy{record.NoCopyLarge, fmt.Sprintf("more than %d GiB or %d files", copyBytes>>30,
-			copyFiles)}
+		return &NoCopy{record.NoCopyLarge, fmt.Sprintf("more than %d GiB or %d files",
+			copyBytes>>30, copyFiles)}
 	}
 	target := filepath.Join(c.to, name)
 	switch {

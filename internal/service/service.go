@@ -140,7 +140,7 @@ type Target struct {
 	Args    []string          `yaml:"args"`    // added to the service's command
 	Needs   []Need            `yaml:"needs"`   // beside the service's, to run it
 	Build   string            `yaml:"build"`   // which of builds; empty: the first one
-	// Aside says why it stands in no table beside others unless a suite names it.
+	// ExplicitOnly says why it stands in no table beside others unless a suite names it.
 	ExplicitOnly string `yaml:"explicitOnly" was:"aside"`
 	// Counters are those of what it asks, by the names that requests have for them.
 	Counters map[string]counters.Place `yaml:"counters"`

@@ -110,7 +110,8 @@ type Request struct {
 	// Setup, when not empty, makes it one that is asked before the load: SetupRun or SetupUser.
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
-	// Asks is how often at least it has the service ask, by counter. It is no part of what is sent.
+	// BackendCalls is how often at least it has the service ask, by counter. It is no part of what
+	// is sent.
 	BackendCalls map[string]int `yaml:"backendCalls" was:"asks" json:"-"`
 
 	// BodyHash is of the file, as Suite.Hash; or a size, see Sized.

@@ -72,6 +72,17 @@ func TestFingerprints(t *testing.T) {
 	check(false, func(r *record.Record) { r.Target.Launcher = "docker" }, "GET /")
 	check(false, func(r *record.Record) { r.Loads[0].Connections = 63 }, "GET /")
 	check(false, func(r *record.Record) { r.Loads[0].Name = "top" }, "GET /")
+	start := func(others int) func(*record.Record) {
+		return func(r *record.Record) {
+			r.SideBySide = &record.SideBySide{With: make([]string, others)}
+		}
+	}
+	check(false, start(1), "GET /")
+	blocks, one := base, *r
+	start(1)(&one)
+	base = MethodOf([]*record.Record{&one}, []string{"GET /"})
+	check(true, start(4), "GET /") // how many are beside it is told, and does not bind
+	base = blocks
 	check(false, func(r *record.Record) { r.Loads[0].Generators = make([]record.Generator, 1) },
 		"GET /")
 }

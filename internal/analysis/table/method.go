@@ -231,6 +231,9 @@ func MethodOf(trials []*record.Record, requests []string) Method {
 	for _, a := range methodAspects {
 		add(true, a.name, a.value)
 	}
+	if RepeatOf(trials...) != inBlocks { // so that fingerprints of trials in blocks stay
+		m.Aspects = append(m.Aspects, Aspect{interleaving, "slices in starts", true})
+	}
 	m.Aspects = append(m.Aspects, Aspect{"requests",
 		cmp.Or(strings.Join(requests, ", "), UnknownValue), true})
 	for _, name := range loadNames(trials) {
@@ -414,6 +417,10 @@ func (m Method) names(second Method) []string {
 	})
 }
 
+// interleaving is the aspect of how targets took turns. In a start, a target warms up for less
+// long, works in a fresh copy of its files, and has others beside it in memory.
+const interleaving = "interleaving"
+
 // noLoad is the value of an aspect of a load that the other side does not have.
 const noLoad = "not offered"
 
@@ -422,6 +429,9 @@ func (m Method) value(name string) (value string, binding bool) {
 		if a.Name == name {
 			return a.Value, a.Binding
 		}
+	}
+	if name == interleaving {
+		return "whole trials in blocks", true
 	}
 	return noLoad, false
 }

@@ -75,6 +75,9 @@ const (
 	NoteStallsRemain    // load, target, Stalled
 	NoteEqualRate       // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteCopies          // Uncopied
+	NoteStartNoise      // LoadOf, metric, Percent, StartAdvice
+	NoteControlScatter  // Names of targets
+	NoteRarest          // seconds
 	NoteOnStarts        // OnStarts
 	NoteTiers           // repeat
 	NoteTiersOfOne      // repeat

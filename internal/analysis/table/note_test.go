@@ -27,9 +27,8 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
 	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
 		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
-	NoteNoRateHeld: {
-		{"in 1 of 2 trials no rate met the objectives: late", []any{OfTrials{1, 2}, "late"}},
-	},
+	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late",
+		[]any{OfTrials{1, 2}, "late"}}},
 	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
 		"150/s, so latency would tell the length of the test (offer less than the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
@@ -129,14 +128,27 @@ var noteExamples = map[NoteKind][]noteExample{
 		"failed). Intervals of their ratios do not cover the effect of how these files lie in " +
 		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
+	NoteStartNoise: {{"Of the scatter of peak req/s ratios between starts, 71 % is not explained " +
+		"by their rounds: more starts would help, longer slices would not.", []any{LoadOf("peak"),
+		"req/s", Percent(0.71), StartAdvice(0.71)}},
+		{"Of the scatter of req/s ratios between starts, 50 % is not explained by their rounds: " +
+			"more starts would help most, longer slices (--slices) somewhat.", []any{LoadOf(""),
+			"req/s", Percent(0.5), StartAdvice(0.5)}},
+		{"Of the scatter of req/s ratios between starts, 0 % is not explained by their rounds: " +
+			"longer slices (--slices) would help as much as more starts.", []any{LoadOf(""),
+			"req/s", Percent(0), StartAdvice(0)}}},
+	NoteControlScatter: {{"Intervals of b, c use the scatter of the control, which is larger " +
+		"beyond chance.", []any{Names{"b", "c"}}}},
+	NoteRarest: {{"Events that are rarer than one in 0.8 s of load are too rare for these " +
+		"starts: their cost is not measured.", []any{0.8}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteStalled: {
 		{"unknown without the machine's stalls, many of which are too short to be recorded " +
 			"(measure on a quieter machine; --stalls keep has all arrivals)",
 			[]any{Stalled{stats.UnrecordedStalls, 0.9}}},
 		{
-			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " + "needed " +
-				"(measure on a quieter machine; --stalls keep has all arrivals)",
+			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " +
+				"needed (measure on a quieter machine; --stalls keep has all arrivals)",
 			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
 		},
 		{"unknown without the machine's stalls, which strike more often, or less often, while " +
@@ -174,7 +186,8 @@ var noteExamples = map[NoteKind][]noteExample{
 	},
 	NoteTiersPlan: {
 		{"Targets in one tier do not differ significantly with these blocks; detecting a " +
-			"difference of 3 % would take about 3 more blocks.", []any{"block", Plan{0.03, 8, 5, "block"}}},
+			"difference of 3 % would take about 3 more blocks.",
+			[]any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
 			"Targets in one tier do not differ significantly with these blocks; they " +
 				"are enough to detect a difference of 3 %.",

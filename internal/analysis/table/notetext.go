@@ -72,7 +72,14 @@ var noteTexts = [...]string{
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
 		"%s); the levels beside them are at the rate of the load.",
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
-		"had: %s. Intervals of their ratios do not cover the effect of how these files lie in memory.",
+		"had: %s. Intervals of their ratios do not cover the effect of how these files lie in " +
+		"memory.",
+	NoteStartNoise: "Of the scatter of %s%s ratios between starts, %s is not explained by their " +
+		"rounds: %s.",
+	NoteControlScatter: "Intervals of %s use the scatter of the control, which is larger beyond " +
+		"chance.",
+	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +
+		"their cost is not measured.",
 	NoteOnStarts: "%s",
 	NoteTiers:    "Targets in one tier do not differ significantly with these %ss.",
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
@@ -163,7 +170,7 @@ func (s *Starts) String() string {
 	text = fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
 		float64(s.ElapsedNs)/1e9)
 	if s.Interrupted {
-		text += "; ended early, so that intervals are wider"
+		text += "; " + livePrice(s.Count-len(s.Lost))
 	}
 	return text
 }
@@ -171,10 +178,13 @@ func (s *Starts) String() string {
 // Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.
 func (s *Starts) Repeat() string {
 	if s == nil {
-		return "block"
+		return inBlocks
 	}
 	return "start"
 }
+
+// inBlocks is what a run repeats whose targets did not run side by side.
+const inBlocks = "block"
 
 func (f OnStarts) String() string { return wording.Sentence(record.Finding(f)) }
 

@@ -104,17 +104,9 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(
-		sc.Method,
-		sc.ratioNote(),
-		sc.slicedNote(), sc.stallNotes(o),
-		sc.copiesNote(),
-		sc.FindingNotes(),
-		sc.tierNote(o),
-		sc.noiseNote(),
-		sc.assumptionNote(),
-		common,
-	)
+	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.stallNotes(o), sc.copiesNote(),
+		sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.startNotes(o.Confidence),
+		sc.assumptionNote(), common)
 	return t
 }
 
@@ -248,8 +240,8 @@ func (sc *Scenario) tierNote(o Options) []Note {
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }
 
-// plan is how many blocks a difference between two of these targets takes. The level is Holm's worst case
-// among all pairs, the one that the tiers were made with.
+// plan is how many blocks a difference between two of these targets takes. The level is Holm's
+// worst case among all pairs, the one that the tiers were made with.
 func (sc *Scenario) plan(o Options) Plan {
 	k := 0
 	for _, names := range sc.Ranking.Tiers {

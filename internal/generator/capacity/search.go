@@ -55,7 +55,7 @@ type Found struct {
 
 	PeakPerS    float64    `json:"peakPerS"`              // closed, of the warm-up
 	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // of the generator; 0 unknown
-	MetPerS     float64    `json:"metPerS,omitempty"`     // the highest rate that met the objectives once
+	MetPerS     float64    `json:"metPerS,omitempty"`     // highest rate that met the objectives
 	Hysteresis  Hysteresis `json:"hysteresis"`
 	Warnings    []string   `json:"warnings,omitempty"`
 	Seed        uint64     `json:"seed"`
@@ -185,8 +185,8 @@ func (s *search) run(ctx context.Context) error {
 	p, err := s.blocks(ctx, math.Log(lo), math.Log(hi))
 	if errors.Is(err, errBudget) {
 		if len(s.observations)-bracketed < leastSteps {
-			return giveUp{fmt.Sprintf("the budget ended after the bracket: the objectives were met "+
-				"at %.0f/s and missed at %.0f/s; raise the budget", lo, hi)}
+			return giveUp{fmt.Sprintf("the budget ended after the bracket: the objectives were "+
+				"met at %.0f/s and missed at %.0f/s; raise the budget", lo, hi)}
 		}
 		f.warn("the budget ended before the interval was within ±%.1f %%", 100*s.Precision)
 		err = nil
@@ -431,7 +431,8 @@ func (s *search) conclude(p *posterior) {
 	f.LoPerS, f.HiPerS = math.Exp(p.center(tail)), math.Exp(p.center(1-tail))
 	f.ReliablePerS = math.Exp(p.at(lapseHigh + (1-lapseLow-lapseHigh)*0.95))
 	if f.Width > wideWidth {
-		f.warn("whether a step meets the objectives is chance from %.0f to %.0f/s: raise the window",
+		f.warn("whether a step meets the objectives is chance from %.0f to %.0f/s: raise the "+
+			"window",
 			f.RatePerS*math.Exp(-2*f.Width), f.RatePerS*math.Exp(2*f.Width))
 	}
 	if steps := about(s.tried); memory(steps) > len(steps)/2 {

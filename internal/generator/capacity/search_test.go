@@ -190,7 +190,8 @@ func TestFindReasons(t *testing.T) {
 	})
 	check("p99<50ms", "the machine is too busy, others run on the generator's cores, at 800/s: lag",
 		func(s *server, o *Options) { s.lateFrom, s.delayed = 700, true })
-	check("p99<50ms", "ceiling against a null server is 2000/s; the objectives were met up to 533/s",
+	check("p99<50ms", "ceiling against a null server is 2000/s; the objectives were met up to "+
+		"533/s",
 		func(s *server, o *Options) { s.lateFrom, o.CeilingPerS = 700, 2000 })
 	check("p99<50ms", "the generator itself is the limit at ", func(s *server, o *Options) {
 		o.Budget = time.Hour // about the boundary it is late with all but one step in five

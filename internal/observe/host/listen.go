@@ -103,8 +103,8 @@ func PortsOf(pids []int) (ports []int) {
 	}
 	network, _ := os.Readlink("/proc/self/ns/net")
 	for _, pid := range pids {
-		if other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil ||
-			other != network {
+		if theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil ||
+			theirs != network {
 			continue
 		}
 		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // the pattern is well formed

@@ -40,10 +40,10 @@ type Comparison struct {
 	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
 	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
 
-	// Fingerprint is that of the method both sides share; empty when they do not.
+	// ConfigHash is the fingerprint of the method both sides share; empty when they do not.
 	ConfigHash string `json:"configHash,omitempty"`
-	// Unlike is what the sides' methods do not share though they should; all renderings carry it
-	// as a banner. Told are differences that a reader should know and that forbid nothing.
+	// Mismatches are what the sides' methods do not share though they should; all renderings carry
+	// it as a banner. Differences are those that a reader should know and that forbid nothing.
 	Mismatches  []table.Difference `json:"mismatches"`
 	Differences []table.Difference `json:"differences"`
 
@@ -145,6 +145,7 @@ type Row struct {
 	share     float64                              // of the error that all rows are allowed
 	requested bool                                 // the question was about it
 	live      bool                                 // the run was ended early
+	planSD    float64                              // see table.Scenario.PlanSD; of slices only
 	unsliced  table.Note                           // why slices give no ratio; none otherwise
 }
 
@@ -178,7 +179,7 @@ const (
 	Worse             = "worse"
 	Indistinguishable = "indistinguishable" // no significant difference; see Detectable
 	Equal             = "equal"             // exact values, and the same
-	// one side has no number, or there are fewer than two blocks
+	// one side has no number, or there are too few starts or blocks for an interval
 	Silent = "none"
 )
 
@@ -355,6 +356,7 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	case r.Source == table.FromSlices:
 		r.Ratio = c.ratio(&r, n)
 		r.live = scenario.Starts.Interrupted
+		r.planSD = scenario.PlanSD(n.pairing.a, n.pairing.b, b.Load, b.Name)
 		r.Doubt = scenario.RatioDoubt(n.pairing.a, n.pairing.b, &b, r.Ratio)
 		r.Grade = table.RatioGrade(*r.Ratio, r.Doubt)
 	case a.Known() && b.Known() && !r.constant():

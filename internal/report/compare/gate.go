@@ -23,14 +23,14 @@ type Limit struct {
 
 // Gate is a decision about a comparison: the worst of its checks.
 type Gate struct {
-	Outcome    string // stats.Pass, stats.Fail, stats.Inconclusive or Unfit
+	Outcome    string // stats.Pass, stats.Fail, stats.Inconclusive or InsufficientData
 	More       int    // inconclusive: further blocks that would decide, about; 0 unknown
 	Checks     []Check
 	Comparison Comparison
 }
 
-// Unfit is the outcome of a gate whose numbers cannot be used: trials are INVALID or failed, or
-// there are fewer than two blocks.
+// InsufficientData is the outcome of a gate whose numbers cannot be used: trials are INVALID or
+// failed, or there are too few starts or blocks for an interval.
 const InsufficientData = "insufficient data"
 
 // Check is a gate's decision about one metric.

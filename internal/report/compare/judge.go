@@ -339,8 +339,8 @@ func rates(t *table.Target, load string) float64 {
 // enoughMost is how many blocks are advised: more is another machine's work.
 const enoughMost = 200
 
-// Enough says how many more blocks or starts would detect a difference (0.05 is 5 %) in the row that
-// was asked for first, or the steadiest one if none was, at the error rate and the power of
+// Enough says how many more blocks or starts would detect a difference (0.05 is 5 %) in the row
+// that was asked for first, or the steadiest one if none was, at the error rate and the power of
 // Detectable. It is about the first of the differences that the comparison does not detect already.
 // Empty: it detects all of them, or a row differs significantly, or the noise is unknown.
 func (c Comparison) Enough(effects ...float64) string {
@@ -362,7 +362,11 @@ func (c Comparison) Enough(effects ...float64) string {
 	}
 	effect := effects[index]
 	subject := fmt.Sprintf("%.3g %%", 100*effect)
-	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
+	ratio := *decides.Ratio
+	if decides.planSD > 0 {
+		ratio.SDLog = decides.planSD
+	}
+	n := ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
 		return fmt.Sprintf("No sensible number of %ss detects a difference of %s in %s at this "+
 			"noise. prony doctor reports what disturbs.", c.Repeat(), subject, decides.Name())

@@ -170,7 +170,7 @@ func TestRunsThatEndedEarly(t *testing.T) {
 		if wider := (live.Hi - live.Lo) / (planned.Hi - planned.Lo); wider < 1.7 || wider > 2.1 {
 			t.Errorf("%s: %v times as wide as planned: %+v", name, wider, live)
 		}
-		has(t, name, text, "ended early, so that intervals are wider")
+		has(t, name, text, "ended early, so that intervals are 1.9 times as wide")
 	}
 	if same, _ := ratioOf(beside); same.Lo != planned.Lo || same.Hi != planned.Hi {
 		t.Errorf("trials beside the comparison are missing: %+v, want %+v", same, planned)
@@ -203,4 +203,28 @@ func TestFewStarts(t *testing.T) {
 	check(3, false, stats.Fail, "The interval of a ratio from slices "+few+"3: raise --blocks.",
 		"; a reliable interval "+few+"3: raise --blocks")
 	check(4, false, stats.Fail, "slower", "beyond the −2.0 % allowed")
+}
+
+// The answer begins with what decides, and goes on with the other metrics.
+func TestSentence(t *testing.T) {
+	s := slicedRows()
+	c := compare(t, at(s, "a"), at(s, "b"), Options{
+		Metrics: []string{"peak/throughput", "peak/cpu_per_request", "half/p99"},
+		First:   []string{"peak/cpu_per_request"}})
+	got := c.Sentence("a", "b")
+	for _, want := range []string{"b uses 5.2 % more CPU per request than a (95 % CI +5.",
+		". Throughput: −5.0 % (−5.", ". p99: "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	c = compare(t, at(s, "a"), at(s, "b"), Options{Metrics: []string{"peak/throughput"}})
+	if got := c.Sentence("a", "b"); !strings.HasPrefix(got, "b answers 5.0 % fewer requests per "+
+		"second than a (95 % CI −5.") {
+		t.Error(got)
+	}
+	if more, fewer := Comparative(1.049, "more", "less"), Comparative(0.951, "more",
+		"fewer"); more != "4.9 % more" || fewer != "4.9 % fewer" {
+		t.Errorf("%q, %q", more, fewer)
+	}
 }

@@ -63,8 +63,8 @@ func (r *Run) Options() table.Options {
 		note := fmt.Sprintf("The run was resumed on %s, when %s had a record",
 			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial"))
 		if table.RepeatOf(r.Records...) == "block" { // a start that ended is not resumed
-			note += ": what is compared within the block that was ended there is further apart in " +
-				"time"
+			note += ": what is compared within the block that was ended there is further apart " +
+				"in time"
 		}
 		o.Notes = append(o.Notes, note+".")
 	}

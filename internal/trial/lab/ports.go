@@ -24,12 +24,12 @@ const askElsewhere = time.Second
 
 // strayError is the error of a target that answers on another port than Prony gave it.
 type strayError struct {
-	name        string
-	port, given int
+	name           string
+	port, expected int
 }
 
 func (e *strayError) Error() string {
-	return fmt.Sprintf("it answers on port %d, and not on $PORT, which is %d", e.port, e.given)
+	return fmt.Sprintf("it answers on port %d, and not on $PORT, which is %d", e.port, e.expected)
 }
 
 // portsBeside lists the ports of this machine on which processes of a target listen, without those
@@ -70,12 +70,12 @@ func joinStrays(err error) error {
 	for _, e := range strays(err) {
 		names[e.port] = append(names[e.port], e.name)
 	}
-	for port, who := range names {
-		if len(who) > 1 {
+	for port, targets := range names {
+		if len(targets) > 1 {
 			return fmt.Errorf("start %s: all of them listen on port %d, whatever $PORT says. "+
 				"Targets run side by side, so each needs a port of its own: have them listen on "+
 				"$PORT, or write {port} into their commands; of a container, --port says where it "+
-				"listens", strings.Join(who, ", "), port)
+				"listens", strings.Join(targets, ", "), port)
 		}
 	}
 	return err
@@ -99,10 +99,10 @@ func strays(err error) (out []*strayError) {
 	return out
 }
 
-// Apart returns an error if targets that would run side by side listen on the same port, beside
-// their own: the second one cannot have it, or the first one answers for both.
-func (l *Lab) Apart(w Wish, found Ports) error {
-	if len(found) == 0 {
+// CheckPorts returns an error if targets that would run side by side listen on the same port,
+// beside their own: the second one cannot have it, or the first one answers for both.
+func (l *Lab) CheckPorts(w Wish, ports Ports) error {
+	if len(ports) == 0 {
 		return nil
 	}
 	plan, err := l.Plan(w)
@@ -119,7 +119,7 @@ func (l *Lab) Apart(w Wish, found Ports) error {
 		targets := slices.Sorted(slices.Values(starts[start]))
 		for i, a := range targets {
 			for _, b := range targets[i+1:] {
-				if port, ok := common(found[a], found[b]); ok {
+				if port, ok := common(ports[a], ports[b]); ok {
 					return fmt.Errorf("compare %s with %s: both listen on port %d, beside $PORT. "+
 						"They run side by side, so the second one cannot have that port, or the "+
 						"first one answers for both. Have that port follow from $PORT or {port}, "+
@@ -139,4 +139,17 @@ func common(a, b []int) (port int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// reportPorts notes on which ports a target listens beside its own, and says if anybody can reach
+// it.
+func (v Visitor) reportPorts(name string, built *service.Built, p *processes.System) {
+	ports := portsBeside(p)
+	if v.Ports != nil && !built.Attached.IsValid() && len(ports) > 0 {
+		v.Ports[name] = ports
+	}
+	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
+		v.Tell.Say(name + " listens at every address of this machine, for whoever reaches it: " +
+			"have it listen at $HOST, 127.0.0.1, alone")
+	}
 }

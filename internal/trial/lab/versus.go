@@ -145,7 +145,7 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 		w := Wish{Own: &Own{Suite: s, Services: services,
 			Results: filepath.Join(l.Root, record.Kept, adhoc.Name)}, Host: "any",
 			Version: c.Version, Command: c.Command, Out: c.Out}
-		if err = ownLab.Apart(w, ports); err == nil {
+		if err = ownLab.CheckPorts(w, ports); err == nil {
 			err = do(ownLab, w)
 		}
 	}

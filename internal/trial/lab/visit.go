@@ -14,7 +14,6 @@ import (
 
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/process"
-	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial"
@@ -244,8 +243,8 @@ func speech(protocol string, c service.Certificate, addr netip.AddrPort) *nethtt
 const hintAfter = 3 * time.Second
 
 // patient waits for a target. Of one that is somebody's own it says before long what is in the way:
-// a path that is not there has the same answer until the bound is over. Stray is the error of one that
-// answers on another port.
+// a path that is not there has the same answer until the bound is over. Stray is the error of one
+// that answers on another port.
 func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	wait, stray func(context.Context) error) error {
 	if v.Hint == "" {
@@ -335,13 +334,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	if err != nil {
 		return lastSaid(err, p.Log(20))
 	}
-	if ports := portsBeside(p); v.Ports != nil && !built.Attached.IsValid() && len(ports) > 0 {
-		v.Ports[s.Full(t)] = ports
-	}
-	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
-		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
-			"it: have it listen at $HOST, 127.0.0.1, alone")
-	}
+	v.reportPorts(s.Full(t), built, p)
 	checker := trial.Checker(speaks, nil, p.Addr(), t.Mode)
 	checker.Logs = func() []string { return p.Log(10000) }
 	return v.See(ctx, Seen{Name: spokenName(s.Full(t), protocol), Service: s, System: p,

@@ -1,0 +1,89 @@
+package table
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+)
+
+// Under a table of starts stand where their scatter comes from, and how rare an event may be.
+func TestNotesOfStarts(t *testing.T) {
+	records, read := rawRun(0, 0)
+	check := func(o Options, want, lacks string) {
+		t.Helper()
+		o.Baseline = "a"
+		text := strings.Join(Texts(only(t, sheetOf(records, o)).Notes), "\n")
+		if !strings.Contains(text, want) || lacks != "" && strings.Contains(text, lacks) {
+			t.Errorf("want %q, and nothing of %q, in\n%s", want, lacks, text)
+		}
+	}
+	// 40 windows of 40 ms, by 5 events.
+	check(Options{Slices: read}, "rarer than one in 0.32 s of load", "Intervals of")
+	// All rounds of a start are alike but for two requests, so its 0.1 % are between starts.
+	check(Options{Slices: read}, "Of the scatter of peak req/s ratios between starts, ", "control")
+	check(Options{}, "Ratios and tiers", "rarer than") // without the raw slices, both are unknown
+	check(Options{}, "Ratios and tiers", "Of the scatter")
+	for i, m := range moods { // a control that differs from itself by 10 % from start to start
+		again := slicedTrial("a-again", i+1, 50e3*m.window, 50e3*m.start*(1+0.1*float64(i%2)), 20e3)
+		again.Target.ControlOf = "a"
+		records = append(records, again)
+	}
+	check(Options{}, "Intervals of b use the scatter of the control", "Intervals of b, ")
+}
+
+// Further starts are planned by the scatter of the rounds, of the pair and of the control together;
+// without raw slices, without a control, and where its scatter makes the interval, by the
+// interval's.
+func TestPlanSDOfStarts(t *testing.T) {
+	check := func(want bool, control float64, add, raw bool) {
+		t.Helper()
+		records, read := rawRun(0, 0)
+		for i, m := range moods {
+			again := slicedTrial("a-again", i+1, 50e3, 50e3*m.start*(1+control*float64(i%2)), 20e3)
+			again.Target.ControlOf = "a"
+			again.SideBySide.File = records[2*i].SideBySide.File
+			if add {
+				records = append(records, again)
+			}
+		}
+		o := Options{Baseline: "a"}
+		if raw {
+			o.Slices = withControl(records, read)
+		}
+		sc := analyze(records, o).Scenarios[0]
+		sd := sc.PlanSD(sc.Target("a"), sc.Target("b"), "peak", metric.Throughput)
+		if (sd > 0 && sd < 0.1) != want || !want && !math.IsNaN(sd) {
+			t.Errorf("control %v, added %v, raw %v: %v, want one %v", control, add, raw, sd, want)
+		}
+	}
+	check(true, 0.002, true, true)
+	check(false, 0.002, true, false)
+	check(false, 0, false, true)
+	check(false, 0.5, true, true)
+}
+
+// withControl reads slices of a-again beside those of a, alike but for a request in every second.
+func withControl(records []record.Record, read SlicesReader) SlicesReader {
+	return func(file string) (record.SlicesHead, []record.Slice, error) {
+		head, all, err := read(file)
+		for _, r := range records {
+			at := slices.Index(head.Trials, r.Trial)
+			if r.SideBySide.File != file || r.Target.Name != "a" || at < 0 {
+				continue
+			}
+			head.Trials = append(slices.Clone(head.Trials), strings.Replace(r.Trial, "a", "a-again",
+				1))
+			for _, x := range slices.Clone(all) {
+				if x.Target == at {
+					x.Target, x.Requests = len(head.Trials)-1, x.Requests+int64(x.Round%2)
+					all = append(all, x)
+				}
+			}
+		}
+		return head, all, err
+	}
+}
