@@ -19,12 +19,14 @@ const (
 	leastTicks = 20
 )
 
-// Price estimates how much of a core's time a clock with this period takes, by measuring for some
-// time. A loop on that core reads the time, and the shortest tenth of its pauses around ticks shows
-// what a tick costs: in longer ones something else ran as well, and pauses of half a period and
-// more do not count at all. What a tick evicts from caches is not in the price.
+// Price returns the best way, also one that is not independent, and estimates how much of a core's
+// time a clock with this period takes, by measuring for some time. A loop on that core reads the
+// time, and the shortest tenth of its pauses around ticks shows what a tick costs: in longer ones
+// something else ran as well, and pauses of half a period and more do not count at all. What a tick
+// evicts from caches is not in the price.
 func Price(core int, period, d time.Duration) (Way, float64, error) {
-	w, err := Open([]int{core}, period, func(int, int) bool { return true })
+	w, err := openBest([]int{core}, period, func(int, int) bool { return true },
+		func(Way) bool { return true })
 	if err != nil { // the zero Way has no name
 		return Way{}, 0, err
 	}

@@ -4,9 +4,10 @@
 // Begin and End, and costs nothing otherwise.
 //
 // Open takes the best way that kernel and user permit: an event of the kernel (perf_event_open(2)),
-// a thread at real-time priority, both, or a thread at normal priority. Way says which it is, and
-// which stalls it cannot record. Read returns what was recorded. Time without a record is a stall
-// of the cause Unrecorded, so that no gap passes for a quiet core.
+// both this and a thread at real-time priority, or the thread alone. Way says which it is, and
+// which stalls it cannot record. A record by a thread at normal priority would depend on the
+// service, so Open refuses that way. Read returns what was recorded. Time without a record is a
+// stall of the cause Unrecorded, so that no gap passes for a quiet core.
 //
 // Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
 package stalls
@@ -167,18 +168,30 @@ type kinds struct {
 	sparse    bool // a tick that is missing says nothing
 }
 
-// Open prepares a watch of cores. Function ours reports whether a process should run on a core; it
-// is called by Read, also for processes that have ended. Period is from tick to tick, at least 0.25
-// ms. The watch does not tick until Begin.
+// errDepends is why stalls are not recorded by a thread at normal priority.
+var errDepends = errors.New("it waits behind the service, so that its record depends on the " +
+	"service: run as root, or give the program CAP_PERFMON and CAP_SYS_NICE")
+
+// Open prepares a watch of cores, by an independent way. Function ours reports whether a process
+// should run on a core; it is called by Read, also for processes that have ended. Period is from
+// tick to tick, at least 0.25 ms. The watch does not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
+	return openBest(cores, period, ours, Way.Independent)
+}
+
+func openBest(cores []int, period time.Duration, ours func(core, pid int) bool,
+	permit func(Way) bool) (*Watch, error) {
 	if period < leastPeriod {
 		panic(fmt.Sprintf("stalls: a period of %v", period))
 	}
 	var refusals []error
 	for _, way := range ways(period) {
-		w, err := open(way, cores, ours)
-		if err == nil {
-			return w, nil
+		err := errDepends
+		if permit(way) {
+			var w *Watch
+			if w, err = open(way, cores, ours); err == nil {
+				return w, nil
+			}
 		}
 		refusals = append(refusals, fmt.Errorf("%s: %w", way.Name, err))
 	}

@@ -262,6 +262,29 @@ func TestPerfEventNamesProcesses(t *testing.T) {
 	}
 }
 
+// The event alone finds late ticks and processes, on any kernel, if the core is never idle.
+func TestPerfEventAlone(t *testing.T) {
+	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return pid == os.Getpid() })
+	for _, c := range w.cores {
+		ok(t, c.close())
+	}
+	w.way = newWay(PerfEvent, period, period)
+	p, err := openPerf(core, period, capacity, 0)
+	ok(t, err)
+	w.cores = []*coreLog{{recorder: p, core: core, periodNs: period, looksFor: both}}
+	busy := make(chan error)
+	var over atomic.Bool
+	go func() {
+		busy <- onCore(core, func() {
+			for !over.Load() {
+			}
+		})
+	}()
+	findHog(t, w, core, isHog)
+	over.Store(true)
+	ok(t, <-busy)
+}
+
 // The lengths of stalls by the hog, of which the median disturbs nobody.
 func TestPerfEventLengths(t *testing.T) {
 	testsets.Measured(t)
@@ -328,23 +351,25 @@ func TestOursIsNoStall(t *testing.T) {
 func TestIdleCore(t *testing.T) {
 	testsets.Measured(t)
 	for _, name := range usable(t) {
-		w, _ := openAs(t, name, func(_, pid int) bool { return pid == os.Getpid() })
-		if !w.Way().Independent() {
-			continue
-		}
-		ok(t, w.Begin())
-		time.Sleep(500 * time.Millisecond)
-		ok(t, w.End())
-		var sum time.Duration
-		all := w.Read()
-		for _, s := range all {
-			if s.Cause != Process {
-				sum += time.Duration(s.EndNs - s.BeginNs)
+		t.Run(name, func(t *testing.T) {
+			w, _ := openAs(t, name, func(_, pid int) bool { return pid == os.Getpid() })
+			if !w.Way().Independent() {
+				return
 			}
-		}
-		if sum > 50*time.Millisecond {
-			t.Errorf("%s: stalls of %v in 500 ms of an idle core: %+v", name, sum, all)
-		}
+			ok(t, w.Begin())
+			time.Sleep(500 * time.Millisecond)
+			ok(t, w.End())
+			var sum time.Duration
+			all := w.Read()
+			for _, s := range all {
+				if s.Cause != Process {
+					sum += time.Duration(s.EndNs - s.BeginNs)
+				}
+			}
+			if sum > 50*time.Millisecond {
+				t.Errorf("%s: stalls of %v in 500 ms of an idle core: %+v", name, sum, all)
+			}
+		})
 	}
 }
 
@@ -358,39 +383,41 @@ func allTicks(w *Watch) (all []tick) {
 // Between End and Begin the clock does not tick, and each span is judged by itself.
 func TestSpans(t *testing.T) {
 	for _, name := range usable(t) {
-		w, _ := openAs(t, name, func(int, int) bool { return true })
-		var begins, ends []int64
-		for range 3 {
-			begins = append(begins, clock.Mono())
-			ok(t, w.Begin())
-			time.Sleep(20 * time.Millisecond)
-			ok(t, w.End())
-			ends = append(ends, clock.Mono())
-			time.Sleep(30 * time.Millisecond)
-		}
-		w.drain()
-		for _, ns := range allTicks(w) {
-			if !slices.ContainsFunc(begins, func(begin int64) bool {
-				end := ends[slices.Index(begins, begin)]
-				return begin <= ns.ns && ns.ns <= end
-			}) {
-				t.Errorf("%s: a tick at %d, between %v and %v", name, ns.ns, begins, ends)
+		t.Run(name, func(t *testing.T) {
+			w, _ := openAs(t, name, func(int, int) bool { return true })
+			var begins, ends []int64
+			for range 3 {
+				begins = append(begins, clock.Mono())
+				ok(t, w.Begin())
+				time.Sleep(20 * time.Millisecond)
+				ok(t, w.End())
+				ends = append(ends, clock.Mono())
+				time.Sleep(30 * time.Millisecond)
 			}
-		}
-		for _, s := range w.Read() {
-			if !slices.ContainsFunc(begins, func(begin int64) bool {
-				end := ends[slices.Index(begins, begin)]
-				return begin <= s.BeginNs && s.EndNs <= end
-			}) {
-				t.Errorf("%s: a stall in no span: %+v", name, s)
+			w.drain()
+			for _, ns := range allTicks(w) {
+				if !slices.ContainsFunc(begins, func(begin int64) bool {
+					end := ends[slices.Index(begins, begin)]
+					return begin <= ns.ns && ns.ns <= end
+				}) {
+					t.Errorf("%s: a tick at %d, between %v and %v", name, ns.ns, begins, ends)
+				}
 			}
-		}
-		if again := w.Read(); len(again) > 0 {
-			t.Errorf("%s: read twice: %+v", name, again)
-		}
-		if w.End() == nil {
-			t.Errorf("%s: it ends twice", name)
-		}
+			for _, s := range w.Read() {
+				if !slices.ContainsFunc(begins, func(begin int64) bool {
+					end := ends[slices.Index(begins, begin)]
+					return begin <= s.BeginNs && s.EndNs <= end
+				}) {
+					t.Errorf("%s: a stall in no span: %+v", name, s)
+				}
+			}
+			if again := w.Read(); len(again) > 0 {
+				t.Errorf("%s: read twice: %+v", name, again)
+			}
+			if w.End() == nil {
+				t.Errorf("%s: it ends twice", name)
+			}
+		})
 	}
 }
 
@@ -398,39 +425,41 @@ func TestSpans(t *testing.T) {
 // counted.
 func TestFullBuffer(t *testing.T) {
 	for _, name := range usable(t) {
-		w, core := openAs(t, name, func(int, int) bool { return true })
-		way := w.Way()
-		for _, c := range w.cores {
-			ok(t, c.close())
-		}
-		small, err := openClocks(way, core, os.Getpagesize()/tickBytes)
-		ok(t, err)
-		w.cores = small
-		ok(t, w.Begin())
-		time.Sleep(250 * time.Millisecond) // 170 ticks have room
-		full := clock.Mono()
-		w.mutex.Lock()
-		w.drain()
-		w.mutex.Unlock()
-		time.Sleep(20 * time.Millisecond)
-		ok(t, w.End())
-		all := w.Read()
-		if w.Lost() == 0 || !slices.ContainsFunc(all, func(s Stall) bool {
-			return s.Cause == Unrecorded && s.EndNs-s.BeginNs > 30*int64(time.Millisecond)
-		}) {
-			t.Errorf("%s: %d ticks are lost before %d, and the stalls are %+v", way, w.Lost(), full,
-				all)
-		}
-		// It is full at the end of a span, so that no tick says that others are lost.
-		ok(t, w.Begin())
-		time.Sleep(250 * time.Millisecond)
-		full = clock.Mono()
-		ok(t, w.End())
-		if all := w.Read(); !slices.ContainsFunc(all, func(s Stall) bool {
-			return s.Cause == Unknown && s.BeginNs < full && s.EndNs > full
-		}) {
-			t.Errorf("%s: the buffer is full at %d, and the stalls are %+v", way, full, all)
-		}
+		t.Run(name, func(t *testing.T) {
+			w, core := openAs(t, name, func(int, int) bool { return true })
+			way := w.Way()
+			for _, c := range w.cores {
+				ok(t, c.close())
+			}
+			small, err := openClocks(way, core, os.Getpagesize()/tickBytes)
+			ok(t, err)
+			w.cores = small
+			ok(t, w.Begin())
+			time.Sleep(250 * time.Millisecond) // 170 ticks have room
+			full := clock.Mono()
+			w.mutex.Lock()
+			w.drain()
+			w.mutex.Unlock()
+			time.Sleep(20 * time.Millisecond)
+			ok(t, w.End())
+			all := w.Read()
+			if w.Lost() == 0 || !slices.ContainsFunc(all, func(s Stall) bool {
+				return s.Cause == Unrecorded && s.EndNs-s.BeginNs > 30*int64(time.Millisecond)
+			}) {
+				t.Errorf("%s: %d ticks are lost before %d, and the stalls are %+v", way,
+					w.Lost(), full, all)
+			}
+			// It is full at the end of a span, so that no tick says that others are lost.
+			ok(t, w.Begin())
+			time.Sleep(250 * time.Millisecond)
+			full = clock.Mono()
+			ok(t, w.End())
+			if all := w.Read(); !slices.ContainsFunc(all, func(s Stall) bool {
+				return s.Cause == Unknown && s.BeginNs < full && s.EndNs > full
+			}) {
+				t.Errorf("%s: the buffer is full at %d, and the stalls are %+v", way, full, all)
+			}
+		})
 	}
 }
 
@@ -480,4 +509,5 @@ func TestRefusals(t *testing.T) {
 	}
 	check(nil, "no cores are named")
 	check([]int{1 << 15}, "core 32768")
+	check([]int{1 << 15}, NormalThread+": "+errDepends.Error())
 }

@@ -123,7 +123,8 @@ func stallsRule(m *machine) finding {
 	if r.err == nil {
 		price = units.PercentTo(r.share, 1) + " of a core"
 	}
-	fix := "run prony as root, or: " + asRoot("sysctl -w kernel.perf_event_paranoid=0")
+	fix := "run prony as root, or: " +
+		asRoot(`setcap cap_perfmon,cap_sys_nice+ep "$(command -v prony)"`)
 	if r.way.Processes() {
 		fix = "end what else runs, and run prony doctor again"
 	}
