@@ -128,7 +128,10 @@ func TestPageOfStarts(t *testing.T) {
 	if err := HTML(&b, s, HTMLOptions{Title: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	page, _, _ := strings.Cut(b.String(), "<script")
+	page, data, _ := strings.Cut(b.String(), "<script")
+	if strings.Contains(data, `"repeat":"block"`) {
+		t.Error("the data of the plots call a start a block")
+	}
 	_, page, _ = strings.Cut(page, "<body")
 	for _, want := range []string{"new, start 1: ", "hello · start 1 · ",
 		`<th scope="col">start</th>`} {
