@@ -125,6 +125,16 @@ type Words struct {
 type Bias struct {
 	Metric string  `json:"metric"` // a metric's name: "throughput", "p99"
 	Share  float64 `json:"share"`  // at most, as a share of the number
+	// StallFree is the bound for the metric without the machine's stalls; nil: Share.
+	StallFree *float64 `json:"stallFree,omitempty"`
+}
+
+// Of returns the bound for a metric: without the machine's stalls, or of all arrivals.
+func (b Bias) Of(stallFree bool) float64 {
+	if stallFree && b.StallFree != nil {
+		return *b.StallFree
+	}
+	return b.Share
 }
 
 // UnmarshalJSON reads a finding, or one of version 1, which was in words.

@@ -333,6 +333,10 @@ type Load struct {
 	// Slices are what the target did under this load in slices, interleaved with those of others;
 	// nil: the load was offered in a window alone only. Ratios between targets come from them.
 	Slices *Sliced `json:"slices,omitempty"`
+	// Stalls are the machine's in the window of an open load, and StallFree its percentiles without
+	// them; nil: nobody recorded them.
+	Stalls    *Stalls     `json:"stalls,omitempty"`
+	StallFree []StallFree `json:"stallFree,omitempty"`
 
 	Search *Search `json:"search,omitempty"` // that this load was the deciding step of
 

@@ -49,6 +49,16 @@ type StallFree struct {
 	Unknown  string `json:"unknown,omitempty"` // one of stats' reasons; empty: it is known
 }
 
+// StallFreeOf returns the percentile of some that is known; nil: it is not.
+func StallFreeOf(all []StallFree, quantile float64) *StallFree {
+	for i := range all {
+		if all[i].Quantile == quantile && all[i].Unknown == "" {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // Stall is one, a line in a file of stalls. Times are by clock.Mono, as those of slices.
 type Stall struct {
 	BeginNs int64 `json:"beginNs"` // it began at this time or later

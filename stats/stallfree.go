@@ -12,8 +12,8 @@ import (
 const (
 	// TooMuchExcluded: fewer than LeastShare of the arrivals remain.
 	TooMuchExcluded = "too much excluded"
-	// StallsDepend: stalls strike more often, or less often, while the service pauses, so that what is
-	// left out is not typical.
+	// StallsDepend: stalls strike more often, or less often, while the service pauses, so that what
+	// is left out is not typical.
 	StallsDepend = "stalls depend on the service"
 	// UnrecordedStalls: stalls that are too short to be recorded may have moved the quantile.
 	UnrecordedStalls = "stalls too short to record"
@@ -29,8 +29,8 @@ const (
 	firstBeforeNs = 10_000_000
 	firstAfterNs  = 20_000_000
 
-	// negligible bounds what stalls that exclude nothing can do to a quantile: delay it by this share of
-	// its value, or move its rank by this share of the arrivals above it.
+	// negligible bounds what stalls that exclude nothing can do to a quantile: delay it by this
+	// share of its value, or move its rank by this share of the arrivals above it.
 	negligible = 0.02
 
 	// uncertain bounds the ratio of the quantile to LowestNs.
@@ -54,8 +54,8 @@ type StallFree struct {
 	ValueNs int64  // the quantile; if it is unknown, only to show
 	RawNs   int64  // of all arrivals
 	Unknown string // one of the reasons above; "" if the value is known
-	// LowestNs is the quantile if all arrivals that unrecorded stalls delayed are above it. The true
-	// quantile lies between LowestNs and ValueNs.
+	// LowestNs is the quantile if all arrivals that unrecorded stalls delayed are above it. The
+	// true quantile lies between LowestNs and ValueNs.
 	LowestNs int64
 	// HalfNs and DoubleNs are the quantile with half of the margins and with twice the margins.
 	HalfNs, DoubleNs int64
@@ -68,16 +68,16 @@ type StallFree struct {
 
 // WithoutStalls returns the q-quantile (0.99 is p99) of the response times, without stalls.
 //
-// A first pass with generous margins gives the quantile and the mean response time. A second pass with
-// margins from these values gives the result.
+// A first pass with generous margins gives the quantile and the mean response time. A second pass
+// with margins from these values gives the result.
 //
-// The margin before is the quantile itself. A request that is unanswered at the begin of a stall, and was
-// due before the margin, already takes longer than the quantile. A stall makes it longer still, which
-// moves no lower quantile. The margin after is Margins.After.
+// The margin before is the quantile itself. A request that is unanswered at the begin of a stall,
+// and was due before the margin, already takes longer than the quantile. A stall makes it longer
+// still, which moves no lower quantile. The margin after is Margins.After.
 //
-// A stall excludes nothing if it cannot matter: if it is shorter than a fiftieth of the quantile, or if the
-// shortest stalls together delay so few arrivals that the rank moves by at most a fiftieth of those above
-// it. So p50 needs no exclusion where p99 does.
+// A stall excludes nothing if it cannot matter: if it is shorter than a fiftieth of the quantile,
+// or if the shortest stalls together delay so few arrivals that the rank moves by at most a
+// fiftieth of those above it. So p50 needs no exclusion where p99 does.
 func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	mustBeShare("quantile", q)
 	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1}
@@ -123,8 +123,8 @@ func (l OpenLoad) margins(q float64) Margins {
 	return m
 }
 
-// unseen bounds the share of arrivals that stalls delayed which were not recorded, by the estimate and two
-// of its standard errors.
+// unseen bounds the share of arrivals that stalls delayed which were not recorded, by the estimate
+// and two of its standard errors.
 func (l OpenLoad) unseen(m Margins) float64 {
 	sum, squares := 0.0, 0.0
 	for _, s := range l.Stalls {
@@ -195,8 +195,8 @@ func quantileOf(arrivals []Arrival, q float64) int64 {
 	return smallest(values, max(int(math.Ceil(q*float64(len(values)))), 1)-1)
 }
 
-// smallest returns the value at an index as if the values were sorted, and reorders them (Hoare, "Algorithm
-// 65: find", Communications of the ACM 4(7), 1961, pp. 321-322).
+// smallest returns the value at an index as if the values were sorted, and reorders them (Hoare,
+// "Algorithm 65: find", Communications of the ACM 4(7), 1961, pp. 321-322).
 func smallest(values []int64, index int) int64 {
 	low, high := 0, len(values)-1
 	for low < high {
@@ -227,7 +227,8 @@ func smallest(values []int64, index int) int64 {
 	return values[index]
 }
 
-// Strikes compare how often stalls begin while the service pauses with how much of the time it pauses.
+// Strikes compare how often stalls begin while the service pauses with how much of the time it
+// pauses.
 type Strikes struct {
 	Stalls   int     // that began when the backlog of those before was gone
 	Inside   int     // of them while the service paused
@@ -237,16 +238,16 @@ type Strikes struct {
 	P float64
 }
 
-// FindStrikes looks for stalls that depend on the service, such as those of a hypervisor that takes the
-// core from a machine that was busy for some time. The service pauses if a request has waited for longer
-// than a limit. At the begin of a stall that is known from requests that were due before, and the stall has
-// not changed it yet. By chance, stalls would begin in a pause as often as requests arrive in one, which is
-// counted among the arrivals that remain (Wolff, "Poisson arrivals see time averages", Operations Research
-// 30, 1982, pp. 223-231).
+// FindStrikes looks for stalls that depend on the service, such as those of a hypervisor that takes
+// the core from a machine that was busy for some time. The service pauses if a request has waited
+// for longer than a limit. At the begin of a stall that is known from requests that were due
+// before, and the stall has not changed it yet. By chance, stalls would begin in a pause as often
+// as requests arrive in one, which is counted among the arrivals that remain (Wolff, "Poisson
+// arrivals see time averages", Operations Research 30, 1982, pp. 223-231).
 //
-// Pauses and strikes in them are both counted as Poisson events. Given their sum, the strikes are binomial
-// (Przyborowski & Wilenski, "Homogeneity of results in testing samples from Poisson series", Biometrika 31,
-// 1940, pp. 313-323).
+// Pauses and strikes in them are both counted as Poisson events. Given their sum, the strikes are
+// binomial (Przyborowski & Wilenski, "Homogeneity of results in testing samples from Poisson
+// series", Biometrika 31, 1940, pp. 313-323).
 func FindStrikes(arrivals []Arrival, stalls []Stall, margins Margins, limitNs int64) Strikes {
 	intervals, pauses := Exclude(stalls, margins), pausesOf(arrivals, limitNs)
 	s := Strikes{P: 1}

@@ -14,12 +14,13 @@ type Arrival struct {
 	ResponseNs int64 // from then until its answer
 }
 
-// Stall is time in which a core in use did not run what it should. The bounds are the outer ones: the
-// stall lies between them.
+// Stall is time in which a core in use did not run what it should. The bounds are the outer ones:
+// the stall lies between them.
 type Stall struct {
 	BeginNs, EndNs int64
-	// UnseenNs estimates how much time stalls like this one took that were too short to be recorded. It is
-	// negative where more of them were recorded than is usual, so that only sums mean anything.
+	// UnseenNs estimates how much time stalls like this one took that were too short to be
+	// recorded. It is negative where more of them were recorded than is usual, so that only sums
+	// mean anything.
 	UnseenNs int64
 }
 
@@ -31,9 +32,9 @@ type Margins struct {
 	// BeforeNs: a request that was due within this time before the stall may be unanswered when it
 	// begins.
 	BeforeNs int64
-	// AfterNs is a fixed time after the stall. If it is 0, it is a high quantile of the time until the
-	// backlog of the stall is gone, for a queue with this Utilization (0 to 1) and this mean wait
-	// WaitNs, both without stalls. The mean response time is an upper bound of the wait.
+	// AfterNs is a fixed time after the stall. If it is 0, it is a high quantile of the time until
+	// the backlog of the stall is gone, for a queue with this Utilization (0 to 1) and this mean
+	// wait WaitNs, both without stalls. The mean response time is an upper bound of the wait.
 	AfterNs     int64
 	Utilization float64
 	WaitNs      float64
@@ -46,19 +47,21 @@ type Margins struct {
 // begin when hardly anything waits.
 const afterQuantile = 0.99
 
-// maxUtilization bounds the time after a stall: without idle time, the backlog would remain for ever.
+// maxUtilization bounds the time after a stall: without idle time, the backlog would remain for
+// ever.
 const maxUtilization = 0.95
 
 // After returns how long after a stall of some length requests may still wait because of it.
 //
 // During the stall the queue grows as if a request took the core for its length. The time from the
 // begin of the stall until the queue is empty is then a delay busy period with that initial work L
-// (Conway, Maxwell & Miller, "Theory of scheduling", 1967, §8.4). In an M/G/1 queue its mean is L/(1-ρ),
-// and its variance is L·λE[S²]/(1-ρ)³. By Pollaczek and Khinchine λE[S²] is 2(1-ρ)W, with the mean wait W,
-// so that neither rate nor service times need be known: the variance is 2LW/(1-ρ)². Of the same mean and
-// variance, an inverse Gaussian is what diffusion gives for the busy period (Heyman, "An approximation for
-// the busy period of the M/G/1 queue using a diffusion model", Journal of Applied Probability 11, 1974,
-// pp. 159-169). The result is its 0.99 quantile, minus L.
+// (Conway, Maxwell & Miller, "Theory of scheduling", 1967, §8.4). In an M/G/1 queue its mean is
+// L/(1-ρ), and its variance is L·λE[S²]/(1-ρ)³. By Pollaczek and Khinchine λE[S²] is 2(1-ρ)W, with
+// the mean wait W, so that neither rate nor service times need be known: the variance is
+// 2LW/(1-ρ)². Of the same mean and variance, an inverse Gaussian is what diffusion gives for the
+// busy period (Heyman, "An approximation for the busy period of the M/G/1 queue using a diffusion
+// model", Journal of Applied Probability 11, 1974, pp. 159-169). The result is its 0.99 quantile,
+// minus L.
 func (m Margins) After(lengthNs int64) int64 {
 	if m.AfterNs > 0 {
 		return m.scaled(float64(m.AfterNs))
@@ -112,8 +115,8 @@ func inverseGaussian(mean, variance, q float64) float64 {
 
 func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// logNormalCDF is the logarithm of normalCDF, also where that is too small for a float64 (Abramowitz &
-// Stegun, 26.2.12).
+// logNormalCDF is the logarithm of normalCDF, also where that is too small for a float64
+// (Abramowitz & Stegun, 26.2.12).
 func logNormalCDF(z float64) float64 {
 	if z > -20 {
 		return math.Log(normalCDF(z))
@@ -121,18 +124,18 @@ func logNormalCDF(z float64) float64 {
 	return -z*z/2 - math.Log(-z*math.Sqrt(2*math.Pi)) + math.Log1p(-1/(z*z))
 }
 
-// Exclude returns the time around stalls in which response times show the machine, not the service, in
-// order and apart from each other. A request that is due in it does not count, whatever its response
-// time is.
+// Exclude returns the time around stalls in which response times show the machine, not the service,
+// in order and apart from each other. A request that is due in it does not count, whatever its
+// response time is.
 //
-// Stalls may be of several cores and overlap. A stall that begins before the backlog of another one is
-// gone adds to it.
+// Stalls may be of several cores and overlap. A stall that begins before the backlog of another one
+// is gone adds to it.
 //
-// Arrivals are left out one by one. So a load must log due and response times of a slice in a buffer
-// that it has allocated beforehand: 20,000 requests/s for 0.3 s are 96 kB. Histograms by small bins of
-// time would also do, but they round the margins up to bins, take more memory at three digits, and their
-// quantiles are not exact. Histograms of whole slices do not: after a slice nobody knows what to
-// subtract.
+// Arrivals are left out one by one. So a load must log due and response times of a slice in a
+// buffer that it has allocated beforehand: 20,000 requests/s for 0.3 s are 96 kB. Histograms by
+// small bins of time would also do, but they round the margins up to bins, take more memory at
+// three digits, and their quantiles are not exact. Histograms of whole slices do not: after a slice
+// nobody knows what to subtract.
 func Exclude(stalls []Stall, margins Margins) []Interval {
 	var all []Interval
 	for _, c := range clusters(stalls, margins) {
@@ -158,8 +161,8 @@ func clusters(stalls []Stall, margins Margins) (all []Interval) {
 			all = append(all, Interval{s.BeginNs, s.EndNs + margins.After(length)})
 			continue
 		}
-		// If the queue was not empty in between, the backlog of both is that of one stall that is as long
-		// as both.
+		// If the queue was not empty in between, the backlog of both is that of one stall that is
+		// as long as both.
 		work += length
 		last := &all[n-1]
 		last.ToNs = max(last.FromNs+work+margins.After(work), s.EndNs+margins.After(length))
@@ -190,7 +193,8 @@ func Contains(intervals []Interval, ns int64) bool {
 	return i < len(intervals) && intervals[i].FromNs <= ns
 }
 
-// Remaining returns the arrivals that are due in none of some intervals, which are in order and apart.
+// Remaining returns the arrivals that are due in none of some intervals, which are in order and
+// apart.
 func Remaining(arrivals []Arrival, intervals []Interval) []Arrival {
 	all := make([]Arrival, 0, len(arrivals))
 	for _, a := range arrivals {

@@ -26,7 +26,8 @@ func TestAfter(t *testing.T) {
 	check(Margins{AfterNs: 7}, 3*msNs, 7)
 	check(Margins{AfterNs: 7, Factor: 0.5}, 3*msNs, 4)
 	check(Margins{Utilization: 0.3, WaitNs: 1e6}, 0, 0)
-	if a, b := (Margins{WaitNs: 1e5}).After(msNs), (Margins{WaitNs: 1e6}).After(msNs); a <= 0 || b <= a {
+	a, b := Margins{WaitNs: 1e5}.After(msNs), Margins{WaitNs: 1e6}.After(msNs)
+	if a <= 0 || b <= a {
 		t.Errorf("waits of 0.1 and 1 ms give %d and %d ns", a, b)
 	}
 }
@@ -79,12 +80,13 @@ func TestExclude(t *testing.T) {
 	check(fixed, []Stall{{100, 105, 0}}, Interval{90, 125})
 	check(Margins{BeforeNs: 10, AfterNs: 20, Factor: 2}, []Stall{{100, 105, 0}}, Interval{80, 145})
 	check(fixed, []Stall{{200, 210, 0}, {100, 105, 0}}, Interval{90, 125}, Interval{190, 230})
-	// The second begins after the backlog of the first is gone, but what is in flight then is due before.
+	// The second begins after the backlog of the first is gone, but what is in flight then is due
+	// before.
 	check(fixed, []Stall{{100, 105, 0}, {130, 140, 0}}, Interval{90, 160})
 	// Two cores at the same time.
 	check(fixed, []Stall{{100, 105, 0}, {103, 104, 0}, {104, 107, 0}}, Interval{90, 127})
-	// At half of the time in use, a backlog takes as long as its stall: 100 to 120, 200 to 220. A second
-	// stall within that time adds 10 and its own backlog: 100 + 20 + 20.
+	// At half of the time in use, a backlog takes as long as its stall: 100 to 120, 200 to 220. A
+	// second stall within that time adds 10 and its own backlog: 100 + 20 + 20.
 	half := Margins{Utilization: 0.5}
 	check(half, []Stall{{100, 110, 0}, {200, 210, 0}}, Interval{100, 120}, Interval{200, 220})
 	check(half, []Stall{{100, 110, 0}, {115, 125, 0}}, Interval{100, 140})
@@ -138,8 +140,8 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// The backlog of a stall is gone after the margin in 99 of 100 cases. Where the service pauses, stalls
-// that begin in a pause need more, and 91 of 100 are gone.
+// The backlog of a stall is gone after the margin in 99 of 100 cases. Where the service pauses,
+// stalls that begin in a pause need more, and 91 of 100 are gone.
 func TestAfterCovers(t *testing.T) {
 	check := func(q queue, atLeast float64) {
 		t.Helper()
@@ -176,8 +178,8 @@ func TestStrikesP(t *testing.T) {
 	check := func(inside, pauses int, expected, want float64) {
 		t.Helper()
 		if got := strikesP(inside, pauses, expected); math.Abs(got-want) > 1e-9 {
-			t.Errorf("%d inside, %d pauses, %g expected: %g, want %g", inside, pauses, expected, got,
-				want)
+			t.Errorf("%d inside, %d pauses, %g expected: %g, want %g", inside, pauses, expected,
+				got, want)
 		}
 	}
 	check(5, 5, 5, 1) // in the midst

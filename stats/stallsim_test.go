@@ -44,7 +44,8 @@ func poisson(r *rand.Rand, rate float64, endNs int64) (all []int64) {
 	}
 }
 
-// serve returns the response times of requests while stalls, which are in order and apart, take the core.
+// serve returns the response times of requests while stalls, which are in order and apart, take the
+// core.
 func (q queue) serve(due []int64, stalls []Stall) []Arrival {
 	all := make([]Arrival, len(due))
 	now, next := int64(0), 0
@@ -80,8 +81,8 @@ func hypervisor(r *rand.Rand, share float64, endNs int64) (all []Stall) {
 	return all
 }
 
-// ticking returns what a clock that ticks shows of stalls, and what it estimates of those it misses, as
-// internal/observe/stalls does.
+// ticking returns what a clock that ticks shows of stalls, and what it estimates of those it
+// misses, as internal/observe/stalls does.
 func ticking(stalls []Stall) (all []Stall) {
 	const period, slack = int64(stallTickNs), int64(stallSlack)
 	for _, s := range stalls {

@@ -13,6 +13,9 @@
 // CompareStarts, and FindRareEvents and CheckBalance beside it. PlanSD is the scatter
 // from which further starts are planned, and LiveRatio is for a reader who may stop at any of them.
 //
+// OpenLoad.WithoutStalls is a quantile of response times without what the machine did to them, and
+// Exclude the time that it leaves out.
+//
 // Not its job: reading records, choosing which trials count, rounding, wording for a table. It has
 // no clock, no network, no state, and it never changes a slice that it is given.
 //

@@ -317,15 +317,26 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	if answer.Run == nil {
 		return err
 	}
-	ended := a.concluded(a.reported(answer.Run, answer.Study), answer.Dir, err, false)
 	if len(answer.Against) > 0 && answer.Refused == nil {
-		ended = errors.Join(ended, a.answer(answer))
+		if err := a.answer(answer); err != nil {
+			return err
+		}
 	}
+	ended := a.concluded(a.reported(answer.Run, answer.Study), answer.Dir, err, false)
 	return errors.Join(ended, answer.Refused)
 }
 
-// answer prints how each service stands to the first one.
+// answer prints how each service differs from the first one: in words, then by metric.
 func (a *app) answer(answer lab.Answer) error {
+	for _, c := range answer.Against {
+		if c.Name == answer.First+adhoc.AgainSuffix {
+			continue // the control answers nothing
+		}
+		text := format.Wrap("", c.Sentence(answer.First, c.Name), 92, 0)
+		if _, err := fmt.Fprintln(a.stdout, text); err != nil {
+			return err
+		}
+	}
 	rows := [][]string{{"against " + answer.First}}
 	for _, c := range answer.Against {
 		name := c.Name
@@ -357,5 +368,6 @@ func (a *app) answer(answer lab.Answer) error {
 			return err
 		}
 	}
-	return nil
+	_, err := fmt.Fprintln(a.stdout)
+	return err
 }

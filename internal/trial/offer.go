@@ -18,6 +18,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/telemetry"
 	"prony.example/load"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/pace"
 	"prony.example/load/template"
 	"prony.example/record"
@@ -54,10 +55,14 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf, rateBase = l.Rate.String(), l.Rate.Of
 		}
 	}
+	log, err := f.watchWindow(&spec)
+	if err != nil {
+		return errors.Join(err, log.close())
+	}
 	stop := f.profile(ctx, l.Name)
 	o, err := f.window(ctx, spec, f.markAt)
 	stop()
-	if err != nil {
+	if err = log.finish(o, spec.Sample, err); err != nil {
 		return err
 	}
 	o.load.RateOf, o.load.RateBase = rateOf, rateBase
@@ -85,6 +90,8 @@ type offered struct {
 	closedWall    int64
 	lengthNs      int64
 	pos           int // in the record's loads
+	sample        arrivalcheck.Times
+	fromNs        int64 // of the window, which the sample's times count from
 }
 
 // window offers a load; mark is told when its window opens and closes.
@@ -118,6 +125,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 		from += res.FromNs - openedMono
 	}
 	o.load, o.intervals, o.lengthNs = res.Load, res.Intervals, closedMono-openedMono
+	o.sample, o.fromNs = res.Sample, res.FromNs
 	o.load.WindowOpenedMonotonicNs = from
 	if o.load.Model == record.Closed {
 		o.load.CeilingPerS = f.lab.ceiling(o.load.Protocol, o.load.Streams,

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/observe/stalls"
+	"prony.example/load"
 	"prony.example/load/arrivalcheck"
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -54,6 +56,10 @@ func (l *Lab) watchStalls(targets func() []launch.Process) *stallLog {
 	}
 	cores := slices.Concat(l.Layout.Service, l.Layout.Load)
 	slices.Sort(cores)
+	if slices.ContainsFunc(targets(), func(p launch.Process) bool { return len(p.PIDs()) == 0 }) {
+		log.sum.Missing = "the processes of a target are not on this machine, or are not known"
+		return log
+	}
 	watch, err := l.Slicing.Stalls(slices.Compact(cores), ours)
 	if err != nil {
 		log.sum.Missing = err.Error()
@@ -131,6 +137,41 @@ func (s *stallLog) summary() *record.Stalls {
 	})
 	out.Causes = out.Causes[:min(len(out.Causes), mostCauses)]
 	return &out
+}
+
+// watchWindow watches the cores in use while an open load is offered by this process alone, and has
+// the times of all its requests kept.
+func (f *life) watchWindow(spec *load.Spec) (*stallLog, error) {
+	// Of the users of others nothing is known but their histograms.
+	if spec.Model != record.Open || spec.Part.Of > 1 || f.rec.Target.Driver != "" {
+		return &stallLog{}, nil
+	}
+	log := f.lab.watchStalls(func() []launch.Process { return []launch.Process{f.proc} })
+	if log.watch != nil {
+		expected := float64(len(spec.Schedule.Trace))
+		if expected == 0 {
+			end := int64(spec.Lead + spec.Window)
+			expected = spec.Schedule.Rate.Mean(int64(spec.Lead), end) * spec.Window.Seconds()
+		}
+		spec.Sample = min(int(1.1*expected)+1000, mostSampled)
+	}
+	return log, log.begin()
+}
+
+// finish ends the watch over a window, begun before it, and computes the percentiles without stalls.
+func (s *stallLog) finish(o *offered, room int, err error) error {
+	if s.watch == nil {
+		return err
+	}
+	if err = errors.Join(err, s.end(), s.close()); err != nil {
+		return err
+	}
+	window := span{o.fromNs, o.fromNs + o.lengthNs}
+	o.load.Stalls = s.summary()
+	if len(o.sample.Due) < room {
+		o.load.StallFree = s.free(o.sample, o.fromNs, []span{window}, o.load.Service.CPUShare)
+	}
+	return nil
 }
 
 // span is time in which a target was offered its load, by clock.Mono.

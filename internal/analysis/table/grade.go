@@ -64,7 +64,7 @@ func (t *Target) doubt(m *Metric) {
 			for _, move := range f.PossibleBias {
 				if move.Metric == m.Name {
 					rules = append(rules, f.Rule)
-					byName[f.Rule] += move.Share / float64(len(m.Points))
+					byName[f.Rule] += move.Of(m.StallFree) / float64(len(m.Points))
 				}
 			}
 			if len(f.PossibleBias) == 0 && findingGrade(r, f) == record.Suspect && !m.before(f) {

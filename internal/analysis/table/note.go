@@ -64,33 +64,35 @@ const (
 	NoteSkipped       // reason
 
 	// Of a table.
-	NoteRowsVary       // aspect, Shared
-	NoteRowsSweep      // Shared
-	NoteToolsVary      // tool, Shared
-	NoteRatios         // Over
-	NoteSliced         // MetricsOf that ratios are made of, Starts
-	NoteStalled        // Stalled
-	NoteStalls         // MetricsOf open slices, StallsFound
-	NoteEqualRate      // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
-	NoteCopies         // Uncopied
-	NoteStartNoise     // LoadOf, metric, Percent, StartAdvice
-	NoteControlScatter // Names of targets
-	NoteRarest         // seconds
-	NoteOnStarts       // OnStarts
-	NoteTiers          // repeat
-	NoteTiersOfOne     // repeat
-	NoteTiersPlan      // repeat, Plan
-	NoteNoiseBetween   // load, Percent, Advice
-	NoteLogNormal      //
-	NoteModerated      //
-	NoteChanges        // repeat, Confidence
-	NoteUsersThink     // load
-	NoteLoadIsClosed   // load
-	NoteTelemetry      //
-	NoteNotWhole       // trial, why
-	NoteStepFailed     // trial, step, error
-	NoteProcesses      // load
-	NoteResolves       // repeat, Percent of runs, Confidence
+	NoteRowsVary        // aspect, Shared
+	NoteRowsSweep       // Shared
+	NoteToolsVary       // tool, Shared
+	NoteRatios          // Over
+	NoteSliced          // MetricsOf that ratios are made of, Starts
+	NoteStalled         // Stalled
+	NoteStallsInSlices  // load, StallsFound
+	NoteStallsInWindows // load, StallsFound
+	NoteStallsRemain    // load, target, Stalled
+	NoteEqualRate       // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
+	NoteCopies          // Uncopied
+	NoteStartNoise      // LoadOf, metric, Percent, StartAdvice
+	NoteControlScatter  // Names of targets
+	NoteRarest          // seconds
+	NoteOnStarts        // OnStarts
+	NoteTiers           // repeat
+	NoteTiersOfOne      // repeat
+	NoteTiersPlan       // repeat, Plan
+	NoteNoiseBetween    // load, Percent, Advice
+	NoteLogNormal       //
+	NoteModerated       //
+	NoteChanges         // repeat, Confidence
+	NoteUsersThink      // load
+	NoteLoadIsClosed    // load
+	NoteTelemetry       //
+	NoteNotWhole        // trial, why
+	NoteStepFailed      // trial, step, error
+	NoteProcesses       // load
+	NoteResolves        // repeat, Percent of runs, Confidence
 )
 
 // NoteOf is a note of a kind.

@@ -64,7 +64,11 @@ var noteTexts = [...]string{
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
 	NoteStalled: "%s",
-	NoteStalls:  "Ratios of %s leave out the arrivals near stalls of the machine: %s.",
+	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of the " +
+		"machine in slices: %s.",
+	NoteStallsInWindows: "Response times of %s leave out the arrivals near stalls of the machine " +
+		"in windows: %s.",
+	NoteStallsRemain: "Response times of %s include the machine's stalls: those of %s are %s.",
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
 		"%s); the levels beside them are at the rate of the load.",
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +

@@ -142,7 +142,8 @@ type Curve struct {
 }
 
 // percentiles makes the metrics and the curve of a load's response time.
-func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, Curve) {
+func percentiles(info LoadInfo, offered []offer, confidence float64, stallFree map[quantity]bool,
+) ([]Metric, Curve) {
 	curve := Curve{Load: info.Name}
 	hists := make([]*hdrhistogram.Histogram, len(offered))
 	for i, o := range offered {
@@ -151,10 +152,13 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 	backlog := overload(info, offered)
 	var metrics []Metric
 	for _, p := range shown {
-		m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit}
+		m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit,
+			StallFree: stallFree[quantity{info.Name, p.Name}]}
 		for i, o := range offered {
 			m.Samples += o.load.ResponseTime.Count
-			if v := quantile(o.load.ResponseTime, hists[i], p.Quantile); !math.IsNaN(v) {
+			if x := record.StallFreeOf(o.load.StallFree, p.Quantile); x != nil && m.StallFree {
+				m.Points = append(m.Points, o.point(float64(x.Ns)))
+			} else if v := quantile(o.load.ResponseTime, hists[i], p.Quantile); !math.IsNaN(v) {
 				m.Points = append(m.Points, o.point(v))
 			}
 		}

@@ -104,7 +104,7 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(o), sc.copiesNote(),
+	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.stallNotes(o), sc.copiesNote(),
 		sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.startNotes(o.Confidence),
 		sc.assumptionNote(), common)
 	return t

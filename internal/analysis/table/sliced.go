@@ -246,7 +246,7 @@ func (r Ranking) ranks(m *Metric, name string, s *Starts) bool {
 }
 
 // slicedNote says which ratios are made of slices, once.
-func (sc *Scenario) slicedNote(o Options) []Note {
+func (sc *Scenario) slicedNote() []Note {
 	if sc.Starts == nil {
 		return nil
 	}
@@ -265,8 +265,7 @@ func (sc *Scenario) slicedNote(o Options) []Note {
 	times := slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
 		return metric.Named(m.Name, m.Unit).Quantile == 0
 	})
-	return slices.Concat([]Note{NoteOf(NoteSliced, metrics, sc.Starts)}, sc.equalRate(times),
-		sc.stallsNote(times, o))
+	return append([]Note{NoteOf(NoteSliced, metrics, sc.Starts)}, sc.equalRate(times)...)
 }
 
 // equalRate says at which rate open slices were offered, if ratios come from them.

@@ -470,3 +470,39 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	check(false, few, 0)
 	check(true, few, 4)
 }
+
+// Levels are without the machine's stalls if all targets have them so; bounds of what the machine
+// did are then those that remain.
+func TestLevelsWithoutStalls(t *testing.T) {
+	zero := 0.0
+	check := func(keep bool, change func(*record.Record), want float64, note string) {
+		t.Helper()
+		records := openRun(func(*record.Record, *record.Sliced) {})
+		for i := range records {
+			half := &records[i].Loads[1]
+			half.StallFree = slices.Clone(half.Slices.StallFree)
+			half.Stalls = records[i].SideBySide.Open.Stalls
+			records[i].Verdict = record.Verdict{Grade: record.Valid, Findings: []record.Finding{
+				{Rule: "steal", Load: "half", Grade: record.Valid, Phase: record.PhaseWindow,
+					PossibleBias: []record.Bias{{Metric: "p99", Share: 2, StallFree: &zero}}}}}
+			change(&records[i])
+		}
+		study := analyze(records, Options{Baseline: "a", KeepStalls: keep})
+		m, _ := study.Scenarios[0].Target("b").Metric("half", "p99")
+		if math.Abs(m.Summary.Center/want-1) > 0.01 || (m.Doubt == nil) != m.StallFree {
+			t.Errorf("p99 %v, want %v; doubt %+v", m.Summary.Center, want, m.Doubt)
+		}
+		text := strings.Join(Texts(only(t, study.Sheet()).Notes), "\n")
+		if note == "" && strings.Contains(text, "stalls") || !strings.Contains(text, note) {
+			t.Errorf("%q is not in\n%s", note, text)
+		}
+	}
+	check(false, func(*record.Record) {}, 2e6, "in windows: stalls took 4.0 % of the time")
+	check(true, func(*record.Record) {}, 4e6, "")
+	check(false, func(r *record.Record) {
+		if r.Block == 2 && r.Target.Name == "a" {
+			x := &r.Loads[1].StallFree[1]
+			x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.45
+		}
+	}, 4e6, "include the machine's stalls: those of a are unknown")
+}

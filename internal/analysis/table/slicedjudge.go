@@ -112,7 +112,7 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 				for _, move := range f.PossibleBias {
 					if move.Metric == m.Name {
 						rules = append(rules, f.Rule)
-						byName[f.Rule] += move.Share / float64(len(q.Sliced))
+						byName[f.Rule] += move.Of(q.SlicedFree) / float64(len(q.Sliced))
 					}
 				}
 				if len(f.PossibleBias) == 0 && f.Grade == record.Suspect {

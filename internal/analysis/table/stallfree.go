@@ -2,7 +2,9 @@ package table
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -51,46 +53,112 @@ func (s StallsFound) String() string {
 	)
 }
 
-// stallsNote says once what the machine's stalls took; none if nothing was left out.
-func (sc *Scenario) stallsNote(metrics MetricsOf, o Options) []Note {
-	var summary StallsFound
-	var watched, stalled, remaining, n float64
-	for _, t := range sc.Targets {
-		free, raw := map[float64][]float64{}, map[float64][]float64{}
-		for _, r := range t.Trials {
-			if r.SideBySide != nil && r.SideBySide.Open != nil && r.SideBySide.Open.Stalls != nil {
-				watched += float64(r.SideBySide.Open.Stalls.TimeNs)
-				stalled += float64(r.SideBySide.Open.Stalls.StalledNs)
-			}
-			for _, x := range stallFree(r) {
-				if x.Unknown == "" {
-					remaining, n = remaining+x.KeptShare, n+1
-					free[x.Quantile] = append(free[x.Quantile], float64(x.Ns))
-					raw[x.Quantile] = append(raw[x.Quantile], float64(x.RawNs))
-				}
-			}
-		}
-		for q := range free {
-			f, r := stats.Median(free[q]), stats.Median(raw[q])
-			if summary.FreeNs == 0 || r/f > summary.RawNs/summary.FreeNs ||
-				r/f == summary.RawNs/summary.FreeNs && q > summary.Quantile {
-				summary.Target, summary.Quantile, summary.FreeNs, summary.RawNs = t.Name, q, f, r
-			}
-		}
+// knownWithoutStalls are the percentiles of loads in windows that all targets have without the
+// machine's stalls: rows with stalls and rows without them would not be comparable.
+func (sc *Scenario) knownWithoutStalls(o Options) map[quantity]bool {
+	all := map[quantity]bool{}
+	if o.KeepStalls {
+		return all
 	}
-	if o.KeepStalls || watched == 0 || n == 0 || remaining == n || len(metrics) == 0 {
-		return nil
-	}
-	summary.Time, summary.LeftOut = stalled/watched, 1-remaining/n
-	return []Note{NoteOf(NoteStalls, metrics, summary)}
-}
-
-// stallFree are the percentiles of a trial's open slices without stalls.
-func stallFree(r *record.Record) (all []record.StallFree) {
-	for i := range r.Loads {
-		if s := r.Loads[i].Slices; s != nil {
-			all = append(all, s.StallFree...)
+	for _, info := range sc.Loads {
+		for _, p := range shown {
+			known := 0
+			unknown := slices.ContainsFunc(sc.Targets, func(t *Target) bool {
+				return slices.ContainsFunc(t.offers(info.Name), func(o offer) bool {
+					known++
+					return record.StallFreeOf(o.load.StallFree, p.Quantile) == nil
+				})
+			})
+			all[quantity{info.Name, p.Name}] = known > 0 && !unknown
 		}
 	}
 	return all
+}
+
+// stallsOf sums up what the machine's stalls did to a part of the measurements.
+type stallsOf struct {
+	watched, stalled, remaining, n float64
+	free, raw                      map[string]map[float64][]float64 // by target and quantile
+	unknown                        Stalled
+	unknownOf                      string
+}
+
+func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallFree) {
+	if stalls != nil {
+		x.watched += float64(stalls.TimeNs)
+		x.stalled += float64(stalls.StalledNs)
+	}
+	if x.free == nil {
+		x.free, x.raw = map[string]map[float64][]float64{}, map[string]map[float64][]float64{}
+	}
+	if x.free[target] == nil {
+		x.free[target], x.raw[target] = map[float64][]float64{}, map[float64][]float64{}
+	}
+	for _, q := range all {
+		switch q.Unknown {
+		case "":
+			x.remaining, x.n = x.remaining+q.KeptShare, x.n+1
+			x.free[target][q.Quantile] = append(x.free[target][q.Quantile], float64(q.Ns))
+			x.raw[target][q.Quantile] = append(x.raw[target][q.Quantile], float64(q.RawNs))
+		case stats.TooFewArrivals:
+		default:
+			if x.unknownOf == "" || q.KeptShare < x.unknown.Share {
+				x.unknown, x.unknownOf = Stalled{q.Unknown, q.KeptShare}, target
+			}
+		}
+	}
+}
+
+// found is its summary; false if nothing was left out.
+func (x *stallsOf) found() (out StallsFound, some bool) {
+	if x.watched == 0 || x.n == 0 || x.remaining == x.n {
+		return out, false
+	}
+	most := 0.0
+	for _, target := range slices.Sorted(maps.Keys(x.free)) {
+		for _, q := range slices.Sorted(maps.Keys(x.free[target])) {
+			free, raw := stats.Median(x.free[target][q]), stats.Median(x.raw[target][q])
+			if raw/free >= most {
+				most = raw / free
+				out.Target, out.Quantile, out.FreeNs, out.RawNs = target, q, free, raw
+			}
+		}
+	}
+	out.Time, out.LeftOut = x.stalled/x.watched, 1-x.remaining/x.n
+	return out, true
+}
+
+// stallNotes say what the machine's stalls took from slices and windows, and whether response times
+// are without them.
+func (sc *Scenario) stallNotes(o Options) (notes []Note) {
+	if o.KeepStalls {
+		return nil
+	}
+	for _, info := range sc.Loads {
+		var inSlices, inWindows stallsOf
+		for _, t := range sc.Targets {
+			for _, r := range t.Trials {
+				l := loadOf(r, info.Name)
+				if l == nil {
+					continue
+				}
+				inWindows.add(t.Name, l.Stalls, l.StallFree)
+				if l.Slices != nil && r.SideBySide != nil && r.SideBySide.Open != nil {
+					inSlices.add(t.Name, r.SideBySide.Open.Stalls, l.Slices.StallFree)
+				}
+			}
+		}
+		if x, some := inSlices.found(); some && inSlices.unknownOf == "" {
+			notes = append(notes, NoteOf(NoteStallsInSlices, info.Name, x))
+		}
+		x, some := inWindows.found()
+		switch free := sc.stallFree[quantity{info.Name, "p99"}]; {
+		case free && some:
+			notes = append(notes, NoteOf(NoteStallsInWindows, info.Name, x))
+		case !free && inWindows.unknownOf != "":
+			notes = append(notes, NoteOf(NoteStallsRemain, info.Name, inWindows.unknownOf,
+				inWindows.unknown))
+		}
+	}
+	return notes
 }

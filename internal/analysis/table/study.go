@@ -35,6 +35,8 @@ type Scenario struct {
 	Findings []record.Finding
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
+
+	stallFree map[quantity]bool // percentiles of windows without the machine's stalls
 }
 
 // LoadInfo is one load of a scenario as all its records agree on it.
@@ -91,6 +93,8 @@ type Metric struct {
 	// Sliced are the values in slices, one a start; none: there are no slices, or they do not tell
 	// this metric. A ratio is made of them where both targets have some in a common start.
 	Sliced []Point
+	// StallFree and SlicedFree report whether Points and Sliced are without the machine's stalls.
+	StallFree, SlicedFree bool
 	// Unsliced says why slices give no value though they have this metric; none otherwise. The
 	// ratio is then unknown: windows alone would not know it any better.
 	Unsliced Note
@@ -271,6 +275,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	for _, r := range records {
 		sc.target(r, blocks).add(r)
 	}
+	sc.stallFree = sc.knownWithoutStalls(s.Options)
 	for _, t := range sc.Targets {
 		t.summarize(sc, s.Options.Confidence)
 		t.Method = differences(t.Used)
@@ -281,6 +286,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	}
 	for t, m := range sc.Metrics() {
 		m.Sliced, m.Unsliced = t.sliced(m, sc.Starts, s.Options)
+		m.SlicedFree = !s.Options.KeepStalls
 	}
 	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)

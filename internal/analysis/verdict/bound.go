@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -131,6 +132,40 @@ func taken(l *load, share, delayed float64) []record.Bias {
 	})
 }
 
+// leftOut are bounds of what the machine did to a load. Percentiles without stalls leave that out.
+func leftOut(l *load, all []record.Bias) []record.Bias {
+	if l.Stalls == nil || !stallsOfProcesses(l.Stalls) {
+		return all
+	}
+	return stallFree(l.StallFree, all, func(*record.StallFree) float64 { return 0 })
+}
+
+// stallsOfProcesses reports whether stalls were recorded in a way that also finds those by other
+// processes.
+func stallsOfProcesses(s *record.Stalls) bool { return strings.HasPrefix(s.Way, "perf event") }
+
+// lateness bounds by how much a percentile without stalls is too high because requests left late.
+func lateness(x *record.StallFree) float64 {
+	if x.Ns <= 0 {
+		return 0
+	}
+	return max(float64(x.Ns-x.PunctualNs)/float64(x.Ns), 0)
+}
+
+// stallFree adds the bounds of percentiles without stalls, where these are known.
+func stallFree(known []record.StallFree, all []record.Bias, bound func(*record.StallFree) float64,
+) []record.Bias {
+	for _, p := range metric.Percentiles() {
+		x := record.StallFreeOf(known, p.Quantile)
+		i := slices.IndexFunc(all, func(b record.Bias) bool { return b.Metric == p.Name })
+		if x != nil && i >= 0 {
+			share := min(bound(x), most)
+			all[i].StallFree = &share
+		}
+	}
+	return all
+}
+
 // onService is a share of the machine's time as one of the service's cores, if all of it was there.
 func onService(r *record.Record, share float64) float64 {
 	if n := len(r.Limits.ServiceCores); n > 0 && r.Provenance.Cores > n {
@@ -175,7 +210,7 @@ func weighPhase(v *record.Verdict, load, number string, limit float64,
 		}
 		for _, m := range f.PossibleBias {
 			if m.Metric == number {
-				parts, sum = append(parts, part{i, m.Share}), sum+m.Share
+				parts, sum = append(parts, part{i, m.Of(true)}), sum+m.Of(true)
 			}
 		}
 	}

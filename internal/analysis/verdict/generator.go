@@ -36,7 +36,8 @@ func lag(_ *record.Record, l *load) *record.Finding {
 	}
 	f := record.Finding{Value: float64(l.OwnLag.P99Ns), Unit: record.UnitNs,
 		Facts: record.Facts{MaxNs: l.OwnLag.MaxNs}}
-	return bounded(f, moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, bound))
+	return bounded(f, stallFree(l.StallFree, moves(l.Load,
+		2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, bound), lateness))
 }
 
 // lateBy bounds by which share a percentile of times is too high that began later than they should,

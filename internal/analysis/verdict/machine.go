@@ -12,7 +12,7 @@ func steal(r *record.Record, l *load) *record.Finding {
 	if s > stealWrong {
 		return invalid(share(s, stealWrong))
 	}
-	return bounded(share(s, stealWrong), taken(l, onService(r, s), 0))
+	return bounded(share(s, stealWrong), leftOut(l, taken(l, onService(r, s), 0)))
 }
 
 func throttled(_ *record.Record, l *load) *record.Finding {
@@ -31,7 +31,7 @@ func neighbours(r *record.Record, l *load) *record.Finding {
 		part = min(part, max(1-used, 0))
 	}
 	return bounded(record.Finding{Value: l.Host.OtherCPUShare, Unit: record.UnitShare},
-		taken(l, part, 0))
+		leftOut(l, taken(l, part, 0)))
 }
 
 func memory(_ *record.Record, l *load) *record.Finding {

@@ -148,3 +148,42 @@ func TestJudgeStarts(t *testing.T) {
 	levels.Windows, levels.WindowsP = nan, nan
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
 }
+
+// Percentiles without the machine's stalls keep no bound of what the hypervisor took; of what the
+// generator's lateness did they keep what is left. A way that does not find processes bounds
+// nothing of what these did.
+func TestBoundsWithoutStalls(t *testing.T) {
+	check := func(way, unknown string, steal, lag float64) {
+		t.Helper()
+		r := healthy()
+		l := &r.Loads[0]
+		l.Host.StealShare = 0.05
+		l.ResponseTime = record.Dist{Count: 10000, MinNs: ms, P50Ns: ms, P90Ns: ms, P99Ns: 4 * ms,
+			P999Ns: 8 * ms, MaxNs: 9 * ms, MeanNs: 1.1 * ms}
+		l.PunctualTime, l.OwnLag = flat(10000, ms), flat(10000, ms)
+		l.Stalls = &record.Stalls{Way: way, TimeNs: 10 * sec}
+		l.StallFree = []record.StallFree{
+			{Quantile: 0.99, Ns: 1e6, PunctualNs: 0.9e6, Unknown: unknown},
+		}
+		found := 0
+		for _, f := range verdict.Judge(r).Findings {
+			want, judged := map[string]float64{"steal": steal, "lag": lag}[f.Rule]
+			if judged && f.Load == l.Name {
+				found++
+			}
+			for _, b := range f.PossibleBias {
+				if judged && f.Load == l.Name && b.Metric == "p99" &&
+					math.Abs(b.Of(true)-want) > 1e-6 && !(want < 0 && b.StallFree == nil) {
+					t.Errorf("%s: %+v without stalls %v, want %v", f.Rule, b, b.Of(true), want)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d findings of steal and lag", found)
+		}
+	}
+	check("perf event", "", 0, 0.1)
+	check("perf event and thread at real-time priority", "", 0, 0.1)
+	check("thread at real-time priority", "", -1, 0.1)
+	check("perf event", "too much excluded", -1, -1)
+}

@@ -84,9 +84,8 @@ func sliceLag(_ *record.Record, l *load) *record.Finding {
 	}
 	times, least := ranksOf(&s.ResponseTime), ranksOf(&s.PunctualTime)
 	f := record.Finding{Value: times.at(0.99) - least.at(0.99), Unit: record.UnitNs}
-	return ofSlices(bounded(f, sliceMoves(s, 0, 0, func(q float64) float64 {
-		return times.above(q, least.at(q))
-	})))
+	all := sliceMoves(s, 0, 0, func(q float64) float64 { return times.above(q, least.at(q)) })
+	return ofSlices(bounded(f, stallFree(s.StallFree, all, lateness)))
 }
 
 // countedShare is the part of a slice that is counted.

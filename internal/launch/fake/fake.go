@@ -34,6 +34,9 @@ type Launcher struct {
 // Listen implements launch.Launcher.
 func (*Launcher) Listen() string { return "127.0.0.1" }
 
+// noProcess is an id that no process has: the largest possible one is 1<<22.
+const noProcess = 1<<22 + 1
+
 type proc struct {
 	*launch.Common
 	l   *Launcher
@@ -114,7 +117,7 @@ func (p *proc) Crash(how string) {
 }
 
 func (p *proc) Main() int              { return 0 }
-func (p *proc) PIDs() []int            { return nil }
+func (p *proc) PIDs() []int            { return []int{noProcess} }
 func (p *proc) Groups() []launch.Group { return nil }
 func (p *proc) Log(int) []string       { return p.log }
 

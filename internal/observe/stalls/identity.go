@@ -40,13 +40,13 @@ func (i *identities) started(pid int, name string) {
 
 // cause returns why a process that runs on a core is a stall, and its name; "": it is none.
 func (i *identities) cause(core, pid int) (cause, name string) {
-	where := place{core, pid}
-	who, ok := i.known[where]
+	key := place{core, pid}
+	process, ok := i.known[key]
 	if !ok {
-		who = i.identify(core, pid)
-		i.known[where] = who
+		process = i.identify(core, pid)
+		i.known[key] = process
 	}
-	return who.cause, who.name
+	return process.cause, process.name
 }
 
 func (i *identities) identify(core, pid int) identity {
@@ -79,7 +79,8 @@ func (i *identities) lookUp(pid int) (name string, kernel bool) {
 	if begin < 0 || end < begin {
 		return "", false
 	}
-	const flagsField = 6 // behind the name: state, four ids, terminal's group, flags (proc_pid_stat(5))
+	// Behind the name are state, four ids, the terminal's group and flags (proc_pid_stat(5)).
+	const flagsField = 6
 	fields := strings.Fields(string(text[end+1:]))
 	if len(fields) > flagsField {
 		flags, _ := strconv.ParseUint(fields[flagsField], 10, 64) // 0 if it is not a number

@@ -9,11 +9,11 @@ import (
 
 func TestIdentities(t *testing.T) {
 	ours := map[place]bool{{1, 10}: true}
-	who := newIdentities(func(core, pid int) bool { return ours[place{core, pid}] })
-	who.proc = t.TempDir()
+	known := newIdentities(func(core, pid int) bool { return ours[place{core, pid}] })
+	known.proc = t.TempDir()
 	stat := func(pid int, name, flags string) {
 		t.Helper()
-		dir := filepath.Join(who.proc, strconv.Itoa(pid))
+		dir := filepath.Join(known.proc, strconv.Itoa(pid))
 		text := strconv.Itoa(pid) + " (" + name + ") S 1 2 3 0 -1 " + flags + " 0 0"
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -24,7 +24,7 @@ func TestIdentities(t *testing.T) {
 	}
 	check := func(core, pid int, wantCause, wantName string) {
 		t.Helper()
-		if cause, name := who.cause(core, pid); cause != wantCause || name != wantName {
+		if cause, name := known.cause(core, pid); cause != wantCause || name != wantName {
 			t.Errorf("process %d on core %d: %q %q, want %q %q", pid, core, cause, name, wantCause,
 				wantName)
 		}
@@ -39,18 +39,18 @@ func TestIdentities(t *testing.T) {
 	check(1, 40, Process, "40, which has ended")
 
 	// What ended has the name of its begin. What it was found to be holds until it is forgotten.
-	who.started(40, "cc1")
+	known.started(40, "cc1")
 	check(1, 40, Process, "40, which has ended")
-	who.forget()
+	known.forget()
 	check(1, 40, Process, "cc1")
 }
 
 func TestIdentitiesAreBounded(t *testing.T) {
-	who := newIdentities(func(int, int) bool { return false })
+	known := newIdentities(func(int, int) bool { return false })
 	for pid := range maxNames + 10 {
-		who.started(pid, "x")
+		known.started(pid, "x")
 	}
-	if len(who.ended) != 10 {
-		t.Errorf("%d names are remembered", len(who.ended))
+	if len(known.ended) != 10 {
+		t.Errorf("%d names are remembered", len(known.ended))
 	}
 }

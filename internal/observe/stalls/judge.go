@@ -4,7 +4,7 @@ import "slices"
 
 // tick is one wake of a core's clock.
 type tick struct {
-	at  int64 // clock.Mono
+	ns  int64 // clock.Mono
 	pid int32 // the process that ran; 0 is none, or not known
 	gap bool  // what was between the tick before and this one is not known
 }
@@ -16,63 +16,66 @@ type span struct {
 	end   int64 // until here; ticks up to the next span's from may follow
 }
 
-// judge finds the stalls of a span in which the clock ticked each period. Function cause returns why a
-// process that ran is a stall, or "".
+// judge finds the stalls of a span in which the clock ticked each period. Function cause returns
+// why a process that ran is a stall, or "".
 func judge(ticks []tick, s span, period int64, looksFor kinds,
-	cause func(pid int32) (cause, name string)) (found []Stall) {
+	cause func(pid int32) (cause, name string)) (list []Stall) {
 	if looksFor.late {
-		found = lateTicks(ticks, s, period)
+		list = lateTicks(ticks, s, period)
 	}
 	if looksFor.processes {
-		found = append(found, strangers(ticks, s, period, looksFor.sparse, cause)...)
+		list = append(list, strangers(ticks, s, period, looksFor.sparse, cause)...)
 	}
-	return found
+	return list
 }
 
 // early is how much earlier than the grid, which is a median, a tick on time may come.
 const early = slack / 4
 
-// lateTicks finds stalls in which the clock itself was delayed. A clock ticks on a grid: the tick after one
-// at time t is due at the first point of the grid after t.
-func lateTicks(ticks []tick, s span, period int64) (found []Stall) {
+// lateTicks finds stalls in which the clock itself was delayed. A clock ticks on a grid: the tick
+// after one at time t is due at the first point of the grid after t.
+func lateTicks(ticks []tick, s span, period int64) (list []Stall) {
 	if len(ticks) == 0 {
 		if s.end-s.begin > period+slack {
-			found = []Stall{{BeginNs: s.begin, EndNs: s.end, Cause: Unrecorded}}
+			list = []Stall{{BeginNs: s.begin, EndNs: s.end, Cause: Unrecorded}}
 		}
-		return found
+		return list
 	}
 	phase := phase(ticks, period)
 	// next is the first point of the grid after a moment, unless that is a tick at this very point.
-	next := func(at int64) int64 { return phase + (floor(at-phase+early, period)+1)*period }
-	last, due := s.begin, next(s.begin+early) // a point just after the begin may be the timer's start
-	look := func(at int64, gap bool) {
-		switch late := at - due; {
+	next := func(ns int64) int64 { return phase + (floor(ns-phase+early, period)+1)*period }
+	last := s.begin
+	due := next(s.begin + early) // a point just after the begin may be the timer's start
+	look := func(ns int64, gap bool) {
+		switch late := ns - due; {
 		case gap:
-			found = append(found, Stall{BeginNs: last, EndNs: min(at, s.end), Cause: Unrecorded})
+			list = append(list, Stall{BeginNs: last, EndNs: min(ns, s.end), Cause: Unrecorded})
 		case late > slack:
-			found = append(found, Stall{BeginNs: last, EndNs: at, LeastNs: late, Cause: Unknown,
+			list = append(list, Stall{BeginNs: last, EndNs: ns, LeastNs: late, Cause: Unknown,
 				UnseenNs: unseen(late, period)})
 		}
 	}
 	for _, t := range ticks {
-		if t.at >= s.begin {
-			look(t.at, t.gap)
+		if t.ns >= s.begin {
+			look(t.ns, t.gap)
 		}
-		last, due = max(t.at, s.begin), next(t.at)
+		last, due = max(t.ns, s.begin), next(t.ns)
 	}
 	look(s.end, false)
-	return found
+	return list
 }
 
-// unseen is the part of a late tick in the estimate of how much time stalls took that delayed no tick.
+// unseen is the part of a late tick in the estimate of how much time stalls took that delayed no
+// tick.
 //
-// A stall of length L begins at random between two points of the grid, which are a period P apart. A tick
-// is more than the slack s late if a point lies in the first L-s of the stall. If L is between s and P+s,
-// this has the probability (L-s)/P, and how late it is has equal probabilities between s and L. The stalls
-// of this length that are not seen take L(1-(L-s)/P) on average. Late ticks have this mean in all if each
-// counts P+s-2r, and those just above the slack count more for stalls as short as it: 4s each within a quarter
-// of a period. Shorter stalls than s+P/4 are underestimated. Of longer stalls, which are always seen, the mean is 0 if r is how late the tick is
-// modulo P, from s to P+s.
+// A stall of length L begins at random between two points of the grid, which are a period P apart.
+// A tick is more than the slack s late if a point lies in the first L-s of the stall. If L is
+// between s and P+s, this has the probability (L-s)/P, and how late it is has equal probabilities
+// between s and L. The stalls of this length that are not seen take L(1-(L-s)/P) on average. Late
+// ticks have this mean in all if each counts P+s-2r, and those just above the slack count more for
+// stalls as short as it: 4s each within a quarter of a period. Shorter stalls than s+P/4 are
+// underestimated. Of longer stalls, which are always seen, the mean is 0 if r is how late the tick
+// is modulo P, from s to P+s.
 func unseen(late, period int64) int64 {
 	r := slack + (late-slack)%period
 	ns := period + slack - 2*r
@@ -91,13 +94,13 @@ func floor(a, b int64) int64 {
 	return q
 }
 
-// phase is a moment of the grid: most ticks come on time, within some microseconds of each other when
-// taken modulo the period, so it is the median of the densest part.
+// phase is a moment of the grid: most ticks come on time, within some microseconds of each other
+// when taken modulo the period, so it is the median of the densest part.
 func phase(ticks []tick, period int64) int64 {
-	first := ticks[0].at
+	first := ticks[0].ns
 	residues := make([]int64, 0, 2*len(ticks))
 	for _, t := range ticks {
-		residues = append(residues, (t.at-first)%period)
+		residues = append(residues, (t.ns-first)%period)
 	}
 	slices.Sort(residues)
 	for _, r := range residues[:len(ticks)] { // once more: the circle goes on
@@ -115,44 +118,44 @@ func phase(ticks []tick, period int64) int64 {
 	return first + residues[best+(most-1)/2]
 }
 
-// strangers finds stalls in which another process ran at ticks. A process that is seen at one tick may have
-// run for any shorter time, and on average a period of such runs is behind each tick that shows one. If
-// ticks are sparse, a missing one ends what ran before.
+// strangers finds stalls in which another process ran at ticks. A process that is seen at one tick
+// may have run for any shorter time, and on average a period of such runs is behind each tick that
+// shows one. If ticks are sparse, a missing one ends what ran before.
 func strangers(ticks []tick, s span, period int64, sparse bool,
-	cause func(pid int32) (cause, name string)) (found []Stall) {
+	cause func(pid int32) (cause, name string)) (list []Stall) {
 	last := s.begin // the last moment before the process
 	var now Stall   // the process that runs; without cause there is none
 	var since int64
-	finish := func(at int64) {
+	finish := func(ns int64) {
 		if now.Cause != "" {
-			now.EndNs = at
+			now.EndNs = ns
 			if now.LeastNs == 0 {
 				now.UnseenNs = period
 			}
-			found = append(found, now)
+			list = append(list, now)
 		}
 		now = Stall{}
 	}
 	for _, t := range ticks {
-		at := max(t.at, s.begin)
+		ns := max(t.ns, s.begin)
 		reason, name := "", ""
 		if t.pid != 0 {
 			reason, name = cause(t.pid)
 		}
-		if sparse && !t.gap && at-last > period+slack {
+		if sparse && !t.gap && ns-last > period+slack {
 			finish(last + period + slack)
-			last = at - period
+			last = ns - period
 		}
 		if t.gap && sparse { // otherwise lateTicks finds it
-			found = append(found, Stall{BeginNs: last, EndNs: min(at, s.end), Cause: Unrecorded})
+			list = append(list, Stall{BeginNs: last, EndNs: min(ns, s.end), Cause: Unrecorded})
 		}
 		if t.gap || reason != now.Cause || name != now.Name {
-			finish(at)
-			now, since = Stall{BeginNs: last, Cause: reason, Name: name}, t.at
+			finish(ns)
+			now, since = Stall{BeginNs: last, Cause: reason, Name: name}, t.ns
 		}
-		now.LeastNs = t.at - since
-		last = at
+		now.LeastNs = t.ns - since
+		last = ns
 	}
 	finish(max(s.end, last))
-	return found
+	return list
 }

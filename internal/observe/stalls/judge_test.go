@@ -32,7 +32,7 @@ func strange(pid int32) (cause, name string) {
 // grid makes ticks from..to of the grid, each 2 µs late, as a healthy core shows them.
 func grid(from, to int) (ticks []tick) {
 	for k := from; k <= to; k++ {
-		ticks = append(ticks, tick{at: origin + int64(k)*period + 2*us, pid: 1})
+		ticks = append(ticks, tick{ns: origin + int64(k)*period + 2*us, pid: 1})
 	}
 	return ticks
 }
@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", name, got, want)
 		}
 	}
-	at := func(us0 int64, pid int32) tick { return tick{at: origin + us0*us, pid: pid} }
+	ns := func(us0 int64, pid int32) tick { return tick{ns: origin + us0*us, pid: pid} }
 	whole := span{origin, origin + 200*us, origin + 20*ms + 900*us}
 	check("a healthy core", grid(1, 20), whole, "")
 	check("an idle core", func() []tick {
@@ -65,30 +65,31 @@ func TestJudge(t *testing.T) {
 		return ticks
 	}(), whole, "")
 
-	// Tick 6 comes at 8.7 instead of 6.002 ms, and the next one on time. The core was last seen to run
-	// at tick 5.
-	late := slices.Concat(grid(1, 5), []tick{at(8700, 1)}, grid(9, 20))
+	// Tick 6 comes at 8.7 instead of 6.002 ms, and the next one on time. The core was last seen to
+	// run at tick 5.
+	late := slices.Concat(grid(1, 5), []tick{ns(8700, 1)}, grid(9, 20))
 	check("a late tick", late, whole, "5002-8700 least 2698 unknown")
 	// 0.2 ms is on time, a µs more is not.
-	check("a tick on time", slices.Concat(grid(1, 5), []tick{at(6202, 1)}, grid(7, 20)), whole, "")
-	check("a tick a little late", slices.Concat(grid(1, 5), []tick{at(6203, 1)}, grid(7, 20)),
+	check("a tick on time", slices.Concat(grid(1, 5), []tick{ns(6202, 1)}, grid(7, 20)), whole, "")
+	check("a tick a little late", slices.Concat(grid(1, 5), []tick{ns(6203, 1)}, grid(7, 20)),
 		whole, "5002-6203 least 201 unknown")
 	// After a late tick the next one is late as well: from tick to tick, only 1.2 ms passed.
-	check("two late ticks", slices.Concat(grid(1, 5), []tick{at(6700, 1), at(7900, 1)}, grid(8, 20)),
-		whole, "5002-6700 least 698 unknown; 6700-7900 least 898 unknown")
+	twice := slices.Concat(grid(1, 5), []tick{ns(6700, 1), ns(7900, 1)}, grid(8, 20))
+	check("two late ticks", twice, whole,
+		"5002-6700 least 698 unknown; 6700-7900 least 898 unknown")
 	// It comes just before the next one is due.
-	check("late by a period", slices.Concat(grid(1, 5), []tick{at(6995, 1)}, grid(7, 20)), whole,
+	check("late by a period", slices.Concat(grid(1, 5), []tick{ns(6995, 1)}, grid(7, 20)), whole,
 		"5002-6995 least 993 unknown")
 
 	// The first tick is late, and the core began to tick at 0.2 ms.
-	check("late from the begin", slices.Concat([]tick{at(3500, 1)}, grid(4, 20)), whole,
+	check("late from the begin", slices.Concat([]tick{ns(3500, 1)}, grid(4, 20)), whole,
 		"200-3500 least 2498 unknown")
 	// The last one should have come at 18.002 ms.
 	check("late at the end", grid(1, 17), whole, "17002-20900 least 2898 unknown")
 	check("no tick", nil, whole, "200-20900 least 0 unrecorded")
 	check("no time for a tick", nil, span{origin, origin, origin + period + slack}, "")
-	check("ticks before the begin", grid(1, 20), span{origin, origin + 4*ms, origin + 20*ms + 900*us},
-		"")
+	later := span{origin, origin + 4*ms, origin + 20*ms + 900*us}
+	check("ticks before the begin", grid(1, 20), later, "")
 
 	gap := slices.Concat(grid(1, 5), grid(10, 20))
 	gap[5].gap = true
@@ -114,26 +115,27 @@ func TestJudge(t *testing.T) {
 		"3002-6002 least 1000 process p2; 5002-7002 least 0 process p3")
 }
 
-// Of a clock that does not tick on idle cores, only processes are known, and not for longer than a period
-// after the last tick that shows one.
+// Of a clock that does not tick on idle cores, only processes are known, and not for longer than a
+// period after the last tick that shows one.
 func TestSparseTicks(t *testing.T) {
 	ticks := slices.Concat(grid(1, 3), grid(7, 8), grid(15, 16))
 	ticks[2].pid, ticks[3].pid, ticks[6].pid = 2, 2, 2
 	s := span{origin, origin, origin + 20*ms}
 	const want = "2002-4202 least 0 process p2; 6002-8002 least 0 process p2; " +
 		"15002-20000 least 0 process p2"
-	if got := text(judge(ticks, s, period, kinds{processes: true, sparse: true}, strange)); got != want {
+	sparse := kinds{processes: true, sparse: true}
+	if got := text(judge(ticks, s, period, sparse, strange)); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 	ticks[3].gap = true
-	got := text(judge(ticks, s, period, kinds{processes: true, sparse: true}, strange))
+	got := text(judge(ticks, s, period, sparse, strange))
 	if !strings.Contains(got, "3002-7002 least 0 unrecorded") {
 		t.Errorf("%s, want a gap", got)
 	}
 }
 
-// Whatever a core goes through, a stall of the shortest length that a way names is found, its bounds
-// hold, and nothing is found where nothing was.
+// Whatever a core goes through, a stall of the shortest length that a way names is found, its
+// bounds hold, and nothing is found where nothing was.
 func TestJudgeFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 0))
 	w := newWay(PerfEvent, period, period)
@@ -142,24 +144,24 @@ func TestJudgeFinds(t *testing.T) {
 		end := base + 300*ms
 		// True stalls, at least 4 ms apart.
 		var truth []pause
-		for at := base + r.Int64N(10*ms); ; at += 4*ms + r.Int64N(40*ms) {
+		for ns := base + r.Int64N(10*ms); ; ns += 4*ms + r.Int64N(40*ms) {
 			length := w.ShortestNs + r.Int64N(8*ms)
-			if at+length+4*ms > end {
+			if ns+length+4*ms > end {
 				break
 			}
-			truth = append(truth, pause{at, at + length})
-			at += length
+			truth = append(truth, pause{ns, ns + length})
+			ns += length
 		}
 		var ticks []tick
 		for due := base + r.Int64N(period); due < end; {
-			at := due + r.Int64N(20*us)
+			ns := due + r.Int64N(20*us)
 			for _, p := range truth {
-				if p.begin <= at && at < p.end {
-					at = p.end + r.Int64N(20*us)
+				if p.begin <= ns && ns < p.end {
+					ns = p.end + r.Int64N(20*us)
 				}
 			}
-			ticks = append(ticks, tick{at: at, pid: 1})
-			due += (floor(at-due, period) + 1) * period
+			ticks = append(ticks, tick{ns: ns, pid: 1})
+			due += (floor(ns-due, period) + 1) * period
 		}
 		found := judge(ticks, span{base, base, end}, period, both, strange)
 		if len(found) != len(truth) {
@@ -186,8 +188,8 @@ func TestStrangersUnseen(t *testing.T) {
 	}
 }
 
-// Stalls that are not recorded take as long as is estimated from those that are, whatever their length
-// from 0.45 ms on.
+// Stalls that are not recorded take as long as is estimated from those that are, whatever their
+// length from 0.45 ms on.
 func TestUnseen(t *testing.T) {
 	for _, length := range []int64{slack + period/4, 500 * us, ms, ms + slack, 1500 * us, 2500 * us,
 		7300 * us} {
@@ -237,7 +239,10 @@ func TestWayIsShown(t *testing.T) {
 
 func TestTickCosts(t *testing.T) {
 	pauses := []pause{{10, 20}, {30, 90}, {100, 104}, {300, 370}}
-	ticks := []tick{{at: 5}, {at: 10}, {at: 25}, {at: 50}, {at: 90}, {at: 103}, {at: 200}, {at: 310}}
+	var ticks []tick
+	for _, ns := range []int64{5, 10, 25, 50, 90, 103, 200, 310} {
+		ticks = append(ticks, tick{ns: ns})
+	}
 	if got := tickCosts(ticks, pauses, 70); !slices.Equal(got, []int64{4, 10, 60}) {
 		t.Errorf("ticks cost %v", got)
 	}

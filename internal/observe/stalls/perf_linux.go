@@ -14,8 +14,8 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// perfClock is the kernel's software event cpu-clock on one core: a timer whose interrupt records the
-// time and the process that it interrupted (perf_event_open(2)). It ticks on time whatever the
+// perfClock is the kernel's software event cpu-clock on one core: a timer whose interrupt records
+// the time and the process that it interrupted (perf_event_open(2)). It ticks on time whatever the
 // priority of that process, and no tick needs a change to another thread.
 type perfClock struct {
 	*ring
@@ -58,7 +58,7 @@ func (p *perfClock) lost() int { return p.missed }
 
 func (p *perfClock) drain(add func(tick)) {
 	gap := false
-	full := p.each(func(kind uint32, b []byte) {
+	full := p.records(func(kind uint32, b []byte) {
 		switch {
 		case kind == unix.PERF_RECORD_SAMPLE && len(b) >= tickBytes:
 			t := tick{int64(order.Uint64(b[16:])) - p.offset, int32(order.Uint32(b[8:])), gap}
@@ -73,15 +73,15 @@ func (p *perfClock) drain(add func(tick)) {
 		}
 	})
 	if full { // it may have lost ticks since, and reports that only with the next one
-		add(tick{at: clock.Mono(), gap: true})
+		add(tick{ns: clock.Mono(), gap: true})
 	}
 }
 
 // errIdle is the reason to have a thread tick as well.
 var errIdle = errors.New("its kernel does not record ticks of idle cores")
 
-// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, as guests of some hypervisors do
-// not, or if it is not idle for long enough to find out.
+// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, as guests of some
+// hypervisors do not, or if it is not idle for long enough to find out.
 func ticksOnIdleCores(core int, period int64) error {
 	const tries, least = 5, 20 * time.Millisecond
 	p, err := openPerf(core, period, capacity, 0)
@@ -120,7 +120,7 @@ func ticksOnIdleCores(core int, period int64) error {
 // anybody can look them up.
 type births struct {
 	rings []*ring
-	who   *identities
+	known *identities
 }
 
 // birthBytes is the size of a ring: a thousand programs and threads that give themselves a name.
@@ -128,8 +128,8 @@ const birthBytes = 64 << 10
 
 // openBirths watches as many cores as this user may. Without it, processes that have ended have no
 // names.
-func openBirths(who *identities) *births {
-	b := &births{who: who}
+func openBirths(known *identities) *births {
+	b := &births{known: known}
 	for core := 0; ; core++ {
 		_, err := os.Stat(fmt.Sprintf("/sys/devices/system/cpu/cpu%d", core))
 		if err != nil {
@@ -147,18 +147,18 @@ func openBirths(who *identities) *births {
 
 func (b *births) drain() {
 	for _, r := range b.rings {
-		r.each(b.read)
+		r.records(b.record)
 	}
 }
 
-func (b *births) read(kind uint32, record []byte) {
+func (b *births) record(kind uint32, record []byte) {
 	if kind != unix.PERF_RECORD_COMM || len(record) < 24 {
 		return
 	}
 	pid, thread := order.Uint32(record[8:]), order.Uint32(record[12:])
 	if pid == thread {
 		name, _, _ := bytes.Cut(record[16:], []byte{0})
-		b.who.started(int(pid), string(name))
+		b.known.started(int(pid), string(name))
 	}
 }
 

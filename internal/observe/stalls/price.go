@@ -19,10 +19,10 @@ const (
 	leastTicks = 20
 )
 
-// Price estimates how much of a core's time a clock with this period takes, by measuring for some time. A loop on that core reads the time, and
-// the shortest tenth of its pauses around ticks shows what a tick costs: in longer ones something else ran
-// as well, and pauses of half a period and more do not count at all. What a tick evicts from caches is not in
-// the price.
+// Price estimates how much of a core's time a clock with this period takes, by measuring for some
+// time. A loop on that core reads the time, and the shortest tenth of its pauses around ticks shows
+// what a tick costs: in longer ones something else ran as well, and pauses of half a period and
+// more do not count at all. What a tick evicts from caches is not in the price.
 func Price(core int, period, d time.Duration) (Way, float64, error) {
 	w, err := Open([]int{core}, period, func(int, int) bool { return true })
 	if err != nil { // the zero Way has no name
@@ -72,17 +72,17 @@ func spin(pauses []pause, d time.Duration) []pause {
 	return pauses
 }
 
-// tickCosts returns how long the pauses were in which ticks came, if they are shorter than a limit, the
-// shortest first.
+// tickCosts returns how long the pauses were in which ticks came, if they are shorter than a limit,
+// the shortest first.
 func tickCosts(ticks []tick, pauses []pause, limit int64) (costs []int64) {
 	for _, t := range ticks {
-		i, found := slices.BinarySearchFunc(pauses, t.at, func(p pause, at int64) int {
-			return cmp.Compare(p.begin, at)
+		i, list := slices.BinarySearchFunc(pauses, t.ns, func(p pause, ns int64) int {
+			return cmp.Compare(p.begin, ns)
 		})
-		if !found {
+		if !list {
 			i--
 		}
-		if i < 0 || t.at >= pauses[i].end {
+		if i < 0 || t.ns >= pauses[i].end {
 			continue
 		}
 		if cost := pauses[i].end - pauses[i].begin; cost < limit {

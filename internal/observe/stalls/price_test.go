@@ -69,8 +69,9 @@ func BenchmarkSpan(b *testing.B) {
 	}
 }
 
-// BenchmarkSlowdown measures how much longer the same work takes on a core while its clock ticks, in
-// percent: what Price estimates, with all effects. Each turn is the median of 50 pairs of some 15 ms.
+// BenchmarkSlowdown measures how much longer the same work takes on a core while its clock ticks,
+// in percent: what Price estimates, with all effects. Each turn is the median of 50 pairs of some
+// 15 ms.
 func BenchmarkSlowdown(b *testing.B) {
 	cores, err := host.Cores()
 	if err != nil {

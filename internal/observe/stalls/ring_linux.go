@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring is an event of one core, whatever runs there, and the memory into which the kernel writes its
-// records. When the ring is full, records are lost, and a record says how many.
+// ring is an event of one core, whatever runs there, and the memory into which the kernel writes
+// its records. When the ring is full, records are lost, and a record says how many.
 type ring struct {
 	fd     int
 	memory []byte // a page of control, then the ring
@@ -27,8 +27,8 @@ var order = binary.NativeEndian
 // recordHead is the length of a record's head: type, misc, size.
 const recordHead = 8
 
-// ringBytes is the size of a ring with room for some bytes: a number of pages that is a power of two.
-// For capacity it is as much as any user may lock, without the page of control
+// ringBytes is the size of a ring with room for some bytes: a number of pages that is a power of
+// two. For capacity it is as much as any user may lock, without the page of control
 // (kernel.perf_event_mlock_kb).
 func ringBytes(room int) int {
 	size := os.Getpagesize()
@@ -62,23 +62,23 @@ func permission(err error) string {
 	return ""
 }
 
-// each reads the records from where the ring was left to where the kernel is, and reports whether another
-// tick would have found no room.
-func (r *ring) each(read func(kind uint32, record []byte)) (full bool) {
+// records reads the records from where the ring was left to where the kernel is, and reports
+// whether another tick would have found no room.
+func (r *ring) records(read func(kind uint32, record []byte)) (full bool) {
 	page := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.memory[0]))
 	head := atomic.LoadUint64(&page.Data_head)
-	at := page.Data_tail // only this side writes it
-	for at < head {
-		b := r.bytes(at, recordHead)
+	position := page.Data_tail // only this side writes it
+	for position < head {
+		b := r.bytes(position, recordHead)
 		kind, size := order.Uint32(b), int(order.Uint16(b[6:]))
 		if size < recordHead {
 			panic("stalls: the kernel wrote a record without a head")
 		}
-		read(kind, r.bytes(at, size))
-		at += uint64(size)
+		read(kind, r.bytes(position, size))
+		position += uint64(size)
 	}
 	full = head-page.Data_tail > uint64(len(r.memory)-os.Getpagesize()-tickBytes)
-	atomic.StoreUint64(&page.Data_tail, at)
+	atomic.StoreUint64(&page.Data_tail, position)
 	return full
 }
 

@@ -1,12 +1,12 @@
 // Package stalls records when a core did not run what it should: the hypervisor took it, the kernel
-// kept interrupts off, or a process of others ran. A clock ticks on each core. A tick that comes late
-// is a stall, and so are ticks at which a process of others runs. The clock ticks only between Begin
-// and End, and costs nothing otherwise.
+// kept interrupts off, or a process of others ran. A clock ticks on each core. A tick that comes
+// late is a stall, and so are ticks at which a process of others runs. The clock ticks only between
+// Begin and End, and costs nothing otherwise.
 //
-// Open takes the best way that kernel and user permit: an event of the kernel (perf_event_open(2)), a
-// thread at real-time priority, both, or a thread at normal priority. Way says which it is, and which
-// stalls it cannot record. Read returns what was recorded. Time without a record is a stall of the cause
-// Unrecorded, so that no gap passes for a quiet core.
+// Open takes the best way that kernel and user permit: an event of the kernel (perf_event_open(2)),
+// a thread at real-time priority, both, or a thread at normal priority. Way says which it is, and
+// which stalls it cannot record. Read returns what was recorded. Time without a record is a stall
+// of the cause Unrecorded, so that no gap passes for a quiet core.
 //
 // Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
 package stalls
@@ -39,8 +39,8 @@ type Stall struct {
 	BeginNs int64 // clock.Mono: the last moment before at which all was well
 	EndNs   int64 // the first moment after at which all was well
 	LeastNs int64 // the stall took this long at least, and EndNs - BeginNs at most
-	// UnseenNs is this stall's part in an estimate of how much time stalls took that were too short to be
-	// recorded. Parts may be negative; only sums mean anything.
+	// UnseenNs is this stall's part in an estimate of how much time stalls took that were too short
+	// to be recorded. Parts may be negative; only sums mean anything.
 	UnseenNs int64
 	Cause    string
 	Name     string // of the process, or of the thread of the kernel
@@ -54,8 +54,8 @@ func (s Stall) Reason() string {
 	return s.Cause + " " + s.Name
 }
 
-// Period is the usual time from tick to tick. Half of it costs twice as much and misses half as many
-// stalls.
+// Period is the usual time from tick to tick. Half of it costs twice as much and misses half as
+// many stalls.
 const Period = time.Millisecond
 
 const (
@@ -70,8 +70,8 @@ const (
 // Names of ways.
 const (
 	PerfEvent = "perf event"
-	// PerfAndThread is for kernels whose perf event does not tick on idle cores: the thread finds late ticks,
-	// the event finds processes.
+	// PerfAndThread is for kernels whose perf event does not tick on idle cores: the thread finds
+	// late ticks, the event finds processes.
 	PerfAndThread  = "perf event and thread at real-time priority"
 	RealTimeThread = "thread at real-time priority"
 	NormalThread   = "thread at normal priority"
@@ -82,13 +82,18 @@ type Way struct {
 	Name       string
 	PeriodNs   int64 // from tick to tick
 	ShortestNs int64 // the shortest stall that is always recorded; shorter ones are by chance
-	// ShortestProcessNs is the shortest run of a process of others that is always recorded; 0: none is.
+	// ShortestProcessNs is the shortest run of a process of others that is always recorded; 0: none
+	// is.
 	ShortestProcessNs int64
 	Blind             []string // what it cannot record
 }
 
 // Processes reports whether the way records processes of others, at whatever priority they run.
 func (w Way) Processes() bool { return w.ShortestProcessNs > 0 }
+
+// Independent reports whether what is recorded does not depend on the service. If it does, response
+// times must not be left out by it.
+func (w Way) Independent() bool { return w.Name != NormalThread }
 
 func (w Way) String() string {
 	text := fmt.Sprintf("%s, stalls of at least %.1f ms", w.Name, float64(w.ShortestNs)/1e6)
@@ -111,8 +116,8 @@ func newWay(name string, period, processes int64, blind ...string) Way {
 	return w
 }
 
-// rarer returns the period of a perf event beside a thread: both together shall take less than 3 % of a
-// core. It is no multiple of the thread's, or all ticks could come while the thread runs.
+// rarer returns the period of a perf event beside a thread: both together shall take less than 3 %
+// of a core. It is no multiple of the thread's, or all ticks could come while the thread runs.
 func rarer(period int64) int64 { return 4*period + period/4 + period/28 }
 
 // recorder is the clock of one core.
@@ -134,12 +139,12 @@ type namer interface {
 // Watch records the stalls of some cores.
 type Watch struct {
 	way    Way
-	who    *identities
+	known  *identities
 	names  namer                // nil: none
 	steal  func() map[int]int64 // of each core in ns since boot; nil: no virtual machine
 	mutex  sync.Mutex
 	cores  []*coreLog
-	on     bool
+	begun  bool
 	filled *time.Timer // fetches ticks in long windows
 }
 
@@ -162,9 +167,9 @@ type kinds struct {
 	sparse    bool // a tick that is missing says nothing
 }
 
-// Open prepares a watch of cores. Function ours reports whether a process should run on a core; it is
-// called by Read, also for processes that have ended. Period is from tick to tick, at least 0.25 ms. The
-// watch does not tick until Begin.
+// Open prepares a watch of cores. Function ours reports whether a process should run on a core; it
+// is called by Read, also for processes that have ended. Period is from tick to tick, at least 0.25
+// ms. The watch does not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
 	if period < leastPeriod {
 		panic(fmt.Sprintf("stalls: a period of %v", period))
@@ -184,7 +189,7 @@ func open(way Way, cores []int, ours func(core, pid int) bool) (*Watch, error) {
 	if len(cores) == 0 {
 		return nil, errors.New("no cores are named")
 	}
-	w := &Watch{way: way, who: newIdentities(ours), steal: stealSource()}
+	w := &Watch{way: way, known: newIdentities(ours), steal: stealSource()}
 	for _, core := range cores {
 		logs, err := openClocks(way, core, capacity)
 		w.cores = append(w.cores, logs...)
@@ -192,7 +197,7 @@ func open(way Way, cores []int, ours func(core, pid int) bool) (*Watch, error) {
 			return nil, errors.Join(fmt.Errorf("core %d: %w", core, err), w.Close())
 		}
 	}
-	w.names = openNames(way, w.who) // the clocks first: memory that may be locked is limited
+	w.names = openNames(way, w.known) // the clocks first: memory that may be locked is limited
 	return w, nil
 }
 
@@ -203,10 +208,10 @@ func (w *Watch) Way() Way { return w.way }
 func (w *Watch) Begin() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.on {
+	if w.begun {
 		return errors.New("begin to record stalls: it has begun")
 	}
-	w.on = true
+	w.begun = true
 	w.drain()
 	w.readSteal(false)
 	var errs []error
@@ -232,7 +237,7 @@ func (w *Watch) fetchEvery() time.Duration {
 func (w *Watch) fetch() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.on {
+	if w.begun {
 		w.drain()
 		w.filled.Reset(w.fetchEvery())
 	}
@@ -242,10 +247,10 @@ func (w *Watch) fetch() {
 func (w *Watch) End() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if !w.on {
+	if !w.begun {
 		return errors.New("end to record stalls: it has not begun")
 	}
-	w.on = false
+	w.begun = false
 	w.filled.Stop()
 	var errs []error
 	for _, c := range w.cores {
@@ -256,8 +261,8 @@ func (w *Watch) End() error {
 	return errors.Join(errs...)
 }
 
-// readSteal reads how much the hypervisor has taken from each core, and at the end of a span adds the
-// difference.
+// readSteal reads how much the hypervisor has taken from each core, and at the end of a span adds
+// the difference.
 func (w *Watch) readSteal(atEnd bool) {
 	if w.steal == nil {
 		return
@@ -280,13 +285,14 @@ func (w *Watch) drain() {
 	}
 }
 
-// Read returns the stalls between each Begin and its End since the last call, by time. Stalls of one
-// core that have the same reason do not overlap. What began and has not ended is left to a later call.
+// Read returns the stalls between each Begin and its End since the last call, by time. Stalls of
+// one core that have the same reason do not overlap. What began and has not ended is left to a
+// later call.
 func (w *Watch) Read() []Stall {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.drain()
-	w.who.forget()
+	w.known.forget()
 	var all []Stall
 	for _, c := range w.cores {
 		all = append(all, c.read(w)...)
@@ -304,13 +310,12 @@ func (c *coreLog) read(w *Watch) []Stall {
 		s := c.spans[0]
 		n := len(c.ticks)
 		if len(c.spans) > 1 {
-			n, _ = slices.BinarySearchFunc(c.ticks, c.spans[1].from, func(t tick, at int64) int {
-				return cmp.Compare(t.at, at)
+			n, _ = slices.BinarySearchFunc(c.ticks, c.spans[1].from, func(t tick, ns int64) int {
+				return cmp.Compare(t.ns, ns)
 			})
 		}
-		all = append(all, judge(c.ticks[:n], s, c.periodNs, c.looksFor, func(pid int32) (string, string) {
-			return w.who.cause(c.core, int(pid))
-		})...)
+		cause := func(pid int32) (string, string) { return w.known.cause(c.core, int(pid)) }
+		all = append(all, judge(c.ticks[:n], s, c.periodNs, c.looksFor, cause)...)
 		c.ticks, c.spans = c.ticks[n:], c.spans[1:]
 	}
 	if len(c.ticks) == 0 {
@@ -330,8 +335,9 @@ func (c *coreLog) read(w *Watch) []Stall {
 	return all
 }
 
-// lateCause is why ticks came late although no process can delay them. The kernel counts what the
-// hypervisor takes in steps of 10 ms, so that sums since Open are compared, not single stalls.
+// lateCause is why ticks came late, which only processes of a higher real-time priority can delay.
+// The kernel counts what the hypervisor takes in steps of 10 ms, so that sums since Open are
+// compared, not single stalls.
 func lateCause(virtual bool, lateNs, stolenNs int64) string {
 	switch {
 	case !virtual:
@@ -357,7 +363,7 @@ func (w *Watch) Lost() int {
 func (w *Watch) Close() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.on = false
+	w.begun = false
 	if w.filled != nil {
 		w.filled.Stop()
 	}

@@ -16,8 +16,9 @@ import (
 )
 
 // threadClock is a thread that sleeps until each point of the grid. At real-time priority, only the
-// hypervisor, the kernel and processes of a higher priority delay it. At normal priority the service
-// itself delays it, so the time that it was ready and others ran is subtracted.
+// hypervisor, the kernel and processes of a higher priority delay it. At normal priority the
+// service itself delays it, so the time that it was ready and others ran is subtracted, as far as
+// the kernel counts it: since Linux 6.12 it does not always (EEVDF, delayed dequeue).
 type threadClock struct {
 	mutex  sync.Mutex // of what follows
 	ticks  []tick     // at most its capacity
@@ -45,16 +46,22 @@ func openThread(core int, period int64, realTime bool, room int) (*threadClock, 
 	}
 	ready := make(chan error)
 	go t.run(core, ready)
-	return t, <-ready
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	// While a load is offered, all processors of Go's scheduler may be busy: one more for each
+	// clock.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	return t, nil
 }
 
 // run is the thread's life. The thread ends with it, because it is not unlocked.
 func (t *threadClock) run(core int, ready chan<- error) {
 	runtime.LockOSThread()
 	t.id = unix.Gettid()
-	var one unix.CPUSet
-	one.Set(core)
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
+	var only unix.CPUSet
+	only.Set(core)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
 		ready <- fmt.Errorf("pin a thread: %w", err)
 		return
 	}
@@ -81,31 +88,29 @@ func (t *threadClock) run(core int, ready chan<- error) {
 // wake records a tick each period until stop.
 func (t *threadClock) wake(w *waits) {
 	due := clock.Mono()
-	woke := int64(0) // how often it was woken since the last reading of waits
-	w.since(0)
+	w.switches()
+	w.delay()
 	t.started <- struct{}{}
 	for {
 		due += t.period
 		until := unix.NsecToTimespec(due + t.offset)
+		parked := w.switches() > 0
+		sleeps := int64(1)
 		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) ==
 			unix.EINTR {
+			sleeps++
 		}
 		now := clock.Mono()
-		woke++
-		delay, parked := int64(0), false
-		if !t.realTime || now-due > slack {
-			delay, parked = w.since(woke)
-			woke = 0
+		parked = w.switches() > sleeps || parked
+		woken := now
+		if !t.realTime {
+			woken = max(now-w.delay(), due)
 		}
-		if t.realTime {
-			delay = 0
-		}
-		woken := max(now-delay, due)
-		t.add(tick{at: woken, gap: parked && now-due > slack})
+		t.add(tick{ns: woken, gap: parked && woken-due > slack})
 		for due+t.period <= now { // as a timer of the kernel does, it leaves out what is over
 			due += t.period
 			if due > woken { // the core ran then, though not this thread
-				t.add(tick{at: due + slack/2}) // as late as usual
+				t.add(tick{ns: due + slack/2}) // as late as usual
 			}
 		}
 		select {
@@ -158,6 +163,7 @@ func (t *threadClock) lost() int {
 
 func (t *threadClock) close() error {
 	close(t.start)
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)-1, 1))
 	return nil
 }
 
@@ -178,20 +184,29 @@ func newWaits() (*waits, error) {
 	return &waits{schedstat: fd}, nil
 }
 
-// since returns how long the thread was ready and others ran, since the last call, and whether it has
-// slept more often than it was woken: Go's scheduler had nothing to run it with then, and what its clock showed
-// after the first sleep says nothing of the core.
-func (w *waits) since(woken int64) (delayNs int64, parked bool) {
+// delay returns how long the thread was ready and others ran, since the last call.
+func (w *waits) delay() int64 {
 	n, _ := unix.Pread(w.schedstat, w.text[:], 0) // without it, the delay is 0
-	if fields := strings.Fields(string(w.text[:max(n, 0)])); len(fields) > 1 {
-		sum, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel wrote it
-		delayNs, w.delayNs = sum-w.delayNs, sum
+	fields := strings.Fields(string(w.text[:max(n, 0)]))
+	if len(fields) < 2 {
+		return 0
 	}
-	if unix.Getrusage(unix.RUSAGE_THREAD, &w.usage) == nil {
-		parked = w.usage.Nvcsw-w.slept > woken
-		w.slept = w.usage.Nvcsw
+	sum, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel wrote it
+	ns := sum - w.delayNs
+	w.delayNs = sum
+	return ns
+}
+
+// switches returns how often the thread has left its core by itself, since the last call. Where
+// that is not for its sleep, Go's scheduler had nothing to run it with, and what its clock shows
+// afterwards says nothing of the core.
+func (w *waits) switches() int64 {
+	if unix.Getrusage(unix.RUSAGE_THREAD, &w.usage) != nil {
+		return 0
 	}
-	return delayNs, parked
+	count := w.usage.Nvcsw - w.slept
+	w.slept = w.usage.Nvcsw
+	return count
 }
 
 func (w *waits) close() { _ = unix.Close(w.schedstat) } // opened for reading: nothing can be lost

@@ -18,7 +18,7 @@ const (
 	shortOnes   = "most stalls that are shorter than a tick"
 	processes   = "processes of others, except at a higher priority"
 	outerSpace  = "processes outside of this container, which look as an idle core does"
-	behindOther = "stalls while the thread waits behind the service"
+	behindOther = "stalls while it waits behind the service; it may take such waits for stalls"
 )
 
 // ways are those of Linux, the best first.
@@ -36,14 +36,15 @@ func ways(period time.Duration) []Way {
 	}
 }
 
-// inner reports whether a name space of process ids is not the machine's own, which always has the same
-// number (PROC_PID_INIT_INO in include/linux/proc_ns.h). Where the kernel does not say, it is not.
+// inner reports whether a name space of process ids is not the machine's own, which always has the
+// same number (PROC_PID_INIT_INO in include/linux/proc_ns.h). Where the kernel does not say, it is
+// not.
 func inner(link string, err error) bool {
 	return err == nil && link != "pid:[4026531836]"
 }
 
-// openClocks makes the clocks of a core, each with room for some ticks. After an error, it returns those
-// that are open.
+// openClocks makes the clocks of a core, each with room for some ticks. After an error, it returns
+// those that are open.
 func openClocks(way Way, core, room int) (logs []*coreLog, err error) {
 	add := func(r recorder, period int64, looksFor kinds) {
 		logs = append(logs, &coreLog{recorder: r, core: core, periodNs: period, looksFor: looksFor})
@@ -79,15 +80,15 @@ func openClocks(way Way, core, room int) (logs []*coreLog, err error) {
 }
 
 // openNames has the kernel report the names of processes, where the way records any.
-func openNames(way Way, who *identities) namer {
+func openNames(way Way, known *identities) namer {
 	if way.Processes() {
-		return openBirths(who)
+		return openBirths(known)
 	}
 	return nil
 }
 
-// stealSource returns a function that reads what the hypervisor has taken from each core, in ns; nil
-// where there is no hypervisor.
+// stealSource returns a function that reads what the hypervisor has taken from each core, in ns;
+// nil where there is no hypervisor.
 func stealSource() func() map[int]int64 {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	virtual := err == nil && slices.Contains(strings.Fields(string(info)), "hypervisor")
@@ -128,9 +129,9 @@ func onCore(core int, do func()) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		var one unix.CPUSet
-		one.Set(core)
-		err := unix.SchedSetaffinity(0, &one)
+		var only unix.CPUSet
+		only.Set(core)
+		err := unix.SchedSetaffinity(0, &only)
 		if err == nil {
 			do()
 		}

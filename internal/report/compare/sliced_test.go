@@ -204,3 +204,27 @@ func TestFewStarts(t *testing.T) {
 		"; a reliable interval "+few+"3: raise --blocks")
 	check(4, false, stats.Fail, "slower", "beyond the −2.0 % allowed")
 }
+
+// The answer begins with what decides, and goes on with the other metrics.
+func TestSentence(t *testing.T) {
+	s := slicedRows()
+	c := compare(t, at(s, "a"), at(s, "b"), Options{
+		Metrics: []string{"peak/throughput", "peak/cpu_per_request", "half/p99"},
+		First:   []string{"peak/cpu_per_request"}})
+	got := c.Sentence("a", "b")
+	for _, want := range []string{"b uses 5.2 % more CPU per request than a (95 % CI +5.",
+		". Throughput: −5.0 % (−5.", ". p99: "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	c = compare(t, at(s, "a"), at(s, "b"), Options{Metrics: []string{"peak/throughput"}})
+	if got := c.Sentence("a", "b"); !strings.HasPrefix(got, "b answers 5.0 % fewer requests per "+
+		"second than a (95 % CI −5.") {
+		t.Error(got)
+	}
+	if more, fewer := Comparative(1.049, "more", "less"), Comparative(0.951, "more",
+		"fewer"); more != "4.9 % more" || fewer != "4.9 % fewer" {
+		t.Errorf("%q, %q", more, fewer)
+	}
+}

@@ -143,10 +143,15 @@ func (r Row) Says() string {
 	default:
 		text = fmt.Sprintf("%s (would detect ≥ %s)", r.Text, units.Percent(r.Detectable))
 	}
-	if r.Grade == record.Suspect {
-		text += "; SUSPECT (" + strings.Join(r.Doubt.Rules, ", ") + ")"
+	return text + r.suspicion()
+}
+
+// suspicion names the rules that make a row SUSPECT, after its text.
+func (r Row) suspicion() string {
+	if r.Grade != record.Suspect {
+		return ""
 	}
-	return text
+	return "; SUSPECT (" + strings.Join(r.Doubt.Rules, ", ") + ")"
 }
 
 // Level is what a ratio is of, else the centre, with the larger arm of its interval.

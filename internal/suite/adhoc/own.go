@@ -121,8 +121,8 @@ func (s Source) Stays() bool {
 // maxName keeps a name short enough for files, cgroups and the first column of a table.
 const maxName = 32
 
-// again is the end of the name of a source that is measured a second time.
-const again = "-again"
+// AgainSuffix ends the name of a service that runs a second time, as the control.
+const AgainSuffix = "-again"
 
 var (
 	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)
@@ -150,7 +150,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Dir: from.Dir, Environ: environ, Wants: from.Wants,
 			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
-			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
+			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], AgainSuffix)),
 			Only:    func(name string) bool { return name != ".git" && name != record.Kept }}
 		if from.Again {
 			s.ControlOf = names[0]
@@ -277,10 +277,10 @@ func named(sources []Source) ([]string, error) {
 		if name == "" {
 			text := from.Way.named()
 			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")
-			name = strings.TrimRight(name[:min(len(name), maxName-len(again))], ".-_")
+			name = strings.TrimRight(name[:min(len(name), maxName-len(AgainSuffix))], ".-_")
 		}
 		if from.Again {
-			name += again
+			name += AgainSuffix
 		}
 		base := name
 		for n := 2; slices.Contains(out, name) || name == ""; n++ {

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/compare"
 	"prony.example/internal/trial"
 	"prony.example/record"
 	"prony.example/stats"
@@ -85,21 +85,12 @@ func (a *liveAnswer) report(scenario, name string) {
 		line += ", " + scenario
 	}
 	line += fmt.Sprintf(": %s uses %s CPU per request than %s (95 %% CI %s to %s)", name,
-		more(r.Center), a.first, units.Change(r.Lo), units.Change(r.Hi))
+		compare.Comparative(r.Center, "more", "less"), a.first, units.Change(r.Lo), units.Change(r.Hi))
 	if !a.advised {
 		line += ". Ctrl-C ends the run and keeps this answer"
 		a.advised = true
 	}
 	a.Say(line)
-}
-
-// more is a ratio as a comparative, such as "4.9 % more".
-func more(ratio float64) string {
-	change := units.Change(ratio)
-	if less, ok := strings.CutPrefix(change, "−"); ok {
-		return less + " less"
-	}
-	return strings.TrimPrefix(change, "+") + " more"
 }
 
 // cpuInSlices is a target's CPU time per request in the slices of a start, in ns; 0: unknown.

@@ -1,0 +1,79 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"prony.example/internal/base/units"
+	"prony.example/record/metric"
+)
+
+// Sentence returns the answer in words: how b differs from a in the metric that decides, with its
+// interval or the smallest difference that would have been detected, then in the other metrics.
+func (c Comparison) Sentence(a, b string) string {
+	var rows []*Row
+	for _, r := range c.each() {
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	decides := max(slices.IndexFunc(rows, func(r *Row) bool { return r.requested }), 0)
+	text := rows[decides].decided(a, b)
+	for i, r := range rows {
+		if i != decides {
+			text += " " + r.beside()
+		}
+	}
+	return text
+}
+
+// decided is a row as a sentence with both names.
+func (r *Row) decided(a, b string) string {
+	if r.Outcome != Better && r.Outcome != Worse || !r.HasRatio() {
+		return fmt.Sprintf("%s and %s: %s in %s.", b, a, r.Says(), r.Label)
+	}
+	how := fmt.Sprintf("%s has %s %s than %s", b, Comparative(r.Ratio.Center, "more", "less"),
+		r.Label, a)
+	switch r.Metric {
+	case metric.CPU:
+		how = fmt.Sprintf("%s uses %s %s than %s", b,
+			Comparative(r.Ratio.Center, "more", "less"), r.Label, a)
+	case metric.Throughput:
+		how = fmt.Sprintf("%s answers %s requests per second than %s", b,
+			Comparative(r.Ratio.Center, "more", "fewer"), a)
+	case metric.Capacity:
+		how = fmt.Sprintf("%s has a capacity that is %s than that of %s", b,
+			Comparative(r.Ratio.Center, "higher", "lower"), a)
+	default:
+		if metric.Named(r.Metric, r.Unit).Quantile > 0 {
+			how = fmt.Sprintf("%s of %s is %s than that of %s", r.Label, b,
+				Comparative(r.Ratio.Center, "longer", "shorter"), a)
+		}
+	}
+	return fmt.Sprintf("%s (%.3g %% CI %s)%s.", how, 100*r.Ratio.Confidence, Interval(*r.Ratio),
+		r.suspicion())
+}
+
+// beside is a row as a short sentence after another one.
+func (r *Row) beside() string {
+	name := r.Label
+	if first := []rune(name); len(first) > 1 && !unicode.IsDigit(first[1]) {
+		name = strings.ToUpper(string(first[:1])) + string(first[1:])
+	}
+	if r.Outcome == Better || r.Outcome == Worse {
+		return fmt.Sprintf("%s: %s%s.", name, changeText(*r), r.suspicion())
+	}
+	return fmt.Sprintf("%s: %s.", name, r.Says())
+}
+
+// Comparative is a ratio as a difference in words, such as "4.9 % more".
+func Comparative(ratio float64, up, down string) string {
+	change := units.Change(ratio)
+	if less, ok := strings.CutPrefix(change, "−"); ok {
+		return less + " " + down
+	}
+	return strings.TrimPrefix(change, "+") + " " + up
+}
