@@ -123,12 +123,16 @@ func TestPageOfStarts(t *testing.T) {
 	records, read := inStarts()
 	records[1].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
 		{Rule: "steal", Load: "peak", Grade: record.Suspect, Unit: record.UnitShare, Value: 0.1}}}
+	records[0].Loads[0].Series = record.Series{IntervalNs: 1e9, Done: []int64{27e3, 27e3}}
 	s := analyze(records, table.Options{Baseline: "old", Slices: read})
 	var b strings.Builder
 	if err := HTML(&b, s, HTMLOptions{Title: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	page, _, _ := strings.Cut(b.String(), "<script")
+	page, data, _ := strings.Cut(b.String(), "<script")
+	if !strings.Contains(data, `"block":1,"repeat":"start"`) {
+		t.Errorf("the data of the plots name no start: %.300s", data)
+	}
 	_, page, _ = strings.Cut(page, "<body")
 	for _, want := range []string{"new, start 1: ", "hello · start 1 · ",
 		`<th scope="col">start</th>`} {

@@ -165,6 +165,7 @@ type pageSeries struct {
 type pageTrial struct {
 	Trial   string     `json:"trial"`
 	Block   int        `json:"block"`
+	Repeat  string     `json:"repeat"` // what Block counts: "block" or "start"
 	Load    string     `json:"load"`
 	Verdict string     `json:"verdict"`
 	Seconds []float64  `json:"seconds"`
@@ -278,8 +279,9 @@ func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (p
 		return pageTrial{}, false
 	}
 	out := pageTrial{
-		Trial: r.Trial, Block: r.Block, Load: l.Name, Verdict: table.LoadGrade(r, l.Name),
-		P99Ms: []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
+		Trial: r.Trial, Block: r.Block, Repeat: table.RepeatOf(r), Load: l.Name,
+		Verdict: table.LoadGrade(r, l.Name),
+		P99Ms:   []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
 	}
 	for i, done := range l.Series.Done {
 		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1), 3))

@@ -70,6 +70,7 @@ export interface TargetSeries {
 export interface TrialSeries {
   trial: string;
   block: number;
+  repeat: string; // what block counts: "block" or "start"
   load: string;
   verdict: string;
   seconds: number[]; // the end of each interval, from the window's start

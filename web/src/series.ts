@@ -192,7 +192,7 @@ export class Series implements Plot {
 }
 
 function name(t: TrialSeries): string {
-  return `block ${t.block}` + (t.verdict === "VALID" ? "" : ` (${t.verdict})`);
+  return `${t.repeat} ${t.block}` + (t.verdict === "VALID" ? "" : ` (${t.verdict})`);
 }
 
 // begin is when the first interval of a trial's warm-up began; 0 without one.
