@@ -172,11 +172,20 @@ type kinds struct {
 var errDepends = errors.New("it waits behind the service, so that its record depends on the " +
 	"service: run as root, or give the program CAP_PERFMON and CAP_SYS_NICE")
 
-// Open prepares a watch of cores, by an independent way. Function ours reports whether a process
+// errHarms is why stalls are not recorded by a thread of this program at real-time priority.
+var errHarms = errors.New("its thread can keep the load off a core for most of a second")
+
+// Harmless reports whether the way can be used while this program offers a load. It is independent,
+// and it is no thread at real-time priority: when such a thread of Go returns from its sleep, it may
+// have to wait in a loop for a thread at normal priority, which it keeps off the core itself. In a
+// load, that cost up to 0.9 s.
+func (w Way) Harmless() bool { return w.Name == PerfEvent }
+
+// Open prepares a watch of cores, by a way that is harmless. Function ours reports whether a process
 // should run on a core; it is called by Read, also for processes that have ended. Period is from
 // tick to tick, at least 0.25 ms. The watch does not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
-	return openBest(cores, period, ours, Way.Independent)
+	return openBest(cores, period, ours, Way.Harmless)
 }
 
 func openBest(cores []int, period time.Duration, ours func(core, pid int) bool,
@@ -187,6 +196,9 @@ func openBest(cores []int, period time.Duration, ours func(core, pid int) bool,
 	var refusals []error
 	for _, way := range ways(period) {
 		err := errDepends
+		if way.Independent() {
+			err = errHarms
+		}
 		if permit(way) {
 			var w *Watch
 			if w, err = open(way, cores, ours); err == nil {

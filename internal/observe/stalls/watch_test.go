@@ -510,4 +510,5 @@ func TestRefusals(t *testing.T) {
 	check(nil, "no cores are named")
 	check([]int{1 << 15}, "core 32768")
 	check([]int{1 << 15}, NormalThread+": "+errDepends.Error())
+	check([]int{1 << 15}, PerfAndThread+": "+errHarms.Error())
 }

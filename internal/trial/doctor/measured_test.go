@@ -103,6 +103,9 @@ func TestTheRestIsMeasured(t *testing.T) {
 		stall(stalls.PerfEvent, 1.2e6, 0, errRing))
 	check("stalls", record.Doubtful, "thread at normal priority, stalls of at least 1.2 ms, no "+
 		"processes, 1.0 % of a core", stall(stalls.NormalThread, 0, 0.01, nil))
+	check("stalls", record.Doubtful, "perf event and thread at real-time priority, stalls of at "+
+		"least 1.2 ms would do; it is not used, since its thread could keep a load off its core",
+		stall(stalls.PerfAndThread, 1.2e6, 0.02, nil))
 	check("stalls", record.Unknown, "not measured: "+errRing.Error(), stall("", 0, 0, errRing))
 
 	check("io_uring", record.Fit, "a ring answers", idle)

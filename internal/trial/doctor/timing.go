@@ -125,6 +125,11 @@ func stallsRule(m *machine) finding {
 	}
 	fix := "run prony as root, or: " +
 		asRoot(`setcap cap_perfmon,cap_sys_nice+ep "$(command -v prony)"`)
+	if r.way.Independent() && !r.way.Harmless() {
+		return doubtful(r.way.String()+" would do; it is not used, since its thread could keep a "+
+			"load off its core", "use a machine whose kernel records ticks of idle cores: here "+
+			"response times include the machine's stalls")
+	}
 	if r.way.Processes() {
 		fix = "end what else runs, and run prony doctor again"
 	}
