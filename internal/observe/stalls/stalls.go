@@ -176,9 +176,9 @@ var errDepends = errors.New("it waits behind the service, so that its record dep
 var errHarms = errors.New("its thread can keep the load off a core for most of a second")
 
 // Harmless reports whether the way can be used while this program offers a load. It is independent,
-// and it is no thread at real-time priority: when such a thread of Go returns from its sleep, it may
-// have to wait in a loop for a thread at normal priority, which it keeps off the core itself. In a
-// load, that cost up to 0.9 s.
+// and no thread at real-time priority: when such a thread of Go returns from its sleep, it may have
+// to wait in a loop for a thread at normal priority, which it keeps off the core itself. In a load,
+// that cost up to 0.9 s.
 func (w Way) Harmless() bool { return w.Name == PerfEvent }
 
 // Open prepares a watch of cores, by a way that is harmless. Function ours reports whether a process
