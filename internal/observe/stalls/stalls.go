@@ -181,9 +181,9 @@ var errHarms = errors.New("its thread can keep the load off a core for most of a
 // that cost up to 0.9 s.
 func (w Way) Harmless() bool { return w.Name == PerfEvent }
 
-// Open prepares a watch of cores, by a way that is harmless. Function ours reports whether a process
-// should run on a core; it is called by Read, also for processes that have ended. Period is from
-// tick to tick, at least 0.25 ms. The watch does not tick until Begin.
+// Open prepares a watch of cores, by a way that is harmless. Function ours reports whether a
+// process should run on a core; it is called by Read, also for processes that have ended. Period is
+// from tick to tick, at least 0.25 ms. The watch does not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
 	return openBest(cores, period, ours, Way.Harmless)
 }
