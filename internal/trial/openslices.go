@@ -17,9 +17,9 @@ import (
 // Lengths of open slices. They are longer than closed ones: a quantile needs many arrivals, and the
 // queue that the lead-in begins with must have found its level.
 const (
-	openLead, openWindow = 30 * time.Millisecond, 200 * time.Millisecond
+	openLead, openWindow = 30 * time.Millisecond, 150 * time.Millisecond
 	openArrivals         = 100 // in the shortest window, at least
-	leastOpenRounds      = 3
+	leastOpenRounds      = 2
 )
 
 // openSliced is the load that is offered in open slices; false if there is none.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
@@ -62,7 +63,7 @@ func (l *Lab) watchStalls(targets func() []launch.Process) *stallLog {
 	}
 	watch, err := l.Slicing.Stalls(slices.Compact(cores), ours)
 	if err != nil {
-		log.sum.Missing = err.Error()
+		log.sum.Missing = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return log
 	}
 	log.watch = watch
@@ -163,6 +164,9 @@ func (f *life) watchWindow(spec *load.Spec) (*stallLog, error) {
 // stalls.
 func (s *stallLog) finish(o *offered, room int, err error) error {
 	if s.watch == nil {
+		if err == nil {
+			o.load.Stalls = s.summary()
+		}
 		return err
 	}
 	if err = errors.Join(err, s.end(), s.close()); err != nil {

@@ -25,6 +25,8 @@ type Launcher struct {
 	Start func(s launch.Spec) (http.Handler, time.Duration, error)
 	// Note hears what happens, in order: "launch NAME", "stop NAME".
 	Note func(string)
+	// Processes are what Process.PIDs lists; nil: none is known.
+	Processes []int
 	// Missing is what Process.Limits says that nothing enforces; nil: nothing.
 	Missing []record.Limit
 
@@ -33,9 +35,6 @@ type Launcher struct {
 
 // Listen implements launch.Launcher.
 func (*Launcher) Listen() string { return "127.0.0.1" }
-
-// noProcess is an id that no process has: the largest possible one is 1<<22.
-const noProcess = 1<<22 + 1
 
 type proc struct {
 	*launch.Common
@@ -117,7 +116,7 @@ func (p *proc) Crash(how string) {
 }
 
 func (p *proc) Main() int              { return 0 }
-func (p *proc) PIDs() []int            { return []int{noProcess} }
+func (p *proc) PIDs() []int            { return p.l.Processes }
 func (p *proc) Groups() []launch.Group { return nil }
 func (p *proc) Log(int) []string       { return p.log }
 

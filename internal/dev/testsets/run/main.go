@@ -271,5 +271,5 @@ func limit(set string) string {
 	if set == testsets.Later {
 		return "2h"
 	}
-	return "20m"
+	return "30m"
 }
