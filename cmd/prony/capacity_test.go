@@ -91,7 +91,7 @@ func TestCapacityNotFound(t *testing.T) {
 	if cli.Code(err) != cli.Invalid {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	has(t, "stdout", stdout, "capacity    not found: the budget ended", "ceiling ", "p99<50ms",
+	has(t, "stdout", stdout, "capacity    not found: the ", "ceiling ", "p99<50ms",
 		"reproduce  prony capacity http://", "--slo 'p99<50ms'")
 }
 
