@@ -133,6 +133,10 @@ func (f *side) openLoader(ctx context.Context, l suite.Load, schedule pace.Sched
 	if err := f.freezer.Thaw(); err != nil {
 		return err
 	}
+	// The closed load's connections end first: a service may bear so many at once and no more.
+	f.sum.Reconnects = f.loader.Reconnects()
+	f.loader.Close()
+	f.loader = nil
 	spec := f.specOf(l)
 	spec.Schedule, spec.Ahead, spec.Sample = schedule, !f.lab.Layout.Shared, sample
 	spread(&spec, f.speech)

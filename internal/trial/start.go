@@ -526,7 +526,9 @@ func (s *start) save() error {
 	head := record.SlicesHead{SideBySide: s.SideBySide}
 	for _, f := range s.sides {
 		head.Trials = append(head.Trials, f.trial.ID)
-		f.sum.Reconnects = f.loader.Reconnects()
+		if f.loader != nil {
+			f.sum.Reconnects = f.loader.Reconnects()
+		}
 	}
 	err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices)
 	if err == nil && s.stalls != nil && s.stalls.watch != nil {
