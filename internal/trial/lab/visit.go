@@ -331,6 +331,9 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 			return v.findStray(ctx, s, s.Full(t), s.ReadyIn(protocol), p)
 		})
 	}
+	if errors.Is(err, service.ErrExited) {
+		err = fmt.Errorf("%w (%s)", err, p.Exit())
+	}
 	if err != nil {
 		return lastSaid(err, p.Log(20))
 	}
