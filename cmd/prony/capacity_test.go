@@ -87,11 +87,11 @@ func TestCapacityNotFound(t *testing.T) {
 	}
 	defer stop()
 	stdout, stderr, err := capacityOf(t, "http://"+addr.String()+"/", "--slo", "p99<50ms",
-		"--window", "50ms", "--lead-in", "10ms", "--budget", "1ms")
+		"--window", "200ms", "--lead-in", "10ms", "--budget", "1ms")
 	if cli.Code(err) != cli.Invalid {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	has(t, "stdout", stdout, "capacity    not found: the ", "ceiling ", "p99<50ms",
+	has(t, "stdout", stdout, "capacity    not found: the budget ended", "ceiling ", "p99<50ms",
 		"reproduce  prony capacity http://", "--slo 'p99<50ms'")
 }
 

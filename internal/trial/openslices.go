@@ -10,7 +10,6 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/suite"
 	"prony.example/load"
-	"prony.example/load/pace"
 	"prony.example/record"
 )
 
@@ -50,7 +49,8 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 		return 0, nil
 	}
 	for i, f := range s.sides {
-		if err := f.openLoader(ctx, l, schedule, s.sampled()); err != nil {
+		if err := f.connectOpen(ctx, l, load.Spec{Schedule: schedule,
+			Sample: s.sampled()}); err != nil {
 			return i, err
 		}
 		f.openSum.RatePerS = s.Open.RatePerS
@@ -127,24 +127,14 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 	return o
 }
 
-// openLoader connects the open load while the target runs.
-func (f *side) openLoader(ctx context.Context, l suite.Load, schedule pace.Schedule, sample int,
-) error {
-	if err := f.freezer.Thaw(); err != nil {
-		return err
-	}
-	// The closed load's connections end first: a service may bear so many at once and no more.
+// connectOpen connects the open load. The closed load's connections end first: a service may bear
+// so many at once and no more.
+func (f *side) connectOpen(ctx context.Context, l suite.Load, more load.Spec) (err error) {
 	f.sum.Reconnects = f.loader.Reconnects()
 	f.loader.Close()
 	f.loader = nil
-	spec := f.specOf(l)
-	spec.Schedule, spec.Ahead, spec.Sample = schedule, !f.lab.Layout.Shared, sample
-	spread(&spec, f.speech)
-	var err error
-	if f.open, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
-		return err
-	}
-	return f.freezer.Freeze()
+	f.open, err = f.connect(ctx, l, more)
+	return err
 }
 
 // openSlice offers a target one open slice.

@@ -179,7 +179,6 @@ func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 			err = f.orExit(err)
 		}
 		f.fail(ctx, err)
-		f.closeLoaders()
 		f.end(ctx)
 	}
 }
@@ -255,13 +254,6 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 		return err
 	}
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
-	l := sliced(f.trial.Loads)
-	spec := f.specOf(l)
-	spec.Ahead = !f.lab.Layout.Shared
-	spread(&spec, f.speech)
-	if f.loader, err = f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech); err != nil {
-		return err
-	}
 	if err := f.idle(); err != nil {
 		return err
 	}
@@ -370,7 +362,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	s.self = s.lab.Slicing.Clock(func() []int { return []int{os.Getpid()} })
 	for i, f := range s.sides {
 		f.step = "slices"
-		if err := f.freezer.Freeze(); err != nil {
+		if f.loader, err = f.connect(ctx, sliced(f.trial.Loads), load.Spec{}); err != nil {
 			return i, err
 		}
 	}
@@ -408,6 +400,22 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 	}
 	return 0, nil
+}
+
+// connect connects a load that is offered in slices, while the target runs alone. Of more, only the
+// schedule and the size of the sample count.
+func (f *side) connect(ctx context.Context, l suite.Load, more load.Spec) (Loader, error) {
+	if err := f.freezer.Thaw(); err != nil {
+		return nil, err
+	}
+	spec := f.specOf(l)
+	spec.Schedule, spec.Sample, spec.Ahead = more.Schedule, more.Sample, !f.lab.Layout.Shared
+	spread(&spec, f.speech)
+	loader, err := f.lab.Slicing.Open(ctx, spec, l.Engine, f.speech)
+	if err != nil {
+		return nil, err
+	}
+	return loader, f.freezer.Freeze()
 }
 
 // describe says in each record what the start is, and how this target was stopped and read. Without

@@ -48,6 +48,7 @@ type target struct {
 	cpuNs     int64
 	slices    int
 	loaderEnd int
+	windows   [][2]int64 // of open slices
 }
 
 // newCrew makes a lab with slices.
@@ -61,15 +62,16 @@ func newCrew(t *testing.T) *crew {
 			error,
 		) {
 			c.opened++
-			if s.Model == record.Closed {
-				return loader{target: c.last()}, nil
-			}
 			for _, x := range c.targets {
-				if !x.frozen {
+				switch {
+				case x.frozen:
+				case s.Model == record.Closed:
+					return loader{target: x}, nil
+				default:
 					return loader{target: x, perS: s.Schedule.Rate.At(0)}, nil
 				}
 			}
-			return nil, errors.New("an open load is connected while all targets are stopped")
+			return nil, errors.New("a load is connected while all targets are stopped")
 		},
 		Freeze: func(_ launch.Process, runsOn bool) (trial.Freezer, error) {
 			c.runsOn = append(c.runsOn, runsOn)
@@ -153,6 +155,9 @@ func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 	case <-ctx.Done():
 		return load.Sliced{}, context.Cause(ctx)
 	}
+	if l.perS > 0 {
+		x.windows = append(x.windows, [2]int64{began + int64(s.Lead), clock.Mono()})
+	}
 	key := x.name[strings.LastIndex(x.name, "-")+1:]
 	if key == x.crew.broken && x.slices == 8 {
 		return load.Sliced{}, errors.New("no answer")
@@ -174,16 +179,17 @@ type loader struct {
 
 func (l loader) Close() { l.loaderEnd++ }
 
-// Sample has 1,000 requests within the time of the slices so far.
+// Sample has a request each millisecond of the windows, which are answered after 2 and 4 ms.
 func (l loader) Sample() (t arrivalcheck.Times) {
 	if l.perS == 0 {
 		l.crew.t.Error("the sample of closed slices is used")
 	}
-	response := int64(2e9 / l.crew.perS[l.name[len(l.name)-1:]])
-	for i := range int64(1000) {
-		due := clock.Mono() - (1000-i)*1e6
-		t.Due, t.Left = append(t.Due, due), append(t.Left, due)
-		t.Response = append(t.Response, response)
+	response := int64(4e9 / l.crew.perS[l.name[len(l.name)-1:]])
+	for _, window := range l.windows {
+		for due := window[0]; due < window[1]; due += 1e6 {
+			t.Due, t.Left = append(t.Due, due), append(t.Left, due)
+			t.Response = append(t.Response, response)
+		}
 	}
 	return t
 }
@@ -320,7 +326,7 @@ func TestStartWatchesStalls(t *testing.T) {
 			}
 			free := r.Loads[1].Slices.StallFree
 			if len(free) < 2 || free[0].KeptShare >= 1 || free[0].KeptShare < 0.9 ||
-				free[0].Ns != free[0].RawNs {
+				free[0].Ns != free[0].RawNs || free[0].Unknown != "" {
 				t.Errorf("%s: %+v", r.Trial, free)
 			}
 		}

@@ -271,5 +271,5 @@ func limit(set string) string {
 	if set == testsets.Later {
 		return "2h"
 	}
-	return "30m"
+	return "20m"
 }
