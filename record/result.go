@@ -204,7 +204,7 @@ type Warmup struct {
 	// PrioritizedThreads is how many threads compiled and went before others until its end; then it
 	// took less time than users will see.
 	PrioritizedThreads int `json:"prioritizedThreads,omitempty"`
-	// ReconnectedAtNs is when its connections were last closed and opened anew; 0: they were not.
+	// ReconnectedAtNs is when its connections were last closed and reopened; 0: they were not.
 	ReconnectedAtNs int64 `json:"reconnectedAtNs,omitempty"`
 }
 

@@ -167,7 +167,7 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 	g, err := a.gate([]string{base, dir}, f)
 	var unlike *compare.UnlikeError
 	if errors.As(err, &unlike) {
-		unlike.Hint += fmt.Sprintf("\nto start anew: remove %s, and the next run that this gate "+
+		unlike.Hint += fmt.Sprintf("\nto start over: remove %s, and the next run that this gate "+
 			"judges becomes the base of later ones", f.good)
 	}
 	// What was let through undecided is no base: from it a next loss would be measured.

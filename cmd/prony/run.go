@@ -114,8 +114,8 @@ table. Builds are not counted, nor what --telemetry adds. The last line says wha
 minutes would buy.
 
 With --telemetry each target runs once more after the comparison, watched from inside by an agent,
-trace ids and a profiler, in no number of the comparison. The commands explain, traces, logs, query
-and profile read the results. --agent NAME/LEVEL measures the cost of an agent that prony agents
+trace ids and a profiler. No number of the comparison uses that. The commands explain, traces, logs,
+query and profile read the results. --agent NAME/LEVEL measures the cost of an agent that prony agents
 lists.
 
 With --launcher docker each target runs as a container from the image that its Dockerfile makes,
@@ -139,7 +139,7 @@ interrupted run keeps all it has. With --resume the trials that have no record f
 seed, artifacts, tools and machine are what they were; the report says when. The exit code is 0
 when every trial is VALID or SUSPECT, 4 when one is INVALID or failed (with --invalid pass 0: a
 gate that follows has its own word on it), 1 when the run itself went
-wrong, 2 for a command line that makes no sense.`
+wrong, 2 if the command line is wrong.`
 
 const runExamples = `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5

@@ -73,7 +73,7 @@ steadiest, or what --by names. Of the one error in twenty that the answer may ma
 fifths; the other numbers share the rest, so that they are believed when they differ by more.
 
 The exit code is 0 if every trial is VALID or SUSPECT, 4 if one is INVALID or failed, 1 if the
-services could not be compared, 2 for a command line that makes no sense. A trial whose slices are
+services could not be compared, 2 if the command line is wrong. A trial whose slices are
 sound is not INVALID for this when its window alone is: the ratios stand.`
 
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1

@@ -81,7 +81,7 @@ func TestFingerprints(t *testing.T) {
 	blocks, one := base, *r
 	start(1)(&one)
 	base = MethodOf([]*record.Record{&one}, []string{"GET /"})
-	check(true, start(4), "GET /") // how many are beside it is told, and does not bind
+	check(true, start(4), "GET /") // the number of targets beside it does not bind
 	base = blocks
 	check(false, func(r *record.Record) { r.Loads[0].Generators = make([]record.Generator, 1) },
 		"GET /")

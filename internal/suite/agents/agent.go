@@ -42,7 +42,7 @@ type Agent struct {
 	Env map[string]string `yaml:"env"`
 	// Scrape is the path of a page in Prometheus' format on {metricsPort}; empty: there is none.
 	Scrape string `yaml:"scrape"`
-	// NeedsTelemetry says that it sends to the lab's home of telemetry and makes no sense without
+	// NeedsTelemetry says that it sends to the lab's telemetry collector and is useless without
 	// one.
 	NeedsTelemetry bool    `yaml:"needsTelemetry" was:"needsHome"`
 	Levels         []Level `yaml:"levels"` // none: it has only one, without a name

@@ -149,7 +149,7 @@ func (v Visitor) reportPorts(name string, built *service.Built, p *processes.Sys
 		v.Ports[name] = ports
 	}
 	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
-		v.Tell.Say(name + " listens at every address of this machine, for whoever reaches it: " +
+		v.Tell.Say(name + " listens at every address of this machine, and other machines can reach it: " +
 			"have it listen at $HOST, 127.0.0.1, alone")
 	}
 }
