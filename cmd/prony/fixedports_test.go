@@ -52,12 +52,12 @@ func TestFixedPorts(t *testing.T) {
 		}
 	}
 	fixed, also := fmt.Sprintf("PORT=%d ./app", port), fmt.Sprintf("ALSO=%d ./app", port)
-	check(cli.Failed, []string{"a, b: all of them listen on port P, whatever $"},
+	check(cli.Failed, []string{"a, b: all of them listen on port P and ignore $"},
 		fixed, fixed+" x")
 	check(cli.Failed, []string{"a: it answers on port P, and not on $"}, fixed, "./app")
 	both := []string{"with ", ": both listen on port P, beside $", "--interleave blocks"}
 	check(cli.Failed, append(both, "compare a with b"), also, also+" x", "--aa=false")
-	check(cli.Failed, append(both, "compare a with a-again"), also, "./app")
+	check(cli.Failed, append(both, "compare a with a-again", "--aa=false"), also, "./app")
 	check(cli.Fine, []string{" starts"}, also, "./app", "--aa=false")
 	check(cli.Fine, []string{" blocks"}, also, also+" x", "--interleave", "blocks")
 	check(cli.Fine, []string{" starts"}, "ALSO=+1 ./app", "ALSO=+1 ./app x")

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -194,13 +193,19 @@ func slicedGrade(r *record.Record, load string) string {
 // AnswerGrade is how a trial counts for what its run compares: its slices, if it has some, whose
 // ratios stand when a window alone is INVALID; otherwise all of it.
 func AnswerGrade(r *record.Record) string {
-	grade := ""
+	if r.Outcome != record.Measured ||
+		!slices.ContainsFunc(r.Loads, func(l record.Load) bool { return l.Slices != nil }) {
+		return Grade(r)
+	}
+	grade := record.Valid
 	for i := range r.Loads {
-		if r.Outcome == record.Measured && r.Loads[i].Slices != nil {
-			grade = worse(cmp.Or(grade, record.Valid), slicedGrade(r, r.Loads[i].Name))
+		if l := &r.Loads[i]; l.Slices != nil {
+			grade = worse(grade, slicedGrade(r, l.Name))
+		} else { // its ratio comes from the window
+			grade = worse(grade, LoadGrade(r, l.Name))
 		}
 	}
-	return cmp.Or(grade, Grade(r))
+	return grade
 }
 
 // ofSlices tells whether a finding is about the slices of a load: on the whole trial, or on the

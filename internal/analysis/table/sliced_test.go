@@ -140,6 +140,15 @@ func TestAnswerGrade(t *testing.T) {
 	check(record.PhaseSlices, true, record.Invalid)
 	check("", true, record.Invalid)
 	check("", false, record.Invalid)
+	mixed := slicedRun()[0]
+	users := mixed.Loads[0]
+	users.Name, users.Slices = "users", nil
+	mixed.Loads = append(mixed.Loads, users)
+	mixed.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+		{Rule: "steal", Load: "users", Phase: record.PhaseWindow, Grade: record.Invalid}}}
+	if got := AnswerGrade(&mixed); got != record.Invalid {
+		t.Errorf("a load without slices is INVALID, and the trial is %s", got)
+	}
 	failed := slicedRun()[0]
 	failed.Outcome = record.Failed
 	if got := AnswerGrade(&failed); got != FailedGrade {
