@@ -3,12 +3,12 @@ package bench
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/stats"
 )
 
@@ -36,25 +36,8 @@ func TestSlicesTable(t *testing.T) {
 			t.Errorf("%s: %d of %d comparisons of equal services differ", name, alarms, n)
 		}
 	}
-	table := strings.Join(rows, "\n") + "\n"
-	path := filepath.Join("..", "docs", "slices.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, after, ok := strings.Cut(string(page), "<!-- real slices -->\n")
-	old, after, ended := strings.Cut(after, "<!-- end -->")
-	switch {
-	case !ok || !ended:
-		t.Fatalf("%s has no table of real slices", path)
-	case *updateSlices:
-		text := before + "<!-- real slices -->\n" + table + "<!-- end -->" + after
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	case old != table:
-		t.Errorf("%s shows another table than -update.slices writes:\n%s", path, table)
-	}
+	testsets.Table(t, filepath.Join("..", "docs", "slices.md"), "<!-- real slices -->", rows,
+		*updateSlices)
 }
 
 // slicesRow is a case's row of the table, with how many CPU ratios are significant.

@@ -441,12 +441,17 @@ func (r *run) prepare(i int, w *worker) error {
 	}
 	if w.alive == 0 {
 		why := cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout))
-		if !strings.Contains(why, "; ") { // it does not say itself what to do
-			why += "; is the service running?"
-		}
-		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address, why)
+		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address, advised(why))
 	}
 	return nil
+}
+
+// advised is why no connection could be opened, with what to do.
+func advised(why string) string {
+	if strings.Contains(why, "; ") { // it says so itself
+		return why
+	}
+	return why + "; is the service running?"
 }
 
 // step is the grain of the window's series: fine enough to plot a short window, and never so many

@@ -254,7 +254,11 @@ func (l *Loader) failed() (n int64) {
 func (l *Loader) why(failed int64) string {
 	for _, w := range l.run.workers {
 		if w.book.exampleOf != "" {
-			return fmt.Sprintf("%d requests failed, for example %s", failed, w.book.exampleOf)
+			why := w.book.exampleOf
+			if w.alive == 0 {
+				why = advised(why)
+			}
+			return fmt.Sprintf("%d requests failed, for example %s", failed, why)
 		}
 	}
 	return "the service answered too slowly for slices"

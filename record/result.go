@@ -334,7 +334,7 @@ type Load struct {
 	// nil: the load was offered in a window alone only. Ratios between targets come from them.
 	Slices *Sliced `json:"slices,omitempty"`
 	// Stalls are the machine's in the window of an open load, and StallFree its percentiles without
-	// them; nil: nobody recorded them.
+	// them; nil: not recorded.
 	Stalls    *Stalls     `json:"stalls,omitempty"`
 	StallFree []StallFree `json:"stallFree,omitempty"`
 

@@ -43,7 +43,7 @@ type OpenSlices struct {
 	RatePerS float64 `json:"ratePerS"` // of Poisson or evenly spaced arrivals, as the load says
 	LeadInNs int64   `json:"leadInNs"` // of each slice, not counted
 	WindowNs int64   `json:"windowNs"` // shortest counted window; drawn up to twice that
-	// Stalls are the machine's in these slices; nil: nobody recorded them.
+	// Stalls are the machine's in these slices; nil: not recorded.
 	Stalls *Stalls `json:"stalls,omitempty"`
 }
 

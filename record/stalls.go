@@ -38,7 +38,7 @@ type StallFree struct {
 	Quantile   float64 `json:"quantile"` // 0.99 is p99
 	Ns         int64   `json:"ns"`       // if it is unknown, only to show
 	RawNs      int64   `json:"rawNs"`    // of all arrivals
-	PunctualNs int64   `json:"punctualNs"`
+	PunctualNs int64   `json:"punctualNs"` // the quantile without the load's own lateness
 	KeptShare  float64 `json:"keptShare"` // of the arrivals
 	// LowestNs is the quantile if all arrivals that stalls too short to be recorded delayed are
 	// above it.
@@ -49,7 +49,7 @@ type StallFree struct {
 	Unknown  string `json:"unknown,omitempty"` // one of stats' reasons; empty: it is known
 }
 
-// StallFreeOf returns the percentile of some that is known; nil: it is not.
+// StallFreeOf returns the entry of a quantile, or nil if its value is unknown.
 func StallFreeOf(all []StallFree, quantile float64) *StallFree {
 	for i := range all {
 		if all[i].Quantile == quantile && all[i].Unknown == "" {
@@ -59,7 +59,7 @@ func StallFreeOf(all []StallFree, quantile float64) *StallFree {
 	return nil
 }
 
-// Stall is one, a line in a file of stalls. Times are by clock.Mono, as those of slices.
+// Stall is a line of a file of stalls. Times are by clock.Mono, as those of slices.
 type Stall struct {
 	BeginNs int64 `json:"beginNs"` // it began at this time or later
 	EndNs   int64 `json:"endNs"`   // and ended at this time or earlier

@@ -2,11 +2,10 @@ package stats
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/slices.md and docs/stalls.md")
@@ -21,29 +20,6 @@ func documented(t *testing.T, name string, rows []string) {
 // simulation gave.
 func documentedIn(t *testing.T, file, name string, rows []string) {
 	t.Helper()
-	path := filepath.Join("..", "docs", file)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(data)
-	begin := "<!-- simulated " + name + " -->\n"
-	before, after, ok := strings.Cut(page, begin)
-	if !ok {
-		t.Fatalf("%s has no table of %s", path, name)
-	}
-	old, after, ok := strings.Cut(after, "<!-- end -->")
-	if !ok {
-		t.Fatalf("%s: the table of %s has no end", path, name)
-	}
-	table := strings.Join(rows, "\n") + "\n"
-	switch {
-	case *update:
-		page = before + begin + table + "<!-- end -->" + after
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	case runtime.GOARCH == "amd64" && old != table: // others round otherwise
-		t.Errorf("%s shows another table of %s than -update writes:\n%s", path, name, table)
-	}
+	testsets.Table(t, filepath.Join("..", "docs", file), "<!-- simulated "+name+" -->", rows,
+		*update)
 }

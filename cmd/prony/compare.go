@@ -46,7 +46,7 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.Control, "control", "", "row of both runs, of the same artifact, to divide by")
 	fs.BoolVar(&f.Unlike, "allow-mismatch", false,
 		"compare results of different configurations, with a warning")
-	stallsFlag(c, &f.KeepStalls)
+	stallsFlag(c, &f.Stalls)
 	cli.Output(c, &f.format, &f.out, compareForms.Names()...)
 }
 

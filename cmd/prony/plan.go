@@ -78,12 +78,8 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		fmt.Fprintln(w, "blocks instead of slices: "+p.Blockwise)
 	}
 	if p.Suite.For > 0 {
-		fmt.Fprintf(
-			w,
-			"After each %[1]s, targets whose comparisons are all decided are left out. A "+
-				"%[1]s that would not end\nin time is not begun. The first %[1]s:\n",
-			p.Repeat(),
-		)
+		fmt.Fprintf(w, "After each %[1]s, targets whose comparisons are all decided are left "+
+			"out. A %[1]s that would not end\nin time is not begun. The first %[1]s:\n", p.Repeat())
 	}
 	fmt.Fprintln(w)
 	rows := [][]string{{strings.ToUpper(p.Repeat()), "ORDER", "TARGET", "SCENARIO", "LOADS"}}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,10 +31,9 @@ type reportFlags struct {
 	section  string
 	baseline string
 	out      string
-	save     bool // the files in the run's folder, too
-	why      bool // after the text: causes, and what follows from them
-	// keepStalls has response times also of arrivals near stalls of the machine.
-	keepStalls bool
+	save     bool   // the files in the run's folder, too
+	why      bool   // after the text: causes, and what follows from them
+	stalls   string // as in table.Options
 
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
@@ -81,36 +79,16 @@ summary the rows of csv, series a row an interval.`,
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
-	stallsFlag(c, &f.keepStalls)
+	stallsFlag(c, &f.stalls)
 	cli.Output(c, &f.format, &f.out, reportForms.Names()...)
 	return c
 }
 
 // stallsFlag declares --stalls.
-func stallsFlag(c *cobra.Command, keep *bool) {
-	c.Flags().Var((*stallsValue)(keep), "stalls", "response times near stalls of the machine: "+
-		"without or keep (docs/stalls.md)")
-}
-
-// stallsValue is the value of --stalls: true is keep.
-type stallsValue bool
-
-func (v *stallsValue) Type() string { return "string" }
-
-func (v *stallsValue) String() string {
-	if *v {
-		return "keep"
-	}
-	return "without"
-}
-
-func (v *stallsValue) Set(text string) error {
-	switch text {
-	case "keep", "without":
-		*v = text == "keep"
-		return nil
-	}
-	return errors.New("must be without or keep")
+func stallsFlag(c *cobra.Command, to *string) {
+	*to = table.WithoutStalls
+	cli.OneOf(c, to, "stalls", "response times near stalls of the machine (docs/stalls.md)",
+		table.WithoutStalls, table.KeepStalls)
 }
 
 // reported is what a report was made of.
@@ -155,7 +133,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		return nil, err
 	}
 	o := run.Options()
-	o.Baseline, o.KeepStalls = cmp.Or(f.baseline, o.Baseline), f.keepStalls
+	o.Baseline, o.Stalls = cmp.Or(f.baseline, o.Baseline), f.stalls
 	if f.baseline != "" && !slices.ContainsFunc(run.Records, func(r *record.Record) bool {
 		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {

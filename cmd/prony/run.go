@@ -108,15 +108,14 @@ targets of another checkout, such as another branch, run in the same starts as r
 ratios refer to them.
 
 With --for 5m it goes on for that long instead of a number of starts. JVMs get the warm-up that
-they need, up to 30 s. After each start it checks which comparisons are decided; further
-starts are of those that are open. The looks err in 1 % of runs at most, beside the 5 % of any
-table. Builds are not counted, nor what --telemetry adds. The last line says what the next five
-minutes would buy.
+they need, up to 30 s. After each start it checks which comparisons are decided, and goes on with
+those that are open. These checks add at most 1 % of wrong decisions to the 5 % of any table. Builds
+are not counted, nor what --telemetry adds. The last line says what the next five minutes would buy.
 
 With --telemetry each target runs once more after the comparison, watched from inside by an agent,
 trace ids and a profiler. No number of the comparison uses that. The commands explain, traces, logs,
-query and profile read the results. --agent NAME/LEVEL measures the cost of an agent that prony agents
-lists.
+query and profile read the results. --agent NAME/LEVEL measures the cost of an agent that prony
+agents lists.
 
 With --launcher docker each target runs as a container from the image that its Dockerfile makes,
 under the same limits, and needs none of its tools here; with --launcher process,docker in both

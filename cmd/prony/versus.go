@@ -72,9 +72,9 @@ What decides is said beforehand: the processor time of a request at the peak, wh
 steadiest, or what --by names. Of the one error in twenty that the answer may make, it has four
 fifths; the other numbers share the rest, so that they are believed when they differ by more.
 
-The exit code is 0 if every trial is VALID or SUSPECT, 4 if one is INVALID or failed, 1 if the
-services could not be compared, 2 if the command line is wrong. A trial whose slices are
-sound is not INVALID for this when its window alone is: the ratios stand.`
+The exit code is 0 if every trial is VALID or SUSPECT, 4 if a trial is INVALID or failed, 1 if the
+services could not be compared, and 2 for a wrong command line. A trial with sound slices does not
+count as INVALID if only its window is.`
 
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
@@ -170,9 +170,8 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
-	c.Flags().
-		DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each target "+
-			"and start, at most 5 × --measure (default: 2s, or the suite's)")
+	c.Flags().DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each "+
+		"target and start (default: 2s or the suite's, at most 5 × --measure)")
 }
 
 // given looks at what depends on whether a flag was given.

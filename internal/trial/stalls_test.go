@@ -24,8 +24,8 @@ func (w watched) Way() stalls.Way      { return stalls.Way{Name: stalls.PerfEven
 func (w watched) Lost() int            { return 0 }
 func (w watched) Close() error         { return nil }
 
-// offeredAt is a window of 5 s with an arrival each millisecond, answered after 0.1 ms; the first 60
-// waited for the core.
+// offeredAt is a window of 5 s with an arrival each millisecond, answered after 0.1 ms; the first
+// 60 waited for the core.
 func offeredAt(fromNs int64) *offered {
 	o := &offered{fromNs: fromNs, lengthNs: 5e9}
 	o.load.Service.CPUShare = 0.5

@@ -66,16 +66,16 @@ var noteTexts = [...]string{
 	NoteStalled: "unknown without the machine's stalls: %s",
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",
-	NoteStallsInWindows: "The values of %s in windows of %s leave out the arrivals near stalls of " +
-		"the machine: %s.",
+	NoteStallsInWindows: "The values of %s in windows of %s leave out the arrivals near stalls " +
+		"of the machine: %s.",
 	NoteStallsRemain: "The values of %s in windows of %s include the machine's stalls, because " +
 		"without them those of %s are unknown: %s.",
-	NoteStallsMissing: "Response times of %s include the machine's stalls, which were not recorded " +
-		"(prony doctor says why).",
+	NoteStallsMissing: "Response times of %s include the machine's stalls, which were not " +
+		"recorded (prony doctor says why).",
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
 		"%s); the levels beside them are at the rate of the load.",
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
-		"had: %s. Intervals of their ratios do not cover the effect of how these files lie in " +
+		"had: %s. Intervals of their ratios do not cover the effect of where these files are in " +
 		"memory.",
 	NoteStartNoise: "Of the scatter of %s%s ratios between starts, %s is not explained by their " +
 		"rounds: %s.",

@@ -105,8 +105,8 @@ func (s *Starts) raw(block int) *StartSlices {
 }
 
 // SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The
-// start is the unit of inference; its error term is the scatter of the starts, or
-// that of the control where it is larger beyond chance.
+// start is the unit of inference; its error term is the scatter of the starts, or that of the
+// control where it is larger beyond chance.
 //
 // The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {

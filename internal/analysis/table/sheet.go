@@ -105,9 +105,8 @@ func (sc *Scenario) table(o Options) Table {
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.stallNotes(o),
-		sc.copiesNote(),
-		sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(), sc.startNotes(o.Confidence),
-		sc.assumptionNote(), common)
+		sc.copiesNote(), sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(),
+		sc.startNotes(o.Confidence), sc.assumptionNote(), common)
 	return t
 }
 

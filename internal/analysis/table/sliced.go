@@ -162,7 +162,9 @@ func slicedValue(q metric.Metric, s *record.Sliced, confidence float64, stallFre
 		s.ResponseTime.Count < stats.QuantileNeeds(q.Quantile, confidence):
 		return math.NaN(), unknown
 	case !stallFree:
-		return metric.Positive(quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile)), unknown
+		return metric.Positive(
+			quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile),
+		), unknown
 	}
 	i := slices.IndexFunc(s.StallFree, func(x record.StallFree) bool {
 		return x.Quantile == q.Quantile

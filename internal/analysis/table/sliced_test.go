@@ -447,7 +447,10 @@ func TestRatiosWithoutStalls(t *testing.T) {
 		notes ...string,
 	) {
 		t.Helper()
-		study := analyze(openRun(change), Options{Baseline: "a", KeepStalls: keep})
+		study := analyze(
+			openRun(change),
+			Options{Baseline: "a", Stalls: map[bool]string{true: KeepStalls}[keep]},
+		)
 		m, _ := study.Scenarios[0].Target("b").Metric("half", "p99")
 		got := 0.0
 		if m.Ratio != nil {
@@ -502,7 +505,10 @@ func TestLevelsWithoutStalls(t *testing.T) {
 					PossibleBias: []record.Bias{{Metric: "p99", Share: 2, StallFree: &zero}}}}}
 			change(&records[i])
 		}
-		study := analyze(records, Options{Baseline: "a", KeepStalls: keep})
+		study := analyze(
+			records,
+			Options{Baseline: "a", Stalls: map[bool]string{true: KeepStalls}[keep]},
+		)
 		m, _ := study.Scenarios[0].Target("b").Metric("half", "p99")
 		if math.Abs(m.Summary.Center/want-1) > 0.01 || (m.Doubt == nil) != m.StallFree {
 			t.Errorf("p99 %v, want %v; doubt %+v", m.Summary.Center, want, m.Doubt)
@@ -512,8 +518,13 @@ func TestLevelsWithoutStalls(t *testing.T) {
 			t.Errorf("%q is not in\n%s", note, text)
 		}
 	}
-	check(false, func(*record.Record) {}, 2e6, "in windows of half leave out the arrivals near stalls of the machine: stalls took 4.0 % of the "+
-		"time")
+	check(
+		false,
+		func(*record.Record) {},
+		2e6,
+		"in windows of half leave out the arrivals near stalls of the machine: stalls took "+
+			"4.0 % of the time",
+	)
 	check(true, func(*record.Record) {}, 4e6, "")
 	check(false, func(r *record.Record) {
 		if r.Block == 2 && r.Target.Name == "a" {

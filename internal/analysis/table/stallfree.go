@@ -41,9 +41,16 @@ type StallsFound struct {
 }
 
 func (s StallsFound) String() string {
-	return fmt.Sprintf("stalls took %s of the time, and %s of arrivals are left out; with them, p%v "+
-		"of %s is %s instead of %s", units.Percent(s.Time), units.Percent(s.LeftOut),
-		math.Round(1e6*s.Quantile)/1e4, s.Target, units.Duration(s.RawNs), units.Duration(s.FreeNs))
+	return fmt.Sprintf(
+		"stalls took %s of the time, and %s of arrivals are left out; with them, p%v "+
+			"of %s is %s instead of %s",
+		units.Percent(s.Time),
+		units.Percent(s.LeftOut),
+		math.Round(1e6*s.Quantile)/1e4,
+		s.Target,
+		units.Duration(s.RawNs),
+		units.Duration(s.FreeNs),
+	)
 }
 
 // withoutStalls finds the percentiles that all targets have without the machine's stalls: rows with
@@ -51,7 +58,7 @@ func (s StallsFound) String() string {
 // counts, too: its ratio is unknown.
 func (sc *Scenario) withoutStalls(o Options) {
 	sc.stallFree, sc.slicedFree = map[quantity]bool{}, map[quantity]bool{}
-	if o.KeepStalls {
+	if o.Stalls == KeepStalls {
 		return
 	}
 	for _, info := range sc.Loads {
@@ -80,11 +87,11 @@ func (sc *Scenario) withoutStalls(o Options) {
 func (sc *Scenario) all(known func(*Target) []bool) bool {
 	n := 0
 	for _, t := range sc.Targets {
-		of := known(t)
-		if slices.Contains(of, false) {
+		trials := known(t)
+		if slices.Contains(trials, false) {
 			return false
 		}
-		n += len(of)
+		n += len(trials)
 	}
 	return n > 0
 }
@@ -151,7 +158,7 @@ func (x *stallsOf) summary() (out StallsFound, some bool) {
 // stallNotes say what the machine's stalls took from slices and windows, and whether response times
 // are without them.
 func (sc *Scenario) stallNotes(o Options) (notes []Note) {
-	if o.KeepStalls {
+	if o.Stalls == KeepStalls {
 		return nil
 	}
 	for _, info := range sc.Loads {

@@ -27,9 +27,8 @@ type Options struct {
 	// Slices reads the raw slices of starts; nil: they are not there.
 	Slices SlicesReader
 
-	// KeepStalls has response times in slices of all arrivals, also of those near stalls of the
-	// machine.
-	KeepStalls bool
+	// Stalls is which response times are meant: KeepStalls, or empty for WithoutStalls.
+	Stalls string
 
 	Columns []string // beside the usual ones: names of Columns()
 
@@ -43,6 +42,13 @@ type Options struct {
 	Reproduce  string   // the command line; empty: that of the first record
 	Report     string   // path of the report, printed last; empty: no such line
 }
+
+// Values of Options.Stalls: response times without arrivals near stalls of the machine, where these
+// were recorded, or of all arrivals.
+const (
+	WithoutStalls = "without"
+	KeepStalls    = "keep"
+)
 
 // Defaults of Options.
 const (

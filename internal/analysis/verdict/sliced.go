@@ -162,8 +162,9 @@ type Starts struct {
 func ComparisonRules() []Rule {
 	return []Rule{
 		{Name: "starts", Meets: "every target was measured in every start; if one fails while " +
-			"slices run, the start is excluded for all targets", Else: "named; if a target lacks " +
-			"more than one start in five, its ratios are INVALID", Source: "docs/slices.md"},
+			"slices run, the start is excluded for all targets", Else: "named; if a target, or " +
+			"two together, lack more than one start in five, their ratios are INVALID",
+			Source: "docs/slices.md"},
 		{Name: "control", Meets: "the control, the first target a second time, does not differ " +
 			"from the first, corrected for the number of metrics", Else: "SUSPECT, all ratios of " +
 			"the metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},

@@ -30,16 +30,16 @@ func idleWork(f record.Finding) record.Words {
 	}
 	hint := "it works while it waits, and was not stopped: look for timers, collectors and pools"
 	if f.Facts.Subject != record.FreezeOff {
-		hint = "it was stopped (" + f.Facts.Subject + "), so it used this on its way to a stop " +
-			"and back: raise --slices"
+		hint = "it was stopped (" + f.Facts.Subject + "), so it used this while it was " +
+			"stopped and resumed: raise --slices"
 	}
 	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
 }
 
 func sliceLag(f record.Finding) record.Words {
-	return words("response times include this; the machine stalled, or other work ran on the "+
-		"generator's core", "in time", "requests in open slices left late: it adds up to %s to p99",
-		units.Duration(f.Value))
+	return words("late requests raise response times; the machine stalled, or other work ran on "+
+		"the generator's core", "in time", "requests in open slices left late: it adds up to "+
+		"%s to p99", units.Duration(f.Value))
 }
 
 func starts(f record.Finding) record.Words {

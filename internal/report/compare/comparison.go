@@ -201,7 +201,7 @@ type Options struct {
 	First      []string // "peak/p99": the first that there is, is what the question is about
 	Control    string   // a row of both runs that ratios are divided by; empty: none
 	Unlike     bool     // compare what was measured in unlike ways, and say so
-	KeepStalls bool     // response times in slices also count near stalls of the machine
+	Stalls     string   // which response times are meant, as in table.Options
 	Refused    string   // how a caller lets Unlike be asked for; ends an UnlikeError
 }
 

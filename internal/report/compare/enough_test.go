@@ -40,10 +40,14 @@ func TestEnough(t *testing.T) {
 	first := c
 	first.first = []string{"peak/cpu_per_request"}
 	first.judge()
-	if says := first.Enough(0.05); !strings.Contains(says, " in peak CPU per request would take ") {
+	if says := first.Enough(0.05); !strings.HasPrefix(says, "Detecting a difference of 5 % in "+
+		"peak CPU per request would take ") {
 		t.Errorf("asked by another number it says %q", says)
 	}
-	if says := noisy(0.3, 6).Enough(0.05); !strings.HasPrefix(says, "No sensible number of ") {
+	if says := noisy(0.3, 6).Enough(0.05); !strings.HasPrefix(
+		says,
+		"No sensible number of blocks",
+	) {
 		t.Errorf("of noise it says %q", says)
 	}
 	if says := noisy(0.001, 6).Enough(0.05); says != "" {

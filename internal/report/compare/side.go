@@ -49,11 +49,11 @@ type side struct {
 
 func analyse(s Side, with Options) *side {
 	if s.Study != nil && s.Study.Options.Confidence == with.Confidence &&
-		s.Study.Options.KeepStalls == with.KeepStalls {
+		s.Study.Options.Stalls == with.Stalls {
 		return &side{s, *s.Study}
 	}
 	o := table.Options{Baseline: s.Head.Baseline, Confidence: with.Confidence, Slices: s.Slices,
-		KeepStalls: with.KeepStalls, Missing: s.Missing, Unfinished: s.Unfinished}
+		Stalls: with.Stalls, Missing: s.Missing, Unfinished: s.Unfinished}
 	return &side{s, table.Analyze(s.Records, o)}
 }
 

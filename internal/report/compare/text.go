@@ -262,11 +262,8 @@ func (c Comparison) closing() (out []string) {
 	}
 	how := c.How()
 	if c.Tests > 1 {
-		how += fmt.Sprintf(
-			" p is corrected for %d rows (Holm); --metric asks for fewer and detects "+
-				"more.",
-			c.Tests,
-		)
+		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and "+
+			"detects more.", c.Tests)
 	}
 	out = append(out, how)
 	if c.some(seesLittle) {

@@ -42,8 +42,8 @@ type Agent struct {
 	Env map[string]string `yaml:"env"`
 	// Scrape is the path of a page in Prometheus' format on {metricsPort}; empty: there is none.
 	Scrape string `yaml:"scrape"`
-	// NeedsTelemetry says that it sends to the lab's telemetry collector and is useless without
-	// one.
+	// NeedsTelemetry reports whether it sends to the lab's telemetry collector, without which it
+	// does nothing.
 	NeedsTelemetry bool    `yaml:"needsTelemetry" was:"needsHome"`
 	Levels         []Level `yaml:"levels"` // none: it has only one, without a name
 }

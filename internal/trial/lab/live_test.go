@@ -58,8 +58,10 @@ func TestLiveAnswer(t *testing.T) {
 	}
 	// An interval that holds 0 is no difference.
 	lines = liveLines(t, func(block int) float64 { return 1e6 + float64(block-3)*5e4 })
-	if len(lines) != 1 || !strings.HasPrefix(lines[0],
-		"4 of 6 starts: no significant difference between new and old so far in CPU per request: ") {
+	if len(lines) != 1 || !strings.HasPrefix(
+		lines[0],
+		"4 of 6 starts: no significant difference between new and old so far in CPU per request: ",
+	) {
 		t.Errorf("lines %q", lines)
 	}
 }

@@ -257,28 +257,32 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	if !errors.Is(err, notYet) {
 		return err
 	}
-	if found := stray(ctx); found != nil {
-		v.Tell.Say(fmt.Sprintf("%s: %v", name, found))
+	if wrong := stray(ctx); wrong != nil {
+		v.Tell.Say(fmt.Sprintf("%s: %v", name, wrong))
 		// Some services open a second port first: it must be the wrong one for a while.
 		further, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
 		defer cancel()
 		if err = wait(further); !errors.Is(err, notYet) {
 			return err
 		}
-		if found = stray(ctx); found != nil {
-			return found
+		if wrong = stray(ctx); wrong != nil {
+			return wrong
 		}
 	}
 	v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
 	return wait(ctx)
 }
 
-// lastSaid puts a service's last words behind what went wrong.
-func lastSaid(err error, log []string) error {
+// lastSaid adds to what went wrong how a service ended, if it did, and what it wrote last.
+func lastSaid(err error, p *processes.System) error {
+	if errors.Is(err, service.ErrExited) {
+		err = fmt.Errorf("%w (%s)", err, p.Exit())
+	}
+	log := p.Log(20)
 	if len(log) == 0 {
 		return fmt.Errorf("%w; it wrote nothing", err)
 	}
-	return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):], "\n  "))
+	return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log, "\n  "))
 }
 
 // look starts one target, lets See look at it and stops it.
@@ -343,11 +347,8 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 			return v.findStray(ctx, s, s.Full(t), s.ReadyIn(protocol), p)
 		})
 	}
-	if errors.Is(err, service.ErrExited) {
-		err = fmt.Errorf("%w (%s)", err, p.Exit())
-	}
 	if err != nil {
-		return lastSaid(err, p.Log(20))
+		return lastSaid(err, p)
 	}
 	v.reportPorts(s.Full(t), built, p)
 	checker := trial.Checker(speaks, nil, p.Addr(), t.Mode)
