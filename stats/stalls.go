@@ -190,7 +190,8 @@ func contains(intervals []Interval, ns int64) bool {
 	return i < len(intervals) && intervals[i].FromNs <= ns
 }
 
-// outside returns the arrivals that are due outside of some intervals, which are in order and apart.
+// outside returns the arrivals that are due outside of some intervals, which are in order and
+// apart.
 func outside(arrivals []Arrival, intervals []Interval) []Arrival {
 	all := make([]Arrival, 0, len(arrivals))
 	for _, a := range arrivals {

@@ -38,7 +38,8 @@ func (i *identities) started(pid int, name string) {
 	i.ended[pid] = name
 }
 
-// cause returns why a process that runs on a core is a stall, and its name; "" if it is not a stall.
+// cause returns why a process that runs on a core is a stall, and its name; "" if it is not a
+// stall.
 func (i *identities) cause(core, pid int) (cause, name string) {
 	key := place{core, pid}
 	process, ok := i.known[key]

@@ -73,7 +73,8 @@ func (p *perfClock) drain(add func(tick)) {
 	}
 }
 
-// errIdle is the error of a kernel that drops ticks of idle cores, as guests of some hypervisors do.
+// errIdle is the error of a kernel that drops ticks of idle cores, such as guests of some
+// hypervisors.
 var errIdle = errors.New("the kernel does not record ticks of idle cores")
 
 // idleTicks is what is known of this kernel. All cores are alike.

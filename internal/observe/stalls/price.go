@@ -23,9 +23,9 @@ const (
 // time. If stalls cannot be recorded, the Way has no name and the error says why; otherwise an
 // error says why the price is unknown.
 //
-// A loop on that core reads the time, and the shortest tenth of its pauses around ticks shows what a
-// tick costs: in longer ones something else ran as well, and pauses of half a period and more do not
-// count at all. What a tick evicts from caches is not in the price.
+// A loop on that core reads the time, and the shortest tenth of its pauses around ticks shows what
+// a tick costs: in longer ones something else ran as well, and pauses of half a period and more do
+// not count at all. What a tick evicts from caches is not in the price.
 func Price(core int, period, d time.Duration) (Way, float64, error) {
 	w, err := open([]int{core}, period, func(int, int) bool { return true }, openClock)
 	if err != nil {
