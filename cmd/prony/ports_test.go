@@ -1,69 +1,154 @@
 package main
 
 import (
-	"fmt"
-	"net"
+	"bytes"
+	"encoding/json"
 	"os"
-	"strconv"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
-	"prony.example/internal/trial/processes"
 )
 
-// serveAlso has a stand-in listen on a further port, which its variable names; "+1" is the one
-// after $PORT.
-func serveAlso(port string) {
-	if port == "+1" {
-		own, err := strconv.Atoi(os.Getenv("PORT"))
-		if err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		port = strconv.Itoa(own + 1)
-	}
-	if _, err := net.Listen("tcp", "127.0.0.1:"+port); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
+// systems are the other ones that prony is made for, as GOOS/GOARCH. Its files differ by processor
+// for Linux alone, whose programs the release's test builds.
+var systems = []string{"darwin/arm64", "windows/amd64"}
+
+// portsNeed is what the programs are made of.
+var portsNeed = testsets.Needs{
+	Files: []string{
+		"cmd",
+		"home",
+		"internal",
+		"load",
+		"record",
+		"stats",
+		"contract",
+		"Makefile",
+		"go.mod",
+		"go.sum",
+	},
 }
 
-// Targets that run side by side and listen on one port are refused before anything is measured,
-// with both names, the port and what to type. Ports that follow from $PORT are fine, and so are
-// fixed ones of targets that take turns.
-func TestFixedPorts(t *testing.T) {
-	testsets.Once(t, "fixed ports of a user's services", testsets.Needs{})
-	ownFolder(t)
-	port, err := processes.FreePort()
+// golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
+func golang(t *testing.T, system, tag, line string) {
+	t.Helper()
+	text, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := func(exit int, wants []string, args ...string) {
-		t.Helper()
-		stdout, stderr, got := versus(t, append(args, "--get", "/", "-n", "a", "-n", "b",
-			"--plan")...)
-		if got != exit {
-			t.Errorf("%q: exit %d, want %d:\n%s%s", args, got, exit, stdout, stderr)
+	flags := regexp.MustCompile(`(?m)^FLAGS = (.*-tags=[\w,]+)(.*)$`).
+		FindStringSubmatch(string(text))
+	if flags == nil {
+		t.Fatal("the Makefile has no FLAGS")
+	}
+	os, arch, _ := strings.Cut(system, "/")
+	verb, rest, _ := strings.Cut(line, " ")
+	cmd := exec.Command("sh", "-c", "go "+verb+" "+flags[1]+tag+flags[2]+" "+rest)
+	cmd.Dir = "../.."
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS="+os, "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: go %s: %v\n%s", system, line, err, out)
+	}
+}
+
+// It is built for each of them, and vetted, but for its tests, which are run on Linux.
+func TestOtherSystems(t *testing.T) {
+	testsets.Long(t, "programs of other systems", portsNeed)
+	hidden := struct{ Replace map[string]string }{map[string]string{}}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"cmd/*/*_test.go", "internal/*/*_test.go",
+		"internal/*/*/*_test.go", "internal/*/*/*/*_test.go", "contract/*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, want := range wants {
-			has(t, fmt.Sprint(args), stdout+stderr, strings.ReplaceAll(want, "P", fmt.Sprint(port)))
+		for _, f := range files {
+			hidden.Replace[f] = "" // to Go it is not there
 		}
 	}
-	fixed, also := fmt.Sprintf("PORT=%d ./app", port), fmt.Sprintf("ALSO=%d ./app", port)
-	check(cli.Failed, []string{"a, b: all of them listen on port P, whatever $"},
-		fixed, fixed+" x")
-	check(cli.Failed, []string{"a: it answers on port P, and not on $"}, fixed, "./app")
-	both := []string{"with ", ": both listen on port P, beside $", "--interleave blocks"}
-	check(cli.Failed, append(both, "compare a with b"), also, also+" x", "--aa=false")
-	check(cli.Failed, append(both, "compare a with a-again"), also, "./app")
-	check(cli.Fine, []string{" starts"}, also, "./app", "--aa=false")
-	check(cli.Fine, []string{" blocks"}, also, also+" x", "--interleave", "blocks")
-	check(cli.Fine, []string{" starts"}, "ALSO=+1 ./app", "ALSO=+1 ./app x")
-	stdout, stderr, got := inProject(t, fmt.Sprintf("targets: {a: {command: ALSO=%[1]d ./app}, "+
-		"b: {command: ALSO=%[1]d ./app x}}\n%[2]s", port, requests), "run")
-	if got != cli.Failed || !strings.Contains(stderr, "compare a with b: both listen on port") {
-		t.Errorf("a project: exit %d:\n%s%s", got, stdout, stderr)
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	data, err := json.Marshal(hidden)
+	if err != nil || os.WriteFile(overlay, data, 0o600) != nil {
+		t.Fatal(err)
+	}
+	for _, system := range systems {
+		golang(t, system, "", "build -o "+os.DevNull+" ./cmd/prony")
+		golang(t, system, "",
+			"vet -overlay "+overlay+" $(go list -deps ./cmd/prony | grep ^prony/)")
+	}
+}
+
+// What other systems have instead of Linux's files is run here by the tag portable: the tests of
+// the packages where they differ, and the verbs that work everywhere, through the real program.
+func TestPortable(t *testing.T) {
+	testsets.Long(t, "what other systems have", portsNeed)
+	testsets.Cores(t)
+	const here = "linux/" // of any processor: Go's own
+	golang(
+		t,
+		here,
+		",portable",
+		"test -timeout 300s ./load/engine/nethttp ./internal/generator/progress",
+	)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "prony")
+	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")
+	const busy = -2 // it has measured, or the machine was busy, which its verdict then says
+	prony := func(code int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		exit := cmd.ProcessState.ExitCode()
+		if code == busy && (exit == cli.Fine || exit == cli.Invalid) {
+			code = exit
+		}
+		if exit != code {
+			t.Fatalf("prony %q: %v, want exit code %d\n%s", args, err, code, out)
+		}
+		return string(out)
+	}
+	url := null(t)
+	for _, run := range []string{"a", "b"} {
+		out := prony(busy, "load", url, "--rate", "1000", "-d", "2s", "--save="+run, "--name", "it",
+			"--pacing", "precise")
+		has(t, "the load", out, "generator    stack", "no thread is pinned", "0 failed")
+	}
+	prony(busy, "load", url, "-c", "2", "-d", "1s", "--http2")
+	has(t, "report", prony(busy, "report", "a"), "it", "p99")
+	has(t, "compare", prony(busy, "compare", "a", "b", "--allow-mismatch"), "it: run", "B to A")
+	has(t, "trend", prony(busy, "trend", "a", "b"), "2 runs")
+	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--allow-mismatch"), "INSUFFICIENT DATA",
+		"n >= 2 of each")
+	has(t, "completion", prony(0, "completion", "bash"), "prony")
+	if err := os.WriteFile(filepath.Join(dir, "results.md"), []byte(
+		"| server | p50 | p99 |\n|---|---|---|\n| a | 9 ms | 3 ms |\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prony(cli.Invalid, "audit", "results.md")
+	has(t, "cores", prony(2, "load", url, "--cores", "0"), "--cores", "on Linux alone")
+	has(t, "ceiling", prony(1, "load", url, "--ceiling"), "on Linux alone")
+	for _, verb := range []string{"run", "versus", "doctor"} {
+		has(t, verb, prony(1, verb, "--any", "thing"), verb+" works on Linux alone")
+	}
+	var want, got []string
+	for _, c := range verbs(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})) {
+		want = append(want, c.Name())
+	}
+	for _, name := range regexp.MustCompile(`(?m)^  ([a-z]+) `).
+		FindAllStringSubmatch(prony(0, "--help"), -1) {
+		got = append(got, name[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("--help lists %q, on Linux %q", got, want)
 	}
 }

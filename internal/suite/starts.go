@@ -60,7 +60,8 @@ func (p *Plan) join() error {
 		}
 		n := len(trials[g])
 		if n > mostSideBySide {
-			p.Blockwise = fmt.Sprintf("at most %d targets can run side by side", mostSideBySide)
+			p.Blockwise = fmt.Sprintf("scenario %s: at most %d targets can run side by side",
+				g.scenario, mostSideBySide)
 		}
 		for _, t := range trials[g] {
 			if n > 1 && n <= mostSideBySide {

@@ -68,7 +68,7 @@ func TestBlockwise(t *testing.T) {
 		"rate: 50% of peak",
 		"rate: 500",
 	)
-	check(many, "at most 12 targets can run side by side")
+	check(many, "scenario cached read: at most 12 targets can run side by side")
 	if on := onCores(t, "seed: 7", "seed: 7\nfreeze: off"); on.Freeze != suite.FreezeOff {
 		t.Errorf("freeze: off is read as %q", on.Freeze)
 	}

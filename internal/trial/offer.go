@@ -55,16 +55,15 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf, rateBase = l.Rate.String(), l.Rate.Of
 		}
 	}
-	log, err := f.watchWindow(&spec)
-	if err != nil {
-		return errors.Join(err, log.close())
-	}
+	log := f.watchWindow(&spec)
 	stop := f.profile(ctx, l.Name)
 	o, err := f.window(ctx, spec, f.markAt)
 	stop()
-	if err = log.finish(o, spec.Sample, err); err != nil {
+	if err != nil {
+		log.close()
 		return err
 	}
+	log.keepWindow(o, spec.Sample)
 	o.load.RateOf, o.load.RateBase = rateOf, rateBase
 	f.keep(o)
 	return nil

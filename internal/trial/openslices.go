@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -56,7 +55,7 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 		f.openSum.RatePerS = s.Open.RatePerS
 	}
 	s.stalls = s.lab.watchStalls(s.processes)
-	defer func() { err = errors.Join(err, s.stalls.close()) }()
+	defer s.stalls.close()
 	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "open slices",
 		Expect: time.Duration(s.Open.Rounds*len(s.sides)) * time.Duration(s.Open.MeanNs())})
 	for round := 1; round <= s.Open.Rounds; round++ {
@@ -127,8 +126,8 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 	return o
 }
 
-// connectOpen connects the open load. The closed load's connections end first: a service may bear
-// so many at once and no more.
+// connectOpen connects the open load. The closed load's connections end first: a service may limit
+// its connections.
 func (f *side) connectOpen(ctx context.Context, l suite.Load, more load.Spec) (err error) {
 	f.sum.Reconnects = f.loader.Reconnects()
 	f.loader.Close()
@@ -140,12 +139,10 @@ func (f *side) connectOpen(ctx context.Context, l suite.Load, more load.Spec) (e
 // openSlice offers a target one open slice.
 func (s *start) openSlice(ctx context.Context, i int, seed uint64) (record.Slice, error) {
 	window := time.Duration((1 + s.rng.Float64()) * float64(s.Open.WindowNs))
-	if err := s.stalls.begin(); err != nil {
-		return record.Slice{}, err
-	}
-	out, err := s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
+	s.stalls.begin()
+	defer s.stalls.end()
+	return s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
 		Window: window, Seed: seed})
-	return out, errors.Join(err, s.stalls.end())
 }
 
 // processes are those of all targets of the start.

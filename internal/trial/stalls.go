@@ -3,7 +3,6 @@ package trial
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -30,40 +29,42 @@ type StallWatch interface {
 	Close() error
 }
 
-// stallLog collects the stalls of open slices, or of an open window. Without a watch it is empty.
+// stallLog collects the stalls of open slices, or of an open window. Without a watch it is empty. A
+// watch that fails is closed, and the record says why: a trial does not fail by it.
 type stallLog struct {
-	watch  StallWatch
-	sum    record.Stalls
-	all    []record.Stall
-	began  int64
-	causes map[[2]string]*record.StallCause
+	watch   StallWatch
+	targets func() []launch.Process
+	shared  bool // backing processes have no cores of their own
+	pids    map[int]bool
+	sum     record.Stalls
+	all     []record.Stall
+	began   int64
+	causes  map[[2]string]*record.StallCause
 }
 
 // watchStalls watches the service's cores and the load's. Processes of the targets, and of this
 // program on the load's cores, are no stalls.
 func (l *Lab) watchStalls(targets func() []launch.Process) *stallLog {
-	log := &stallLog{causes: map[[2]string]*record.StallCause{}}
+	log := &stallLog{targets: targets, shared: len(l.Layout.Backing) == 0, pids: map[int]bool{},
+		causes: map[[2]string]*record.StallCause{}}
 	if l.Slicing.Stalls == nil {
 		return log
 	}
+	for _, p := range targets() {
+		if len(p.PIDs()) == 0 {
+			log.sum.Missing = "the processes of a target are not on this machine, or not known"
+			return log
+		}
+	}
 	self := os.Getpid()
 	ours := func(core, pid int) bool {
-		if slices.Contains(l.Layout.Load, core) && pid == self {
-			return true
-		}
-		return slices.ContainsFunc(targets(), func(p launch.Process) bool {
-			return slices.Contains(p.PIDs(), pid)
-		})
+		return slices.Contains(l.Layout.Load, core) && pid == self || log.pids[pid]
 	}
 	cores := slices.Concat(l.Layout.Service, l.Layout.Load)
 	slices.Sort(cores)
-	if slices.ContainsFunc(targets(), func(p launch.Process) bool { return len(p.PIDs()) == 0 }) {
-		log.sum.Missing = "the processes of a target are not on this machine, or are not known"
-		return log
-	}
 	watch, err := l.Slicing.Stalls(slices.Compact(cores), ours)
 	if err != nil {
-		log.sum.Missing = strings.ReplaceAll(err.Error(), "\n", "; ")
+		log.fail(err)
 		return log
 	}
 	log.watch = watch
@@ -71,26 +72,53 @@ func (l *Lab) watchStalls(targets func() []launch.Process) *stallLog {
 	return log
 }
 
-func (s *stallLog) begin() error {
-	if s.watch == nil {
-		return nil
+// fail ends the watch: what it recorded so far is incomplete.
+func (s *stallLog) fail(err error) {
+	if s.watch != nil {
+		err = errors.Join(err, s.watch.Close())
 	}
+	s.watch, s.all, s.causes = nil, nil, nil
+	s.sum = record.Stalls{Missing: strings.ReplaceAll(err.Error(), "\n", "; ")}
+}
+
+// note adds the targets' processes to those that are known. A process that began and ended between
+// two notes looks as one of others.
+func (s *stallLog) note() {
+	for _, p := range s.targets() {
+		for _, pid := range p.PIDs() {
+			s.pids[pid] = true
+		}
+		if b, ok := p.(interface{ Backing() []int }); ok && s.shared {
+			for _, pid := range b.Backing() {
+				s.pids[pid] = true
+			}
+		}
+	}
+}
+
+func (s *stallLog) begin() {
+	if s.watch == nil {
+		return
+	}
+	s.note()
 	if err := s.watch.Begin(); err != nil {
-		return fmt.Errorf("record stalls: %w", err)
+		s.fail(err)
+		return
 	}
 	s.began = clock.Mono()
-	return nil
 }
 
 // end also reads the stalls, while the processes that caused them can still be named.
-func (s *stallLog) end() error {
+func (s *stallLog) end() {
 	if s.watch == nil {
-		return nil
+		return
 	}
 	s.sum.TimeNs += clock.Mono() - s.began
 	if err := s.watch.End(); err != nil {
-		return fmt.Errorf("record stalls: %w", err)
+		s.fail(err)
+		return
 	}
+	s.note()
 	for _, x := range s.watch.Read() {
 		// The kernel's own threads handle packets, among other things: that is the service's work.
 		if x.Cause == stalls.Kernel && x.Name != "" {
@@ -107,14 +135,17 @@ func (s *stallLog) end() error {
 		s.causes[key].Ns += x.EndNs - x.BeginNs
 	}
 	s.sum.LostTicks = s.watch.Lost()
-	return nil
 }
 
-func (s *stallLog) close() error {
+// close ends the watch; the stalls stay.
+func (s *stallLog) close() {
 	if s.watch == nil {
-		return nil
+		return
 	}
-	return s.watch.Close()
+	if err := s.watch.Close(); err != nil {
+		s.watch = nil
+		s.fail(err)
+	}
 }
 
 // mostCauses bounds the causes in a record.
@@ -143,10 +174,10 @@ func (s *stallLog) summary() *record.Stalls {
 
 // watchWindow watches the cores in use while an open load is offered by this process alone, and has
 // the times of all its requests kept.
-func (f *life) watchWindow(spec *load.Spec) (*stallLog, error) {
+func (f *life) watchWindow(spec *load.Spec) *stallLog {
 	// Of the users of others nothing is known but their histograms.
 	if spec.Model != record.Open || spec.Part.Of > 1 || f.rec.Target.Driver != "" {
-		return &stallLog{}, nil
+		return &stallLog{}
 	}
 	log := f.lab.watchStalls(func() []launch.Process { return []launch.Process{f.proc} })
 	if log.watch != nil {
@@ -157,27 +188,21 @@ func (f *life) watchWindow(spec *load.Spec) (*stallLog, error) {
 		}
 		spec.Sample = min(int(1.1*expected)+1000, mostSampled)
 	}
-	return log, log.begin()
+	log.begin()
+	return log
 }
 
-// finish ends the watch over a window, which began before it, and computes the percentiles without
-// stalls.
-func (s *stallLog) finish(o *offered, room int, err error) error {
-	if s.watch == nil {
-		if err == nil {
-			o.load.Stalls = s.summary()
-		}
-		return err
-	}
-	if err = errors.Join(err, s.end(), s.close()); err != nil {
-		return err
-	}
-	window := span{o.fromNs, o.fromNs + o.lengthNs}
+// keepWindow ends the watch over a window, which began before it, and computes the percentiles
+// without stalls. Stalls count from before the lead-in until after the last answer: their backlog
+// reaches into the window.
+func (s *stallLog) keepWindow(o *offered, room int) {
+	s.end()
+	s.close()
 	o.load.Stalls = s.summary()
 	if len(o.sample.Due) < room {
-		o.load.StallFree = s.free(o.sample, o.fromNs, []span{window}, o.load.Service.CPUShare)
+		watched := span{s.began, s.began + s.sum.TimeNs}
+		o.load.StallFree = s.free(o.sample, o.fromNs, []span{watched}, o.load.Service.CPUShare)
 	}
-	return nil
 }
 
 // span is time in which a target was offered its load, by clock.Mono.

@@ -71,8 +71,9 @@ const (
 	NoteSliced          // MetricsOf that ratios are made of, Starts
 	NoteStalled         // Stalled
 	NoteStallsInSlices  // load, StallsFound
-	NoteStallsInWindows // load, StallsFound
-	NoteStallsRemain    // load, target, Stalled
+	NoteStallsInWindows // Names of percentiles, load, StallsFound
+	NoteStallsRemain    // Names of percentiles, load, target, Stalled
+	NoteStallsMissing   // load
 	NoteEqualRate       // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteCopies          // Uncopied
 	NoteStartNoise      // LoadOf, metric, Percent, StartAdvice

@@ -143,30 +143,29 @@ var noteExamples = map[NoteKind][]noteExample{
 		"starts: their cost is not measured.", []any{0.8}}},
 	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
 	NoteStalled: {
-		{"unknown without the machine's stalls, many of which are too short to be recorded " +
-			"(measure on a quieter machine; --stalls keep has all arrivals)",
-			[]any{Stalled{stats.UnrecordedStalls, 0.9}}},
-		{
-			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " +
-				"needed (measure on a quieter machine; --stalls keep has all arrivals)",
-			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
-		},
-		{"unknown without the machine's stalls, which strike more often, or less often, while " +
-			"the service pauses (measure on another machine; --stalls keep has all arrivals)",
+		{"unknown without the machine's stalls: many are too short to be recorded (measure on a quieter machine; " +
+			"--stalls keep has all arrivals)", []any{Stalled{stats.UnrecordedStalls, 0.9}}},
+		{"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are needed (measure on a " +
+			"quieter machine; --stalls keep has all arrivals)",
+			[]any{Stalled{stats.TooMuchExcluded, 0.45}}},
+		{"unknown without the machine's stalls: they strike more often, or less often, while the service pauses " +
+			"(measure on another machine; --stalls keep has all arrivals)",
 			[]any{Stalled{stats.StallsDepend, 0.9}}},
 	},
 	NoteStallsInSlices: {{"Ratios of response times of half leave out the arrivals near stalls " +
 		"of the machine in slices: stalls took 4.1 % of the time, and 7.0 % of arrivals are left " +
 		"out; with them, p99.9 of b is 11.4 ms instead of 230 µs.", []any{"half",
 		StallsFound{0.041, 0.07, "b", 0.999, 0.23e6, 11.4e6}}}},
-	NoteStallsInWindows: {{"Response times of half leave out the arrivals near stalls of the " +
-		"machine in windows: stalls took 4.1 % of the time, and 7.0 % of arrivals are left " +
-		"out; with them, p99 of b is 11.4 ms instead of 230 µs.", []any{"half",
-		StallsFound{0.041, 0.07, "b", 0.99, 0.23e6, 11.4e6}}}},
-	NoteStallsRemain: {{"Response times of half include the machine's stalls: those of b are " +
-		"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are needed " +
-		"(measure on a quieter machine; --stalls keep has all arrivals).", []any{"half", "b",
-		Stalled{stats.TooMuchExcluded, 0.45}}}},
+	NoteStallsInWindows: {{"The values of p50, p99 in windows of half leave out the arrivals near " +
+		"stalls of the machine: stalls took 4.1 % of the time, and 7.0 % of arrivals are left " +
+		"out; with them, p99 of b is 11.4 ms instead of 230 µs.", []any{Names{"p50", "p99"},
+		"half", StallsFound{0.041, 0.07, "b", 0.99, 0.23e6, 11.4e6}}}},
+	NoteStallsRemain: {{"The values of p99, p99.9 in windows of half include the machine's stalls, " +
+		"because without them those of b are unknown: 45 % of arrivals remain, at least 60 % " +
+		"are needed (measure on a quieter machine; --stalls keep has all arrivals).",
+		[]any{Names{"p99", "p99.9"}, "half", "b", Stalled{stats.TooMuchExcluded, 0.45}}}},
+	NoteStallsMissing: {{"Response times of half include the machine's stalls, which were not " +
+		"recorded (prony doctor says why).", []any{"half"}}},
 	NoteEqualRate: {
 		{"Ratios of half p50, half p99 compare response times at the same rate for all " +
 			"targets (1.40k/s to 1.50k/s); the levels beside them are at the rate of the load.",

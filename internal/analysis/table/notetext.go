@@ -63,12 +63,15 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NoteStalled: "%s",
+	NoteStalled: "unknown without the machine's stalls: %s",
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",
-	NoteStallsInWindows: "Response times of %s leave out the arrivals near stalls of the machine " +
-		"in windows: %s.",
-	NoteStallsRemain: "Response times of %s include the machine's stalls: those of %s are %s.",
+	NoteStallsInWindows: "The values of %s in windows of %s leave out the arrivals near stalls of " +
+		"the machine: %s.",
+	NoteStallsRemain: "The values of %s in windows of %s include the machine's stalls, because " +
+		"without them those of %s are unknown: %s.",
+	NoteStallsMissing: "Response times of %s include the machine's stalls, which were not recorded " +
+		"(prony doctor says why).",
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
 		"%s); the levels beside them are at the rate of the load.",
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +

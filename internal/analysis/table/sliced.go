@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -128,7 +127,7 @@ func (s *Starts) Withheld(names ...string) bool {
 
 // sliced are a metric's values in slices, a point for each start in which its slices count. They
 // are all there or none is: the starts that have a value may be the lucky ones.
-func (t *Target) sliced(m *Metric, s *Starts, o Options) (points []Point, why Note) {
+func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Point, why Note) {
 	if s == nil || m.Load == "" {
 		return nil, why
 	}
@@ -139,7 +138,7 @@ func (t *Target) sliced(m *Metric, s *Starts, o Options) (points []Point, why No
 		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
 			continue
 		}
-		value, unknown := slicedValue(q, l.Slices, o)
+		value, unknown := slicedValue(q, l.Slices, confidence, m.SlicedFree)
 		if unknown.Reason != "" {
 			return nil, NoteOf(NoteStalled, unknown)
 		}
@@ -152,28 +151,30 @@ func (t *Target) sliced(m *Metric, s *Starts, o Options) (points []Point, why No
 }
 
 // slicedValue is a metric's value in the slices of a load; NaN if they do not have it. Response
-// times are those of open slices only, whose rate is the same for all targets. They are without the
-// machine's stalls where these were recorded; unknown says why that is impossible.
-func slicedValue(q metric.Metric, s *record.Sliced, o Options) (value float64, unknown Stalled) {
+// times are those of open slices only, whose rate is the same for all targets. With stallFree they
+// are without the machine's stalls; unknown says why that is impossible.
+func slicedValue(q metric.Metric, s *record.Sliced, confidence float64, stallFree bool,
+) (value float64, unknown Stalled) {
 	switch {
 	case q.Slices != nil:
 		return q.Slices(s), unknown
 	case q.Quantile == 0 || s.RatePerS <= 0,
-		s.ResponseTime.Count < stats.QuantileNeeds(q.Quantile, o.Confidence):
+		s.ResponseTime.Count < stats.QuantileNeeds(q.Quantile, confidence):
 		return math.NaN(), unknown
+	case !stallFree:
+		return metric.Positive(quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile)), unknown
 	}
-	for _, x := range s.StallFree {
-		switch {
-		case o.KeepStalls || x.Quantile != q.Quantile:
-		case x.Unknown == stats.TooFewArrivals:
-			return math.NaN(), unknown
-		case x.Unknown != "":
-			return math.NaN(), Stalled{x.Unknown, x.KeptShare}
-		default:
-			return metric.Positive(float64(x.Ns)), unknown
-		}
+	i := slices.IndexFunc(s.StallFree, func(x record.StallFree) bool {
+		return x.Quantile == q.Quantile
+	})
+	switch x := s.StallFree[i]; x.Unknown {
+	case "":
+		return metric.Positive(float64(x.Ns)), unknown
+	case stats.TooFewArrivals:
+		return math.NaN(), unknown
+	default:
+		return math.NaN(), Stalled{x.Unknown, x.KeptShare}
 	}
-	return metric.Positive(quantile(s.ResponseTime, decode(s.ResponseTime), q.Quantile)), unknown
 }
 
 // slicedGrade is how the slices of a load count: the worst of the findings that are about them.
@@ -194,13 +195,19 @@ func slicedGrade(r *record.Record, load string) string {
 // AnswerGrade is how a trial counts for what its run compares: its slices, if it has some, whose
 // ratios stand when a window alone is INVALID; otherwise all of it.
 func AnswerGrade(r *record.Record) string {
-	grade := ""
+	if r.Outcome != record.Measured ||
+		!slices.ContainsFunc(r.Loads, func(l record.Load) bool { return l.Slices != nil }) {
+		return Grade(r)
+	}
+	grade := record.Valid
 	for i := range r.Loads {
-		if r.Outcome == record.Measured && r.Loads[i].Slices != nil {
-			grade = worse(cmp.Or(grade, record.Valid), slicedGrade(r, r.Loads[i].Name))
+		if l := &r.Loads[i]; l.Slices != nil {
+			grade = worse(grade, slicedGrade(r, l.Name))
+		} else { // its ratio comes from the window
+			grade = worse(grade, LoadGrade(r, l.Name))
 		}
 	}
-	return cmp.Or(grade, Grade(r))
+	return grade
 }
 
 // ofSlices tells whether a finding is about the slices of a load: on the whole trial, or on the

@@ -140,6 +140,15 @@ func TestAnswerGrade(t *testing.T) {
 	check(record.PhaseSlices, true, record.Invalid)
 	check("", true, record.Invalid)
 	check("", false, record.Invalid)
+	mixed := slicedRun()[0]
+	users := mixed.Loads[0]
+	users.Name, users.Slices = "users", nil
+	mixed.Loads = append(mixed.Loads, users)
+	mixed.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+		{Rule: "steal", Load: "users", Phase: record.PhaseWindow, Grade: record.Invalid}}}
+	if got := AnswerGrade(&mixed); got != record.Invalid {
+		t.Errorf("a load without slices is INVALID, and the trial is %s", got)
+	}
 	failed := slicedRun()[0]
 	failed.Outcome = record.Failed
 	if got := AnswerGrade(&failed); got != FailedGrade {
@@ -469,6 +478,12 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	}
 	check(false, few, 0)
 	check(true, few, 4)
+	// One start without a record of stalls has none left out, so the others have not either.
+	check(false, func(r *record.Record, s *record.Sliced) {
+		if r.Block == 2 {
+			s.StallFree = nil
+		}
+	}, 4)
 }
 
 // Levels are without the machine's stalls if all targets have them so; bounds of what the machine
@@ -497,12 +512,30 @@ func TestLevelsWithoutStalls(t *testing.T) {
 			t.Errorf("%q is not in\n%s", note, text)
 		}
 	}
-	check(false, func(*record.Record) {}, 2e6, "in windows: stalls took 4.0 % of the time")
+	check(false, func(*record.Record) {}, 2e6, "in windows of half leave out the arrivals near stalls of the machine: stalls took 4.0 % of the "+
+		"time")
 	check(true, func(*record.Record) {}, 4e6, "")
 	check(false, func(r *record.Record) {
 		if r.Block == 2 && r.Target.Name == "a" {
 			x := &r.Loads[1].StallFree[1]
 			x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.45
 		}
-	}, 4e6, "include the machine's stalls: those of a are unknown")
+	}, 4e6, "include the machine's stalls, because without them those of a are unknown: 45 %")
+}
+
+// Two targets that miss different starts have too few in common: the finding names both.
+func TestTargetsThatMissDifferentStarts(t *testing.T) {
+	records := slicedRun()
+	for i := range records {
+		r := &records[i]
+		if r.Target.Name == "a" && r.Block == 1 || r.Target.Name == "b" && r.Block == 2 {
+			r.Outcome, r.Failure = record.Failed, &record.Failure{Step: "launch", Error: "no"}
+		}
+	}
+	sc := analyze(records, Options{Baseline: "a"}).Scenarios[0]
+	m, _ := sc.Target("b").Metric("peak", metric.Throughput)
+	if m.Ratio != nil || len(sc.Findings) == 0 || sc.Findings[0].Grade != record.Invalid ||
+		sc.Findings[0].Facts.Name != "a and b" || sc.Findings[0].Facts.Count != 2 {
+		t.Errorf("%+v, %+v", m.Ratio, sc.Findings)
+	}
 }

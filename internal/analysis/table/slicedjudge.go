@@ -38,11 +38,16 @@ func (sc *Scenario) judgeStarts(o Options) {
 // facts are what the verdict looks at.
 func (s *Starts) facts() verdict.Starts {
 	out := verdict.Starts{Count: s.Count, Lost: len(s.Lost)}
-	for _, name := range slices.Sorted(maps.Keys(s.LostBy)) {
-		if s.LostBy[name] > s.LostBy[out.LostBy] {
-			out.LostBy = name
+	names := slices.Sorted(maps.Keys(s.LostBy))
+	for i, a := range names {
+		if n := s.lacks(a); n > out.Lost || out.LostBy == "" {
+			out.Lost, out.LostBy = n, a
 		}
-		out.Lost = max(out.Lost, s.lacks(name))
+		for _, b := range names[i+1:] { // their ratio lacks the starts of both
+			if n := s.lacks(a, b); n > max(out.Lost, s.lacks(b)) {
+				out.Lost, out.LostBy = n, a+" and "+b
+			}
+		}
 	}
 	if len(s.Raw) > 0 && len(s.names) > 1 {
 		var rounds []*stats.Rounds

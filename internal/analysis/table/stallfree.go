@@ -18,17 +18,17 @@ type Stalled struct {
 }
 
 func (s Stalled) String() string {
-	if s.Reason == stats.StallsDepend {
-		return "unknown without the machine's stalls, which strike more often, or less often, " +
-			"while the service pauses (measure on another machine; --stalls keep has all arrivals)"
+	switch s.Reason {
+	case stats.StallsDepend:
+		return "they strike more often, or less often, while the service pauses (measure on " +
+			"another machine; --stalls keep has all arrivals)"
+	case stats.UnrecordedStalls:
+		return "many are too short to be recorded (measure on a quieter machine; --stalls keep " +
+			"has all arrivals)"
 	}
-	if s.Reason == stats.UnrecordedStalls {
-		return "unknown without the machine's stalls, many of which are too short to be recorded " +
-			"(measure on a quieter machine; --stalls keep has all arrivals)"
-	}
-	return fmt.Sprintf("unknown without the machine's stalls: %s of arrivals remain, at least %s "+
-		"are needed (measure on a quieter machine; --stalls keep has all arrivals)",
-		units.Percent(s.Share), units.Percent(stats.LeastShare))
+	return fmt.Sprintf("%s of arrivals remain, at least %s are needed (measure on a quieter "+
+		"machine; --stalls keep has all arrivals)", units.Percent(s.Share),
+		units.Percent(stats.LeastShare))
 }
 
 // StallsFound say how much of the open slices the machine's stalls took, and what they did to the
@@ -41,38 +41,52 @@ type StallsFound struct {
 }
 
 func (s StallsFound) String() string {
-	return fmt.Sprintf(
-		"stalls took %s of the time, and %s of arrivals are left out; with them, p%v "+
-			"of %s is %s instead of %s",
-		units.Percent(s.Time),
-		units.Percent(s.LeftOut),
-		math.Round(1e6*s.Quantile)/1e4,
-		s.Target,
-		units.Duration(s.RawNs),
-		units.Duration(s.FreeNs),
-	)
+	return fmt.Sprintf("stalls took %s of the time, and %s of arrivals are left out; with them, p%v "+
+		"of %s is %s instead of %s", units.Percent(s.Time), units.Percent(s.LeftOut),
+		math.Round(1e6*s.Quantile)/1e4, s.Target, units.Duration(s.RawNs), units.Duration(s.FreeNs))
 }
 
-// knownWithoutStalls are the percentiles of loads in windows that all targets have without the
-// machine's stalls: rows with stalls and rows without them would not be comparable.
-func (sc *Scenario) knownWithoutStalls(o Options) map[quantity]bool {
-	all := map[quantity]bool{}
+// withoutStalls finds the percentiles that all targets have without the machine's stalls: rows with
+// stalls and rows without them would not be comparable. In slices, one that is unknown without them
+// counts, too: its ratio is unknown.
+func (sc *Scenario) withoutStalls(o Options) {
+	sc.stallFree, sc.slicedFree = map[quantity]bool{}, map[quantity]bool{}
 	if o.KeepStalls {
-		return all
+		return
 	}
 	for _, info := range sc.Loads {
 		for _, p := range shown {
-			known := 0
-			unknown := slices.ContainsFunc(sc.Targets, func(t *Target) bool {
-				return slices.ContainsFunc(t.offers(info.Name), func(o offer) bool {
-					known++
-					return record.StallFreeOf(o.load.StallFree, p.Quantile) == nil
-				})
+			key := quantity{info.Name, p.Name}
+			sc.stallFree[key] = sc.all(func(t *Target) (known []bool) {
+				for _, o := range t.offers(info.Name) {
+					known = append(known, record.StallFreeOf(o.load.StallFree, p.Quantile) != nil)
+				}
+				return known
 			})
-			all[quantity{info.Name, p.Name}] = known > 0 && !unknown
+			sc.slicedFree[key] = sc.all(func(t *Target) (known []bool) {
+				for _, r := range t.Trials {
+					if l := loadOf(r, info.Name); l != nil && l.Slices != nil {
+						known = append(known, slices.ContainsFunc(l.Slices.StallFree,
+							func(x record.StallFree) bool { return x.Quantile == p.Quantile }))
+					}
+				}
+				return known
+			})
 		}
 	}
-	return all
+}
+
+// all reports whether something is known of at least one trial, and of all.
+func (sc *Scenario) all(known func(*Target) []bool) bool {
+	n := 0
+	for _, t := range sc.Targets {
+		of := known(t)
+		if slices.Contains(of, false) {
+			return false
+		}
+		n += len(of)
+	}
+	return n > 0
 }
 
 // stallsOf sums up what the machine's stalls did to a part of the measurements.
@@ -81,10 +95,15 @@ type stallsOf struct {
 	free, raw                      map[string]map[float64][]float64 // by target and quantile
 	unknown                        Stalled
 	unknownOf                      string
+	missing                        bool // nothing recorded them
 }
 
-func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallFree) {
+// add adds what stalls did in a trial to the percentiles that counts is about.
+func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallFree,
+	counts func(quantile float64) bool,
+) {
 	if stalls != nil {
+		x.missing = x.missing || stalls.Missing != ""
 		x.watched += float64(stalls.TimeNs)
 		x.stalled += float64(stalls.StalledNs)
 	}
@@ -95,12 +114,13 @@ func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallF
 		x.free[target], x.raw[target] = map[float64][]float64{}, map[float64][]float64{}
 	}
 	for _, q := range all {
-		switch q.Unknown {
-		case "":
+		switch {
+		case q.Unknown == "" && !counts(q.Quantile):
+		case q.Unknown == "":
 			x.remaining, x.n = x.remaining+q.KeptShare, x.n+1
 			x.free[target][q.Quantile] = append(x.free[target][q.Quantile], float64(q.Ns))
 			x.raw[target][q.Quantile] = append(x.raw[target][q.Quantile], float64(q.RawNs))
-		case stats.TooFewArrivals:
+		case q.Unknown == stats.TooFewArrivals:
 		default:
 			if x.unknownOf == "" || q.KeptShare < x.unknown.Share {
 				x.unknown, x.unknownOf = Stalled{q.Unknown, q.KeptShare}, target
@@ -142,23 +162,48 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 				if l == nil {
 					continue
 				}
-				inWindows.add(t.Name, l.Stalls, l.StallFree)
+				inWindows.add(t.Name, l.Stalls, l.StallFree, func(q float64) bool {
+					return sc.stallFree[quantity{info.Name, percentileName(q)}]
+				})
 				if l.Slices != nil && r.SideBySide != nil && r.SideBySide.Open != nil {
-					inSlices.add(t.Name, r.SideBySide.Open.Stalls, l.Slices.StallFree)
+					inSlices.add(t.Name, r.SideBySide.Open.Stalls, l.Slices.StallFree,
+						func(float64) bool { return true })
 				}
 			}
 		}
 		if x, some := inSlices.summary(); some && inSlices.unknownOf == "" {
 			notes = append(notes, NoteOf(NoteStallsInSlices, info.Name, x))
 		}
-		x, some := inWindows.summary()
-		switch free := sc.stallFree[quantity{info.Name, "p99"}]; {
-		case free && some:
-			notes = append(notes, NoteOf(NoteStallsInWindows, info.Name, x))
-		case !free && inWindows.unknownOf != "":
-			notes = append(notes, NoteOf(NoteStallsRemain, info.Name, inWindows.unknownOf,
+		var free, raw Names
+		for _, p := range shown {
+			switch key := (quantity{info.Name, p.Name}); {
+			case sc.stallFree[key]:
+				free = append(free, p.Name)
+			default:
+				raw = append(raw, p.Name)
+			}
+		}
+		if x, some := inWindows.summary(); some && len(free) > 0 {
+			notes = append(notes, NoteOf(NoteStallsInWindows, free, info.Name, x))
+		}
+		switch {
+		case len(raw) == 0:
+		case inWindows.unknownOf != "":
+			notes = append(notes, NoteOf(NoteStallsRemain, raw, info.Name, inWindows.unknownOf,
 				inWindows.unknown))
+		case inWindows.missing:
+			notes = append(notes, NoteOf(NoteStallsMissing, info.Name))
 		}
 	}
 	return notes
+}
+
+// percentileName is the metric of a quantile that tables show; empty: they do not.
+func percentileName(quantile float64) string {
+	for _, p := range shown {
+		if p.Quantile == quantile {
+			return p.Name
+		}
+	}
+	return ""
 }

@@ -36,7 +36,9 @@ type Scenario struct {
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
 
-	stallFree map[quantity]bool // percentiles of windows without the machine's stalls
+	// stallFree and slicedFree are the percentiles of windows, and of slices, that are without the
+	// machine's stalls.
+	stallFree, slicedFree map[quantity]bool
 }
 
 // LoadInfo is one load of a scenario as all its records agree on it.
@@ -275,7 +277,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	for _, r := range records {
 		sc.target(r, blocks).add(r)
 	}
-	sc.stallFree = sc.knownWithoutStalls(s.Options)
+	sc.withoutStalls(s.Options)
 	for _, t := range sc.Targets {
 		t.summarize(sc, s.Options.Confidence)
 		t.Method = differences(t.Used)
@@ -285,8 +287,8 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 		sc.Starts.Interrupted = true
 	}
 	for t, m := range sc.Metrics() {
-		m.Sliced, m.Unsliced = t.sliced(m, sc.Starts, s.Options)
-		m.SlicedFree = !s.Options.KeepStalls
+		m.SlicedFree = sc.slicedFree[quantity{m.Load, m.Name}]
+		m.Sliced, m.Unsliced = t.sliced(m, sc.Starts, s.Options.Confidence)
 	}
 	sc.Starts.readSlices(sc, s.Options.Slices)
 	sc.compareTo(s.Options)

@@ -32,6 +32,9 @@ func (c Comparison) Sentence(a, b string) string {
 
 // decided is a row as a sentence with both names.
 func (r *Row) decided(a, b string) string {
+	if r.Ratio == nil && (r.Outcome == Better || r.Outcome == Worse) {
+		return fmt.Sprintf("%s: %s, %s in %s than %s.", b, changeText(*r), r.Text, r.Label, a)
+	}
 	if r.Outcome != Better && r.Outcome != Worse || !r.HasRatio() {
 		return fmt.Sprintf("%s and %s: %s in %s.", b, a, r.Says(), r.Label)
 	}
@@ -69,11 +72,10 @@ func (r *Row) brief() string {
 	return fmt.Sprintf("%s: %s.", name, r.Says())
 }
 
-// Comparative is a ratio as a difference in words, such as "4.9 % more".
+// Comparative is a ratio as a difference in words: 1.049 is "4.9 % more".
 func Comparative(ratio float64, up, down string) string {
-	change := units.Change(ratio)
-	if less, ok := strings.CutPrefix(change, "−"); ok {
-		return less + " " + down
+	if ratio < 1 {
+		return units.Percent(1-ratio) + " " + down
 	}
-	return strings.TrimPrefix(change, "+") + " " + up
+	return units.Percent(ratio-1) + " " + up
 }

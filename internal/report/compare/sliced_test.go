@@ -227,4 +227,8 @@ func TestSentence(t *testing.T) {
 		"fewer"); more != "4.9 % more" || fewer != "4.9 % fewer" {
 		t.Errorf("%q, %q", more, fewer)
 	}
+	if more, less := Comparative(12, "more", "less"), Comparative(0.05, "more",
+		"less"); more != "1,100 % more" && more != "1100 % more" || less != "95 % less" {
+		t.Errorf("%q, %q", more, less)
+	}
 }

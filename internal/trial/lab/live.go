@@ -84,9 +84,14 @@ func (a *liveAnswer) report(scenario, name string) {
 	if len(scenarios) > 1 {
 		line += ", " + scenario
 	}
-	line += fmt.Sprintf(": %s uses %s CPU per request than %s (95 %% CI %s to %s)", name,
-		compare.Comparative(r.Center, "more", "less"), a.first, units.Change(r.Lo),
-		units.Change(r.Hi))
+	if r.Lo <= 1 && r.Hi >= 1 {
+		line += fmt.Sprintf(": no significant difference between %s and %s so far in CPU per "+
+			"request: %s", name, a.first, units.Change(r.Center))
+	} else {
+		line += fmt.Sprintf(": %s uses %s CPU per request than %s", name,
+			compare.Comparative(r.Center, "more", "less"), a.first)
+	}
+	line += fmt.Sprintf(" (95 %% CI %s to %s)", units.Change(r.Lo), units.Change(r.Hi))
 	if !a.advised {
 		line += ". Ctrl-C ends the run and keeps this answer"
 		a.advised = true

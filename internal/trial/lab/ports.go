@@ -12,6 +12,7 @@ import (
 
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
+	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial/processes"
 )
 
@@ -70,9 +71,9 @@ func joinStrays(err error) error {
 	for _, e := range strays(err) {
 		names[e.port] = append(names[e.port], e.name)
 	}
-	for port, targets := range names {
-		if len(targets) > 1 {
-			return fmt.Errorf("start %s: all of them listen on port %d, whatever $PORT says. "+
+	for _, port := range slices.Sorted(maps.Keys(names)) {
+		if targets := names[port]; len(targets) > 1 {
+			return fmt.Errorf("start %s: all of them listen on port %d and ignore $PORT. "+
 				"Targets run side by side, so each needs a port of its own: have them listen on "+
 				"$PORT, or write {port} into their commands; of a container, --port says where it "+
 				"listens", strings.Join(targets, ", "), port)
@@ -120,10 +121,14 @@ func (l *Lab) CheckPorts(w Wish, ports Ports) error {
 		for i, a := range targets {
 			for _, b := range targets[i+1:] {
 				if port, ok := common(ports[a], ports[b]); ok {
+					hint := ""
+					if b == a+adhoc.AgainSuffix {
+						hint = ", or leave out the control: --aa=false"
+					}
 					return fmt.Errorf("compare %s with %s: both listen on port %d, beside $PORT. "+
 						"They run side by side, so the second one cannot have that port, or the "+
 						"first one answers for both. Have that port follow from $PORT or {port}, "+
-						"or compare whole trials in turns: --interleave blocks", a, b, port)
+						"or compare whole trials in turns: --interleave blocks%s", a, b, port, hint)
 				}
 			}
 		}
@@ -149,7 +154,7 @@ func (v Visitor) reportPorts(name string, built *service.Built, p *processes.Sys
 		v.Ports[name] = ports
 	}
 	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
-		v.Tell.Say(name + " listens at every address of this machine, and other machines can reach it: " +
-			"have it listen at $HOST, 127.0.0.1, alone")
+		v.Tell.Say(name + " listens at every address of this machine, so other machines can " +
+			"reach it. Have it listen only at $HOST (127.0.0.1)")
 	}
 }

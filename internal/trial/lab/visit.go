@@ -257,8 +257,17 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	if !errors.Is(err, notYet) {
 		return err
 	}
-	if err := stray(ctx); err != nil {
-		return err
+	if found := stray(ctx); found != nil {
+		v.Tell.Say(fmt.Sprintf("%s: %v", name, found))
+		// Some services open a second port first: it must be the wrong one for a while.
+		further, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
+		defer cancel()
+		if err = wait(further); !errors.Is(err, notYet) {
+			return err
+		}
+		if found = stray(ctx); found != nil {
+			return found
+		}
 	}
 	v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
 	return wait(ctx)
@@ -328,6 +337,9 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 				s.ReadyIn(protocol), p.Began(), p.Exited())
 			return err
 		}, func(ctx context.Context) error {
+			if built.Attached.IsValid() { // it has no $PORT
+				return nil
+			}
 			return v.findStray(ctx, s, s.Full(t), s.ReadyIn(protocol), p)
 		})
 	}

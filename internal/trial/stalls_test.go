@@ -1,0 +1,77 @@
+package trial
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"prony.example/internal/base/clock"
+	"prony.example/internal/launch"
+	"prony.example/internal/observe/stalls"
+	"prony.example/load/arrivalcheck"
+)
+
+// watched has some stalls, and may fail at its end.
+type watched struct {
+	all []stalls.Stall
+	err error
+}
+
+func (w watched) Begin() error         { return nil }
+func (w watched) End() error           { return w.err }
+func (w watched) Read() []stalls.Stall { return w.all }
+func (w watched) Way() stalls.Way      { return stalls.Way{Name: stalls.PerfEvent} }
+func (w watched) Lost() int            { return 0 }
+func (w watched) Close() error         { return nil }
+
+// offeredAt is a window of 5 s with an arrival each millisecond, answered after 0.1 ms; the first 60
+// waited for the core.
+func offeredAt(fromNs int64) *offered {
+	o := &offered{fromNs: fromNs, lengthNs: 5e9}
+	o.load.Service.CPUShare = 0.5
+	for i := range int64(5000) {
+		response := int64(1e5)
+		if i < 60 {
+			response = 6e7 - i*1e6 + 1e6
+		}
+		o.sample = arrivalcheck.Times{Due: append(o.sample.Due, i*1e6),
+			Left: append(o.sample.Left, i*1e6), Response: append(o.sample.Response, response)}
+	}
+	return o
+}
+
+func logOf(w StallWatch) *stallLog {
+	l := &Lab{}
+	l.Slicing.Stalls = func([]int, func(core, pid int) bool) (StallWatch, error) { return w, nil }
+	return l.watchStalls(func() []launch.Process { return nil })
+}
+
+// A stall that ends before the window opens leaves its backlog in the window.
+func TestStallBeforeTheWindow(t *testing.T) {
+	from := clock.Mono() - 5e9
+	log := logOf(watched{all: []stalls.Stall{{BeginNs: from - 101e6, EndNs: from - 1e6,
+		LeastNs: 99e6, Cause: stalls.Hypervisor}}})
+	log.began = from - 1e9 // before the lead-in
+	o := offeredAt(from)
+	log.keepWindow(o, 6000)
+	if len(o.load.StallFree) == 0 || o.load.Stalls.Count != 1 {
+		t.Fatalf("%+v, %+v", o.load.Stalls, o.load.StallFree)
+	}
+	for _, x := range o.load.StallFree {
+		if x.Quantile >= 0.99 && (x.KeptShare >= 1 || x.Ns > 2e5) {
+			t.Errorf("the backlog of a stall before the window counts: %+v", x)
+		}
+	}
+}
+
+// A watch that fails leaves nothing out, and says why.
+func TestStallWatchFails(t *testing.T) {
+	log := logOf(watched{err: errors.New("no\nwatch")})
+	log.begin()
+	o := offeredAt(clock.Mono())
+	log.keepWindow(o, 6000)
+	if o.load.Stalls == nil || !strings.Contains(o.load.Stalls.Missing, "no; watch") ||
+		o.load.StallFree != nil {
+		t.Errorf("%+v, %+v", o.load.Stalls, o.load.StallFree)
+	}
+}
