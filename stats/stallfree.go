@@ -91,14 +91,14 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	with := func(factor float64) []Arrival {
 		m := r.Margins
 		m.Factor = factor
-		return Remaining(l.Arrivals, Exclude(relevant, m))
+		return outside(l.Arrivals, Exclude(relevant, m))
 	}
 	remaining := with(1)
 	r.Share = float64(len(remaining)) / float64(len(l.Arrivals))
 	r.ValueNs = quantileOf(remaining, q)
 	r.LowestNs = quantileOf(remaining, q*(1-l.unseen(r.Margins)))
 	r.HalfNs, r.DoubleNs = quantileOf(with(0.5), q), quantileOf(with(2), q)
-	r.Strikes = FindStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
+	r.Strikes = findStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
 	switch {
 	case r.Share < LeastShare:
 		r.Unknown = TooMuchExcluded
@@ -141,7 +141,7 @@ func (l OpenLoad) unseen(m Margins) float64 {
 // enough returns the arrivals that remain, or all where too few do for a first pass.
 func enough(arrivals []Arrival, intervals []Interval) []Arrival {
 	const least = 0.02
-	remaining := Remaining(arrivals, intervals)
+	remaining := outside(arrivals, intervals)
 	if float64(len(remaining)) < least*float64(len(arrivals)) {
 		return arrivals
 	}
@@ -238,7 +238,7 @@ type Strikes struct {
 	P float64
 }
 
-// FindStrikes looks for stalls that depend on the service, such as those of a hypervisor that takes
+// findStrikes looks for stalls that depend on the service, such as those of a hypervisor that takes
 // the core from a machine that was busy for some time. The service pauses if a request has waited
 // for longer than a limit. At the begin of a stall that is known from requests that were due
 // before, and the stall has not changed it yet. By chance, stalls would begin in a pause as often
@@ -248,20 +248,20 @@ type Strikes struct {
 // Pauses and strikes in them are both counted as Poisson events. Given their sum, the strikes are
 // binomial (Przyborowski & Wilenski, "Homogeneity of results in testing samples from Poisson
 // series", Biometrika 31, 1940, pp. 313-323).
-func FindStrikes(arrivals []Arrival, stalls []Stall, margins Margins, limitNs int64) Strikes {
+func findStrikes(arrivals []Arrival, stalls []Stall, margins Margins, limitNs int64) Strikes {
 	intervals, pauses := Exclude(stalls, margins), pausesOf(arrivals, limitNs)
 	s := Strikes{P: 1}
 	until := int64(math.MinInt64)
 	for _, span := range clusters(stalls, margins) {
 		if span.FromNs > until {
 			s.Stalls++
-			if Contains(pauses, span.FromNs) {
+			if contains(pauses, span.FromNs) {
 				s.Inside++
 			}
 		}
 		until = span.ToNs
 	}
-	remaining := Remaining(arrivals, intervals)
+	remaining := outside(arrivals, intervals)
 	in, next := 0, 0
 	for _, a := range remaining {
 		for next < len(pauses) && a.DueNs >= pauses[next].ToNs {
@@ -272,7 +272,7 @@ func FindStrikes(arrivals []Arrival, stalls []Stall, margins Margins, limitNs in
 		}
 	}
 	for _, p := range pauses {
-		if !Contains(intervals, p.FromNs) {
+		if !contains(intervals, p.FromNs) {
 			s.Pauses++
 		}
 	}

@@ -200,7 +200,7 @@ func TestStallsTable(t *testing.T) {
 			for _, p := range []float64{0.9, 0.99, 0.999} {
 				want := quantileOf(l.truth, p)
 				f := l.load(q).WithoutStalls(p)
-				fixed := Remaining(l.all, Exclude(l.stalls, Margins{BeforeNs: firstBeforeNs,
+				fixed := outside(l.all, Exclude(l.stalls, Margins{BeforeNs: firstBeforeNs,
 					AfterNs: firstAfterNs}))
 				result := percent(f.ValueNs, want)
 				if f.Unknown != "" {

@@ -57,11 +57,10 @@ const maxUtilization = 0.95
 // begin of the stall until the queue is empty is then a delay busy period with that initial work L
 // (Conway, Maxwell & Miller, "Theory of scheduling", 1967, §8.4). In an M/G/1 queue its mean is
 // L/(1-ρ), and its variance is L·λE[S²]/(1-ρ)³. By Pollaczek and Khinchine λE[S²] is 2(1-ρ)W, with
-// the mean wait W, so that neither rate nor service times need be known: the variance is
-// 2LW/(1-ρ)². Of the same mean and variance, an inverse Gaussian is what diffusion gives for the
-// busy period (Heyman, "An approximation for the busy period of the M/G/1 queue using a diffusion
-// model", Journal of Applied Probability 11, 1974, pp. 159-169). The result is its 0.99 quantile,
-// minus L.
+// the mean wait W, so the variance is 2LW/(1-ρ)². The formula needs neither rate nor service times.
+// Of the same mean and variance, an inverse Gaussian is what diffusion gives for the busy period
+// (Heyman, "An approximation for the busy period of the M/G/1 queue using a diffusion model",
+// Journal of Applied Probability 11, 1974, pp. 159-169). The result is its 0.99 quantile, minus L.
 func (m Margins) After(lengthNs int64) int64 {
 	if m.AfterNs > 0 {
 		return m.scaled(float64(m.AfterNs))
@@ -95,7 +94,7 @@ func inverseGaussian(mean, variance, q float64) float64 {
 	shape := mean * mean * mean / variance
 	below := func(x float64) float64 {
 		root := math.Sqrt(shape / x)
-		return normalCDF(root*(x/mean-1)) +
+		return normal(root*(x/mean-1)) +
 			math.Exp(2*shape/mean+logNormalCDF(-root*(x/mean+1)))
 	}
 	low, high := 0.0, mean
@@ -113,13 +112,11 @@ func inverseGaussian(mean, variance, q float64) float64 {
 	return high
 }
 
-func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
-
-// logNormalCDF is the logarithm of normalCDF, also where that is too small for a float64
+// logNormalCDF is the logarithm of normal, also where that is too small for a float64
 // (Abramowitz & Stegun, 26.2.12).
 func logNormalCDF(z float64) float64 {
 	if z > -20 {
-		return math.Log(normalCDF(z))
+		return math.Log(normal(z))
 	}
 	return -z*z/2 - math.Log(-z*math.Sqrt(2*math.Pi)) + math.Log1p(-1/(z*z))
 }
@@ -187,18 +184,18 @@ func union(stalls []Stall) (all []Stall) {
 	return all
 }
 
-// Contains reports whether any of some intervals, which are in order and apart, contains a moment.
-func Contains(intervals []Interval, ns int64) bool {
+// contains reports whether any of some intervals, which are in order and apart, contains a moment.
+func contains(intervals []Interval, ns int64) bool {
 	i := sort.Search(len(intervals), func(i int) bool { return intervals[i].ToNs > ns })
 	return i < len(intervals) && intervals[i].FromNs <= ns
 }
 
-// Remaining returns the arrivals that are due in none of some intervals, which are in order and
+// outside returns the arrivals that are due outside of some intervals, which are in order and
 // apart.
-func Remaining(arrivals []Arrival, intervals []Interval) []Arrival {
+func outside(arrivals []Arrival, intervals []Interval) []Arrival {
 	all := make([]Arrival, 0, len(arrivals))
 	for _, a := range arrivals {
-		if !Contains(intervals, a.DueNs) {
+		if !contains(intervals, a.DueNs) {
 			all = append(all, a)
 		}
 	}

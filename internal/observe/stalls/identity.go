@@ -11,7 +11,7 @@ import (
 // maxNames bounds how many processes that have ended keep their name.
 const maxNames = 10_000
 
-// identities know processes by their id.
+// identities finds names of processes by id.
 type identities struct {
 	proc  string // where /proc is
 	ours  func(core, pid int) bool
@@ -38,7 +38,8 @@ func (i *identities) started(pid int, name string) {
 	i.ended[pid] = name
 }
 
-// cause returns why a process that runs on a core is a stall, and its name; "": it is none.
+// cause returns why a process that runs on a core is a stall, and its name; "" if it is not a
+// stall.
 func (i *identities) cause(core, pid int) (cause, name string) {
 	key := place{core, pid}
 	process, ok := i.known[key]

@@ -5,7 +5,7 @@ import "slices"
 // tick is one wake of a core's clock.
 type tick struct {
 	ns  int64 // clock.Mono
-	pid int32 // the process that ran; 0 is none, or not known
+	pid int32 // the process that ran; 0 if the core was idle, or if it is not known
 	gap bool  // what was between the tick before and this one is not known
 }
 
@@ -16,17 +16,12 @@ type span struct {
 	end   int64 // until here; ticks up to the next span's from may follow
 }
 
-// judge finds the stalls of a span in which the clock ticked each period. Function cause returns
-// why a process that ran is a stall, or "".
-func judge(ticks []tick, s span, period int64, looksFor kinds,
-	cause func(pid int32) (cause, name string)) (list []Stall) {
-	if looksFor.late {
-		list = lateTicks(ticks, s, period)
-	}
-	if looksFor.processes {
-		list = append(list, strangers(ticks, s, period, looksFor.sparse, cause)...)
-	}
-	return list
+// judge finds the stalls of a span in which the clock ticked each period. Ticks are in order; only
+// the one after a gap may be some microseconds late in that order. Function cause returns why a
+// process that ran is a stall, or "". No stall ends before it begins.
+func judge(ticks []tick, s span, period int64,
+	cause func(pid int32) (cause, name string)) []Stall {
+	return append(lateTicks(ticks, s, period), strangers(ticks, s, period, cause)...)
 }
 
 // early is how much earlier than the grid, which is a median, a tick on time may come.
@@ -47,10 +42,11 @@ func lateTicks(ticks []tick, s span, period int64) (list []Stall) {
 	last := s.begin
 	due := next(s.begin + early) // a point just after the begin may be the timer's start
 	look := func(ns int64, gap bool) {
-		switch late := ns - due; {
-		case gap:
-			list = append(list, Stall{BeginNs: last, EndNs: min(ns, s.end), Cause: Unrecorded})
-		case late > slack:
+		late, end := ns-due, min(ns, s.end) // ticks may come after the end of the span
+		switch {
+		case gap && end > last:
+			list = append(list, Stall{BeginNs: last, EndNs: end, Cause: Unrecorded})
+		case !gap && late > slack:
 			list = append(list, Stall{BeginNs: last, EndNs: ns, LeastNs: late, Cause: Unknown,
 				UnseenNs: unseen(late, period)})
 		}
@@ -59,7 +55,7 @@ func lateTicks(ticks []tick, s span, period int64) (list []Stall) {
 		if t.ns >= s.begin {
 			look(t.ns, t.gap)
 		}
-		last, due = max(t.ns, s.begin), next(t.ns)
+		last, due = max(t.ns, last), next(t.ns)
 	}
 	look(s.end, false)
 	return list
@@ -120,11 +116,11 @@ func phase(ticks []tick, period int64) int64 {
 
 // strangers finds stalls in which another process ran at ticks. A process that is seen at one tick
 // may have run for any shorter time, and on average a period of such runs is behind each tick that
-// shows one. If ticks are sparse, a missing one ends what ran before.
-func strangers(ticks []tick, s span, period int64, sparse bool,
+// shows one.
+func strangers(ticks []tick, s span, period int64,
 	cause func(pid int32) (cause, name string)) (list []Stall) {
 	last := s.begin // the last moment before the process
-	var now Stall   // the process that runs; without cause there is none
+	var now Stall   // by the process that runs; without a cause, it is not a stall
 	var since int64
 	finish := func(ns int64) {
 		if now.Cause != "" {
@@ -137,23 +133,16 @@ func strangers(ticks []tick, s span, period int64, sparse bool,
 		now = Stall{}
 	}
 	for _, t := range ticks {
-		ns := max(t.ns, s.begin)
+		ns := max(t.ns, last)
 		reason, name := "", ""
 		if t.pid != 0 {
 			reason, name = cause(t.pid)
 		}
-		if sparse && !t.gap && ns-last > period+slack {
-			finish(last + period + slack)
-			last = ns - period
-		}
-		if t.gap && sparse { // otherwise lateTicks finds it
-			list = append(list, Stall{BeginNs: last, EndNs: min(ns, s.end), Cause: Unrecorded})
-		}
 		if t.gap || reason != now.Cause || name != now.Name {
 			finish(ns)
-			now, since = Stall{BeginNs: last, Cause: reason, Name: name}, t.ns
+			now, since = Stall{BeginNs: last, Cause: reason, Name: name}, ns
 		}
-		now.LeastNs = t.ns - since
+		now.LeastNs = ns - since
 		last = ns
 	}
 	finish(max(s.end, last))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,18 +17,17 @@ import (
 
 // perfClock is the kernel's software event cpu-clock on one core: a timer whose interrupt records
 // the time and the process that it interrupted (perf_event_open(2)). It ticks on time whatever the
-// priority of that process, and no tick needs a change to another thread.
+// priority of that process, and without a change to another thread.
 type perfClock struct {
 	*ring
 	offset int64 // CLOCK_MONOTONIC minus clock.Mono
-	thread int32 // a clock of ours, at which a tick says nothing of processes
 	missed int
 }
 
 // tickBytes is the length of a tick in the ring: head, process and thread, time.
 const tickBytes = 24
 
-func openPerf(core int, period int64, room, thread int) (*perfClock, error) {
+func openPerf(core int, period int64, room int) (*perfClock, error) {
 	offset, err := clock.Kernel()
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func openPerf(core int, period int64, room, thread int) (*perfClock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a clock: %w", err)
 	}
-	return &perfClock{ring: r, offset: offset, thread: int32(thread)}, nil
+	return &perfClock{ring: r, offset: offset}, nil
 }
 
 func (p *perfClock) begin() error { return p.control("start", unix.PERF_EVENT_IOC_ENABLE) }
@@ -58,46 +58,68 @@ func (p *perfClock) lost() int { return p.missed }
 
 func (p *perfClock) drain(add func(tick)) {
 	gap := false
-	full := p.records(func(kind uint32, b []byte) {
+	fullNs := p.records(func(kind uint32, b []byte) {
 		switch {
 		case kind == unix.PERF_RECORD_SAMPLE && len(b) >= tickBytes:
-			t := tick{int64(order.Uint64(b[16:])) - p.offset, int32(order.Uint32(b[8:])), gap}
-			if thread := int32(order.Uint32(b[12:])); thread == p.thread {
-				t.pid = 0
-			}
-			add(t)
+			add(tick{int64(order.Uint64(b[16:])) - p.offset, int32(order.Uint32(b[8:])), gap})
 			gap = false
 		case kind == unix.PERF_RECORD_LOST && len(b) >= 24:
 			p.missed += int(order.Uint64(b[16:]))
 			gap = true
 		}
 	})
-	if full { // it may have lost ticks since, and reports that only with the next one
-		add(tick{ns: clock.Mono(), gap: true})
+	if fullNs > 0 { // it may have lost ticks since, and reports that only with the next one
+		add(tick{ns: fullNs, gap: true})
 	}
 }
 
-// errIdle is the reason to have a thread tick as well.
-var errIdle = errors.New("its kernel does not record ticks of idle cores")
+// errIdle is the error of a kernel that drops ticks of idle cores, such as guests of some
+// hypervisors.
+var errIdle = errors.New("the kernel does not record ticks of idle cores")
 
-// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, as guests of some
-// hypervisors do not, or if it is not idle for long enough to find out.
+// idleTicks is what is known of this kernel. All cores are alike.
+var idleTicks struct {
+	sync.Mutex
+	decided bool
+	verdict error
+}
+
+// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, and ErrBusy if it is
+// not idle for long enough to find out. It measures until a core has shown whether it does.
 func ticksOnIdleCores(core int, period int64) error {
-	const tries, least = 5, 20 * time.Millisecond
-	p, err := openPerf(core, period, capacity, 0)
+	idleTicks.Lock()
+	defer idleTicks.Unlock()
+	if idleTicks.decided {
+		return idleTicks.verdict
+	}
+	p, err := openPerf(core, period, capacity)
 	if err != nil {
 		return err
 	}
-	verdict := errIdle
+	verdict := p.ticksWhileIdle(period)
+	if err := p.close(); err != nil {
+		return errors.Join(verdict, err)
+	}
+	idleTicks.decided = verdict == nil || errors.Is(verdict, errIdle)
+	idleTicks.verdict = verdict
+	return verdict
+}
+
+// ticksWhileIdle returns nil, errIdle, ErrBusy, or an error of the clock. A single try in which
+// ticks are missing may be due to a stall.
+func (p *perfClock) ticksWhileIdle(period int64) error {
+	const tries, enough, least = 5, 3, 20 * time.Millisecond
+	incomplete := 0
 	for range tries {
 		begin := clock.Mono()
 		if err := p.begin(); err != nil {
-			return errors.Join(err, p.close())
+			return err
 		}
 		<-time.After(least)
 		if err := p.end(); err != nil {
-			return errors.Join(err, p.close())
+			return err
 		}
+		length := clock.Mono() - begin
 		idle, all := 0, int64(0)
 		p.drain(func(t tick) {
 			all++
@@ -105,15 +127,17 @@ func ticksOnIdleCores(core int, period int64) error {
 				idle++
 			}
 		})
-		if idle > 0 {
-			verdict = nil
-			break
+		switch missing := length/period - all; {
+		case missing > 1:
+			incomplete++
+		case idle > 0:
+			return nil
 		}
-		if missing := (clock.Mono()-begin)/period - all; missing > 1 {
-			break
+		if incomplete == enough {
+			return errIdle
 		}
 	}
-	return errors.Join(verdict, p.close())
+	return ErrBusy
 }
 
 // births reports the names of programs that begin on any core. Most processes of a build end before

@@ -19,15 +19,16 @@ const (
 	leastTicks = 20
 )
 
-// Price returns the best way, also one that is not independent, and estimates how much of a core's
-// time a clock with this period takes, by measuring for some time. A loop on that core reads the
-// time, and the shortest tenth of its pauses around ticks shows what a tick costs: in longer ones
-// something else ran as well, and pauses of half a period and more do not count at all. What a tick
-// evicts from caches is not in the price.
+// Price estimates how much of a core's time a clock with this period takes, by measuring for some
+// time. If stalls cannot be recorded, the Way has no name and the error says why; otherwise an
+// error says why the price is unknown.
+//
+// A loop on that core reads the time, and the shortest tenth of its pauses around ticks shows what
+// a tick costs: in longer ones something else ran as well, and pauses of half a period and more do
+// not count at all. What a tick evicts from caches is not in the price.
 func Price(core int, period, d time.Duration) (Way, float64, error) {
-	w, err := openBest([]int{core}, period, func(int, int) bool { return true },
-		func(Way) bool { return true })
-	if err != nil { // the zero Way has no name
+	w, err := open([]int{core}, period, func(int, int) bool { return true }, openClock)
+	if err != nil {
 		return Way{}, 0, err
 	}
 	share, err := w.price(d)
@@ -40,8 +41,8 @@ func Price(core int, period, d time.Duration) (Way, float64, error) {
 func (w *Watch) price(d time.Duration) (float64, error) {
 	pauses := make([]pause, 0, 1<<16)
 	var wrong error
-	core := w.cores[0].core // all clocks are of this one
-	err := onCore(core, func() {
+	c := w.cores[0]
+	err := onCore(c.core, func() {
 		wrong = w.Begin()
 		pauses = spin(pauses, d)
 	})
@@ -49,16 +50,12 @@ func (w *Watch) price(d time.Duration) (float64, error) {
 		return 0, fmt.Errorf("measure the price of a clock: %w", err)
 	}
 	w.drain()
-	share := 0.0
-	for _, c := range w.cores {
-		costs := tickCosts(c.ticks, pauses, c.periodNs/2)
-		if len(costs) < leastTicks {
-			return 0, fmt.Errorf("measure the price of a clock: the core ran at %d of %d ticks",
-				len(costs), len(c.ticks))
-		}
-		share += float64(costs[len(costs)/10]) / float64(c.periodNs)
+	costs := tickCosts(c.ticks, pauses, w.way.PeriodNs/2)
+	if len(costs) < leastTicks {
+		return 0, fmt.Errorf("measure the price of a clock: the core ran at %d of %d ticks",
+			len(costs), len(c.ticks))
 	}
-	return share, nil
+	return float64(costs[len(costs)/10]) / float64(w.way.PeriodNs), nil
 }
 
 // spin reads the time for a while and returns the pauses, as many as there is room for.

@@ -10,62 +10,34 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
-	"prony.example/internal/observe/host"
 )
 
-// BenchmarkPrice measures how much of a core's time each way takes, in percent.
+// BenchmarkPrice measures how much of a core's time the clock takes, in percent.
 func BenchmarkPrice(b *testing.B) {
-	cores, err := host.Cores()
-	if err != nil {
-		b.Fatal(err)
+	w := openBenchmark(b)
+	sum := 0.0
+	for range b.N {
+		share, err := w.price(500 * time.Millisecond)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.Read()
+		sum += share
 	}
-	for _, way := range ways(Period) {
-		b.Run(way.Name, func(b *testing.B) {
-			sum := 0.0
-			for range b.N {
-				w, err := open(way, cores[len(cores)-1:], func(int, int) bool { return true })
-				if err != nil {
-					b.Skip(err)
-				}
-				share, err := w.price(500 * time.Millisecond)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := w.Close(); err != nil {
-					b.Fatal(err)
-				}
-				sum += share
-			}
-			b.ReportMetric(100*sum/float64(b.N), "%core")
-		})
-	}
+	b.ReportMetric(100*sum/float64(b.N), "%core")
 }
 
 // BenchmarkSpan measures Begin, End and Read of a core, as between two slices.
 func BenchmarkSpan(b *testing.B) {
-	cores, err := host.Cores()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, way := range ways(Period) {
-		b.Run(way.Name, func(b *testing.B) {
-			w, err := open(way, cores[len(cores)-1:], func(int, int) bool { return true })
-			if err != nil {
-				b.Skip(err)
-			}
-			for b.Loop() {
-				if err := w.Begin(); err != nil {
-					b.Fatal(err)
-				}
-				if err := w.End(); err != nil {
-					b.Fatal(err)
-				}
-				w.Read()
-			}
-			if err := w.Close(); err != nil {
-				b.Fatal(err)
-			}
-		})
+	w := openBenchmark(b)
+	for b.Loop() {
+		if err := w.Begin(); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.End(); err != nil {
+			b.Fatal(err)
+		}
+		w.Read()
 	}
 }
 
@@ -73,39 +45,42 @@ func BenchmarkSpan(b *testing.B) {
 // in percent: what Price estimates, with all effects. Each turn is the median of 50 pairs of some
 // 15 ms.
 func BenchmarkSlowdown(b *testing.B) {
-	cores, err := host.Cores()
-	if err != nil {
-		b.Fatal(err)
-	}
-	core := cores[len(cores)-1]
-	for _, name := range []string{PerfAndThread, RealTimeThread, NormalThread} {
-		i := slices.IndexFunc(ways(Period), func(w Way) bool { return w.Name == name })
-		b.Run(name, func(b *testing.B) {
-			w, err := open(ways(Period)[i], []int{core}, func(int, int) bool { return true })
-			if err != nil {
-				b.Skip(err)
+	w := openBenchmark(b)
+	sum := 0.0
+	for range b.N {
+		var ratios []float64
+		var wrong error
+		err := onCore(w.cores[0].core, func() {
+			for range 50 {
+				quiet := work()
+				wrong = errors.Join(wrong, w.Begin())
+				ratios = append(ratios, float64(work())/float64(quiet))
+				wrong = errors.Join(wrong, w.End())
 			}
-			sum := 0.0
-			for range b.N {
-				var ratios []float64
-				err = onCore(core, func() {
-					for range 50 {
-						quiet := work()
-						err = errors.Join(err, w.Begin())
-						ratios = append(ratios, float64(work())/float64(quiet))
-						err = errors.Join(err, w.End())
-					}
-				})
-				w.Read()
-				slices.Sort(ratios)
-				sum += ratios[len(ratios)/2] - 1
-			}
-			if err := errors.Join(err, w.Close()); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(100*sum/float64(b.N), "%core")
 		})
+		if err = errors.Join(err, wrong); err != nil {
+			b.Fatal(err)
+		}
+		w.Read()
+		slices.Sort(ratios)
+		sum += ratios[len(ratios)/2] - 1
 	}
+	b.ReportMetric(100*sum/float64(b.N), "%core")
+}
+
+// openBenchmark opens a watch of the last core, which the benchmark keeps busy where it matters.
+func openBenchmark(b *testing.B) *Watch {
+	b.Helper()
+	w, err := open([]int{lastCore(b)}, Period, func(int, int) bool { return true }, openAlways)
+	if err != nil {
+		b.Skip(err)
+	}
+	b.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return w
 }
 
 // work takes some milliseconds, and returns how many ns.

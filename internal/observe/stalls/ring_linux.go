@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/clock"
 )
 
 // ring is an event of one core, whatever runs there, and the memory into which the kernel writes
@@ -53,7 +55,7 @@ func openRing(core, room int, attr unix.PerfEventAttr) (*ring, error) {
 	return &ring{fd: fd, memory: memory}, nil
 }
 
-// permission says what would permit what the kernel refused.
+// permission returns what to do if the kernel refused an event, or "".
 func permission(err error) string {
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		return ": run as root, give the program CAP_PERFMON, or run " +
@@ -62,9 +64,10 @@ func permission(err error) string {
 	return ""
 }
 
-// records reads the records from where the ring was left to where the kernel is, and reports
-// whether another tick would have found no room.
-func (r *ring) records(read func(kind uint32, record []byte)) (full bool) {
+// records reads the records from where the ring was left to where the kernel is. If another tick
+// would have found no room, it returns the time (clock.Mono) just before it made room: all records
+// so far are earlier, and all others are later. Otherwise it returns 0.
+func (r *ring) records(read func(kind uint32, record []byte)) (fullNs int64) {
 	page := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.memory[0]))
 	head := atomic.LoadUint64(&page.Data_head)
 	position := page.Data_tail // only this side writes it
@@ -77,9 +80,11 @@ func (r *ring) records(read func(kind uint32, record []byte)) (full bool) {
 		read(kind, r.bytes(position, size))
 		position += uint64(size)
 	}
-	full = head-page.Data_tail > uint64(len(r.memory)-os.Getpagesize()-tickBytes)
+	if head-page.Data_tail > uint64(len(r.memory)-os.Getpagesize()-tickBytes) {
+		fullNs = clock.Mono()
+	}
 	atomic.StoreUint64(&page.Data_tail, position)
-	return full
+	return fullNs
 }
 
 // bytes returns bytes of the ring, in one piece.

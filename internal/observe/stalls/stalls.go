@@ -3,11 +3,10 @@
 // late is a stall, and so are ticks at which a process of others runs. The clock ticks only between
 // Begin and End, and costs nothing otherwise.
 //
-// Open takes the best way that kernel and user permit: an event of the kernel (perf_event_open(2)),
-// both this and a thread at real-time priority, or the thread alone. Way says which it is, and
-// which stalls it cannot record. A record by a thread at normal priority would depend on the
-// service, so Open refuses that way. Read returns what was recorded. Time without a record is a
-// stall of the cause Unrecorded, so that no gap passes for a quiet core.
+// The clock is an event of the kernel (perf_event_open(2)). Open refuses to record if the user may
+// not use this event, or if the kernel does not record its ticks on idle cores. Read returns the
+// stalls. Time without a record is a stall of the cause Unrecorded, so that no gap is taken for a
+// quiet core. Price measures how much of a core's time the clock takes.
 //
 // Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
 package stalls
@@ -47,14 +46,6 @@ type Stall struct {
 	Name     string // of the process, or of the thread of the kernel
 }
 
-// Reason returns cause and name in a few words, such as "process cc1".
-func (s Stall) Reason() string {
-	if s.Name == "" {
-		return s.Cause
-	}
-	return s.Cause + " " + s.Name
-}
-
 // Period is the usual time from tick to tick. Half of it costs twice as much and misses half as
 // many stalls.
 const Period = time.Millisecond
@@ -68,58 +59,24 @@ const (
 	capacity = 1 << 14
 )
 
-// Names of ways.
-const (
-	PerfEvent = "perf event"
-	// PerfAndThread is for kernels whose perf event does not tick on idle cores: the thread finds
-	// late ticks, the event finds processes.
-	PerfAndThread  = "perf event and thread at real-time priority"
-	RealTimeThread = "thread at real-time priority"
-	NormalThread   = "thread at normal priority"
-)
+// PerfEvent is the name of the only way to record stalls.
+const PerfEvent = "perf event"
 
 // Way describes how stalls are recorded.
 type Way struct {
 	Name       string
 	PeriodNs   int64 // from tick to tick
 	ShortestNs int64 // the shortest stall that is always recorded; shorter ones are by chance
-	// ShortestProcessNs is the shortest run of a process of others that is always recorded; 0: none
-	// is.
-	ShortestProcessNs int64
-	Blind             []string // what it cannot record
 }
-
-// Processes reports whether the way records processes of others, at whatever priority they run.
-func (w Way) Processes() bool { return w.ShortestProcessNs > 0 }
-
-// Independent reports whether what is recorded does not depend on the service. If it does, response
-// times must not be left out by it.
-func (w Way) Independent() bool { return w.Name != NormalThread }
 
 func (w Way) String() string {
-	text := fmt.Sprintf("%s, stalls of at least %.1f ms", w.Name, float64(w.ShortestNs)/1e6)
-	switch w.ShortestProcessNs {
-	case 0:
-		text += ", no processes"
-	case w.ShortestNs:
-	default:
-		text += fmt.Sprintf(", processes of at least %.1f ms", float64(w.ShortestProcessNs)/1e6)
-	}
-	return text
+	return fmt.Sprintf("%s, stalls of at least %.1f ms", w.Name, float64(w.ShortestNs)/1e6)
 }
 
-// newWay is a way whose clock for processes has another period; 0: it has none.
-func newWay(name string, period, processes int64, blind ...string) Way {
-	w := Way{Name: name, PeriodNs: period, ShortestNs: period + slack, Blind: blind}
-	if processes > 0 {
-		w.ShortestProcessNs = processes + slack
-	}
-	return w
-}
-
-// rarer returns the period of a perf event beside a thread: both together shall take less than 3 %
-// of a core. It is no multiple of the thread's, or all ticks could come while the thread runs.
-func rarer(period int64) int64 { return 4*period + period/4 + period/28 }
+// ErrBusy is the error of Open and Price if the core runs other processes all the time, so that
+// nothing shows whether the kernel records ticks of idle cores. A later call may succeed.
+var ErrBusy = errors.New("the core was never idle for 20 ms, so its idle ticks are unknown: try " +
+	"again")
 
 // recorder is the clock of one core.
 type recorder interface {
@@ -152,77 +109,44 @@ type Watch struct {
 // coreLog is what a clock of a core has shown and Read has not returned yet.
 type coreLog struct {
 	recorder
-	core     int
-	periodNs int64
-	looksFor kinds
-	ticks    []tick
-	spans    []span
+	core  int
+	ticks []tick
+	spans []span
 	// Sums since Open, to compare.
 	lateNs, stolenNs, stolenBefore int64
 }
 
-// kinds are the stalls that are looked for in the ticks of a clock.
-type kinds struct {
-	late      bool // late ticks
-	processes bool
-	sparse    bool // a tick that is missing says nothing
-}
-
-// errDepends is why stalls are not recorded by a thread at normal priority.
-var errDepends = errors.New("it waits behind the service, so that its record depends on the " +
-	"service: run as root, or give the program CAP_PERFMON and CAP_SYS_NICE")
-
-// errHarms is why stalls are not recorded by a thread of this program at real-time priority.
-var errHarms = errors.New("its thread can keep the load off a core for most of a second")
-
-// Harmless reports whether the way can be used while this program offers a load. It is independent,
-// and no thread at real-time priority: when such a thread of Go returns from its sleep, it may have
-// to wait in a loop for a thread at normal priority, which it keeps off the core itself. In a load,
-// that cost up to 0.9 s.
-func (w Way) Harmless() bool { return w.Name == PerfEvent }
-
-// Open prepares a watch of cores, by a way that is harmless. Function ours reports whether a
-// process should run on a core; it is called by Read, also for processes that have ended. Period is
-// from tick to tick, at least 0.25 ms. The watch does not tick until Begin.
+// Open prepares a watch of cores. Function ours reports whether a process should run on a core; it
+// is called by Read, also for processes that have ended. Period is from tick to tick, at least
+// 0.25 ms. The watch does not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
-	return openBest(cores, period, ours, Way.Harmless)
+	w, err := open(cores, period, ours, openClock)
+	if err != nil {
+		return nil, fmt.Errorf("record stalls of cores %v: %w", cores, err)
+	}
+	return w, nil
 }
 
-func openBest(cores []int, period time.Duration, ours func(core, pid int) bool,
-	permit func(Way) bool) (*Watch, error) {
+// open is Open with another function that makes the clock of a core.
+func open(cores []int, period time.Duration, ours func(core, pid int) bool,
+	openClock func(core int, periodNs int64) (recorder, error)) (*Watch, error) {
 	if period < leastPeriod {
 		panic(fmt.Sprintf("stalls: a period of %v", period))
 	}
-	var refusals []error
-	for _, way := range ways(period) {
-		err := errDepends
-		if way.Independent() {
-			err = errHarms
-		}
-		if permit(way) {
-			var w *Watch
-			if w, err = open(way, cores, ours); err == nil {
-				return w, nil
-			}
-		}
-		refusals = append(refusals, fmt.Errorf("%s: %w", way.Name, err))
-	}
-	return nil, fmt.Errorf("record stalls of cores %v: %w", cores, errors.Join(refusals...))
-}
-
-func open(way Way, cores []int, ours func(core, pid int) bool) (*Watch, error) {
 	if len(cores) == 0 {
 		return nil, errors.New("no cores are named")
 	}
-	w := &Watch{way: way, known: newIdentities(ours), steal: stealSource()}
+	ns := int64(period)
+	w := &Watch{way: Way{Name: PerfEvent, PeriodNs: ns, ShortestNs: ns + slack},
+		known: newIdentities(ours), steal: stealSource()}
 	for _, core := range cores {
-		logs, err := openClocks(way, core, capacity)
-		w.cores = append(w.cores, logs...)
+		c, err := openClock(core, ns)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("core %d: %w", core, err), w.Close())
 		}
+		w.cores = append(w.cores, &coreLog{recorder: c, core: core})
 	}
-	w.names = openNames(way, w.known) // the clocks first: memory that may be locked is limited
+	w.names = openNames(w.known) // the clocks first: memory that may be locked is limited
 	return w, nil
 }
 
@@ -340,7 +264,7 @@ func (c *coreLog) read(w *Watch) []Stall {
 			})
 		}
 		cause := func(pid int32) (string, string) { return w.known.cause(c.core, int(pid)) }
-		all = append(all, judge(c.ticks[:n], s, c.periodNs, c.looksFor, cause)...)
+		all = append(all, judge(c.ticks[:n], s, w.way.PeriodNs, cause)...)
 		c.ticks, c.spans = c.ticks[n:], c.spans[1:]
 	}
 	if len(c.ticks) == 0 {
@@ -353,7 +277,7 @@ func (c *coreLog) read(w *Watch) []Stall {
 		}
 	}
 	for i := range all {
-		if all[i].Cause == Unknown && w.way.Processes() {
+		if all[i].Cause == Unknown {
 			all[i].Cause = lateCause(w.steal != nil, c.lateNs, c.stolenNs)
 		}
 	}

@@ -130,17 +130,39 @@ func startHog(t *testing.T, core int, length, every time.Duration, number int) (
 	}
 }
 
-// openAs opens a watch of the last core in a given way.
-func openAs(t *testing.T, name string, ours func(core, pid int) bool) (w *Watch, core int) {
-	t.Helper()
-	testsets.Live(t)
+// lastCore returns the core that tests watch.
+func lastCore(tb testing.TB) int {
+	tb.Helper()
 	cores, err := host.Cores()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	core = cores[len(cores)-1]
-	i := slices.IndexFunc(ways(Period), func(way Way) bool { return way.Name == name })
-	w, err = open(ways(Period)[i], []int{core}, ours)
+	return cores[len(cores)-1]
+}
+
+// openAlways is openClock, also on a kernel that drops ticks of idle cores.
+func openAlways(core int, periodNs int64) (recorder, error) {
+	return openRoom(core, periodNs, capacity)
+}
+
+// openEvent opens a watch of the last core. On a kernel that drops ticks of idle cores, the core is
+// busy until the test ends.
+func openEvent(t *testing.T, ours func(core, pid int) bool) (w *Watch, core int) {
+	t.Helper()
+	w, core = openBare(t, ours)
+	if ticksOnIdleCores(core, int64(Period)) != nil {
+		keepBusy(t, core)
+	}
+	return w, core
+}
+
+// openBare opens a watch of the last core that records nothing while the core is idle, if the
+// kernel drops these ticks.
+func openBare(t *testing.T, ours func(core, pid int) bool) (w *Watch, core int) {
+	t.Helper()
+	testsets.Live(t)
+	core = lastCore(t)
+	w, err := open([]int{core}, Period, ours, openAlways)
 	if err != nil {
 		t.Skipf("this user may not: %v", err)
 	}
@@ -152,28 +174,30 @@ func openAs(t *testing.T, name string, ours func(core, pid int) bool) (w *Watch,
 	return w, core
 }
 
-// eventWay is the way by which this kernel records processes.
-func eventWay(t *testing.T) string {
+// keepBusy has this process run on a core until the test ends.
+func keepBusy(t *testing.T, core int) {
 	t.Helper()
-	cores, err := host.Cores()
-	ok(t, err)
-	err = ticksOnIdleCores(cores[len(cores)-1], int64(Period))
-	if errors.Is(err, errIdle) {
-		return PerfAndThread
+	began, ended := make(chan bool), make(chan error)
+	var over atomic.Bool
+	go func() {
+		ended <- onCore(core, func() {
+			began <- true
+			for !over.Load() {
+			}
+		})
+	}()
+	select {
+	case <-began:
+	case err := <-ended:
+		t.Fatal("the core is not busy: ", err)
 	}
-	return PerfEvent // whatever else is wrong says why the test is skipped
+	t.Cleanup(func() {
+		over.Store(true)
+		ok(t, <-ended)
+	})
 }
 
-// usable are the ways that this kernel and user permit.
-func usable(t *testing.T) (names []string) {
-	t.Helper()
-	for _, way := range ways(Period) {
-		if way.Name != PerfEvent || eventWay(t) == PerfEvent {
-			names = append(names, way.Name)
-		}
-	}
-	return names
-}
+func isSelf(_, pid int) bool { return pid == os.Getpid() }
 
 func mayFIFO(t *testing.T) {
 	t.Helper()
@@ -227,13 +251,7 @@ func findHog(t *testing.T, w *Watch, core int, right func(Stall) bool) (found []
 			found = append(found, around[i])
 		}
 	}
-	// A turn of the hog is shorter than what the second way always records, and seen in two of
-	// three cases.
-	least := hogTimes
-	if w.Way().ShortestProcessNs > int64(hogLength) {
-		least = hogTimes / 4
-	}
-	if len(found) < least {
+	if len(found) < hogTimes {
 		t.Errorf("%s: the reason of %d of %d turns is right", w.Way(), len(found), len(turns))
 	}
 	return found
@@ -253,42 +271,25 @@ func covers(all []Stall, turn pause) bool {
 func isHog(s Stall) bool { return s.Cause == Process && s.Name == hogName }
 
 func TestPerfEventNamesProcesses(t *testing.T) {
-	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return pid == os.Getpid() })
-	found := findHog(t, w, core, isHog)
-	for _, s := range found {
+	w, core := openEvent(t, isSelf)
+	for _, s := range findHog(t, w, core, isHog) {
 		if s.Core != core || s.LeastNs > s.EndNs-s.BeginNs {
 			t.Errorf("%+v", s)
 		}
 	}
 }
 
-// The event alone finds late ticks and processes, on any kernel, if the core is never idle.
-func TestPerfEventAlone(t *testing.T) {
-	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return pid == os.Getpid() })
-	for _, c := range w.cores {
-		ok(t, c.close())
-	}
-	w.way = newWay(PerfEvent, period, period)
-	p, err := openPerf(core, period, capacity, 0)
-	ok(t, err)
-	w.cores = []*coreLog{{recorder: p, core: core, periodNs: period, looksFor: both}}
-	busy := make(chan error)
-	var over atomic.Bool
-	go func() {
-		busy <- onCore(core, func() {
-			for !over.Load() {
-			}
-		})
-	}()
+// A core that is never idle ticks on any kernel.
+func TestBusyCore(t *testing.T) {
+	w, core := openBare(t, isSelf)
+	keepBusy(t, core)
 	findHog(t, w, core, isHog)
-	over.Store(true)
-	ok(t, <-busy)
 }
 
 // The lengths of stalls by the hog, of which the median disturbs nobody.
 func TestPerfEventLengths(t *testing.T) {
 	testsets.Measured(t)
-	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return pid == os.Getpid() })
+	w, core := openEvent(t, isSelf)
 	var least, most []int64
 	for _, s := range findHog(t, w, core, isHog) {
 		least, most = append(least, s.LeastNs), append(most, s.EndNs-s.BeginNs)
@@ -298,17 +299,12 @@ func TestPerfEventLengths(t *testing.T) {
 	}
 	slices.Sort(least)
 	slices.Sort(most)
-	length, bound := int64(hogLength), w.Way().ShortestProcessNs
+	length, bound := int64(hogLength), w.Way().ShortestNs
 	low, high := least[len(least)/2], most[len(most)/2]
 	if low > length+slack || low < length-bound ||
 		high < length || high > length+2*bound {
 		t.Errorf("stalls of %d ns were found to be %d to %d ns long", length, low, high)
 	}
-}
-
-func TestThreadsAreDelayed(t *testing.T) {
-	w, core := openAs(t, RealTimeThread, func(int, int) bool { return false })
-	findHog(t, w, core, func(s Stall) bool { return s.Cause == Unknown || s.Cause == Unrecorded })
 }
 
 // burn has a core busy with this process for a while.
@@ -324,7 +320,7 @@ func burn(t *testing.T, core int, d time.Duration) {
 // ours.
 func TestOursIsNoStall(t *testing.T) {
 	ours := true
-	w, core := openAs(t, eventWay(t), func(_, pid int) bool { return ours && pid == os.Getpid() })
+	w, core := openBare(t, func(_, pid int) bool { return ours && pid == os.Getpid() })
 	name, _ := w.known.lookUp(os.Getpid())
 	byMe := func() (ns int64) {
 		ok(t, w.Begin())
@@ -346,30 +342,25 @@ func TestOursIsNoStall(t *testing.T) {
 	}
 }
 
-// An idle core has no stalls to speak of, apart from processes of others that come in between. A
-// thread at normal priority waits for these.
+// An idle core has no stalls to speak of, apart from processes of others that come in between.
 func TestIdleCore(t *testing.T) {
 	testsets.Measured(t)
-	for _, name := range usable(t) {
-		t.Run(name, func(t *testing.T) {
-			w, _ := openAs(t, name, func(_, pid int) bool { return pid == os.Getpid() })
-			if !w.Way().Independent() {
-				return
-			}
-			ok(t, w.Begin())
-			time.Sleep(500 * time.Millisecond)
-			ok(t, w.End())
-			var sum time.Duration
-			all := w.Read()
-			for _, s := range all {
-				if s.Cause != Process {
-					sum += time.Duration(s.EndNs - s.BeginNs)
-				}
-			}
-			if sum > 50*time.Millisecond {
-				t.Errorf("%s: stalls of %v in 500 ms of an idle core: %+v", name, sum, all)
-			}
-		})
+	w, core := openBare(t, isSelf)
+	if err := ticksOnIdleCores(core, int64(Period)); err != nil {
+		t.Skip(err)
+	}
+	ok(t, w.Begin())
+	time.Sleep(500 * time.Millisecond)
+	ok(t, w.End())
+	var sum time.Duration
+	all := w.Read()
+	for _, s := range all {
+		if s.Cause != Process {
+			sum += time.Duration(s.EndNs - s.BeginNs)
+		}
+	}
+	if sum > 50*time.Millisecond {
+		t.Errorf("stalls of %v in 500 ms of an idle core: %+v", sum, all)
 	}
 }
 
@@ -382,121 +373,128 @@ func allTicks(w *Watch) (all []tick) {
 
 // Between End and Begin the clock does not tick, and each span is judged by itself.
 func TestSpans(t *testing.T) {
-	for _, name := range usable(t) {
-		t.Run(name, func(t *testing.T) {
-			w, _ := openAs(t, name, func(int, int) bool { return true })
-			var begins, ends []int64
-			for range 3 {
-				begins = append(begins, clock.Mono())
-				ok(t, w.Begin())
-				time.Sleep(20 * time.Millisecond)
-				ok(t, w.End())
-				ends = append(ends, clock.Mono())
-				time.Sleep(30 * time.Millisecond)
-			}
-			w.drain()
-			for _, ns := range allTicks(w) {
-				if !slices.ContainsFunc(begins, func(begin int64) bool {
-					end := ends[slices.Index(begins, begin)]
-					return begin <= ns.ns && ns.ns <= end
-				}) {
-					t.Errorf("%s: a tick at %d, between %v and %v", name, ns.ns, begins, ends)
-				}
-			}
-			for _, s := range w.Read() {
-				if !slices.ContainsFunc(begins, func(begin int64) bool {
-					end := ends[slices.Index(begins, begin)]
-					return begin <= s.BeginNs && s.EndNs <= end
-				}) {
-					t.Errorf("%s: a stall in no span: %+v", name, s)
-				}
-			}
-			if again := w.Read(); len(again) > 0 {
-				t.Errorf("%s: read twice: %+v", name, again)
-			}
-			if w.End() == nil {
-				t.Errorf("%s: it ends twice", name)
-			}
-		})
+	w, _ := openEvent(t, func(int, int) bool { return true })
+	var begins, ends []int64
+	for range 3 {
+		begins = append(begins, clock.Mono())
+		ok(t, w.Begin())
+		time.Sleep(20 * time.Millisecond)
+		ok(t, w.End())
+		ends = append(ends, clock.Mono())
+		time.Sleep(30 * time.Millisecond)
+	}
+	w.drain()
+	ticks := allTicks(w)
+	if len(ticks) < 3*10 {
+		t.Errorf("%d ticks in 60 ms", len(ticks))
+	}
+	for _, ns := range ticks {
+		if !slices.ContainsFunc(begins, func(begin int64) bool {
+			end := ends[slices.Index(begins, begin)]
+			return begin <= ns.ns && ns.ns <= end
+		}) {
+			t.Errorf("a tick at %d, between %v and %v", ns.ns, begins, ends)
+		}
+	}
+	for _, s := range w.Read() {
+		if !slices.ContainsFunc(begins, func(begin int64) bool {
+			end := ends[slices.Index(begins, begin)]
+			return begin <= s.BeginNs && s.EndNs <= end
+		}) {
+			t.Errorf("a stall in no span: %+v", s)
+		}
+	}
+	if again := w.Read(); len(again) > 0 {
+		t.Errorf("read twice: %+v", again)
+	}
+	if w.End() == nil {
+		t.Error("it ends twice")
 	}
 }
 
 // A buffer that nobody reads becomes full. What was not recorded is a stall of its own, and
 // counted.
 func TestFullBuffer(t *testing.T) {
-	for _, name := range usable(t) {
-		t.Run(name, func(t *testing.T) {
-			w, core := openAs(t, name, func(int, int) bool { return true })
-			way := w.Way()
-			for _, c := range w.cores {
-				ok(t, c.close())
-			}
-			small, err := openClocks(way, core, os.Getpagesize()/tickBytes)
-			ok(t, err)
-			w.cores = small
-			ok(t, w.Begin())
-			time.Sleep(250 * time.Millisecond) // 170 ticks have room
-			full := clock.Mono()
-			w.mutex.Lock()
-			w.drain()
-			w.mutex.Unlock()
-			time.Sleep(20 * time.Millisecond)
-			ok(t, w.End())
-			all := w.Read()
-			if w.Lost() == 0 || !slices.ContainsFunc(all, func(s Stall) bool {
-				return s.Cause == Unrecorded && s.EndNs-s.BeginNs > 30*int64(time.Millisecond)
-			}) {
-				t.Errorf("%s: %d ticks are lost before %d, and the stalls are %+v", way,
-					w.Lost(), full, all)
-			}
-			// It is full at the end of a span, so that no tick says that others are lost.
-			ok(t, w.Begin())
-			time.Sleep(250 * time.Millisecond)
-			full = clock.Mono()
-			ok(t, w.End())
-			if all := w.Read(); !slices.ContainsFunc(all, func(s Stall) bool {
-				return s.Cause == Unknown && s.BeginNs < full && s.EndNs > full
-			}) {
-				t.Errorf("%s: the buffer is full at %d, and the stalls are %+v", way, full, all)
-			}
-		})
-	}
-}
-
-// Goroutines that keep all processors of Go's scheduler busy delay the clock's thread after its
-// sleep. That is no stall of the core, and not known to be none.
-func TestBusyScheduler(t *testing.T) {
-	mayFIFO(t)
-	w, _ := openAs(t, RealTimeThread, func(int, int) bool { return true })
-	var over atomic.Bool
-	for range 2 * runtime.GOMAXPROCS(0) {
-		go func() {
-			for !over.Load() {
-			}
-		}()
-	}
-	ok(t, w.Begin())
-	time.Sleep(300 * time.Millisecond)
-	ok(t, w.End())
-	over.Store(true)
-	all := w.Read()
-	if !slices.ContainsFunc(all, func(s Stall) bool { return s.Cause == Unrecorded }) {
-		t.Errorf("Go's scheduler delays the clock, and the stalls are %+v", all)
-	}
-}
-
-func TestPrice(t *testing.T) {
-	testsets.Live(t)
-	cores, err := host.Cores()
+	w, core := openEvent(t, func(int, int) bool { return true })
+	ok(t, w.cores[0].close())
+	small, err := openRoom(core, int64(Period), os.Getpagesize()/tickBytes)
 	ok(t, err)
-	way, share, err := Price(cores[len(cores)-1], Period, 300*time.Millisecond)
-	if err != nil || way.Name == "" {
-		t.Skipf("%s: %v", way.Name, err) // the core was taken from this test all the time
+	w.cores[0].recorder = small
+	ok(t, w.Begin())
+	time.Sleep(250 * time.Millisecond) // 170 ticks have room
+	full := clock.Mono()
+	w.mutex.Lock()
+	w.drain()
+	w.mutex.Unlock()
+	time.Sleep(20 * time.Millisecond)
+	ok(t, w.End())
+	all := w.Read()
+	if w.Lost() == 0 || !slices.ContainsFunc(all, func(s Stall) bool {
+		return s.Cause == Unrecorded && s.EndNs-s.BeginNs > 30*int64(time.Millisecond)
+	}) {
+		t.Errorf("%d ticks are lost before %d, and the stalls are %+v", w.Lost(), full, all)
 	}
-	if share <= 0 || share >= 1 {
-		t.Errorf("%s takes %g of a core", way, share)
+	// It is full at the end of a span: no tick says that others are lost, but the full buffer does.
+	ok(t, w.Begin())
+	time.Sleep(250 * time.Millisecond)
+	full = clock.Mono()
+	ok(t, w.End())
+	if all := w.Read(); !slices.ContainsFunc(all, func(s Stall) bool {
+		return s.Cause == Unrecorded && s.BeginNs < full && s.EndNs > full
+	}) {
+		t.Errorf("the buffer is full at %d, and the stalls are %+v", full, all)
 	}
-	t.Logf("%s takes %.2f %% of a core", way, 100*share)
+}
+
+// Price measures the event, or returns why it cannot record.
+func TestPrice(t *testing.T) {
+	w, core := openBare(t, func(int, int) bool { return true })
+	check := func(way Way, share float64, err error) {
+		t.Helper()
+		if err != nil {
+			t.Skip(err) // the core was taken from this test all the time
+		}
+		if share <= 0 || share >= 1 {
+			t.Errorf("%s takes %g of a core", way, share)
+		}
+		t.Logf("%s takes %.2f %% of a core", way, 100*share)
+	}
+	way, share, err := Price(core, Period, 300*time.Millisecond)
+	if idle := ticksOnIdleCores(core, int64(Period)); idle != nil {
+		if way != (Way{}) || !errors.Is(err, errIdle) && !errors.Is(err, ErrBusy) {
+			t.Errorf("%q: %v, but ticks of idle cores: %v", way, err, idle)
+		}
+	} else {
+		check(way, share, err)
+	}
+	share, err = w.price(300 * time.Millisecond) // the core is busy
+	check(w.Way(), share, err)
+}
+
+// What a core has shown of the kernel holds for all cores, and is measured once.
+func TestVerdictOfKernel(t *testing.T) {
+	_, core := openBare(t, isSelf)
+	err := ticksOnIdleCores(core, int64(Period))
+	if errors.Is(err, ErrBusy) {
+		t.Skip(err)
+	}
+	begin := clock.Mono()
+	if again := ticksOnIdleCores(1<<15, int64(Period)); !errors.Is(again, err) ||
+		clock.Mono()-begin > int64(20*time.Millisecond) {
+		t.Errorf("%v, then %v after %d ns", err, again, clock.Mono()-begin)
+	}
+}
+
+// A core that is busy all the time shows nothing of idle ticks.
+func TestBusyCoreIsUndecided(t *testing.T) {
+	_, core := openBare(t, isSelf)
+	keepBusy(t, core)
+	p, err := openPerf(core, int64(Period), capacity)
+	ok(t, err)
+	if err := p.ticksWhileIdle(int64(Period)); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v, want %v", err, ErrBusy)
+	}
+	ok(t, p.close())
 }
 
 func TestRefusals(t *testing.T) {
@@ -509,6 +507,4 @@ func TestRefusals(t *testing.T) {
 	}
 	check(nil, "no cores are named")
 	check([]int{1 << 15}, "core 32768")
-	check([]int{1 << 15}, NormalThread+": "+errDepends.Error())
-	check([]int{1 << 15}, PerfAndThread+": "+errHarms.Error())
 }

@@ -274,8 +274,8 @@ func feel(tb testing.TB, root string, h ...happening) *senses {
 			if first.stall != nil {
 				return *first.stall
 			}
-			return stallRecord{way: stalls.Way{Name: stalls.PerfEvent, ShortestNs: 1.2e6,
-				ShortestProcessNs: 1.2e6}, share: 0.013}
+			return stallRecord{way: stalls.Way{Name: stalls.PerfEvent, ShortestNs: 1.2e6},
+				share: 0.013}
 		},
 		writable: func(string) bool { return !first.ro },
 		lateNs: func() []int64 {

@@ -1,9 +1,13 @@
 package doctor
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"prony.example/internal/observe/stalls"
 	"prony.example/record"
@@ -91,26 +95,48 @@ func TestTheRestIsMeasured(t *testing.T) {
 		reads(99, 22.2, 22, 22, 22, 21, 21, 21, 21, 20))
 	check("shared cache", record.Unknown, "not measured", reads([]float64{}...))
 
-	stall := func(name string, processNs int64, share float64, err error) happening {
-		return happening{after: idle.after, stall: &stallRecord{share: share, err: err,
-			way: stalls.Way{Name: name, ShortestNs: 1.2e6, ShortestProcessNs: processNs}}}
-	}
-	check("stalls", record.Fit, "perf event, stalls of at least 1.2 ms, 3.0 % of a core",
-		stall(stalls.PerfEvent, 1.2e6, 0.03, nil))
-	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, 3.1 % of a core",
-		stall(stalls.PerfEvent, 1.2e6, 0.031, nil))
-	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, price not measured",
-		stall(stalls.PerfEvent, 1.2e6, 0, errRing))
-	check("stalls", record.Doubtful, "thread at normal priority, stalls of at least 1.2 ms, no "+
-		"processes, 1.0 % of a core", stall(stalls.NormalThread, 0, 0.01, nil))
-	check("stalls", record.Doubtful, "perf event and thread at real-time priority, stalls of at "+
-		"least 1.2 ms would do; it is not used, since its thread could keep a load off its core",
-		stall(stalls.PerfAndThread, 1.2e6, 0.02, nil))
-	check("stalls", record.Unknown, "not measured: "+errRing.Error(), stall("", 0, 0, errRing))
-
 	check("io_uring", record.Fit, "a ring answers", idle)
 	check("io_uring", record.Doubtful, errRing.Error(), happening{uring: errRing})
 	check("cgroups", record.Doubtful, "v2, no group for cpuset, cpu, memory", happening{ro: true})
+}
+
+func TestStallsAreMeasured(t *testing.T) {
+	check := measuring(t)
+	event := stalls.Way{Name: stalls.PerfEvent, ShortestNs: 1.2e6}
+	stall := func(way stalls.Way, share float64, err error) happening {
+		return happening{after: idle.after, stall: &stallRecord{way, share, err}}
+	}
+	const again = "end what else runs, and run prony doctor again"
+	check("stalls", record.Fit, "perf event, stalls of at least 1.2 ms, 3.0 % of a core",
+		stall(event, 0.03, nil))
+	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, 3.1 % of a core",
+		stall(event, 0.031, nil))
+	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, price not measured: "+
+		errRing.Error(), stall(event, 0, errRing))
+	none := stalls.Way{}
+	check("stalls", record.Doubtful, "stalls are not recorded: "+errRing.Error(),
+		stall(none, 0, errRing))
+	check("stalls", record.Doubtful, "stalls are not recorded: "+errRing.Error()+"; "+
+		errRing.Error(), stall(none, 0, errors.Join(errRing, errRing)))
+	check("stalls", record.Unknown, "not measured: the cores are not known",
+		stall(none, 0, errNoCore))
+
+	fix := func(err error, want string) {
+		t.Helper()
+		m := &machine{stalls: stallRecord{err: fmt.Errorf("core 1: %w", err)}}
+		if f := stallsRule(m); f.grade != record.Doubtful || f.fix != want {
+			t.Errorf("%v: %s, %q, want %q", err, f.grade, f.fix, want)
+		}
+	}
+	const capability = `run prony as root, or: as root: setcap cap_perfmon+ep "$(command -v prony)"`
+	fix(unix.EACCES, capability)
+	fix(unix.EPERM, capability)
+	fix(stalls.ErrBusy, again)
+	fix(unix.ENOSYS, "use a machine whose kernel records ticks of idle cores; response times "+
+		"here include the machine's stalls")
+	if f := stallsRule(&machine{stalls: stallRecord{way: event, share: 0.04}}); f.fix != again {
+		t.Errorf("a price of 4 %%: %q", f.fix)
+	}
 }
 
 // A round comes through every place once, or less memory is read than it says.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -33,9 +34,9 @@ var timeRules = []Rule{
 			"late, and waits for answers as long",
 		Source: "kernel, timers/hrtimers.rst; measured"},
 	{Name: "stalls", look: stallsRule,
-		Fit: "stalls are recorded with processes of others, for at most 3 % of a core",
-		Doubtful: "processes of others are not recorded, or it takes more, or nobody knows how " +
-			"much",
+		Fit: "stalls are recorded, for at most 3 % of a core",
+		Doubtful: "stalls are not recorded, the price is above 3 % of a core, or it could not be " +
+			"measured",
 		Why: "on a shared machine, the slowest percent of answers waited for the machine; a " +
 			"record of when a core did not run leaves them out",
 		Source: "perf_event_open(2); docs/stalls.md; measured"},
@@ -100,9 +101,9 @@ func inUs(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }
 
 // stallRecord is how stalls of a core can be recorded.
 type stallRecord struct {
-	way   stalls.Way
-	share float64 // of the core's time
-	err   error
+	way   stalls.Way // without a name if they cannot be
+	share float64    // of the core's time
+	err   error      // why they cannot be recorded, or why the share is unknown
 }
 
 var errNoCore = errors.New("the cores are not known")
@@ -116,23 +117,27 @@ const stallsMax = 0.03 // of a core
 
 func stallsRule(m *machine) finding {
 	r := m.stalls
-	if r.way.Name == "" {
-		return unknown("not measured: " + r.err.Error())
+	reason := ""
+	if r.err != nil {
+		reason = strings.ReplaceAll(r.err.Error(), "\n", "; ")
 	}
-	price := "price not measured"
-	if r.err == nil {
-		price = units.PercentTo(r.share, 1) + " of a core"
+	const again = "end what else runs, and run prony doctor again"
+	switch {
+	case errors.Is(r.err, errNoCore):
+		return unknown("not measured: " + reason)
+	case r.way.Name == "":
+		fix := "use a machine whose kernel records ticks of idle cores; response times here " +
+			"include the machine's stalls"
+		switch {
+		case errors.Is(r.err, fs.ErrPermission):
+			fix = "run prony as root, or: " + asRoot(`setcap cap_perfmon+ep "$(command -v prony)"`)
+		case errors.Is(r.err, stalls.ErrBusy):
+			fix = again
+		}
+		return doubtful("stalls are not recorded: "+reason, fix)
+	case r.err != nil:
+		return doubtful(r.way.String()+", price not measured: "+reason, again)
 	}
-	fix := "run prony as root, or: " +
-		asRoot(`setcap cap_perfmon,cap_sys_nice+ep "$(command -v prony)"`)
-	if r.way.Independent() && !r.way.Harmless() {
-		return doubtful(r.way.String()+" would do; it is not used, since its thread could keep a "+
-			"load off its core", "use a machine whose kernel records ticks of idle cores: here "+
-			"response times include the machine's stalls")
-	}
-	if r.way.Processes() {
-		fix = "end what else runs, and run prony doctor again"
-	}
-	return doubtfulIf(!r.way.Processes() || r.err != nil || r.share > stallsMax,
-		r.way.String()+", "+price, fix)
+	return doubtfulIf(r.share > stallsMax,
+		r.way.String()+", "+units.PercentTo(r.share, 1)+" of a core", again)
 }

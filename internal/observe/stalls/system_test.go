@@ -3,7 +3,6 @@
 package stalls
 
 import (
-	"errors"
 	"maps"
 	"testing"
 )
@@ -20,18 +19,6 @@ intr 55 1 2 3 4 5 6 7 8 9
 	if got := parseSteal(text); !maps.Equal(got, want) {
 		t.Errorf("stolen %v, want %v", got, want)
 	}
-}
-
-func TestInner(t *testing.T) {
-	check := func(link string, err error, want bool) {
-		t.Helper()
-		if got := inner(link, err); got != want {
-			t.Errorf("%q, %v: %v", link, err, got)
-		}
-	}
-	check("pid:[4026531836]", nil, false)
-	check("pid:[4026532211]", nil, true)
-	check("", errors.New("no /proc"), false)
 }
 
 func TestRingBytes(t *testing.T) {

@@ -1,0 +1,18 @@
+//go:build !linux || portable
+
+package stalls
+
+import "errors"
+
+func openClock(int, int64) (recorder, error) {
+	return nil, errors.New("stalls are recorded on Linux only")
+}
+
+func openNames(*identities) namer { return nil }
+
+func stealSource() func() map[int]int64 { return nil }
+
+func onCore(_ int, do func()) error {
+	do()
+	return nil
+}
