@@ -167,7 +167,8 @@ var noteExamples = map[NoteKind][]noteExample{
 		{"The values of p50, p99 in windows of half leave out the arrivals near " +
 			"stalls of the machine: stalls took 4.1 % of the time, and 7.0 % of arrivals are " +
 			"left out; with them, p99 of b is 11.4 ms instead of 230 µs.",
-			[]any{Names{"p50", "p99"}, "half", StallsFound{0.041, 0.07, "b", 0.99, 0.23e6, 11.4e6}}},
+			[]any{Names{"p50", "p99"}, "half",
+				StallsFound{0.041, 0.07, "b", 0.99, 0.23e6, 11.4e6}}},
 	},
 	NoteStallsRemain: {
 		{"The values of p99, p99.9 in windows of half include the machine's stalls, " +
