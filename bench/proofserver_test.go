@@ -51,7 +51,7 @@ func burnAsChild(text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = truth.Serve(context.Background(), l.(*net.TCPListener), b.answer)
+	_, err = truth.Serve(context.Background(), l.(*net.TCPListener), b.answer, truth.Options{})
 	return err
 }
 

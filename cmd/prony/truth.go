@@ -77,6 +77,8 @@ type truthFlags struct {
 	port     uint16
 	duration time.Duration
 	asJSON   bool
+	times    string
+	ahead    bool
 }
 
 func (a *app) truthKind(k truth.Kind) *cobra.Command {
@@ -103,6 +105,10 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	fs.DurationVarP(&f.duration, "duration", "d", 0, "how long to serve (default: until Ctrl-C)")
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print nothing but JSON of what was served; where, standard error says")
+	fs.StringVar(&f.times, "times", "", "write the times of each request to a file, as CSV: when it "+
+		"came, when its answer left, how long its service took")
+	fs.BoolVar(&f.ahead, "ahead", false,
+		"run ahead of other processes on the same core, if permitted (CAP_SYS_NICE)")
 	return c
 }
 
@@ -133,8 +139,12 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 	}
 	// More connections than the soft limit allows are common; those over it are refused.
 	_, _ = load.RaiseFiles()
-	r, err := truth.Serve(ctx, l.(*net.TCPListener), plan)
+	r, err := truth.Serve(ctx, l.(*net.TCPListener), plan,
+		truth.Options{Ahead: f.ahead, Times: f.times != ""})
 	if err != nil {
+		return err
+	}
+	if err := writeTimes(f.times, r.Times); err != nil {
 		return err
 	}
 	if f.asJSON {
@@ -151,6 +161,18 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 	}
 	fmt.Fprintln(a.stdout)
 	return nil
+}
+
+// writeTimes writes the times of requests to a file; without a name, it does nothing.
+func writeTimes(name string, times []truth.Times) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write times of requests: %w", err)
+	}
+	return errors.Join(truth.WriteTimes(file, times), file.Close())
 }
 
 // fieldText is a parameter as a flag takes it.

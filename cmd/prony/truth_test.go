@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,13 +103,19 @@ func TestTruthServes(t *testing.T) {
 	}
 
 	stdout.Reset()
-	err = run(context.Background(), machine.World{}, []string{"truth", "stall", "-d", "1ms"},
+	file := filepath.Join(t.TempDir(), "times.csv")
+	err = run(context.Background(), machine.World{}, []string{"truth", "stall", "-d", "1ms",
+		"--times", file, "--ahead"},
 		&stdout, io.Discard)
 	for _, want := range []string{"stall on http://127.0.0.1:", "--after 3s", "--stall 1s",
 		"served 0 requests"} {
 		if err != nil || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%v, want %q in:\n%s", err, want, &stdout)
 		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || string(text) != "came_ns,left_ns,service_ns,processor_ns\n" {
+		t.Errorf("the times are %q, %v", text, err)
 	}
 }
 

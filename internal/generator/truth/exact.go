@@ -255,8 +255,15 @@ func Renew(n int64, p Plan) Plan {
 	}
 }
 
+// Busy is Queue in processor time: a single server that burns draw(k) for request k and takes up no
+// other one meanwhile. If the machine interrupts it, the service takes longer, as that of a real
+// server does. Serve records how long each one took.
+func Busy(draw func(n int64) time.Duration) Plan {
+	return func(now int64, r Request) Reply {
+		return Reply{At: now, Text: good, Burn: draw(r.N)}
+	}
+}
+
 // Burn spends d of processor time on each request and answers then. It is a queue too, with a
 // capacity of 1/d, for there is one thread.
-func Burn(d time.Duration) Plan {
-	return func(now int64, _ Request) Reply { return Reply{At: now, Text: good, Burn: d} }
-}
+func Burn(d time.Duration) Plan { return Busy(func(int64) time.Duration { return d }) }

@@ -131,23 +131,23 @@ var kinds = []Kind{
 		plan:  func(p Params) Plan { return Fixed(p.Service) },
 	}, {
 		Name: "md1",
-		Does: "serves one request at a time, --service each; the others wait in line",
+		Does: "serves one request at a time, --service of processor time each; the others wait",
 		Reads: `Closed, N > 1: 1/service requests a second, each of N·service. Open with Poisson
 			arrivals at R (ρ = R·service < 1): a mean of service + ρ·service/(2(1−ρ)). Above
 			1/service: a backlog that grows by R − 1/service, and no latency worth the name.`,
 		Needs: []Need{{"service", saysService, 1, 0}},
 		Zero:  Params{Service: 2 * ms},
-		plan:  func(p Params) Plan { return Cap(1, p.Service) },
+		plan:  func(p Params) Plan { return Burn(p.Service) },
 	}, {
 		Name: "mm1",
-		Does: "serves one request at a time, for a random, exponential time of mean --service",
+		Does: "serves one request at a time, for random processor time: exponential, mean --service",
 		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): a mean of m = service/(1−ρ),
 			p50 = 0.693·m, p99 = 4.605·m. One run is a sample of that, and a small one: a thousand
 			busy spells come near.`,
 		Needs: []Need{{"service", "mean service time", 1, 0},
 			{"seed", "of the service times", 0, 0}},
 		Zero: Params{Service: 2 * ms, Seed: 1},
-		plan: func(p Params) Plan { return Queue(Exponential(p.Service, p.Seed)) },
+		plan: func(p Params) Plan { return Busy(Exponential(p.Service, p.Seed)) },
 	}, {
 		Name:  "cap",
 		Does:  "serves --n requests at once, --service each; the others wait in line",

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/rtsched"
 )
 
 // spin is how long before a moment the thread stops sleeping and polls: more than a timer is late
@@ -35,6 +36,25 @@ const (
 	bodyBits = 24 // of the length of a body
 )
 
+// Times are those of one request, by CLOCK_MONOTONIC in ns.
+type Times struct {
+	CameNs      int64 // its last byte was read
+	LeftNs      int64 // its answer, or the first part of it, was written; 0: never
+	ServiceNs   int64 // from when the server took it up until LeftNs
+	ProcessorNs int64 // processor time of the server's thread in ServiceNs; 0: it burns none
+}
+
+// maxTimes bounds how many requests have their Times recorded: the first ones.
+const maxTimes = 1 << 20
+
+// Options are how Serve serves.
+type Options struct {
+	// Ahead puts the server's thread ahead of ordinary ones on its core, where this is permitted.
+	Ahead bool
+	// Times has the times of the first million requests recorded.
+	Times bool
+}
+
 // Report says how true a server was to its Plan.
 type Report struct {
 	Requests   int64   `json:"requests"`   // that came
@@ -42,6 +62,9 @@ type Report struct {
 	LateMeanNs float64 `json:"lateMeanNs"` // of those: how much after their moment they left
 	LateMaxNs  int64   `json:"lateMaxNs"`
 	RunDelayNs int64   `json:"runDelayNs"` // its thread was ready to run and had to wait
+	Ahead      bool    `json:"ahead"`      // its thread ran ahead of ordinary ones
+
+	Times []Times `json:"-"` // in the order in which requests came, if Options.Times
 }
 
 // Serve runs a Plan on a listener until ctx ends, which shuts the listener down; it is the caller's
@@ -51,11 +74,11 @@ type Report struct {
 // else runs.
 //
 // A client that does not take its answers is dropped.
-func Serve(ctx context.Context, l *net.TCPListener, p Plan) (Report, error) {
+func Serve(ctx context.Context, l *net.TCPListener, p Plan, o Options) (Report, error) {
 	// The thread never gives its processor of the Go scheduler back; what ends ctx needs another.
 	processors(+1)
 	defer processors(-1)
-	return serve(ctx, l, &server{plan: p})
+	return serve(ctx, l, &server{plan: p, options: o})
 }
 
 // Start serves a Plan on a free port of 127.0.0.1, beside a load that the same process offers. The
@@ -97,8 +120,18 @@ func serve(ctx context.Context, l *net.TCPListener, s *server) (Report, error) {
 	if err := s.open(l); err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
 	}
+	s.burn.calibrate()
+	if s.options.Ahead {
+		var back func()
+		if back, s.reported.Ahead = rtsched.Ahead(rtsched.Load); s.reported.Ahead {
+			defer back()
+		}
+	}
 	before := runDelay()
 	for ctx.Err() == nil {
+		if s.reported.Ahead {
+			s.breath.Take(clock.Mono())
+		}
 		if err := s.turn(); err != nil {
 			return s.report(before), fmt.Errorf("serve truth: %w", err)
 		}
@@ -122,6 +155,11 @@ type server struct {
 	timer int
 	conns map[int32]*conn
 	in    []byte
+
+	options Options
+	burn    burner
+	breath  rtsched.Breath // that a thread ahead of others leaves them
+	times   []Times
 
 	due      []*action // the next one first
 	armed    int64     // what the timer is set to, 0 for not at all
@@ -147,7 +185,8 @@ type action struct {
 	r    Reply
 	sent int // bytes of it that have left
 
-	delayed bool // its moment was still to come when it was known
+	delayed bool  // its moment was still to come when it was known
+	n       int64 // the request's number, from 1
 }
 
 // push puts an action behind all that are due before it or with it.
@@ -239,7 +278,7 @@ func (s *server) drop(c *conn, how End) {
 // read takes up what has come. The moment at which a request came is the one at which its last byte
 // was read.
 func (s *server) read(c *conn) {
-	k, err := unix.Read(int(c.fd), s.in)
+	k, err := s.receive(c.fd, s.in)
 	if err == unix.EAGAIN || err == unix.EINTR {
 		return
 	}
@@ -322,6 +361,9 @@ func (s *server) request(c *conn, text []byte, m message, now int64) {
 	c.n++
 	r := s.plan(now, Request{N: s.reported.Requests, OnConn: c.n, Method: m.method, Path: m.path,
 		Body: text[m.head:]})
+	if s.options.Times && len(s.times) < maxTimes {
+		s.times = append(s.times, Times{CameNs: now})
+	}
 	if r.At == Never {
 		return
 	}
@@ -334,7 +376,7 @@ func (s *server) request(c *conn, text []byte, m message, now int64) {
 	r.At = max(r.At, c.last)
 	c.last = r.At + int64(len(r.Text)-r.First)*int64(r.Step)
 	s.seq++
-	a := &action{atNs: r.At, seq: s.seq, c: c, r: r, delayed: r.At > now}
+	a := &action{atNs: r.At, seq: s.seq, c: c, r: r, delayed: r.At > now, n: s.reported.Requests}
 	if a.delayed {
 		s.push(a)
 		return
@@ -347,8 +389,11 @@ func (s *server) act(a *action) {
 	if a.c.gone {
 		return
 	}
+	first, began, processor := a.sent == 0, int64(0), int64(0)
 	if a.r.Burn > 0 {
-		burn(a.r.Burn)
+		began, processor = clock.Mono(), threadTime()
+		s.burn.spend(a.r.Burn)
+		processor = threadTime() - processor
 		a.r.Burn = 0
 	}
 	text := a.r.Text[a.sent:]
@@ -364,10 +409,13 @@ func (s *server) act(a *action) {
 		s.reported.LateMaxNs = max(s.reported.LateMaxNs, late)
 	}
 	if len(text) > 0 {
-		if k, err := unix.Write(int(a.c.fd), text); err != nil || k < len(text) {
+		if k, err := s.send(a.c.fd, text); err != nil || k < len(text) {
 			s.drop(a.c, Close)
 			return
 		}
+	}
+	if first {
+		s.left(a.n, began, processor)
 	}
 	a.sent += len(text)
 	if a.sent < len(a.r.Text) {
@@ -381,11 +429,44 @@ func (s *server) act(a *action) {
 	}
 }
 
-// burn spends processor time: the thread's own, so that what others take from it does not count.
-func burn(d time.Duration) {
-	until := threadTime() + int64(d)
-	for threadTime() < until {
-		continue
+// left records that the first part of an answer was written. Without a moment at which the server
+// began to burn processor time for the request, the service began when the request came.
+func (s *server) left(n, began, processor int64) {
+	if n > int64(len(s.times)) {
+		return
+	}
+	t := &s.times[n-1]
+	t.LeftNs = clock.Mono()
+	t.ServiceNs, t.ProcessorNs = t.LeftNs-cmp.Or(began, t.CameNs), processor
+}
+
+// burner spends processor time in a loop that does nothing but read the clock. Two readings are
+// some 25 ns apart. If they are much further apart, the core did something else meanwhile, and this
+// time does not count: an interrupt, another process, or another guest of the hypervisor, which not
+// every kernel leaves out of a thread's processor time. The thread's own clock is also twenty times
+// as expensive to read.
+type burner struct{ interruptedNs int64 }
+
+// calibrate finds the distance of two readings that shows an interruption: twenty times the usual
+// distance, and at least a microsecond.
+func (b *burner) calibrate() {
+	gaps := make([]int64, 1000)
+	last := clock.Mono()
+	for i := range gaps {
+		now := clock.Mono()
+		gaps[i], last = now-last, now
+	}
+	slices.Sort(gaps)
+	b.interruptedNs = max(20*gaps[len(gaps)/2], int64(time.Microsecond))
+}
+
+func (b *burner) spend(d time.Duration) {
+	for last, spent := clock.Mono(), int64(0); spent < int64(d); {
+		now := clock.Mono()
+		if gap := now - last; gap < b.interruptedNs {
+			spent += gap
+		}
+		last = now
 	}
 }
 
@@ -409,6 +490,7 @@ func runDelay() (ns int64) {
 
 func (s *server) report(delayBefore int64) Report {
 	out := s.reported
+	out.Times = s.times
 	out.RunDelayNs = runDelay() - delayBefore
 	if out.Delayed > 0 {
 		out.LateMeanNs = s.lateNs / float64(out.Delayed)

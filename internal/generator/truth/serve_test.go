@@ -2,6 +2,7 @@ package truth_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/rtsched"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 )
@@ -32,6 +34,11 @@ type server struct {
 
 func serve(t *testing.T, p truth.Plan) *server {
 	t.Helper()
+	return serveWith(t, p, truth.Options{})
+}
+
+func serveWith(t *testing.T, p truth.Plan, o truth.Options) *server {
+	t.Helper()
 	testsets.Cores(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +48,7 @@ func serve(t *testing.T, p truth.Plan) *server {
 	var report truth.Report
 	done := make(chan error)
 	go func() {
-		r, err := truth.Serve(ctx, l.(*net.TCPListener), p)
+		r, err := truth.Serve(ctx, l.(*net.TCPListener), p, o)
 		report = r
 		done <- err
 		close(done)
@@ -420,5 +427,80 @@ func TestAnswersDieWithTheirConnection(t *testing.T) {
 	}
 	if got, err := b.in.Peek(1); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a client that asked nothing got %q, %v", got, err)
+	}
+}
+
+// The record of a queue: each request is taken up when the one before has left, whatever the
+// machine did meanwhile, and the processor time of a service is part of its duration.
+func TestTimes(t *testing.T) {
+	s := serveWith(t, truth.Burn(5*ms), truth.Options{Times: true})
+	c := s.dial()
+	c.send(strings.Repeat(request, 3))
+	for range 3 {
+		c.want("ok")
+	}
+	times := s.stop().Times
+	if len(times) != 3 {
+		t.Fatalf("%d requests have times, want 3", len(times))
+	}
+	for i, x := range times {
+		begun := x.LeftNs - x.ServiceNs
+		if begun < x.CameNs || i > 0 && begun < times[i-1].LeftNs {
+			t.Errorf("request %d was taken up too early: %+v", i, times)
+		}
+		// What interrupts a service counts as processor time of the thread, or not at all.
+		if x.ProcessorNs < int64(4*ms) || x.ServiceNs < x.ProcessorNs-int64(ms) {
+			t.Errorf("request %d burns 5 ms: %+v", i, x)
+		}
+	}
+
+	s = serveWith(t, truth.Every(2, truth.Silent, truth.Fixed(5*ms)), truth.Options{Times: true})
+	c = s.dial()
+	c.send(request + request)
+	c.want("ok")
+	times = s.stop().Times
+	if len(times) != 2 || times[0].ServiceNs < int64(5*ms) || times[0].ProcessorNs != 0 ||
+		times[1].LeftNs != 0 || times[1].CameNs < times[0].CameNs {
+		t.Errorf("the times are %+v", times)
+	}
+	if r := serve(t, truth.Fixed(0)).stop(); r.Times != nil || r.Ahead {
+		t.Errorf("nobody wants times: %+v", r)
+	}
+}
+
+func TestTimesAreWritten(t *testing.T) {
+	for _, want := range [][]truth.Times{nil, {{1, 2, 3, 4}, {5, 0, 0, 0}}} {
+		var file bytes.Buffer
+		if err := truth.WriteTimes(&file, want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := truth.ReadTimes(&file); err != nil || !slices.Equal(got, want) {
+			t.Errorf("read %+v, %v; want %+v", got, err, want)
+		}
+	}
+	const head = "came_ns,left_ns,service_ns,processor_ns\n"
+	for _, bad := range []string{"", head + "1,2,3\n", head + "1,2,3,x\n"} {
+		if _, err := truth.ReadTimes(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+// A server ahead of others answers as any other, also where that is not permitted.
+func TestAhead(t *testing.T) {
+	s := serveWith(t, truth.Burn(ms), truth.Options{Ahead: true})
+	c := s.dial()
+	for range 5 {
+		c.send(request)
+		c.want("ok")
+	}
+	permitted := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // the thread ends with this function
+		_, ok := rtsched.Ahead(rtsched.Load)
+		permitted <- ok
+	}()
+	if r := s.stop(); r.Requests != 5 || r.Ahead != <-permitted {
+		t.Errorf("report is %+v", r)
 	}
 }
