@@ -50,14 +50,14 @@ func (w *Watch) price(d time.Duration) (float64, error) {
 		return 0, fmt.Errorf("measure the price of a clock: %w", err)
 	}
 	w.drain()
-	each, rate := merge(c.ticks, c.ran), 1/float64(w.way.PeriodNs)
+	ticks, rate := merge(c.ticks, c.ran), 1/float64(w.way.PeriodNs)
 	if w.busyNs > 0 {
 		rate += 1 / float64(w.busyNs)
 	}
-	costs := tickCosts(each, pauses, w.way.PeriodNs)
+	costs := tickCosts(ticks, pauses, w.way.PeriodNs)
 	if len(costs) < leastTimes {
 		return 0, fmt.Errorf("measure the price of a clock: the core ran at too few of %d ticks",
-			len(each))
+			len(ticks))
 	}
 	return float64(costs[len(costs)/10]) * rate, nil
 }

@@ -102,7 +102,7 @@ type Watch struct {
 	busyNs int64 // as in clocks
 	known  *identities
 	names  namer                // nil: none
-	rest   func() error         // to close; nil: nothing
+	closer func() error         // of what is left; nil: nothing
 	steal  func() map[int]int64 // of each core in ns since boot; nil: no virtual machine
 	mutex  sync.Mutex
 	cores  []*coreLog
@@ -171,7 +171,7 @@ func open(cores []int, period time.Duration, ours func(core, pid int) bool,
 		known: newIdentities(func(core, pid int) bool {
 			return c.pid != 0 && pid == c.pid || ours(core, pid)
 		}),
-		steal: stealSource(), rest: c.close, busyNs: c.busyNs,
+		steal: stealSource(), closer: c.close, busyNs: c.busyNs,
 	}
 	for i, core := range cores {
 		log := &coreLog{all: c.all[i], core: core}
@@ -379,12 +379,12 @@ func (w *Watch) Close() error {
 			errs = append(errs, r.close())
 		}
 	}
-	if w.rest != nil {
-		errs = append(errs, w.rest())
+	if w.closer != nil {
+		errs = append(errs, w.closer())
 	}
 	if w.names != nil {
 		errs = append(errs, w.names.close())
 	}
-	w.cores, w.names, w.rest = nil, nil, nil
+	w.cores, w.names, w.closer = nil, nil, nil
 	return errors.Join(errs...)
 }
