@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,13 +19,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/clock"
 	"prony.example/internal/base/format"
+	"prony.example/internal/base/rtsched"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
 	"prony.example/internal/generator/selftest"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
@@ -243,34 +245,50 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 	}
 	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
 	offer := func(ctx context.Context, s load.Spec) (*load.Result, error) {
-		s.Cores, s.Pacing = layout.Load, f.pacing
+		s.Cores, s.Pacing, s.Ahead = layout.Load, f.pacing, s.Ahead && !layout.Shared
 		return generator.Prony{Engine: f.engine}.Offer(ctx, s)
 	}
 	t := &truthStarter{
 		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
 	}
-	outcomes, err := selftest.Run(ctx, cases, offer, t.start, a.say)
+	outcomes, err := selftest.Setup{Offer: offer, Start: t.start, Report: a.say,
+		Watch: t.watch}.Run(ctx, cases)
 	if err != nil {
 		return err
-	}
-	bad := 0
-	for _, o := range outcomes {
-		if o.State != selftest.OK {
-			bad++
-		}
 	}
 	if f.asJSON {
 		enc := json.NewEncoder(a.stdout)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(outcomes)
 	} else {
-		a.printOutcomes(outcomes, bad)
+		a.printOutcomes(outcomes)
 	}
-	if err == nil && bad > 0 {
-		return cli.End(cli.Failed, "%d of %d cases are not as they must be", bad,
+	return errors.Join(err, ended(outcomes))
+}
+
+// ended is the error of outcomes that are not all ok.
+func ended(outcomes []selftest.Outcome) error {
+	states := count(outcomes)
+	switch {
+	case states[selftest.Wrong] > 0:
+		return cli.End(cli.Failed, "%d of %d cases are wrong, which the machine does not explain: "+
+			"please report it with the output of prony selftest --json", states[selftest.Wrong],
 			len(outcomes))
+	case states[selftest.Disturbed] > 0:
+		return cli.End(cli.Inconclusive, "no case is wrong, but the machine disturbed %d of %d: "+
+			"run them again when other programs use less of the processors, or as root or with "+
+			"CAP_SYS_NICE", states[selftest.Disturbed], len(outcomes))
 	}
-	return err
+	return nil
+}
+
+// count is how many outcomes have each state.
+func count(outcomes []selftest.Outcome) map[string]int {
+	states := map[string]int{}
+	for _, o := range outcomes {
+		states[o.State]++
+	}
+	return states
 }
 
 // chooseCases picks cases by name, all when none is named.
@@ -305,13 +323,14 @@ type truthStarter struct {
 	dir      string
 	layout   host.Layout
 	count    int
+	server   *truthServer // the latest
 }
 
 // truthWait bounds how long a server may take until it listens.
 const truthWait = 5 * time.Second
 
-func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params) (selftest.Server,
-	error) {
+func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o truth.Options,
+) (selftest.Server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -329,6 +348,14 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params) (
 		args = append(args, "--"+n.Name, fieldText(&p, n.Name))
 	}
 	t.count++
+	server := &truthServer{layout: t.layout}
+	if o.Times {
+		server.times = filepath.Join(t.dir, fmt.Sprintf("%d-%s.csv", t.count, kind))
+		args = append(args, "--times", server.times)
+	}
+	if o.Ahead && !t.layout.Shared {
+		args = append(args, "--ahead")
+	}
 	proc, err := t.launcher.Launch(ctx, launch.Spec{
 		Name: "truth", Dir: t.dir, Args: args, Port: port, Cores: t.layout.Service,
 		CPUs:    float64(len(t.layout.Service)),
@@ -346,7 +373,54 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params) (
 		return nil, errors.Join(fmt.Errorf("start truth server: %w\n  %s", err,
 			strings.Join(said, "\n  ")), proc.Stop(0))
 	}
-	return &truthServer{Process: proc, layout: t.layout}, nil
+	server.Process = proc
+	t.server = server
+	if o.Ahead {
+		promote(proc)
+	}
+	return server, nil
+}
+
+// promote has a server's thread run ahead of others. The launcher takes the right to do so from what
+// it starts, and in kernels with CONFIG_RT_GROUP_SCHED a new group of the cpu controller, version 1,
+// has no time for such threads. If a step is refused, the server's report shows it.
+func promote(p launch.Process) {
+	const file, mostUs = "cpu.rt_runtime_us", 950_000 // of each second, as other groups have
+	for _, g := range p.Groups() {
+		if g.Version == 1 && g.Controller == "cpu" {
+			_ = cgroup.Write(g.Dir, file, mostUs)
+		}
+	}
+	// The server listens a moment before its thread has its name.
+	for until := clock.Mono() + int64(truthWait); clock.Mono() < until && !exited(p); {
+		if tid := threadOf(p.Main(), truth.ThreadName); tid > 0 {
+			rtsched.Promote(tid, rtsched.Load)
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func exited(p launch.Process) bool {
+	select {
+	case <-p.Exited():
+		return true
+	default:
+		return false
+	}
+}
+
+// threadOf finds a thread of a process by its name; 0: there is none.
+func threadOf(pid int, name string) (tid int) {
+	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	threads, _ := os.ReadDir(tasks) //nolint:errcheck // a process that has ended has none
+	for _, t := range threads {
+		text, err := os.ReadFile(filepath.Join(tasks, t.Name(), "comm"))
+		if err == nil && strings.TrimSpace(string(text)) == name {
+			tid, _ = strconv.Atoi(t.Name()) //nolint:errcheck // the kernel's number
+		}
+	}
+	return tid
 }
 
 // truthServer is a truth server in another process.
@@ -354,6 +428,7 @@ type truthServer struct {
 	launch.Process
 	layout host.Layout
 	watch  trial.Watcher // nil: nobody has asked yet
+	times  string        // file of its requests' times; "": they are not wanted
 }
 
 // CPU reads what a trial would read.
@@ -385,59 +460,15 @@ func (s *truthServer) Stop() (out truth.Report, err error) {
 		return out, fmt.Errorf("stop truth server: it did not say what it served: %q (%s)", log,
 			s.Exit())
 	}
-	return out, nil
-}
-
-// outcomeRow is a line of the self-test's table.
-const outcomeRow = "  %-26s %-29s %10s %10s %10s %7s  %s\n"
-
-// printOutcomes prints a block for each case: what is known of it, then number by number.
-func (a *app) printOutcomes(outcomes []selftest.Outcome, bad int) {
-	w, tookNs := a.stdout, int64(0)
-	for _, o := range outcomes {
-		fmt.Fprintf(w, "%s: %s\n", o.Case, o.Known)
-		fmt.Fprintf(w, outcomeRow, "", "", "known", "measured", "off by", "limit", "")
-		for _, l := range o.Lines {
-			state := "ok"
-			if !l.OK {
-				state = o.State
-			}
-			fmt.Fprintf(w, outcomeRow, l.What, l.Formula, amount(l.Known, l.Unit),
-				amount(l.Measured, l.Unit), offBy(l), limit(l), state)
-		}
-		if o.Disturbed != "" {
-			fmt.Fprintf(w, "  disturbed: %s\n", o.Disturbed)
-		}
-		fmt.Fprintln(w)
-		tookNs += o.TookNs
+	if s.times == "" {
+		return out, nil
 	}
-	fmt.Fprintf(w, "%d of %d cases are as they must be; they took %s\n",
-		len(outcomes)-bad, len(outcomes), units.Duration(float64(tookNs)))
-}
-
-// amount prints a value with its unit; counts in full, for one more or less matters.
-func amount(v float64, of string) string {
-	switch {
-	case of == selftest.Ns:
-		return units.Duration(v)
-	case of == selftest.PerS:
-		return fmt.Sprintf("%.1f/s", v)
-	case v == math.Trunc(v):
-		return units.Count(int64(v))
+	file, err := os.Open(s.times)
+	if err != nil {
+		return out, fmt.Errorf("read times of a truth server: %w", err)
 	}
-	return fmt.Sprintf("%.2f", v)
-}
-
-func offBy(l selftest.Line) string {
-	if l.Known == 0 {
-		return amount(l.OffBy, l.Unit)
-	}
-	return fmt.Sprintf("%+.2f %%", 100*l.OffBy)
-}
-
-func limit(l selftest.Line) string {
-	if l.Limit == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("±%.2g %%", 100*l.Limit)
+	defer file.Close()
+	out.Times, err = truth.ReadTimes(file)
+	truth.Shift(out.Times, -truth.Monotonic())
+	return out, err
 }

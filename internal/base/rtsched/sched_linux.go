@@ -18,12 +18,24 @@ func Ahead(level int) (back func(), ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
-		Priority: uint32(level)}
-	if unix.SchedSetAttr(0, &first, 0) != nil {
+	if !Promote(0, level) {
 		return nil, false
 	}
 	return func() { _ = unix.SchedSetAttr(0, was, 0) }, true // to come down is always permitted
+}
+
+// Promote puts a thread, of any process, before all ordinary ones for good, and reports whether this
+// user may do that.
+func Promote(tid, level int) bool {
+	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
+		Priority: uint32(level)}
+	return unix.SchedSetAttr(tid, &first, 0) == nil
+}
+
+// IsAhead reports whether the calling thread goes before ordinary ones.
+func IsAhead() bool {
+	a, err := unix.SchedGetAttr(0, 0)
+	return err == nil && a.Policy == unix.SCHED_FIFO
 }
 
 // Locked does something on a thread that goes first meanwhile, where that may be had.

@@ -5,6 +5,12 @@ package rtsched
 // Ahead is for Linux.
 func Ahead(int) (back func(), ok bool) { return nil, false }
 
+// Promote is for Linux.
+func Promote(int, int) bool { return false }
+
+// IsAhead is for Linux.
+func IsAhead() bool { return false }
+
 // Locked does it as any thread would.
 func Locked(_ int, do func()) { do() }
 

@@ -67,6 +67,32 @@ func TestAhead(t *testing.T) {
 	})
 }
 
+// Another thread may be put first from outside.
+func TestPromote(t *testing.T) {
+	permitted(t)
+	tid, first := make(chan int), make(chan bool)
+	go alone(func() {
+		tid <- unix.Gettid()
+		<-first
+		first <- IsAhead()
+	})
+	if id := <-tid; !Promote(id, Load) {
+		t.Error("it is refused")
+	}
+	first <- true
+	if !<-first {
+		t.Error("the thread has not been put first")
+	}
+	alone(func() {
+		if IsAhead() {
+			t.Error("an ordinary thread is first")
+		}
+	})
+	if Promote(-1, Load) {
+		t.Error("a thread that does not exist is put first")
+	}
+}
+
 // A thread that goes first and is always busy leaves others on its core a turn every few
 // milliseconds; by itself the kernel would only after most of a second (sched(7)).
 func TestBreath(t *testing.T) {

@@ -20,8 +20,8 @@ const (
 // seed of arrivals, and of service times where there are any.
 const seed = 20
 
-// Limits. What takes its time is late by what two wake-ups of a virtual machine cost, some 200 µs
-// in all: the times are chosen so that this is half of the limit or less.
+// Limits. A virtual machine takes some 200 µs to wake two sleeping threads, for a request and for
+// its answer. Times are chosen so that this is half of the limit or less.
 const (
 	close2  = 0.02
 	close3  = 0.03
@@ -43,7 +43,7 @@ func open(arrivals string, perS float64, connections int, window time.Duration) 
 	return load.Spec{
 		Model: record.Open, Schedule: pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)},
 		Connections: connections, Seed: seed, Window: window, Drain: sec, Timeout: 5 * sec,
-		Scenario: asking(truth.Body),
+		Scenario: asking(truth.Body), Ahead: true,
 	}
 }
 
@@ -51,7 +51,7 @@ func open(arrivals string, perS float64, connections int, window time.Duration) 
 func closed(connections int, window time.Duration) load.Spec {
 	return load.Spec{
 		Model: record.Closed, Connections: connections, Seed: seed, Window: window, Drain: sec,
-		Timeout: 5 * sec, Scenario: asking(truth.Body),
+		Timeout: 5 * sec, Scenario: asking(truth.Body), Ahead: true,
 	}
 }
 
@@ -74,18 +74,18 @@ func stall() Case {
 	const freeze, window, perS = sec, 4 * sec, 400.0
 	return Case{
 		Name: "stall", Kind: "stall", Params: truth.Params{After: 1500 * ms, Stall: freeze},
-		Spec: lead(open(pace.Constant, perS, 64, window), 500*ms), slack: freeze / 800,
+		Spec:  lead(open(pace.Constant, perS, 64, window), 500*ms),
 		Known: "a freeze of s = 1 s in T = 4 s at R = 400/s, with 64 connections",
-		lines: func(_ *Case, m *measured) []Line {
-			r := &m.ResponseTime
+		lines: func(c *Case, m *measured) []Line {
+			r, a := &m.ResponseTime, planned(c, m)
 			const above = 50 * ms
 			return []Line{
-				line("held up > 50 ms", "R·(s−50 ms)", Plain, perS*(freeze-above).Seconds(),
+				a.above("held up > 50 ms", "R·(s−50 ms)", above, perS*(freeze-above).Seconds(),
 					countAbove(r, above), close2),
-				line("mean", "s²/2T", Ns, square(freeze)/(2*float64(window)), r.MeanNs, close2),
-				line("p90", "s−0.1·T", Ns, freeze-window/10, r.P90Ns, close2),
-				line("p99", "s−0.01·T", Ns, freeze-window/100, r.P99Ns, close2),
-				line("longest", "s", Ns, freeze, r.MaxNs, close2),
+				a.mean("s²/2T", square(freeze)/(2*float64(window)), r.MeanNs, close2),
+				a.quantile("p90", "s−0.1·T", 0.9, float64(freeze-window/10), r.P90Ns, close2),
+				a.quantile("p99", "s−0.01·T", 0.99, float64(freeze-window/100), r.P99Ns, close2),
+				a.longest("s", float64(freeze), r.MaxNs, close2),
 				line("lag + service", "response", Ns, r.MeanNs, m.Lag.MeanNs+m.ServiceTime.MeanNs,
 					close2),
 			}
@@ -99,18 +99,18 @@ func pause() Case {
 	const freeze, period, window, perS = 400 * ms, sec, 4 * sec, 300.0
 	return Case{
 		Name: "pause", Kind: "pause", Params: truth.Params{Stall: freeze, Every: period},
-		Spec: lead(open(pace.Constant, perS, 64, window), 200*ms), slack: freeze / 500,
+		Spec:  lead(open(pace.Constant, perS, 64, window), 200*ms),
 		Known: "a freeze of d = 400 ms in every P = 1 s, T = 4 s at R = 300/s",
-		lines: func(_ *Case, m *measured) []Line {
-			r := &m.ResponseTime
+		lines: func(c *Case, m *measured) []Line {
+			r, a := &m.ResponseTime, planned(c, m)
 			const above = 20 * ms
 			return []Line{
-				line("held up > 20 ms", "R·T·(d−20 ms)/P", Plain,
+				a.above("held up > 20 ms", "R·T·(d−20 ms)/P", above,
 					perS*window.Seconds()*float64(freeze-above)/float64(period),
 					countAbove(r, above), close2),
-				line("mean", "d²/2P", Ns, square(freeze)/(2*float64(period)), r.MeanNs, close2),
-				line("p90", "d−0.1·P", Ns, freeze-period/10, r.P90Ns, close2),
-				line("longest", "d", Ns, freeze, r.MaxNs, close2),
+				a.mean("d²/2P", square(freeze)/(2*float64(period)), r.MeanNs, close2),
+				a.quantile("p90", "d−0.1·P", 0.9, float64(freeze-period/10), r.P90Ns, close2),
+				a.longest("d", float64(freeze), r.MaxNs, close2),
 			}
 		},
 	}
@@ -118,27 +118,29 @@ func pause() Case {
 
 // queue is a single server with Poisson arrivals at a load of rho.
 func queue(name, kind string, service time.Duration, rho float64, window time.Duration,
-	draw func(int64) time.Duration, textbook float64) Case {
-	perS := rho / service.Seconds()
+	textbook float64) Case {
 	c := Case{
-		Name: name, Kind: kind, Params: truth.Params{Service: service, Seed: seed},
-		Spec:  lead(open(pace.Poisson, perS, 256, window), 500*ms),
-		slack: time.Duration(close2 / 2 * textbook),
-		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley's recursion over the run's own arrivals; the "+
-			"mean of all such runs is %v", service, rho,
-			time.Duration(textbook).Round(10*time.Microsecond)),
+		Name: name, Kind: kind, Params: truth.Params{Service: service, Seed: seed}, times: true,
+		Spec: lead(open(pace.Poisson, rho/service.Seconds(), 256, window), 500*ms),
+		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley's recursion over the moments at which "+
+			"requests came and the times that services took; the mean of all such runs is %v",
+			service, rho, time.Duration(textbook).Round(10*time.Microsecond)),
 	}
+	// A server that the machine has slowed down needs some time to answer all.
+	c.Spec.Drain = 4 * sec
 	c.lines = func(c *Case, m *measured) []Line {
-		r, due := &m.ResponseTime, arrivals(&c.Spec)
-		want := distribution(lindley(due, draw)[before(due, c.Spec.Lead):])
+		r, a := &m.ResponseTime, served(c, m)
+		want := distribution(a.response)
+		due := len(arrivals(&c.Spec))
 		const of = "Lindley"
 		return []Line{
+			line("requests", "all that were due", Plain, due, m.server.Requests, exactly),
 			line("answered", "all that were due", Plain, want.TotalCount(), r.Count, exactly),
-			line("mean", of, Ns, want.Mean(), r.MeanNs, close2),
-			line("p50", of, Ns, want.ValueAtQuantile(50), r.P50Ns, 2*close2),
-			line("p90", of, Ns, want.ValueAtQuantile(90), r.P90Ns, close2),
-			line("p99", of, Ns, want.ValueAtQuantile(99), r.P99Ns, close2),
-			line("longest", of, Ns, want.Max(), r.MaxNs, close2),
+			a.mean(of, want.Mean(), r.MeanNs, close2),
+			a.quantile("p50", of, 0.5, float64(want.ValueAtQuantile(50)), r.P50Ns, 2*close2),
+			a.quantile("p90", of, 0.9, float64(want.ValueAtQuantile(90)), r.P90Ns, close2),
+			a.quantile("p99", of, 0.99, float64(want.ValueAtQuantile(99)), r.P99Ns, close2),
+			a.longest(of, float64(want.Max()), r.MaxNs, close2),
 		}
 	}
 	return c
@@ -147,30 +149,37 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 // md1 has the mean of Pollaczek and Khinchine: s + ρ·s/(2(1−ρ)).
 func md1() Case {
 	const service, rho = 10 * ms, 0.7
-	return queue("M/D/1", "md1", service, rho, 7500*ms,
-		func(int64) time.Duration { return service },
-		float64(service)*(1+rho/(2*(1-rho))))
+	return queue("M/D/1", "md1", service, rho, 7500*ms, float64(service)*(1+rho/(2*(1-rho))))
 }
 
 // mm1 has the mean s/(1−ρ).
 func mm1() Case {
 	const service, rho = 10 * ms, 0.6
-	return queue("M/M/1", "mm1", service, rho, 7500*ms, truth.Exponential(service, seed),
-		float64(service)/(1-rho))
+	return queue("M/M/1", "mm1", service, rho, 7500*ms, float64(service)/(1-rho))
+}
+
+// busy wants a server that always has a request to serve, but for reading and writing and for the
+// moments that it leaves to others.
+func busy(m *measured, share float64) Line {
+	return line("server busy", "always", Plain, 1, share, close5).
+		between(1-(m.machine.loadNs()+m.machine.serverNs())/float64(max(m.WindowNs, 1)), 1)
 }
 
 // capacity keeps a queue from ever running empty.
 func capacity() Case {
 	const service, connections, window = 2 * ms, 8, 2 * sec
 	return Case{
-		Name: "capacity", Kind: "md1", Params: truth.Params{Service: service},
-		Spec: lead(closed(connections, window), 200*ms), slack: 100 * time.Microsecond,
-		Known: "one server, d = 2 ms, N = 8 connections that always ask",
+		Name: "capacity", Kind: "md1", Params: truth.Params{Service: service}, times: true,
+		Spec: lead(closed(connections, window), 200*ms),
+		Known: "one server, N = 8 connections that always ask; d from answer to answer, as the " +
+			"server sent them: 2 ms of processor time and what interrupts it",
 		lines: func(_ *Case, m *measured) []Line {
+			perS, share := serving(m)
+			c := steady{connections, m.Answered, m.machine.loadNs() * connections}
 			return []Line{
-				line("throughput", "1/d", PerS, 1/service.Seconds(), m.ThroughputPerS, close3),
-				line("mean", "N·d", Ns, connections*float64(service), m.ResponseTime.MeanNs,
-					close3),
+				busy(m, share),
+				c.throughput("1/d", perS, m.ThroughputPerS, close2),
+				c.mean("mean", "N·d", connections/perS*1e9, m.ResponseTime.MeanNs, close3),
 				line("under way", "N", Plain, connections, m.InFlightMean, close3),
 			}
 		},
@@ -183,31 +192,44 @@ func overload() Case {
 	spec := lead(open(pace.Constant, perS, 64, window), 500*ms)
 	spec.Drain = 100 * ms
 	return Case{
-		Name: "overload", Kind: "md1", Params: truth.Params{Service: service},
-		Spec: spec, slack: 100 * time.Microsecond,
-		Known: "one server, d = 2 ms, offered R = 750/s",
+		Name: "overload", Kind: "md1", Params: truth.Params{Service: service}, Spec: spec,
+		times: true,
+		Known: "one server, R = 750/s; d from answer to answer, as the server sent them: 2 ms of " +
+			"processor time and what interrupts it",
 		lines: func(_ *Case, m *measured) []Line {
+			rate, share := serving(m)
+			c := steady{spec.Connections, m.Answered,
+				m.machine.loadNs() * float64(spec.Connections)}
+			answered := c.throughput("1/d", rate, m.ThroughputPerS, close2)
 			return []Line{
-				line("throughput", "1/d", PerS, 1/service.Seconds(), m.ThroughputPerS, close3),
-				line("backlog", "R−1/d", PerS, perS-1/service.Seconds(), m.BacklogPerS, close3),
+				busy(m, share), answered,
+				line("backlog", "R−1/d", PerS, perS-rate, m.BacklogPerS, close3).
+					between(perS-rate, perS-answered.Lowest),
 				line("due", "R·T", Plain, perS*window.Seconds(), m.Scheduled, exactly),
 			}
 		},
 	}
 }
 
+// bothSides bounds what the machine can do to a closed load of a server that plans its answers.
+func bothSides(m *measured, connections int) steady {
+	waitNs, _ := m.machine.bothNs()
+	return steady{connections, m.Answered,
+		waitNs*float64(connections) + float64(m.machine.ServerLateNs)}
+}
+
 func fixed() Case {
 	const service, connections, window = 25 * ms, 10, 3 * sec
 	return Case{
 		Name: "fixed service time", Kind: "fixed", Params: truth.Params{Service: service},
-		Spec: lead(closed(connections, window), 200*ms), slack: service / 100,
+		Spec:  lead(closed(connections, window), 200*ms),
 		Known: "d = 25 ms, any number at once, N = 10 connections that always ask",
 		lines: func(_ *Case, m *measured) []Line {
+			c := bothSides(m, connections)
 			return []Line{
-				line("throughput", "N/d", PerS, connections/service.Seconds(), m.ThroughputPerS,
-					close3),
-				line("mean", "d", Ns, service, m.ResponseTime.MeanNs, close2),
-				line("p99", "d", Ns, service, m.ResponseTime.P99Ns, 4*close3),
+				c.throughput("N/d", connections/service.Seconds(), m.ThroughputPerS, close3),
+				c.mean("mean", "d", float64(service), m.ResponseTime.MeanNs, close2),
+				c.p99("d", float64(service), m.ResponseTime.P99Ns, 4*close3),
 			}
 		},
 	}
@@ -217,13 +239,14 @@ func limited() Case {
 	const service, atOnce, connections, window = 10 * ms, 4, 16, 2 * sec
 	return Case{
 		Name: "concurrency cap", Kind: "cap", Params: truth.Params{Service: service, N: atOnce},
-		Spec: lead(closed(connections, window), 200*ms), slack: service / 100,
+		Spec:  lead(closed(connections, window), 200*ms),
 		Known: "d = 10 ms, n = 4 at once, C = 16 connections that always ask",
 		lines: func(_ *Case, m *measured) []Line {
+			c := bothSides(m, connections)
 			return []Line{
-				line("throughput", "n/d", PerS, atOnce/service.Seconds(), m.ThroughputPerS, close3),
-				line("mean", "C·d/n", Ns, connections/atOnce*float64(service),
-					m.ResponseTime.MeanNs, close2),
+				c.throughput("n/d", atOnce/service.Seconds(), m.ThroughputPerS, close3),
+				c.mean("mean", "C·d/n", connections/atOnce*float64(service), m.ResponseTime.MeanNs,
+					close2),
 			}
 		},
 	}
@@ -235,11 +258,14 @@ func warmup() Case {
 	p := truth.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
 	return Case{
 		Name: "slow warm-up", Kind: "warmup", Params: p,
-		Spec: open(pace.Constant, perS, 128, window), slack: 200 * time.Microsecond,
+		Spec:  open(pace.Constant, perS, 128, window),
 		Known: "A = 100 ms falls to B = 20 ms in 2 s: the median of each interval of the series",
 		lines: func(c *Case, m *measured) []Line {
 			want := medians(arrivals(&c.Spec), p, m.Series.IntervalNs, int64(window))
 			const formula = "A−(A−B)·t/2 s"
+			// Half of the answers of an interval must be late to move its median.
+			half := max(perS*float64(m.Series.IntervalNs)/2e9, 1)
+			needed, early := 0.0, false
 			worst := line("median", formula, Ns, p.Cold, 0, close3)
 			known, compared := 0, 0
 			for i, ns := range want {
@@ -253,10 +279,16 @@ func warmup() Case {
 				moment := time.Duration(int64(i) * m.Series.IntervalNs)
 				l := line(fmt.Sprintf("worst median, at %v", moment), formula, Ns, ns,
 					m.Series.P50Ns[i], close3)
+				if needed += half * max(l.Measured-l.Known*(1+close3), 0); l.OffBy < -close3 {
+					early = true
+				}
 				if compared == 0 || math.Abs(l.OffBy) > math.Abs(worst.OffBy) {
 					worst = l
 				}
 				compared++
+			}
+			if needed <= planned(c, m).limits.sumNs && !early {
+				worst = worst.between(worst.Known, worst.Measured)
 			}
 			return []Line{worst, line("intervals", "all with ten answers or more", Plain, known,
 				compared, exactly)}
@@ -314,14 +346,13 @@ func silent() Case {
 	spec.Timeout, spec.Drain = timeout, timeout+200*ms
 	return Case{
 		Name: "timeouts", Kind: "silent", Params: truth.Params{N: n}, Spec: spec,
-		slack: 200 * time.Microsecond,
 		Known: "one answer in n = 50 never comes; timeout t = 1 s",
-		lines: func(_ *Case, m *measured) []Line {
-			r := &m.ResponseTime
+		lines: func(c *Case, m *measured) []Line {
+			r, a := &m.ResponseTime, planned(c, m)
 			return []Line{tally(m),
 				line("timeouts", "⌊requests/n⌋", Plain, share(m, n), m.Errors.Timeout, exactly),
-				line("mean", "t/n", Ns, float64(timeout)/n, r.MeanNs, close3),
-				line("p99", "t", Ns, timeout, r.P99Ns, close3),
+				a.mean("t/n", float64(timeout)/n, r.MeanNs, close3),
+				a.quantile("p99", "t", 0.99, float64(timeout), r.P99Ns, close3),
 			}
 		},
 	}
@@ -338,9 +369,14 @@ func hang() Case {
 		Name: "hang", Kind: "hang", Params: truth.Params{After: sec - gap/2}, Spec: spec,
 		Known: "after 1 s nothing is answered any more; R = 300/s, T = 2 s",
 		lines: func(_ *Case, m *measured) []Line {
+			// What comes late may come after the server has stopped, or move the moment of it.
+			waitNs, _ := m.machine.bothNs()
+			late := perS * waitNs / 1e9
 			return []Line{
-				line("answered", "R·1 s", Plain, perS, m.Answered, 0.01),
-				line("unanswered", "R·(T−1 s)", Plain, perS, m.Censored, 0.01),
+				line("answered", "R·1 s", Plain, perS, m.Answered, 0.01).
+					between(perS-late, perS+late),
+				line("unanswered", "R·(T−1 s)", Plain, perS, m.Censored, 0.01).
+					between(perS-late, perS+late),
 				line("errors", "none", Plain, 0, m.Errors.Total(), exactly),
 			}
 		},
@@ -351,19 +387,30 @@ func shed() Case {
 	const service, atOnce, perS, window = 40 * ms, 4, 100.0, 6 * sec
 	return Case{
 		Name: "load shedding", Kind: "shed", Params: truth.Params{Service: service, N: atOnce},
-		Spec: open(pace.Poisson, perS, 64, window), slack: service / 100,
+		Spec: open(pace.Poisson, perS, 64, window), times: true,
 		Known: fmt.Sprintf("d = 40 ms, n = 4 at once, the others get 503; R = 100/s: by the "+
 			"run's own arrivals; of all such runs' %.1f %% are refused",
 			100*erlangB(atOnce, perS*service.Seconds())),
 		lines: func(c *Case, m *measured) []Line {
 			due := arrivals(&c.Spec)
-			refused := float64(refusals(due, atOnce, int64(service)))
+			var came []int64
+			for _, t := range m.server.Times {
+				came = append(came, t.CameNs)
+			}
+			const find = "arrivals that find n"
+			planned := float64(refusals(due, atOnce, int64(service)))
+			refused := float64(refusals(came, atOnce, int64(service)))
+			// Each arrival that comes late may be refused instead of another one.
+			waitNs, _ := m.machine.bothNs()
+			late := perS * waitNs / 1e9
 			return []Line{tally(m),
-				line("status errors", "arrivals that find n", Plain, refused, m.Errors.Status,
-					close3),
-				line("answered", "the others", Plain, float64(len(due))-refused, m.Answered,
-					close3),
-				line("mean of the good", "d", Ns, service, m.ResponseTime.MeanNs, close2),
+				line("refused by the server", find, Plain, planned, refused, close3).
+					between(planned-late, planned+late),
+				line("status errors", find, Plain, refused, m.Errors.Status, exactly),
+				line("answered", "the others", Plain, float64(len(came))-refused, m.Answered,
+					exactly),
+				bothSides(m, atOnce).mean("mean of the good", "d", float64(service),
+					m.ResponseTime.MeanNs, close2),
 			}
 		},
 	}
@@ -391,13 +438,14 @@ func drip() Case {
 	spec.Scenario = asking(strings.Repeat(".", n))
 	return Case{
 		Name: "drip", Kind: "drip", Params: truth.Params{Service: first, Every: step, N: n},
-		Spec: spec, slack: first / 100,
+		Spec:  spec,
 		Known: "the first byte after a = 40 ms, nine more of the body 5 ms apart",
 		lines: func(_ *Case, m *measured) []Line {
+			s := bothSides(m, n)
 			return []Line{
-				line("first byte", "a", Ns, first, m.FirstByte.MeanNs, close2),
-				line("whole answer", "a + 9·5 ms", Ns, first+(n-1)*step, m.ServiceTime.MeanNs,
-					close2),
+				s.mean("first byte", "a", float64(first), m.FirstByte.MeanNs, close2),
+				s.mean("whole answer", "a + 9·5 ms", float64(first+(n-1)*step),
+					m.ServiceTime.MeanNs, close2),
 			}
 		},
 	}
@@ -427,12 +475,17 @@ func spin() Case {
 	const burn, perS, window = 10 * ms, 50.0, 2 * sec
 	return Case{
 		Name: "processor time", Kind: "spin", Params: truth.Params{Service: burn},
-		Spec: open(pace.Constant, perS, 16, window), useCPU: true,
-		Known: "each request burns 10 ms of the server's processor time",
+		Spec: open(pace.Constant, perS, 16, window), useCPU: true, times: true,
+		Known: "each request burns 10 ms of the server's processor time, which its thread's own " +
+			"clock shows",
 		lines: func(_ *Case, m *measured) []Line {
+			sum, n := 0.0, float64(max(m.server.Requests, 1))
+			for _, t := range m.server.Times {
+				sum += float64(t.ProcessorNs)
+			}
 			return []Line{tally(m),
-				line("a request", "10 ms", Ns, burn,
-					float64(m.cpu)/max(float64(m.server.Requests), 1), close5),
+				line("a request", "10 ms, by its clock", Ns, max(sum/n, 1), float64(m.cpu)/n,
+					close5),
 			}
 		},
 	}

@@ -26,8 +26,8 @@ func arrivals(s *load.Spec) []int64 {
 }
 
 // before is how many of the arrivals come before the window.
-func before(due []int64, lead time.Duration) int {
-	index, _ := slices.BinarySearch(due, int64(lead))
+func before(due []int64, fromNs int64) int {
+	index, _ := slices.BinarySearch(due, fromNs)
 	return index
 }
 
@@ -45,6 +45,72 @@ func lindley(due []int64, draw func(n int64) time.Duration) []int64 {
 		out[i] = wait + service
 	}
 	return out
+}
+
+// planned are the answers that a server's plan gives to the arrivals of the window, if each request
+// reaches it when it is due. One that never comes takes as long as the timeout.
+func planned(c *Case, m *measured) *answers {
+	kind, ok := truth.Find(c.Kind)
+	if !ok {
+		panic("selftest: a case names a truth server that does not exist: " + c.Kind)
+	}
+	plan, err := kind.Plan(c.Params)
+	if err != nil {
+		panic("selftest: a case's own server is bad: " + err.Error())
+	}
+	from := m.FromNs - int64(c.Spec.Lead)
+	var due, response []int64
+	for i, atNs := range arrivals(&c.Spec) {
+		n := int64(i + 1)
+		end := plan(from+atNs, truth.Request{N: n, OnConn: n}).At
+		if end == truth.Never {
+			end = from + atNs + int64(c.Spec.Timeout)
+		}
+		if atNs >= int64(c.Spec.Lead) {
+			due, response = append(due, from+atNs), append(response, end-from-atNs)
+		}
+	}
+	waitNs, quietNs := m.machine.bothNs()
+	return newAnswers(m, due, response, waitNs, quietNs, float64(m.machine.ServerLateNs))
+}
+
+// served are the answers of the window that a queue gave, by Lindley's recursion over the moments at
+// which requests really came and the time that each service really took. So only what happens to an
+// answer on its way back is not in it.
+func served(c *Case, m *measured) *answers {
+	due := arrivals(&c.Spec)
+	times := m.server.Times
+	n := min(len(due), len(times))
+	came := make([]int64, n)
+	for i, t := range times[:n] {
+		came[i] = t.CameNs
+	}
+	sojourn := lindley(came, func(n int64) time.Duration {
+		return time.Duration(times[n-1].ServiceNs)
+	})
+	from := m.FromNs - int64(c.Spec.Lead)
+	for i := range sojourn {
+		due[i] += from
+		sojourn[i] += came[i] - due[i]
+	}
+	first := min(before(due[:n], m.FromNs), n)
+	return newAnswers(m, due[first:n], sojourn[first:], m.machine.loadNs(),
+		float64(m.machine.LoadWaitNs), 0)
+}
+
+// serving is how many answers a second a server sent in the window, and the share of the window in
+// which it served requests.
+func serving(m *measured) (perS, busy float64) {
+	sum := int64(0)
+	to := m.FromNs + m.WindowNs
+	for _, t := range m.server.Times {
+		if t.LeftNs > m.FromNs && t.LeftNs <= to {
+			perS++
+			sum += min(t.ServiceNs, t.LeftNs-m.FromNs)
+		}
+	}
+	of := float64(max(m.WindowNs, 1))
+	return perS / of * 1e9, float64(sum) / of
 }
 
 // distribution books times as a generator does, so that ranks and rounding are the same.

@@ -64,7 +64,7 @@ func TestArrivals(t *testing.T) {
 	if want := []int64{0, 250e6, 500e6, 750e6, 1000e6, 1250e6}; !slices.Equal(due, want) {
 		t.Errorf("arrivals at %d, want %d", due, want)
 	}
-	if n := before(due, spec.Lead); n != 2 {
+	if n := before(due, int64(spec.Lead)); n != 2 {
 		t.Errorf("%d arrivals before the window, want 2", n)
 	}
 }

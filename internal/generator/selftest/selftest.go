@@ -1,18 +1,19 @@
-// Package selftest is the proof that a generator reads what is there: it offers loads to servers
-// whose answers are known by arithmetic (internal/generator/truth) and holds each number that comes
-// back against the one that must.
+// Package selftest tests whether a generator measures what is true: it offers loads to servers
+// whose answers are known by arithmetic (internal/generator/truth) and compares each number that
+// the generator reports with the one that it must report.
 //
 //	Case ─► start its server ─► Offer its load ─► Lines: known, measured, limit ─► Outcome
 //
-// What is known comes from formulas and, for queues, from Lindley's recursion over the very
-// arrivals and service times of the run: both are pure functions of a seed. So a sample is compared
-// with itself, not with the mean of all samples there could be, and a few seconds are enough.
+// Known values come from formulas. For queues they come from Lindley's recursion over the times at
+// which requests really came and the service times that the server really took. So a sample is
+// compared with itself, not with the mean of all possible samples, and a few seconds are enough.
 //
-// A number that does not hold while the machine disturbed the measurement proves nothing either
-// way. Such a case is run once more, and says so.
+// The machine can only delay answers. How much it can have delayed them is known without the
+// generator's numbers (Machine). A number beyond that is wrong; one within is disturbed, and its
+// case is run again. The rule is in judge.go.
 //
 // Non-goals: it does not judge services, and knows no engine: whatever can Offer a load can be
-// tested, which is how its own tests show that a generator that lies is found out.
+// tested, so its own tests show that faulty generators are found.
 package selftest
 
 import (
@@ -31,8 +32,9 @@ import (
 // Offer offers a load, as trial.Driver does.
 type Offer func(ctx context.Context, s load.Spec) (*load.Result, error)
 
-// Start starts a server of a kind. It has heard no request yet: their numbers count.
-type Start func(ctx context.Context, kind string, p truth.Params) (Server, error)
+// Start starts a server of a kind. It has received no request yet: their numbers count. The server
+// runs ahead of other processes only if the load may, too.
+type Start func(ctx context.Context, kind string, p truth.Params, o truth.Options) (Server, error)
 
 // Server is a running truth server.
 type Server interface {
@@ -43,25 +45,38 @@ type Server interface {
 	Stop() (truth.Report, error)
 }
 
-// Case is one experiment with a known end.
+// Watch begins to watch the cores in use; end returns what the machine did meanwhile.
+type Watch func() (end func() Machine)
+
+// Setup is what cases need.
+type Setup struct {
+	Offer  Offer
+	Start  Start
+	Watch  Watch        // nil: nothing is known of the machine but run delays
+	Report func(string) // receives which case runs
+}
+
+// Case is one experiment with a known result.
 type Case struct {
 	Name   string
 	Kind   string // of the server
 	Params truth.Params
-	Spec   load.Spec // what is offered, but for the address
-	Known  string    // what must come out, in words and formulas
+	Spec   load.Spec // what is offered, without the address
+	Known  string    // the known result, in words and formulas
 
 	useCPU  bool
-	slack   time.Duration        // of a request on average, beyond which it disturbs the case
+	times   bool                 // it needs those of the server's requests
+	slack   time.Duration        // verdicts only: a server's delay per request that disturbs
 	isExtra func() (stop func()) // what is provoked meanwhile
 	lines   func(*Case, *measured) []Line
 }
 
-// measured is what a case came to.
+// measured is what was recorded of a case.
 type measured struct {
 	*load.Result
-	server truth.Report
-	cpu    time.Duration // that the server used during the load
+	server  truth.Report
+	cpu     time.Duration // that the server used during the load
+	machine Machine
 }
 
 // Units of lines.
@@ -81,54 +96,66 @@ type Line struct {
 	OffBy    float64 `json:"offBy"` // share of the known; of a known 0, what was measured
 	Limit    float64 `json:"limit"` // on offBy, both ways
 	OK       bool    `json:"ok"`
+	State    string  `json:"state"`
+	// Lowest and Highest are what the number may be if the machine did all that it can have done.
+	Lowest  float64 `json:"lowest"`
+	Highest float64 `json:"highest"`
+	// KeptShare is the share of the arrivals that were compared, because those near stalls of the
+	// machine were left out on both sides; 0: all were compared.
+	KeptShare float64 `json:"keptShare,omitempty"`
 }
 
-// line compares. What is no number is not OK.
+// line compares. A value that is no number is not OK.
 func line[K, G ~int | ~int64 | ~float64](subject, formula, unit string, known K, got G,
 	limit float64) Line {
 	l := Line{What: subject, Formula: formula, Unit: unit, Known: float64(known),
-		Measured: float64(got), OffBy: float64(got), Limit: limit}
-	if known != 0 {
-		l.OffBy = l.Measured/l.Known - 1
-	}
-	// The slack is for the last bits of sums: a count that must be exact is still exact.
-	l.OK = math.Abs(l.OffBy) <= limit+1e-12
+		Lowest: float64(known), Highest: float64(known), Measured: float64(got), Limit: limit}
+	l.compare()
 	return l
 }
 
-// States of an outcome.
+func (l *Line) compare() {
+	l.OffBy = l.Measured
+	if l.Known != 0 {
+		l.OffBy = l.Measured/l.Known - 1
+	}
+	// The slack is for the last bits of sums: a count that must be exact is still exact.
+	l.OK = math.Abs(l.OffBy) <= l.Limit+1e-12
+}
+
+// States of a line and of an outcome.
 const (
 	OK        = "ok"
-	Wrong     = "wrong"     // a number is off, and nothing disturbed the measurement
-	Disturbed = "disturbed" // a number is off, twice, and the machine disturbed it
+	Wrong     = "wrong"     // a number is further off than the machine can explain
+	Disturbed = "disturbed" // a number is off, in each attempt, and the machine can explain it
 )
 
-// Outcome is what came of a case.
+// Outcome is the result of a case.
 type Outcome struct {
-	Case      string `json:"case"`
-	Known     string `json:"known"`
-	State     string `json:"state"`
-	Disturbed string `json:"disturbed,omitempty"` // by what; also of a case that is ok
-	Attempts  int    `json:"attempts"`
-	TookNs    int64  `json:"tookNs"`
-	Lines     []Line `json:"lines"`
+	Case      string  `json:"case"`
+	Known     string  `json:"known"`
+	State     string  `json:"state"`
+	Disturbed string  `json:"disturbed,omitempty"` // what disturbed it, with figures
+	Attempts  int     `json:"attempts"`
+	TookNs    int64   `json:"tookNs"`
+	Lines     []Line  `json:"lines"`
+	Machine   Machine `json:"machine"` // during the last attempt
 }
 
 // attempts is how often a case is tried that the machine disturbs.
-const attempts = 2
+const attempts = 3
 
-// Run runs the cases one after another and tells, through say, which. An error means that one could
-// not be run; the outcomes are of those before it.
-func Run(ctx context.Context, cases []Case, offer Offer, start Start,
-	report func(string)) ([]Outcome, error) {
+// Run runs the cases one after another. An error means that one could not be run; the outcomes are
+// of those before it.
+func (s Setup) Run(ctx context.Context, cases []Case) ([]Outcome, error) {
 	var all []Outcome
 	for i := range cases {
 		c := &cases[i]
 		began := clock.Mono()
-		report(fmt.Sprintf("%d of %d: %s", i+1, len(cases), c.Name))
+		s.Report(fmt.Sprintf("%d of %d: %s", i+1, len(cases), c.Name))
 		var out Outcome
 		for n := 1; n <= attempts; n++ {
-			m, err := c.measure(ctx, offer, start)
+			m, err := c.measure(ctx, s)
 			if err != nil {
 				return all, fmt.Errorf("selftest %s: %w", c.Name, err)
 			}
@@ -137,7 +164,7 @@ func Run(ctx context.Context, cases []Case, offer Offer, start Start,
 			if out.State != Disturbed {
 				break
 			}
-			report(fmt.Sprintf("%s: disturbed: %s", c.Name, out.Disturbed))
+			s.Report(fmt.Sprintf("%s: disturbed: %s", c.Name, out.Disturbed))
 		}
 		out.TookNs = clock.Mono() - began
 		all = append(all, out)
@@ -146,16 +173,30 @@ func Run(ctx context.Context, cases []Case, offer Offer, start Start,
 }
 
 // measure runs the case once.
-func (c *Case) measure(ctx context.Context, offer Offer, start Start) (m *measured, err error) {
-	s, err := start(ctx, c.Kind, c.Params)
+func (c *Case) measure(ctx context.Context, setup Setup) (m *measured, err error) {
+	s, err := setup.Start(ctx, c.Kind, c.Params,
+		truth.Options{Ahead: c.Spec.Ahead, Times: c.times})
 	if err != nil {
 		return nil, err
 	}
 	m = &measured{}
+	end := func() Machine { return Machine{} }
+	if setup.Watch != nil {
+		end = setup.Watch()
+	}
 	defer func() {
+		tookNs := m.machine.TimeNs
+		m.machine = end()
+		m.machine.TimeNs = tookNs
 		var stopped error
 		m.server, stopped = s.Stop()
 		err = errors.Join(err, stopped)
+		if m.Result != nil {
+			m.machine.LoadWaitNs = m.Generator.RunDelayNs
+		}
+		m.machine.Ahead = c.Spec.Ahead && m.server.Ahead
+		m.machine.ServerWaitNs = m.server.RunDelayNs
+		m.machine.ServerLateNs = int64(m.server.LateMeanNs * float64(m.server.Delayed))
 	}()
 	spec := c.Spec
 	spec.Name, spec.Address = c.Name, s.Addr()
@@ -168,66 +209,13 @@ func (c *Case) measure(ctx context.Context, offer Offer, start Start) (m *measur
 	if c.isExtra != nil {
 		defer c.isExtra()()
 	}
-	m.Result, err = offer(ctx, spec)
+	began := clock.Mono()
+	m.Result, err = setup.Offer(ctx, spec)
+	m.machine.TimeNs = clock.Mono() - began
 	if err != nil || !c.useCPU {
 		return m, err
 	}
 	after, err := s.CPU()
 	m.cpu = after - before
 	return m, err
-}
-
-// judge holds the lines against their limits.
-func (c *Case) judge(m *measured) Outcome {
-	out := Outcome{Case: c.Name, Known: c.Known, State: OK, Disturbed: c.disturbance(m),
-		Lines: c.lines(c, m)}
-	for _, l := range out.Lines {
-		if !l.OK {
-			out.State = Wrong
-		}
-	}
-	if out.State == Wrong && out.Disturbed != "" {
-		out.State = Disturbed
-	}
-	return out
-}
-
-// Limits of the verdict's rules lag and run delay. Judge is not asked, for it looks at no lag where
-// it withholds the latency, as above capacity; here that is no reason not to.
-const (
-	lagFloor    = 50 * time.Microsecond // p99 of the generator's own lag
-	lagShare    = 0.05                  // of the response time's p99
-	runDelayMax = 0.05                  // of the window
-)
-
-// disturbance says what the machine did to a measurement: by the generator's own lateness, and by
-// the server's word on its.
-func (c *Case) disturbance(m *measured) string {
-	if late := time.Duration(m.server.LateMeanNs); c.slack > 0 && late > c.slack {
-		return fmt.Sprintf("the server answered %v late on average, limit %v",
-			late.Round(time.Microsecond), c.slack.Round(time.Microsecond))
-	}
-	// Nobody sees the wait for a processor between a request's coming and its being read, nor that
-	// of its answer. Both threads' waits for a processor, by request, are what it comes to.
-	waited := time.Duration((m.server.RunDelayNs + m.Generator.RunDelayNs) /
-		max(m.server.Requests, 1))
-	if c.slack > 0 && waited > c.slack {
-		return fmt.Sprintf("server and generator waited %v a request for a processor, limit %v",
-			waited.Round(time.Microsecond), c.slack.Round(time.Microsecond))
-	}
-	if c.isExtra != nil { // what the generator suffers is the case
-		return ""
-	}
-	limit := max(lagFloor, time.Duration(lagShare*float64(m.ResponseTime.P99Ns)))
-	if late := time.Duration(m.OwnLag.P99Ns); late > limit {
-		return fmt.Sprintf("p99 of the generator's own lag was %v, limit %v",
-			late.Round(time.Microsecond), limit.Round(time.Microsecond))
-	}
-	delay := float64(m.Generator.RunDelayNs) / float64(max(m.WindowNs, 1)) /
-		float64(max(m.Threads, 1))
-	if delay > runDelayMax {
-		return fmt.Sprintf("the generator waited for a processor for %.0f %% of the window, "+
-			"limit %.0f %%", 100*delay, 100*runDelayMax)
-	}
-	return ""
 }

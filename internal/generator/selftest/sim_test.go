@@ -30,21 +30,35 @@ type world struct {
 	freeAt   int64 // when the server's one thread will have burnt what it has to
 	burnt    time.Duration
 	cpu      float64 // of what was burnt, how much the server says it has used
-	late     float64 // what the server says of its own lateness, ns
-	waits    int64   // and of its waiting for a processor, ns a request
+	late     float64 // how late the server reports that it sends answers, ns
+	waits    int64   // how long it reports that it waits for a processor, ns a request
 	stopped  int
+	times    []truth.Times
 
-	forgets func(*record.Load) // what the generator does not tell
-	drops   func(*truth.Reply) // what it makes of a single answer
+	clock   float64                       // how fast the generator's clock runs; 0: as it should
+	forgets func(*record.Load)            // what the generator does not report
+	drops   func(*truth.Reply)            // what it makes of a single answer
+	wrap    func(load.Engine) load.Engine // what the machine does to it
+	machine func() selftest.Machine       // what is recorded of the machine
 }
 
-func (w *world) start(_ context.Context, kind string, p truth.Params) (selftest.Server, error) {
+// setup is that of a selftest in the world.
+func (w *world) setup(report func(string)) selftest.Setup {
+	s := selftest.Setup{Offer: w.offer, Start: w.start, Report: report}
+	if w.machine != nil {
+		s.Watch = func() func() selftest.Machine { return w.machine }
+	}
+	return s
+}
+
+func (w *world) start(_ context.Context, kind string, p truth.Params, o truth.Options,
+) (selftest.Server, error) {
 	k, ok := truth.Find(kind)
 	if !ok {
 		return nil, fmt.Errorf("there is no kind %q", kind)
 	}
 	plan, err := k.Plan(p)
-	w.plan, w.requests, w.freeAt, w.burnt = plan, 0, math.MinInt64, 0
+	w.plan, w.requests, w.freeAt, w.burnt, w.times = plan, 0, math.MinInt64, 0, nil
 	return w, err
 }
 
@@ -57,22 +71,26 @@ func (w *world) CPU() (time.Duration, error) {
 
 func (w *world) Stop() (truth.Report, error) {
 	w.stopped++
-	return truth.Report{Requests: w.requests, LateMeanNs: w.late,
-		RunDelayNs: w.waits * w.requests}, nil
+	return truth.Report{Requests: w.requests, LateMeanNs: w.late, Delayed: w.requests,
+		RunDelayNs: w.waits * w.requests, Times: w.times, Ahead: true}, nil
 }
 
 // serve is the server's plan at the other end of the wire.
 func (w *world) serve(now int64, r truth.Request) truth.Reply {
 	w.requests++
-	out := w.plan(max(now+int64(wire), w.freeAt), r)
+	came := max(now+int64(wire), w.freeAt)
+	out := w.plan(came, r)
+	times := truth.Times{CameNs: came, ProcessorNs: int64(out.Burn)}
 	if out.Burn > 0 {
 		w.burnt += out.Burn
 		out.At += int64(out.Burn)
 		w.freeAt, out.Burn = out.At, 0
 	}
 	if out.At != truth.Never {
+		times.LeftNs, times.ServiceNs = out.At, out.At-came
 		out.At += int64(wire)
 	}
+	w.times = append(w.times, times)
 	if w.drops != nil {
 		w.drops(&out)
 	}
@@ -102,34 +120,41 @@ func isWrongBody(text []byte) bool {
 
 // honest is what each case came to with nothing dropped: offered once, for most lies are told
 // afterwards.
-var honest = map[string]told{}
+var honest = map[string]offered{}
 
-type told struct {
-	load     record.Load
+type offered struct {
+	result   load.Result
 	requests int64
 	burnt    time.Duration
+	times    []truth.Times
 }
 
 // offer is a selftest.Offer.
 func (w *world) offer(_ context.Context, s load.Spec) (*load.Result, error) {
+	s.Ahead = false // the bubble's threads have no priority
 	x, ok := honest[s.Name]
-	if !ok || w.drops != nil {
-		res, err := virtual.Serve(w.serve).Run(w.t, s)
+	if !ok || w.drops != nil || w.wrap != nil {
+		net := virtual.Serve(w.serve)
+		net.Wrap = w.wrap
+		res, err := net.Run(w.t, s)
 		if err != nil {
 			return nil, err
 		}
-		x = told{res.Load, w.requests, w.burnt}
-		if w.drops == nil {
+		x = offered{*res, w.requests, w.burnt, w.times}
+		if w.drops == nil && w.wrap == nil {
 			honest[s.Name] = x
 		}
 	}
-	w.requests, w.burnt = x.requests, x.burnt
-	l := x.load
-	l.Series.P50Ns = slices.Clone(l.Series.P50Ns)
+	w.requests, w.burnt, w.times = x.requests, x.burnt, x.times
+	out := x.result
+	out.Series.P50Ns = slices.Clone(out.Series.P50Ns)
 	if w.forgets != nil {
-		w.forgets(&l)
+		w.forgets(&out.Load)
 	}
-	return &load.Result{Load: l}, nil
+	if w.clock != 0 {
+		measuredBy(w.clock, &out)
+	}
+	return &out, nil
 }
 
 func dist(ns []int64) record.Dist {
@@ -150,6 +175,21 @@ func dist(ns []int64) record.Dist {
 		Count: int64(len(ns)), MinNs: slices.Min(ns), MaxNs: h.Max(), MeanNs: h.Mean(),
 		P50Ns: h.ValueAtQuantile(50), P90Ns: h.ValueAtQuantile(90),
 		P99Ns: h.ValueAtQuantile(99), P999Ns: h.ValueAtQuantile(99.9), HDR: string(b),
+	}
+}
+
+// measuredBy has all durations of a load measured by a clock that is so much too fast.
+func measuredBy(speed float64, r *load.Result) {
+	l := &r.Load
+	for _, d := range []*record.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {
+		scaled(d, speed)
+	}
+	for i := range l.Series.P50Ns {
+		l.Series.P50Ns[i] = int64(speed * float64(l.Series.P50Ns[i]))
+	}
+	r.Sample.Response = slices.Clone(r.Sample.Response)
+	for i := range r.Sample.Response {
+		r.Sample.Response[i] = int64(speed * float64(r.Sample.Response[i]))
 	}
 }
 

@@ -40,18 +40,20 @@ func Verdicts() []Case {
 // sends late, which counts as response time.
 func neighbour(busy time.Duration) Case {
 	const service, rho, every = 2 * ms, 0.5, 200 * ms
+	spec := lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms)
+	spec.Ahead = false // the neighbor's turns are what is provoked
 	return Case{
 		Name: fmt.Sprintf("neighbour %v", busy), Kind: "mm1",
 		Params: truth.Params{Service: service, Seed: seed},
-		Spec:   lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms),
+		Spec:   spec,
 		slack:  service / 10, isExtra: func() func() { return spinning(busy, every) },
 		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley; somebody takes the generator's core for %v "+
 			"of every %v", service, rho, busy, every),
 		lines: func(c *Case, m *measured) []Line {
 			due := arrivals(&c.Spec)
 			want := distribution(lindley(due, truth.Exponential(service, seed))[before(due,
-				c.Spec.Lead):])
-			return doubted(m, "p99", want.ValueAtQuantile(99), busy > 0)
+				int64(c.Spec.Lead)):])
+			return doubted(c, m, "p99", want.ValueAtQuantile(99), busy > 0)
 		},
 	}
 }
@@ -67,8 +69,8 @@ func crowd(connections int) Case {
 		slack:  service / 50,
 		Known: fmt.Sprintf("d = %v, R = %g/s, N = %d connections: d, if there were enough", service,
 			perS, connections),
-		lines: func(_ *Case, m *measured) []Line {
-			return doubted(m, "p99", int64(service), connections < 10)
+		lines: func(c *Case, m *measured) []Line {
+			return doubted(c, m, "p99", int64(service), connections < 10)
 		},
 	}
 }
@@ -83,22 +85,36 @@ func settling(cold time.Duration) Case {
 		Spec:   closed(connections, window), slack: service / 50,
 		Known: fmt.Sprintf("A = %v falls to B = %v in %v, N = %d: N/B in the end", cold, service,
 			window, connections),
-		lines: func(_ *Case, m *measured) []Line {
-			return doubted(m, metric.Throughput, int64(connections/service.Seconds()),
+		lines: func(c *Case, m *measured) []Line {
+			return doubted(c, m, metric.Throughput, int64(connections/service.Seconds()),
 				cold > service)
 		},
 	}
 }
 
 // doubted holds the verdict on one number against what the number would have been.
-func doubted(m *measured, number string, known int64, fault bool) []Line {
+func doubted(c *Case, m *measured, number string, known int64, fault bool) []Line {
 	rec := &record.Record{Outcome: record.Measured, Loads: []record.Load{m.Load},
 		Warmup: record.Warmup{Steady: true}}
 	actual := 0.0
 	if doubts(verdict.Judge(rec), number) {
 		actual = 1
 	}
-	return held(m, number, known, fault, actual)
+	lines := held(m, number, known, fault, actual)
+	if c.slack > 0 && m.delayed(c.isExtra == nil) > c.slack {
+		lines[1] = lines[1].between(0, 1)
+	}
+	return lines
+}
+
+// delayed is how long the machine has delayed a request on average. What the load waited for is
+// left out where that is provoked.
+func (m *measured) delayed(both bool) time.Duration {
+	ns := m.machine.serverNs() + float64(m.machine.ServerLateNs)
+	if both {
+		ns += m.machine.loadNs()
+	}
+	return time.Duration(ns / float64(max(m.server.Requests, 1)))
 }
 
 // held says what a number moved by, and whether that it was doubted, or not, is right.

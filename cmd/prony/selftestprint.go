@@ -1,0 +1,76 @@
+//go:build linux && !portable
+
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"prony.example/internal/base/units"
+	"prony.example/internal/generator/selftest"
+)
+
+// outcomeRow is a line of the self-test's table.
+const outcomeRow = "  %-26s %-29s %10s %10s %10s %7s  %s\n"
+
+// printOutcomes prints a block for each case: what is known of it, then number by number.
+func (a *app) printOutcomes(outcomes []selftest.Outcome) {
+	w, tookNs := a.stdout, int64(0)
+	for _, o := range outcomes {
+		fmt.Fprintf(w, "%s: %s\n", o.Case, o.Known)
+		fmt.Fprintf(w, outcomeRow, "", "", "known", "measured", "off by", "limit", "")
+		for _, l := range o.Lines {
+			fmt.Fprintf(w, outcomeRow, l.What, l.Formula, amount(l.Known, l.Unit),
+				amount(l.Measured, l.Unit), offBy(l), limit(l), state(l))
+		}
+		if o.Disturbed != "" {
+			fmt.Fprintf(w, "  disturbed: %s\n", o.Disturbed)
+		}
+		fmt.Fprintln(w)
+		tookNs += o.TookNs
+	}
+	states := count(outcomes)
+	fmt.Fprintf(w, "%d of %d cases are ok, %d wrong, %d disturbed; they took %s\n",
+		states[selftest.OK], len(outcomes), states[selftest.Wrong], states[selftest.Disturbed],
+		units.Duration(float64(tookNs)))
+}
+
+// state is that of a line, with what the machine can have made of a number that is off.
+func state(l selftest.Line) string {
+	text := l.State
+	if l.KeptShare > 0 {
+		text += fmt.Sprintf(", without %.1f %% of the arrivals near stalls", 100*(1-l.KeptShare))
+	}
+	if l.State != selftest.OK && l.Lowest < l.Highest {
+		text += fmt.Sprintf(", the machine explains %s to %s", amount(l.Lowest, l.Unit),
+			amount(l.Highest, l.Unit))
+	}
+	return text
+}
+
+// amount prints a value with its unit; counts in full, for one more or less matters.
+func amount(v float64, of string) string {
+	switch {
+	case of == selftest.Ns:
+		return units.Duration(v)
+	case of == selftest.PerS:
+		return fmt.Sprintf("%.1f/s", v)
+	case v == math.Trunc(v):
+		return units.Count(int64(v))
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+func offBy(l selftest.Line) string {
+	if l.Known == 0 {
+		return amount(l.OffBy, l.Unit)
+	}
+	return fmt.Sprintf("%+.2f %%", 100*l.OffBy)
+}
+
+func limit(l selftest.Line) string {
+	if l.Limit == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("±%.2g %%", 100*l.Limit)
+}

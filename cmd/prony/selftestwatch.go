@@ -1,0 +1,137 @@
+//go:build linux && !portable
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony.example/internal/generator/selftest"
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/stalls"
+	"prony.example/stats"
+)
+
+// watch watches the cores in use while a case runs, whose server has been started.
+func (t *truthStarter) watch() (end func() selftest.Machine) {
+	server := t.server
+	self, pids := os.Getpid(), server.PIDs()
+	own := cpuclock.New(func() []int { return []int{self} })
+	its := cpuclock.New(func() []int { return pids })
+	log := watchStalls(t.layout, func(core, pid int) bool {
+		return slices.Contains(t.layout.Load, core) && pid == self || slices.Contains(pids, pid)
+	})
+	load, service := readCores(t.layout.Load), readCores(t.layout.Service)
+	ownNs, itsNs := own.Read(), its.Read()
+	return func() selftest.Machine {
+		var m selftest.Machine
+		log.end(&m, t.layout)
+		m.Load.StealNs, m.Load.OthersNs = readCores(t.layout.Load).since(load, own.Read()-ownNs)
+		m.Service.StealNs, m.Service.OthersNs = readCores(t.layout.Service).since(service,
+			its.Read()-itsNs)
+		return m
+	}
+}
+
+// coreTimes are the processor times of some cores since boot.
+type coreTimes struct{ usedNs, stealNs int64 }
+
+// since is what the hypervisor and processes of others have used since another reading.
+func (c coreTimes) since(before coreTimes, ownNs int64) (stealNs, othersNs int64) {
+	return max(c.stealNs-before.stealNs, 0), max(c.usedNs-before.usedNs-ownNs, 0)
+}
+
+// readCores reads what programs have used of some cores, and what was stolen.
+func readCores(cores []int) coreTimes {
+	text, _ := os.ReadFile("/proc/stat") //nolint:errcheck // what the kernel does not say is 0
+	return parseCores(string(text), cores)
+}
+
+// parseCores reads the lines of cores in /proc/stat (proc_stat(5)). Time in interrupts is of nobody,
+// because they handle the load's own packets, too.
+func parseCores(text string, cores []int) (c coreTimes) {
+	const user, nice, system, steal = 1, 2, 3, 8
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) <= steal || !strings.HasPrefix(f[0], "cpu") {
+			continue
+		}
+		core, err := strconv.Atoi(f[0][len("cpu"):])
+		if err != nil || !slices.Contains(cores, core) {
+			continue
+		}
+		ns := func(field int) int64 {
+			ticks, _ := strconv.ParseInt(f[field], 10, 64) //nolint:errcheck // 0 if unknown
+			return ticks * selftest.StealStepNs
+		}
+		c.usedNs += ns(user) + ns(nice) + ns(system)
+		c.stealNs += ns(steal)
+	}
+	return c
+}
+
+// caseStalls records the stalls of the cores in use during one case.
+type caseStalls struct {
+	watch *stalls.Watch
+	err   error // why they are not recorded
+}
+
+func watchStalls(l host.Layout, ours func(core, pid int) bool) *caseStalls {
+	cores := slices.Concat(l.Load, l.Service)
+	slices.Sort(cores)
+	w, err := stalls.Open(slices.Compact(cores), stalls.Period, ours)
+	if err != nil {
+		return &caseStalls{err: err}
+	}
+	if err := w.Begin(); err != nil {
+		w.Close() //nolint:errcheck // the first error is reported
+		return &caseStalls{err: err}
+	}
+	return &caseStalls{watch: w}
+}
+
+// end adds the stalls to what the machine did, or why none were recorded.
+func (s *caseStalls) end(m *selftest.Machine, l host.Layout) {
+	if s.watch == nil {
+		m.StallsMissing = strings.ReplaceAll(fmt.Sprint(s.err), "\n", "; ")
+		return
+	}
+	err := s.watch.End()
+	all := s.watch.Read()
+	m.StallsWay = s.watch.Way().String()
+	if closed := s.watch.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		m.StallsMissing, m.StallsWay = err.Error(), ""
+		return
+	}
+	byCore := map[int][]stats.Stall{}
+	for _, x := range all {
+		stall := stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, UnseenNs: x.UnseenNs}
+		switch {
+		case x.Cause == stalls.Kernel && x.Name != "":
+			// Threads of the kernel handle the packets of the load, among other things.
+		case x.Cause == stalls.Process:
+			m.Processes = append(m.Processes, stall)
+		default:
+			m.Stalls = append(m.Stalls, stall)
+			byCore[x.Core] = append(byCore[x.Core], stall)
+		}
+	}
+	m.Load.StalledNs, m.Service.StalledNs = stalled(byCore, l.Load), stalled(byCore, l.Service)
+}
+
+// stalled is how much time stalls took on some cores.
+func stalled(byCore map[int][]stats.Stall, cores []int) (ns int64) {
+	for _, core := range cores {
+		for _, x := range stats.Exclude(byCore[core], stats.Margins{}) {
+			ns += x.ToNs - x.FromNs
+		}
+	}
+	return ns
+}
