@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
-	"prony.example/internal/dev/testsets"
-	"prony.example/internal/generator/selftest"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/trial/machine"
 )
@@ -132,60 +130,4 @@ func ask(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func TestOutcomesArePrinted(t *testing.T) {
-	var out bytes.Buffer
-	a := &app{stdout: &out}
-	a.printOutcomes([]selftest.Outcome{
-		{Case: "stall", Known: "a freeze", State: selftest.OK, TookNs: 5e9, Lines: []selftest.Line{
-			{What: "mean", Formula: "s²/2T", Unit: selftest.Ns, Known: 125e6, Measured: 126e6,
-				OffBy: 0.008, Limit: 0.02, OK: true},
-			{What: "rate", Formula: "1/d", Unit: selftest.PerS, Known: 500, Measured: 495.04,
-				OffBy: -0.00992, Limit: 0.03, OK: true},
-		}},
-		{Case: "wrong", Known: "1 in 10", State: selftest.Disturbed, Disturbed: "late by 1 ms",
-			TookNs: 1e9, Lines: []selftest.Line{
-				{What: "errors", Formula: "n/10", Unit: selftest.Plain, Known: 12000,
-					Measured: 11999, OffBy: -1.0 / 12000},
-				{What: "under way", Formula: "N", Unit: selftest.Plain, Known: 0, Measured: 0.25,
-					OffBy: 0.25},
-			}},
-	}, 1)
-	head := strings.Repeat(" ", 64) + "known   measured     off by   limit"
-	want := strings.Join([]string{
-		"stall: a freeze", head,
-		"  mean                       s²/2T                             125 ms     126 ms    " +
-			"+0.80 %    ±2 %  ok",
-		"  rate                       1/d                              500.0/s    495.0/s    " +
-			"-0.99 %    ±3 %  ok",
-		"", "wrong: 1 in 10", head,
-		"  errors                     n/10                              12,000     11,999    " +
-			"-0.01 %    none  disturbed",
-		"  under way                  N                                      0       0.25    " +
-			"   0.25    none  disturbed",
-		"  disturbed: late by 1 ms", "",
-		"1 of 2 cases are as they must be; they took 6.00 s", "",
-	}, "\n")
-	if got := strings.ReplaceAll(out.String(), "  \n", "\n"); got != want {
-		t.Errorf("printed\n%s\nwant\n%s", got, want)
-	}
-}
-
-// The verdict meets faults that are plainly too much, through the real program and a server of its
-// own. What a busy machine may disturb is left to who runs all of them by hand.
-func TestSelftestVerdicts(t *testing.T) {
-	testsets.Once(t, "faults that the verdict meets", testsets.Needs{})
-	testsets.Cores(t)
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	var stdout, stderr bytes.Buffer
-	err := run(t.Context(), machine.World{}, []string{"selftest", "6 connections", "from 40ms"},
-		&stdout, &stderr)
-	if err != nil || !strings.Contains(stdout.String(), "2 of 2 cases are as they must be") {
-		t.Errorf("%v\n%s%s", err, &stdout, &stderr)
-	}
-	cases, err := chooseCases([]string{"verdicts"})
-	if err != nil || len(cases) != len(selftest.Verdicts()) {
-		t.Errorf("%d cases, %v", len(cases), err)
-	}
 }

@@ -104,11 +104,12 @@ func (s *stalls) Wait(deadline int64, h load.Handler) error {
 	return s.Engine.Wait(min(deadline, s.next), h)
 }
 
-// run with stalls returns the states of all cases. Function know makes the record of the machine of
-// the stalls that there were.
-func runStalled(t *testing.T, w *world, length, period time.Duration,
-	know func([]stats.Stall) selftest.Machine) map[string]selftest.Outcome {
+// runStalled runs cases with stalls. Function know makes the record of the machine of the stalls that
+// there were.
+func runStalled(t *testing.T, w *world, cases []selftest.Case, length, period time.Duration,
+	know func([]stats.Stall) selftest.Machine) []selftest.Outcome {
 	t.Helper()
+	w.t = t
 	var all []stats.Stall
 	w.wrap = stalling(length, period, func(s stats.Stall) { all = append(all, s) })
 	w.machine = func() selftest.Machine {
@@ -116,7 +117,11 @@ func runStalled(t *testing.T, w *world, length, period time.Duration,
 		all = nil
 		return m
 	}
-	return run(t, w)
+	outcomes, err := w.setup(quiet).Run(context.Background(), cases)
+	if err != nil || len(outcomes) != len(cases) {
+		t.Fatalf("%d outcomes of %d cases, %v", len(outcomes), len(cases), err)
+	}
+	return outcomes
 }
 
 func total(all []stats.Stall) (ns int64) {
@@ -158,15 +163,15 @@ func TestStallsAreNoFault(t *testing.T) {
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			states := map[string][]string{}
-			outcomes := runStalled(t, &world{cpu: 1}, s.length, s.period, s.know)
-			for name, o := range outcomes {
-				states[o.State] = append(states[o.State], name)
+			outcomes := runStalled(t, &world{cpu: 1}, selftest.Cases(), s.length, s.period, s.know)
+			for _, o := range outcomes {
+				states[o.State] = append(states[o.State], o.Case)
+				if o.State == selftest.Wrong {
+					t.Logf("%s: %+v", o.Case, o.Lines)
+				}
 			}
 			if got := len(states[selftest.Wrong]) > 0; got != s.wrong {
 				t.Errorf("wrong are %q", states[selftest.Wrong])
-				for _, name := range states[selftest.Wrong] {
-					t.Logf("%s: %+v", name, outcomes[name].Lines)
-				}
 			}
 			if n := len(states[selftest.Disturbed]); n > s.disturbed {
 				t.Errorf("%d are disturbed, at most %d: %q", n, s.disturbed,
@@ -189,10 +194,13 @@ func TestFaultsAreNoDisturbance(t *testing.T) {
 				m.Load.OthersNs, m.Service.OthersNs = 8e9, 8e9
 				return m
 			}
-			outcomes := runStalled(t, &w, 2*ms, 397*ms, busy)
+			var all []selftest.Case
 			for _, name := range lie.fails {
-				if o := outcomes[name]; o.State != selftest.Wrong {
-					t.Errorf("%s is %s: %+v", name, o.State, o.Lines)
+				all = append(all, named(t, name)...)
+			}
+			for _, o := range runStalled(t, &w, all, 2*ms, 397*ms, busy) {
+				if o.State != selftest.Wrong {
+					t.Errorf("%s is %s: %+v", o.Case, o.State, o.Lines)
 				}
 			}
 		})
