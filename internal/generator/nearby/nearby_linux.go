@@ -142,13 +142,13 @@ func family(pids []int) []int {
 			children[parent] = append(children[parent], pid)
 		}
 	}
-	found := slices.Clone(pids)
-	for i := 0; i < len(found); i++ {
-		for _, child := range children[found[i]] {
-			if !slices.Contains(found, child) {
-				found = append(found, child)
+	members := slices.Clone(pids)
+	for i := 0; i < len(members); i++ {
+		for _, child := range children[members[i]] {
+			if !slices.Contains(members, child) {
+				members = append(members, child)
 			}
 		}
 	}
-	return found
+	return members
 }
