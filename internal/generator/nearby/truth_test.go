@@ -190,7 +190,7 @@ func strike() {
 }
 
 // role starts this program in a role; pauses of the server go to the hog's input.
-func role(t *testing.T, name string, in *os.File) (out *os.File) {
+func role(t testing.TB, name string, in *os.File) (out *os.File) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GOGC=off", "GODEBUG=asyncpreemptoff=1")
@@ -233,8 +233,8 @@ func arithmetic(quantiles ...float64) (ns []float64) {
 	return ns
 }
 
-// offerTo offers the load to a server beside a hog, and returns its result.
-func offerTo(t *testing.T, hogName string) record.Load {
+// startServer starts a server, and watches it.
+func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
 	t.Helper()
 	cores, err := host.Cores()
 	if err != nil || len(cores) < 2 {
@@ -253,22 +253,32 @@ func offerTo(t *testing.T, hogName string) record.Load {
 	if hogName != "" {
 		role(t, hogName, server)
 	}
-	w := Watch("tcp", port, cores[:1])
+	w = Watch("tcp", port, cores[:1])
 	if w == nil || !w.stalls.Works() {
 		t.Skip("stalls cannot be recorded here")
 	}
-	defer w.Close()
-	s := load.Spec{
-		Address:  netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)),
-		Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", Status: 200}}},
-		Model:    record.Open, Connections: 64, Seed: 7, Pacing: load.Precise, Cores: cores[:1],
+	t.Cleanup(w.Close)
+	return w, load.Spec{
+		Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)),
+		Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", Status: 200,
+			WantSize: -1}}},
+		Model: record.Open, Connections: 64, Seed: 7, Pacing: load.Precise, Cores: cores[:1],
 		Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perSecond)},
 		Lead:     time.Second, Window: *window, Timeout: 5 * time.Second, Drain: 5 * time.Second,
 		Ahead: true,
 	}
+}
+
+// offerTo offers the load to a server beside a hog, and returns its result.
+func offerTo(t *testing.T, hogName string) record.Load {
+	t.Helper()
+	w, s := startServer(t, hogName)
 	res, err := w.Offer(context.Background(), s, nil, load.Run)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if l := res.Load; l.Answered < l.Scheduled*99/100 {
+		t.Fatalf("%d of %d requests were answered", l.Answered, l.Scheduled)
 	}
 	return res.Load
 }
@@ -315,4 +325,38 @@ func TestPausesOfTheService(t *testing.T) {
 				unknown)
 		}
 	})
+}
+
+// BenchmarkMedianWhileWatched measures what the record of stalls does to the median response time,
+// by pairs of loads of 2 s with it and without it: the medians of both, in µs, and of their ratios,
+// in percent.
+func BenchmarkMedianWhileWatched(b *testing.B) {
+	for _, rate := range []float64{1000, perSecond} {
+		b.Run(fmt.Sprint(rate), func(b *testing.B) {
+			w, s := startServer(b, "")
+			s.Schedule.Rate, s.Window, s.Lead = pace.Flat(rate), 2*time.Second, 200*time.Millisecond
+			median := func(w *Watcher) float64 {
+				res, err := w.Offer(context.Background(), s, nil, load.Run)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return float64(res.Load.ResponseTime.P50Ns)
+			}
+			var with, without, ratios []float64
+			for range b.N {
+				for i := range 10 {
+					var x, y float64
+					if i%2 == 0 {
+						x, y = median(w), median(nil)
+					} else {
+						y, x = median(nil), median(w)
+					}
+					with, without, ratios = append(with, x), append(without, y), append(ratios, x/y)
+				}
+			}
+			b.ReportMetric(stats.Median(with)/1e3, "µs/watched")
+			b.ReportMetric(stats.Median(without)/1e3, "µs/unwatched")
+			b.ReportMetric(100*(stats.Median(ratios)-1), "%change")
+		})
+	}
 }
