@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
@@ -124,6 +125,8 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 	t := &truthStarter{
 		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
 	}
+	t.watchStalls()
+	defer t.stalls.close()
 	setup := selftest.Setup{Start: t.start, Report: a.say, Watch: t.watch,
 		Offer: func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			s.Cores, s.Pacing, s.Ahead = layout.Load, f.pacing, s.Ahead && !layout.Shared
@@ -193,6 +196,8 @@ type truthStarter struct {
 	layout   host.Layout
 	count    int
 	server   *truthServer // the latest
+	pids     []int        // its processes
+	stalls   *stallLog
 }
 
 // truthWait bounds how long a server may take until it listens.
@@ -251,23 +256,31 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 }
 
 // promote has a server's thread run ahead of others. The launcher takes the right to do so from what
-// it starts, and in kernels with CONFIG_RT_GROUP_SCHED a new group of the cpu controller, version 1,
-// has no time for such threads. If a step is refused, the server's report shows it.
+// it starts. If it is refused, the server's report shows it.
 func promote(p launch.Process) {
-	const file, mostUs = "cpu.rt_runtime_us", 950_000 // of each second, as other groups have
-	for _, g := range p.Groups() {
-		if g.Version == 1 && g.Controller == "cpu" {
-			_ = cgroup.Write(g.Dir, file, mostUs)
-		}
-	}
 	// The server listens a moment before its thread has its name.
-	for until := clock.Mono() + int64(truthWait); clock.Mono() < until && !exited(p); {
-		if tid := threadOf(p.Main(), truth.ThreadName); tid > 0 {
-			rtsched.Promote(tid, rtsched.Load)
+	for until := clock.Mono() + int64(time.Second); clock.Mono() < until && !exited(p); {
+		tid := threadOf(p.Main(), truth.ThreadName)
+		if tid > 0 && (!grantTime(p.Groups()) || rtsched.Promote(tid, rtsched.Load)) {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// grantTime gives groups time for threads that run ahead of others, and reports whether it may. In
+// kernels with CONFIG_RT_GROUP_SCHED, a new group of the cpu controller, version 1, has none. All
+// groups together have 0.95 s of each second, and the group of an earlier server gives its part
+// back some milliseconds after its end: until then it is an invalid value.
+func grantTime(groups []launch.Group) bool {
+	const file, mostUs = "cpu.rt_runtime_us", 950_000
+	for _, g := range groups {
+		if g.Version == 1 && g.Controller == "cpu" {
+			err := cgroup.Write(g.Dir, file, mostUs)
+			return err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, os.ErrNotExist)
+		}
+	}
+	return true
 }
 
 func exited(p launch.Process) bool {

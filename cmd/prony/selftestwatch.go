@@ -18,18 +18,16 @@ import (
 
 // watch watches the cores in use while a case runs, whose server has been started.
 func (t *truthStarter) watch() (end func() selftest.Machine) {
-	server := t.server
-	self, pids := os.Getpid(), server.PIDs()
+	t.pids = t.server.PIDs()
+	self := os.Getpid()
 	own := cpuclock.New(func() []int { return []int{self} })
-	its := cpuclock.New(func() []int { return pids })
-	log := watchStalls(t.layout, func(core, pid int) bool {
-		return slices.Contains(t.layout.Load, core) && pid == self || slices.Contains(pids, pid)
-	})
+	its := cpuclock.New(func() []int { return t.pids })
+	t.stalls.begin()
 	load, service := readCores(t.layout.Load), readCores(t.layout.Service)
 	ownNs, itsNs := own.Read(), its.Read()
 	return func() selftest.Machine {
 		var m selftest.Machine
-		log.end(&m, t.layout)
+		t.stalls.end(&m, t.layout)
 		m.Load.StealNs, m.Load.OthersNs = readCores(t.layout.Load).since(load, own.Read()-ownNs)
 		m.Service.StealNs, m.Service.OthersNs = readCores(t.layout.Service).since(service,
 			its.Read()-itsNs)
@@ -74,42 +72,48 @@ func parseCores(text string, cores []int) (c coreTimes) {
 	return c
 }
 
-// caseStalls records the stalls of the cores in use during one case.
-type caseStalls struct {
+// stallLog records the stalls of the cores in use during cases.
+type stallLog struct {
 	watch *stalls.Watch
 	err   error // why they are not recorded
 }
 
-func watchStalls(l host.Layout, ours func(core, pid int) bool) *caseStalls {
-	cores := slices.Concat(l.Load, l.Service)
+// watchStalls prepares to record stalls, before the first server runs: on idle cores it is quick to
+// find out how.
+func (t *truthStarter) watchStalls() {
+	cores := slices.Concat(t.layout.Load, t.layout.Service)
 	slices.Sort(cores)
-	w, err := stalls.Open(slices.Compact(cores), stalls.Period, ours)
-	if err != nil {
-		return &caseStalls{err: err}
+	self := os.Getpid()
+	w, err := stalls.Open(slices.Compact(cores), stalls.Period, func(core, pid int) bool {
+		return slices.Contains(t.layout.Load, core) && pid == self ||
+			slices.Contains(t.pids, pid)
+	})
+	t.stalls = &stallLog{watch: w, err: err}
+}
+
+func (s *stallLog) begin() {
+	if s.err == nil {
+		s.err = s.watch.Begin()
 	}
-	if err := w.Begin(); err != nil {
-		w.Close() //nolint:errcheck // the first error is reported
-		return &caseStalls{err: err}
+}
+
+func (s *stallLog) close() {
+	if s.watch != nil {
+		s.watch.Close() //nolint:errcheck // what it recorded has been read
 	}
-	return &caseStalls{watch: w}
 }
 
 // end adds the stalls to what the machine did, or why none were recorded.
-func (s *caseStalls) end(m *selftest.Machine, l host.Layout) {
-	if s.watch == nil {
+func (s *stallLog) end(m *selftest.Machine, l host.Layout) {
+	if s.err == nil {
+		s.err = s.watch.End()
+	}
+	if s.err != nil {
 		m.StallsMissing = strings.ReplaceAll(fmt.Sprint(s.err), "\n", "; ")
 		return
 	}
-	err := s.watch.End()
 	all := s.watch.Read()
 	m.StallsWay = s.watch.Way().String()
-	if closed := s.watch.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		m.StallsMissing, m.StallsWay = err.Error(), ""
-		return
-	}
 	byCore := map[int][]stats.Stall{}
 	for _, x := range all {
 		stall := stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, UnseenNs: x.UnseenNs}
