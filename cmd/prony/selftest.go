@@ -255,8 +255,8 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 	return server, nil
 }
 
-// promote has a server's thread run ahead of others. The launcher takes the right to do so from what
-// it starts. If it is refused, the server's report shows it.
+// promote has a server's thread run ahead of others. The launcher takes the right to do so from
+// what it starts. If it is refused, the server's report shows it.
 func promote(p launch.Process) {
 	// The server listens a moment before its thread has its name.
 	for until := clock.Mono() + int64(time.Second); clock.Mono() < until && !exited(p); {
@@ -264,7 +264,7 @@ func promote(p launch.Process) {
 		if tid > 0 && (!grantTime(p.Groups()) || rtsched.Promote(tid, rtsched.Load)) {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
 

@@ -92,9 +92,11 @@ var faults = map[string]func(*load.Result){
 			r.Series.P50Ns[i] = r.ResponseTime.P50Ns
 		}
 	},
-	"wrong bodies":     func(r *load.Result) { r.Errors.Body--; r.Answered++ },
-	"resets":           func(r *load.Result) { r.Reconnects = 0 },
-	"timeouts":         func(r *load.Result) { r.ResponseTime.MeanNs, r.ResponseTime.P99Ns = 2e5, 2e5 },
+	"wrong bodies": func(r *load.Result) { r.Errors.Body--; r.Answered++ },
+	"resets":       func(r *load.Result) { r.Reconnects = 0 },
+	"timeouts": func(r *load.Result) {
+		r.ResponseTime.MeanNs, r.ResponseTime.P99Ns = 2e5, 2e5
+	},
 	"hang":             func(r *load.Result) { r.Censored = 0 },
 	"load shedding":    func(r *load.Result) { r.Answered += r.Errors.Status; r.Errors.Status = 0 },
 	"keep-alive limit": func(r *load.Result) { r.Reconnects = 0 },

@@ -49,8 +49,8 @@ func readCores(cores []int) coreTimes {
 	return parseCores(string(text), cores)
 }
 
-// parseCores reads the lines of cores in /proc/stat (proc_stat(5)). Time in interrupts is of nobody,
-// because they handle the load's own packets, too.
+// parseCores reads the lines of cores in /proc/stat (proc_stat(5)). Time in interrupts is of no
+// program, because they also handle the load's own packets.
 func parseCores(text string, cores []int) (c coreTimes) {
 	const user, nice, system, steal = 1, 2, 3, 8
 	for line := range strings.Lines(text) {

@@ -5,10 +5,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"net"
-	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/base/units"
@@ -93,7 +93,7 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	fs.DurationVarP(&f.duration, "duration", "d", 0, "how long to serve (default: until Ctrl-C)")
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print nothing but JSON of what was served; where, standard error says")
-	fs.StringVar(&f.times, "times", "", "write the times of each request to a file, as CSV: when it "+
+	fs.StringVar(&f.times, "times", "", "file for the times of each request, as CSV: when it "+
 		"came, when its answer left, how long its service took")
 	fs.BoolVar(&f.ahead, "ahead", false,
 		"run ahead of other processes on the same core, if permitted (CAP_SYS_NICE)")
@@ -156,11 +156,7 @@ func writeTimes(name string, times []truth.Times) error {
 	if name == "" {
 		return nil
 	}
-	file, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("write times of requests: %w", err)
-	}
-	return errors.Join(truth.WriteTimes(file, times), file.Close())
+	return files.Write(name, func(w io.Writer) error { return truth.WriteTimes(w, times) })
 }
 
 // fieldText is a parameter as a flag takes it.

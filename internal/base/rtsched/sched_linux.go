@@ -24,8 +24,8 @@ func Ahead(level int) (back func(), ok bool) {
 	return func() { _ = unix.SchedSetAttr(0, was, 0) }, true // to come down is always permitted
 }
 
-// Promote puts a thread, of any process, before all ordinary ones for good, and reports whether this
-// user may do that.
+// Promote puts a thread, of any process, before all ordinary ones for good, and reports whether
+// this user may do that.
 func Promote(tid, level int) bool {
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
 		Priority: uint32(level)}

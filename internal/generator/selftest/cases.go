@@ -132,15 +132,15 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 		r, a := &m.ResponseTime, served(c, m)
 		want := distribution(a.response)
 		due := len(arrivals(&c.Spec))
-		const of = "Lindley"
+		const formula = "Lindley"
 		return []Line{
 			line("requests", "all that were due", Plain, due, m.server.Requests, exactly),
 			line("answered", "all that were due", Plain, want.TotalCount(), r.Count, exactly),
-			a.mean(of, want.Mean(), r.MeanNs, close2),
-			a.quantile("p50", of, 0.5, float64(want.ValueAtQuantile(50)), r.P50Ns, 2*close2),
-			a.quantile("p90", of, 0.9, float64(want.ValueAtQuantile(90)), r.P90Ns, close2),
-			a.quantile("p99", of, 0.99, float64(want.ValueAtQuantile(99)), r.P99Ns, close2),
-			a.longest(of, float64(want.Max()), r.MaxNs, close2),
+			a.mean(formula, want.Mean(), r.MeanNs, close2),
+			a.quantile("p50", formula, 0.5, float64(want.ValueAtQuantile(50)), r.P50Ns, 2*close2),
+			a.quantile("p90", formula, 0.9, float64(want.ValueAtQuantile(90)), r.P90Ns, close2),
+			a.quantile("p99", formula, 0.99, float64(want.ValueAtQuantile(99)), r.P99Ns, close2),
+			a.longest(formula, float64(want.Max()), r.MaxNs, close2),
 		}
 	}
 	return c
@@ -393,13 +393,13 @@ func shed() Case {
 			100*erlangB(atOnce, perS*service.Seconds())),
 		lines: func(c *Case, m *measured) []Line {
 			due := arrivals(&c.Spec)
-			var came []int64
+			var arrived []int64
 			for _, t := range m.server.Times {
-				came = append(came, t.CameNs)
+				arrived = append(arrived, t.CameNs)
 			}
 			const find = "arrivals that find n"
 			planned := float64(refusals(due, atOnce, int64(service)))
-			refused := float64(refusals(came, atOnce, int64(service)))
+			refused := float64(refusals(arrived, atOnce, int64(service)))
 			// Each arrival that comes late may be refused instead of another one.
 			waitNs, _ := m.machine.bothNs()
 			late := perS * waitNs / 1e9
@@ -407,7 +407,7 @@ func shed() Case {
 				line("refused by the server", find, Plain, planned, refused, close3).
 					between(planned-late, planned+late),
 				line("status errors", find, Plain, refused, m.Errors.Status, exactly),
-				line("answered", "the others", Plain, float64(len(came))-refused, m.Answered,
+				line("answered", "the others", Plain, float64(len(arrived))-refused, m.Answered,
 					exactly),
 				bothSides(m, atOnce).mean("mean of the good", "d", float64(service),
 					m.ResponseTime.MeanNs, close2),

@@ -31,7 +31,7 @@ type Machine struct {
 
 // Cores is what the machine did on some cores.
 type Cores struct {
-	StealNs   int64 `json:"stealNs"`             // the hypervisor took them, in steps of StealStepNs
+	StealNs   int64 `json:"stealNs"`             // the hypervisor took them
 	OthersNs  int64 `json:"othersNs"`            // processor time of other programs
 	StalledNs int64 `json:"stalledNs,omitempty"` // recorded stalls took, without processes
 }
@@ -87,19 +87,19 @@ func (m *Machine) bothNs() (waitNs, quietNs float64) {
 
 // String describes the disturbance in figures.
 func (m *Machine) String() string {
-	of := float64(max(m.TimeNs, 1))
+	timeNs := float64(max(m.TimeNs, 1))
 	parts := []string{fmt.Sprintf("load and server waited for a processor for %.1f and %.1f %% of "+
-		"the time", 100*m.loadNs()/of, 100*m.serverNs()/of)}
+		"the time", 100*m.loadNs()/timeNs, 100*m.serverNs()/timeNs)}
 	if m.StallsWay != "" {
 		parts = append(parts, fmt.Sprintf("stalls of the machine took %.1f and %.1f %%",
-			100*float64(m.Load.StalledNs)/of, 100*float64(m.Service.StalledNs)/of))
+			100*float64(m.Load.StalledNs)/timeNs, 100*float64(m.Service.StalledNs)/timeNs))
 	}
 	if ns := m.Load.StealNs + m.Service.StealNs; ns > 0 {
 		parts = append(parts, fmt.Sprintf("the hypervisor took %v of their cores",
 			time.Duration(ns)))
 	}
 	parts = append(parts, fmt.Sprintf("other programs used %.2f processors",
-		float64(m.Load.OthersNs+m.Service.OthersNs)/of))
+		float64(m.Load.OthersNs+m.Service.OthersNs)/timeNs))
 	if m.ServerLateNs > 0 {
 		parts = append(parts, fmt.Sprintf("the server sent answers %v late in all",
 			time.Duration(m.ServerLateNs).Round(time.Microsecond)))
@@ -174,14 +174,14 @@ func newAnswers(m *measured, due, response []int64, waitNs, quietNs, lateNs floa
 	return a
 }
 
-// stalled bounds what recorded stalls have done: a request that is due in one leaves at its end, and
-// an answer that comes in one is received at its end.
+// stalled bounds what recorded stalls have done: a request that is due in one leaves at its end,
+// and an answer that comes in one is received at its end.
 func (a *answers) stalled() (all delays) {
 	list := a.m.machine.stalls()
 	for i, due := range a.due {
 		sent := afterStalls(list, due, due)
-		left := sent + a.response[i]
-		delay := float64(afterStalls(list, left-(sent-due), left) - due - a.response[i])
+		end := sent + a.response[i]
+		delay := float64(afterStalls(list, end-(sent-due), end) - due - a.response[i])
 		all.sumNs += delay
 		all.longestNs = max(all.longestNs, delay)
 	}
@@ -204,19 +204,19 @@ func afterStalls(list []stats.Stall, from, to int64) int64 {
 // leave within the longest wait after one has left.
 func (a *answers) perWait() float64 {
 	longest := a.m.machine.longestNs()
-	left := make([]int64, len(a.due))
+	ends := make([]int64, len(a.due))
 	for i, atNs := range a.due {
-		left[i] = atNs + a.response[i]
+		ends[i] = atNs + a.response[i]
 	}
-	slices.Sort(left)
-	sum, end := 0, 0
-	for i, ns := range left {
-		for end < len(left) && left[end] <= ns+longest {
-			end++
+	slices.Sort(ends)
+	sum, next := 0, 0
+	for i, ns := range ends {
+		for next < len(ends) && ends[next] <= ns+longest {
+			next++
 		}
-		sum += end - i
+		sum += next - i
 	}
-	return float64(sum) / float64(max(len(left), 1))
+	return float64(sum) / float64(max(len(ends), 1))
 }
 
 func (a *answers) mean(formula string, known, got, limit float64) Line {
@@ -297,16 +297,16 @@ const (
 )
 
 // compare sets by how much delays can raise a line. If it is off and stalls were recorded, it
-// compares anew, without the arrivals near stalls. By the known times, an arrival is near a stall if
-// it is unanswered in it or due until a millisecond after. They are left out of the known and of the
-// measured response times alike, whatever was measured.
+// compares anew, without the arrivals near stalls. By the known times, an arrival is near a stall
+// if it is unanswered in it or due until a millisecond after. They are left out of the known and of
+// the measured response times alike, whatever was measured.
 func (a *answers) compare(l Line, value func(ns []int64) float64,
 	most func(delays) float64) Line {
 	l = l.between(l.Known, l.Known+most(a.limits))
 	if l.OK || len(a.m.machine.stalls()) == 0 {
 		return l
 	}
-	known, measured := a.apart()
+	known, measured := a.withoutStalls()
 	share := float64(len(known)) / float64(max(len(a.due), 1))
 	// A number that is not that of the single times is off whatever the machine did. One that rests
 	// on a few long answers may lose them: a long answer meets more stalls.
@@ -323,9 +323,9 @@ func (a *answers) compare(l Line, value func(ns []int64) float64,
 	return l
 }
 
-// apart are the known and the measured response times of arrivals that are not near a stall; none, if
-// one has no answer.
-func (a *answers) apart() (known, measured []int64) {
+// withoutStalls are the known and the measured response times of arrivals that are not near a
+// stall; none, if one has no answer.
+func (a *answers) withoutStalls() (known, measured []int64) {
 	all := a.m.Sample.Response
 	if len(all) != len(a.due) || slices.Contains(all, 0) {
 		return nil, nil
@@ -349,19 +349,19 @@ type steady struct {
 	delaysNs    float64 // in all
 }
 
-// each is the mean delay of an answer.
-func (s steady) each() float64 { return s.delaysNs / float64(max(s.answers, 1)) }
+// meanDelay is the mean delay of an answer.
+func (s steady) meanDelay() float64 { return s.delaysNs / float64(max(s.answers, 1)) }
 
 func (s steady) throughput(formula string, known, got, limit float64) Line {
-	slow := float64(s.connections) / (float64(s.connections)/known + s.each()/1e9)
+	slow := float64(s.connections) / (float64(s.connections)/known + s.meanDelay()/1e9)
 	return line("throughput", formula, PerS, known, got, limit).between(slow, known)
 }
 
 func (s steady) mean(name, formula string, known, got, limit float64) Line {
-	return line(name, formula, Ns, known, got, limit).between(known, known+s.each())
+	return line(name, formula, Ns, known, got, limit).between(known, known+s.meanDelay())
 }
 
 // p99 needs the delays in a hundredth of the answers.
 func (s steady) p99(formula string, known float64, got int64, limit float64) Line {
-	return line("p99", formula, Ns, known, got, limit).between(known, known+s.each()*100)
+	return line("p99", formula, Ns, known, got, limit).between(known, known+s.meanDelay()*100)
 }

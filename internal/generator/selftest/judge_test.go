@@ -104,8 +104,8 @@ func (s *stalls) Wait(deadline int64, h load.Handler) error {
 	return s.Engine.Wait(min(deadline, s.next), h)
 }
 
-// runStalled runs cases with stalls. Function know makes the record of the machine of the stalls that
-// there were.
+// runStalled runs cases with stalls. Function know makes the record of the machine of the stalls
+// that there were.
 func runStalled(t *testing.T, w *world, cases []selftest.Case, length, period time.Duration,
 	know func([]stats.Stall) selftest.Machine) []selftest.Outcome {
 	t.Helper()
@@ -182,8 +182,8 @@ func TestStallsAreNoFault(t *testing.T) {
 	}
 }
 
-// Beside stalls that take half a percent of the time, and with other processes that always run on the
-// cores in use, each faulty generator is still wrong in each case that finds its fault.
+// Beside stalls that take half a percent of the time, and with other processes that always run on
+// the cores in use, each faulty generator is still wrong in each case that finds its fault.
 func TestFaultsAreNoDisturbance(t *testing.T) {
 	for i := range lies {
 		lie := &lies[i]

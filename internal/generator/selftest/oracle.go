@@ -74,24 +74,24 @@ func planned(c *Case, m *measured) *answers {
 	return newAnswers(m, due, response, waitNs, quietNs, float64(m.machine.ServerLateNs))
 }
 
-// served are the answers of the window that a queue gave, by Lindley's recursion over the moments at
-// which requests really came and the time that each service really took. So only what happens to an
-// answer on its way back is not in it.
+// served are the answers of the window that a queue gave, by Lindley's recursion over the moments
+// at which requests really came and the time that each service really took. So only what happens to
+// an answer on its way back is not in it.
 func served(c *Case, m *measured) *answers {
 	due := arrivals(&c.Spec)
 	times := m.server.Times
 	n := min(len(due), len(times))
-	came := make([]int64, n)
+	arrived := make([]int64, n)
 	for i, t := range times[:n] {
-		came[i] = t.CameNs
+		arrived[i] = t.CameNs
 	}
-	sojourn := lindley(came, func(n int64) time.Duration {
+	sojourn := lindley(arrived, func(n int64) time.Duration {
 		return time.Duration(times[n-1].ServiceNs)
 	})
 	from := m.FromNs - int64(c.Spec.Lead)
 	for i := range sojourn {
 		due[i] += from
-		sojourn[i] += came[i] - due[i]
+		sojourn[i] += arrived[i] - due[i]
 	}
 	first := min(before(due[:n], m.FromNs), n)
 	return newAnswers(m, due[first:n], sojourn[first:], m.machine.loadNs(),
@@ -109,8 +109,8 @@ func serving(m *measured) (perS, busy float64) {
 			sum += min(t.ServiceNs, t.LeftNs-m.FromNs)
 		}
 	}
-	of := float64(max(m.WindowNs, 1))
-	return perS / of * 1e9, float64(sum) / of
+	windowNs := float64(max(m.WindowNs, 1))
+	return perS / windowNs * 1e9, float64(sum) / windowNs
 }
 
 // distribution books times as a generator does, so that ranks and rounding are the same.

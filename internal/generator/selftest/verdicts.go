@@ -109,9 +109,9 @@ func doubted(c *Case, m *measured, number string, known int64, fault bool) []Lin
 
 // delayed is how long the machine has delayed a request on average. What the load waited for is
 // left out where that is provoked.
-func (m *measured) delayed(both bool) time.Duration {
+func (m *measured) delayed(withLoad bool) time.Duration {
 	ns := m.machine.serverNs() + float64(m.machine.ServerLateNs)
-	if both {
+	if withLoad {
 		ns += m.machine.loadNs()
 	}
 	return time.Duration(ns / float64(max(m.server.Requests, 1)))

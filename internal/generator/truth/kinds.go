@@ -140,7 +140,7 @@ var kinds = []Kind{
 		plan:  func(p Params) Plan { return Burn(p.Service) },
 	}, {
 		Name: "mm1",
-		Does: "serves one request at a time, for random processor time: exponential, mean --service",
+		Does: "serves one request at a time, for exponential processor time of mean --service",
 		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): a mean of m = service/(1−ρ),
 			p50 = 0.693·m, p99 = 4.605·m. One run is a sample of that, and a small one: a thousand
 			busy spells come near.`,

@@ -428,7 +428,7 @@ func (s *server) act(a *action) {
 		}
 	}
 	if first {
-		s.left(a.n, began, processor)
+		s.noteTimes(a.n, began, processor)
 	}
 	a.sent += len(text)
 	if a.sent < len(a.r.Text) {
@@ -442,9 +442,9 @@ func (s *server) act(a *action) {
 	}
 }
 
-// left records that the first part of an answer was written. Without a moment at which the server
-// began to burn processor time for the request, the service began when the request came.
-func (s *server) left(n, began, processor int64) {
+// noteTimes records that the first part of an answer was written. Without a moment at which the
+// server began to burn processor time for the request, the service began when the request came.
+func (s *server) noteTimes(n, began, processor int64) {
 	if n > int64(len(s.times)) {
 		return
 	}

@@ -22,8 +22,8 @@ func Monotonic() int64 {
 		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 			panic("truth: Linux without CLOCK_MONOTONIC: " + err.Error())
 		}
-		if took := clock.Mono() - before; took < least {
-			least, offset = took, t.Nano()-before-took/2
+		if elapsed := clock.Mono() - before; elapsed < least {
+			least, offset = elapsed, t.Nano()-before-elapsed/2
 		}
 	}
 	return offset
