@@ -127,6 +127,7 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 	}
 	t.watchStalls()
 	defer t.stalls.close()
+	defer rtsched.Demote(os.Getpid())
 	setup := selftest.Setup{Start: t.start, Report: a.say, Watch: t.watch,
 		Offer: func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			s.Cores, s.Pacing, s.Ahead = layout.Load, f.pacing, s.Ahead && !layout.Shared
@@ -249,19 +250,20 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 	}
 	server.Process = proc
 	t.server = server
-	if o.Ahead {
+	if o.Ahead && !t.layout.Shared {
 		promote(proc)
+		rtsched.Promote(os.Getpid(), rtsched.Load)
+	} else {
+		rtsched.Demote(os.Getpid())
 	}
 	return server, nil
 }
 
-// promote has a server's thread run ahead of others. The launcher takes the right to do so from
+// promote has a server's threads run ahead of others. The launcher takes the right to do so from
 // what it starts. If it is refused, the server's report shows it.
 func promote(p launch.Process) {
-	// The server listens a moment before its thread has its name.
 	for until := clock.Mono() + int64(time.Second); clock.Mono() < until && !exited(p); {
-		tid := threadOf(p.Main(), truth.ThreadName)
-		if tid > 0 && (!grantTime(p.Groups()) || rtsched.Promote(tid, rtsched.Load)) {
+		if !grantTime(p.Groups()) || rtsched.Promote(p.Main(), rtsched.Load) {
 			return
 		}
 		<-time.After(time.Millisecond)
@@ -290,19 +292,6 @@ func exited(p launch.Process) bool {
 	default:
 		return false
 	}
-}
-
-// threadOf finds a thread of a process by its name; 0: there is none.
-func threadOf(pid int, name string) (tid int) {
-	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")
-	threads, _ := os.ReadDir(tasks) //nolint:errcheck // a process that has ended has none
-	for _, t := range threads {
-		text, err := os.ReadFile(filepath.Join(tasks, t.Name(), "comm"))
-		if err == nil && strings.TrimSpace(string(text)) == name {
-			tid, _ = strconv.Atoi(t.Name()) //nolint:errcheck // the kernel's number
-		}
-	}
-	return tid
 }
 
 // truthServer is a truth server in another process.

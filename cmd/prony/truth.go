@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,9 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	return c
 }
 
+// garbageMax bounds what a server ahead of others leaves uncollected.
+const garbageMax = 1 << 30
+
 // truth serves until the end of ctx or of the duration, which are both good ends.
 func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthFlags) error {
 	plan, err := k.Plan(p)
@@ -124,6 +128,10 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 			fmt.Fprintf(a.stdout, "  --%s %s\n", n.Name, fieldText(&p, n.Name))
 		}
 		fmt.Fprintln(a.stdout, format.Wrap("  ", "A right generator reads: "+k.Reads, 92, 2))
+	}
+	if f.ahead { // a collector that runs ahead, too, would keep the server off its core
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(garbageMax))
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
 	// More connections than the soft limit allows are common; those over it are refused.
 	_, _ = load.RaiseFiles()

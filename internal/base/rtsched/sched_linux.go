@@ -3,7 +3,12 @@
 package rtsched
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,18 +23,42 @@ func Ahead(level int) (back func(), ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if !Promote(0, level) {
+	if promote(0, level) != nil {
 		return nil, false
 	}
 	return func() { _ = unix.SchedSetAttr(0, was, 0) }, true // to come down is always permitted
 }
 
-// Promote puts a thread, of any process, before all ordinary ones for good, and reports whether
-// this user may do that.
-func Promote(tid, level int) bool {
+func promote(tid, level int) error {
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
 		Priority: uint32(level)}
-	return unix.SchedSetAttr(tid, &first, 0) == nil
+	return unix.SchedSetAttr(tid, &first, 0)
+}
+
+// Promote puts all threads of a process before ordinary ones, and reports whether this user may do
+// that. One thread of a Go program is not enough: the runtime stops each thread every 10 ms, also a
+// locked one, and only another thread makes it run again. An ordinary one may have to wait for long
+// beside other programs. Threads that the process makes later are like the ones that make them.
+func Promote(pid, level int) bool {
+	return eachThread(pid, func(tid int) error { return promote(tid, level) })
+}
+
+// Demote makes all threads of a process ordinary ones.
+func Demote(pid int) bool {
+	ordinary := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
+	return eachThread(pid, func(tid int) error { return unix.SchedSetAttr(tid, &ordinary, 0) })
+}
+
+// eachThread does something with each thread of a process, and reports whether it succeeded.
+func eachThread(pid int, do func(tid int) error) bool {
+	tasks, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+	for _, t := range tasks {
+		tid, _ := strconv.Atoi(t.Name()) //nolint:errcheck // the kernel's number
+		if failed := do(tid); failed != nil && !errors.Is(failed, unix.ESRCH) {
+			err = failed
+		}
+	}
+	return err == nil
 }
 
 // IsAhead reports whether the calling thread goes before ordinary ones.
@@ -53,6 +82,7 @@ func Locked(level int, do func()) {
 // The zero value is ready; it belongs to one thread.
 type Breath struct {
 	usage unix.Rusage
+	pause unix.Timespec
 	slept int64 // how often the thread had slept at the last look
 	next  int64
 }
@@ -65,12 +95,16 @@ func (b *Breath) Take(now int64) {
 		return
 	}
 	b.next = now + breathEveryNs
-	if unix.Getrusage(unix.RUSAGE_THREAD, &b.usage) != nil {
+	// Raw calls: when a call returns of which Go's runtime has been told, the thread may have to wait
+	// for another one, which it keeps off the core.
+	const thread = unix.RUSAGE_THREAD
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETRUSAGE, uintptr(thread),
+		uintptr(unsafe.Pointer(&b.usage)), 0); errno != 0 {
 		return
 	}
 	if b.usage.Nvcsw == b.slept {
-		pause := unix.Timespec{Nsec: breathNs}
-		_ = unix.Nanosleep(&pause, nil) // a signal ends it early
+		b.pause = unix.Timespec{Nsec: breathNs}
+		_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&b.pause)), 0, 0)
 		b.usage.Nvcsw++
 	}
 	b.slept = b.usage.Nvcsw

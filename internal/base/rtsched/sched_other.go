@@ -8,6 +8,9 @@ func Ahead(int) (back func(), ok bool) { return nil, false }
 // Promote is for Linux.
 func Promote(int, int) bool { return false }
 
+// Demote is for Linux.
+func Demote(int) bool { return false }
+
 // IsAhead is for Linux.
 func IsAhead() bool { return false }
 

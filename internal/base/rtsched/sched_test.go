@@ -3,6 +3,7 @@
 package rtsched
 
 import (
+	"os/exec"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -67,30 +68,42 @@ func TestAhead(t *testing.T) {
 	})
 }
 
-// Another thread may be put first from outside.
+// All threads of another process may be put first from outside, and back.
 func TestPromote(t *testing.T) {
 	permitted(t)
-	tid, first := make(chan int), make(chan bool)
-	go alone(func() {
-		tid <- unix.Gettid()
-		<-first
-		first <- IsAhead()
-	})
-	if id := <-tid; !Promote(id, Load) {
+	other := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Wait()         //nolint:errcheck // it is killed
+	defer other.Process.Kill() //nolint:errcheck // it may have ended
+	pid := other.Process.Pid
+	check := func(want uint32) {
+		t.Helper()
+		if a, err := unix.SchedGetAttr(pid, 0); err != nil || a.Policy != want {
+			t.Errorf("its policy is %+v, %v; want %d", a, err, want)
+		}
+	}
+	if !Promote(pid, Load) {
 		t.Error("it is refused")
 	}
-	first <- true
-	if !<-first {
-		t.Error("the thread has not been put first")
+	check(unix.SCHED_FIFO)
+	if !Demote(pid) {
+		t.Error("the way back is refused")
+	}
+	check(unix.SCHED_NORMAL)
+	if Promote(1<<30, Load) {
+		t.Error("a process that does not exist is put first")
 	}
 	alone(func() {
 		if IsAhead() {
 			t.Error("an ordinary thread is first")
 		}
+		Ahead(Load)
+		if !IsAhead() {
+			t.Error("a thread that goes first is ordinary")
+		}
 	})
-	if Promote(-1, Load) {
-		t.Error("a thread that does not exist is put first")
-	}
 }
 
 // A thread that goes first and is always busy leaves others on its core a turn every few

@@ -398,8 +398,9 @@ func shed() Case {
 				arrived = append(arrived, t.CameNs)
 			}
 			const find = "arrivals that find n"
-			planned := float64(refusals(due, atOnce, int64(service)))
-			refused := float64(refusals(arrived, atOnce, int64(service)))
+			byServer := refusals(arrived, atOnce, int64(service))
+			planned := float64(len(refusals(due, atOnce, int64(service))))
+			refused := float64(len(byServer))
 			// Each arrival that comes late may be refused instead of another one.
 			waitNs, _ := m.machine.bothNs()
 			late := perS * waitNs / 1e9
@@ -409,8 +410,9 @@ func shed() Case {
 				line("status errors", find, Plain, refused, m.Errors.Status, exactly),
 				line("answered", "the others", Plain, float64(len(arrived))-refused, m.Answered,
 					exactly),
-				bothSides(m, atOnce).mean("mean of the good", "d", float64(service),
-					m.ResponseTime.MeanNs, close2),
+				steady{1, m.Answered, m.machine.loadNs() * atOnce}.mean("mean of the good",
+					"d, as the server took it", goodMean(c, m, byServer), m.ResponseTime.MeanNs,
+					close2),
 			}
 		},
 	}

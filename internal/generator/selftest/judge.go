@@ -65,16 +65,17 @@ func (m *Machine) stalls() []stats.Stall {
 // slice is about how long Linux has a process run before others.
 const slice = int64(4 * time.Millisecond)
 
-// longestNs is how long one wait for a processor takes at most, or almost always.
-func (m *Machine) longestNs() int64 {
-	longest := slice
-	if m.Load.StealNs+m.Service.StealNs > 0 {
-		longest = StealStepNs
+// longestNs is how long one wait takes at most, of waits that take so much time in all: a slice of
+// another process, or what the hypervisor usually takes. Threads that run ahead of other processes wait seldom, but sometimes for long,
+// such as when the kernel gives other processes their twentieth of the time: all may be one wait.
+func (m *Machine) longestNs(waitNs float64) int64 {
+	switch {
+	case m.Ahead:
+		return max(slice, int64(waitNs))
+	case m.Load.StealNs+m.Service.StealNs > 0:
+		return StealStepNs
 	}
-	for _, s := range m.stalls() {
-		longest = max(longest, s.EndNs-s.BeginNs)
-	}
-	return longest
+	return slice
 }
 
 func (m *Machine) loadNs() float64   { return m.waits(m.LoadWaitNs, m.Load) }
@@ -164,8 +165,8 @@ type delays struct {
 func newAnswers(m *measured, due, response []int64, waitNs, quietNs, lateNs float64) *answers {
 	a := &answers{due: due, response: response, m: m,
 		sorted: slices.Sorted(slices.Values(response))}
-	n := a.perWait()
-	a.quiet = delays{quietNs*n + lateNs, quietNs + lateNs}
+	n, q := a.perWait(m.machine.longestNs(waitNs)), a.perWait(m.machine.longestNs(quietNs))
+	a.quiet = delays{quietNs*q + lateNs, quietNs + lateNs}
 	a.limits = delays{waitNs*n + lateNs, waitNs + lateNs}
 	if m.machine.StallsWay != "" { // then it is known which answers they have delayed
 		stalled := a.stalled()
@@ -202,8 +203,7 @@ func afterStalls(list []stats.Stall, from, to int64) int64 {
 
 // perWait is how many answers one wait for a processor delays: the mean number of answers that
 // leave within the longest wait after one has left.
-func (a *answers) perWait() float64 {
-	longest := a.m.machine.longestNs()
+func (a *answers) perWait(longest int64) float64 {
 	ends := make([]int64, len(a.due))
 	for i, atNs := range a.due {
 		ends[i] = atNs + a.response[i]

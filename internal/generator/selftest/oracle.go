@@ -138,18 +138,33 @@ func countAbove(dist *record.Dist, d time.Duration) int64 {
 	return n
 }
 
-// refusals counts the arrivals that find n requests in service, each for serviceNs.
-func refusals(due []int64, n int, serviceNs int64) (refused int) {
+// refusals are the arrivals, by index, that find n requests in service, each for serviceNs.
+func refusals(due []int64, n int, serviceNs int64) (refused []int) {
 	var ends []int64
-	for _, atNs := range due {
+	for i, atNs := range due {
 		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= atNs })
 		if len(ends) == n {
-			refused++
+			refused = append(refused, i)
 			continue
 		}
 		ends = append(ends, atNs+serviceNs)
 	}
 	return refused
+}
+
+// goodMean is how long the answers took that a server gave to requests which it did not refuse, by
+// its times, from when each was due.
+func goodMean(c *Case, m *measured, refused []int) float64 {
+	sum, n := 0.0, 0
+	from := m.FromNs - int64(c.Spec.Lead)
+	due := arrivals(&c.Spec)
+	for i, t := range m.server.Times[:min(len(m.server.Times), len(due))] {
+		if t.LeftNs != 0 && !slices.Contains(refused, i) {
+			sum += float64(t.LeftNs - from - due[i])
+			n++
+		}
+	}
+	return sum / float64(max(n, 1))
 }
 
 // erlangB is the share of Poisson arrivals that find n servers busy, offered a, by its recursion in

@@ -12,6 +12,7 @@ import (
 	"prony.example/load"
 	"prony.example/load/pace"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Response times by hand, in ms. Service times 4, 1, 5, 2.
@@ -72,10 +73,10 @@ func TestArrivals(t *testing.T) {
 // Two at once for 10 ms each, as in package exact: of 0, 1, 2, 10, 10.5 and 11 ms two are refused.
 func TestRefusals(t *testing.T) {
 	due := []int64{0, 1e6, 2e6, 10e6, 10.5e6, 11e6}
-	if n := refusals(due, 2, 10e6); n != 2 {
+	if n := len(refusals(due, 2, 10e6)); n != 2 {
 		t.Errorf("%d are refused, want 2", n)
 	}
-	if n := refusals(due, 1, 10e6); n != 4 { // all but the first and the one at 10
+	if n := len(refusals(due, 1, 10e6)); n != 4 { // all but the first and the one at 10
 		t.Errorf("%d are refused of one, want 4", n)
 	}
 }
@@ -184,4 +185,88 @@ func TestTooFewRequestsProveNothing(t *testing.T) {
 			t.Errorf("%s: %s with 49 good answers", c.Name, o.State)
 		}
 	}
+}
+
+// Of 10, 20, 30, 40 and 50 ms, by hand.
+func TestDelays(t *testing.T) {
+	sorted := []int64{10e6, 20e6, 30e6, 40e6, 50e6}
+	for _, row := range []struct{ q, sum, want float64 }{
+		{0.5, 0, 0},
+		{0.5, 5e6, 5e6},    // 30 → 35
+		{0.5, 10e6, 10e6},  // 30 → 40
+		{0.5, 30e6, 20e6},  // 30, 40 → 50 each
+		{0.5, 60e6, 30e6},  // all three → 60
+		{0.9, 7e6, 7e6},    // 50 alone
+		{0.2, 10e6, 10e6},  // 10 → 20
+		{0.2, 30e6, 20e6},  // 10, 20 → 30 each
+		{0.2, 150e6, 50e6}, // 150 in all: five of 60
+	} {
+		if got := raised(sorted, row.q, row.sum); math.Abs(got-row.want) > 1 {
+			t.Errorf("%g ms raise the %g quantile by %g ms, want %g", row.sum/1e6, row.q, got/1e6,
+				row.want/1e6)
+		}
+	}
+	if got := raised(nil, 0.5, 1e6); got != 0 {
+		t.Errorf("no answers are raised by %g", got)
+	}
+	for _, row := range []struct {
+		threshold int64
+		sum, want float64
+	}{
+		{45e6, 4e6, 0},
+		{45e6, 6e6, 1},   // 40 → more than 45
+		{45e6, 21e6, 2},  // and 30
+		{45e6, 1e12, 4},  // all that are below
+		{30e6, 5e6, 1},   // 30 is not above 30
+		{50e6, 1e6, 1},   // nor is 50
+		{60e6, 9e6, 0},   // 50 lacks 10
+		{5e6, 1e12, 0},   // all are above
+		{15e6, 1e12, 1},  // but for one
+		{45e6, 20e6, 1},  // 5 and 15, each 1 ns more
+		{45e6, -1e12, 0}, // nothing
+	} {
+		if got := lifted(sorted, row.threshold, row.sum); got != row.want {
+			t.Errorf("%g ms lift %g above %d ms, want %g", row.sum/1e6, got, row.threshold/1e6,
+				row.want)
+		}
+	}
+}
+
+// Stalls at 100–103 and 110–120 ms. Requests are due at 50 (answered in 10), 101 (in 5), 102 (in 8:
+// sent at 103, it would be answered at 111), 108 (in 4) and 119 ms (in 1).
+func TestStalledAnswers(t *testing.T) {
+	m := &measured{Result: &load.Result{}}
+	m.machine = Machine{StallsWay: "perf event",
+		Stalls: []stats.Stall{{BeginNs: 100e6, EndNs: 103e6}, {BeginNs: 110e6, EndNs: 120e6}}}
+	due := []int64{50e6, 101e6, 102e6, 108e6, 119e6}
+	a := newAnswers(m, due, []int64{10e6, 5e6, 8e6, 4e6, 1e6}, 13e6, 0, 0)
+	// 0, 2, 1 + 9, 8 and 1 ms: the last one leaves at 120 and is answered at 121.
+	if a.limits.sumNs != 21e6 || a.limits.longestNs != 10e6 {
+		t.Errorf("delays are %+v", a.limits)
+	}
+	m.machine.StallsWay, m.machine.Stalls = "", nil
+	a = newAnswers(m, due, []int64{10e6, 5e6, 8e6, 4e6, 1e6}, 13e6, 2e6, 1e6)
+	// Within 4 ms after 60, 106, 110, 112 and 120 ms leave 1, 2, 2, 1 and 1 answers.
+	if per := a.perWait(4e6); per != 1.4 {
+		t.Errorf("a wait delays %g answers, want 1.4", per)
+	}
+	if a.limits.sumNs != 13e6*1.4+1e6 || a.limits.longestNs != 14e6 ||
+		a.quiet.sumNs != 2e6*1.4+1e6 {
+		t.Errorf("delays are %+v, quiet %+v", a.limits, a.quiet)
+	}
+}
+
+// What a thread can have waited, from the sources by themselves and together.
+func TestWaits(t *testing.T) {
+	check := func(m Machine, delayNs int64, c Cores, want float64) {
+		t.Helper()
+		if got := m.waits(delayNs, c); got != want {
+			t.Errorf("%+v, run delay %d, %+v: %g, want %g", m, delayNs, c, got, want)
+		}
+	}
+	check(Machine{Ahead: true}, 3e6, Cores{OthersNs: 5e9}, 3e6)
+	check(Machine{}, 3e6, Cores{OthersNs: 5e9}, 5e9)
+	check(Machine{Ahead: true}, 3e6, Cores{StealNs: 20e6}, 33e6) // and a part of a step
+	check(Machine{Ahead: true}, 3e6, Cores{StalledNs: 40e6}, 40e6)
+	check(Machine{Ahead: true}, 3e6, Cores{StealNs: 20e6, StalledNs: 30e6}, 33e6)
 }

@@ -122,7 +122,10 @@ func serve(ctx context.Context, l *net.TCPListener, s *server) (Report, error) {
 	}
 	s.burn.calibrate()
 	if s.options.Ahead {
-		defer s.precede()()
+		var back func()
+		if back, s.reported.Ahead = rtsched.Ahead(rtsched.Load); s.reported.Ahead {
+			defer back()
+		}
 	}
 	before := runDelay()
 	for ctx.Err() == nil {
@@ -194,21 +197,6 @@ func (s *server) push(a *action) {
 	s.due = slices.Insert(s.due, index, a)
 }
 
-// ThreadName is the name of the thread of a server that is to run ahead of others. Who has started
-// the server finds it by this name, and may promote it where the server itself may not.
-const ThreadName = "truth server"
-
-// precede puts the thread ahead of others, if that is permitted, until back is called.
-func (s *server) precede() (back func()) {
-	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(unsafe.StringData(ThreadName+"\x00"))),
-		0, 0, 0) // without its name, nobody else promotes it
-	back, s.reported.Ahead = rtsched.Ahead(rtsched.Load)
-	if back == nil {
-		back = func() {}
-	}
-	return back
-}
-
 func (s *server) open(l *net.TCPListener) (err error) {
 	if err = s.poller.open(l); err != nil {
 		return err
@@ -253,6 +241,7 @@ func (s *server) turn() error {
 			s.armed = 0
 		case s.listener:
 			s.accept(unix.EPOLLIN, func(fd int32) { s.conns[fd] = &conn{fd: fd} })
+			// Who has started the server may have put it ahead, where it may not do so itself.
 			s.reported.Ahead = s.options.Ahead && rtsched.IsAhead()
 		default:
 			if c := s.conns[ev.Fd]; c != nil {
