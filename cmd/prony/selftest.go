@@ -127,7 +127,10 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 	}
 	t.watchStalls()
 	defer t.stalls.close()
-	defer rtsched.Demote(os.Getpid())
+	// The kernel's call returns 20 minus the value (getpriority(2)).
+	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
+		defer rtsched.Nice(os.Getpid(), 20-nice)
+	}
 	setup := selftest.Setup{Start: t.start, Report: a.say, Watch: t.watch,
 		Offer: func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			s.Cores, s.Pacing, s.Ahead = layout.Load, f.pacing, s.Ahead && !layout.Shared
@@ -252,9 +255,7 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 	t.server = server
 	if o.Ahead && !t.layout.Shared {
 		promote(proc)
-		rtsched.Promote(os.Getpid(), rtsched.Load)
-	} else {
-		rtsched.Demote(os.Getpid())
+		rtsched.Nice(os.Getpid(), rtsched.Lowest) // for the threads beside the load's
 	}
 	return server, nil
 }

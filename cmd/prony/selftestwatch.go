@@ -23,16 +23,34 @@ func (t *truthStarter) watch() (end func() selftest.Machine) {
 	own := cpuclock.New(func() []int { return []int{self} })
 	its := cpuclock.New(func() []int { return t.pids })
 	t.stalls.begin()
+	delays := runDelays(self)
 	load, service := readCores(t.layout.Load), readCores(t.layout.Service)
 	ownNs, itsNs := own.Read(), its.Read()
 	return func() selftest.Machine {
 		var m selftest.Machine
 		t.stalls.end(&m, t.layout)
+		for tid, ns := range runDelays(self) {
+			m.BesideWaitNs += ns - delays[tid]
+		}
 		m.Load.StealNs, m.Load.OthersNs = readCores(t.layout.Load).since(load, own.Read()-ownNs)
 		m.Service.StealNs, m.Service.OthersNs = readCores(t.layout.Service).since(service,
 			its.Read()-itsNs)
 		return m
 	}
+}
+
+// runDelays is how long each thread of a process has been ready to run and has waited since it began
+// (sched-stats.rst), by its id. A load's own thread ends with the load and counts its delay itself.
+func runDelays(pid int) map[int]int64 {
+	all := map[int]int64{}
+	_ = host.EachThread(strconv.Itoa(pid), func(tid int) error {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+		if f := strings.Fields(string(text)); err == nil && len(f) > 1 {
+			all[tid], _ = strconv.ParseInt(f[1], 10, 64) //nolint:errcheck // 0 if unknown
+		}
+		return nil
+	}) // a process that has ended has no threads
+	return all
 }
 
 // coreTimes are the processor times of some cores since boot.

@@ -38,16 +38,24 @@ func promote(tid, level int) error {
 // Promote puts all threads of a process before ordinary ones, and reports whether this user may do
 // that. One thread of a Go program is not enough: the runtime stops each thread every 10 ms, also a
 // locked one, and only another thread makes it run again. An ordinary one may have to wait for long
-// beside other programs. Threads that the process makes later are like the ones that make them.
+// beside other programs. Threads that the process makes later are like the ones that make them. No
+// thread of the process may wait for another one in a loop that does not sleep.
 func Promote(pid, level int) bool {
 	return eachThread(pid, func(tid int) error { return promote(tid, level) })
 }
 
-// Demote makes all threads of a process ordinary ones.
-func Demote(pid int) bool {
-	ordinary := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
-	return eachThread(pid, func(tid int) error { return unix.SchedSetAttr(tid, &ordinary, 0) })
+// Nice sets the nice value of all threads of a process, and reports whether this user may do that.
+// Less than 0 lets them go before ordinary threads that use more of a core than they do. It is for
+// the threads beside one that is ahead, which it needs after each 10 ms (see Promote): at the lowest
+// value they hardly wait for ordinary threads, and never keep the one that is ahead off its core.
+func Nice(pid, value int) bool {
+	return eachThread(pid, func(tid int) error {
+		return unix.Setpriority(unix.PRIO_PROCESS, tid, value)
+	})
 }
+
+// Lowest is the nice value of threads that go before all others that are not ahead (nice(2)).
+const Lowest = -20
 
 // eachThread does something with each thread of a process, and reports whether it succeeded.
 func eachThread(pid int, do func(tid int) error) bool {

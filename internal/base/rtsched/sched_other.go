@@ -8,8 +8,11 @@ func Ahead(int) (back func(), ok bool) { return nil, false }
 // Promote is for Linux.
 func Promote(int, int) bool { return false }
 
-// Demote is for Linux.
-func Demote(int) bool { return false }
+// Nice is for Linux.
+func Nice(int, int) bool { return false }
+
+// Lowest is for Linux.
+const Lowest = -20
 
 // IsAhead is for Linux.
 func IsAhead() bool { return false }

@@ -296,11 +296,13 @@ func warmup() Case {
 	}
 }
 
-// tally compares the two counts of requests: how many the generator says that it sent and heard of,
-// and the server's.
+// tally compares the two counts of requests: the server's and the generator's. A request that the
+// generator sends again, because its connection has ended without an answer, may have been counted
+// by the server.
 func tally(m *measured) Line {
+	sent := m.Answered + m.Censored + m.Errors.Requests()
 	return line("requests", "the server's own count", Plain, m.server.Requests,
-		m.Answered+m.Censored+m.Errors.Requests(), exactly)
+		min(max(m.server.Requests, sent), sent+m.Retried), exactly)
 }
 
 // share is how many of the requests that a server has counted it treated differently. A load so
