@@ -44,8 +44,8 @@ cores of its own, for about a minute. It compares the generator's numbers with k
 test, queues by formula, capacity, and every kind of failure. A case is
 
   ok         if every number is within its limit
-  wrong      if a number is further off than the machine explains: a fault of the generator
-  disturbed  if a number is off, three times, and the machine explains it: nothing is shown
+  wrong      if a number is further off than the machine explains, twice: the generator's fault
+  disturbed  if a number is off, and the machine explains it or it is not off again
 
 The machine explains what threads of the load and of the server had to wait for a processor, by the
 kernel's counters and the record of stalls. As root, or with CAP_SYS_NICE, both run ahead of other

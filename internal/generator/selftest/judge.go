@@ -15,7 +15,7 @@ import (
 type Machine struct {
 	TimeNs       int64 `json:"timeNs"`       // how long the load took, with lead-in and drain
 	LoadWaitNs   int64 `json:"loadWaitNs"`   // threads of the load were ready to run and waited
-	BesideWaitNs int64 `json:"besideWaitNs"` // other threads of the load's process did, see loadDelayNs
+	BesideWaitNs int64 `json:"besideWaitNs"` // other threads of the load's process waited
 	ServerWaitNs int64 `json:"serverWaitNs"` // the server's thread was ready to run and waited
 	ServerLateNs int64 `json:"serverLateNs"` // the sum of how late the server sent answers
 	Load         Cores `json:"load"`         // cores of the load
@@ -39,11 +39,6 @@ type Cores struct {
 
 // StealStepNs is the step in which the kernel counts steal (proc_stat(5)).
 const StealStepNs = int64(10 * time.Millisecond)
-
-// loadDelayNs is how long threads of the load were ready to run and waited. Go's runtime stops each
-// thread that runs for 10 ms, and another thread of the process starts it again: while that one
-// waits, so does the load, which its own counter does not show.
-func (m *Machine) loadDelayNs() int64 { return m.LoadWaitNs + m.BesideWaitNs }
 
 // waits is the longest time for which a thread on some cores can have been kept waiting: what the
 // kernel counted as its run delay and what the hypervisor took, or what stalls took by their record
@@ -84,12 +79,12 @@ func (m *Machine) longestNs(waitNs float64) int64 {
 	return slice
 }
 
-func (m *Machine) loadNs() float64   { return m.waits(m.loadDelayNs(), m.Load) }
+func (m *Machine) loadNs() float64   { return m.waits(m.LoadWaitNs, m.Load) }
 func (m *Machine) serverNs() float64 { return m.waits(m.ServerWaitNs, m.Service) }
 
 // bothNs is what both sides can have waited, with stalls and without.
 func (m *Machine) bothNs() (waitNs, quietNs float64) {
-	return m.loadNs() + m.serverNs(), float64(m.loadDelayNs() + m.ServerWaitNs)
+	return m.loadNs() + m.serverNs(), float64(m.LoadWaitNs + m.ServerWaitNs)
 }
 
 // String describes the disturbance in figures.

@@ -95,7 +95,7 @@ func served(c *Case, m *measured) *answers {
 	}
 	first := min(before(due[:n], m.FromNs), n)
 	return newAnswers(m, due[first:n], sojourn[first:], m.machine.loadNs(),
-		float64(m.machine.loadDelayNs()), 0)
+		float64(m.machine.LoadWaitNs), 0)
 }
 
 // serving is how many answers a second a server sent in the window, and the share of the window in
