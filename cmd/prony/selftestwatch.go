@@ -39,8 +39,9 @@ func (t *truthStarter) watch() (end func() selftest.Machine) {
 	}
 }
 
-// runDelays is how long each thread of a process has been ready to run and has waited since it began
-// (sched-stats.rst), by its id. A load's own thread ends with the load and counts its delay itself.
+// runDelays is how long each thread of a process has been ready to run and has waited since it
+// began (sched-stats.rst), by its id. A load's own thread ends with the load and counts its delay
+// itself.
 func runDelays(pid int) map[int]int64 {
 	all := map[int]int64{}
 	_ = host.EachThread(strconv.Itoa(pid), func(tid int) error {

@@ -46,8 +46,9 @@ func Promote(pid, level int) bool {
 
 // Nice sets the nice value of all threads of a process, and reports whether this user may do that.
 // Less than 0 lets them go before ordinary threads that use more of a core than they do. It is for
-// the threads beside one that is ahead, which it needs after each 10 ms (see Promote): at the lowest
-// value they hardly wait for ordinary threads, and never keep the one that is ahead off its core.
+// the threads beside one that is ahead, which it needs after each 10 ms (see Promote): at the
+// lowest value they hardly wait for ordinary threads, and never keep the one that is ahead off its
+// core.
 func Nice(pid, value int) bool {
 	return eachThread(pid, func(tid int) error {
 		return unix.Setpriority(unix.PRIO_PROCESS, tid, value)
@@ -103,8 +104,8 @@ func (b *Breath) Take(now int64) {
 		return
 	}
 	b.next = now + breathEveryNs
-	// Raw calls: when a call returns of which Go's runtime has been told, the thread may have to wait
-	// for another one, which it keeps off the core.
+	// Raw calls: when a call returns of which Go's runtime has been told, the thread may have to
+	// wait for another one, which it keeps off the core.
 	const thread = unix.RUSAGE_THREAD
 	if _, _, errno := unix.RawSyscall(unix.SYS_GETRUSAGE, uintptr(thread),
 		uintptr(unsafe.Pointer(&b.usage)), 0); errno != 0 {

@@ -67,8 +67,9 @@ func (m *Machine) stalls() []stats.Stall {
 const slice = int64(4 * time.Millisecond)
 
 // longestNs is how long one wait takes at most, of waits that take so much time in all: a slice of
-// another process, or what the hypervisor usually takes. Threads that run ahead of other processes wait seldom, but sometimes for long,
-// such as when the kernel gives other processes their twentieth of the time: all may be one wait.
+// another process, or what the hypervisor usually takes. Threads that run ahead of other processes
+// wait seldom, but sometimes for long, such as when the kernel gives other processes their
+// twentieth of the time: all may be one wait.
 func (m *Machine) longestNs(waitNs float64) int64 {
 	switch {
 	case m.Ahead:

@@ -16,8 +16,8 @@ import (
 
 const ms = time.Millisecond
 
-// A number that is off by no more than the machine explains is measured again, up to twice. A number
-// that is off by more must be so in two attempts.
+// A number that is off by no more than the machine explains is measured again, up to twice. A
+// number that is off by more must be so in two attempts.
 func TestDisturbedIsTriedAgain(t *testing.T) {
 	check := func(name string, bad func(attempt int, l *record.Load, w *world), state string,
 		attempts int) {
@@ -79,8 +79,7 @@ func TestDisturbedIsTriedAgain(t *testing.T) {
 			waits(l)
 		}
 	}, selftest.Wrong, 3)
-	check("good in spite of it", func(_ int, l *record.Load, _ *world) { waits(l) },
-		selftest.OK, 1)
+	check("good in spite of it", func(_ int, l *record.Load, _ *world) { waits(l) }, selftest.OK, 1)
 	check("too short", func(_ int, l *record.Load, _ *world) {
 		l.ResponseTime.MeanNs *= 0.96
 		waits(l)
