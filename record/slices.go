@@ -28,6 +28,8 @@ type SideBySide struct {
 	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
 	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
+	// Repeats: the start was run because an earlier one of its scenario lost a target.
+	Repeats bool `json:"repeats,omitempty"`
 	// Open describes the rounds of open slices, which follow the closed ones; nil: there are none.
 	Open *OpenSlices `json:"open,omitempty"`
 	// Freeze is how this target was stopped while others were loaded: one of the Freeze names.

@@ -69,6 +69,8 @@ type Plan struct {
 	Suite    *Suite  // a copy: what becomes of the original later does not reach it
 	Baseline string  // the target's name; empty: none, or left out by an override of the targets
 	Trials   []Trial // in the order in which they run
+	// Reserve are the trials of further starts, in order. They run only if starts lost a target.
+	Reserve []Trial
 	// Aside are the targets that the suite's patterns fit and that must be named.
 	Aside []Target
 	// Uncontained are the targets that the suite wants in containers, too, and that can be none.
@@ -141,10 +143,17 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if s.Observed {
 		p.Trials = append(p.Trials, s.beside(record.Observed, targets)...)
 	}
-	width := max(2, len(fmt.Sprint(len(p.Trials))))
-	for i := range p.Trials {
-		t := &p.Trials[i]
-		t.Order = i + 1
+	p.reserve(targets)
+	p.number()
+	p.Hash = p.hash()
+	return p, nil
+}
+
+// number gives trials their places and ids.
+func (p *Plan) number() {
+	s, width := p.Suite, max(2, len(fmt.Sprint(len(p.Trials))))
+	name := func(t *Trial, order int) {
+		t.Order = order
 		t.ID = fmt.Sprintf("%s-%0*d-%s", cmp.Or(t.Role, fmt.Sprintf("b%d", t.Block)), width,
 			t.Order, plain(t.Target))
 		for _, part := range []struct {
@@ -160,8 +169,12 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 			}
 		}
 	}
-	p.Hash = p.hash()
-	return p, nil
+	for i := range p.Trials {
+		name(&p.Trials[i], i+1)
+	}
+	for i := range p.Reserve {
+		name(&p.Reserve[i], len(p.Trials)+i+1)
+	}
 }
 
 // block returns the trials of one block in their order, without order numbers.

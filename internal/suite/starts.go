@@ -39,20 +39,25 @@ func (p *Plan) join() error {
 	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" {
 		return p.refuseSlices()
 	}
+	p.Trials = p.sideBySide(p.Trials)
+	return p.refuseSlices()
+}
+
+// sideBySide makes starts of the trials of each block and scenario, if they are few enough.
+func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 	type group struct {
 		block    int
 		scenario string
 	}
 	var order []group
 	trials := map[group][]Trial{}
-	for _, t := range p.Trials {
+	for _, t := range all {
 		g := group{t.Block, t.Scenario}
 		if trials[g] == nil {
 			order = append(order, g)
 		}
 		trials[g] = append(trials[g], t)
 	}
-	p.Trials = nil
 	for _, g := range order {
 		name := fmt.Sprintf("s%d", g.block)
 		if len(p.Suite.Scenarios) > 1 {
@@ -67,10 +72,30 @@ func (p *Plan) join() error {
 			if n > 1 && n <= mostSideBySide {
 				t.Start = name
 			}
-			p.Trials = append(p.Trials, t)
+			out = append(out, t)
 		}
 	}
-	return p.refuseSlices()
+	return out
+}
+
+// Repetitions is how many starts of so many may be repeated because they lost a target: one in
+// five, rounded up.
+func Repetitions(starts int) int { return (starts + 4) / 5 }
+
+// reserve plans the starts that replace those which lose a target. A run that goes on for a time
+// has none: it begins further starts anyway.
+func (p *Plan) reserve(targets []Target) {
+	if p.Repeat() != "start" || p.Suite.For > 0 {
+		return
+	}
+	for i := range Repetitions(p.Suite.Blocks) {
+		block := p.Suite.block(p.Suite.Blocks+i+1, targets)
+		for _, t := range p.sideBySide(block) {
+			if t.Start != "" {
+				p.Reserve = append(p.Reserve, t)
+			}
+		}
+	}
 }
 
 // refuseSlices is the error where slices were asked for by name and are impossible.

@@ -37,6 +37,8 @@ type Starts struct {
 	// LostBy counts the starts in which a target failed, by target. One that failed before slices
 	// began is missing in its start, and the others are compared without it.
 	LostBy map[string]int `json:"lostBy,omitempty"`
+	// Repeated counts the starts that were run because others lost a target.
+	Repeated int `json:"repeated,omitempty"`
 	// Raw are the slices of the starts that count, by block, where they can be read.
 	Raw []StartSlices `json:"-"`
 
@@ -84,11 +86,14 @@ func (s *Starts) add(block int, members []*record.Record) {
 		return
 	}
 	s.Count++
-	rounds := 0
+	rounds, repeats := 0, 0
 	for _, r := range members {
 		s.ElapsedNs += r.DurationNs
 		if r.SideBySide != nil {
 			rounds = max(rounds, r.SideBySide.Rounds)
+		}
+		if r.SideBySide != nil && r.SideBySide.Repeats {
+			repeats = 1
 		}
 		if r.Outcome == record.Measured {
 			continue
@@ -99,6 +104,7 @@ func (s *Starts) add(block int, members []*record.Record) {
 			s.missing[name] = append(s.missing[name], block)
 		}
 	}
+	s.Repeated += repeats
 	if slices.ContainsFunc(members, func(r *record.Record) bool {
 		return r.Outcome == record.Measured
 	}) {

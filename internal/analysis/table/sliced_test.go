@@ -237,6 +237,21 @@ func TestLostStarts(t *testing.T) {
 	}
 }
 
+// A repeated start is one more start: the lost one still counts.
+func TestRepeatedStart(t *testing.T) {
+	records := slices.Concat(slicedRun())
+	records[5].Outcome, records[5].Failure = record.Failed, &record.Failure{Step: "ready"}
+	records[8].SideBySide.Repeats, records[9].SideBySide.Repeats = true, true
+	sc := analyze(records, Options{Baseline: "a"}).Scenarios[0]
+	if sc.Starts.Count != 5 || sc.Starts.Repeated != 1 || sc.Starts.Withheld("b") {
+		t.Errorf("starts %+v", sc.Starts)
+	}
+	text := strings.Join(Texts(sc.FindingNotes()), "\n")
+	if !strings.Contains(text, "1 of 5 starts lost, most to b (1 repeated)") {
+		t.Error(text)
+	}
+}
+
 // Response times in open slices are those of one rate for all; closed slices have none.
 func TestResponseTimesOfSlices(t *testing.T) {
 	var records []record.Record

@@ -99,6 +99,13 @@ func (r *run) prepare(ctx context.Context) error {
 	for _, t := range r.plan.Trials {
 		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, created))
 	}
+	for _, t := range r.plan.Reserve {
+		r.experiment.Reserve = append(r.experiment.Reserve, r.resolve(ctx, t, created))
+	}
+	if len(r.experiment.Reserve) > 0 {
+		f := further{r.plan.Suite.Blocks, r.experiment.Reserve, r.Tell.Say}
+		r.experiment.More = f.next
+	}
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (a *liveAnswer) report(scenario, name string) {
 		return
 	}
 	line := units.Plural(r.N, "start")
-	if a.planned > 0 {
+	if a.planned >= r.N { // not yet those that are repeated
 		line = fmt.Sprintf("%d of %s", r.N, units.Plural(a.planned, "start"))
 	}
 	if len(scenarios) > 1 {
