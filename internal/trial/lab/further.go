@@ -17,7 +17,7 @@ import (
 type further struct {
 	planned int // starts of each scenario
 	reserve []trial.Spec
-	say     func(string)
+	report  func(string)
 }
 
 // lostStart is a start in which targets failed.
@@ -49,7 +49,7 @@ func (f *further) next(done []*record.Record) []trial.Spec {
 		lost := f.worthRepeating(lostStarts(done, scenario))
 		most := suite.Repetitions(f.planned)
 		if n := begun[scenario]; n < min(len(lost), most) {
-			f.say(fmt.Sprintf("start %d lost %s: it is repeated (repetition %d of at most %d)",
+			f.report(fmt.Sprintf("start %d lost %s: it is repeated (repetition %d of at most %d)",
 				lost[n].block, units.Few(lost[n].targets, 3), n+1, most))
 			return repeats(remaining)
 		}
@@ -85,11 +85,11 @@ func lostStarts(done []*record.Record, scenario string) (out []lostStart) {
 			f.Step == record.StepPeer || f.Step == "build" {
 			continue
 		}
-		at := slices.IndexFunc(out, func(s lostStart) bool { return s.block == r.Block })
-		if at < 0 {
-			at, out = len(out), append(out, lostStart{block: r.Block})
+		i := slices.IndexFunc(out, func(s lostStart) bool { return s.block == r.Block })
+		if i < 0 {
+			i, out = len(out), append(out, lostStart{block: r.Block})
 		}
-		out[at].targets = append(out[at].targets, table.RowName(r.Target))
+		out[i].targets = append(out[i].targets, table.RowName(r.Target))
 	}
 	return out
 }
@@ -105,6 +105,8 @@ func (f *further) worthRepeating(lost []lostStart) []lostStart {
 	}
 	most := (f.planned + suite.Repetitions(f.planned)) / 5
 	return slices.DeleteFunc(slices.Clone(lost), func(s lostStart) bool {
-		return !slices.ContainsFunc(s.targets, func(name string) bool { return fails[name] <= most })
+		return !slices.ContainsFunc(s.targets, func(name string) bool {
+			return fails[name] <= most
+		})
 	})
 }

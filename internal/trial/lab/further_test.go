@@ -50,7 +50,7 @@ func TestRepeatedStarts(t *testing.T) {
 			f.reserve = append(f.reserve, startSpecs(planned+i+1)...)
 		}
 		text, got := "", ""
-		f.say = func(line string) { text += line + "\n" }
+		f.report = func(line string) { text += line + "\n" }
 		for todo := f.next(done); len(todo) > 0; todo = f.next(done) {
 			block := todo[0].Block
 			if len(todo) != 3 || !todo[0].Repeats || todo[2].Start != todo[0].Start {
@@ -88,7 +88,7 @@ func TestRepeatedStartCut(t *testing.T) {
 	for block := 2; block <= 5; block++ {
 		done = append(done, startRecords(block, "", "")...)
 	}
-	f := further{planned: 5, reserve: startSpecs(6), say: func(string) {}}
+	f := further{planned: 5, reserve: startSpecs(6), report: func(string) {}}
 	todo := f.next(append(done, startRecords(6, "", "")[:1]...))
 	if len(todo) != 2 || todo[0].Target != "b" || todo[1].Target != "c" {
 		t.Errorf("after a record of a: %+v", todo)

@@ -241,7 +241,7 @@ func (r *run) resume(context.Context) error {
 
 // goesOn reports whether a run whose planned trials have records has a further start to run.
 func (r *run) goesOn(records []*record.Record) bool {
-	f := further{planned: r.plan.Suite.Blocks, reserve: r.experiment.Reserve, say: func(string) {}}
+	f := further{r.plan.Suite.Blocks, r.experiment.Reserve, func(string) {}}
 	return len(f.next(records)) > 0
 }
 
