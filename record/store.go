@@ -37,7 +37,8 @@ type Run struct {
 	PlanHash string    `json:"planHash"`
 	Trials   []string  `json:"trials"` // ids, in order; none where the run goes on for a time
 	Planned  []Planned `json:"planned,omitempty"`
-	// Reserve are the trials of further starts: those that run if others lost a target.
+	// Reserve are the trials of further starts: those that a precision may take, and those that run
+	// if others lost a target.
 	Reserve []Planned `json:"reserve,omitempty"`
 	Skipped []Skipped `json:"skipped,omitempty"`
 	Command []string  `json:"command"`

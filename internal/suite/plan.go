@@ -69,7 +69,8 @@ type Plan struct {
 	Suite    *Suite  // a copy: what becomes of the original later does not reach it
 	Baseline string  // the target's name; empty: none, or left out by an override of the targets
 	Trials   []Trial // in the order in which they run
-	// Reserve are the trials of further starts, in order. They run only if starts lost a target.
+	// Reserve are the trials of further starts, in order. They run only if a precision takes them,
+	// or if starts lost a target.
 	Reserve []Trial
 	// Aside are the targets that the suite's patterns fit and that must be named.
 	Aside []Target
@@ -143,7 +144,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if s.Observed {
 		p.Trials = append(p.Trials, s.beside(record.Observed, targets)...)
 	}
-	p.reserve(targets)
+	if err := p.reserve(targets); err != nil {
+		return nil, err
+	}
 	p.number()
 	p.Hash = p.hash()
 	return p, nil
@@ -420,6 +423,11 @@ func (p *Plan) Estimate() (least, most time.Duration) {
 		if soon, late := p.estimate(t); lasts == 0 || t.Role != "" {
 			least, most = least+soon, most+late
 		}
+	}
+	if s := p.Suite; s.Precision.Within > 0 {
+		most = max(most, time.Duration(s.Precision.Within))
+	} else if s.Precision.Half > 0 {
+		most += most / time.Duration(s.Blocks) * time.Duration(s.MostStarts()-s.Blocks)
 	}
 	if lasts > 0 {
 		soon, late := p.Block()

@@ -78,26 +78,6 @@ func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 	return out
 }
 
-// Repetitions is how many starts of so many may be repeated because they lost a target: one in
-// five, rounded up.
-func Repetitions(starts int) int { return (starts + 4) / 5 }
-
-// reserve plans the starts that replace those which lose a target. A run that goes on for a time
-// has none: it begins further starts anyway.
-func (p *Plan) reserve(targets []Target) {
-	if p.Repeat() != "start" || p.Suite.For > 0 {
-		return
-	}
-	for i := range Repetitions(p.Suite.Blocks) {
-		block := p.Suite.block(p.Suite.Blocks+i+1, targets)
-		for _, t := range p.sideBySide(block) {
-			if t.Start != "" {
-				p.Reserve = append(p.Reserve, t)
-			}
-		}
-	}
-}
-
 // refuseSlices is the error where slices were asked for by name and are impossible.
 func (p *Plan) refuseSlices() error {
 	if p.Blockwise == "" || p.Suite.Interleave != BySlices {

@@ -44,7 +44,7 @@ type Spec struct {
 	Warmup    suite.Warmup
 	Loads     []suite.Load
 	Sliced    time.Duration // of each target in slices of a start; 0: the trial runs alone
-	Repeats   bool          // its start is run because an earlier one lost a target
+	Origin    Origin        // why its start is run
 	RunsOn    bool          // it is not stopped while others are loaded
 	Limits    suite.Limits
 	Timeout   time.Duration // of a request
@@ -52,6 +52,12 @@ type Spec struct {
 	Contract  string
 	Suite     string
 	SceneHash string
+}
+
+// Origin is why a start is run, as record.SideBySide has it; the zero value: it was planned.
+type Origin struct {
+	Repeats        bool
+	Stage, Planned int
 }
 
 // Resolve finds what a suite says of one of its trials. What is launched comes from elsewhere.

@@ -456,7 +456,7 @@ func TestFurtherStart(t *testing.T) {
 			}
 			todo := slices.Clone(all.Reserve)
 			for i := range todo {
-				todo[i].Repeats = true
+				todo[i].Origin.Repeats = true
 			}
 			return todo
 		}

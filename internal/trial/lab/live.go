@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/report/compare"
 	"prony.example/internal/trial"
 	"prony.example/record"
+	"prony.example/record/metric"
 	"prony.example/stats"
 )
 
@@ -52,6 +53,9 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	if start.ended++; r.Outcome == record.Measured {
 		start.measured[table.RowName(r.Target)] = r
 	}
+	if a.planned > 0 { // otherwise the run goes on for a time
+		a.planned = max(a.planned, r.SideBySide.Planned)
+	}
 	if start.ended <= len(r.SideBySide.With) {
 		return
 	}
@@ -68,7 +72,8 @@ func (a *liveAnswer) report(scenario, name string) {
 	scenarios := map[string]bool{}
 	for key, start := range a.starts {
 		scenarios[key.scenario] = true
-		base, item := cpuInSlices(start.measured[a.first]), cpuInSlices(start.measured[name])
+		base := inSlices(start.measured[a.first], metric.CPU)
+		item := inSlices(start.measured[name], metric.CPU)
 		if key.scenario == scenario && base > 0 && item > 0 {
 			ratios = append(ratios, stats.StartRatio{LogRatio: math.Log(item / base)})
 		}
@@ -99,13 +104,17 @@ func (a *liveAnswer) report(scenario, name string) {
 	a.Say(line)
 }
 
-// cpuInSlices is a target's CPU time per request in the slices of a start, in ns; 0: unknown.
-func cpuInSlices(r *record.Record) float64 {
+// inSlices is a target's CPU time per request in the closed slices of a start, in ns, or its
+// throughput; 0: unknown.
+func inSlices(r *record.Record, name string) float64 {
 	if r == nil {
 		return 0
 	}
 	for i := range r.Loads {
 		if s := r.Loads[i].Slices; s != nil && s.RatePerS == 0 {
+			if name == metric.Throughput {
+				return s.ThroughputPerS()
+			}
 			return s.CPUPerRequestNs()
 		}
 	}

@@ -241,8 +241,7 @@ func (r *run) resume(context.Context) error {
 
 // goesOn reports whether a run whose planned trials have records has a further start to run.
 func (r *run) goesOn(records []*record.Record) bool {
-	f := further{r.plan.Suite.Blocks, r.experiment.Reserve, func(string) {}}
-	return len(f.next(records)) > 0
+	return len(r.further(func(string) {}).next(records)) > 0
 }
 
 // unlike says what of a trial's surroundings is not as it was; empty: nothing.
