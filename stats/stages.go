@@ -16,8 +16,8 @@ func StagesNeed(first []StartRatio, half, confidence float64) int {
 	if !r.HasInterval() || r.SDLog == 0 {
 		return Unresolvable
 	}
-	t, wanted := student(r.N-1).Quantile((1+confidence)/2), math.Log1p(half)
-	need := math.Ceil(t * t * r.SDLog * r.SDLog / (wanted * wanted) * (1 - 1e-9))
+	t, reach := student(r.N-1).Quantile((1+confidence)/2), math.Log1p(half)
+	need := math.Ceil(t * t * r.SDLog * r.SDLog / (reach * reach) * (1 - 1e-9))
 	if need > maxBlocks {
 		return Unresolvable
 	}

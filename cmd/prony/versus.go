@@ -176,8 +176,8 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "half the width of the 95 % "+
 		"interval, as 1%: after --blocks starts, their scatter plans how many more follow (with "+
 		"--for: at most as many as end in time)")
+	c.Flag("precision").DefValue = "" // none is no percentage
 }
-
 
 // given looks at what depends on whether a flag was given.
 func (f *versusFlags) given(is func(string) bool) error {

@@ -2,15 +2,12 @@ package lab
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"prony.example/internal/suite"
 	"prony.example/internal/trial"
 	"prony.example/record"
-	"prony.example/record/metric"
 )
 
 // startSpecs are the trials of a start of targets a, b and c.
@@ -106,93 +103,4 @@ func TestRepeatedStartCut(t *testing.T) {
 	if f.reserve[0].Origin.Repeats {
 		t.Error("the reserve is changed")
 	}
-}
-
-// TestPrecisionPlansStarts plays runs that plan starts by the scatter of the first ones. The CPU
-// time of b, against that of a, scatters by sd percent, in turns up and down.
-func TestPrecisionPlansStarts(t *testing.T) {
-	type run struct {
-		first, most int
-		within      float64 // in s; a start takes 30
-		sd          float64 // in %
-		lost        string  // blocks in which b fails
-		unknownCPU  bool
-	}
-	check := func(name string, r run, want int, repeated string, said string) {
-		t.Helper()
-		f := further{first: r.first, most: r.most, baseline: "a", reported: map[string]bool{},
-			precision: suite.Precision{Half: 0.01, Metric: metric.CPU,
-				Within: suite.Duration(r.within * 1e9)}}
-		for block := r.first + 1; block <= r.most+suite.Repetitions(r.most); block++ {
-			f.reserve = append(f.reserve, startSpecs(block)[:2]...)
-		}
-		text := ""
-		f.report = func(line string) { text += line + "\n" }
-		measured := func(block int, origin trial.Origin) []*record.Record {
-			lost := ""
-			if slices.Contains(strings.Fields(r.lost), fmt.Sprint(block)) {
-				lost = "b"
-			}
-			out := startRecords(block, "ready", lost)[:2]
-			for i, x := range out {
-				x.DurationNs = 15e9
-				x.SideBySide.Repeats = origin.Repeats
-				x.SideBySide.Stage, x.SideBySide.Planned = origin.Stage, origin.Planned
-				each := 1e6
-				if i == 1 {
-					each *= math.Exp(r.sd / 100 * math.Sqrt(float64(r.first-1)/float64(r.first)) *
-						float64(block%2*2-1))
-				}
-				s := &record.Sliced{Requests: 1000, TimeNs: int64(1e3 * each), CPUNs: int64(1e3 * each)}
-				if r.unknownCPU {
-					s.CPUNs = -1
-				}
-				x.Loads = []record.Load{{Slices: s}}
-			}
-			return out
-		}
-		var done []*record.Record
-		for block := 1; block <= r.first; block++ {
-			done = append(done, measured(block, trial.Origin{Stage: 1})...)
-		}
-		repeats := ""
-		starts := r.first
-		for todo := f.next(done); len(todo) > 0; todo = f.next(done) {
-			origin := todo[0].Origin
-			if starts++; origin.Repeats {
-				starts--
-				repeats += fmt.Sprint(todo[0].Block, " ")
-			}
-			// A run that is resumed here plans the same.
-			resumed := f
-			resumed.report = func(string) {}
-			if again := resumed.next(done); again[0].ID != todo[0].ID || again[0].Origin != origin {
-				t.Errorf("%s: %+v, resumed %+v", name, todo[0], again[0])
-			}
-			done = append(done, measured(todo[0].Block, origin)...)
-		}
-		if starts != want || strings.TrimSpace(repeats) != repeated ||
-			!strings.Contains(text, said) {
-			t.Errorf("%s: %d starts, want %d; repeated %q, want %q: %s", name, starts, want,
-				repeats, repeated, text)
-		}
-	}
-	// t(0.975, 5) = 2.571: (2.571 * 2 / 0.995)² = 26.7.
-	check("2 %", run{first: 6, most: 60, sd: 2}, 27, "",
-		"planned 27 starts, 21 more: the scatter of the first 6 starts needs them for ± 1.0 % of "+
-			"CPU per request")
-	check("steady", run{first: 6, most: 60, sd: 0.3}, 6, "",
-		"the first 6 starts are enough for ± 1.0 % of CPU per request")
-	check("bounded", run{first: 6, most: 60, sd: 4}, 60, "",
-		"planned 60 starts, 54 more, as many as this run may have: ± 1.0 % of CPU per request "+
-			"would take 107")
-	check("far away", run{first: 6, most: 20, sd: 50}, 20, "", "is out of reach")
-	check("in time", run{first: 6, most: 60, sd: 2, within: 600}, 20, "", "planned 20 starts, 14 "+
-		"more, as many as this run may have: ")
-	check("late", run{first: 6, most: 60, sd: 2, within: 60}, 6, "", "")
-	check("without CPU time", run{first: 6, most: 60, sd: 2, unknownCPU: true}, 27, "",
-		"of throughput")
-	// Start 2 is repeated before the others are planned, start 20 after all.
-	check("lost", run{first: 6, most: 60, sd: 2, lost: "2 20"}, 24, "7 26", "start 20 lost b: it is "+
-		"repeated (repetition 2 of at most 5)")
 }

@@ -69,10 +69,11 @@ func (f *further) needed(first []*record.Record, name string) (need int) {
 			if values[f.baseline] != nil && a != f.baseline && b != f.baseline {
 				continue
 			}
-			as, bs, _ := stats.Align(stats.Item{Values: values[a]}, stats.Item{Values: values[b]})
+			bases, items, _ := stats.Align(stats.Item{Values: values[a]},
+				stats.Item{Values: values[b]})
 			var pair []stats.StartRatio
-			for k := range as {
-				pair = append(pair, stats.StartRatio{LogRatio: math.Log(bs[k] / as[k])})
+			for k := range bases {
+				pair = append(pair, stats.StartRatio{LogRatio: math.Log(items[k] / bases[k])})
 			}
 			if len(pair) > 1 {
 				need = max(need, stats.StagesNeed(pair, float64(f.precision.Half),
@@ -89,7 +90,7 @@ func (f *further) inTime(done, first []*record.Record) int {
 	if f.precision.Within == 0 {
 		return f.most
 	}
-	spent, each := int64(0), int64(0)
+	spent, perStart := int64(0), int64(0)
 	open := map[string]bool{}
 	for _, t := range f.reserve {
 		open[t.Scenario] = true
@@ -100,12 +101,12 @@ func (f *further) inTime(done, first []*record.Record) int {
 		}
 	}
 	for _, r := range first {
-		each += r.DurationNs
+		perStart += r.DurationNs
 	}
 	starts := blocksOf(first, func(*record.SideBySide) bool { return true })
-	if each = each / int64(max(starts, 1)); each == 0 {
+	if perStart /= int64(max(starts, 1)); perStart == 0 {
 		return f.most
 	}
 	remaining := (int64(f.precision.Within) - spent) / int64(max(len(open), 1))
-	return f.first + int(max(remaining, 0)/each)
+	return f.first + int(max(remaining, 0)/perStart)
 }
