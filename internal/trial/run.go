@@ -134,11 +134,24 @@ func (l *Lab) orMore(e Experiment, records []*record.Record, todo []Spec) []Spec
 	if len(todo) > 0 || e.More == nil {
 		return todo
 	}
-	if todo = e.More(slices.Concat(e.Done, records)); l.Slicing.Open == nil || len(todo) == 0 {
+	done := slices.Concat(e.Done, records)
+	if todo = e.More(done); l.Slicing.Open == nil || len(todo) == 0 {
 		return nil
 	}
-	l.tell(Event{Step: "more", Added: len(todo)})
+	l.tell(Event{Step: "more", Added: added(done, todo)})
 	return e.cut(todo)
+}
+
+// added is how many trials there are to do with those of a further start: all of the starts that
+// are planned with it.
+func added(done []*record.Record, todo []Spec) int {
+	begun := map[int]bool{}
+	for _, r := range done {
+		if r.Scenario == todo[0].Scenario && r.SideBySide != nil && !r.SideBySide.Repeats {
+			begun[r.Block] = true
+		}
+	}
+	return len(todo) * max(1, todo[0].Origin.Planned-len(begun))
 }
 
 // interrupted is the error of a run that its user ended with so many records and trials left.

@@ -456,7 +456,7 @@ func TestFurtherStart(t *testing.T) {
 			}
 			todo := slices.Clone(all.Reserve)
 			for i := range todo {
-				todo[i].Origin.Repeats = true
+				todo[i].Origin = trial.Origin{Repeats: true, Stage: 2, Planned: 4}
 			}
 			return todo
 		}
@@ -464,11 +464,12 @@ func TestFurtherStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, records, bad, err := record.Read(c.dir)
-		if err != nil || len(bad) > 0 || len(records) != 4 || added != 2 {
+		if err != nil || len(bad) > 0 || len(records) != 4 || added != 6 {
 			t.Fatalf("%d records, %d added, %v, error %v", len(records), added, bad, err)
 		}
 		for i, r := range records {
-			if r.Outcome != record.Measured || r.SideBySide.Repeats != (i > 1) || r.Block != i/2+1 {
+			if r.Outcome != record.Measured || r.SideBySide.Repeats != (i > 1) ||
+				r.SideBySide.Planned != 4*(i/2) || r.Block != i/2+1 {
 				t.Errorf("%s: %s, repeats %v", r.Trial, r.Outcome, r.SideBySide.Repeats)
 			}
 		}
