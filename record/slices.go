@@ -69,6 +69,7 @@ const StepPeer = "peer"
 const (
 	FreezeCgroup  = "cgroup"  // the freezer of its control group or container
 	FreezeSignals = "signals" // SIGSTOP and SIGCONT to each of its processes
+	FreezeEngine  = "engine"  // its containers were paused by their engine
 	FreezeOff     = "off"     // it ran on
 )
 
