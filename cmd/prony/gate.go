@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/files"
 	"prony.example/internal/report"
@@ -45,6 +46,9 @@ A loss within the limit fails in at most 2.5 % of gates, a greater one passes in
 far as trials are independent and the two sides are paired. Without --metric it judges the metric
 that ranks (throughput at the peak, or p99 of the first open load) and those that have a limit of
 their own. What only one side has is an error: name rows then.
+
+Response times are judged without the machine's stalls, if they are known without them. A metric
+that passes only because of that says so, and is a warning of --github.
 
 With --last-good FILE there is one argument, NEW, and FILE names BASE: the last run that passed,
 which becomes NEW when that passes by its interval. Where FILE names none yet, NEW is judged by its
@@ -109,6 +113,14 @@ func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
 	g, err = compare.Judge(c, limits, f.invalid)
 	if err != nil {
 		return g, err
+	}
+	if o.Stalls != table.KeepStalls {
+		o.Stalls = table.KeepStalls
+		if raw, err := compareSides(from, to, o); err == nil { // the gate is known already
+			if raw, err := compare.Judge(raw, limits, f.invalid); err == nil {
+				g.WarnOfStalls(raw)
+			}
+		}
 	}
 	err = a.write(f.out, func(w io.Writer) error { return gateForms.Write(w, f.format, g) })
 	if err != nil {
