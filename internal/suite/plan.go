@@ -31,6 +31,8 @@ type Target struct {
 	Body strictyaml.Size
 	// NoImage says why it cannot be started as a container; empty: it can.
 	NoImage string
+	// ControlOf is the target that it is a second copy of; empty: of none.
+	ControlOf string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
 	Aside string
 }
@@ -52,6 +54,9 @@ type Trial struct {
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
 	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
+	// Group is the trial's group of targets, from 1, where memory does not allow all targets of a
+	// start at once; 0: there are no groups. Groups have blocks of their own.
+	Group int `json:"group,omitempty"`
 	// Start names the start that the trial is part of, side by side with its neighbours in the
 	// plan; empty: it runs alone.
 	Start string `json:"start,omitempty"`
@@ -79,11 +84,14 @@ type Plan struct {
 	// Blockwise says why targets are measured one after the other, where slices were possible but
 	// for it; empty: they run side by side, or there is only one.
 	Blockwise string
+	// Grouped says how targets are divided and why; empty: all of a scenario run side by side.
+	Grouped string
 	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
 
 	startup map[string]time.Duration // of targets
+	control string                   // target that is the baseline a second time; empty: none
 }
 
 // Targets are the names of a plan's targets, each once, in the order of their first trials.
@@ -121,6 +129,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	p.startup = map[string]time.Duration{}
 	for _, t := range targets {
 		p.startup[t.Name] = t.Startup
+		if t.ControlOf != "" && t.ControlOf == p.Baseline {
+			p.control = t.Name
+		}
 		if t.NoImage = s.uncontained(t); t.NoImage != "" {
 			p.Uncontained = append(p.Uncontained, t)
 		}

@@ -59,20 +59,22 @@ func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 		trials[g] = append(trials[g], t)
 	}
 	for _, g := range order {
-		name := fmt.Sprintf("s%d", g.block)
-		if len(p.Suite.Scenarios) > 1 {
-			name += "-" + plain(g.scenario)
-		}
-		n := len(trials[g])
-		if n > mostSideBySide {
-			p.Blockwise = fmt.Sprintf("scenario %s: at most %d targets can run side by side",
-				g.scenario, mostSideBySide)
-		}
-		for _, t := range trials[g] {
-			if n > 1 && n <= mostSideBySide {
-				t.Start = name
+		for _, start := range p.divide(trials[g]) {
+			n := len(start)
+			name := fmt.Sprintf("s%d", start[0].Block)
+			if len(p.Suite.Scenarios) > 1 {
+				name += "-" + plain(g.scenario)
 			}
-			out = append(out, t)
+			if n > mostSideBySide {
+				p.Blockwise = fmt.Sprintf("scenario %s: at most %d targets can run side by side",
+					g.scenario, mostSideBySide)
+			}
+			for _, t := range start {
+				if n > 1 && n <= mostSideBySide {
+					t.Start = name
+				}
+				out = append(out, t)
+			}
 		}
 	}
 	return out

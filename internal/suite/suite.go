@@ -88,6 +88,10 @@ type Suite struct {
 	Freeze string `yaml:"freeze" json:"freeze,omitempty"`
 	// NoSlices is why slices are impossible on this machine or in this run; empty: nothing known.
 	NoSlices string `yaml:"-" json:"-"`
+	// Together is how many targets fit into this machine's memory at the same time; 0: all. Crowd
+	// says why not all do.
+	Together int    `yaml:"-" json:"-"`
+	Crowd    string `yaml:"-" json:"-"`
 	// Slices is how long each target is loaded in the slices of a start, lead-ins included.
 	Slices Duration `yaml:"slices" json:"slices,omitempty"`
 	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.

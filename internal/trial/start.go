@@ -150,7 +150,7 @@ func (l *Lab) newStart(e Experiment, trials []Spec) *start {
 		rng: rand.New(rand.NewPCG(trials[0].Seed, uint64(trials[0].Block)))}
 	because := trials[0].Origin
 	s.SideBySide = record.SideBySide{Repeats: because.Repeats, Stage: because.Stage,
-		Planned: because.Planned}
+		Planned: because.Planned, Group: trials[0].Group}
 	ownLab := *l
 	ownLab.Port = processes.Distinct(l.Port)
 	for i, t := range trials {

@@ -70,6 +70,7 @@ const (
 	NoteRatios          // Over
 	NoteSliced          // MetricsOf that ratios are made of, Starts
 	NotePlanned         // starts planned, first starts
+	NoteGroups          // groups, baseline, GroupNames, baseline
 	NoteStalled         // Stalled
 	NoteStallsInSlices  // load, StallsFound
 	NoteStallsInWindows // Names of percentiles, load, StallsFound

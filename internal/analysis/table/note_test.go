@@ -191,6 +191,9 @@ var noteExamples = map[NoteKind][]noteExample{
 			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: []int{3}}}}},
 	NotePlanned: {{"Planned 14 starts by the scatter of the first 6; the intervals of these " +
 		"ratios use that scatter.", []any{14, 6}}},
+	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
+		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
+		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
 	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks.",
 		[]any{"block"}}},
 	NoteTiersOfOne: {

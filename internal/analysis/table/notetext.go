@@ -65,6 +65,9 @@ var noteTexts = [...]string{
 		"is loaded alone.",
 	NotePlanned: "Planned %d starts by the scatter of the first %d; the intervals of these " +
 		"ratios use that scatter.",
+	NoteGroups: "Targets ran in %d groups that share %s, because not all of them fit into memory " +
+		"at once: %s. Targets of different groups are compared through %s, with the errors of " +
+		"both ratios.",
 	NoteStalled: "unknown without the machine's stalls: %s",
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",

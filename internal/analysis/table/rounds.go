@@ -110,6 +110,9 @@ func (s *Starts) raw(block int) *StartSlices {
 //
 // The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
+	if len(sc.Starts.together(a.Name, b.Name)) == 0 {
+		return sc.throughBase(a, b, load, name, confidence)
+	}
 	if sc.Starts.Interrupted {
 		_, pair := sc.startRatios(a, b, load, name)
 		return stats.LiveRatio(pair, confidence)
@@ -148,8 +151,14 @@ func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []sta
 		if first == nil || again == a || again == b {
 			continue
 		}
-		blocks, control := sc.startRatios(first, again, load, name)
-		if slices.Equal(blocks, starts) {
+		blocks, all := sc.startRatios(first, again, load, name)
+		var control []stats.StartRatio
+		for i, block := range blocks {
+			if slices.Contains(starts, block) { // not of another group of targets
+				control = append(control, all[i])
+			}
+		}
+		if len(control) == len(starts) {
 			return control
 		}
 	}

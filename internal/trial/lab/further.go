@@ -18,12 +18,18 @@ import (
 //
 // All of it follows from the records, so a run that is resumed goes on as it would have.
 type further struct {
-	first, most int // starts of each scenario: that begin the run, and that it may plan
+	first, most int // starts of each series: that begin the run, and that it may plan
 	precision   suite.Precision
 	baseline    string // row of a table; empty: all targets are compared with each other
 	reserve     []trial.Spec
 	report      func(string)
-	reported    map[string]bool // scenarios whose plan was reported
+	reported    map[series]bool // whose plan was reported
+}
+
+// series are the starts of a scenario, or of one of its groups of targets.
+type series struct {
+	scenario string
+	group    int
 }
 
 // further is that of the run; it reports its decisions.
@@ -31,7 +37,7 @@ func (r *run) further(report func(string)) *further {
 	s := r.plan.Suite
 	return &further{first: s.Blocks, most: s.MostStarts(), precision: s.Precision,
 		baseline: r.plan.Baseline, reserve: r.experiment.Reserve, report: report,
-		reported: map[string]bool{}}
+		reported: map[series]bool{}}
 }
 
 // lostStart is a start in which targets failed.
@@ -47,7 +53,7 @@ func (f *further) next(done []*record.Record) []trial.Spec {
 	for _, r := range done {
 		recorded[r.Trial] = r
 	}
-	over := map[string]bool{} // scenarios
+	over := map[series]bool{}
 	for _, start := range f.starts() {
 		var peer *record.Record
 		remaining := slices.DeleteFunc(slices.Clone(start), func(t trial.Spec) bool {
@@ -56,25 +62,25 @@ func (f *further) next(done []*record.Record) []trial.Spec {
 			}
 			return recorded[t.ID] != nil
 		})
-		scenario := start[0].Scenario
+		id := series{start[0].Scenario, start[0].Group}
 		switch {
-		case len(remaining) == 0 || over[scenario]:
+		case len(remaining) == 0 || over[id]:
 			continue
 		case peer != nil:
 			x := peer.SideBySide
 			return because(remaining, trial.Origin{Repeats: x.Repeats, Stage: x.Stage,
 				Planned: x.Planned})
 		}
-		if origin := f.due(done, scenario); origin != (trial.Origin{}) {
+		if origin := f.due(done, id); origin != (trial.Origin{}) {
 			return because(remaining, origin)
 		}
-		over[scenario] = true
+		over[id] = true
 	}
 	return nil
 }
 
-// due is why a scenario needs a further start; the zero value: it needs none.
-func (f *further) due(done []*record.Record, scenario string) trial.Origin {
+// due is why a series needs a further start; the zero value: it needs none.
+func (f *further) due(done []*record.Record, id series) trial.Origin {
 	stage := 0
 	if f.precision.Half > 0 {
 		stage = 1
@@ -82,7 +88,8 @@ func (f *further) due(done []*record.Record, scenario string) trial.Origin {
 	var all, first []*record.Record
 	planned := 0
 	for _, r := range done {
-		if r.Scenario != scenario || r.SideBySide == nil || r.Role != "" {
+		if r.Scenario != id.scenario || r.SideBySide == nil || r.Role != "" ||
+			r.SideBySide.Group != id.group {
 			continue
 		}
 		if all = append(all, r); r.SideBySide.Stage < 2 {
@@ -97,7 +104,7 @@ func (f *further) due(done []*record.Record, scenario string) trial.Origin {
 		return trial.Origin{}
 	}
 	if planned == 0 {
-		planned = f.plan(done, first, scenario)
+		planned = f.plan(done, first, id)
 	}
 	if planned == f.first {
 		return trial.Origin{}

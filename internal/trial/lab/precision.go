@@ -16,9 +16,9 @@ import (
 // confidenceOfPlans is that of the intervals that starts are planned for.
 const confidenceOfPlans = 0.95
 
-// plan chooses the number of starts of a scenario by its first ones: the comparison that needs the
+// plan chooses the number of starts of a series by its first ones: the comparison that needs the
 // most decides. Bounds are the most that the run may have, and its time, by what starts took.
-func (f *further) plan(done, first []*record.Record, scenario string) int {
+func (f *further) plan(done, first []*record.Record, id series) int {
 	name := f.precision.Metric
 	need := f.needed(first, name)
 	if need == 0 && name == metric.CPU { // a service on another machine shows none
@@ -26,10 +26,10 @@ func (f *further) plan(done, first []*record.Record, scenario string) int {
 		need = f.needed(first, name)
 	}
 	planned := max(f.first, min(need, f.most, f.inTime(done, first)))
-	if f.reported[scenario] {
+	if f.reported[id] {
 		return planned
 	}
-	f.reported[scenario] = true
+	f.reported[id] = true
 	aim := fmt.Sprintf("± %s of %s", units.Percent(float64(f.precision.Half)),
 		metric.Named(name, "").Label)
 	starts := fmt.Sprintf("planned %d starts, %d more", planned, planned-f.first)
@@ -84,20 +84,20 @@ func (f *further) needed(first []*record.Record, name string) (need int) {
 	return need
 }
 
-// inTime is how many starts of a scenario end in time, if they take as long as its first ones. The
-// time that is left is divided among the scenarios that have no plan yet.
+// inTime is how many starts of a series end in time, if they take as long as its first ones. The
+// time that is left is divided among the series that have no plan yet.
 func (f *further) inTime(done, first []*record.Record) int {
 	if f.precision.Within == 0 {
 		return f.most
 	}
 	spent, perStart := int64(0), int64(0)
-	open := map[string]bool{}
+	open := map[series]bool{}
 	for _, t := range f.reserve {
-		open[t.Scenario] = true
+		open[series{t.Scenario, t.Group}] = true
 	}
 	for _, r := range done {
 		if spent += r.DurationNs; r.SideBySide != nil && r.SideBySide.Stage == 2 {
-			delete(open, r.Scenario)
+			delete(open, series{r.Scenario, r.SideBySide.Group})
 		}
 	}
 	for _, r := range first {

@@ -24,7 +24,7 @@ type planningRun struct {
 }
 
 func (p planningRun) further() *further {
-	f := &further{first: p.first, most: p.most, baseline: "a", reported: map[string]bool{},
+	f := &further{first: p.first, most: p.most, baseline: "a", reported: map[series]bool{},
 		precision: suite.Precision{Half: 0.01, Metric: metric.CPU,
 			Within: suite.Duration(p.within * 1e9)}}
 	for block := p.first + 1; block <= p.most+suite.Repetitions(p.most); block++ {

@@ -53,6 +53,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if why := r.plan.Blockwise; why != "" && len(r.plan.Targets()) > 1 {
 		l.Tell.Say("blocks instead of slices: " + why)
 	}
+	if r.plan.Grouped != "" {
+		l.Tell.Say(r.plan.Grouped)
+	}
 	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
 		if err := step(ctx); err != nil {
 			return "", err
