@@ -43,6 +43,22 @@ func (g GroupNames) String() string {
 	return strings.Join(texts, "; ")
 }
 
+// levelGroups makes values of targets that ran in groups comparable, for their order: each becomes
+// its share of the baseline's in the same start.
+func (sc *Scenario) levelGroups(items []stats.Item) {
+	i := slices.IndexFunc(items, func(x stats.Item) bool { return x.Name == sc.Versus.Name })
+	if len(sc.Starts.groups) < 2 || i < 0 {
+		return
+	}
+	base := maps.Clone(items[i].Values)
+	for _, item := range items {
+		maps.DeleteFunc(item.Values, func(block int, _ float64) bool { return !(base[block] > 0) })
+		for block, v := range item.Values {
+			item.Values[block] = v / base[block]
+		}
+	}
+}
+
 // throughBase is the ratio of b to a, of different groups, from the ratios of both to the baseline.
 // They come from different starts, so that the errors of both add up. Intervals that hold whenever a
 // run is ended are not known for it.
