@@ -33,8 +33,8 @@ type SideBySide struct {
 	// Stage is 1 for the first starts of a run that plans others by their scatter, and 2 for those
 	// others; 0: the number of starts was fixed beforehand.
 	Stage int `json:"stage,omitempty"`
-	// Group is the start's group of targets, from 1, where memory did not allow all of them at once;
-	// 0: there are no groups. Groups share the baseline.
+	// Group is the start's group of targets, from 1, where memory did not allow all of them at
+	// once; 0: there are no groups. Groups share the baseline.
 	Group int `json:"group,omitempty"`
 	// Planned is the number of starts that the first ones plan, themselves included; in stage 2.
 	Planned int `json:"planned,omitempty"`

@@ -16,9 +16,9 @@ func RatioThrough(a, b Ratio) Ratio {
 			return r
 		}
 	}
-	both := []spread{{a.SDLog * a.SDLog / float64(a.N), a.Free},
+	means := []spread{{a.SDLog * a.SDLog / float64(a.N), a.Free},
 		{b.SDLog * b.SDLog / float64(b.N), b.Free}}
 	r.SDLog, r.Assumption = math.Hypot(a.SDLog, b.SDLog), a.Assumption
 	return r.about(math.Log(r.Center),
-		spread{both[0].variance + both[1].variance, freedom(both[0], both[1])})
+		spread{means[0].variance + means[1].variance, freedom(means[0], means[1])})
 }

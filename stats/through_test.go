@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Of equal targets, 94 to 95.5 % of the intervals through a base hold 1, also where one group has fewer
-// starts and scatters more.
+// Of equal targets, 94 to 95.5 % of the intervals through a base hold 1, also where one group has
+// fewer starts and scatters more.
 func TestRatioThroughCovers(t *testing.T) {
 	const experiments = 8000
 	r := rand.New(rand.NewPCG(39, 7))

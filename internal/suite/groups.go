@@ -25,7 +25,25 @@ func (p *Plan) GroupsOf(fit int, reason string) (together int, why string) {
 	case fit < shared+1:
 		return 0, reason
 	}
+	starts := p.starts()
+	for _, t := range p.Trials {
+		targets := starts[t.Start]
+		if len(targets) > fit && !slices.Contains(targets, p.Baseline) {
+			return 0, fmt.Sprintf("%s, and scenario %s lacks the baseline", reason, t.Scenario)
+		}
+	}
 	return min(fit, mostSideBySide), ""
+}
+
+// starts are the targets of each start.
+func (p *Plan) starts() map[string][]string {
+	out := map[string][]string{}
+	for _, t := range p.Trials {
+		if t.Start != "" {
+			out[t.Start] = append(out[t.Start], t.Target)
+		}
+	}
+	return out
 }
 
 // divide divides the trials of a scenario in one block into groups that share the baseline and its
@@ -37,24 +55,24 @@ func (p *Plan) divide(trials []Trial) [][]Trial {
 	if most == 0 || len(trials) <= most {
 		return [][]Trial{trials}
 	}
-	var shared, others []string
+	var shared, compared []string
 	for _, t := range trials {
 		if t.Target == p.Baseline || t.Target == p.control {
 			shared = append(shared, t.Target)
 		} else {
-			others = append(others, t.Target)
+			compared = append(compared, t.Target)
 		}
 	}
-	slices.Sort(others)
+	slices.Sort(compared)
 	size := most - len(shared)
-	count := (len(others) + size - 1) / size
+	count := (len(compared) + size - 1) / size
 	p.Grouped = fmt.Sprintf("%d groups of up to %d targets that share %s: %s", count,
-		len(shared)+(len(others)+count-1)/count, p.Baseline, p.Suite.Crowd)
+		len(shared)+(len(compared)+count-1)/count, p.Baseline, p.Suite.Crowd)
 	block := trials[0].Block
 	out := make([][]Trial, count)
 	for group := range out {
 		members := append(slices.Clone(shared),
-			others[group*len(others)/count:(group+1)*len(others)/count]...)
+			compared[group*len(compared)/count:(group+1)*len(compared)/count]...)
 		for _, t := range trials {
 			if slices.Contains(members, t.Target) {
 				t.Group, t.Block = group+1, (block-1)*count+group+1

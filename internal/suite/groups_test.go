@@ -15,7 +15,7 @@ func crowdOf(t *testing.T, fit int, change func(*suite.Suite)) (*suite.Suite, []
 	var targets []suite.Target
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		targets = append(targets, suite.Target{Name: name, Service: name,
-			Contracts: []string{"hello"}})
+			Contracts: []string{"hello", "http"}[:min(len(targets)+1, 2)]})
 	}
 	again := suite.Target{Name: "a-again", Service: "a-again", Contracts: []string{"hello"},
 		ControlOf: "a"}
@@ -104,6 +104,8 @@ func TestNoGroups(t *testing.T) {
 	check(2, "too much", func(*suite.Suite) {}) // no room beside the baseline and its control
 	check(4, "too much, and there is no baseline that groups could share",
 		func(s *suite.Suite) { s.Baseline = "" })
+	check(3, "too much, and scenario hello lacks the baseline",
+		func(s *suite.Suite) { s.Scenarios[0].Contract = "http" })
 	check(4, "too much, and groups need a number of starts (--blocks)",
 		func(s *suite.Suite) { s.For = suite.Duration(60e9) })
 	check(4, "too much, and only plain targets can be divided into groups",

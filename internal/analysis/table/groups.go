@@ -60,8 +60,8 @@ func (sc *Scenario) levelGroups(items []stats.Item) {
 }
 
 // throughBase is the ratio of b to a, of different groups, from the ratios of both to the baseline.
-// They come from different starts, so that the errors of both add up. Intervals that hold whenever a
-// run is ended are not known for it.
+// They come from different starts, so that the errors of both add up. Intervals that hold whenever
+// a run is ended are not known for it.
 func (sc *Scenario) throughBase(a, b *Target, load, name string, confidence float64) stats.Ratio {
 	base := sc.Target(a.Reference)
 	if base == nil || a.Reference != b.Reference || sc.Starts.Interrupted {

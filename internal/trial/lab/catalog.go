@@ -24,7 +24,8 @@ func (c Catalog) Targets() (out []suite.Target) {
 				Contracts: s.Contracts, Aside: t.ExplicitOnly, Startup: startupGuess(s, t),
 				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
 				Builds: c.builds(s, t), NoImage: s.NoImage(t), Launcher: Contained(s),
-				Connections: t.Connections, Body: t.Body, Protocols: s.Spoken(), ControlOf: s.ControlOf,
+				Connections: t.Connections, Body: t.Body, Protocols: s.Spoken(),
+				ControlOf: s.ControlOf,
 			})
 		}
 	}
