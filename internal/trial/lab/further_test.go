@@ -104,3 +104,34 @@ func TestRepeatedStartCut(t *testing.T) {
 		t.Error("the reserve is changed")
 	}
 }
+
+// TestRepeatedStartOfAGroup repeats a lost start with the targets of its own group.
+func TestRepeatedStartOfAGroup(t *testing.T) {
+	var done []*record.Record
+	for block := 1; block <= 8; block++ { // four of each group
+		lost := map[int]string{4: "b"}[block]
+		records := startRecords(block, "ready", lost)
+		for _, r := range records {
+			r.SideBySide.Group = 2 - block%2
+		}
+		done = append(done, records...)
+	}
+	f := further{first: 4, most: 4, report: func(string) {}}
+	for block := 9; block <= 10; block++ {
+		for _, x := range startSpecs(block) {
+			x.Group = 2 - block%2
+			f.reserve = append(f.reserve, x)
+		}
+	}
+	todo := f.next(done)
+	if len(todo) != 3 || todo[0].Block != 10 || !todo[0].Origin.Repeats {
+		t.Fatalf("after start 4 of group 2 is lost: %+v", todo)
+	}
+	again := startRecords(10, "", "")
+	for _, r := range again {
+		r.SideBySide.Group, r.SideBySide.Repeats = 2, true
+	}
+	if todo := f.next(append(done, again...)); todo != nil {
+		t.Errorf("then: %+v", todo)
+	}
+}
