@@ -35,7 +35,8 @@ func TestPlanForAPrecision(t *testing.T) {
 func TestVersusPrecisionRefuses(t *testing.T) {
 	ownFolder(t)
 	for _, by := range []string{"p99", "capacity"} {
-		_, said, exit := versus(t, "./app", "./app -x", "--get", "/", "--precision", "1%", "--by", by)
+		_, said, exit := versus(t, "./app", "./app -x", "--get", "/", "--precision", "1%",
+			"--by", by)
 		if want := "--precision is of CPU per request or throughput, not of --by " + by; exit !=
 			cli.Misused || !strings.Contains(said, want) {
 			t.Errorf("exit %d: %s, want %q", exit, said, want)
