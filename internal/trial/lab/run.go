@@ -24,8 +24,9 @@ import (
 // run is one under way, filled in from top to bottom.
 type run struct {
 	*Lab
-	wish  Wish
-	tools *service.Tools
+	reported *scribe // Lab.Tell, by which others follow the run
+	wish     Wish
+	tools    *service.Tools
 	planned
 	rides     map[string]ride // by variant
 	launchers *Launchers
@@ -46,7 +47,8 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	reported, ownLab := &scribe{Observer: l.Tell}, *l
 	ownLab.Tell = reported
 	l = &ownLab
-	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
+	r := &run{Lab: l, reported: reported, wish: w, checkouts: map[string]checkout{},
+		tools: service.FindTools(ctx)}
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
 	}
