@@ -148,7 +148,7 @@ function Card({ run }: { run: Entry }) {
   return (
     <li class="card">
       <p class="kicker">
-        {words.moment(run.time)} · {words.count(run.blocks, "block")}
+        {[words.moment(run.time), words.repeats(run)].filter(Boolean).join(" · ")}
       </p>
       <h2>
         <a href={to("run", run.id)}>{run.suite || run.id}</a>
