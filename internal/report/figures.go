@@ -199,7 +199,8 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 	switch {
 	case math.IsInf(worst, -1):
 	case table.Wide(1, 1+worst):
-		s.Says += " What these " + sc.Starts.Repeat() + "s resolve is not known: they are too few."
+		s.Says += " These are too few " + sc.Starts.Repeat() +
+			"s to tell which difference they detect."
 	default:
 		s.Says += " At worst a difference of " + units.Percent(worst) + " is what these " +
 			sc.Starts.Repeat() + "s resolve; smaller ones are noise here."

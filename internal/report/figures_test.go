@@ -30,7 +30,7 @@ func TestFiguresSayFindings(t *testing.T) {
 	if row := s.Groups[0].Rows[0]; !strings.HasSuffix(row.Range, "resolves unknown") {
 		t.Errorf("the row says %q", row.Range)
 	}
-	if !strings.HasSuffix(s.Says, "What these blocks resolve is not known: they are too few.") {
+	if !strings.HasSuffix(s.Says, "These are too few blocks to tell which difference they detect.") {
 		t.Errorf("the figure says %q", s.Says)
 	}
 }
