@@ -176,8 +176,8 @@ func waited(r record.Traced) string {
 
 func (s *story) printTrace(w io.Writer) error {
 	if s.trace == nil {
-		fmt.Fprint(w, "its trace\n  none was kept: nothing that traces rode along, or it did not "+
-			"sample this request, or it was lost on its way (see \"What was sent about it\" in "+
+		fmt.Fprint(w, "its trace\n  none was kept: nothing that traces rode along, or it did "+
+			"not sample this request, or it was lost on its way (see \"Telemetry volume\" in "+
 			"prony report)\n\n")
 		return nil
 	}
