@@ -104,7 +104,8 @@ var noteExamples = map[NoteKind][]noteExample{
 		[]any{Over{Versus{VersusBaseline, "bare"}, "block"}}},
 		{"Ratios are target over main, paired within blocks.",
 			[]any{Over{Versus{VersusOrigin, "main"}, "block"}}},
-		{"Ratios are target with its variant over the same target bare, paired within blocks.", []any{Over{Versus{Kind: VersusBare}, "block"}}},
+		{"Ratios are target with its variant over the same target bare, paired within blocks.",
+			[]any{Over{Versus{Kind: VersusBare}, "block"}}},
 		{"Ratios are target in a container over the same target as a plain process, paired " +
 			"within blocks.", []any{Over{Versus{Kind: VersusProcess}, "block"}}},
 		{"Ratios are arm b over arm a of the same target, paired within blocks: differences " +

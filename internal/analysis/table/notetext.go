@@ -302,7 +302,8 @@ func (o Over) String() string {
 			o.Repeat + "s: differences from 1 are noise"
 	case VersusMixed:
 		return "target over the same target (arm b over arm a, with its variant over bare, in " +
-			"a container over a plain process, or over the other checkout), paired within " + o.Repeat + "s"
+			"a container over a plain process, or over the other checkout), paired within " +
+			o.Repeat + "s"
 	case VersusProcess:
 		return "target in a container over the same target as a plain process, paired within " +
 			o.Repeat + "s"

@@ -287,8 +287,8 @@ func (k *Check) test(c Comparison, checks int) {
 	name, change := k.Row.Name(), changeText(*k.Row)
 	switch {
 	case d.Outcome == stats.Inconclusive && beyond:
-		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not significantly at the "+
-			"%.4g %% level that %d checks need; %s", name, change, limit, 100*requested,
+		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not significantly at "+
+			"the %.4g %% level that %d checks need; %s", name, change, limit, 100*requested,
 			checks, c.more(d.More))
 	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)

@@ -80,7 +80,8 @@ func TestGateHasThreeOutcomes(t *testing.T) {
 	}
 	// By 0.99 and 1.01 in turn the interval is 1 ± 0.9 %: within 5 %, and across 0.5 %.
 	check(stats.Pass, "PASS: peak throughput changed by −0.01 % (−0.9", []string{"5%"}, 0.99, 1.01)
-	check(stats.Inconclusive, "its interval includes the −0.5 % allowed; about", []string{"0.5%"}, 0.99, 1.01)
+	check(stats.Inconclusive, "its interval includes the −0.5 % allowed; about", []string{"0.5%"},
+		0.99, 1.01)
 	// 0.9 ± 1 %.
 	check(stats.Fail, "FAIL: peak throughput changed by −10 % (−11 % to −9.1 %), beyond the −5.0 %",
 		[]string{"5%"}, 0.89, 0.91)
