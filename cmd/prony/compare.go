@@ -57,8 +57,8 @@ func (a *app) compareCmd() *cobra.Command {
 		Use: "compare A [B]", Short: "Compare two runs, or two targets, metric by metric",
 		Args: cli.Arguments(1, 2),
 		Long: `Compare prints for each metric the difference of B from A with its interval, and
-whether B is faster, slower or not significantly different. If there is no significant difference, it prints
-the smallest one that the run would detect.
+whether B is faster, slower or not significantly different. If there is no significant difference,
+it prints the smallest one that the run would detect.
 
 ` + addressing + `
 
