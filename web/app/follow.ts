@@ -144,7 +144,7 @@ export function add(s: State, l: Line): void {
       break;
     case "gone":
       s.outcome = "gone";
-      s.text = "The lab has ended without a word; what has a record stays.";
+      s.text = "The process of the run ended unexpectedly. Trials that have a record stay.";
       break;
   }
 }

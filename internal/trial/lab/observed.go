@@ -27,8 +27,8 @@ func (r *run) stack(ctx context.Context) error {
 	}
 	location := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
 	if err := r.World.Reach(ctx, location); err != nil {
-		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
-			"it with prony stack up", location, err)
+		return fmt.Errorf("send telemetry to Grafana's stack: nothing listens at %s (%w); "+
+			"start it with prony stack up", location, err)
 	}
 	return nil
 }
@@ -50,11 +50,11 @@ func (r *run) measure(ctx context.Context) error {
 	if requested || r.plan.Suite.NeedsHome() {
 		home, ownCores, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), report)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on
-			report("no home of telemetry: " + err.Error())
+			report("the telemetry collector did not start: " + err.Error())
 		} else {
 			defer func() {
 				if err := end(); err != nil {
-					report("telemetry may not be whole: " + err.Error())
+					report("telemetry may be incomplete: " + err.Error())
 				}
 			}()
 			lab.Home, lab.Own = home, ownCores

@@ -224,8 +224,7 @@ func (r *run) resume(context.Context) error {
 			"report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
 		!slices.Equal(head.Trials, now.Head.Trials):
-		return fail("suite, flags, seed, free memory or the tools that are here give other " +
-			"trials than it had")
+		return fail("suite, flags, seed, free memory or installed tools now give other trials")
 	}
 	for _, rec := range records {
 		if subject := r.unlike(rec); subject != "" {

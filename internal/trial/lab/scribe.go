@@ -98,7 +98,8 @@ func (s *scribe) open(dir string) {
 	record.StopReason(dir) // one that came too late for a run of before
 	log, err := record.FollowUp(dir)
 	if err != nil {
-		s.Observer.Say(fmt.Sprintf("nobody can follow the run from elsewhere: %v", err))
+		s.Observer.Say(fmt.Sprintf("cannot write progress.ndjson, so prony serve cannot "+
+			"follow this run: %v", err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,7 @@ interface Plan {
   notes: string[] | null;
 }
 
-// Form is what the API takes; what is not in it is as the suite has it.
+// Form is what the API takes; what is not in it is as in the suite.
 interface Form {
   suite: string;
   targets?: string[];
@@ -91,7 +91,11 @@ function Choose({ suites, targets, suite }: ChooseProps) {
   const [repeat, setRepeat] = useState<Repeat>("start");
   const chosen = suites.find((s) => s.name === name);
   if (!chosen) {
-    return <p class="lead">There is no suite here: begin prony serve in a checkout.</p>;
+    return (
+      <p class="lead">
+        There are no suites: start prony serve in a checkout or beside a prony.yaml.
+      </p>
+    );
   }
   return (
     <>
@@ -176,8 +180,8 @@ function Fields({ suite, targets, repeat }: FieldsProps) {
           <Field label="Agent" name="agent" hint="none" />
           <Field label="Labels" name="labels" hint="branch=main, pr=12" />
           <label class="check">
-            <input type="checkbox" name="telemetry" /> one more trial
-            each, in which all is watched
+            <input type="checkbox" name="telemetry" /> run each target once
+            more, with telemetry
           </label>
         </div>
       </fieldset>
@@ -327,7 +331,7 @@ function Planned({ form, repeats }: PlannedProps) {
       <h2>Plan</h2>
       {wrong && <Trouble text={wrong} />}
       {problems.map((p) => <Trouble key={p} text={p} />)}
-      {!plan && !wrong && <p class="lead" role="status">Asking what is here …</p>}
+      {!plan && !wrong && <p class="lead" role="status">Planning …</p>}
       {plan && (
         <>
           <p role="status">
@@ -335,7 +339,7 @@ function Planned({ form, repeats }: PlannedProps) {
             {words.lasting(plan.mostS)} without builds
           </p>
           <ul class="reasons">{(plan.notes ?? []).map((n) => <li key={n}>{n}</li>)}</ul>
-          <Command text={quoted(plan.command ?? [])} label="The command that does the same" />
+          <Command text={quoted(plan.command ?? [])} label="The same run as a command" />
           <details class="data">
             <summary>Order of trials</summary>
             <ol class="order">

@@ -23,18 +23,18 @@ export function Progress({ id, changed }: { id: string; changed: () => void }) {
     });
   }, [id]);
   if (!state) {
-    return <p class="lead" role="status">Waiting for the lab …</p>;
+    return <p class="lead" role="status">Waiting for the run …</p>;
   }
   return (
     <section class="under-way" aria-label="The run under way">
       <h2>Under way</h2>
-      {broken && <p class="lead" role="status">The connection is lost; asking again …</p>}
+      {broken && <p class="lead" role="status">The connection is lost. Reconnecting …</p>}
       <How s={state} />
       <Now s={state} />
       <Ratios s={state} />
       <Order s={state} />
       <Stop id={id} starts={state.repeat === "start"} />
-      <Followed title="What the lab said" text={state.said.join("\n")} />
+      <Followed title="Log of the run" text={state.said.join("\n")} />
       {state.trial && <ServiceLog id={id} trial={state.trial} />}
     </section>
   );
@@ -237,13 +237,13 @@ function Stop({ id, starts }: { id: string; starts: boolean }) {
             You can continue the run later with prony run --resume.
           </p>
           <label class="field">
-            Why, as every report will say
+            Reason, for all reports of the run
             <input name="reason" maxLength={200} />
           </label>
           <p class="doors">
             <button class="act danger" type="submit">Stop</button>
             <button class="act" type="button" onClick={() => dialog.current?.close()}>
-              Go on
+              Cancel
             </button>
           </p>
         </form>

@@ -91,7 +91,7 @@ function Change({ run, changed }: { run: Entry; changed: () => void }) {
     void act(() => server!.send("PUT", path("runs", run.id, "labels"), kept), changed);
   };
   const remove = () => {
-    if (confirm(`Delete the run ${run.id} with its records? They cannot be made again.`)) {
+    if (confirm(`Delete the run ${run.id} with its records? This cannot be undone.`)) {
       void act(
         () => server!.send("DELETE", path("runs", run.id), {}),
         () => (location.hash = to("runs")),
@@ -108,7 +108,7 @@ function Change({ run, changed }: { run: Entry; changed: () => void }) {
           <input name="name" required maxLength={64} placeholder="branch" />
         </label>
         <label>
-          Text (empty takes it away)
+          Text (empty removes the label)
           <input name="value" maxLength={256} placeholder="main" />
         </label>
         <button class="act" type="submit">
