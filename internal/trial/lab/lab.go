@@ -91,8 +91,7 @@ func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, er
 		}
 		if busy.Who != text {
 			text = busy.Who
-			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, for %v at " +
-				"most",
+			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, %v at most",
 				text, l.Wait))
 		}
 		select {
