@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"prony.example/internal/base/files"
@@ -35,11 +36,11 @@ type StallCause struct {
 // StallFree is a quantile of response times without what stalls did to them: arrivals that were due
 // near a stall do not count, whatever their response times are.
 type StallFree struct {
-	Quantile   float64 `json:"quantile"` // 0.99 is p99
-	Ns         int64   `json:"ns"`       // if it is unknown, only to show
-	RawNs      int64   `json:"rawNs"`    // of all arrivals
+	Quantile   float64 `json:"quantile"`   // 0.99 is p99
+	Ns         int64   `json:"ns"`         // if it is unknown, only to show
+	RawNs      int64   `json:"rawNs"`      // of all arrivals
 	PunctualNs int64   `json:"punctualNs"` // the quantile without the load's own lateness
-	KeptShare  float64 `json:"keptShare"` // of the arrivals
+	KeptShare  float64 `json:"keptShare"`  // of the arrivals
 	// LowestNs is the quantile if all arrivals that stalls too short to be recorded delayed are
 	// above it.
 	LowestNs int64 `json:"lowestNs"`
@@ -52,7 +53,7 @@ type StallFree struct {
 // StallFreeOf returns the entry of a quantile, or nil if its value is unknown.
 func StallFreeOf(all []StallFree, quantile float64) *StallFree {
 	for i := range all {
-		if all[i].Quantile == quantile && all[i].Unknown == "" {
+		if math.Abs(all[i].Quantile-quantile) < 1e-9 && all[i].Unknown == "" {
 			return &all[i]
 		}
 	}

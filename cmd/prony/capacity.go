@@ -152,7 +152,13 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	if err := a.warm(ctx, o); err != nil {
 		return err
 	}
-	f.options.Offer = o.step
+	if f.generators <= 1 {
+		o.watcher = o.watch(record.Open)
+		defer o.watcher.Close()
+	}
+	f.options.Offer = func(ctx context.Context, step capacity.Step) (*record.Load, error) {
+		return o.step(ctx, step, f.options.SLO)
+	}
 	f.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
 	r := &capacityReport{Target: o.url, Reproduce: cmdlog.Join(a.command())}
 	err = r.measure(ctx, f)
@@ -191,10 +197,14 @@ func (r *capacityReport) measure(ctx context.Context, f *capacityFlags) (err err
 }
 
 // step offers one step of a search: the load of the flags with the step's rate or connections.
-func (o *offer) step(ctx context.Context, step capacity.Step) (*record.Load, error) {
+func (o *offer) step(ctx context.Context, step capacity.Step, objectives []slo.Objective) (
+	*record.Load, error) {
 	s := step.Load(o.spec)
 	s.Name = step.Phase
-	res, err := o.together(ctx, o.by, s)
+	res, err := o.watcher.Offer(ctx, s, slo.Quantiles(objectives),
+		func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			return o.together(ctx, o.by, s)
+		})
 	if err != nil {
 		return nil, err
 	}

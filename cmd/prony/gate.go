@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/files"
 	"prony.example/internal/report"
@@ -45,6 +46,9 @@ If trials are independent and both sides are paired, a loss within the limit fai
 of gates, and a larger one passes in at most 2.5 %. Without --metric, gate judges the metric of the
 ranking (throughput at the peak, or p99 of the first open load) and metrics with a limit of their
 own. Rows that only one side has are an error: name the rows to judge.
+
+Gate judges response times without the machine's stalls, if these values are known. If a metric
+passes only without stalls, the result says so, and --github prints a warning.
 
 With --last-good FILE, name NEW only. FILE names BASE, the last run that passed, and is updated when
 NEW passes by its interval. If FILE names no run yet, gate checks that NEW has valid trials, and
@@ -110,6 +114,14 @@ func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
 	g, err = compare.Judge(c, limits, f.invalid)
 	if err != nil {
 		return g, err
+	}
+	if o.Stalls != table.KeepStalls {
+		o.Stalls = table.KeepStalls
+		if raw, err := compareSides(from, to, o); err == nil { // the gate is known already
+			if raw, err := compare.Judge(raw, limits, f.invalid); err == nil {
+				g.WarnOfStalls(raw)
+			}
+		}
 	}
 	err = a.write(f.out, func(w io.Writer) error { return gateForms.Write(w, f.format, g) })
 	if err != nil {

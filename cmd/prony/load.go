@@ -20,9 +20,12 @@ import (
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
+	"prony.example/internal/generator/nearby"
 	"prony.example/internal/generator/progress"
 	"prony.example/internal/generator/summary"
+	"prony.example/internal/observe/host"
 	"prony.example/load"
+	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
 	"prony.example/record"
 	"prony.example/record/slo"
@@ -38,6 +41,8 @@ type outputFlags struct {
 	threshold string
 	otlp      string
 	ceiling   bool
+
+	objectives []slo.Objective // of the threshold
 }
 
 const loadAbout = `Load offers requests to a server. Without --rate the model is closed: each
@@ -119,8 +124,7 @@ func (a *app) loadCmd() *cobra.Command {
 
 // offer runs a load under the eyes of whoever looks, and has the last word on it.
 func (a *app) offer(ctx context.Context, p *offer, o *outputFlags, s *saveFlags) error {
-	objectives, err := o.check()
-	if err != nil {
+	if err := o.check(); err != nil {
 		return cli.Usage(err)
 	}
 	kept, err := a.keep(s)
@@ -132,7 +136,7 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags, s *saveFlags)
 	if err != nil {
 		return errors.Join(err, saved)
 	}
-	return errors.Join(a.print(report, res, o), saved, a.judge(report, objectives, o.output))
+	return errors.Join(a.print(report, res, o), saved, a.judge(report, o.objectives, o.output))
 }
 
 // measured offers the load and keeps what came of it, also where that is an error.
@@ -184,18 +188,33 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	return report, res, nil
 }
 
-func (o *outputFlags) check() ([]slo.Objective, error) {
+func (o *outputFlags) check() (err error) {
 	if o.asJSON {
 		o.output = "json"
 	}
 	if o.threshold == "" {
-		return nil, nil
+		return nil
 	}
-	objectives, err := slo.Parse(o.threshold)
-	if err != nil {
-		return nil, fmt.Errorf("--threshold: %w", err)
+	if o.objectives, err = slo.Parse(o.threshold); err != nil {
+		return fmt.Errorf("--threshold: %w", err)
 	}
-	return objectives, nil
+	return nil
+}
+
+// watch watches the service's cores and the load's, if an open load goes to a service that listens
+// at a port of this machine.
+func (p *offer) watch(model string) *nearby.Watcher {
+	if model != record.Open {
+		return nil
+	}
+	network, port := "tcp", int(p.spec.Address.Port())
+	if c := p.by.Stack; c != nil && c.Protocol == nethttp.H3 {
+		network = "udp"
+	}
+	if isOwn, err := host.Ours(p.spec.Address.Addr()); err != nil || !isOwn {
+		port = 0 // nothing listens there
+	}
+	return nearby.Watch(network, port, p.spec.Cores)
 }
 
 // watched offers the load and shows it meanwhile. cut says whether it was ended by hand.
@@ -229,7 +248,9 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	if p.many.number > 0 {
 		res, err = a.together(inner, ctx, p, s)
 	} else {
-		res, err = p.by.Offer(inner, s)
+		watcher := p.watch(s.Model)
+		defer watcher.Close()
+		res, err = watcher.Offer(inner, s, slo.Quantiles(o.objectives), p.by.Offer)
 	}
 	if e := view.Close(); e != nil {
 		a.say(fmt.Sprintf("the view: %v", e))

@@ -23,6 +23,7 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/generator"
 	"prony.example/internal/generator/distributed/local"
+	"prony.example/internal/generator/nearby"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
 	"prony.example/load"
@@ -138,6 +139,8 @@ type offer struct {
 	file []byte // of the scenario
 	many manyFlags
 	crew local.Crew // that is under way
+
+	watcher *nearby.Watcher // of a search; nil: nothing is watched
 
 	warmup string // as it was asked for
 	warmed record.Warmup

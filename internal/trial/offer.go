@@ -55,15 +55,16 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf, rateBase = l.Rate.String(), l.Rate.Of
 		}
 	}
-	log := f.watchWindow(&spec)
+	watcher := f.stallWatcher(spec.Model == record.Open, spec.Part.Of)
+	defer watcher.Close()
+	log := logWindow(watcher, &spec)
 	stop := f.profile(ctx, l.Name)
 	o, err := f.window(ctx, spec, f.markAt)
 	stop()
 	if err != nil {
-		log.close()
 		return err
 	}
-	log.keepWindow(o, spec.Sample)
+	log.keep(o)
 	o.load.RateOf, o.load.RateBase = rateOf, rateBase
 	f.keep(o)
 	return nil

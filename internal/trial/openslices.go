@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony.example/internal/launch"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/load"
 	"prony.example/record"
@@ -54,8 +55,9 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 		}
 		f.openSum.RatePerS = s.Open.RatePerS
 	}
-	s.stalls = s.lab.watchStalls(s.processes)
-	defer s.stalls.close()
+	watcher := s.lab.watchStalls(s.processes)
+	defer watcher.Close()
+	s.stalls = watcher.Log()
 	report := s.reportRounds("open slices", s.Open.Rounds, time.Duration(s.Open.MeanNs()))
 	for round := 1; round <= s.Open.Rounds; round++ {
 		for _, f := range s.sides {
@@ -78,7 +80,7 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 
 // keepOpen computes what the open slices came to.
 func (s *start) keepOpen() {
-	s.Open.Stalls = s.stalls.summary()
+	s.Open.Stalls = s.stalls.Summary()
 	cores := float64(max(len(s.lab.Layout.Service), 1))
 	for i, f := range s.sides {
 		sum := &f.openSum
@@ -86,16 +88,16 @@ func (s *start) keepOpen() {
 		sum.ResponseTime, sum.PunctualTime = f.open.ResponseTimes()
 		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
 		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
-			sum.StallFree = s.stalls.free(sample, 0, s.spans(i), utilization)
+			sum.StallFree = s.stalls.Percentiles(sample, 0, s.spans(i), utilization)
 		}
 	}
 }
 
 // spans are the open slices of a target.
-func (s *start) spans(target int) (all []span) {
+func (s *start) spans(target int) (all []stallfree.Span) {
 	for _, x := range s.slices {
 		if x.Open && x.Target == target {
-			all = append(all, span{x.BeganNs, x.EndedNs})
+			all = append(all, stallfree.Span{FromNs: x.BeganNs, ToNs: x.EndedNs})
 		}
 	}
 	return all
@@ -104,11 +106,8 @@ func (s *start) spans(target int) (all []span) {
 // sampled is how many requests of each target are kept one by one: all, with room to spare.
 func (s *start) sampled() int {
 	expected := s.Open.RatePerS * float64(2*s.Open.WindowNs) / 1e9 * float64(s.Open.Rounds)
-	return min(int(1.1*expected)+1000, mostSampled)
+	return stallfree.Sample(expected)
 }
-
-// mostSampled bounds the memory for times of requests to 24 bytes each.
-const mostSampled = 4 << 20
 
 // openLengths are those of open slices at a rate; nil if a target would be stopped for too long.
 func (s *start) openLengths(perS float64) *record.OpenSlices {
@@ -139,8 +138,8 @@ func (f *side) connectOpen(ctx context.Context, l suite.Load, more load.Spec) (e
 // openSlice offers a target one open slice.
 func (s *start) openSlice(ctx context.Context, i int, seed uint64) (record.Slice, error) {
 	window := time.Duration((1 + s.rng.Float64()) * float64(s.Open.WindowNs))
-	s.stalls.begin()
-	defer s.stalls.end()
+	s.stalls.Begin()
+	defer s.stalls.End()
 	return s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
 		Window: window, Seed: seed})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony.example/internal/generator/capacity"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
@@ -28,6 +29,8 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	if err != nil {
 		panic("trial: objectives of a suite that was checked cannot be read: " + err.Error())
 	}
+	watcher := f.stallWatcher(true, l.Generators)
+	defer watcher.Close()
 	var steps []*offered // of all kinds, as the search numbers them
 	stop := f.profile(ctx, l.Name)
 	match, err := capacity.Find(ctx, capacity.Options{
@@ -35,10 +38,16 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 			spec := step.Load(f.specOf(l))
 			spec.Name = l.Name + " " + step.Phase
 			// The home is told of the deciding one alone, when it is known.
+			ofStep := watcher
+			if spec.Model != record.Open {
+				ofStep = stallfree.Without("")
+			}
+			log := logWindow(ofStep, &spec, slo.Quantiles(objectives)...)
 			o, err := f.window(ctx, spec, func(string, string, int64) {})
 			if err != nil {
 				return nil, err
 			}
+			log.keep(o)
 			steps = append(steps, o)
 			return &o.load, nil
 		},

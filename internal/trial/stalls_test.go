@@ -4,9 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/observe/stalls"
 	"prony.example/load/arrivalcheck"
 )
@@ -40,36 +43,48 @@ func offeredAt(fromNs int64) *offered {
 	return o
 }
 
-func logOf(w StallWatch) *stallLog {
+func logOf(w stallfree.Watch) *windowStalls {
 	l := &Lab{}
-	l.Slicing.Stalls = func([]int, func(core, pid int) bool) (StallWatch, error) { return w, nil }
-	return l.watchStalls(func() []launch.Process { return nil })
+	l.Slicing.Stalls = func([]int, func(core, pid int) bool) (stallfree.Watch, error) {
+		return w, nil
+	}
+	watcher := l.watchStalls(func() []launch.Process { return nil })
+	return &windowStalls{watcher.Log(), 6000, []float64{0.95}}
 }
 
 // A stall that ends before the window opens leaves its backlog in the window.
 func TestStallBeforeTheWindow(t *testing.T) {
-	from := clock.Mono() - 5e9
-	log := logOf(watched{all: []stalls.Stall{{BeginNs: from - 101e6, EndNs: from - 1e6,
-		LeastNs: 99e6, Cause: stalls.Hypervisor}}})
-	log.began = from - 1e9 // before the lead-in
-	o := offeredAt(from)
-	log.keepWindow(o, 6000)
-	if len(o.load.StallFree) == 0 || o.load.Stalls.Count != 1 {
-		t.Fatalf("%+v, %+v", o.load.Stalls, o.load.StallFree)
-	}
-	for _, x := range o.load.StallFree {
-		if x.Quantile >= 0.99 && (x.KeptShare >= 1 || x.Ns > 2e5) {
-			t.Errorf("the backlog of a stall before the window counts: %+v", x)
+	synctest.Test(t, func(t *testing.T) {
+		began := clock.Mono()
+		from := began + 1e9 // after the lead-in
+		log := logOf(watched{all: []stalls.Stall{{BeginNs: from - 101e6, EndNs: from - 1e6,
+			LeastNs: 99e6, Cause: stalls.Hypervisor}}})
+		log.Begin()
+		time.Sleep(7 * time.Second)
+		o := offeredAt(from)
+		log.keep(o)
+		if len(o.load.StallFree) == 0 || o.load.Stalls.Count != 1 {
+			t.Fatalf("%+v, %+v", o.load.Stalls, o.load.StallFree)
 		}
-	}
+		found := false
+		for _, x := range o.load.StallFree {
+			found = found || x.Quantile == 0.95
+			if x.Quantile >= 0.99 && (x.KeptShare >= 1 || x.Ns > 2e5) {
+				t.Errorf("the backlog of a stall before the window counts: %+v", x)
+			}
+		}
+		if !found {
+			t.Errorf("p95 is missing: %+v", o.load.StallFree)
+		}
+	})
 }
 
 // A watch that fails leaves nothing out, and says why.
 func TestStallWatchFails(t *testing.T) {
 	log := logOf(watched{err: errors.New("no\nwatch")})
-	log.begin()
+	log.Begin()
 	o := offeredAt(clock.Mono())
-	log.keepWindow(o, 6000)
+	log.keep(o)
 	if o.load.Stalls == nil || !strings.Contains(o.load.Stalls.Missing, "no; watch") ||
 		o.load.StallFree != nil {
 		t.Errorf("%+v, %+v", o.load.Stalls, o.load.StallFree)

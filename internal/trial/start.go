@@ -12,6 +12,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/processes"
 	"prony.example/load"
@@ -70,7 +71,7 @@ type Slicing struct {
 	Clock   func(pids func() []int) CPUClock
 	Machine func() (Machine, error)
 	// Stalls watches cores; nil: nothing does.
-	Stalls func(cores []int, ours func(core, pid int) bool) (StallWatch, error)
+	Stalls stallfree.Opener
 	// Copies is the folder for the copies of services' folders that starts work in; empty: they
 	// work in the built ones. Note remembers a copy on disk until it is forgotten.
 	Copies string
@@ -88,7 +89,7 @@ type start struct {
 	rng     *rand.Rand
 	machine Machine
 	self    CPUClock // this program's, which offers the load
-	stalls  *stallLog
+	stalls  *stallfree.Log
 }
 
 // side is one target of a start.
@@ -538,8 +539,8 @@ func (s *start) save() error {
 		}
 	}
 	err := record.WriteSlices(s.lab.Dir, s.File, head, s.slices)
-	if err == nil && s.stalls != nil && s.stalls.watch != nil {
-		err = record.WriteStalls(s.lab.Dir, record.StallsFile(s.name), s.stalls.all)
+	if err == nil && s.stalls != nil && s.stalls.Recorded() {
+		err = record.WriteStalls(s.lab.Dir, record.StallsFile(s.name), s.stalls.Stalls())
 	}
 	if err != nil {
 		return fmt.Errorf("save the slices of start %s: %w", s.name, err)

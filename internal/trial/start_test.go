@@ -18,6 +18,7 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/fake"
 	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/observe/stalls"
 	"prony.example/internal/trial"
 	"prony.example/load"
@@ -301,9 +302,8 @@ func TestStartWatchesStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t)
 		c.launcher.Processes = []int{1<<22 + 1} // an id that no process has
-		c.lab.Slicing.Stalls = func(cores []int, ours func(core, pid int) bool) (trial.StallWatch,
-			error,
-		) {
+		c.lab.Slicing.Stalls = func(cores []int, ours func(core, pid int) bool) (
+			stallfree.Watch, error) {
 			if len(cores) == 0 || !ours(c.lab.Layout.Load[0], os.Getpid()) || ours(cores[0], 1) {
 				t.Errorf("cores %v, or processes are taken for what they are not", cores)
 			}

@@ -1,8 +1,10 @@
 package slo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -22,7 +24,9 @@ type Outcome struct {
 	Known     bool   `json:"known"`
 	// ns, share or requests per second; 0 where unknown
 	Observed float64 `json:"observed"`
-	Samples  int64   `json:"samples"` // samples
+	// ns with the machine's stalls, if Observed leaves them out, or if it is unknown without them
+	WithStalls float64 `json:"withStalls,omitempty"`
+	Samples    int64   `json:"samples"` // samples
 	// samples that the metric takes; 0: any
 	RequiredSamples int64 `json:"requiredSamples,omitempty"`
 	// what was observed, or why it is not known
@@ -123,8 +127,40 @@ func (o Objective) check(l *record.Load, share float64) Outcome {
 	default:
 		s.share = share
 		o.time(&c, s)
+		o.leaveStallsOut(&c, l, s)
 	}
 	return c
+}
+
+// leaveStallsOut decides a percentile of response time without the machine's stalls, if the load
+// has it. If it is unknown without them, an objective that is met with them is met.
+func (o Objective) leaveStallsOut(c *Outcome, l *record.Load, s sample) {
+	i := slices.IndexFunc(l.StallFree, func(x record.StallFree) bool {
+		return math.Abs(x.Quantile-o.Quantile) < 1e-9
+	})
+	if i < 0 || !c.Known || o.Time != "" || o.Route != "" || s.silent > 0 {
+		return
+	}
+	x, all := l.StallFree[i], *c
+	enough := s.share*x.KeptShare*float64(c.Samples) >= float64(c.RequiredSamples)
+	switch {
+	case x.Ns == x.RawNs && x.Unknown == "":
+		return
+	case x.Unknown == "" && enough:
+		o.settle(c, float64(x.Ns))
+		c.Text += fmt.Sprintf(" (%s with the machine's stalls", all.Text)
+		if c.Met && !all.Met {
+			c.Text += ", which would miss it"
+		}
+		c.Text += ")"
+	case all.Met, x.Unknown == stats.UnrecordedStalls && !o.within(float64(x.LowestNs)):
+		return
+	default:
+		c.Known, c.Met, c.Observed = false, false, 0
+		c.Text = fmt.Sprintf("%s with the machine's stalls, unknown without them: %s", all.Text,
+			cmp.Or(x.Unknown, stats.TooFewArrivals))
+	}
+	c.WithStalls = all.Observed
 }
 
 // settle makes the outcome known.

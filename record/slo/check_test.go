@@ -8,6 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // count times value, in ns.
@@ -230,6 +231,76 @@ func TestQuotedPercentiles(t *testing.T) {
 	check("p99<0.5ms", 0.08, true, false, "60")
 	check("p50<50ms", 0.08, true, true, "1")
 	check("errors<1%", 0.08, true, true, "0")
+}
+
+// A percentile without the machine's stalls decides, if it is known. Unknown, it leaves met what is
+// met with them, and missed what is missed also if all of the stalls' delays are left out.
+func TestCheckWithoutStalls(t *testing.T) {
+	check := func(text string, x record.StallFree, word, says string, withStalls float64) {
+		t.Helper()
+		objectives, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := good(t, times{9800, 1e6}, times{200, 60e6})
+		x.Quantile, x.RawNs = 0.99, 60e6
+		l.StallFree = []record.StallFree{{Quantile: 0.5, Ns: 1, RawNs: 1e6, KeptShare: 0.9}, x}
+		c := CheckAll(objectives, l)[0]
+		if line := c.Line(); !strings.HasPrefix(line, word+" ") ||
+			!strings.HasSuffix(line, " "+says) || c.WithStalls != withStalls {
+			t.Errorf("%s: %q, %v with stalls, want %s … %s, %v", text, line, c.WithStalls, word,
+				says, withStalls)
+		}
+	}
+	free := record.StallFree{Ns: 2e6, KeptShare: 0.93}
+	raw := c60(t)
+	check("p99<50ms", free, "met", "2ms (60ms with the machine's stalls, which would miss it)", raw)
+	check("p99<100ms", free, "met", "2ms (60ms with the machine's stalls)", raw)
+	check("p99<1ms", free, "missed", "2ms (60ms with the machine's stalls)", raw)
+	check("service.p99<50ms", free, "missed", "60ms", 0)
+	free.KeptShare = 0.03 // 300 answers remain, and p99 takes 381
+	check("p99<50ms", free, "unknown",
+		"60ms with the machine's stalls, unknown without them: too few arrivals", raw)
+	same := record.StallFree{Ns: 60e6, KeptShare: 1}
+	check("p99<50ms", same, "missed", "60ms", 0)
+	unknown := record.StallFree{Ns: 2e6, KeptShare: 0.5, Unknown: stats.TooMuchExcluded}
+	check("p99<100ms", unknown, "met", "60ms", 0)
+	check("p99<50ms", unknown, "unknown",
+		"60ms with the machine's stalls, unknown without them: too much excluded", raw)
+	short := record.StallFree{Ns: 40e6, LowestNs: 30e6, KeptShare: 0.9,
+		Unknown: stats.UnrecordedStalls}
+	check("p99<35ms", short, "unknown",
+		"60ms with the machine's stalls, unknown without them: stalls too short to record", raw)
+	check("p99<20ms", short, "missed", "60ms", 0)
+
+	// Requests that were never answered count as the slowest, with stalls or without.
+	l := silence(good(t, times{9800, 1e6}), 200)
+	l.StallFree = []record.StallFree{{Quantile: 0.99, Ns: 1e6, RawNs: 2e6, KeptShare: 0.9}}
+	o := Objective{Metric: "p99", Quantile: 0.99, Op: "<", Limit: 1e9}
+	if c := o.Check(l); !c.Known || c.Met || c.WithStalls != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// c60 is 60 ms as a histogram has it.
+func c60(t *testing.T) float64 {
+	t.Helper()
+	h, err := good(t, times{1, 60e6}).ResponseTime.Histogram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(h.Max())
+}
+
+func TestQuantiles(t *testing.T) {
+	objectives, err := Parse("p99<1s,errors<1%,p99.99<2s,service.p50<1s,mean<1s,route a p90<1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Quantiles(objectives)
+	if len(got) != 2 || got[0] != 0.99 || math.Abs(got[1]-0.9999) > 1e-12 {
+		t.Errorf("%v", got)
+	}
 }
 
 // A lag of some ms is no doubt about a promise of half a second, and is one about a closer promise.

@@ -64,6 +64,16 @@ func Text(objectives []Objective) string {
 	return strings.Join(parts, ",")
 }
 
+// Quantiles are those of response times of the whole load, in the order of the objectives.
+func Quantiles(objectives []Objective) (out []float64) {
+	for _, o := range objectives {
+		if o.Quantile > 0 && o.Time == "" && o.Route == "" {
+			out = append(out, o.Quantile)
+		}
+	}
+	return out
+}
+
 // IsTime tells whether the metric is a duration.
 func (o Objective) IsTime() bool {
 	return o.Metric != failures && o.Metric != throughput && o.Metric != delivered

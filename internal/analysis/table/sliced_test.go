@@ -461,6 +461,9 @@ func TestRatiosWithoutStalls(t *testing.T) {
 		}
 		tab := only(t, study.Sheet())
 		text := strings.Join(Texts(tab.Notes), "\n")
+		if m.Unsliced.Is() {
+			text += "\n" + strings.Join(Texts([]Note{m.Unsliced}), "\n")
+		}
 		for _, note := range notes {
 			if !strings.Contains(text, note) {
 				t.Errorf("%q is not in\n%s", note, text)
@@ -481,6 +484,18 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	}
 	check(false, few, 0)
 	check(true, few, 4)
+	// Shares of arrivals that remain must be alike: on average they are 10 points apart, or 10.2.
+	apart := func(kept float64) func(*record.Record, *record.Sliced) {
+		return func(r *record.Record, s *record.Sliced) {
+			if r.Target.Name == "b" {
+				s.StallFree[1].KeptShare = kept
+			}
+		}
+	}
+	check(false, apart(0.8), 2)
+	check(false, apart(0.798), 0, "unknown without the machine's stalls: the shares of "+
+		"arrivals that remain of the two targets are more than 10 points apart")
+	check(true, apart(0.7), 4)
 	// One start without a record of stalls has none left out, so the others have not either.
 	check(false, func(r *record.Record, s *record.Sliced) {
 		if r.Block == 2 {

@@ -22,6 +22,10 @@ func (s Stalled) String() string {
 	case stats.StallsDepend:
 		return "they strike more often, or less often, while the service pauses (measure on " +
 			"another machine; --stalls keep has all arrivals)"
+	case keptApart:
+		return fmt.Sprintf("the shares of arrivals that remain of the two targets are more than "+
+			"%.0f points apart (measure on a quieter machine; --stalls keep has all arrivals)",
+			100*mostApart)
 	case stats.UnrecordedStalls:
 		return "many are too short to be recorded (measure on a quieter machine; --stalls keep " +
 			"has all arrivals)"

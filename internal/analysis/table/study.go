@@ -363,8 +363,13 @@ func (sc *Scenario) compareTo(o Options) {
 			m.Source = FromSlices
 		case ok && ShareStarts(b.Sliced, m.Sliced):
 			m.Source = FromSlices
+			if m.Unsliced = KeptApart(reference, t, m, FromSlices); m.Unsliced.Is() {
+				continue
+			}
 			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)
 			m.Ratio = &r
+		case ok && KeptApart(reference, t, m, FromWindows).Is():
+			m.Unsliced = KeptApart(reference, t, m, FromWindows)
 		case ok && b.Known() && m.Known():
 			m.Ratio = ratio(fits[key], positives(t.Reference, b), positives(t.Name, *m))
 		}

@@ -46,7 +46,8 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	}
 	t.overload, t.instrument = service, instrument.text
 	if l.ResponseTime.Count >= tellFrom && service == "" {
-		t.P50Ns, t.P99Ns = l.ResponseTime.P50Ns, l.ResponseTime.P99Ns
+		t.P50Ns, t.P99Ns = withoutStalls(l, 0.5, l.ResponseTime.P50Ns),
+			withoutStalls(l, 0.99, l.ResponseTime.P99Ns)
 	}
 	broken, unknown := "", ""
 	for _, o := range t.Objectives {
@@ -129,28 +130,55 @@ func short(l *record.Load, promisesErrors bool) string {
 		100*float64(good)/float64(l.Scheduled))
 }
 
+// withoutStalls is a percentile without the machine's stalls, or the raw one if that is not known.
+func withoutStalls(l *record.Load, quantile float64, raw int64) int64 {
+	if x := record.StallFreeOf(l.StallFree, quantile); x != nil {
+		return x.Ns
+	}
+	return raw
+}
+
 // own says by how much the generator was late. What matters is not its lag beside this answer's
-// time, as in the verdict, but beside the time promised: that is what is decided here.
+// time, as in the verdict, but beside the time promised: that is what is decided here. Of
+// percentiles without the machine's stalls, it is known how much of them the lag is.
 func own(l *record.Load, objectives []slo.Objective) string {
 	if l.Model != record.Open || l.OwnLag.Count == 0 {
 		return ""
 	}
-	promised := math.Inf(1)
+	promised, remain := math.Inf(1), len(objectives) == 0
 	for _, o := range objectives {
-		if o.IsTime() {
-			promised = min(promised, o.Limit)
+		if !o.IsTime() {
+			continue
+		}
+		promised = min(promised, o.Limit)
+		x := stallFreeOf(l, o)
+		if x == nil {
+			remain = true
+		} else if late := time.Duration(x.Ns - x.PunctualNs); late > lagLimit(o.Limit) {
+			return fmt.Sprintf("lag: the generator was late, which is %v of %s (limit %v)",
+				late.Round(time.Microsecond), o.Metric, lagLimit(o.Limit).Round(time.Microsecond))
 		}
 	}
 	if math.IsInf(promised, 1) {
-		promised = float64(l.ResponseTime.P99Ns)
+		promised, remain = float64(l.ResponseTime.P99Ns), true
 	}
-	limit := max(lagFloor, time.Duration(lagShare*promised))
-	if time.Duration(l.OwnLag.P99Ns) <= limit {
-		return ""
+	if limit := lagLimit(promised); remain && time.Duration(l.OwnLag.P99Ns) > limit {
+		return fmt.Sprintf("lag: the generator was late, p99 %v (limit %v)",
+			time.Duration(l.OwnLag.P99Ns).Round(time.Microsecond), limit.Round(time.Microsecond))
 	}
-	return fmt.Sprintf("lag: the generator was late, p99 %v (limit %v)",
-		time.Duration(l.OwnLag.P99Ns).Round(time.Microsecond), limit.Round(time.Microsecond))
+	return ""
 }
+
+// stallFreeOf is what is known of an objective's percentile without stalls; nil if nothing is.
+func stallFreeOf(l *record.Load, o slo.Objective) *record.StallFree {
+	if o.Quantile == 0 || o.Time != "" || o.Route != "" {
+		return nil
+	}
+	return record.StallFreeOf(l.StallFree, o.Quantile)
+}
+
+// lagLimit is how late a generator may be, beside a time that is promised or observed.
+func lagLimit(ns float64) time.Duration { return max(lagFloor, time.Duration(lagShare*ns)) }
 
 // busy tells whether the generator had no time left: then what is slow may be itself.
 func busy(findings []record.Finding) string {

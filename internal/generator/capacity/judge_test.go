@@ -125,3 +125,22 @@ func TestJudgeSuspect(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The generator's lateness is what it adds to the percentiles that are promised, if these are known
+// without the machine's stalls, and its p99 otherwise.
+func TestJudgeLagWithoutStalls(t *testing.T) {
+	check := checkJudge(t)
+	stalled := func(ns, punctualNs int64) func(*record.Load) {
+		return func(l *record.Load) {
+			l.OwnLag = exponential(2000, 10e6) // p99 46 ms: the load's core stalled
+			l.StallFree = []record.StallFree{{Quantile: 0.99, Ns: ns, PunctualNs: punctualNs,
+				RawNs: l.ResponseTime.P99Ns, KeptShare: 0.9}}
+		}
+	}
+	const late = "lag: the generator was late, which is 3ms of p99 (limit 2.5ms)"
+	check("p99<50ms", Met, "", stalled(40e6, 39e6))
+	check("p99<50ms", Invalid, late, stalled(40e6, 37e6))
+	check("p99<20ms", Missed, "p99<20ms: 40ms (46.1ms with the machine's stalls)",
+		stalled(40e6, 39.9e6))
+	check("p99<50ms,p50<20ms", Invalid, "lag: the generator was late, p99 46", stalled(40e6, 39e6))
+}

@@ -110,6 +110,7 @@ func (p *page) latency(l *record.Load) {
 	for _, text := range requested.texts(columns) {
 		p.row("", "%s", text)
 	}
+	p.stalls(l)
 	if l.Model == record.Closed {
 		p.row("", "a closed load waits for the server: this is no user's waiting time")
 	}

@@ -24,6 +24,44 @@ func judge(ticks []tick, s span, period int64,
 	return append(lateTicks(ticks, s, period), strangers(ticks, s, period, cause)...)
 }
 
+// judgeBoth finds the stalls of a span from two clocks: one ticks each period whatever happens, the
+// other each busyPeriod while the core is not idle.
+func judgeBoth(all, busy []tick, s span, period, busyPeriod int64,
+	cause func(pid int32) (cause, name string)) []Stall {
+	late := slices.DeleteFunc(lateTicks(all, s, period), func(x Stall) bool {
+		return x.Cause == Unknown && x.LeastNs > busyPeriod+slack && ticked(busy, x, busyPeriod)
+	})
+	return append(append(late, gaps(busy, s)...), strangers(busy, s, busyPeriod, cause)...)
+}
+
+// ticked reports whether a clock ticked all along a stall that the other clock found. Then the core
+// ran: a process was in the kernel, which lets no other one run until it has finished or waits.
+func ticked(ticks []tick, x Stall, period int64) bool {
+	last := x.BeginNs
+	for _, t := range ticks[before(ticks, x.BeginNs):] {
+		if t.ns-last > period+slack {
+			return false
+		}
+		last = t.ns
+		if last >= x.EndNs {
+			return true
+		}
+	}
+	return x.EndNs-last <= period+slack
+}
+
+// gaps are the times of which a clock has lost its ticks.
+func gaps(ticks []tick, s span) (list []Stall) {
+	last := s.begin
+	for _, t := range ticks {
+		if end := min(t.ns, s.end); t.gap && end > last {
+			list = append(list, Stall{BeginNs: last, EndNs: end, Cause: Unrecorded})
+		}
+		last = max(last, t.ns)
+	}
+	return list
+}
+
 // early is how much earlier than the grid, which is a median, a tick on time may come.
 const early = slack / 4
 
@@ -116,7 +154,8 @@ func phase(ticks []tick, period int64) int64 {
 
 // strangers finds stalls in which another process ran at ticks. A process that is seen at one tick
 // may have run for any shorter time, and on average a period of such runs is behind each tick that
-// shows one.
+// shows one. It did not run at the tick before and after, which would show it. If these are further
+// away than a period, the core was idle, or they came late, which lateTicks reports.
 func strangers(ticks []tick, s span, period int64,
 	cause func(pid int32) (cause, name string)) (list []Stall) {
 	last := s.begin // the last moment before the process
@@ -124,7 +163,7 @@ func strangers(ticks []tick, s span, period int64,
 	var since int64
 	finish := func(ns int64) {
 		if now.Cause != "" {
-			now.EndNs = ns
+			now.EndNs = min(ns, since+now.LeastNs+period+slack)
 			if now.LeastNs == 0 {
 				now.UnseenNs = period
 			}
@@ -138,9 +177,10 @@ func strangers(ticks []tick, s span, period int64,
 		if t.pid != 0 {
 			reason, name = cause(t.pid)
 		}
-		if t.gap || reason != now.Cause || name != now.Name {
+		if t.gap || reason != now.Cause || name != now.Name || t.ns-last > period+slack {
 			finish(ns)
-			now, since = Stall{BeginNs: last, Cause: reason, Name: name}, ns
+			now = Stall{BeginNs: max(last, ns-period-slack), Cause: reason, Name: name}
+			since = ns
 		}
 		now.LeastNs = ns - since
 		last = ns

@@ -244,13 +244,77 @@ func TestWayIsShown(t *testing.T) {
 	}
 }
 
+// Each clock ticks once in ten units; ticks of the second one are 3 after those of the first.
 func TestTickCosts(t *testing.T) {
-	pauses := []pause{{10, 20}, {30, 90}, {100, 104}, {300, 370}}
-	var ticks []tick
-	for _, ns := range []int64{5, 10, 25, 50, 90, 103, 200, 310} {
-		ticks = append(ticks, tick{ns: ns})
+	const unit = 10
+	check := func(name string, pauseOf func(tick int64) []pause, want ...int64) {
+		t.Helper()
+		var ticks []tick
+		var pauses []pause
+		for ns := int64(0); ns < 4*8*unit+1; ns += unit {
+			ticks = append(ticks, tick{ns: ns}, tick{ns: ns + 3})
+			pauses = append(pauses, pauseOf(ns)...)
+		}
+		if got := tickCosts(ticks, pauses, unit); !slices.Equal(got, want) {
+			t.Errorf("%s: ticks cost %v, want %v", name, got, want)
+		}
 	}
-	if got := tickCosts(ticks, pauses, 70); !slices.Equal(got, []int64{4, 10, 60}) {
-		t.Errorf("ticks cost %v", got)
+	check("apart", func(ns int64) []pause { return []pause{{ns, ns + 1}, {ns + 2, ns + 5}} },
+		2, 2, 2, 2)
+	check("in one pause", func(ns int64) []pause { return []pause{{ns, ns + 4}} }, 2, 2, 2, 2)
+	check("dear at first", func(ns int64) []pause {
+		if ns < 8*unit {
+			return []pause{{ns, ns + 2}, {ns + 2, ns + 6}}
+		}
+		return []pause{{ns, ns + 1}, {ns + 2, ns + 5}}
+	}, 2, 2, 2, 3)
+	check("interrupted once", func(ns int64) []pause {
+		if ns == 9*unit {
+			return []pause{{ns, ns + 5}}
+		}
+		return []pause{{ns, ns + 4}}
+	}, 2, 2, 2)
+	check("a tick without a pause", func(ns int64) []pause {
+		if ns == 9*unit {
+			return nil
+		}
+		return []pause{{ns, ns + 4}}
+	}, 2, 2, 2)
+	if got := tickCosts(nil, nil, unit); got != nil {
+		t.Errorf("no ticks cost %v", got)
 	}
+}
+
+// The second clock ticks each 2 ms while the core is not idle, 0.5 ms after the grid.
+func TestJudgeBoth(t *testing.T) {
+	whole := span{origin, origin + 200*us, origin + 20*ms + 900*us}
+	busy := func(pid int32, from, to int) (ticks []tick) {
+		for k := from; k <= to; k += 2 {
+			ticks = append(ticks, tick{ns: origin + int64(k)*period + 500*us, pid: pid})
+		}
+		return ticks
+	}
+	check := func(name string, all, ran []tick, want string) {
+		t.Helper()
+		if got := text(judgeBoth(all, ran, whole, period, 2*period, strange)); got != want {
+			t.Errorf("%s:\n%s, want\n%s", name, got, want)
+		}
+	}
+	check("idle", grid(1, 20), nil, "")
+	check("busy", grid(1, 20), busy(1, 1, 19), "")
+	hole := slices.Concat(grid(1, 5), []tick{{ns: origin + 11700*us}}, grid(12, 20))
+	check("the hypervisor, idle before", hole, nil, "5002-11700 least 5698 unknown")
+	check("the hypervisor, busy before and after", hole,
+		slices.Concat(busy(1, 1, 5), busy(1, 13, 19)), "5002-11700 least 5698 unknown")
+	check("a process in the kernel", hole, busy(1, 1, 19), "")
+	check("a process of others in the kernel", hole, slices.Concat(busy(1, 1, 3), busy(2, 5, 11),
+		busy(1, 13, 19)), "3500-13500 least 6000 process p2")
+	check("another one, idle before and after", grid(1, 20), busy(2, 9, 9),
+		"7300-11700 least 0 process p2")
+	check("two runs with an idle time between", grid(1, 20),
+		slices.Concat(busy(2, 5, 5), busy(2, 11, 11)),
+		"3300-7700 least 0 process p2; 9300-13700 least 0 process p2")
+	lost := busy(1, 1, 19)
+	lost[5].gap = true
+	check("lost ticks", grid(1, 20), lost, "9500-11500 least 0 unrecorded")
 }

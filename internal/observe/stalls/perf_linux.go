@@ -77,6 +77,10 @@ func (p *perfClock) drain(add func(tick)) {
 // hypervisors.
 var errIdle = errors.New("the kernel does not record ticks of idle cores")
 
+// errBusy says that the core runs other processes all the time, so that nothing shows whether the
+// kernel records ticks of idle cores.
+var errBusy = errors.New("the core was never idle for 20 ms, so its idle ticks are unknown")
+
 // idleTicks is what is known of this kernel. All cores are alike.
 var idleTicks struct {
 	sync.Mutex
@@ -84,7 +88,7 @@ var idleTicks struct {
 	verdict error
 }
 
-// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, and ErrBusy if it is
+// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, and errBusy if it is
 // not idle for long enough to find out. It measures until a core has shown whether it does.
 func ticksOnIdleCores(core int, period int64) error {
 	idleTicks.Lock()
@@ -105,8 +109,9 @@ func ticksOnIdleCores(core int, period int64) error {
 	return verdict
 }
 
-// ticksWhileIdle returns nil, errIdle, ErrBusy, or an error of the clock. A single try in which
-// ticks are missing may be due to a stall.
+// ticksWhileIdle returns nil, errIdle, errBusy, or an error of the clock. A single try in which
+// ticks are missing may be due to a stall. A core that has just become idle may poll for work for
+// some time, and tick, before it halts: only a try in which it is mostly idle shows anything.
 func (p *perfClock) ticksWhileIdle(period int64) error {
 	const tries, enough, least = 5, 3, 20 * time.Millisecond
 	incomplete := 0
@@ -130,14 +135,14 @@ func (p *perfClock) ticksWhileIdle(period int64) error {
 		switch missing := length/period - all; {
 		case missing > 1:
 			incomplete++
-		case idle > 0:
+		case 2*int64(idle) > all:
 			return nil
 		}
 		if incomplete == enough {
 			return errIdle
 		}
 	}
-	return ErrBusy
+	return errBusy
 }
 
 // births reports the names of programs that begin on any core. Most processes of a build end before

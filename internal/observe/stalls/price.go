@@ -15,19 +15,19 @@ type pause struct{ begin, end int64 }
 const (
 	// shortPause separates pauses from turns of the loop, which take some ten nanoseconds.
 	shortPause = int64(500)
-	// leastTicks are enough for a tenth of them.
-	leastTicks = 20
+	// leastTimes are enough for a tenth of them.
+	leastTimes = 10
 )
 
 // Price estimates how much of a core's time a clock with this period takes, by measuring for some
 // time. If stalls cannot be recorded, the Way has no name and the error says why; otherwise an
 // error says why the price is unknown.
 //
-// A loop on that core reads the time, and the shortest tenth of its pauses around ticks shows what
-// a tick costs: in longer ones something else ran as well, and pauses of half a period and more do
-// not count at all. What a tick evicts from caches is not in the price.
+// A loop on that core reads the time, and its pauses around ticks show what a tick costs, in the
+// cheapest tenth of times of some ticks each: in others, something else ran as well. What a tick
+// evicts from caches is not in the price.
 func Price(core int, period, d time.Duration) (Way, float64, error) {
-	w, err := open([]int{core}, period, func(int, int) bool { return true }, openClock)
+	w, err := open([]int{core}, period, func(int, int) bool { return true }, openClocks)
 	if err != nil {
 		return Way{}, 0, err
 	}
@@ -50,12 +50,23 @@ func (w *Watch) price(d time.Duration) (float64, error) {
 		return 0, fmt.Errorf("measure the price of a clock: %w", err)
 	}
 	w.drain()
-	costs := tickCosts(c.ticks, pauses, w.way.PeriodNs/2)
-	if len(costs) < leastTicks {
-		return 0, fmt.Errorf("measure the price of a clock: the core ran at %d of %d ticks",
-			len(costs), len(c.ticks))
+	ticks, rate := merge(c.ticks, c.ran), 1/float64(w.way.PeriodNs)
+	if w.busyNs > 0 {
+		rate += 1 / float64(w.busyNs)
 	}
-	return float64(costs[len(costs)/10]) / float64(w.way.PeriodNs), nil
+	costs := tickCosts(ticks, pauses, w.way.PeriodNs)
+	if len(costs) < leastTimes {
+		return 0, fmt.Errorf("measure the price of a clock: the core ran at too few of %d ticks",
+			len(ticks))
+	}
+	return float64(costs[len(costs)/10]) * rate, nil
+}
+
+// merge returns the ticks of two clocks in order.
+func merge(a, b []tick) []tick {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(a, b tick) int { return cmp.Compare(a.ns, b.ns) })
+	return all
 }
 
 // spin reads the time for a while and returns the pauses, as many as there is room for.
@@ -71,21 +82,36 @@ func spin(pauses []pause, d time.Duration) []pause {
 	return pauses
 }
 
-// tickCosts returns how long the pauses were in which ticks came, if they are shorter than a limit,
-// the shortest first.
-func tickCosts(ticks []tick, pauses []pause, limit int64) (costs []int64) {
+// tickCosts returns what a tick costs in each of some short times, the least first. A pause counts
+// once, with all ticks in it. Times in which ticks are outside of pauses, or in pauses of half a
+// period and more, do not count: something else ran.
+func tickCosts(ticks []tick, pauses []pause, period int64) (costs []int64) {
+	if len(ticks) == 0 {
+		return nil
+	}
+	const periods = 8 // of a time, so that one tick more or less of one clock hardly matters
+	end, sum, n, last, clean := ticks[0].ns+periods*period, int64(0), int64(0), -1, true
 	for _, t := range ticks {
+		if t.ns >= end {
+			if clean && n >= periods/2 {
+				costs = append(costs, sum/n)
+			}
+			end, sum, n, clean = t.ns+periods*period, 0, 0, true
+		}
 		i, list := slices.BinarySearchFunc(pauses, t.ns, func(p pause, ns int64) int {
 			return cmp.Compare(p.begin, ns)
 		})
 		if !list {
 			i--
 		}
-		if i < 0 || t.ns >= pauses[i].end {
+		if i < 0 || t.ns >= pauses[i].end || pauses[i].end-pauses[i].begin >= period/2 {
+			clean = false
 			continue
 		}
-		if cost := pauses[i].end - pauses[i].begin; cost < limit {
-			costs = append(costs, cost)
+		n++
+		if i != last {
+			sum += pauses[i].end - pauses[i].begin
+			last = i
 		}
 	}
 	slices.Sort(costs)

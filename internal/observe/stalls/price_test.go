@@ -13,8 +13,10 @@ import (
 )
 
 // BenchmarkPrice measures how much of a core's time the clock takes, in percent.
-func BenchmarkPrice(b *testing.B) {
-	w := openBenchmark(b)
+func BenchmarkPrice(b *testing.B) { eachWay(b, benchmarkPrice) }
+
+func benchmarkPrice(b *testing.B, way opener) {
+	w := openBenchmark(b, way)
 	sum := 0.0
 	for range b.N {
 		share, err := w.price(500 * time.Millisecond)
@@ -28,8 +30,10 @@ func BenchmarkPrice(b *testing.B) {
 }
 
 // BenchmarkSpan measures Begin, End and Read of a core, as between two slices.
-func BenchmarkSpan(b *testing.B) {
-	w := openBenchmark(b)
+func BenchmarkSpan(b *testing.B) { eachWay(b, benchmarkSpan) }
+
+func benchmarkSpan(b *testing.B, way opener) {
+	w := openBenchmark(b, way)
 	for b.Loop() {
 		if err := w.Begin(); err != nil {
 			b.Fatal(err)
@@ -44,8 +48,10 @@ func BenchmarkSpan(b *testing.B) {
 // BenchmarkSlowdown measures how much longer the same work takes on a core while its clock ticks,
 // in percent: what Price estimates, with all effects. Each turn is the median of 50 pairs of some
 // 15 ms.
-func BenchmarkSlowdown(b *testing.B) {
-	w := openBenchmark(b)
+func BenchmarkSlowdown(b *testing.B) { eachWay(b, benchmarkSlowdown) }
+
+func benchmarkSlowdown(b *testing.B, way opener) {
+	w := openBenchmark(b, way)
 	sum := 0.0
 	for range b.N {
 		var ratios []float64
@@ -68,10 +74,15 @@ func BenchmarkSlowdown(b *testing.B) {
 	b.ReportMetric(100*sum/float64(b.N), "%core")
 }
 
+func eachWay(b *testing.B, run func(*testing.B, opener)) {
+	b.Run("perf event", func(b *testing.B) { run(b, openEvents) })
+	b.Run("heartbeat", func(b *testing.B) { run(b, openBoth) })
+}
+
 // openBenchmark opens a watch of the last core, which the benchmark keeps busy where it matters.
-func openBenchmark(b *testing.B) *Watch {
+func openBenchmark(b *testing.B, way opener) *Watch {
 	b.Helper()
-	w, err := open([]int{lastCore(b)}, Period, func(int, int) bool { return true }, openAlways)
+	w, err := open([]int{lastCore(b)}, Period, func(int, int) bool { return true }, way)
 	if err != nil {
 		b.Skip(err)
 	}

@@ -3,10 +3,12 @@
 // late is a stall, and so are ticks at which a process of others runs. The clock ticks only between
 // Begin and End, and costs nothing otherwise.
 //
-// The clock is an event of the kernel (perf_event_open(2)). Open refuses to record if the user may
-// not use this event, or if the kernel does not record its ticks on idle cores. Read returns the
-// stalls. Time without a record is a stall of the cause Unrecorded, so that no gap is taken for a
-// quiet core. Price measures how much of a core's time the clock takes.
+// The clock is an event of the kernel (perf_event_open(2)). Some kernels do not record its ticks on
+// idle cores. There, a process at real-time priority ticks as well (package heartbeat): its late
+// ticks are stalls, and ticks of the event show which processes run. Open refuses to record if the
+// user may use neither. Read returns the stalls. Time without a record is a stall of the cause
+// Unrecorded, so that no gap is taken for a quiet core. Price measures how much of a core's time
+// the clocks take.
 //
 // Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
 package stalls
@@ -59,24 +61,24 @@ const (
 	capacity = 1 << 14
 )
 
-// PerfEvent is the name of the only way to record stalls.
-const PerfEvent = "perf event"
+// Names of ways to record stalls.
+const (
+	PerfEvent = "perf event"
+	Heartbeat = "perf event and heartbeat" // on kernels that record no ticks of idle cores
+)
 
 // Way describes how stalls are recorded.
 type Way struct {
-	Name       string
-	PeriodNs   int64 // from tick to tick
-	ShortestNs int64 // the shortest stall that is always recorded; shorter ones are by chance
+	Name     string
+	PeriodNs int64 // from tick to tick
+	// ShortestNs is the shortest stall that is always recorded; shorter ones are by chance. With a
+	// heartbeat, a run of another process has to be a period longer.
+	ShortestNs int64
 }
 
 func (w Way) String() string {
 	return fmt.Sprintf("%s, stalls of at least %.1f ms", w.Name, float64(w.ShortestNs)/1e6)
 }
-
-// ErrBusy is the error of Open and Price if the core runs other processes all the time, so that
-// nothing shows whether the kernel records ticks of idle cores. A later call may succeed.
-var ErrBusy = errors.New("the core was never idle for 20 ms, so its idle ticks are unknown: try " +
-	"again")
 
 // recorder is the clock of one core.
 type recorder interface {
@@ -97,8 +99,10 @@ type namer interface {
 // Watch records the stalls of some cores.
 type Watch struct {
 	way    Way
+	busyNs int64 // as in clocks
 	known  *identities
 	names  namer                // nil: none
+	closer func() error         // of what is left; nil: nothing
 	steal  func() map[int]int64 // of each core in ns since boot; nil: no virtual machine
 	mutex  sync.Mutex
 	cores  []*coreLog
@@ -106,30 +110,51 @@ type Watch struct {
 	filled *time.Timer // fetches ticks in long windows
 }
 
-// coreLog is what a clock of a core has shown and Read has not returned yet.
+// clocks are what ticks on some cores.
+type clocks struct {
+	name string
+	// all ticks whatever runs, one of each core.
+	all []recorder
+	// busy ticks only while the core is not idle, and shows what runs, one of each core. Without
+	// it, all shows that as well.
+	busy   []recorder
+	busyNs int64        // its period
+	pid    int          // of the process that ticks; 0: none
+	close  func() error // what is left when all recorders are closed; nil: nothing
+}
+
+// coreLog is what the clocks of a core have shown and Read has not returned yet.
 type coreLog struct {
-	recorder
-	core  int
-	ticks []tick
-	spans []span
+	all, busy recorder // busy may be nil
+	core      int
+	ticks     []tick // of all
+	ran       []tick // of busy
+	spans     []span
 	// Sums since Open, to compare.
 	lateNs, stolenNs, stolenBefore int64
+}
+
+func (c *coreLog) recorders() []recorder {
+	if c.busy == nil {
+		return []recorder{c.all}
+	}
+	return []recorder{c.all, c.busy}
 }
 
 // Open prepares a watch of cores. Function ours reports whether a process should run on a core; it
 // is called by Read, also for processes that have ended. Period is from tick to tick, at least
 // 0.25 ms. The watch does not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
-	w, err := open(cores, period, ours, openClock)
+	w, err := open(cores, period, ours, openClocks)
 	if err != nil {
 		return nil, fmt.Errorf("record stalls of cores %v: %w", cores, err)
 	}
 	return w, nil
 }
 
-// open is Open with another function that makes the clock of a core.
+// open is Open with another function that makes the clocks.
 func open(cores []int, period time.Duration, ours func(core, pid int) bool,
-	openClock func(core int, periodNs int64) (recorder, error)) (*Watch, error) {
+	openClocks func(cores []int, periodNs int64) (clocks, error)) (*Watch, error) {
 	if period < leastPeriod {
 		panic(fmt.Sprintf("stalls: a period of %v", period))
 	}
@@ -137,14 +162,23 @@ func open(cores []int, period time.Duration, ours func(core, pid int) bool,
 		return nil, errors.New("no cores are named")
 	}
 	ns := int64(period)
-	w := &Watch{way: Way{Name: PerfEvent, PeriodNs: ns, ShortestNs: ns + slack},
-		known: newIdentities(ours), steal: stealSource()}
-	for _, core := range cores {
-		c, err := openClock(core, ns)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("core %d: %w", core, err), w.Close())
+	c, err := openClocks(cores, ns)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{
+		way: Way{Name: c.name, PeriodNs: ns, ShortestNs: ns + slack},
+		known: newIdentities(func(core, pid int) bool {
+			return c.pid != 0 && pid == c.pid || ours(core, pid)
+		}),
+		steal: stealSource(), closer: c.close, busyNs: c.busyNs,
+	}
+	for i, core := range cores {
+		log := &coreLog{all: c.all[i], core: core}
+		if c.busy != nil {
+			log.busy = c.busy[i]
 		}
-		w.cores = append(w.cores, &coreLog{recorder: c, core: core})
+		w.cores = append(w.cores, log)
 	}
 	w.names = openNames(w.known) // the clocks first: memory that may be locked is limited
 	return w, nil
@@ -166,7 +200,9 @@ func (w *Watch) Begin() error {
 	var errs []error
 	for _, c := range w.cores {
 		from := clock.Mono()
-		errs = append(errs, c.begin())
+		for _, r := range c.recorders() {
+			errs = append(errs, r.begin())
+		}
 		c.spans = append(c.spans, span{from, clock.Mono(), math.MaxInt64})
 	}
 	if w.filled == nil {
@@ -204,7 +240,9 @@ func (w *Watch) End() error {
 	var errs []error
 	for _, c := range w.cores {
 		c.spans[len(c.spans)-1].end = clock.Mono()
-		errs = append(errs, c.recorder.end())
+		for _, r := range c.recorders() {
+			errs = append(errs, r.end())
+		}
 	}
 	w.readSteal(true)
 	return errors.Join(errs...)
@@ -227,7 +265,10 @@ func (w *Watch) readSteal(atEnd bool) {
 
 func (w *Watch) drain() {
 	for _, c := range w.cores {
-		c.drain(func(t tick) { c.ticks = append(c.ticks, t) })
+		c.all.drain(func(t tick) { c.ticks = append(c.ticks, t) })
+		if c.busy != nil {
+			c.busy.drain(func(t tick) { c.ran = append(c.ran, t) })
+		}
 	}
 	if w.names != nil {
 		w.names.drain()
@@ -257,18 +298,24 @@ func (c *coreLog) read(w *Watch) []Stall {
 	var all []Stall
 	for len(c.spans) > 0 && c.spans[0].end < math.MaxInt64 {
 		s := c.spans[0]
-		n := len(c.ticks)
+		n, ran := len(c.ticks), len(c.ran)
 		if len(c.spans) > 1 {
-			n, _ = slices.BinarySearchFunc(c.ticks, c.spans[1].from, func(t tick, ns int64) int {
-				return cmp.Compare(t.ns, ns)
-			})
+			n, ran = before(c.ticks, c.spans[1].from), before(c.ran, c.spans[1].from)
 		}
 		cause := func(pid int32) (string, string) { return w.known.cause(c.core, int(pid)) }
-		all = append(all, judge(c.ticks[:n], s, w.way.PeriodNs, cause)...)
-		c.ticks, c.spans = c.ticks[n:], c.spans[1:]
+		if c.busy == nil {
+			all = append(all, judge(c.ticks[:n], s, w.way.PeriodNs, cause)...)
+		} else {
+			all = append(all, judgeBoth(c.ticks[:n], c.ran[:ran], s, w.way.PeriodNs, w.busyNs,
+				cause)...)
+		}
+		c.ticks, c.ran, c.spans = c.ticks[n:], c.ran[ran:], c.spans[1:]
 	}
 	if len(c.ticks) == 0 {
 		c.ticks = nil
+	}
+	if len(c.ran) == 0 {
+		c.ran = nil
 	}
 	for i := range all {
 		all[i].Core = c.core
@@ -282,6 +329,14 @@ func (c *coreLog) read(w *Watch) []Stall {
 		}
 	}
 	return all
+}
+
+// before returns how many ticks came before a moment.
+func before(ticks []tick, ns int64) int {
+	n, _ := slices.BinarySearchFunc(ticks, ns, func(t tick, ns int64) int {
+		return cmp.Compare(t.ns, ns)
+	})
+	return n
 }
 
 // lateCause is why ticks came late, which only processes of a higher real-time priority can delay.
@@ -303,7 +358,9 @@ func (w *Watch) Lost() int {
 	defer w.mutex.Unlock()
 	sum := 0
 	for _, c := range w.cores {
-		sum += c.lost()
+		for _, r := range c.recorders() {
+			sum += r.lost()
+		}
 	}
 	return sum
 }
@@ -318,11 +375,16 @@ func (w *Watch) Close() error {
 	}
 	var errs []error
 	for _, c := range w.cores {
-		errs = append(errs, c.close())
+		for _, r := range c.recorders() {
+			errs = append(errs, r.close())
+		}
+	}
+	if w.closer != nil {
+		errs = append(errs, w.closer())
 	}
 	if w.names != nil {
 		errs = append(errs, w.names.close())
 	}
-	w.cores, w.names = nil, nil
+	w.cores, w.names, w.closer = nil, nil, nil
 	return errors.Join(errs...)
 }

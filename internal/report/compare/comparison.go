@@ -347,6 +347,10 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	if c.Paired && table.ShareStarts(a.Sliced, b.Sliced) {
 		r.Source = table.FromSlices
 	}
+	if why := table.KeptApart(n.pairing.a, n.pairing.b, &b, r.Source); why.Is() &&
+		!r.unsliced.Is() {
+		r.Grade, r.unsliced = table.UnknownGrade, why
+	}
 	scenario := n.a.study.Scenario(n.scenario)
 	switch {
 	case r.unsliced.Is():

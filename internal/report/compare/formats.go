@@ -207,6 +207,8 @@ type gateCheck struct {
 	Outcome    string `json:"outcome"`
 	MoreBlocks int    `json:"moreBlocks,omitempty"` // blocks that would decide
 	Reason     string `json:"reason"`
+	// it passes, and would fail if the machine's stalls counted
+	FailsWithStalls bool `json:"failsWithStalls,omitempty"`
 }
 
 // gateDocument is a gate for programs.
@@ -226,7 +228,7 @@ func GateJSON(w io.Writer, g Gate) error {
 		document{jsonVersion, g.Comparison}}
 	for _, k := range g.Checks {
 		out.Checks = append(out.Checks, gateCheck{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
-			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
+			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why, k.FailsWithStalls})
 	}
 	return format.JSON(w, out)
 }
@@ -261,14 +263,15 @@ func blocks(n int) int {
 }
 
 // Annotations prints workflow commands, which GitHub shows beside the change: an error for what
-// fails, a warning for what is not decided, a notice for what passes.
+// fails, a warning for what is not decided or passes only without the machine's stalls, a notice
+// for what passes.
 func Annotations(w io.Writer, g Gate) error {
 	for _, k := range g.Checks {
 		kind := "warning"
-		switch k.Outcome {
-		case stats.Pass:
+		switch {
+		case k.Outcome == stats.Pass && !k.FailsWithStalls:
 			kind = "notice"
-		case stats.Fail:
+		case k.Outcome == stats.Fail:
 			kind = "error"
 		}
 		title := fmt.Sprintf("prony gate %s: %s %s", k.Outcome, k.Pair.B.Target, k.Row.Name())

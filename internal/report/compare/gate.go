@@ -41,6 +41,26 @@ type Check struct {
 	Outcome string
 	More    int
 	Why     string // a sentence
+	// FailsWithStalls: it passes, and would fail if the machine's stalls counted.
+	FailsWithStalls bool
+}
+
+// WarnOfStalls marks the checks that pass only without the machine's stalls. Raw is the same gate
+// with them (table.KeepStalls).
+func (g *Gate) WarnOfStalls(raw Gate) {
+	for i := range g.Checks {
+		k := &g.Checks[i]
+		for _, x := range raw.Checks {
+			same := k.Pair.Scenario == x.Pair.Scenario && k.Pair.A.Target == x.Pair.A.Target &&
+				k.Pair.B.Target == x.Pair.B.Target && k.Row.Load == x.Row.Load &&
+				k.Row.Metric == x.Row.Metric
+			if same && k.Outcome == stats.Pass && x.Outcome == stats.Fail && !k.FailsWithStalls {
+				k.FailsWithStalls = true
+				k.Why += fmt.Sprintf("; with the machine's stalls it changed by %s and would fail "+
+					"(--stalls keep)", changeText(*x.Row))
+			}
+		}
+	}
 }
 
 // ParseLimits reads what a gate is asked for: metrics as "throughput" or "half/p99", and limits as

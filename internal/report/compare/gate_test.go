@@ -111,6 +111,36 @@ func TestGateOfALatency(t *testing.T) {
 	has(t, "the sentence", g.Sentence(), "half p99 changed by +100 %", "beyond the +10 % allowed")
 }
 
+// A check that passes only without the machine's stalls says so, and is a warning for GitHub.
+func TestGateWarnsOfStalls(t *testing.T) {
+	check := func(free, raw float64, want bool, outcome, kind string) {
+		t.Helper()
+		p99, limits := []string{"half/p99"}, []string{"10%"}
+		g := gate(t, p99, limits, 1/free*0.999, 1/free*1.001)
+		g.WarnOfStalls(gate(t, p99, limits, 1/raw*0.999, 1/raw*1.001))
+		k := g.Checks[0]
+		if k.FailsWithStalls != want || g.Outcome != outcome {
+			t.Errorf("%v, and %v with stalls: %s, %+v", free, raw, g.Outcome, k)
+		}
+		if strings.Contains(k.Why, "with the machine's stalls it changed by ") != want {
+			t.Errorf("%v, and %v with stalls: %s", free, raw, k.Why)
+		}
+		var b strings.Builder
+		if err := Annotations(&b, g); err != nil || !strings.HasPrefix(b.String(), "::"+kind+" ") {
+			t.Errorf("%v, and %v with stalls: %s, want %s, %v", free, raw, b.String(), kind, err)
+		}
+		b.Reset()
+		if err := GateJSON(&b, g); err != nil ||
+			strings.Contains(b.String(), `"failsWithStalls": true`) != want {
+			t.Errorf("%v, and %v with stalls: %s, %v", free, raw, b.String(), err)
+		}
+	}
+	check(1.02, 1.3, true, stats.Pass, "warning")
+	check(1.02, 1.03, false, stats.Pass, "notice")
+	check(1.02, 1.1, false, stats.Pass, "notice") // undecided with them
+	check(1.3, 1.4, false, stats.Fail, "error")
+}
+
 // Bare names mean the loads that tell: p99 where the load is open, throughput where it is closed.
 func TestWhichRowsAreGated(t *testing.T) {
 	check := func(metric string, want ...string) {

@@ -126,13 +126,11 @@ func stallsRule(m *machine) finding {
 	case errors.Is(r.err, errNoCore):
 		return unknown("not measured: " + reason)
 	case r.way.Name == "":
-		fix := "use a machine whose kernel records ticks of idle cores; response times here " +
-			"include the machine's stalls"
-		switch {
-		case errors.Is(r.err, fs.ErrPermission):
-			fix = "run prony as root, or: " + asRoot(`setcap cap_perfmon+ep "$(command -v prony)"`)
-		case errors.Is(r.err, stalls.ErrBusy):
-			fix = again
+		fix := "use a machine whose kernel has perf events; response times here include the " +
+			"machine's stalls"
+		if errors.Is(r.err, fs.ErrPermission) {
+			fix = "run prony as root, or: " +
+				asRoot(`setcap cap_perfmon,cap_sys_nice+ep "$(command -v prony)"`)
 		}
 		return doubtful("stalls are not recorded: "+reason, fix)
 	case r.err != nil:

@@ -6,7 +6,7 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/freeze"
 	"prony.example/internal/observe/cpuclock"
-	"prony.example/internal/observe/stalls"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/trial"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
@@ -46,12 +46,6 @@ func slicing() trial.Slicing {
 			}
 			return m, nil
 		},
-		Stalls: func(cores []int, ours func(core, pid int) bool) (trial.StallWatch, error) {
-			w, err := stalls.Open(cores, stalls.Period, ours)
-			if err != nil { // a nil one would be a StallWatch
-				return nil, err
-			}
-			return w, nil
-		},
+		Stalls: stallfree.OpenReal,
 	}
 }

@@ -1,0 +1,54 @@
+package table
+
+import (
+	"math"
+
+	"prony.example/record"
+	"prony.example/record/metric"
+)
+
+// keptApart is the reason why a ratio of response times without stalls is unknown: stalls left out
+// much more of one target's arrivals than of the other one's, so what remains is not alike.
+const keptApart = "unlike shares of arrivals remain"
+
+// mostApart bounds how far the shares of arrivals that remain may be apart.
+const mostApart = 0.1
+
+// KeptApart returns why two targets' response times without the machine's stalls cannot be
+// compared, from slices or from windows; none if they can.
+func KeptApart(a, b *Target, m *Metric, source Source) Note {
+	q := metric.Named(m.Name, m.Unit).Quantile
+	stallFree := m.StallFree
+	if source == FromSlices {
+		stallFree = m.SlicedFree
+	}
+	if q == 0 || !stallFree {
+		return Note{}
+	}
+	x, y := a.keptShare(m.Load, q, source), b.keptShare(m.Load, q, source)
+	if math.Abs(x-y) <= mostApart || math.IsNaN(x-y) {
+		return Note{}
+	}
+	return NoteOf(NoteStalled, Stalled{keptApart, min(x, y)})
+}
+
+// keptShare is the mean share of arrivals that remain of a target's trials; NaN if there is none.
+func (t *Target) keptShare(load string, quantile float64, source Source) float64 {
+	sum, n := 0.0, 0
+	add := func(all []record.StallFree) {
+		if x := record.StallFreeOf(all, quantile); x != nil {
+			sum, n = sum+x.KeptShare, n+1
+		}
+	}
+	for _, r := range t.Trials {
+		l := loadOf(r, load)
+		switch {
+		case l == nil:
+		case source != FromSlices:
+			add(l.StallFree)
+		case l.Slices != nil:
+			add(l.Slices.StallFree)
+		}
+	}
+	return sum / float64(n)
+}

@@ -1,0 +1,163 @@
+//go:build linux && !portable
+
+// Package nearby offers open loads to services of this machine, and has their response times
+// without the machine's stalls beside the raw ones.
+package nearby
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/stallfree"
+	"prony.example/load"
+	"prony.example/record"
+)
+
+// Watcher watches this machine while loads are offered to one service. A nil one watches nothing.
+type Watcher struct {
+	stalls *stallfree.Watcher
+	pids   func() []int
+	cores  int // of the service
+}
+
+// Watch watches the cores of the processes that listen at a port of this machine, tcp or udp, and
+// those of the load's threads; of no cores, all that this process may use. It returns nil if no
+// process is known.
+func Watch(network string, port int, cores []int) *Watcher {
+	listening := host.Listening(network, port)
+	if len(listening) == 0 { // on another machine, or of another user
+		return nil
+	}
+	service := affinity(listening...)
+	fixed := slices.Clone(cores) // a thread of the load is pinned to each
+	if len(service) == 1 {
+		fixed = append(fixed, service...)
+	}
+	if len(cores) == 0 {
+		cores = affinity(0)
+	}
+	w := &Watcher{cores: max(len(service), 1)}
+	w.pids = func() []int { return family(listening) }
+	w.stalls = stallfree.New(stallfree.Setup{Open: stallfree.OpenReal, Service: service,
+		Load: cores, PIDs: w.pids, Free: without(slices.Concat(service, cores), fixed)})
+	return w
+}
+
+// without are the numbers of a list that another one has not.
+func without(list, other []int) []int {
+	return slices.DeleteFunc(list, func(n int) bool { return slices.Contains(other, n) })
+}
+
+// Close ends the watch.
+func (w *Watcher) Close() {
+	if w != nil {
+		w.stalls.Close()
+	}
+}
+
+// Offer offers a load. For an open one, its result also has the stalls and the percentiles without
+// them: the usual ones, and those of some more quantiles.
+func (w *Watcher) Offer(ctx context.Context, s load.Spec, quantiles []float64,
+	offer func(context.Context, load.Spec) (*load.Result, error)) (*load.Result, error) {
+	if w == nil || s.Model != record.Open {
+		return offer(ctx, s)
+	}
+	log := w.stalls.Log()
+	if !w.stalls.Works() {
+		res, err := offer(ctx, s)
+		if err == nil {
+			res.Load.Stalls = log.Summary()
+		}
+		return res, err
+	}
+	s.Sample = stallfree.Sample(stallfree.Expected(&s))
+	used := w.watchUse(&s)
+	log.Begin()
+	res, err := offer(ctx, s)
+	log.End()
+	if err != nil {
+		return nil, err
+	}
+	res.Load.Stalls = log.Summary()
+	if len(res.Sample.Due) < s.Sample {
+		share := float64(max(*used, 0)) / float64(max(res.WindowNs, 1)) / float64(w.cores)
+		res.Load.StallFree = log.Percentiles(res.Sample, res.FromNs, log.Spans(), min(share, 1),
+			quantiles...)
+	}
+	return res, nil
+}
+
+// watchUse has a load read the processor time of the service in its window, in ns.
+func (w *Watcher) watchUse(s *load.Spec) *int64 {
+	cpu := cpuclock.New(w.pids)
+	used, onWindow := new(int64), s.OnWindow
+	s.OnWindow = func(open bool) {
+		if onWindow != nil {
+			onWindow(open)
+		}
+		if open {
+			cpu.Refresh()
+			*used -= cpu.Read()
+		} else {
+			*used += cpu.Read()
+		}
+	}
+	return used
+}
+
+// affinity is the union of the cores on which processes may run; 0 is this one.
+func affinity(pids ...int) (cores []int) {
+	for _, pid := range pids {
+		var set unix.CPUSet
+		if unix.SchedGetaffinity(pid, &set) != nil {
+			continue // it has ended
+		}
+		for core := range len(set) * strconv.IntSize {
+			if set.IsSet(core) {
+				cores = append(cores, core)
+			}
+		}
+	}
+	slices.Sort(cores)
+	return slices.Compact(cores)
+}
+
+// family are processes and all that descend from them.
+func family(pids []int) []int {
+	children := map[int][]int{}
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, path := range all {
+		pid, parent := 0, 0
+		if _, err := fmt.Sscanf(path, "/proc/%d/stat", &pid); err != nil {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// Behind the name are the state and the parent (proc_pid_stat(5)).
+		tail := string(text[strings.LastIndexByte(string(text), ')')+1:])
+		if fields := strings.Fields(tail); len(fields) > 1 {
+			parent, _ = strconv.Atoi(fields[1]) // the kernel wrote it
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	members := slices.Clone(pids)
+	for i := 0; i < len(members); i++ {
+		for _, child := range children[members[i]] {
+			if !slices.Contains(members, child) {
+				members = append(members, child)
+			}
+		}
+	}
+	return members
+}

@@ -1,0 +1,124 @@
+//go:build linux && !portable
+
+package nearby
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"prony.example/internal/dev/testsets"
+	"prony.example/load"
+	"prony.example/record"
+)
+
+// Descendants belong to a service, also those of its children.
+func TestFamily(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "sh -c 'sleep 60 & echo; wait' & wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() })
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	all := family([]int{cmd.Process.Pid})
+	for _, pid := range slices.Backward(all) {
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Kill()
+	}
+	if len(all) != 3 || all[0] != cmd.Process.Pid {
+		t.Errorf("a shell, its shell and that one's sleep are %v", all)
+	}
+}
+
+func TestAffinity(t *testing.T) {
+	own := affinity(0)
+	if len(own) == 0 || !slices.Equal(own, affinity(os.Getpid(), os.Getpid())) {
+		t.Errorf("cores %v, and %v by number", own, affinity(os.Getpid(), os.Getpid()))
+	}
+	if cores := affinity(1 << 22); len(cores) > 0 {
+		t.Errorf("a process that is not there has cores %v", cores)
+	}
+}
+
+// Nothing is watched for a service elsewhere, or for a closed load.
+func TestWatchesNothing(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := Watch("tcp", port, nil)
+	if w != nil {
+		t.Errorf("a port at which nothing listens is watched: %+v", w)
+	}
+	offered := func(w *Watcher, model string) *load.Result {
+		t.Helper()
+		res, err := w.Offer(context.Background(), load.Spec{Model: model}, nil,
+			func(context.Context, load.Spec) (*load.Result, error) { return &load.Result{}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	if l := offered(w, record.Open).Load; l.Stalls != nil {
+		t.Errorf("stalls of a service elsewhere: %+v", l.Stalls)
+	}
+	w.Close()
+}
+
+// An open load to a service of this machine has its percentiles without stalls, or says why not.
+func TestOffer(t *testing.T) {
+	testsets.Live(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	w := Watch("tcp", l.Addr().(*net.TCPAddr).Port, nil)
+	if w == nil {
+		t.Fatal("the processes of a service of this machine are not known")
+	}
+	defer w.Close()
+	if !w.stalls.Works() {
+		t.Skip("stalls cannot be recorded here")
+	}
+	opened := func(s load.Spec) *load.Result {
+		t.Helper()
+		res, err := w.Offer(context.Background(), s, []float64{0.95},
+			func(_ context.Context, s load.Spec) (*load.Result, error) {
+				s.OnWindow(true)
+				time.Sleep(50 * time.Millisecond)
+				s.OnWindow(false)
+				return &load.Result{}, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	called := 0
+	s := load.Spec{Model: record.Open, Window: time.Second, OnWindow: func(bool) { called++ }}
+	s.Requests = 1000
+	switch res := opened(s); {
+	case res.Load.Stalls == nil || res.Load.Stalls.Missing != "" || res.Load.Stalls.TimeNs < 50e6:
+		t.Errorf("stalls %+v", res.Load.Stalls)
+	case called != 2:
+		t.Errorf("the load's own watch of its window was called %d times", called)
+	}
+}

@@ -1,0 +1,73 @@
+package summary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"prony.example/internal/base/units"
+	"prony.example/record"
+	"prony.example/record/metric"
+)
+
+// stalls prints the response times without the machine's stalls beneath those with them.
+func (p *page) stalls(l *record.Load) {
+	switch {
+	case l.Stalls == nil:
+		return
+	case l.Stalls.Missing != "":
+		p.row("stalls", "not recorded: %s", l.Stalls.Missing)
+		return
+	case len(l.StallFree) == 0:
+		return
+	}
+	known, unknown := []string{}, map[string][]string{}
+	remain := 1.0
+	for _, m := range metric.Percentiles() {
+		for _, x := range l.StallFree {
+			switch {
+			case x.Quantile != m.Quantile:
+			case x.Unknown != "":
+				unknown[x.Unknown] = append(unknown[x.Unknown], m.Name)
+			default:
+				remain = min(remain, x.KeptShare)
+				known = append(known, m.Name+" "+units.Duration(float64(x.Ns)))
+			}
+		}
+	}
+	text := fmt.Sprintf("the machine stalled %s of the time", units.PercentTo(share(l), 1))
+	if len(known) > 0 {
+		text += fmt.Sprintf("; without %s of the arrivals, near stalls:",
+			units.PercentTo(1-remain, 1))
+	}
+	p.row("stalls", "%s", text)
+	if len(known) > 0 {
+		p.row("", "%s", strings.Join(known, ", "))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(unknown)) {
+		p.row("", "unknown without stalls: %s (%s)", strings.Join(unknown[reason], ", "), reason)
+	}
+	if causes := causesOf(l.Stalls); causes != "" {
+		p.row("", "caused by %s", causes)
+	}
+}
+
+// share is how much of the time that was watched a core was stalled.
+func share(l *record.Load) float64 {
+	return float64(l.Stalls.StalledNs) / float64(max(l.Stalls.TimeNs, 1))
+}
+
+// causesShown is how many causes of stalls are listed.
+const causesShown = 3
+
+// causesOf lists the causes of stalls that took the longest, with their shares of the time.
+func causesOf(s *record.Stalls) string {
+	var all []string
+	for _, c := range s.Causes[:min(len(s.Causes), causesShown)] {
+		name := strings.TrimSpace(c.Cause + " " + c.Name)
+		all = append(all, fmt.Sprintf("%s (%s)", name,
+			units.PercentTo(float64(c.Ns)/float64(max(s.TimeNs, 1)), 1)))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,48 @@
+package summary
+
+import (
+	"strings"
+	"testing"
+
+	"prony.example/record"
+	"prony.example/stats"
+)
+
+// Response times without stalls stand beneath those with them, each unknown one with its reason.
+func TestTextOfStalls(t *testing.T) {
+	check := func(s *record.Stalls, free []record.StallFree, want string) {
+		t.Helper()
+		l := open()
+		l.Stalls, l.StallFree = s, free
+		text := textOf(t, of(l), Options{})
+		_, text, found := strings.Cut(text, "  stalls       ")
+		if want == "" {
+			if found {
+				t.Errorf("without a record: %s", text)
+			}
+			return
+		}
+		if !strings.HasPrefix(text, want) {
+			t.Errorf("%s, want\n%s", text, want)
+		}
+	}
+	check(nil, nil, "")
+	check(&record.Stalls{Way: "x"}, nil, "") // the sample was too large
+	check(&record.Stalls{Missing: "no right"}, nil, "not recorded: no right\n")
+	s := &record.Stalls{Way: "x", TimeNs: 10e9, StalledNs: 4.1e8, Causes: []record.StallCause{
+		{Cause: "hypervisor", Ns: 3e8}, {Cause: "process", Name: "cc1", Ns: 1e8},
+		{Cause: "kernel", Ns: 1e7}, {Cause: "process", Name: "sh", Ns: 1e6}}}
+	const causes = "               caused by hypervisor (3.0 %), process cc1 (1.0 %), kernel " +
+		"(0.1 %)\n"
+	check(s, []record.StallFree{{Quantile: 0.5, Ns: 56e3, RawNs: 57e3, KeptShare: 0.97},
+		{Quantile: 0.99, Ns: 230e3, RawNs: 11e6, KeptShare: 0.93},
+		{Quantile: 0.999, Ns: 1.2e6, RawNs: 16e6, KeptShare: 0.93,
+			Unknown: stats.UnrecordedStalls}},
+		"the machine stalled 4.1 % of the time; without 7.0 % of the arrivals, near stalls:\n"+
+			"               p50 56.0 µs, p99 230 µs\n"+
+			"               unknown without stalls: p99.9 (stalls too short to record)\n"+causes)
+	check(s, []record.StallFree{{Quantile: 0.5, KeptShare: 0.3, Unknown: stats.TooMuchExcluded},
+		{Quantile: 0.9, KeptShare: 0.3, Unknown: stats.TooMuchExcluded}},
+		"the machine stalled 4.1 % of the time\n"+
+			"               unknown without stalls: p50, p90 (too much excluded)\n"+causes)
+}

@@ -1,0 +1,262 @@
+//go:build linux && !portable
+
+// Package heartbeat makes a process of this program a heartbeat: on each of some cores, a thread at
+// real-time priority sleeps until the next point of a grid and writes the time at which it woke
+// into shared memory. Only the hypervisor, the kernel and processes of a higher priority delay it.
+//
+// It is a process of its own because Go's scheduler, on its way out of a sleep, waits in a loop for
+// threads at normal priority, which a thread at real-time priority keeps off the core. In this
+// process all threads have the same priority from their birth, the collector is off, and a thread
+// that ticks does not return to the scheduler.
+//
+// The process starts before main, as package entry does, and imports next to nothing. It ends with
+// its parent. The kernel ends it if a thread runs for 0.2 s without a sleep (RLIMIT_RTTIME), so
+// that an error cannot keep a core.
+package heartbeat
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// Variable marks a process of this program that is to become a heartbeat. Its value is of Start.
+const Variable = "PRONY_HEARTBEAT"
+
+// Memory is the file descriptor of the shared memory, in which each core has a Beat.
+const Memory = 3
+
+// Capacity is how many ticks of a core have room.
+const Capacity = 1 << 14
+
+// States of a Beat, and commands.
+const (
+	Starting = iota // no thread yet
+	Idle            // the thread waits for a command
+	Ticking
+)
+
+// Beat is what parent and heartbeat share of one core.
+type Beat struct {
+	Command uint32 // Idle or Ticking; a futex on which the heartbeat waits
+	State   uint32 // a futex on which the parent waits
+	Head    uint64 // how many ticks were written; the tick n is at n modulo Capacity
+	Ticks   [Capacity]int64
+}
+
+// Size is how many bytes of shared memory some cores need.
+func Size(cores int) int { return cores * int(unsafe.Sizeof(Beat{})) }
+
+// Beats returns what is in the shared memory.
+func Beats(memory []byte) []Beat {
+	return unsafe.Slice((*Beat)(unsafe.Pointer(&memory[0])), len(memory)/Size(1))
+}
+
+// Start is what a heartbeat needs to know.
+type Start struct {
+	Parent   int
+	Priority int   // of SCHED_FIFO
+	PeriodNs int64 // from tick to tick
+	Cores    []int
+}
+
+// String is the value of Variable.
+func (s Start) String() string { return s.text(false) }
+
+// text also says whether the process has its priority.
+func (s Start) text(first bool) string {
+	words := []string{strconv.FormatBool(first), strconv.Itoa(s.Parent), strconv.Itoa(s.Priority),
+		strconv.FormatInt(s.PeriodNs, 10)}
+	for _, core := range s.Cores {
+		words = append(words, strconv.Itoa(core))
+	}
+	return strings.Join(words, " ")
+}
+
+func parse(text string) (s Start, first bool, err error) {
+	words := strings.Fields(text)
+	if len(words) < 5 {
+		return s, false, errors.New("start a heartbeat: the variable " + Variable + " is cut short")
+	}
+	first = words[0] == "true"
+	var numbers []int
+	for _, word := range words[1:] {
+		n, wrong := strconv.Atoi(word)
+		numbers, err = append(numbers, n), errors.Join(err, wrong)
+	}
+	return Start{numbers[0], numbers[1], int64(numbers[2]), numbers[3:]}, first, err
+}
+
+func init() {
+	text, ok := syscall.Getenv(Variable)
+	if !ok {
+		return
+	}
+	err := become(text)
+	code := Failed
+	if f, refused := err.(*failure); refused {
+		code = int(f.errno)
+	}
+	_, _ = syscall.Write(2, []byte(err.Error())) // without a parent nobody reads it
+	syscall.Exit(code)
+}
+
+// Failed is the exit status if the kernel refused nothing. Otherwise the status is its error.
+const Failed = 255
+
+// failure is what the kernel refused.
+type failure struct {
+	subject string
+	errno   syscall.Errno
+}
+
+func (f *failure) Error() string { return f.subject }
+
+// failed returns what an error of the kernel refused.
+func failed(subject string, err error) error {
+	errno, _ := err.(syscall.Errno) // package syscall has no other errors
+	return &failure{subject, errno}
+}
+
+// become does not return unless it fails.
+func become(text string) error {
+	s, first, err := parse(text)
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	if !first {
+		return s.again()
+	}
+	memory, err := syscall.Mmap(Memory, 0, Size(len(s.Cores)),
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return failed("map the shared memory", err)
+	}
+	wrong := make(chan error)
+	for i := range s.Cores {
+		go func() { wrong <- s.run(s.Cores[i], &Beats(memory)[i]) }()
+	}
+	return <-wrong
+}
+
+// again executes this program again with the priority, which all its threads then inherit.
+func (s Start) again() error {
+	const (
+		fifo    = 1  // SCHED_FIFO of sched_setscheduler(2)
+		rtTime  = 15 // RLIMIT_RTTIME of setrlimit(2), in µs
+		longest = 200_000
+	)
+	limit := syscall.Rlimit{Cur: longest, Max: longest}
+	if err := syscall.Setrlimit(rtTime, &limit); err != nil {
+		return failed("limit the time of a thread", err)
+	}
+	priority := int32(s.Priority)
+	if err := call(syscall.SYS_SCHED_SETSCHEDULER, 0, fifo,
+		uintptr(unsafe.Pointer(&priority))); err != nil {
+		return failed("set real-time priority", err)
+	}
+	env := []string{
+		Variable + "=" + s.text(true), "GOGC=off", "GODEBUG=asyncpreemptoff=1",
+		"GOMAXPROCS=" + strconv.Itoa(len(s.Cores)+1),
+	}
+	return failed("execute this program again",
+		syscall.Exec("/proc/self/exe", []string{Name}, env))
+}
+
+// Name is what process lists show.
+const Name = "prony-heartbeat"
+
+// run is the life of a core's thread, which ends with its parent.
+func (s Start) run(core int, b *Beat) error {
+	runtime.LockOSThread()
+	const word = 64
+	var set [16]uint64
+	if core < 0 || core >= len(set)*word {
+		return errors.New("there is no core " + strconv.Itoa(core))
+	}
+	set[core/word] = 1 << (core % word)
+	if err := call(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set),
+		uintptr(unsafe.Pointer(&set))); err != nil {
+		return failed("pin a thread to core "+strconv.Itoa(core), err)
+	}
+	for {
+		b.change(Idle)
+		for atomic.LoadUint32(&b.Command) != Ticking {
+			if syscall.Getppid() != s.Parent {
+				return errors.New("the parent has ended")
+			}
+			Wait(&b.Command, atomic.LoadUint32(&b.Command), 1e9)
+		}
+		b.change(Ticking)
+		if !b.tick(s.PeriodNs, uintptr(s.Parent)) {
+			return errors.New("the parent has ended")
+		}
+	}
+}
+
+func (b *Beat) change(state uint32) {
+	atomic.StoreUint32(&b.State, state)
+	Wake(&b.State)
+}
+
+// tick writes a tick at each point of a grid until the command is another one. It returns false if
+// the parent has ended. It calls nothing that returns to Go's scheduler.
+//
+//go:nosplit
+func (b *Beat) tick(period int64, parent uintptr) bool {
+	const monotonic, absolute, often = 1, 1, 1 << 10
+	var until, now syscall.Timespec
+	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic,
+		uintptr(unsafe.Pointer(&now)), 0)
+	due := now.Sec*1e9 + now.Nsec + period
+	for atomic.LoadUint32(&b.Command) == Ticking {
+		until.Sec, until.Nsec = due/1e9, due%1e9
+		_, _, err := syscall.RawSyscall6(syscall.SYS_CLOCK_NANOSLEEP, monotonic, absolute,
+			uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+		if err == syscall.EINTR {
+			continue
+		}
+		_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic,
+			uintptr(unsafe.Pointer(&now)), 0)
+		woke := now.Sec*1e9 + now.Nsec
+		b.Ticks[b.Head%Capacity] = woke
+		head := atomic.AddUint64(&b.Head, 1)
+		for due <= woke { // points that have passed get no tick
+			due += period
+		}
+		if head%often == 0 {
+			if is, _, _ := syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0); is != parent {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Wait returns when another process has woken those who wait for a word, when it is not the value
+// any more, or after some time (futex(2)).
+func Wait(word *uint32, value uint32, ns int64) {
+	const wait = 0 // FUTEX_WAIT, between processes
+	until := syscall.NsecToTimespec(ns)
+	_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wait,
+		uintptr(value), uintptr(unsafe.Pointer(&until)), 0, 0)
+}
+
+// Wake wakes all who wait for a word.
+func Wake(word *uint32) {
+	const wake, all = 1, 1 << 30
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, all, 0,
+		0, 0)
+}
+
+func call(number, a, b, c uintptr) error {
+	if _, _, errno := syscall.RawSyscall(number, a, b, c); errno != 0 {
+		return errno
+	}
+	return nil
+}
