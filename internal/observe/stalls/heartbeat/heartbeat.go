@@ -10,8 +10,8 @@
 // that ticks does not return to the scheduler.
 //
 // The process starts before main, as package entry does, and imports next to nothing. It ends when
-// its standard input does, so with its parent at the latest. The kernel ends it if a thread runs for 0.2 s without a sleep (RLIMIT_RTTIME), so
-// that an error cannot keep a core.
+// its standard input does, so with its parent at the latest. The kernel ends it if a thread runs
+// for 0.2 s without a sleep (RLIMIT_RTTIME), so that an error cannot keep a core.
 package heartbeat
 
 import (
