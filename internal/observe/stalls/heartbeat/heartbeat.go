@@ -197,8 +197,12 @@ func (s Start) run(core int, b *Beat) error {
 	}
 	for {
 		b.change(Idle)
-		for atomic.LoadUint32(&b.Command) != Ticking {
-			Wait(&b.Command, Idle, 1e9)
+		for {
+			command := atomic.LoadUint32(&b.Command)
+			if command == Ticking {
+				break
+			}
+			Wait(&b.Command, command, 1e9)
 		}
 		b.change(Ticking)
 		b.tick(s.PeriodNs)
