@@ -22,7 +22,7 @@ type Finding struct {
 	Unit  string `json:"unit,omitempty"`
 	Side  string `json:"side,omitempty"`
 	Facts Facts  `json:"facts,omitzero"`
-	// what it can have moved; empty: nobody can say
+	// what it can have moved; empty: the effect is unknown
 	PossibleBias []Bias `json:"possibleBias,omitempty"`
 	// Remark: no doubt, and what the number's reader should know of the service all the same.
 	Note bool `json:"note,omitempty"`

@@ -97,6 +97,10 @@ func (s *progressLine) Trial(e trial.Event) {
 		}
 		return
 	}
+	if e.Round > 0 {
+		s.pulse = fmt.Sprintf(" · round %d of %d", e.Round, e.Rounds)
+		return
+	}
 	if s.began == 0 {
 		s.began = clock.Mono()
 		if s.live {

@@ -90,8 +90,8 @@ type Plan struct {
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
 
-	startup map[string]time.Duration // of targets
-	control string                   // target that is the baseline a second time; empty: none
+	targets map[string]Target // by name
+	control string            // target that is the baseline a second time; empty: none
 }
 
 // Targets are the names of a plan's targets, each once, in the order of their first trials.
@@ -126,9 +126,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
 		return nil, err
 	}
-	p.startup = map[string]time.Duration{}
+	p.targets = map[string]Target{}
 	for _, t := range targets {
-		p.startup[t.Name] = t.Startup
+		p.targets[t.Name] = t
 		if t.ControlOf != "" && t.ControlOf == p.Baseline {
 			p.control = t.Name
 		}
@@ -425,7 +425,7 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 }
 
 // Estimate is how long the plan takes when each target starts as the catalog says and is warm as
-// soon as can be seen, and when each warms up to the bound. Drains are not counted: they end with
+// soon as can be seen, and when each warms up to its bound. Drains are not counted: they end with
 // the last answer, at once for a service that keeps up. Builds are not counted either. A run for a
 // time has one whole block at the least.
 func (p *Plan) Estimate() (least, most time.Duration) {
@@ -460,14 +460,15 @@ func (p *Plan) Block() (least, most time.Duration) {
 
 // estimate is that of one trial.
 func (p *Plan) estimate(t Trial) (least, most time.Duration) {
-	least = p.startup[t.Target]
+	target, w := p.targets[t.Target], p.Suite.Warmup
+	least = target.Startup
 	for _, l := range p.Suite.OfTrial(t) {
 		least += l.Length()
 	}
 	if t.Start != "" {
 		least += p.Suite.slicesLast()
+		w = w.InStart(target.Runtime)
 	}
-	w := p.Suite.Warmup
 	return least + min(time.Duration(w.Max), max(time.Duration(w.Min), steady)),
 		least + time.Duration(w.Max)
 }

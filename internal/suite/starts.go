@@ -3,7 +3,9 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	"prony.example/internal/base/runtimes"
 	"prony.example/record"
 )
 
@@ -96,6 +98,19 @@ func (p *Plan) Repeat() string {
 		return "start"
 	}
 	return "block"
+}
+
+// stillWarmup is the longest warm-up in a start of a service that compiles nothing while it serves.
+// A service that is not steady after it drifts as the others do, and slices cancel that.
+const stillWarmup = Duration(2 * time.Second)
+
+// InStart is the warm-up of a target of a start, by its runtime; empty: the runtime is unknown, and
+// may compile.
+func (w Warmup) InStart(runtime string) Warmup {
+	if runtime != "" && !runtimes.Of(runtime).Compiles {
+		w.Max = min(w.Max, max(w.Min, stillWarmup))
+	}
+	return w
 }
 
 // Sliceable reports whether the load can be offered in slices.

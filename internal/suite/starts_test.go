@@ -2,8 +2,10 @@ package suite_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"prony.example/internal/suite"
 )
@@ -112,5 +114,35 @@ func TestReserve(t *testing.T) {
 	}
 	if p := plan(t, s, catalog); len(p.Reserve) > 0 {
 		t.Errorf("a run that goes on for a time has %d trials in reserve", len(p.Reserve))
+	}
+}
+
+// A target of a start that compiles nothing while it serves warms up for two seconds at most; one
+// whose runtime is unknown may compile.
+func TestEstimateOfStarts(t *testing.T) {
+	s := onCores(t)
+	estimate := func(runtime string) (least, most time.Duration) {
+		targets := slices.Clone(catalog)
+		for i := range targets {
+			targets[i].Runtime = runtime
+		}
+		return plan(t, s, targets).Estimate()
+	}
+	jvmLeast, jvmMost := estimate("jvm")
+	if least, most := estimate(""); least != jvmLeast || most != jvmMost {
+		t.Errorf("unknown runtime: %v to %v, want %v to %v", least, most, jvmLeast, jvmMost)
+	}
+	// 16 trials warm up for 2 s instead of for up to 90 s.
+	least, most := estimate("native")
+	if least != jvmLeast || most != jvmMost-16*88*time.Second {
+		t.Errorf("native: %v to %v, and %v to %v if it compiles", least, most, jvmLeast, jvmMost)
+	}
+	s.Warmup.Min = suite.Duration(5 * time.Second)
+	if least, most = estimate("native"); least != most || least != jvmLeast+16*3*time.Second {
+		t.Errorf("warm-up of at least 5 s: %v to %v, want 48 s more than %v", least, most, jvmLeast)
+	}
+	s.Interleave = suite.ByBlocks
+	if least, most = estimate("native"); most-least != 16*85*time.Second {
+		t.Errorf("in blocks: %v to %v", least, most)
 	}
 }

@@ -374,9 +374,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if failed, err := s.lengths(ctx); err != nil {
 		return failed, err
 	}
-	perRound := time.Duration(len(s.sides)) * time.Duration(s.MeanNs())
-	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
-		Expect: time.Duration(s.Rounds) * perRound})
+	report := s.reportRounds("slices", s.Rounds, time.Duration(s.MeanNs()))
 	for round := 1; round <= s.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
@@ -389,6 +387,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			slice.Round, slice.Place = round, place+1
 			s.add(slice)
 		}
+		report(round)
 	}
 	if failed, err := s.interleaveOpen(ctx); err != nil {
 		return failed, err

@@ -172,7 +172,7 @@ type (
 	Offs    []Off  // of one load
 	Off     struct {
 		Metric, Unit string
-		By           float64 // at most, as a share; 0: nobody can say
+		By           float64 // at most, as a share; 0: the effect is unknown
 		Rules        []string
 		Ratio        bool // it is the metric's ratio
 	}

@@ -17,9 +17,9 @@ var sliceRules = []Rule{
 		"docs/slices.md", sliceAnswers},
 	{"idle work", "a target uses no processor time while others are loaded; the bound is its " +
 		"share of the service's cores for throughput, and for its own processor time what it " +
-		"used in slices of others over what it used in its own; where neither is known and it " +
-		"was not stopped, nobody can say",
-		ifMoved + ", or where nobody can say", "docs/slices.md", idleWork},
+		"used in slices of others over what it used in its own; if neither is known and it " +
+		"was not stopped, the effect is unknown",
+		ifMoved + ", or if the effect is unknown", "docs/slices.md", idleWork},
 	{"slice lag", "in open slices requests leave in time; the bound is by how much percentiles " +
 		"would be lower if each request had left in time", ifMoved, "docs/slices.md", sliceLag},
 }

@@ -38,14 +38,23 @@ func Watch(network string, port int, cores []int) *Watcher {
 		return nil
 	}
 	service := affinity(listening...)
+	fixed := slices.Clone(cores) // a thread of the load is pinned to each
+	if len(service) == 1 {
+		fixed = append(fixed, service...)
+	}
 	if len(cores) == 0 {
 		cores = affinity(0)
 	}
 	w := &Watcher{cores: max(len(service), 1)}
 	w.pids = func() []int { return family(listening) }
 	w.stalls = stallfree.New(stallfree.Setup{Open: stallfree.OpenReal, Service: service,
-		Load: cores, PIDs: w.pids})
+		Load: cores, PIDs: w.pids, Free: without(slices.Concat(service, cores), fixed)})
 	return w
+}
+
+// without are the numbers of a list that another one has not.
+func without(list, removed []int) []int {
+	return slices.DeleteFunc(list, func(n int) bool { return slices.Contains(removed, n) })
 }
 
 // Close ends the watch.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -189,8 +190,38 @@ func strike() {
 	spin(unix.CLOCK_MONOTONIC, strikeNs)
 }
 
+// limitCPU puts a process under a limit of half a core, by a group that ends with the test.
+func limitCPU(t testing.TB, pid int) {
+	t.Helper()
+	write := func(path, text string) bool {
+		return os.WriteFile(path, []byte(text), 0o600) == nil
+	}
+	name := fmt.Sprintf("prony-nearby-%d", pid)
+	for _, way := range []struct{ root, file, limit string }{
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"},
+		{"/sys/fs/cgroup", "cpu.max", "50000 100000"},
+	} {
+		dir := filepath.Join(way.root, name)
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) })
+		if write(filepath.Join(dir, way.file), way.limit) &&
+			write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)) {
+			return
+		}
+	}
+	t.Skip("no control group may limit processor time here")
+}
+
 // role starts this program in a role; pauses of the server go to the hog's input.
-func role(t *testing.T, name string, in *os.File) (out *os.File) {
+func role(t testing.TB, name string, in *os.File) (out *os.File) {
+	out, _ = roleOf(t, name, in)
+	return out
+}
+
+// roleOf is role, and returns the process id.
+func roleOf(t testing.TB, name string, in *os.File) (out *os.File, pid int) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GOGC=off", "GODEBUG=asyncpreemptoff=1")
@@ -208,7 +239,7 @@ func role(t *testing.T, name string, in *os.File) (out *os.File) {
 		_ = cmd.Wait()
 		_ = out.Close()
 	})
-	return out
+	return out, cmd.Process.Pid
 }
 
 // arithmetic are quantiles of response times of that server: those of a queue with these service
@@ -233,14 +264,17 @@ func arithmetic(quantiles ...float64) (ns []float64) {
 	return ns
 }
 
-// offerTo offers the load to a server beside a hog, and returns its result.
-func offerTo(t *testing.T, hogName string) record.Load {
+// limited is the name of no hog, but of a limit of half a core.
+const limited = "limit"
+
+// startServer starts a server, and watches it.
+func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
 	t.Helper()
 	cores, err := host.Cores()
 	if err != nil || len(cores) < 2 {
 		t.Skip("needs two cores")
 	}
-	server := role(t, "server", nil)
+	server, pid := roleOf(t, "server", nil)
 	line := make([]byte, 6)
 	n, err := server.Read(line)
 	if err != nil {
@@ -250,25 +284,39 @@ func offerTo(t *testing.T, hogName string) record.Load {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hogName != "" {
+	switch hogName {
+	case "":
+	case limited:
+		limitCPU(t, pid)
+	default:
 		role(t, hogName, server)
 	}
-	w := Watch("tcp", port, cores[:1])
+	w = Watch("tcp", port, cores[:1])
 	if w == nil || !w.stalls.Works() {
 		t.Skip("stalls cannot be recorded here")
 	}
-	defer w.Close()
-	s := load.Spec{
-		Address:  netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)),
-		Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", Status: 200}}},
-		Model:    record.Open, Connections: 64, Seed: 7, Pacing: load.Precise, Cores: cores[:1],
+	t.Cleanup(w.Close)
+	return w, load.Spec{
+		Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)),
+		Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", Status: 200,
+			WantSize: -1}}},
+		Model: record.Open, Connections: 64, Seed: 7, Pacing: load.Precise, Cores: cores[:1],
 		Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perSecond)},
 		Lead:     time.Second, Window: *window, Timeout: 5 * time.Second, Drain: 5 * time.Second,
 		Ahead: true,
 	}
+}
+
+// offerTo offers the load to a server beside a hog, and returns its result.
+func offerTo(t *testing.T, hogName string) record.Load {
+	t.Helper()
+	w, s := startServer(t, hogName)
 	res, err := w.Offer(context.Background(), s, nil, load.Run)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if l := res.Load; l.Answered < l.Scheduled*99/100 {
+		t.Fatalf("%d of %d requests were answered", l.Answered, l.Scheduled)
 	}
 	return res.Load
 }
@@ -315,4 +363,53 @@ func TestPausesOfTheService(t *testing.T) {
 				unknown)
 		}
 	})
+}
+
+// A service that reaches the limit of its control group is not stalled: what it then takes longer
+// stays.
+func TestLimitIsNoStall(t *testing.T) {
+	testsets.Measured(t)
+	l := offerTo(t, limited)
+	t.Logf("stalls %+v", l.Stalls)
+	if share := float64(l.Stalls.StalledNs) / float64(l.Stalls.TimeNs); share > 0.1 {
+		t.Errorf("stalls take %.1f %% of the time", 100*share)
+	}
+	x := record.StallFreeOf(l.StallFree, 0.99)
+	if x == nil || x.RawNs < 20e6 || float64(x.Ns) < 0.8*float64(x.RawNs) {
+		t.Errorf("p99 of a server that is stopped for half of each 0.1 s: %+v", x)
+	}
+}
+
+// BenchmarkMedianWhileWatched measures what the record of stalls does to the median response time,
+// by pairs of loads of 2 s with it and without it: the medians of both, in µs, and of their ratios,
+// in percent.
+func BenchmarkMedianWhileWatched(b *testing.B) {
+	for _, rate := range []float64{1000, perSecond} {
+		b.Run(fmt.Sprint(rate), func(b *testing.B) {
+			w, s := startServer(b, "")
+			s.Schedule.Rate, s.Window, s.Lead = pace.Flat(rate), 2*time.Second, 200*time.Millisecond
+			median := func(w *Watcher) float64 {
+				res, err := w.Offer(context.Background(), s, nil, load.Run)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return float64(res.Load.ResponseTime.P50Ns)
+			}
+			var with, without, ratios []float64
+			for range b.N {
+				for i := range 10 {
+					var x, y float64
+					if i%2 == 0 {
+						x, y = median(w), median(nil)
+					} else {
+						y, x = median(nil), median(w)
+					}
+					with, without, ratios = append(with, x), append(without, y), append(ratios, x/y)
+				}
+			}
+			b.ReportMetric(stats.Median(with)/1e3, "µs/watched")
+			b.ReportMetric(stats.Median(without)/1e3, "µs/unwatched")
+			b.ReportMetric(100*(stats.Median(ratios)-1), "%change")
+		})
+	}
 }

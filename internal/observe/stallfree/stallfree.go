@@ -50,6 +50,9 @@ type Setup struct {
 	Open    Opener
 	Service []int // cores of the targets
 	Load    []int // cores of this program
+	// Free are cores that service and load can leave for others. A process of others that runs
+	// there is no stall.
+	Free []int
 	// PIDs are the processes of the targets now. A process that begins and ends between two calls
 	// looks as one of others.
 	PIDs func() []int
@@ -68,7 +71,8 @@ func New(s Setup) *Watcher {
 	w := &Watcher{setup: s, pids: map[int]bool{}}
 	self := os.Getpid()
 	ours := func(core, pid int) bool {
-		return slices.Contains(s.Load, core) && pid == self || w.pids[pid]
+		return slices.Contains(s.Load, core) && pid == self || w.pids[pid] ||
+			slices.Contains(s.Free, core)
 	}
 	cores := slices.Concat(s.Service, s.Load)
 	slices.Sort(cores)

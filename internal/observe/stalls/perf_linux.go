@@ -110,7 +110,8 @@ func ticksOnIdleCores(core int, period int64) error {
 }
 
 // ticksWhileIdle returns nil, errIdle, errBusy, or an error of the clock. A single try in which
-// ticks are missing may be due to a stall.
+// ticks are missing may be due to a stall. A core that has just become idle may poll for work for
+// some time, and tick, before it halts: only a try in which it is mostly idle shows anything.
 func (p *perfClock) ticksWhileIdle(period int64) error {
 	const tries, enough, least = 5, 3, 20 * time.Millisecond
 	incomplete := 0
@@ -134,7 +135,7 @@ func (p *perfClock) ticksWhileIdle(period int64) error {
 		switch missing := length/period - all; {
 		case missing > 1:
 			incomplete++
-		case idle > 0:
+		case 2*int64(idle) > all:
 			return nil
 		}
 		if incomplete == enough {

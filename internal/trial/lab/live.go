@@ -15,12 +15,16 @@ import (
 	"prony.example/stats"
 )
 
-// liveAnswer reports after each start the ratio of each other target to the first. Its interval is
-// a confidence sequence: it stays valid whenever the user ends the run (stats.LiveRatio).
+// liveAnswer reports after each start the ratios of each other target to the first. Their intervals
+// are confidence sequences: they stay valid whenever the user ends the run (stats.LiveRatio).
 type liveAnswer struct {
 	Observer
 	first   string // row of the target that the others are compared with
 	planned int    // starts; 0: the run goes on for a time
+	// prints: CPU per request is also printed, a line for each target. In suites of many targets,
+	// these lines would hide all others.
+	prints  bool
+	ratio   func(record.LiveRatio)
 	starts  map[startKey]*liveStart
 	advised bool
 }
@@ -66,21 +70,52 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	}
 }
 
-// report prints one target's interval so far, where there is one.
+// liveMetric is a metric of what a target did in slices.
+type liveMetric struct {
+	name  string
+	value func(*record.Sliced) float64
+}
+
+// liveMetrics are what targets are compared by while a run goes on, with their values in slices;
+// the first is printed.
+var liveMetrics = []liveMetric{{metric.CPU, (*record.Sliced).CPUPerRequestNs},
+	{metric.Throughput, (*record.Sliced).ThroughputPerS}}
+
+// report reports one target's ratios so far, if they have an interval.
 func (a *liveAnswer) report(scenario, name string) {
-	var ratios []stats.StartRatio
-	scenarios := map[string]bool{}
-	for key, start := range a.starts {
-		scenarios[key.scenario] = true
-		base := inSlices(start.measured[a.first], metric.CPU)
-		item := inSlices(start.measured[name], metric.CPU)
-		if key.scenario == scenario && base > 0 && item > 0 {
-			ratios = append(ratios, stats.StartRatio{LogRatio: math.Log(item / base)})
+	for i, m := range liveMetrics {
+		r := stats.LiveRatio(a.ratios(scenario, name, m.value), 0.95)
+		if !r.HasInterval() {
+			continue
+		}
+		a.ratio(record.LiveRatio{Scenario: scenario, Target: name, Baseline: a.first,
+			Metric: m.name, Starts: r.N, Center: r.Center, Lo: r.Lo, Hi: r.Hi})
+		if i == 0 && a.prints {
+			a.print(scenario, name, r)
 		}
 	}
-	r := stats.LiveRatio(ratios, 0.95)
-	if !r.HasInterval() {
-		return
+}
+
+// ratios are those of a target to the first in the starts of a scenario.
+func (a *liveAnswer) ratios(scenario, name string, value func(*record.Sliced) float64) (
+	all []stats.StartRatio) {
+	for key, start := range a.starts {
+		base, item := inSlices(start.measured[a.first]), inSlices(start.measured[name])
+		if key.scenario != scenario || base == nil || item == nil {
+			continue
+		}
+		if base, item := value(base), value(item); base > 0 && item > 0 {
+			all = append(all, stats.StartRatio{LogRatio: math.Log(item / base)})
+		}
+	}
+	return all
+}
+
+// print prints a target's ratio of CPU per request.
+func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
+	scenarios := map[string]bool{}
+	for key := range a.starts {
+		scenarios[key.scenario] = true
 	}
 	line := units.Plural(r.N, "start")
 	if a.planned >= r.N { // not yet those that are repeated
@@ -104,19 +139,15 @@ func (a *liveAnswer) report(scenario, name string) {
 	a.Say(line)
 }
 
-// inSlices is a target's CPU time per request in the closed slices of a start, in ns, or its
-// throughput; 0: unknown.
-func inSlices(r *record.Record, name string) float64 {
+// inSlices is what a target did in the closed slices of a start; nil: it had none.
+func inSlices(r *record.Record) *record.Sliced {
 	if r == nil {
-		return 0
+		return nil
 	}
 	for i := range r.Loads {
 		if s := r.Loads[i].Slices; s != nil && s.RatePerS == 0 {
-			if name == metric.Throughput {
-				return s.ThroughputPerS()
-			}
-			return s.CPUPerRequestNs()
+			return s
 		}
 	}
-	return 0
+	return nil
 }

@@ -55,7 +55,7 @@ func (f *further) needed(first []*record.Record, name string) (need int) {
 	values := map[string]map[int]float64{} // by row and block
 	for _, r := range first {
 		row := table.RowName(r.Target)
-		if v := inSlices(r, name); v > 0 && r.Outcome == record.Measured &&
+		if v := valueOf(inSlices(r), name); v > 0 && r.Outcome == record.Measured &&
 			r.Target.ControlOf == "" {
 			if values[row] == nil {
 				values[row] = map[int]float64{}
@@ -82,6 +82,15 @@ func (f *further) needed(first []*record.Record, name string) (need int) {
 		}
 	}
 	return need
+}
+
+// valueOf is a target's metric in slices; 0: unknown.
+func valueOf(x *record.Sliced, name string) float64 {
+	i := slices.IndexFunc(liveMetrics, func(m liveMetric) bool { return m.name == name })
+	if x == nil || i < 0 {
+		return 0
+	}
+	return liveMetrics[i].value(x)
 }
 
 // inTime is how many starts of a series end in time, if they take as long as its first ones. The

@@ -24,8 +24,9 @@ import (
 // run is one under way, filled in from top to bottom.
 type run struct {
 	*Lab
-	wish  Wish
-	tools *service.Tools
+	reported *scribe // Lab.Tell, by which others follow the run
+	wish     Wish
+	tools    *service.Tools
 	planned
 	rides     map[string]ride // by variant
 	launchers *Launchers
@@ -46,7 +47,8 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	reported, ownLab := &scribe{Observer: l.Tell}, *l
 	ownLab.Tell = reported
 	l = &ownLab
-	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
+	r := &run{Lab: l, reported: reported, wish: w, checkouts: map[string]checkout{},
+		tools: service.FindTools(ctx)}
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
 	}
@@ -225,8 +227,7 @@ func (r *run) resume(context.Context) error {
 			"report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
 		!slices.Equal(head.Trials, now.Head.Trials):
-		return fail("suite, flags, seed, free memory or the tools that are here give other " +
-			"trials than it had")
+		return fail("suite, flags, seed, free memory or installed tools now give other trials")
 	}
 	for _, rec := range records {
 		if subject := r.unlike(rec); subject != "" {

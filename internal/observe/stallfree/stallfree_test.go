@@ -1,0 +1,132 @@
+package stallfree
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"prony.example/internal/observe/stalls"
+	"prony.example/load"
+	"prony.example/load/pace"
+)
+
+// fake is a watch that remembers what it was asked for, and may fail to begin.
+type fake struct {
+	cores  []int
+	ours   func(core, pid int) bool
+	all    []stalls.Stall
+	begin  error
+	closed int
+}
+
+func (f *fake) Begin() error         { return f.begin }
+func (f *fake) End() error           { return nil }
+func (f *fake) Read() []stalls.Stall { return f.all }
+func (f *fake) Way() stalls.Way      { return stalls.Way{Name: "fake"} }
+func (f *fake) Lost() int            { return 0 }
+func (f *fake) Close() error         { f.closed++; return nil }
+
+func (f *fake) open(cores []int, ours func(core, pid int) bool) (Watch, error) {
+	f.cores, f.ours = cores, ours
+	return f, nil
+}
+
+// Processes of the targets are no stalls anywhere, this program is none on the load's cores, and
+// nothing is one on cores that can be left.
+func TestWhatIsOurs(t *testing.T) {
+	f := &fake{}
+	pids := []int{100}
+	w := New(Setup{Open: f.open, Service: []int{1, 2}, Load: []int{0, 1}, Free: []int{2},
+		PIDs: func() []int { return pids }})
+	if !slices.Equal(f.cores, []int{0, 1, 2}) || !w.Works() {
+		t.Errorf("cores %v, works %v", f.cores, w.Works())
+	}
+	log := w.Log()
+	log.Begin()
+	pids = []int{100, 200} // one more begins
+	log.End()
+	check := func(core, pid int, want bool) {
+		t.Helper()
+		if got := f.ours(core, pid); got != want {
+			t.Errorf("process %d on core %d: %v, want %v", pid, core, got, want)
+		}
+	}
+	self := os.Getpid()
+	check(0, self, true)
+	check(1, self, true)
+	check(2, self, true)
+	check(3, self, false)
+	for _, core := range []int{0, 1, 2} {
+		check(core, 100, true)
+		check(core, 200, true)
+		check(core, 300, core == 2)
+	}
+	w.Close()
+	w.Close()
+	if f.closed != 1 || w.Works() {
+		t.Errorf("closed %d times, works %v", f.closed, w.Works())
+	}
+}
+
+// A watch that cannot be opened, or that fails, says why, and nobody's wish says nothing.
+func TestMissing(t *testing.T) {
+	missing := func(w *Watcher) string {
+		t.Helper()
+		log := w.Log()
+		log.Begin()
+		log.End()
+		if log.Recorded() {
+			t.Error("stalls are recorded")
+		}
+		if s := log.Summary(); s != nil {
+			return s.Missing
+		}
+		return ""
+	}
+	refused := func([]int, func(int, int) bool) (Watch, error) { return nil, errors.New("a\nb") }
+	if got := missing(New(Setup{Open: refused})); got != "a; b" {
+		t.Errorf("refused: %q", got)
+	}
+	f := &fake{begin: errors.New("c")}
+	w := New(Setup{Open: f.open, PIDs: func() []int { return nil }})
+	if got := missing(w); got != "c" || f.closed != 1 {
+		t.Errorf("fails: %q, closed %d times", got, f.closed)
+	}
+	if got := missing(Without("")); got != "" {
+		t.Errorf("nobody wants a record: %q", got)
+	}
+}
+
+// Threads of the kernel are no stalls; a kernel that keeps interrupts off is one.
+func TestCauses(t *testing.T) {
+	f := &fake{all: []stalls.Stall{
+		{BeginNs: 10, EndNs: 30, Cause: stalls.Kernel, Name: "ksoftirqd/1"},
+		{BeginNs: 20, EndNs: 50, Cause: stalls.Kernel},
+		{BeginNs: 40, EndNs: 60, Cause: stalls.Process, Name: "cc1"},
+		{BeginNs: 90, EndNs: 95, Cause: stalls.Process, Name: "cc1"}}}
+	log := New(Setup{Open: f.open, PIDs: func() []int { return nil }}).Log()
+	log.Begin()
+	log.End()
+	s := log.Summary()
+	if s.Count != 3 || s.StalledNs != 45 || len(s.Causes) != 2 ||
+		s.Causes[0].Cause != stalls.Kernel || s.Causes[1].Count != 2 || s.Causes[1].Ns != 25 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestExpected(t *testing.T) {
+	check := func(name string, s load.Spec, want float64) {
+		t.Helper()
+		if got := Expected(&s); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	flat := pace.Schedule{Rate: pace.Flat(500)}
+	check("a rate", load.Spec{Schedule: flat, Lead: time.Second, Window: 4 * time.Second}, 2000)
+	check("a number", load.Spec{Schedule: flat, Window: time.Hour, Requests: 30}, 30)
+	check("a trace", load.Spec{Schedule: pace.Schedule{Trace: []int64{1, 2, 3}}}, 3)
+	flow := load.Scenario{Flow: true, Requests: make([]load.Request, 3)}
+	check("flows", load.Spec{Schedule: flat, Window: 2 * time.Second, Scenario: flow}, 3000)
+}
