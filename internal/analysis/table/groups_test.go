@@ -78,3 +78,21 @@ func TestGroupsLoseStarts(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Of a run that its user ended, the ratio of targets of different groups has no interval.
+func TestGroupsEndedEarly(t *testing.T) {
+	records := groupedRun()
+	for i := 14; i < 16; i++ {
+		records[i].Outcome = record.Failed
+		records[i].Failure = &record.Failure{Step: "warmup", Interrupted: true}
+	}
+	sc := analyze(records, Options{Baseline: "a"}).Scenarios[0]
+	within := sc.SlicedRatio(sc.Target("a"), sc.Target("b"), "peak", metric.Throughput, 0.95)
+	across := sc.SlicedRatio(sc.Target("b"), sc.Target("c"), "peak", metric.Throughput, 0.95)
+	if !sc.Starts.Interrupted || !within.HasInterval() || across.HasInterval() {
+		t.Errorf("b over a: %+v, c over b: %+v", within, across)
+	}
+	if sc.Target("b").Tier != sc.Target("c").Tier {
+		t.Errorf("tiers %d and %d without an interval", sc.Target("b").Tier, sc.Target("c").Tier)
+	}
+}
