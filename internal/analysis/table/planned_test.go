@@ -39,6 +39,19 @@ func TestPlannedStarts(t *testing.T) {
 	if !strings.Contains(text, note) {
 		t.Error(text)
 	}
+	// A lost start shows no scatter.
+	records := slicedRun()
+	for i := range records {
+		records[i].SideBySide.Stage, records[i].SideBySide.Planned = 1+i/8, 5*(i/8)
+		if records[i].Block == 2 {
+			records[i].Outcome, records[i].Failure = record.Failed, &record.Failure{Step: "measure"}
+		}
+	}
+	study = analyze(records, Options{Baseline: "a"})
+	text = strings.Join(Texts(only(t, study.Sheet()).Notes), "\n")
+	if !strings.Contains(text, "Planned 5 starts by the scatter of the first 3;") {
+		t.Error(text)
+	}
 	r, study = ratioOf(9)
 	if !study.Scenarios[0].Starts.Interrupted || r.Hi-r.Lo < 1.5*(fixed.Ratio.Hi-fixed.Ratio.Lo) {
 		t.Errorf("5 of 9 starts: %+v", r)

@@ -330,7 +330,10 @@ func (sc *Scenario) slicedNote() []Note {
 	})
 	notes := []Note{NoteOf(NoteSliced, metrics, sc.Starts)}
 	if s := sc.Starts; s.Planned > 0 && !s.Interrupted {
-		notes = append(notes, NoteOf(NotePlanned, s.Planned, len(s.first)))
+		first := slices.DeleteFunc(slices.Clone(s.first), func(block int) bool {
+			return slices.Contains(s.Lost, block)
+		})
+		notes = append(notes, NoteOf(NotePlanned, s.Planned, len(first)))
 	}
 	notes = append(notes, sc.Starts.groupsNote(sc.Versus.Name)...)
 	return append(notes, sc.equalRate(times)...)
