@@ -57,6 +57,8 @@ const (
 type Facts struct {
 	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it affected
 	Total int64 `json:"total,omitempty"` // of so many
+	// Repeated is how many starts were run because others lost a target.
+	Repeated int64 `json:"repeated,omitempty"`
 	// Closed is how many of Count failed since the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`
 	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or how long before

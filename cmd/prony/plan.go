@@ -125,7 +125,14 @@ func extent(p *suite.Plan) string {
 		return fmt.Sprintf("%ss of %d trials for %v", p.Repeat(), len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
-	return units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, p.Repeat())
+	text := units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, p.Repeat())
+	if x := p.Suite.Precision; x.Within > 0 {
+		text += fmt.Sprintf(", then more within %v for ± %v", time.Duration(x.Within), x.Half)
+	} else if x.Half > 0 {
+		text += fmt.Sprintf(", then up to %d more for ± %v", p.Suite.MostStarts()-p.Suite.Blocks,
+			x.Half)
+	}
+	return text
 }
 
 // hurry warns that a run for a time has too few starts or blocks for any but large differences, and

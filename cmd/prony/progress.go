@@ -113,6 +113,9 @@ func (s *progressLine) Trial(e trial.Event) {
 		s.before, s.ended, s.doing = e.Before, e.Before, ""
 		s.estimate -= s.estimate * time.Duration(e.Before) / time.Duration(max(s.total, 1))
 	}
+	if e.Added > 0 {
+		s.total, s.doing = max(s.total, s.ended+e.Added), ""
+	}
 	if e.Record != nil {
 		s.ended++
 		s.doing = ""

@@ -188,7 +188,7 @@ const maxLabels = 4 << 10
 // extents says what is wrong with flags for how much is run: a zero is the suite's own to an
 // override.
 func extents(c *cobra.Command) error {
-	if c.Flag("for").Changed && c.Flag("blocks").Changed {
+	if c.Flag("for").Changed && c.Flag("blocks").Changed && !c.Flag("precision").Changed {
 		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
 	}
 	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
@@ -196,8 +196,9 @@ func extents(c *cobra.Command) error {
 			len(labels.Value.String()), maxLabels)
 	}
 	for _, name := range []string{"blocks", "for", "measure", "slices", "warmup", "cpus", "memory",
-		"generators"} {
-		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
+		"generators", "precision"} {
+		v := c.Flag(name).Value.String()
+		if c.Flag(name).Changed && strings.Trim(v, "0sB%") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}

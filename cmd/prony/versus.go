@@ -20,6 +20,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial/lab"
+	"prony.example/record/metric"
 )
 
 // versusFlags say what is compared, and how.
@@ -172,12 +173,30 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		"slices (default: on)", suite.Freezing...)
 	c.Flags().DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each "+
 		"target and start (default: 2s or the suite's, at most 5 × --measure)")
+	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "half the width of the 95 % "+
+		"interval, as 1%: after --blocks starts, their scatter plans how many more follow (with "+
+		"--for: at most as many as end in time)")
+	c.Flag("precision").DefValue = "" // none is no percentage
 }
 
 // given looks at what depends on whether a flag was given.
 func (f *versusFlags) given(is func(string) bool) error {
-	if is("for") && is("blocks") {
+	if is("for") && is("blocks") && !is("precision") {
 		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
+	}
+	if half := f.asked.Change.Precision; is("precision") {
+		if half == 0 {
+			return cli.Usagef("--precision %v: want more than nothing", half)
+		}
+		switch f.asked.By {
+		case "cpu":
+			f.asked.Change.Metric = metric.CPU
+		case "throughput":
+			f.asked.Change.Metric = metric.Throughput
+		default:
+			return cli.Usagef("--precision is of CPU per request or throughput, not of --by %s",
+				f.asked.By)
+		}
 	}
 	if is("seed") {
 		f.asked.Change.Seed = &f.seed

@@ -69,6 +69,9 @@ type Plan struct {
 	Suite    *Suite  // a copy: what becomes of the original later does not reach it
 	Baseline string  // the target's name; empty: none, or left out by an override of the targets
 	Trials   []Trial // in the order in which they run
+	// Reserve are the trials of further starts, in order. They run only if a precision takes them,
+	// or if starts lost a target.
+	Reserve []Trial
 	// Aside are the targets that the suite's patterns fit and that must be named.
 	Aside []Target
 	// Uncontained are the targets that the suite wants in containers, too, and that can be none.
@@ -141,10 +144,19 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if s.Observed {
 		p.Trials = append(p.Trials, s.beside(record.Observed, targets)...)
 	}
-	width := max(2, len(fmt.Sprint(len(p.Trials))))
-	for i := range p.Trials {
-		t := &p.Trials[i]
-		t.Order = i + 1
+	if err := p.reserve(targets); err != nil {
+		return nil, err
+	}
+	p.number()
+	p.Hash = p.hash()
+	return p, nil
+}
+
+// number gives trials their places and ids.
+func (p *Plan) number() {
+	s, width := p.Suite, max(2, len(fmt.Sprint(len(p.Trials))))
+	name := func(t *Trial, order int) {
+		t.Order = order
 		t.ID = fmt.Sprintf("%s-%0*d-%s", cmp.Or(t.Role, fmt.Sprintf("b%d", t.Block)), width,
 			t.Order, plain(t.Target))
 		for _, part := range []struct {
@@ -160,8 +172,12 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 			}
 		}
 	}
-	p.Hash = p.hash()
-	return p, nil
+	for i := range p.Trials {
+		name(&p.Trials[i], i+1)
+	}
+	for i := range p.Reserve {
+		name(&p.Reserve[i], len(p.Trials)+i+1)
+	}
 }
 
 // block returns the trials of one block in their order, without order numbers.
@@ -407,6 +423,11 @@ func (p *Plan) Estimate() (least, most time.Duration) {
 		if soon, late := p.estimate(t); lasts == 0 || t.Role != "" {
 			least, most = least+soon, most+late
 		}
+	}
+	if s := p.Suite; s.Precision.Within > 0 {
+		most = max(most, time.Duration(s.Precision.Within))
+	} else if s.Precision.Half > 0 {
+		most += most / time.Duration(s.Blocks) * time.Duration(s.MostStarts()-s.Blocks)
 	}
 	if lasts > 0 {
 		soon, late := p.Block()

@@ -41,20 +41,25 @@ func (p *Plan) join() error {
 	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" {
 		return p.refuseSlices()
 	}
+	p.Trials = p.sideBySide(p.Trials)
+	return p.refuseSlices()
+}
+
+// sideBySide makes starts of the trials of each block and scenario, if they are few enough.
+func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 	type group struct {
 		block    int
 		scenario string
 	}
 	var order []group
 	trials := map[group][]Trial{}
-	for _, t := range p.Trials {
+	for _, t := range all {
 		g := group{t.Block, t.Scenario}
 		if trials[g] == nil {
 			order = append(order, g)
 		}
 		trials[g] = append(trials[g], t)
 	}
-	p.Trials = nil
 	for _, g := range order {
 		name := fmt.Sprintf("s%d", g.block)
 		if len(p.Suite.Scenarios) > 1 {
@@ -69,10 +74,10 @@ func (p *Plan) join() error {
 			if n > 1 && n <= mostSideBySide {
 				t.Start = name
 			}
-			p.Trials = append(p.Trials, t)
+			out = append(out, t)
 		}
 	}
-	return p.refuseSlices()
+	return out
 }
 
 // refuseSlices is the error where slices were asked for by name and are impossible.

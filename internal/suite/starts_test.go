@@ -80,6 +80,43 @@ func TestBlockwise(t *testing.T) {
 	}
 }
 
+// TestReserve plans the starts that replace lost ones: one for five planned ones, with the targets
+// and scenarios of a block, after all others.
+func TestReserve(t *testing.T) {
+	check := func(blocks, want int, changes ...string) {
+		t.Helper()
+		changes = append(changes, "blocks: 2", fmt.Sprintf("blocks: %d", blocks))
+		p := plan(t, onCores(t, changes...), catalog)
+		first := map[string]bool{}
+		for _, trial := range p.Trials {
+			first[trial.ID] = true
+		}
+		reserved := map[string]bool{}
+		for i, trial := range p.Reserve {
+			reserved[trial.Start] = true
+			if first[trial.ID] || trial.Order != len(p.Trials)+i+1 || trial.Block <= blocks ||
+				!strings.HasPrefix(trial.ID, fmt.Sprintf("b%d-", trial.Block)) {
+				t.Fatalf("%d blocks: reserved %+v", blocks, trial)
+			}
+		}
+		if len(p.Reserve)*blocks != want*len(p.Trials) || len(reserved) != 2*want {
+			t.Errorf("%d blocks of %d trials: %d reserved in starts %v, want %d blocks", blocks,
+				len(p.Trials), len(p.Reserve), reserved, want)
+		}
+	}
+	check(4, 1)
+	check(5, 1)
+	check(6, 2)
+	check(4, 0, "seed: 7", "seed: 7\ninterleave: blocks")
+	s := onCores(t)
+	if err := s.Override(suite.Override{For: suite.Duration(60e9)}); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(t, s, catalog); len(p.Reserve) > 0 {
+		t.Errorf("a run that goes on for a time has %d trials in reserve", len(p.Reserve))
+	}
+}
+
 // A target of a start that compiles nothing while it serves warms up for two seconds at most; one
 // whose runtime is unknown may compile.
 func TestEstimateOfStarts(t *testing.T) {

@@ -115,6 +115,9 @@ type Suite struct {
 	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
 	For Duration `yaml:"-" json:"for,omitempty"`
 
+	// Precision plans starts beyond Blocks by what the first ones show. A flag's, too.
+	Precision Precision `yaml:"-" json:"precision,omitzero"`
+
 	// Observed asks for a trial beside the comparison for each target and scenario, with what fits
 	// of Watching, in which the lab watches Watch. A flag's, too.
 	Observed bool      `yaml:"-" json:"observed,omitempty"`

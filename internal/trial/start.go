@@ -148,11 +148,15 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 func (l *Lab) newStart(e Experiment, trials []Spec) *start {
 	s := &start{lab: l, name: trials[0].Start,
 		rng: rand.New(rand.NewPCG(trials[0].Seed, uint64(trials[0].Block)))}
+	because := trials[0].Origin
+	s.SideBySide = record.SideBySide{Repeats: because.Repeats, Stage: because.Stage,
+		Planned: because.Planned}
 	ownLab := *l
 	ownLab.Port = processes.Distinct(l.Port)
 	for i, t := range trials {
 		f := ownLab.life(e, t)
-		f.rec.SideBySide = &record.SideBySide{}
+		ownStart := s.SideBySide
+		f.rec.SideBySide = &ownStart
 		for k := range trials {
 			if k != i {
 				f.rec.SideBySide.With = append(f.rec.SideBySide.With, trials[k].ID)

@@ -124,7 +124,9 @@ type Event struct {
 	Record *record.Record
 	// Before are the trials that have a record of before; said once, first, where a run is resumed.
 	Before int
-	Pulse  *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
+	// Added are the trials beyond the planned ones that begin now.
+	Added int
+	Pulse *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
 	// Rounds is the number of rounds of a step in slices, Round how many are done; 0: it begins.
 	Round, Rounds int
 }

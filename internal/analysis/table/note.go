@@ -69,6 +69,7 @@ const (
 	NoteToolsVary       // tool, Shared
 	NoteRatios          // Over
 	NoteSliced          // MetricsOf that ratios are made of, Starts
+	NotePlanned         // starts planned, first starts
 	NoteStalled         // Stalled
 	NoteStallsInSlices  // load, StallsFound
 	NoteStallsInWindows // Names of percentiles, load, StallsFound

@@ -189,6 +189,8 @@ var noteExamples = map[NoteKind][]noteExample{
 		"other numbers come from windows in which each target is loaded alone.",
 		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
 			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: []int{3}}}}},
+	NotePlanned: {{"Planned 14 starts by the scatter of the first 6; the intervals of these " +
+		"ratios use that scatter.", []any{14, 6}}},
 	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks.",
 		[]any{"block"}}},
 	NoteTiersOfOne: {

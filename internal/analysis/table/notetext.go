@@ -63,6 +63,8 @@ var noteTexts = [...]string{
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
+	NotePlanned: "Planned %d starts by the scatter of the first %d; the intervals of these " +
+		"ratios use that scatter.",
 	NoteStalled: "unknown without the machine's stalls: %s",
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",

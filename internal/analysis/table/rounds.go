@@ -110,11 +110,34 @@ func (s *Starts) raw(block int) *StartSlices {
 //
 // The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
-	blocks, pair := sc.startRatios(a, b, load, name)
 	if sc.Starts.Interrupted {
+		_, pair := sc.startRatios(a, b, load, name)
 		return stats.LiveRatio(pair, confidence)
 	}
-	return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence).Ratio
+	return sc.compareStarts(a, b, load, name, confidence).Ratio
+}
+
+// compareStarts compares over the starts of a run that reached its planned end. If the first starts
+// planned the others, the error term is the scatter of the first ones.
+func (sc *Scenario) compareStarts(a, b *Target, load, name string, confidence float64,
+) stats.StartsRatio {
+	blocks, pair := sc.startRatios(a, b, load, name)
+	if len(sc.Starts.first) == 0 {
+		return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence)
+	}
+	var ordered []stats.StartRatio
+	first := 0
+	for _, inFirst := range []bool{true, false} {
+		for i, block := range blocks {
+			if slices.Contains(sc.Starts.first, block) == inFirst {
+				ordered = append(ordered, pair[i])
+			}
+		}
+		if inFirst {
+			first = len(ordered)
+		}
+	}
+	return stats.CompareStages(ordered, first, confidence)
 }
 
 // control are the log ratios of the control in the same starts; nil where there is none, or it is

@@ -37,10 +37,17 @@ type Starts struct {
 	// LostBy counts the starts in which a target failed, by target. One that failed before slices
 	// began is missing in its start, and the others are compared without it.
 	LostBy map[string]int `json:"lostBy,omitempty"`
+	// Repeated counts the starts that were run because others lost a target.
+	Repeated int `json:"repeated,omitempty"`
+	// Planned is the number of starts that the first ones plan by their scatter; 0: it was fixed
+	// beforehand, or the first ones are enough.
+	Planned int `json:"planned,omitempty"`
 	// Raw are the slices of the starts that count, by block, where they can be read.
 	Raw []StartSlices `json:"-"`
 
 	names []string // of all targets
+	// first are the blocks by whose scatter others are planned; none: the number was fixed.
+	first []int
 	// missing are the blocks in which each target failed, by its row's name.
 	missing map[string][]int
 }
@@ -72,6 +79,9 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	for _, block := range slices.Sorted(maps.Keys(members)) {
 		s.add(block, members[block])
 	}
+	if s.Count < s.Planned { // the program was killed, perhaps because of what was seen
+		s.Interrupted = true
+	}
 	return s
 }
 
@@ -84,11 +94,20 @@ func (s *Starts) add(block int, members []*record.Record) {
 		return
 	}
 	s.Count++
-	rounds := 0
+	rounds, repeats := 0, 0
 	for _, r := range members {
 		s.ElapsedNs += r.DurationNs
 		if r.SideBySide != nil {
 			rounds = max(rounds, r.SideBySide.Rounds)
+		}
+		if x := r.SideBySide; x != nil {
+			if x.Repeats {
+				repeats = 1
+			}
+			if x.Stage == 1 {
+				s.first = AddNew(s.first, block)
+			}
+			s.Planned = max(s.Planned, x.Planned)
 		}
 		if r.Outcome == record.Measured {
 			continue
@@ -99,6 +118,7 @@ func (s *Starts) add(block int, members []*record.Record) {
 			s.missing[name] = append(s.missing[name], block)
 		}
 	}
+	s.Repeated += repeats
 	if slices.ContainsFunc(members, func(r *record.Record) bool {
 		return r.Outcome == record.Measured
 	}) {
@@ -274,7 +294,11 @@ func (sc *Scenario) slicedNote() []Note {
 	times := slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
 		return metric.Named(m.Name, m.Unit).Quantile == 0
 	})
-	return append([]Note{NoteOf(NoteSliced, metrics, sc.Starts)}, sc.equalRate(times)...)
+	notes := []Note{NoteOf(NoteSliced, metrics, sc.Starts)}
+	if s := sc.Starts; s.Planned > 0 && !s.Interrupted {
+		notes = append(notes, NoteOf(NotePlanned, s.Planned, len(s.first)))
+	}
+	return append(notes, sc.equalRate(times)...)
 }
 
 // equalRate says at which rate open slices were offered, if ratios come from them.

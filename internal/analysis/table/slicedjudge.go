@@ -37,7 +37,7 @@ func (sc *Scenario) judgeStarts(o Options) {
 
 // facts are what the verdict looks at.
 func (s *Starts) facts() verdict.Starts {
-	out := verdict.Starts{Count: s.Count, Lost: len(s.Lost)}
+	out := verdict.Starts{Count: s.Count, Lost: len(s.Lost), Repeated: s.Repeated}
 	names := slices.Sorted(maps.Keys(s.LostBy))
 	for i, a := range names {
 		if n := s.lacks(a); n > out.Lost || out.LostBy == "" {

@@ -154,6 +154,7 @@ type Pair struct {
 type Starts struct {
 	Count, Lost int
 	LostBy      string
+	Repeated    int // of Count, those that were run because others lost a target
 	// Steal is whether the hypervisor took time from all targets alike.
 	Steal stats.Balance
 }
@@ -228,7 +229,8 @@ func lostStarts(s Starts) *record.Finding {
 	part := float64(s.Lost) / float64(s.Count)
 	f := share(part, LostMost)
 	f.Rule, f.Phase = "starts", record.PhaseSlices
-	f.Facts = record.Facts{Count: int64(s.Lost), Total: int64(s.Count), Name: s.LostBy}
+	f.Facts = record.Facts{Count: int64(s.Lost), Total: int64(s.Count), Name: s.LostBy,
+		Repeated: int64(s.Repeated)}
 	if part > LostMost {
 		return invalid(f)
 	}

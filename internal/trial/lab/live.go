@@ -57,6 +57,9 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	if start.ended++; r.Outcome == record.Measured {
 		start.measured[table.RowName(r.Target)] = r
 	}
+	if a.planned > 0 { // otherwise the run goes on for a time
+		a.planned = max(a.planned, r.SideBySide.Planned)
+	}
 	if start.ended <= len(r.SideBySide.With) {
 		return
 	}
@@ -67,12 +70,15 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	}
 }
 
-// liveMetrics are what targets are compared by while a run goes on, with their values in slices;
-// the first is printed.
-var liveMetrics = []struct {
+// liveMetric is a metric of what a target did in slices.
+type liveMetric struct {
 	name  string
 	value func(*record.Sliced) float64
-}{{metric.CPU, (*record.Sliced).CPUPerRequestNs},
+}
+
+// liveMetrics are what targets are compared by while a run goes on, with their values in slices;
+// the first is printed.
+var liveMetrics = []liveMetric{{metric.CPU, (*record.Sliced).CPUPerRequestNs},
 	{metric.Throughput, (*record.Sliced).ThroughputPerS}}
 
 // report reports one target's ratios so far, if they have an interval.
@@ -112,7 +118,7 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 		scenarios[key.scenario] = true
 	}
 	line := units.Plural(r.N, "start")
-	if a.planned > 0 {
+	if a.planned >= r.N { // not yet those that are repeated
 		line = fmt.Sprintf("%d of %s", r.N, units.Plural(a.planned, "start"))
 	}
 	if len(scenarios) > 1 {

@@ -99,7 +99,8 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	if err = p.planAll(); err == nil && p.crowded() {
 		err = p.planAll()
 	}
-	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0) {
+	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0 ||
+		p.suite.Precision.Half > 0) {
 		err = cli.Usage(err)
 	}
 	if err != nil {

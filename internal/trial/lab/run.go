@@ -143,7 +143,7 @@ func (r *run) head(ctx context.Context) {
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	if s.For == 0 { // else nobody knows yet which of them will be run
-		head.Planned = outline(p)
+		head.Planned, head.Reserve = outline(p.Trials), outline(p.Reserve)
 	}
 	for _, t := range head.Planned {
 		head.Trials = append(head.Trials, t.Trial)
@@ -163,9 +163,9 @@ func (r *run) head(ctx context.Context) {
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 
-// outline is the list of trials of a plan, as tables call them.
-func outline(p *suite.Plan) (out []record.Planned) {
-	for _, t := range p.Trials {
+// outline is a list of trials of a plan, as tables call them.
+func outline(trials []suite.Trial) (out []record.Planned) {
+	for _, t := range trials {
 		row := record.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
 		if t.Driver != suite.Drivers[0] {
 			row.Driver = t.Driver
@@ -219,7 +219,7 @@ func (r *run) resume(context.Context) error {
 	}
 	now := &r.experiment
 	switch {
-	case len(head.Missing(records)) == 0:
+	case len(head.Missing(records)) == 0 && !r.goesOn(records):
 		return fmt.Errorf("resume %s: each of its %d trials has a record; see it with prony "+
 			"report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
@@ -240,10 +240,15 @@ func (r *run) resume(context.Context) error {
 	return nil
 }
 
+// goesOn reports whether a run whose planned trials have records has a further start to run.
+func (r *run) goesOn(records []*record.Record) bool {
+	return len(r.further(func(string) {}).next(records)) > 0
+}
+
 // unlike says what of a trial's surroundings is not as it was; empty: nothing.
 func (r *run) unlike(rec *record.Record) string {
 	was, is := rec.Provenance, r.experiment.Prov
-	for _, t := range r.experiment.Trials {
+	for _, t := range slices.Concat(r.experiment.Trials, r.experiment.Reserve) {
 		if t.ID != rec.Trial || t.Subject.Built == nil {
 			continue
 		}

@@ -40,7 +40,7 @@ func (s *scribe) Begin(b Begun) {
 		Suite:        b.Plan.Suite.Name, Repeat: b.Plan.Repeat(),
 		EstimateMinNs: int64(least), EstimateMaxNs: int64(most)}
 	if b.Plan.Suite.For == 0 {
-		p.Planned = outline(b.Plan)
+		p.Planned = outline(b.Plan.Trials)
 		s.total = len(p.Planned)
 	}
 	s.write(p)
@@ -60,6 +60,9 @@ func (s *scribe) Trial(e trial.Event) {
 	switch {
 	case e.Before > 0:
 		s.ended = e.Before
+		return
+	case e.Added > 0:
+		s.total = max(s.total, s.ended+e.Added)
 		return
 	case e.Pulse != nil:
 		p.Kind, p.PerS, p.Failed = record.Pulses, e.Pulse.PerS, e.Pulse.Failed
