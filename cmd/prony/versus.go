@@ -173,9 +173,9 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		"slices (default: on)", suite.Freezing...)
 	c.Flags().DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each "+
 		"target and start (default: 2s or the suite's, at most 5 × --measure)")
-	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "half the width of the 95 % "+
-		"interval, as 1%: after --blocks starts, their scatter plans how many more follow (with "+
-		"--for: at most as many as end in time)")
+	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "wanted half width of the 95 % "+
+		"interval, such as 1%: the scatter of the first --blocks starts decides how many more "+
+		"starts run (with --for: within this time)")
 	c.Flag("precision").DefValue = "" // none is no percentage
 }
 
