@@ -52,7 +52,7 @@ const (
 	strikeNs    = 3_000_000
 )
 
-var window = flag.Duration("window", 20*time.Second, "length of the loads of the truth tests")
+var window = flag.Duration("window", 10*time.Second, "length of the loads of the truth tests")
 
 func TestMain(m *testing.M) {
 	role, ok := os.LookupEnv(roleVariable)
@@ -327,7 +327,7 @@ func TestPausesOfTheService(t *testing.T) {
 	testsets.Measured(t)
 	quantiles := []float64{0.99, 0.999}
 	truth := arithmetic(quantiles...)
-	const tolerance = 0.08 // in 20 s
+	const tolerance = 0.08 // in 10 s
 	for _, hogName := range []string{"", "hog"} {
 		t.Run("with "+hogName, func(t *testing.T) {
 			l := offerTo(t, hogName)
