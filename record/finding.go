@@ -22,7 +22,7 @@ type Finding struct {
 	Unit  string `json:"unit,omitempty"`
 	Side  string `json:"side,omitempty"`
 	Facts Facts  `json:"facts,omitzero"`
-	// what it can have moved; empty: nobody can say
+	// what it can have moved; empty: the effect is unknown
 	PossibleBias []Bias `json:"possibleBias,omitempty"`
 	// Remark: no doubt, and what the number's reader should know of the service all the same.
 	Note bool `json:"note,omitempty"`
@@ -57,6 +57,8 @@ const (
 type Facts struct {
 	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it affected
 	Total int64 `json:"total,omitempty"` // of so many
+	// Repeated is how many starts were run because others lost a target.
+	Repeated int64 `json:"repeated,omitempty"`
 	// Closed is how many of Count failed since the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`
 	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or how long before

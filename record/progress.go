@@ -26,7 +26,8 @@ const (
 	Begins    = "begin" // what is planned, and by which process; once more where a run is resumed
 	Says      = "log"   // a line of the lab's log
 	Steps     = "step"  // of a trial's life: a step, or a load, begins
-	Pulses    = "tick"  // how the load under way goes
+	Pulses    = "tick"  // how the load under way goes, or the rounds of a start
+	Ratios    = "ratio" // of two targets, after a start; valid whenever the run is ended
 	TrialEnds = "trial" // its record is on the disk
 	Ends      = "end"   // of the run
 )
@@ -49,6 +50,8 @@ type Progress struct {
 	// begin; tells it from a later one of that number
 	ProcessStart string `json:"processStart,omitempty"`
 	Suite        string `json:"suite,omitempty"`
+	// begin: what the run repeats over all targets: "start" if they run side by side, else "block"
+	Repeat string `json:"repeat,omitempty"`
 	// begin: how long it may take, without builds
 	EstimateMinNs int64 `json:"estimateMinNs,omitempty"`
 	EstimateMaxNs int64 `json:"estimateMaxNs,omitempty"`
@@ -65,11 +68,28 @@ type Progress struct {
 	P50Ns  int64   `json:"p50Ns,omitempty"`    // tick: response times; 0: nothing was answered
 	P99Ns  int64   `json:"p99Ns,omitempty"`
 	Failed int64   `json:"errors,omitempty"`
+	Round  int     `json:"round,omitempty"`  // tick: rounds that are done
+	Rounds int     `json:"rounds,omitempty"` // step and tick: rounds of the start
+
+	Ratio *LiveRatio `json:"ratio,omitempty"`
 
 	Grade   string `json:"grade,omitempty"` // trial
 	Ended   int    `json:"ended,omitempty"` // trial: how many have a record
 	Total   int    `json:"total,omitempty"` // trial: of so many; 0: nobody knows
 	Outcome string `json:"outcome,omitempty"`
+}
+
+// LiveRatio compares two targets by the slices of the starts so far. Its interval holds the true
+// ratio with 95 %, whenever and for whatever reason the run is ended.
+type LiveRatio struct {
+	Scenario string  `json:"scenario"`
+	Target   string  `json:"target"` // row in tables
+	Baseline string  `json:"baseline"`
+	Metric   string  `json:"metric"` // cpu_per_request or throughput
+	Starts   int     `json:"starts"` // in the ratio
+	Center   float64 `json:"center"` // the target's value over the baseline's
+	Lo       float64 `json:"lo"`
+	Hi       float64 `json:"hi"`
 }
 
 // What a run's progress may take: long lines of a log are cut, and the pulses of a run that goes on

@@ -28,6 +28,16 @@ type SideBySide struct {
 	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
 	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
 	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
+	// Repeats: the start was run because an earlier one of its scenario lost a target.
+	Repeats bool `json:"repeats,omitempty"`
+	// Stage is 1 for the first starts of a run that plans others by their scatter, and 2 for those
+	// others; 0: the number of starts was fixed beforehand.
+	Stage int `json:"stage,omitempty"`
+	// Group is the start's group of targets, from 1, where memory did not allow all of them at
+	// once; 0: there are no groups. Groups share the baseline.
+	Group int `json:"group,omitempty"`
+	// Planned is the number of starts that the first ones plan, themselves included; in stage 2.
+	Planned int `json:"planned,omitempty"`
 	// Open describes the rounds of open slices, which follow the closed ones; nil: there are none.
 	Open *OpenSlices `json:"open,omitempty"`
 	// Freeze is how this target was stopped while others were loaded: one of the Freeze names.
@@ -62,6 +72,7 @@ const StepPeer = "peer"
 const (
 	FreezeCgroup  = "cgroup"  // the freezer of its control group or container
 	FreezeSignals = "signals" // SIGSTOP and SIGCONT to each of its processes
+	FreezeEngine  = "engine"  // its containers were paused by their engine
 	FreezeOff     = "off"     // it ran on
 )
 

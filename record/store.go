@@ -37,12 +37,15 @@ type Run struct {
 	PlanHash string    `json:"planHash"`
 	Trials   []string  `json:"trials"` // ids, in order; none where the run goes on for a time
 	Planned  []Planned `json:"planned,omitempty"`
-	Skipped  []Skipped `json:"skipped,omitempty"`
-	Command  []string  `json:"command"`
-	AA       bool      `json:"aa,omitempty"`      // every target against itself
-	ForNs    int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
-	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
-	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
+	// Reserve are the trials of further starts: those that a precision may take, and those that run
+	// if others lost a target.
+	Reserve []Planned `json:"reserve,omitempty"`
+	Skipped []Skipped `json:"skipped,omitempty"`
+	Command []string  `json:"command"`
+	AA      bool      `json:"aa,omitempty"`      // every target against itself
+	ForNs   int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
+	Host    *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
+	Columns []string  `json:"columns,omitempty"` // that the suite wants in its table, too
 	// Resumed are the times at which a run that had ended was gone on with.
 	Resumed []Resumption `json:"resumed,omitempty"`
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
@@ -324,11 +327,14 @@ func readHead(dir string) (head Run, err error) {
 // lab's and tells nobody apart by them.
 func (r Run) belongs() func(rec *Record, line int) error {
 	lines := map[string]int{}
+	inReserve := func(id string) bool {
+		return slices.ContainsFunc(r.Reserve, func(p Planned) bool { return p.Trial == id })
+	}
 	return func(rec *Record, line int) error {
 		switch first := lines[rec.Trial]; {
 		case r.ID != "" && rec.Run != r.ID:
 			return fmt.Errorf("a record of run %q, not of this one (%s)", rec.Run, r.ID)
-		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial):
+		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial) && !inReserve(rec.Trial):
 			return fmt.Errorf("a record of trial %q, which is not in the plan of %s", rec.Trial,
 				RunFile)
 		case first > 0:

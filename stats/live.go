@@ -3,9 +3,6 @@ package stats
 import (
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/mathext"
 )
 
 // liveMix is the precision of the mixture behind LiveRatio: it weighs effects of about
@@ -89,90 +86,4 @@ func LivePrice(starts int, confidence float64) float64 {
 	mustBeShare("confidence", confidence)
 	t := student(starts - 1).Quantile((1 + confidence) / 2)
 	return liveReach(starts, 1-confidence) * math.Sqrt(float64(starts)) / t
-}
-
-// PlannedConfidence is the confidence that CompareStarts needs at a planned end of so many starts,
-// if the run would have ended at the first LiveRatio that leaves out 1: then both together err with
-// probability 1 - confidence. Without looks it is confidence itself.
-//
-// Method: under equal targets S/sqrt(V) is a Markov chain, since it is independent of V, and the
-// next value by sqrt(V) is Student's t by sqrt(n), the tangent of an angle. The probability to stay
-// within the limits of all looks and of the end is computed backwards, step by step (Armitage,
-// McPherson & Rowe, "Repeated significance tests on accumulating data", Journal of the Royal
-// Statistical Society A 132, 1969, pp. 235-244). The planned end costs 5 % in width at 8 starts, 7
-// % at 12 and 11 % at 40.
-func PlannedConfidence(starts int, confidence float64) float64 {
-	mustBeShare("confidence", confidence)
-	alpha := 1 - confidence
-	if starts <= LeastStarts {
-		return confidence
-	}
-	end := alpha
-	for range 5 { // the error grows by about as much as the end's
-		end = max(alpha/10, end+alpha-errsWatched(starts, alpha, end))
-	}
-	return 1 - end
-}
-
-// chainCells is the number of cells of the grid over |S|/sqrt(V), and of nodes of each integral.
-const chainCells = 50
-
-// errsWatched is the probability under equal targets to leave the limits of a look, or those of a t
-// test at the end with this error.
-func errsWatched(starts int, alpha, end float64) float64 {
-	last := float64(starts)
-	t := student(starts - 1).Quantile(1 - end/2)
-	stays := make([]float64, chainCells+1) // by |S|/sqrt(V) from 0 to limit, beyond which it is 0
-	for i := range stays {
-		stays[i] = 1
-	}
-	limit := math.Sqrt(last * t * t / (last - 1 + t*t))
-	for n := starts - 1; n >= LeastStarts; n-- {
-		before := make([]float64, chainCells+1)
-		beyond := math.Sqrt(liveLimit(n, alpha))
-		for i := range before {
-			before[i] = stepBack(stays, limit, beyond*float64(i)/chainCells, n)
-		}
-		stays, limit = before, beyond
-	}
-	// At the first look S/sqrt(nV) is the sine of an angle whose density is a power of its cosine.
-	n := float64(LeastStarts)
-	return 1 - 2*cosines(n-2, 0, math.Asin(limit/math.Sqrt(n)), func(angle float64) float64 {
-		return interpolate(stays, math.Sqrt(n)*math.Sin(angle)/limit)
-	})
-}
-
-// stepBack is the probability to stay within the limits from the next value on, if S/sqrt(V) of n
-// values is root. The next S/sqrt(V) is (root + tan)/sqrt(1 + tan²) of an angle, that is
-// sqrt(1 + root²) times the sine of the angle and that of root.
-func stepBack(stays []float64, limit, root float64, n int) float64 {
-	long, turn := math.Sqrt(1+root*root), math.Atan(root)
-	next := func(angle float64) float64 {
-		return interpolate(stays, long*math.Abs(math.Sin(angle+turn))/limit)
-	}
-	power := float64(n - 1)
-	if limit >= long {
-		return cosines(power, -math.Pi/2, math.Pi/2, next)
-	}
-	edge := math.Asin(limit / long)
-	return cosines(power, -math.Pi/2, edge-turn, next) +
-		cosines(power, min(math.Pi/2, math.Pi-edge-turn), math.Pi/2, next)
-}
-
-// cosines is the mean of f over an angle whose density is that power of its cosine, from a to b.
-func cosines(power, a, b float64, f func(angle float64) float64) float64 {
-	if b <= a {
-		return 0
-	}
-	all := math.Exp(mathext.Lbeta((power+1)/2, 0.5))
-	return quad.Fixed(func(angle float64) float64 {
-		return math.Pow(math.Cos(angle), power) * f(angle)
-	}, a, b, chainCells, quad.Legendre{}, 0) / all
-}
-
-// interpolate reads a grid of values at 0 to 1.
-func interpolate(grid []float64, x float64) float64 {
-	x = min(1, x) * float64(len(grid)-1)
-	i := min(int(x), len(grid)-2)
-	return grid[i] + (x-float64(i))*(grid[i+1]-grid[i])
 }

@@ -44,7 +44,7 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 	check(cli.Invalid, []string{"5 contradictions", "0 contradictions"}, doubtful, contradicts)
 	// A file that cannot be read keeps none of the others from being told.
 	check(cli.Failed, []string{"5 contradictions", "is empty"}, empty, contradicts)
-	check(cli.Failed, []string{"holds no results", "--column NAME=MEANING"}, words)
+	check(cli.Failed, []string{"has no results", "--column NAME=MEANING"}, words)
 	check(cli.Failed, []string{"no such file"}, "absent.md")
 	check(cli.Misused, []string{"want NAME=MEANING"}, "--column", "Speed", contradicts)
 	check(cli.Misused, []string{`there is no column "Speed"; there are `, "Requests/s"}, "--column",

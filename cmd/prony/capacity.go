@@ -32,20 +32,23 @@ type capacityFlags struct {
 	asJSON      bool
 }
 
-const capacityAbout = `Capacity finds the highest rate at which a server keeps its objectives. After
-a closed warm-up it brackets that rate with open loads, then offers replicated steps about it, in
-random order, rising and falling, waiting for quiet after each that broke. Whether one step holds is
-chance near the boundary; the capacity is the rate at which half of them hold, with an interval.
+const capacityAbout = `Capacity finds the highest rate at which a server meets its objectives.
 
-With --curve it then measures latency at 10 to 95 % of the capacity. --concurrency and --stress are
-sweeps of their own, which need no objectives: closed loads over more and more connections, and open
-loads at rising rates until one breaks. Both take a range or a list: 1..256 doubles, 1000..8000
-takes eight equal steps, 50,100,200,400 is what it says.
+After a warm-up, it brackets this rate with open loads. Then it repeats steps near it in random
+order, rising and falling, and waits after each overload until the server has recovered. Close to
+the limit, it is chance whether a step meets the objectives. The capacity is the rate at which half
+of the steps do, with a confidence interval.
 
-Objectives are p50, p99, p99.9 and the like, mean and max of response time (of service., lag. and
-connect. with that before it), errors and delivered, as 'p99<50ms,errors<0.1%'.
+Objectives are p50, p99, p99.9 and other percentiles, mean and max of the response time (of another
+time: service., lag. or connect. before the name), errors and delivered, such as
+'p99<50ms,errors<0.1%'.
 
-Exit codes: 0 found, 1 error, 2 usage, 4 when no capacity could be found.`
+--curve then measures response times at 10 to 95 % of the capacity. --concurrency and --stress need
+no objectives: --concurrency runs closed loads with more and more connections, --stress runs open
+loads at rising rates until one fails. Both take a range or a list: 1..256 doubles each time,
+1000..8000 has eight equal steps, 50,100,200,400 is a list.
+
+Exit codes: 0 found, 1 error, 2 usage, 4 no capacity could be found.`
 
 const capacityExamples = `  prony capacity http://127.0.0.1:8080/hello --slo 'p99<50ms,errors<0.1%'
   prony capacity http://127.0.0.1:8080/hello --slo 'p99<50ms' --curve --budget 5m
@@ -66,17 +69,21 @@ func (a *app) capacityCmd() *cobra.Command {
 	fs.IntVar(&f.generators, "generators", 0, generatorsHelp)
 	// The window is that of a step here, and has a flag with another default.
 	fs.Lookup("duration").Hidden = true
-	fs.StringVar(&f.slo, "slo", "", "objectives to keep, as 'p99<50ms,errors<0.1%'")
+	fs.StringVar(&f.slo, "slo", "", "objectives, such as 'p99<50ms,errors<0.1%'")
 	fs.DurationVar(&o.Window, "window", 2*time.Second,
-		"of a step, at least; longer as the budget allows")
-	fs.DurationVar(&o.Budget, "budget", 2*time.Minute, "for the whole search")
-	fs.Float64Var(&o.Confidence, "confidence", 0.95, "of the interval")
-	fs.Float64Var(&o.Precision, "precision", 0.01, "half the interval by the rate; then it ends")
-	fs.BoolVar(&f.curve, "curve", false, "then measure latency at 10 to 95 % of the capacity")
-	fs.IntVar(&f.replicates, "replicates", capacity.Replicates, "windows at each of its shares")
-	fs.StringVar(&f.concurrency, "concurrency", "", "sweep connections, as 1..256 or 50,100,200")
-	fs.StringVar(&f.stress, "stress", "", "sweep rates until one breaks, as 1000..8000 or a list")
-	fs.BoolVar(&f.asJSON, "json", false, "print everything as JSON")
+		"least length of a step; longer if the budget allows")
+	fs.DurationVar(&o.Budget, "budget", 2*time.Minute, "time for the whole search")
+	fs.Float64Var(&o.Confidence, "confidence", 0.95, "confidence level of the interval")
+	fs.Float64Var(&o.Precision, "precision", 0.01,
+		"half width of the interval, relative to the rate, at which the search ends")
+	fs.BoolVar(&f.curve, "curve", false,
+		"then measure response times at 10 to 95 % of the capacity")
+	fs.IntVar(&f.replicates, "replicates", capacity.Replicates,
+		"number of windows at each rate of --curve")
+	fs.StringVar(&f.concurrency, "concurrency", "",
+		"numbers of connections to sweep, such as 1..256 or 50,100,200")
+	fs.StringVar(&f.stress, "stress", "", "rates to raise until one fails, such as 1000..8000")
+	fs.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 	return c
 }
 
@@ -100,16 +107,16 @@ func (f *capacityFlags) check() (err error) {
 	}
 	switch {
 	case f.slo+f.concurrency+f.stress == "":
-		return fmt.Errorf("say what to look for: --slo 'p99<50ms,errors<0.1%%', " +
+		return fmt.Errorf("nothing to measure: add --slo 'p99<50ms,errors<0.1%%', " +
 			"--concurrency 1..256 or --stress 1000..8000")
 	case f.curve && f.slo == "":
-		return fmt.Errorf("--curve goes up to the capacity, which needs --slo")
+		return fmt.Errorf("--curve needs --slo: it goes up to the capacity")
 	case f.load.given("duration"):
-		return fmt.Errorf("--duration: say --window, which is that of a step, and --budget")
+		return fmt.Errorf("--duration: use --window for the length of a step, and --budget")
 	case o.Window <= 0:
-		return fmt.Errorf("--window %v: want some time, as 2s", o.Window)
+		return fmt.Errorf("--window must be above 0, such as 2s; it is %v", o.Window)
 	case f.replicates < 1:
-		return fmt.Errorf("--replicates %d: want at least 1", f.replicates)
+		return fmt.Errorf("--replicates must be at least 1; it is %d", f.replicates)
 	}
 	o.Seed = f.load.spec.Seed
 	if f.load.given("lead-in") {

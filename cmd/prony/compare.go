@@ -28,14 +28,14 @@ type compareFlags struct {
 }
 
 const addressing = `A and B are folders of runs, or RUN:TARGET for one row of a run. Rows of one run
-are paired within its blocks: what slowed the whole machine in a block is in both and cancels.
-Nothing pairs two runs; what the machine did between them stays in the difference, unless both hold
-a --control, a target built to the same bytes, whose own change is then divided out. One folder
-alone compares what that run was made to compare: rows against those of another checkout (run
---against), arms (run --aa), or targets against the baseline.
+are paired within its starts or blocks, so changes of the machine cancel. Two runs are not paired:
+differences include changes of the machine between them. With --control, a target whose artifact is
+the same in both runs, each ratio is divided by the control's own change. One folder alone compares
+what that run was made for: rows against those of another checkout (run --against), arms (run
+--aa), or targets against the baseline.
 
-Runs that were not measured in the same way (scenario, loads, limits, machine, kernel, ...) are
-refused with what differs; --allow-mismatch compares them with a warning.`
+Runs that were measured under different conditions (scenario, loads, limits, machine, kernel, ...)
+are refused with their differences; --allow-mismatch compares them with a warning.`
 
 func (f *compareFlags) add(c *cobra.Command) {
 	fs := c.Flags()
@@ -43,7 +43,8 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fs.StringSliceVar(&f.targets, "targets", nil, "two rows of the one run: A,B")
 	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
-	fs.StringVar(&f.Control, "control", "", "row of both runs, of the same artifact, to divide by")
+	fs.StringVar(&f.Control, "control", "",
+		"row of both runs with the same artifact: divide ratios by its change")
 	fs.BoolVar(&f.Unlike, "allow-mismatch", false,
 		"compare results of different configurations, with a warning")
 	stallsFlag(c, &f.Stalls)
@@ -55,17 +56,16 @@ func (a *app) compareCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "compare A [B]", Short: "Compare two runs, or two targets, metric by metric",
 		Args: cli.Arguments(1, 2),
-		Long: `Compare says of each metric how B differs from A, with an interval, and whether it is
-faster, slower or not significantly different. If it is not, compare prints the smallest difference
-that the run would detect.
+		Long: `Compare prints for each metric the difference of B from A with its interval, and
+whether B is faster, slower or not significantly different. If there is no significant difference,
+it prints the smallest one that the run would detect.
 
 ` + addressing + `
 
-A and B may be files, too: results that somebody has published, or that a tool has saved, of all
-that prony audit reads (java-http's JSON; what wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta
-print; tables in Markdown and CSV), or FILE:ROW of one. Prony measured none of those: figures stand
-as they are printed, single results have no interval and so no verdict, and what an audit finds
-contradictory is said first. Rows that stand in a file several times are repetitions.`,
+A and B may also be files (or FILE:ROW) that prony audit reads: published results, such as tables in
+Markdown or CSV and java-http's JSON, and the output of wrk, wrk2, hey, oha, k6, h2load, JMeter or
+vegeta. Compare quotes their figures and first prints the contradictions that an audit finds. Single
+results have no interval and no verdict. Rows that occur several times in a file are repetitions.`,
 		Example: `  prony compare results/RUN --targets go-nethttp,rust-axum
   prony compare results/RUN:go-nethttp@base results/RUN:go-nethttp
   prony compare results/MONDAY results/TUESDAY --control go-nethttp

@@ -216,7 +216,7 @@ func TestGateAgainstAnotherCheckout(t *testing.T) {
 			t.Errorf("%q exits with %d: %s", args, exit, stderr)
 		}
 		has(t, "the gate", stdout, "go-nethttp against go-nethttp@base", "peak throughput")
-		if strings.Contains(stdout, "Nothing pairs") {
+		if strings.Contains(stdout, "not paired") {
 			t.Errorf("%q is not paired:\n%s", args, stdout)
 		}
 	}

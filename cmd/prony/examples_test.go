@@ -133,7 +133,7 @@ func makeExamples(t *testing.T, repo, dir string) {
 func exampleRun(t *testing.T, dir string, day int, factor float64) {
 	t.Helper()
 	if _, stderr, exit := say(t, mock{}, "run", "--out", dir, "--targets", "go-nethttp,rust-axum",
-		"--blocks", "2"); exit != cli.Fine {
+		"--interleave", "blocks", "--blocks", "2"); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	edit(t, dir, func(r *record.Record) {

@@ -176,9 +176,9 @@ func waited(r record.Traced) string {
 
 func (s *story) printTrace(w io.Writer) error {
 	if s.trace == nil {
-		fmt.Fprint(w, "its trace\n  none was kept: nothing that traces rode along, or it did not "+
-			"sample this request, or it was lost on its way (see \"What was sent about it\" in "+
-			"prony report)\n\n")
+		fmt.Fprint(w, "its trace\n  none is stored: no agent traced it, the agent did not "+
+			"sample this request, or the trace was lost (see \"Telemetry volume\" in prony "+
+			"report)\n\n")
 		return nil
 	}
 	fmt.Fprintln(w, "its trace, █ what decided when it ended")

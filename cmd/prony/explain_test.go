@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 	has(t, "the story", out, "observed-", "request 0123456789abcdef0123456789abcdef",
 		"due         250 ms into the window", "sent        1.00 ms later",
 		"first byte  7.00 ms after that", "answered    9.00 ms after it was due",
-		"none was kept")
+		"none is stored")
 }
 
 // The observed trial is beside the comparison: in its folder, and in none of its tables.

@@ -35,7 +35,7 @@ func TestRunForATime(t *testing.T) {
 	}
 	out, said, s, records := run("10m", "--targets", manyTargets)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	has(t, "the last line", lines[len(lines)-1], "no comparison is open; the next 5 min would buy ",
+	has(t, "the last line", lines[len(lines)-1], "no comparison is open; another 5 min would give ",
 		" trials of each of ")
 	has(t, "the report", out, "--for 10m0s")
 	has(t, "what it said", said, "trials for 10m0s, seed 42")
@@ -53,7 +53,7 @@ func TestRunForATime(t *testing.T) {
 		s.Next.Open == 0 {
 		t.Errorf("%+v", s)
 	}
-	has(t, "the last line", out, " open; the next 5 min would buy ")
+	has(t, "the last line", out, " open; another 5 min would give ")
 
 	// Of one target there is nothing to decide: the time is for its blocks.
 	_, said, s, records = run("1m", "--targets", "go-nethttp")
@@ -76,7 +76,7 @@ func TestRunForRefuses(t *testing.T) {
 			t.Errorf("%v: exit %d, %q, want %q", args, exit, said, want)
 		}
 	}
-	check("give one of them", "run", "--for", "5m", "--blocks", "3")
+	check("exclude each other", "run", "--for", "5m", "--blocks", "3")
 	check("want more than nothing", "run", "--for", "0s")
 	check("of a target against itself", "plan", "--for", "5m", "--aa")
 }
@@ -104,18 +104,18 @@ func TestBought(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	check(record.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
-		"next 5 min would buy 6 trials of each of a, b: differences of 2.1 % would show, now 3.4 %")
-	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; the "+
-		"next 5 min would buy 3 trials of each of a, b: differences of 64 % would show, now none "+
-		"but "+
-		"large ones")
-	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; the "+
-		"next 5 min would buy 3 trials of each of a, b")
-	check(record.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 trial of "+
+	check(record.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; "+
+		"another 5 min would give 6 trials of each of a, b and detect differences of 2.1 %, "+
+		"now 3.4 %")
+	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; "+
+		"another 5 min would give 3 trials of each of a, b and detect differences of 64 %, "+
+		"now only large ones")
+	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; "+
+		"another 5 min would give 3 trials of each of a, b")
+	check(record.Next{Blocks: 1}, "no comparison is open; another 5 min would give 1 trial of "+
 		"each of a, b")
-	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
-		"trial of a, b, which together take 7 min")
+	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; another 5 min would give "+
+		"no trial of a, b, which take 7 min together")
 }
 
 // A plan of nothing is no plan; the suite's own number is had by leaving the flag out.

@@ -32,27 +32,27 @@ func (a *app) gateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "gate BASE [NEW]", Short: "Fail if a run is a regression",
 		Args: cli.Arguments(1, 2),
-		Long: `Gate asks of each metric whether NEW is worse than BASE by more than the limit of
---max-regression, and answers by the interval of the difference, not by the difference:
+		Long: `Gate checks for each metric whether NEW is worse than BASE by more than the limit of
+--max-regression. The whole interval of the difference decides, not the difference alone:
 
   pass          the whole interval is within the limit: exit code 0
-  fail          the whole interval is beyond it: exit code 3
-  inconclusive  the limit lies inside the interval: exit code 5, with about how many more starts
-                or blocks would decide; --inconclusive maps it to pass or fail
-  insufficient data  trials lost the numbers that are judged (INVALID or failed), or there are too
-                few starts or blocks for an interval: exit code 4
+  fail          the whole interval is beyond the limit: exit code 3
+  inconclusive  the interval includes the limit: exit code 5; the report says about how many more
+                starts or blocks would decide; --inconclusive maps it to pass or fail
+  insufficient data  a judged metric lacks trials that are INVALID or failed, or there are too few
+                starts or blocks for an interval: exit code 4
 
-A loss within the limit fails in at most 2.5 % of gates, a greater one passes in at most 2.5 %, as
-far as trials are independent and the two sides are paired. Without --metric it judges the metric
-that ranks (throughput at the peak, or p99 of the first open load) and those that have a limit of
-their own. What only one side has is an error: name rows then.
+If trials are independent and both sides are paired, a loss within the limit fails in at most 2.5 %
+of gates, and a larger one passes in at most 2.5 %. Without --metric, gate judges the metric of the
+ranking (throughput at the peak, or p99 of the first open load) and metrics with a limit of their
+own. Rows that only one side has are an error: name the rows to judge.
 
-Response times are judged without the machine's stalls, if they are known without them. A metric
-that passes only because of that says so, and is a warning of --github.
+Gate judges response times without the machine's stalls, if these values are known. If a metric
+passes only without stalls, the result says so, and --github prints a warning.
 
-With --last-good FILE there is one argument, NEW, and FILE names BASE: the last run that passed,
-which becomes NEW when that passes by its interval. Where FILE names none yet, NEW is judged by its
-trials alone, and has insufficient data, or the first.
+With --last-good FILE, name NEW only. FILE names BASE, the last run that passed, and is updated when
+NEW passes by its interval. If FILE names no run yet, gate checks that NEW has valid trials, and
+NEW becomes the base.
 
 ` + addressing,
 		Example: `  prony gate results/RUN:go-nethttp@base results/RUN:go-nethttp
@@ -69,12 +69,13 @@ trials alone, and has insufficient data, or the first.
 	f.add(c)
 	fs := c.Flags()
 	fs.StringSliceVar(&f.limits, "max-regression", []string{"5%"},
-		"how much worse is allowed: of all metrics (5%) or of one (p99=10%)")
-	fs.IntVar(&f.invalid, "allow-invalid", 0, "trials of a side that may be INVALID or failed")
-	cli.OneOf(c, &f.inconclusive, "inconclusive", "what the exit code makes of it", stats.Pass,
-		stats.Fail)
+		"largest allowed loss, for all metrics (5%) or for one (p99=10%)")
+	fs.IntVar(&f.invalid, "allow-invalid", 0,
+		"number of trials of a side that may be INVALID or failed")
+	cli.OneOf(c, &f.inconclusive, "inconclusive", "count an inconclusive gate as pass or fail",
+		stats.Pass, stats.Fail)
 	fs.StringVar(&f.good, "last-good", "", "file that names the last run that passed: BASE")
-	fs.BoolVar(&f.github, "github", false, "annotate the change on GitHub, too (workflow commands)")
+	fs.BoolVar(&f.github, "github", false, "also annotate the change on GitHub (workflow commands)")
 	return c
 }
 

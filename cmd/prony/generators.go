@@ -31,18 +31,18 @@ type manyFlags struct {
 
 func (m *manyFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.IntVar(&m.number, "generators", 0, "processes that offer the one schedule together, each "+
-		"every N-th arrival (default: none but this one)")
-	fs.StringVar(&m.listen, "listen", "", "where generators elsewhere find this lab, as "+
-		"10.0.0.5:7070: each is prony generate; none is started here")
-	fs.StringVar(&m.key, "key", "", "file to write the key to that generators elsewhere need")
-	fs.StringVar(&m.as, "identity", "", "folder of token, tls.crt and tls.key, made before, whose "+
-		"key generators elsewhere have already")
+	fs.IntVar(&m.number, "generators", 0, "number of processes that send the requests of one "+
+		"schedule, each every N-th (default: only this one)")
+	fs.StringVar(&m.listen, "listen", "", "address for generators that are started elsewhere by "+
+		"prony generate, such as 10.0.0.5:7070")
+	fs.StringVar(&m.key, "key", "", "file to write the key for these generators to")
+	fs.StringVar(&m.as, "identity", "", "folder of token, tls.crt and tls.key, if the generators "+
+		"already have their key")
 }
 
 // generatorsHelp is of the verbs that start them here alone.
-const generatorsHelp = "processes of this machine that offer each load together, each every N-th " +
-	"arrival (default: none but this one)"
+const generatorsHelp = "number of processes on this machine that send the requests of each load, " +
+	"each every N-th (default: only this one)"
 
 // checkGenerators finds what of their number cannot be; connections of 0 are not known yet.
 func checkGenerators(number, connections int, given func(string) bool) error {

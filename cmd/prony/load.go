@@ -45,29 +45,30 @@ type outputFlags struct {
 	objectives []slo.Objective // of the threshold
 }
 
-const loadAbout = `Load offers requests to a server. Without --rate the model is closed: each
-connection sends its next request when the last was answered, which finds the peak throughput. With
---rate it is open: requests are due on a schedule, whatever the answers do, and response time
-counts from when each was due. Only the open model says what users would have waited.
+const loadAbout = `Load sends requests to a server and reports rates, errors and response times.
+
+Closed model (default): each connection sends its next request as soon as the last one was answered.
+This finds the peak throughput. Open model (--rate): requests are due on a schedule, whether the
+server has answered or not. Response time counts from the moment at which a request was due, as
+users experience it.
 
 The rate may change: 'ramp 100..2000 in 30s', 'steps 1000..5000 by 1000 every 10s', 'spike
-1000..10000 at 10s for 2s', 'sine 1000..5000 every 60s', or several pieces with commas between.
---users makes the closed model one of people who think between their requests.
+1000..10000 at 10s for 2s', 'sine 1000..5000 every 60s', or several of these with commas between.
+With --users, the closed model has virtual users who pause (--think) between their requests.
 
-In URL, headers, body and --want, {key} is a number drawn for each request from --keys, {seq} the
-request's own number, {random 1..9}, {hex 8}, {uuid} and {pick a|b} are drawn too. A --scenario file
-holds a weighted mix of requests, or a flow that takes values out of answers.
+URL, headers, body and --want may contain {key} (a random number from --keys), {seq} (the request's
+number), {random 1..9}, {hex 8}, {uuid} and {pick a|b}. A --scenario file describes a weighted mix
+of requests, or a flow in which a request uses values from earlier answers.
 
-With --traces 1%, so many of the requests carry a trace id (W3C Trace Context), which a service
-under OpenTelemetry puts on its spans and log lines. The slowest of them are listed with their ids,
-to be looked up wherever the traces went. The other requests are as without it.
+--traces 1% adds a trace id (W3C Trace Context) to 1 % of the requests. A service with OpenTelemetry
+puts this id on its spans and log lines. The slowest traced requests are listed with their ids.
 
-With --generators 4, four processes of this machine offer the one schedule, each every fourth
-arrival, and what they measured is added up, not averaged; with --listen and --key they are those
-that prony generate starts elsewhere. One that is late, dies or falls silent makes the load INVALID.
+--generators 4 starts four processes on this machine, and each sends every fourth request. Their
+results are added up, not averaged. With --listen and --key, the processes are started elsewhere by
+prony generate. A generator that is late or ends early makes the load INVALID.
 
-URLs may begin with http, https, h2, h2c, h3, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket
-are the --body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
+URLs begin with http, https, h2, h2c, h3, grpc, grpcs, ws or wss. For gRPC and WebSocket, --body is
+the message. For gRPC, it is JSON if the server has reflection, otherwise the encoded bytes.
 
 Exit codes: 0 fine, 1 error, 2 usage, 3 a --threshold was missed, 4 the load is INVALID.`
 
@@ -102,22 +103,23 @@ func (a *app) loadCmd() *cobra.Command {
 	f.add(c)
 	f.addModel(c)
 	m.add(c)
-	fs.StringVar(&o.threshold, "threshold", "", "objectives such as 'p99<50ms,errors<0.1%'; "+
-		"exit code 3 when one is missed")
+	fs.StringVar(&o.threshold, "threshold", "", "objectives, such as 'p99<50ms,errors<0.1%'; "+
+		"exit code 3 if one is missed")
 	o.view, o.output = string(progress.Auto), "text"
-	cli.OneOf(c, &o.view, "view", "meanwhile", "auto", "live", "plain", "json", "none")
-	cli.OneOf(c, &o.output, "output,o", "in the end", "text", "json", "csv", "hlog")
-	fs.BoolVar(&o.asJSON, "json", false, "the same as --output json")
-	fs.BoolVar(&o.spectrum, "spectrum", false, "print the whole percentile spectrum too")
-	fs.StringVar(&o.saveTrace, "save-trace", "", "write the arrivals to this file, for --trace")
+	cli.OneOf(c, &o.view, "view", "progress display", "auto", "live", "plain", "json", "none")
+	cli.OneOf(c, &o.output, "output,o", "format of the result", "text", "json", "csv", "hlog")
+	fs.BoolVar(&o.asJSON, "json", false, "same as --output json")
+	fs.BoolVar(&o.spectrum, "spectrum", false, "also print the percentile spectrum")
+	fs.StringVar(&o.saveTrace, "save-trace", "", "file to write the arrivals to, for --trace")
 	for _, name := range []string{"slow", "slow-text", "slow-drip"} {
 		cli.RemovedFlag(fs, name, "tools such as slowhttptest hold requests open")
 	}
 	cli.RemovedFlag(fs, "metrics", "--otlp pushes the same numbers, such as to Prometheus "+
 		"(https://prometheus.io/docs/guides/opentelemetry)")
-	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
-	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure what the generator itself can reach, "+
-		"against a server that does nothing")
+	fs.StringVar(&o.otlp, "otlp", "",
+		"OTLP endpoint for live metrics, such as http://127.0.0.1:4318")
+	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure the generator's own peak, against a "+
+		"server that does nothing")
 	s.add(c)
 	return c
 }

@@ -70,64 +70,66 @@ type loadFlags struct {
 func (f *loadFlags) add(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
 	f.given = fs.Changed
-	fs.IntVarP(&s.Connections, "connections", "c", 64, "connections")
+	fs.IntVarP(&s.Connections, "connections", "c", 64, "number of connections")
 	fs.IntVar(&f.streams, "streams", 1,
-		"requests at once on each connection (HTTP/2, HTTP/3, gRPC)")
+		"concurrent requests on each connection (HTTP/2, HTTP/3, gRPC)")
 	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
-		"length of the window (default: of the shape of --rate or --users, else 10s)")
+		"length of the window, unless --rate or --users is a shape")
 	fs.DurationVar(&s.Lead, "lead-in", 500*time.Millisecond,
-		"offered before the window, not counted (default: none before a shape, else 500ms)")
-	fs.DurationVar(&s.Timeout, "timeout", 5*time.Second, "of a request, and of the drain")
+		"load before the window that does not count; none before a shape")
+	fs.DurationVar(&s.Timeout, "timeout", 5*time.Second,
+		"timeout of a request, and of the wait for answers at the end")
 
-	fs.StringVarP(&f.method, "method", "X", "GET", "method")
-	fs.StringArrayVarP(&f.headers, "header", "H", nil, "header field, as 'Name: value'; repeatable")
-	fs.StringVar(&f.body, "body", "", "body of each request, or @FILE")
+	fs.StringVarP(&f.method, "method", "X", "GET", "request method")
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "header field 'Name: value'; repeatable")
+	fs.StringVar(&f.body, "body", "", "request body, or @FILE")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
-	fs.StringVar(&f.keys, "keys", "1-1", "range that {key} is drawn from, as 1-50000")
+	fs.StringVar(&f.keys, "keys", "1-1", "range of {key}, such as 1-50000")
 	fs.Float64Var(&s.Scenario.Zipf, "zipf", 0,
-		"draw keys by popularity with this exponent; 0: uniformly")
-	fs.IntVar(&f.status, "status", 200, "status of a good answer")
-	fs.StringVar(&f.want, "want", "", "body of a good answer, byte for byte (default: any)")
+		"exponent of the Zipf distribution of keys; 0 is uniform")
+	fs.IntVar(&f.status, "status", 200, "expected status")
+	fs.StringVar(&f.want, "want", "", "expected body, byte for byte (default: any)")
 	fs.StringVar(&f.scenario, "scenario", "",
-		"YAML file of a mix or a flow, instead of one request")
+		"YAML file with a mix or a flow of requests")
 
 	fs.IntSliceVar(&s.Cores, "cores", nil,
-		"a load thread on each of these cores (default: one thread, not pinned)")
-	fs.Uint64Var(&s.Seed, "seed", 1, "of arrivals, keys, mix and pauses")
+		"cores to pin one load thread each to (default: one thread, not pinned)")
+	fs.Uint64Var(&s.Seed, "seed", 1, "seed of arrivals, keys, mix and pauses")
 	f.engine = load.Auto
 	cli.OneOf(c, &f.engine, "engine", "", load.Engines...)
 	cli.FormerWord(c, "engine", "stack", load.NetHTTP)
-	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
-	fs.BoolVar(&f.http3, "http3", false, "HTTP/3: over QUIC, of https URLs")
-	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
-	fs.StringVar(&f.warmup, "warmup", "", "load closed before, in no number: 'steady', until the "+
-		"rate keeps one level, or a time, as 30s")
+	fs.BoolVar(&f.http2, "http2", false, "use HTTP/2: over TLS for https, otherwise in the clear")
+	fs.BoolVar(&f.http3, "http3", false, "use HTTP/3 (https URLs)")
+	fs.StringVar(&f.unix, "unix", "", "Unix socket to connect to")
+	fs.StringVar(&f.warmup, "warmup", "", "closed load before the measurement, not counted: "+
+		"'steady' (until the rate is constant) or a time such as 30s")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
-	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
+	fs.StringVar(&f.ca, "ca", "", "PEM file of trusted certificates")
 }
 
 // addModel declares the flags that say how much is offered when.
 func (f *loadFlags) addModel(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
 	fs.StringVarP(&f.rate, "rate", "r", "",
-		"open model: requests a second, as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
+		"open model: requests/s, such as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
 	f.arrivals = pace.Poisson
-	cli.OneOf(c, &f.arrivals, "arrivals", "of the open model", pace.Poisson, pace.Constant)
+	cli.OneOf(c, &f.arrivals, "arrivals", "distribution of arrivals in the open model",
+		pace.Poisson, pace.Constant)
 	fs.IntVar(&s.Most, "max-connections", 0,
-		"open model: more than -c are opened as they are needed, up to so many")
-	fs.StringVar(&f.trace, "trace", "", "open model: replay the arrivals of this file")
-	fs.StringVar(&f.traces, "traces", "", "share of the requests, as 1%, that carry a trace id "+
-		"(traceparent); the slowest are listed")
+		"open model: number of connections that -c may grow to")
+	fs.StringVar(&f.trace, "trace", "", "open model: file of arrivals to replay")
+	fs.StringVar(&f.traces, "traces", "", "share of requests with a trace id (traceparent), such "+
+		"as 1%; the slowest are listed")
 	fs.StringVar(&f.users, "users", "",
-		"closed model: virtual users, as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
+		"closed model: virtual users, such as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
 	fs.StringVar(&f.think, "think", "",
 		"pause of a user: 1s, 'uniform 500ms..2s' or 'exponential 1s'")
-	fs.Int64VarP(&s.Requests, "requests", "n", 0, "end after so many requests or "+
-		"flows; the lead-in's do not count")
-	fs.IntVar(&s.Churn, "churn", 0, "renew each connection after so many answers")
-	cli.OneOf(c, &s.Pacing, "pacing", "of the open model: sleep until an arrival is due, or poll "+
-		"shortly before\n(default: precise where the load has cores to itself)", load.Frugal,
+	fs.Int64VarP(&s.Requests, "requests", "n", 0, "number of requests or flows after "+
+		"which to end, without the lead-in's")
+	fs.IntVar(&s.Churn, "churn", 0, "number of answers after which a connection is renewed")
+	cli.OneOf(c, &s.Pacing, "pacing", "open model: sleep until a request is due (frugal), or poll "+
+		"shortly before (precise)\n(default: precise if the load has its own cores)", load.Frugal,
 		load.Precise)
 }
 
@@ -466,8 +468,7 @@ func trusted(name string, secure bool) (pem string, err error) {
 	return string(data), nil
 }
 
-const remoteHelp = "host of the URL that is another machine: without it only this machine is " +
-	"loaded; repeatable"
+const remoteHelp = "host other than this machine that may be loaded; repeatable"
 
 // ask refuses a host that is not this machine and was not named.
 func (f *loadFlags) ask(name string, at netip.Addr) error {

@@ -72,9 +72,9 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 	has(t, "the report", stdout, "peak (closed) ")
 	if exit == cli.Fine { // else a row may have no trial: windows get stolen
 		has(t, "the report", strings.Join(strings.Fields(stdout), " "), // footnotes are wrapped
-			"Rows sweep the load, as was asked", "7 connections (app-connections-7)")
+			"Rows have different loads, as requested", "7 connections (app-connections-7)")
 	}
-	if strings.Contains(stdout, "Rows vary in") {
+	if strings.Contains(stdout, "Rows differ in") {
 		t.Errorf("a sweep is told as a fault: %s", stdout)
 	}
 	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))

@@ -41,8 +41,8 @@ func (f *observeFlags) add(c *cobra.Command) {
 		"endpoint (--telemetry=otlp=URL), both (--telemetry=embedded,otlp=URL), or kept and "+
 		"sent to Grafana's stack of prony stack up (--telemetry=lgtm)")
 	fs.Lookup("telemetry").NoOptDefVal = embedded
-	fs.StringSliceVar(&f.agents, "agent", nil, "ride along with every target that can have it, in "+
-		"trials of its own: NAME/LEVEL, as prony agents lists them")
+	fs.StringSliceVar(&f.agents, "agent", nil, "attach this agent to every target that can have "+
+		"it, in trials of its own: NAME/LEVEL of prony agents")
 	cli.SomeOf(c, &f.profile, "profile", "kinds of profiles that the further trial takes (with "+
 		"--telemetry: cpu)", suite.ProfileKinds...)
 	fs.BoolVar(&f.inWindow, "profile-in-window", false, "take the profiles in the windows of the "+

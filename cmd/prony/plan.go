@@ -77,6 +77,9 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	if p.Blockwise != "" {
 		fmt.Fprintln(w, "blocks instead of slices: "+p.Blockwise)
 	}
+	if p.Grouped != "" {
+		fmt.Fprintln(w, p.Grouped)
+	}
 	if p.Suite.For > 0 {
 		fmt.Fprintf(w, "After each %[1]s, targets whose comparisons are all decided are left "+
 			"out. A %[1]s that would not end\nin time is not begun. The first %[1]s:\n", p.Repeat())
@@ -125,7 +128,17 @@ func extent(p *suite.Plan) string {
 		return fmt.Sprintf("%ss of %d trials for %v", p.Repeat(), len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
-	return units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, p.Repeat())
+	text := units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, p.Repeat())
+	if p.Grouped != "" {
+		text += " of each group"
+	}
+	if x := p.Suite.Precision; x.Within > 0 {
+		text += fmt.Sprintf(", then more within %v for ± %v", time.Duration(x.Within), x.Half)
+	} else if x.Half > 0 {
+		text += fmt.Sprintf(", then up to %d more for ± %v", p.Suite.MostStarts()-p.Suite.Blocks,
+			x.Half)
+	}
+	return text
 }
 
 // hurry warns that a run for a time has too few starts or blocks for any but large differences, and

@@ -97,6 +97,10 @@ func (s *progressLine) Trial(e trial.Event) {
 		}
 		return
 	}
+	if e.Round > 0 {
+		s.pulse = fmt.Sprintf(" · round %d of %d", e.Round, e.Rounds)
+		return
+	}
 	if s.began == 0 {
 		s.began = clock.Mono()
 		if s.live {
@@ -108,6 +112,9 @@ func (s *progressLine) Trial(e trial.Event) {
 	if e.Before > 0 {
 		s.before, s.ended, s.doing = e.Before, e.Before, ""
 		s.estimate -= s.estimate * time.Duration(e.Before) / time.Duration(max(s.total, 1))
+	}
+	if e.Added > 0 {
+		s.total, s.doing = max(s.total, s.ended+e.Added), ""
 	}
 	if e.Record != nil {
 		s.ended++

@@ -97,6 +97,9 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 			t.Errorf("%s: %s by %s, artifact %+v, loads %+v, failure %+v", r.Target.Name,
 				r.Outcome, r.Target.Launcher, r.Artifact, r.Loads, r.Failure)
 		}
+		if x := r.SideBySide; os.Getuid() == 0 && (x == nil || x.Freeze != record.FreezeCgroup) {
+			t.Errorf("%s: it was stopped otherwise than by its control group: %+v", r.Trial, x)
+		}
 	}
 	left, err := exec.Command("docker", "ps", "-a", "--format", "{{.Image}}").Output()
 	if err != nil || strings.Contains(string(left), "prony-test/") {

@@ -38,7 +38,7 @@ type reportFlags struct {
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
 
-const whyHelp = "of text: say why numbers are doubted, each cause once, and what to do"
+const whyHelp = "with text: also print the causes of doubts, each once, and what to do"
 
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}

@@ -44,11 +44,11 @@ const waitDefault = "24h"
 func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs, o := c.Flags(), &f.asked.Override
 	fs.IntVar(&o.Blocks, "blocks", 0,
-		"starts, or blocks without slices, instead of the suite's")
+		"number of starts, or of blocks without slices, instead of the suite's")
 	interleaveFlags(c, o)
 	fs.DurationVar((*time.Duration)(&o.For), "for", 0,
-		"how long to measure, instead of --blocks: further starts or blocks go to what is "+
-			"undecided")
+		"time to measure, instead of --blocks: later starts or blocks are only for undecided "+
+			"comparisons")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of order, arrivals and keys, instead of the suite's")
 	fs.DurationVar((*time.Duration)(&o.Measure), "measure", 0,
 		"length of every window, instead of the suite's")
@@ -57,22 +57,22 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.StringSliceVar(&o.Targets, "targets", nil,
 		"targets or services, as globs, instead of the suite's")
 	fs.StringSliceVar(&o.Scenarios, "scenarios", nil,
-		"those of the suite's scenarios alone, as globs over their names")
-	fs.StringSliceVar(&o.Loads, "loads", nil, "those of the suite's loads alone, as globs over "+
-		"their names, and those that they are shares of")
+		"only the suite's scenarios with these names, as globs")
+	fs.StringSliceVar(&o.Loads, "loads", nil, "only the suite's loads with these names, as globs, "+
+		"and the loads that their rates depend on")
 	fs.IntVar(&o.Generators, "generators", 0, "processes of this machine that offer every load "+
 		"together, instead of the suite's")
 	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
 	fs.TextVar(&o.Limits.Memory, "memory", strictyaml.Size(0),
-		"memory of a target, as 512MiB, instead of the suite's")
+		"memory of a target, such as 512MiB, instead of the suite's")
 	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
 		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
 		"at most 4 starts with 1s in slices, or 2 blocks; windows of 1s, warm-ups of 6s")
 	fs.BoolVar(&o.AA, "aa", false,
-		"every target against itself: how much differs here when nothing does")
+		"run every target against itself, to show the noise floor")
 	fs.StringVar(&f.asked.Against, "against", "",
-		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
+		"also run the same targets of another checkout: its folder, or NAME=FOLDER")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	cli.SomeOf(c, &o.Launchers, "launcher", "how targets are started, instead of the suite's; "+
 		"several are compared", suite.Launchers...)
@@ -96,49 +96,45 @@ func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l 
 	return out, err
 }
 
-const runAbout = `Run builds the services of a suite that can be built here and runs the targets of
-each scenario side by side. It loads one at a time for some tens of milliseconds (a slice).
-If slices are not possible, whole trials take turns in blocks, and one line says why. Without a
-suite it runs suites/canonical.yaml; in a folder with a prony.yaml, or below, and outside of a
-checkout, it runs that file's comparison, or its suite of that name (docs/project.md).
+const runAbout = `Run builds the services of a suite and runs the targets of each scenario side by
+side. It loads one at a time for some tens of milliseconds (a slice). If slices are not possible,
+whole trials take turns in blocks, and one line says why. Without a suite, run takes
+suites/canonical.yaml of a checkout, or the comparison of a prony.yaml in this folder or above
+(docs/project.md). Targets that cannot be built on this machine are left out.
 
-With --aa each target runs twice in a start, against itself, and the report shows how much differs
-by chance alone, and which difference the run would detect: the noise floor. With --against the same
-targets of another checkout, such as another branch, run in the same starts as rows NAME@base, and
-ratios refer to them.
+With --aa, each target runs twice in a start, against itself. The report then shows the noise floor:
+differences by chance alone, and the smallest difference that the run would detect. With --against,
+the same targets of another checkout, such as another branch, run in the same starts as rows
+NAME@base, and ratios refer to them.
 
-With --for 5m it goes on for that long instead of a number of starts. JVMs get the warm-up that
-they need, up to 30 s. After each start it checks which comparisons are decided, and goes on with
-those that are open. These checks add at most 1 % of wrong decisions to the 5 % of any table. Builds
-are not counted, nor what --telemetry adds. The last line says what the next five minutes would buy.
+With --for 5m, the run has a time instead of a number of starts. The warm-up of JVMs may last up to
+30 s. After each start, run checks which comparisons are decided, and continues with the others.
+These checks add at most 1 % of wrong decisions to the 5 % of any table. Builds and --telemetry take
+extra time. The last line says which differences another five minutes would detect.
 
-With --telemetry each target runs once more after the comparison, watched from inside by an agent,
-trace ids and a profiler. No number of the comparison uses that. The commands explain, traces, logs,
-query and profile read the results. --agent NAME/LEVEL measures the cost of an agent that prony
-agents lists.
+With --telemetry, each target runs once more after the comparison, with an agent, trace ids and a
+profiler. No number of the comparison uses that trial. Read it with the commands explain, traces,
+logs, query and profile. --agent NAME/LEVEL measures the cost of an agent of prony agents.
 
-With --launcher docker each target runs as a container from the image that its Dockerfile makes,
-under the same limits, and needs none of its tools here; with --launcher process,docker in both
-ways, and the ratio is what the container and its network cost. docs/docker.md tells more.
-With --launcher kubernetes each is a pod of the cluster that kubectl knows, on this very node, with
-cores of its own; kubernetes-service goes through a service before it: docs/kubernetes.md.
+With --launcher docker, each target runs in a container under the same limits, and needs none of its
+tools on this machine. With --launcher process,docker, ratios are the cost of the container
+(docs/docker.md). With --launcher kubernetes, each target is a pod on this node with its own cores;
+with kubernetes-service, the load goes through a service (docs/kubernetes.md).
 
-Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
-refuses a worse one: nothing is measured, and the exit code is 1.
+Before it measures, run grades the machine as "prony doctor" does. With --host fit or --host
+doubtful, it refuses a worse machine with exit code 1.
 
-With --retain the service of a trial that fails is not stopped at once: run says where it listens,
-its process, log and folder, and waits until Enter, which goes on, or Ctrl-C, which ends the run.
-Labs of a machine take turns: where another prony measures, run gives up at once and names it. With
---wait it waits for its turn and says for whom, with --wait=10m for ten minutes at most.
+With --retain, run does not stop the service of a failed trial. It prints its address, process, log
+and folder, and waits for Enter to continue or Ctrl-C to end the run. Only one prony can measure on
+a machine at a time: run ends at once and names the other one. With --wait it waits for the other
+one, with --wait=10m for ten minutes at most.
 
-With -x every outside action is shown as a line for a shell, builds and starts above all.
+With -x, run prints each action outside of prony, such as builds and starts, as a shell command.
 
-Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
-interrupted run keeps all it has. With --resume the trials that have no record follow, where plan,
-seed, artifacts, tools and machine are what they were; the report says when. The exit code is 0
-when every trial is VALID or SUSPECT, 4 when one is INVALID or failed (with --invalid pass 0: a
-gate that follows has its own word on it), 1 when the run itself went
-wrong, 2 if the command line is wrong.`
+Each trial is one record in results/RUN/trials.ndjson, saved before the next trial starts. --resume
+runs the trials that have no record, if plan, seed, artifacts, tools and machine are the same. The
+exit code is 0 if every trial is VALID or SUSPECT, 4 if one is INVALID or failed (0 with --invalid
+pass, for a gate that follows), 1 for a run that failed, and 2 for a wrong command line.`
 
 const runExamples = `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
@@ -167,22 +163,22 @@ func (a *app) runCmd() *cobra.Command {
 	}
 	f.suiteFlags(c)
 	f.asked.Host = "any"
-	cli.OneOf(c, &f.asked.Host, "host", "what the machine must be, as prony doctor grades it",
+	cli.OneOf(c, &f.asked.Host, "host", "lowest grade of the machine by prony doctor",
 		doctor.Bars...)
 	c.Flags().StringVar(&f.asked.Resume, "resume", "",
-		"folder of a run that was ended: run the trials that have no record")
+		"folder of an interrupted run: run the trials that have no record")
 	c.Flags().StringVar(&f.asked.Out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
 	c.Flags().StringToStringVar(&f.asked.Labels, "label", nil,
-		"what reports are to say of the run, as branch=main; repeatable")
-	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for another prony that measures on this "+
-		"machine, instead of giving up; =10m: for so long at most")
+		"label in all reports of the run, such as branch=main; repeatable")
+	c.Flags().DurationVar(&f.wait, "wait", 0, "wait while another prony measures on this "+
+		"machine; =10m waits at most ten minutes")
 	c.Flags().Lookup("wait").NoOptDefVal = waitDefault
-	cli.OneOf(c, &f.invalid, "invalid", "what the exit code makes of INVALID trials; pass, where "+
-		"prony gate judges the run", stats.Fail, stats.Pass)
+	cli.OneOf(c, &f.invalid, "invalid", "count INVALID trials as pass or fail in the exit code; "+
+		"pass if prony gate judges the run", stats.Fail, stats.Pass)
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
 	c.Flags().BoolVar(&f.retain, "retain", false,
-		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
+		"keep the service of a failed trial running until Enter or Ctrl-C")
 	return c
 }
 
@@ -192,16 +188,17 @@ const maxLabels = 4 << 10
 // extents says what is wrong with flags for how much is run: a zero is the suite's own to an
 // override.
 func extents(c *cobra.Command) error {
-	if c.Flag("for").Changed && c.Flag("blocks").Changed {
-		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
+	if c.Flag("for").Changed && c.Flag("blocks").Changed && !c.Flag("precision").Changed {
+		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
 	}
 	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
 		return cli.Usagef("--label: %d bytes of labels; want at most %d",
 			len(labels.Value.String()), maxLabels)
 	}
 	for _, name := range []string{"blocks", "for", "measure", "slices", "warmup", "cpus", "memory",
-		"generators"} {
-		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
+		"generators", "precision"} {
+		v := c.Flag(name).Value.String()
+		if c.Flag(name).Changed && strings.Trim(v, "0sB%") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}
@@ -278,7 +275,7 @@ func (a *app) again(c *cobra.Command, dir string) error {
 		return err
 	}
 	if head.File == "" || len(head.Command) == 0 {
-		return fmt.Errorf("resume %s: the line that began it cannot be repeated; begin a new run",
+		return fmt.Errorf("resume %s: its command cannot be repeated; start a new run",
 			dir)
 	}
 	line := []string{"run"}
@@ -353,19 +350,19 @@ func bought(n *record.Next) string {
 	if n.Open > 0 {
 		text = units.Plural(n.Open, "comparison") + " open"
 	}
-	text += fmt.Sprintf("; the next %s would buy ", roughly(time.Duration(n.ForNs)))
+	text += fmt.Sprintf("; another %s would give ", roughly(time.Duration(n.ForNs)))
 	of := strings.Join(n.Targets, ", ")
 	if n.Blocks == 0 {
-		return text + fmt.Sprintf("no trial of %s, which together take %s", of,
+		return text + fmt.Sprintf("no trial of %s, which take %s together", of,
 			roughly(time.Duration(n.BlockNs)))
 	}
 	text += units.Plural(n.Blocks, "trial") + " of each of " + of
 	if n.Would <= 0 || table.Unfound(n.Would) {
 		return text
 	}
-	text += fmt.Sprintf(": differences of %s would show, now ", units.Percent(n.Would))
+	text += fmt.Sprintf(" and detect differences of %s, now ", units.Percent(n.Would))
 	if table.Unfound(n.Resolves) {
-		return text + "none but large ones"
+		return text + "only large ones"
 	}
 	return text + units.Percent(n.Resolves)
 }

@@ -137,7 +137,7 @@ func TestLabInBrowser(t *testing.T) {
 	testsets.Cores(t)
 	r := atBrowser(t)
 	r.open("")
-	r.click("Begin the first run")
+	r.click("Start the first run")
 	r.sees("Targets")
 
 	first := r.run("2")
@@ -159,6 +159,7 @@ func TestLabInBrowser(t *testing.T) {
 
 	second := r.run("5") // one block that the browser has disturbed does not hide which is slower
 	r.sees("of 10 trials")
+	r.sees("Differences so far") // after four starts
 	r.until(`!document.querySelector(".under-way")`)
 	r.click("Compare with another run")
 	r.until(`location.hash.includes("` + second + `")`)

@@ -252,7 +252,10 @@ func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err erro
 		return p, err
 	}
 	least, most := plan.Estimate()
-	p.LeastS, p.MostS = least.Seconds(), most.Seconds()
+	p.LeastS, p.MostS, p.Repeat = least.Seconds(), most.Seconds(), plan.Repeat()
+	if plan.Blockwise != "" && len(plan.Targets()) > 1 {
+		p.Notes = append(p.Notes, "blocks instead of slices: "+plan.Blockwise)
+	}
 	for _, t := range plan.Trials {
 		if plan.Suite.For > 0 && t.Block > 1 {
 			continue // which follow is decided while it runs

@@ -20,6 +20,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial/lab"
+	"prony.example/record/metric"
 )
 
 // versusFlags say what is compared, and how.
@@ -45,32 +46,30 @@ type versusFlags struct {
 	seed  uint64
 }
 
-const versusAbout = `Versus compares services of your own, in any language, with nothing to write
-and nothing to install into them. All are started by their commands under equal limits and warmed
-up. Then they are loaded one at a time, for some tens of milliseconds each, in random order, while
-the others are stopped, so that all meet the same machine (a service of --url runs on). The report
-says how much they differ, with an interval and a verdict on each number.
+const versusAbout = `Versus compares services of your own, in any language, without changes to them.
+It starts them by their commands under equal limits and warms them up. Then it loads one at a time
+for some tens of milliseconds, in random order, while the others are stopped (a service of --url
+runs on). All services so meet the same machine. The report has each difference with its interval,
+and a verdict on each number.
 
-A service gets its port in $PORT, or where its command says {port}, and listens on 127.0.0.1. It
-sees your environment. Variables in front of a command are set, and a command that does more than
-name a program and its arguments is handed to sh. With --git each revision of the repository is
-cloned outside of it, built by --build and started by --run in its own folder. With --url services
-that run already are compared as they are: nothing is started, limited or stopped; what they cost is
-told of this machine's alone, and another machine is loaded where --remote names it. With --image
-each is run as a container of that image, which the local Docker engine must have.
+A service listens on 127.0.0.1 at the port in $PORT, or at {port} in its command. It has your
+environment. You can set variables in front of a command; versus passes commands with shell syntax
+to sh. With --git, each revision of the repository is cloned, built by --build and started by --run
+in its own folder. With --url, running services are compared as they are, without limits; CPU and
+memory are known only for services on this machine, and --remote allows another machine. With
+--image, each service runs as a container of an image of the local Docker engine.
 
-Before anything is measured each service is asked three times. What all answers have in common,
-status and body, is what every answer under load is held against: one that differs is an error, not
-a fast answer. Where bodies vary, versus says where, and holds JSON by the fields that stay the
-same. Services that answer differently are not compared, unless --ignore-body says that only the
-status counts.
+Before it measures, versus sends each request three times. Status and body that all answers have in
+common are the expected answer; a different answer under load is an error. If bodies vary, versus
+prints where, and checks the fields of JSON that stay the same. Services with different answers are
+not compared. With --ignore-body, versus checks the status only.
 
-The first one also runs a second time in each start, as NAME-again: what differs between the two
-differs by chance, and stands beside the answer. One service alone is a valid use.
+The first service also runs a second time in each start, as NAME-again. Differences between these
+two are noise. You can also measure one service alone.
 
-What decides is said beforehand: the processor time of a request at the peak, which is the
-steadiest, or what --by names. Of the one error in twenty that the answer may make, it has four
-fifths; the other numbers share the rest, so that they are believed when they differ by more.
+One metric decides and is fixed before the run: CPU time per request at the peak, or the one of
+--by. It is tested at a significance level of 4 %. All other metrics share 1 %, so they need larger
+differences to be significant.
 
 The exit code is 0 if every trial is VALID or SUSPECT, 4 if a trial is INVALID or failed, 1 if the
 services could not be compared, and 2 for a wrong command line. A trial with sound slices does not
@@ -98,43 +97,45 @@ func (a *app) versusCmd() *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	fs.StringArrayVarP(&f.names, "name", "n", nil, "name of a service, in their order; repeatable")
+	fs.StringArrayVarP(&f.names, "name", "n", nil,
+		"name of a service, in the order of the services; repeatable")
 	fs.StringArrayVar(&f.revisions, "git", nil,
-		"revision of the repository that is worked in, to be compared; repeatable")
-	fs.StringArrayVar(&f.urls, "url", nil, "service that runs already, as "+
+		"revision of the repository in this folder; repeatable")
+	fs.StringArrayVar(&f.urls, "url", nil, "running service, such as "+
 		"http://127.0.0.1:8081; repeatable")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
-	fs.StringArrayVar(&f.images, "image", nil, "image of the local Docker engine, as app:1.2, "+
-		"to be run in containers; repeatable")
-	fs.IntVar(&f.port, "port", 0, "with --image: where its service listens (default: the port "+
-		"that it exposes, else $PORT)")
-	fs.StringVar(&f.build, "build", "", "with --git: what builds a revision, for sh")
-	fs.StringVar(&f.command, "run", "", "with --git: what starts it")
+	fs.StringArrayVar(&f.images, "image", nil, "image of the local Docker engine to run, such "+
+		"as app:1.2; repeatable")
+	fs.IntVar(&f.port, "port", 0, "with --image: port of its service (default: the port that it "+
+		"exposes, else $PORT)")
+	fs.StringVar(&f.build, "build", "", "with --git: shell command that builds a revision")
+	fs.StringVar(&f.command, "run", "", "with --git: command that starts a revision")
 	fs.StringArrayVar(&f.gets, "get", nil,
-		"path to ask for; repeatable, then a mix of equal parts")
-	fs.StringArrayVar(&f.requests, "request", nil, "likewise with a method, as 'POST /items'")
+		"path to request; repeatable, as a mix of equal parts")
+	fs.StringArrayVar(&f.requests, "request", nil,
+		"request with its method, such as 'POST /items'; repeatable")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil,
-		"header field, as 'Name: value'; repeatable")
-	fs.StringVar(&f.body, "body", "", "body of the requests that are no GET")
+		"header field, such as 'Name: value'; repeatable")
+	fs.StringVar(&f.body, "body", "", "body of requests other than GET")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
-	fs.BoolVar(&f.asked.StatusOnly, "ignore-body", false, "hold answers by their status alone")
+	fs.BoolVar(&f.asked.StatusOnly, "ignore-body", false, "check only the status of answers")
 	speaks := &f.asked.Options.Speaks
 	speaks.Protocol = suite.Protocols[0]
-	cli.OneOf(c, &speaks.Protocol, "protocol", "what is spoken", suite.Protocols...)
+	cli.OneOf(c, &speaks.Protocol, "protocol", "protocol of the services", suite.Protocols...)
 	fs.IntVar(&speaks.Streams, "streams", 0,
-		"requests at once on each connection (h2, h2c, h3, gRPC)")
-	fs.StringVar(&speaks.Unix, "unix", "", "the services listen at this Unix socket, in whose "+
-		"path {port} is $PORT")
+		"concurrent requests on each connection (h2, h2c, h3, gRPC)")
+	fs.StringVar(&speaks.Unix, "unix", "", "Unix socket of the services; {port} in its path "+
+		"is $PORT")
 	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
 	fs.StringVar(&f.asked.Ready, "ready", "", "path that answers 200 once a service serves, or - "+
 		"for its first connection (default: the first path of --get, else the connection)")
 	fs.DurationVar(&f.asked.Startup, "startup", 30*time.Second,
 		"how long a service may take to come up")
-	fs.StringVar(&f.asked.Options.SLO, "slo", "", "then find the highest rate that keeps these "+
-		"objectives, as 'p99<20ms,errors<0.1%'")
+	fs.StringVar(&f.asked.Options.SLO, "slo", "", "also find the highest rate that keeps these "+
+		"objectives, such as 'p99<20ms,errors<0.1%'")
 	f.measured(c)
-	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
+	fs.BoolVar(&f.plan, "plan", false, "start each service, send its requests, and print the plan")
 	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")
 	return c
 }
@@ -148,18 +149,18 @@ func (f *versusFlags) measured(c *cobra.Command) {
 		"starts of each service: how often it is measured")
 	interleaveFlags(c, &f.asked.Change)
 	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
-		"how long to measure, instead of a number of starts; ends earlier when all is decided")
+		"time to measure, instead of a number of starts; ends early if all is decided")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,
 		"length of every window (default 1s; 3s with --interleave blocks)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Warmup), "warmup", 0,
 		"longest warm-up of a service that is not steady earlier (default 20s)")
-	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
+	fs.Uint64Var(&f.seed, "seed", 42, "seed of order and arrivals")
 	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
 	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
-		"memory of a service, as 512MiB (default: an equal part of half of what is free)")
+		"memory of a service, such as 512MiB (default: an equal part of half of what is free)")
 	f.asked.By = lab.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
-		"what decides; it detects smaller differences than the other numbers", lab.Decisive...)
+		"metric that decides; it detects smaller differences than the others", lab.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
 		"run the first service twice in each start, to show the noise")
 }
@@ -172,12 +173,30 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		"slices (default: on)", suite.Freezing...)
 	c.Flags().DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each "+
 		"target and start (default: 2s or the suite's, at most 5 × --measure)")
+	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "wanted half width of the 95 % "+
+		"interval, such as 1%: the scatter of the first --blocks starts decides how many more "+
+		"starts run (with --for: within this time)")
+	c.Flag("precision").DefValue = "" // none is no percentage
 }
 
 // given looks at what depends on whether a flag was given.
 func (f *versusFlags) given(is func(string) bool) error {
-	if is("for") && is("blocks") {
-		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
+	if is("for") && is("blocks") && !is("precision") {
+		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
+	}
+	if half := f.asked.Change.Precision; is("precision") {
+		if half == 0 {
+			return cli.Usagef("--precision %v: want more than nothing", half)
+		}
+		switch f.asked.By {
+		case "cpu":
+			f.asked.Change.Metric = metric.CPU
+		case "throughput":
+			f.asked.Change.Metric = metric.Throughput
+		default:
+			return cli.Usagef("--precision is of CPU per request or throughput, not of --by %s",
+				f.asked.By)
+		}
 	}
 	if is("seed") {
 		f.asked.Change.Seed = &f.seed
@@ -234,7 +253,8 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	case len(f.gets)+len(f.requests) == 0:
 		return nil, nil, cli.Usagef("say what to ask for: --get /path, or --request 'POST /path'")
 	case f.asked.By == "capacity" && f.asked.Options.SLO == "":
-		return nil, nil, cli.Usagef("--by capacity: say with --slo what a user is to be promised")
+		return nil, nil, cli.Usagef("--by capacity needs objectives: add --slo, such as " +
+			"--slo 'p99<20ms'")
 	case f.asked.Options.Blocks < 1 || f.asked.Options.Connections < 1 || f.asked.Startup <= 0:
 		return nil, nil, cli.Usagef("--blocks, --connections and --startup: want more than nothing")
 	}

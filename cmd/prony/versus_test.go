@@ -165,7 +165,7 @@ func TestVersusRefuses(t *testing.T) {
 	}
 	check(2, "name a service by the command", "--get", "/")
 	check(2, "say what to ask for", "./app")
-	check(2, "say with --slo what a user is to be promised", "./app", "--get", "/", "--by",
+	check(2, "add --slo", "./app", "--get", "/", "--by",
 		"capacity")
 	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
 	check(2, "there is no program ./none", "./none", "--get", "/")

@@ -121,6 +121,12 @@ type Freezable interface {
 	Freezer() Group
 }
 
+// Pausable is a process whose engine can pause it, for users who may not use its control group.
+type Pausable interface {
+	// Pauser returns what pauses all its processes, or lets them run on; nil: nothing does.
+	Pauser() func(paused bool) error
+}
+
 // Favourer is a process whose compilers may go before its other threads while it warms up. One that
 // is not the lab's own is none.
 type Favourer interface {

@@ -87,16 +87,17 @@ func compareSays(c compare.Comparison) string {
 	const said = 6
 	changed = units.First(changed, said)
 	if c.Published && c.Tests == 0 {
-		return "Single runs: no measure has a verdict."
+		return "No metric has a verdict, because these are single runs."
 	}
 	if len(changed)+alike == 0 {
-		return "No measure could be compared."
+		return "No metric could be compared."
 	}
-	tail := fmt.Sprintf("%d measures do not differ significantly", alike)
 	if len(changed) == 0 {
-		return "Of B against A, " + tail + "; none differs."
+		return fmt.Sprintf("B against A: no significant difference in %s.",
+			units.Plural(alike, "metric"))
 	}
-	return "Of B against A: " + strings.Join(changed, "; ") + ". " + tail + "."
+	return fmt.Sprintf("B against A: %s. No significant difference in %s.",
+		strings.Join(changed, "; "), units.Plural(alike, "other metric"))
 }
 
 func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) pairView {
@@ -294,20 +295,20 @@ func compareRowOf(r compare.Row) compareRow {
 // methodLines say what the numbers are.
 func methodLines(c compare.Comparison) []string {
 	if c.Published && c.Tests == 0 {
-		return []string{"B to A is the quotient of two figures; how much of it is chance is " +
+		return []string{"B to A is the ratio of two single figures. How much of it is noise is " +
 			"unknown."}
 	}
 	out := []string{c.How() + " The unit is the trial, never the request."}
 	if c.Control != "" {
 		out = append(out, "Ratios are divided by those of the control "+c.Control+
-			", so that what the machine did to everybody cancels.")
+			", so that changes of the machine cancel.")
 	}
 	if c.Tests > 1 {
-		out = append(out, fmt.Sprintf("p is corrected for %d measures (Holm).", c.Tests))
+		out = append(out, fmt.Sprintf("p is corrected for %d metrics (Holm).", c.Tests))
 	}
 	out = append(out, c.Sees())
 	if c.ConfigHash != "" {
-		out = append(out, "Both sides have one method, "+c.ConfigHash+".")
+		out = append(out, "Both sides have the same configuration, "+c.ConfigHash+".")
 	}
 	return out
 }

@@ -184,7 +184,7 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 		row := ratioRow(f.Target, f.Ratio, r)
 		row.Note = f.Load + " " + metricName(f.Metric, f.Unit)
 		if !math.IsNaN(f.Detects) {
-			row.Range += "; resolves " + table.Resolution(f.Detects)
+			row.Range += "; resolution " + table.Resolution(f.Detects)
 			worst = max(worst, f.Detects)
 		}
 		if f.Ratio.HasInterval() && (f.Ratio.Lo > 1 || f.Ratio.Hi < 1) {
@@ -194,15 +194,16 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 		g.Rows = append(g.Rows, row)
 	}
 	s.Groups = []stripGroup{g}
-	s.Says = fmt.Sprintf("%d of %d intervals leave out 1, though nothing differs.", alarms,
+	s.Says = fmt.Sprintf("%d of %d intervals exclude 1, though nothing differs.", alarms,
 		len(sc.Floors))
 	switch {
 	case math.IsInf(worst, -1):
 	case table.Wide(1, 1+worst):
-		s.Says += " What these " + sc.Starts.Repeat() + "s resolve is not known: they are too few."
+		s.Says += " These are too few " + sc.Starts.Repeat() +
+			"s to tell which difference they detect."
 	default:
-		s.Says += " At worst a difference of " + units.Percent(worst) + " is what these " +
-			sc.Starts.Repeat() + "s resolve; smaller ones are noise here."
+		s.Says += " These " + sc.Starts.Repeat() + "s detect differences of at least " +
+			units.Percent(worst) + " in each metric; smaller ones are noise."
 	}
 	return s
 }

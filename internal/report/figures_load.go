@@ -148,8 +148,9 @@ func noLoads(sc *table.Scenario) string {
 	if open == 0 || len(sc.Targets) == 0 {
 		return ""
 	}
-	return "Latency against load is not drawn: it takes two open loads or more that a target " +
-		"keeps up with. Add some to the suite (such as 30, 60, 80 and 90 % of peak)."
+	return "There is no plot of latency against load, because it needs at least two open " +
+		"loads that a target keeps up with. Add loads to the suite, such as 30, 60, 80 and 90 " +
+		"% of peak."
 }
 
 func loadsSays(l pageLoads) string {
@@ -215,7 +216,7 @@ func costOf(sc *table.Scenario) *pageCost {
 		var words []string
 		if hasCPU && cpu.Known() {
 			p.CPUUs = format.Finite(roundTo(cpu.Summary.Center/1e3, 3))
-			words = append(words, units.Duration(cpu.Summary.Center)+" of CPU a request")
+			words = append(words, units.Duration(cpu.Summary.Center)+" of CPU per request")
 		}
 		if hasRSS && rss.Known() {
 			p.RSSMiB = format.Finite(roundTo(rss.Summary.Center/(1<<20), 2))
@@ -240,7 +241,7 @@ func costSays(c pageCost) string {
 			least = p
 		}
 	}
-	return fmt.Sprintf("At %s, %s takes the least processor time for a request: %s.", c.Title,
+	return fmt.Sprintf("At %s, %s uses the least CPU time per request: %s.", c.Title,
 		least.Target, least.Text)
 }
 
@@ -304,7 +305,7 @@ func warmupKind(w record.Warmup) string {
 }
 
 func warmupTables(sc *table.Scenario) []dataTable {
-	t := dataTable{Caption: "Warm-up, a row a trial", Columns: []string{"target",
+	t := dataTable{Caption: "Warm-up, one row per trial", Columns: []string{"target",
 		sc.Starts.Repeat(), "kind", "steady after", "peak after", "cost", "levels"}}
 	for _, target := range sc.Targets {
 		for _, r := range target.Trials {
@@ -326,7 +327,7 @@ func warmupTables(sc *table.Scenario) []dataTable {
 
 // rolesTable has the windows in which the names of threads tell what they are for.
 func rolesTable(sc *table.Scenario) dataTable {
-	t := dataTable{Caption: "CPU time by what threads are for, a row a window",
+	t := dataTable{Caption: "CPU time by purpose of threads, one row per window",
 		Columns: []string{"target", sc.Starts.Repeat(), "load", "CPU time", "compilers silent"}}
 	for _, target := range sc.Targets {
 		for _, r := range target.Trials {

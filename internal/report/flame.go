@@ -103,7 +103,8 @@ func addUp(run fs.FS, key profiledKey, used []record.Profile) Profiled {
 	}
 	total, unit := profile.Total(sum)
 	if total <= 0 {
-		out.Missing = append(out.Missing, "it saw nothing: the process was idle, or its tool blind")
+		out.Missing = append(out.Missing, "no samples: the process was idle, or the profiler "+
+			"does not support it")
 		return out
 	}
 	out.Trials, out.Unit, out.Samples = len(all), unit, profile.Samples(sum)
@@ -321,7 +322,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 		if tables[p.Target] == nil {
 			order = append(order, p.Target)
 			tables[p.Target] = &dataTable{Caption: fmt.Sprintf(
-				"%s: the %d functions that hold most themselves", p.Target, topRows),
+				"%s: the %d functions with the largest own share", p.Target, topRows),
 				Columns: []string{"function", "of", "itself", "share", "with what it calls"}}
 			if len(texts) < saidTiers && len(p.Top) > 0 {
 				texts = append(texts, fmt.Sprintf("%s: %s itself, %s", p.what(),
@@ -350,7 +351,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 		v.Least = units.Percent(d.Flames.Least)
 	}
 	if len(texts) > 0 {
-		v.Says = "Most is held by: " + strings.Join(texts, "; ") + "."
+		v.Says = "Largest own shares: " + strings.Join(texts, "; ") + "."
 	}
 	return v
 }

@@ -97,7 +97,7 @@ func TestProfileFilesAreTheRunsOwn(t *testing.T) {
 	for file, want := range map[string]string{
 		"../secret": "invalid argument", filepath.Join(dir, "secret"): "invalid argument",
 		"profiles/lost": "no such file", "profiles/broken": "profiles/broken",
-		"profiles/empty": "it saw nothing", "profiles/good": "",
+		"profiles/empty": "no samples", "profiles/good": "",
 	} {
 		r := record.Record{Scenario: "s", Profiles: []record.Profile{{Kind: "cpu", Load: "l",
 			File: file}}}
@@ -216,8 +216,8 @@ func TestFlamesOnThePage(t *testing.T) {
 	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
 	for _, want := range []string{
 		"Where the time goes",
-		"Most is held by: rust-axum, CPU at peak: tcp_sendmsg_[k] itself, 50 %",
-		"go-nethttp: the 10 functions that hold most themselves, as a table",
+		"Largest own shares: rust-axum, CPU at peak: tcp_sendmsg_[k] itself, 50 %",
+		"go-nethttp: the 10 functions with the largest own share, as a table",
 		// json.Marshal has 200 of 1000 samples of a millisecond.
 		`encoding/json.Marshal</th><td>CPU at half</td><td>200 ms</td><td>20 %</td>`,
 		"<li>node-express, waiting for locks at peak: node has no locks to see</li>",

@@ -136,7 +136,8 @@ func TestMethodLine(t *testing.T) {
 		", tiers by Holm-corrected paired ratios; [how the numbers are made](docs/method.md).")
 	check(made(), "", "7 targets × 5 blocks in random order, "+medians+
 		", tiers by Holm-corrected paired ratios.")
-	check(made()[:1], "", "1 target × 1 block in random order, a trial each, so no intervals.")
+	check(made()[:1], "", "1 target × 1 block in random order, one trial each, so no "+
+		"intervals.")
 	check(nil, "", "")
 }
 
@@ -229,8 +230,8 @@ func TestUpdate(t *testing.T) {
 			b + "\nnew\n" + e + "<!-- prony:begin x -->1<!-- prony:end x -->", ""},
 		{"no begin", "a\n" + e, "", "begin hello --> is missing"},
 		{"no end", b + "\na", "", "end hello --> is missing"},
-		{"two begins", b + b + e, "", "begin hello --> stands 2 times"},
-		{"two ends", b + e + e, "", "end hello --> stands 2 times"},
+		{"two begins", b + b + e, "", "begin hello --> occurs 2 times"},
+		{"two ends", b + e + e, "", "end hello --> occurs 2 times"},
 		{"turned round", e + b, "", "before its begin"},
 	} {
 		got, err := Update([]byte(row.in), "hello", []byte("\nnew\n"))

@@ -60,7 +60,7 @@ func MethodLine(s table.Study, link string) string {
 	if blocks > 1 {
 		parts = append(parts, "medians of trials with "+level+" intervals")
 	} else {
-		parts = append(parts, "a trial each, so no intervals")
+		parts = append(parts, "one trial each, so no intervals")
 	}
 	for _, sc := range s.Scenarios {
 		if len(sc.Ranking.Tiers) > 0 && targets > 1 && blocks > 1 {
@@ -155,7 +155,7 @@ func footnotes(p *format.Page, tab table.Table, fold bool) {
 // foldedWords say what is below: doubts that nobody sees are none.
 func foldedWords(tab table.Table) string {
 	if n := len(tab.Footnotes); n > 0 {
-		return units.Plural(n, "footnote") + ": what is in doubt, and what is not in the numbers"
+		return units.Plural(n, "footnote") + ": findings, and what the numbers exclude"
 	}
 	return "Notes"
 }
@@ -198,16 +198,16 @@ func Update(markdown []byte, name string, section []byte) ([]byte, error) {
 	for _, mark := range []string{begin, end} {
 		switch n := strings.Count(text, mark); {
 		case n == 0:
-			return nil, fmt.Errorf("update section %q: the mark %s is missing: put both marks "+
-				"where the table shall stand", name, mark)
+			return nil, fmt.Errorf("update section %q: the mark %s is missing: add both marks "+
+				"where you want the table", name, mark)
 		case n > 1:
-			return nil, fmt.Errorf("update section %q: the mark %s stands %d times: leave one",
+			return nil, fmt.Errorf("update section %q: the mark %s occurs %d times: keep one",
 				name, mark, n)
 		}
 	}
 	from, to := strings.Index(text, begin)+len(begin), strings.Index(text, end)
 	if to < from {
-		return nil, fmt.Errorf("update section %q: its end mark stands before its begin", name)
+		return nil, fmt.Errorf("update section %q: its end mark is before its begin mark", name)
 	}
 	inside := strings.Trim(string(section), "\n")
 	return []byte(text[:from] + "\n" + inside + "\n" + text[to:]), nil

@@ -29,7 +29,7 @@ func TestOtherTablesOnThePage(t *testing.T) {
 	study := analyze(records, table.Options{})
 	v := viewOf(study, HTMLOptions{}, dataOf(study, HTMLOptions{}))
 	for i, sc := range v.Scenarios {
-		if len(sc.Others) != 2 || !strings.HasPrefix(sc.Others[0].Title(), "Where it goes") ||
+		if len(sc.Others) != 2 || !strings.HasPrefix(sc.Others[0].Title(), "Resource usage") ||
 			!strings.HasPrefix(sc.Others[1].Title(), "Noise floor") {
 			t.Errorf("scenario %d: other tables %+v", i, sc.Others)
 		}
@@ -44,7 +44,7 @@ func TestOtherTablesOnThePage(t *testing.T) {
 	if err := HTML(&page, study, HTMLOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(page.String(), "<caption>Where it goes"); n != len(v.Scenarios) {
+	if n := strings.Count(page.String(), "<caption>Resource usage"); n != len(v.Scenarios) {
 		t.Errorf("the page has %d tables of processes for %d scenarios", n, len(v.Scenarios))
 	}
 }

@@ -88,7 +88,7 @@ func (t *texter) table(tab table.Table) {
 	}
 	if remaining := leftOut(tab, parts); len(remaining) > 0 {
 		t.Line("")
-		t.prose("Left out for want of width: "+strings.Join(remaining, ", ")+".", 0)
+		t.prose("Columns that do not fit: "+strings.Join(remaining, ", ")+".", 0)
 	}
 	if len(tab.Footnotes) > 0 {
 		t.Line("")

@@ -265,12 +265,13 @@ func loadFacts(l *record.Load) factsView {
 			ns(d.P50Ns), ns(d.P90Ns), ns(d.P99Ns), ns(d.P999Ns), ns(d.MaxNs)))
 	}
 	if l.Service.CPUPerRequestNs > 0 {
-		v.add("service", fmt.Sprintf("%s of CPU a request, %s of its cores, at most %s in memory",
+		v.add("service", fmt.Sprintf("%s of CPU per request, %s of its cores, at most %s in "+
+			"memory",
 			units.Duration(l.Service.CPUPerRequestNs), units.Percent(l.Service.CPUShare),
 			units.Bytes(float64(l.Service.RSSMaxBytes))))
 	}
 	g := l.Generator
-	text := fmt.Sprintf("%s, %s of CPU a request, busiest thread %s", g.Engine,
+	text := fmt.Sprintf("%s, %s of CPU per request, busiest thread %s", g.Engine,
 		units.Duration(g.CPUPerRequestNs), units.Percent(g.CPUShare))
 	if l.OwnLag.Count > 0 {
 		text += ", own lag p99 " + ns(l.OwnLag.P99Ns)
@@ -316,7 +317,7 @@ func provenanceFacts(r *record.Record) []fact {
 	v.add("service command", strings.Join(p.ServiceArgs, " "))
 	commit := p.Commit
 	if p.Dirty {
-		commit += ", with changes that are not committed"
+		commit += ", with uncommitted changes"
 	}
 	v.add("commit", commit)
 	v.add("seed", fmt.Sprint(p.Seed))

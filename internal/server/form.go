@@ -14,23 +14,26 @@ import (
 	"time"
 
 	"prony.example/internal/report/runs"
+	"prony.example/internal/suite"
 )
 
 // Form is a run that somebody wishes for. What is empty is the suite's.
 type Form struct {
-	Suite     string            `json:"suite,omitempty"`
-	Targets   []string          `json:"targets,omitempty"`
-	Scenarios []string          `json:"scenarios,omitempty"`
-	Loads     []string          `json:"loads,omitempty"`
-	Blocks    int               `json:"blocks,omitempty"`
-	For       string            `json:"for,omitempty"` // instead of blocks, as 5m
-	Seed      *uint64           `json:"seed,omitempty"`
-	Measure   string            `json:"measure,omitempty"` // as 10s
-	Limits    Limits            `json:"limits,omitzero"`
-	Launcher  []string          `json:"launcher,omitempty"`
-	Agent     string            `json:"agent,omitempty"` // NAME/LEVEL
-	Telemetry bool              `json:"telemetry,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
+	Suite     string   `json:"suite,omitempty"`
+	Targets   []string `json:"targets,omitempty"`
+	Scenarios []string `json:"scenarios,omitempty"`
+	Loads     []string `json:"loads,omitempty"`
+	Blocks    int      `json:"blocks,omitempty"`
+	For       string   `json:"for,omitempty"` // instead of blocks, as 5m
+	Seed      *uint64  `json:"seed,omitempty"`
+	Measure   string   `json:"measure,omitempty"` // as 10s
+	// Interleave is how targets are compared: one of suite.Interleavings.
+	Interleave string            `json:"interleave,omitempty"`
+	Limits     Limits            `json:"limits,omitzero"`
+	Launcher   []string          `json:"launcher,omitempty"`
+	Agent      string            `json:"agent,omitempty"` // NAME/LEVEL
+	Telemetry  bool              `json:"telemetry,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
 }
 
 // Limits are those of a target.
@@ -42,7 +45,8 @@ type Limits struct {
 // Plan is what would be run.
 type Plan struct {
 	Trials   []Planned `json:"trials"`
-	LeastS   float64   `json:"leastS"` // how long it takes, without builds
+	Repeat   string    `json:"repeat,omitempty"` // "start" or "block"; empty: it cannot be planned
+	LeastS   float64   `json:"leastS"`           // how long it takes, without builds
 	MostS    float64   `json:"mostS"`
 	Command  []string  `json:"command"`  // that does the same
 	Problems []string  `json:"problems"` // why it cannot be run
@@ -133,6 +137,12 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 			wrong("%s: %.40q is no time: want one such as 10s or 5m", d.flag, d.value)
 		}
 		add(d.flag, d.value)
+	}
+	if f.Interleave != "" && !slices.Contains(suite.Interleavings, f.Interleave) {
+		wrong("interleave: %.40q is not a way to compare targets; choose %s", f.Interleave,
+			strings.Join(suite.Interleavings, " or "))
+	} else if f.Interleave != "" {
+		add("interleave", f.Interleave)
 	}
 	if f.Seed != nil {
 		add("seed", strconv.FormatUint(*f.Seed, 10))

@@ -49,6 +49,7 @@ func TestForm(t *testing.T) {
 	check(`{"labels":{"a":"b,c=d","e":"--out=/"}}`,
 		file+` | --label="a=b,c=d" | --label=e=--out=/`, "")
 	check(`{"loads":["peak"]}`, file+" | --loads=peak", "")
+	check(`{"interleave":"blocks"}`, file+" | --interleave=blocks", "")
 	for text, problem := range map[string]string{
 		`{"suite":"../../etc/passwd"}`: "suite: there is none", `{"suite":"--out"}`: "none called",
 		`{"suite":"broken"}`: "line 3", `{"suite":"suites/canonical.yaml"}`: "there is none",
@@ -58,7 +59,7 @@ func TestForm(t *testing.T) {
 		`{"measure":"-1s"}`: "no time", `{"limits":{"memory":"1 --out=x"}}`: "memory",
 		`{"agent":"../x"}`: "agent", `{"agent":"a b"}`: "agent", `{"launcher":["a,b"]}`: "launcher",
 		`{"labels":{"a":"x\"y"}}`: "no quotes", `{"labels":{"a":"x\ny"}}`: "labels",
-		`{"loads":["p*"]}`: "loads: there is no",
+		`{"loads":["p*"]}`: "loads: there is no", `{"interleave":"duet"}`: "slices or blocks",
 	} {
 		check(text, "", problem)
 	}

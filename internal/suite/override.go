@@ -19,9 +19,12 @@ type Override struct {
 	// Generators offer every load together; 0: as the suite says.
 	Generators int
 	Warmup     Duration // Max; Min is lowered to it where it would be longer
-	For        Duration // instead of blocks; 0: blocks
-	Targets    []string
-	Limits     Limits // what is 0 is the file's
+	For        Duration // instead of blocks; 0: blocks. With Precision it is a bound
+	// Precision is half the width of the interval that starts are planned for; 0: none is wanted.
+	Precision Percent
+	Metric    string // with Precision: one of PrecisionMetrics; empty: the first
+	Targets   []string
+	Limits    Limits // what is 0 is the file's
 	// Scenarios are globs (path.Match) over their names; nil: all of the file's.
 	Scenarios []string
 	// Loads are such globs, too. A load stays whose rate another is a share of.
@@ -98,7 +101,10 @@ func (s *Suite) Override(o Override) error {
 			l.Budget = max(l.Budget, searchWindows*l.Measure)
 		}
 	}
-	if o.For != 0 {
+	if o.Precision != 0 {
+		changed.Precision = Precision{Half: o.Precision, Within: o.For,
+			Metric: cmp.Or(o.Metric, PrecisionMetrics[0])}
+	} else if o.For != 0 {
 		changed.lasting(o)
 	}
 	changed.watch(o)
@@ -171,11 +177,16 @@ func (s *Suite) lasting(o Override) {
 	if o.Warmup == 0 {
 		s.Warmup.Max = max(s.Warmup.Max, lastingWarmup)
 	}
+	s.Blocks = s.within(o.For)
+}
+
+// within is how many blocks of a single target, warm at once, a time could have, and one more.
+func (s *Suite) within(time Duration) int {
 	least := s.Warmup.Min
 	for _, l := range s.Loads {
 		least += Duration(l.Length())
 	}
-	s.Blocks = int(min(o.For/max(least, 1)+1, blocksMax))
+	return int(min(time/max(least, 1)+1, blocksMax))
 }
 
 // watch adds what rides along and what is watched.

@@ -31,6 +31,8 @@ type Target struct {
 	Body strictyaml.Size
 	// NoImage says why it cannot be started as a container; empty: it can.
 	NoImage string
+	// ControlOf is the target that it is a second copy of; empty: of none.
+	ControlOf string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
 	Aside string
 }
@@ -52,6 +54,9 @@ type Trial struct {
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
 	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
+	// Group is the trial's group of targets, from 1, where memory does not allow all targets of a
+	// start at once; 0: there are no groups. Groups have blocks of their own.
+	Group int `json:"group,omitempty"`
 	// Start names the start that the trial is part of, side by side with its neighbours in the
 	// plan; empty: it runs alone.
 	Start string `json:"start,omitempty"`
@@ -69,6 +74,9 @@ type Plan struct {
 	Suite    *Suite  // a copy: what becomes of the original later does not reach it
 	Baseline string  // the target's name; empty: none, or left out by an override of the targets
 	Trials   []Trial // in the order in which they run
+	// Reserve are the trials of further starts, in order. They run only if a precision takes them,
+	// or if starts lost a target.
+	Reserve []Trial
 	// Aside are the targets that the suite's patterns fit and that must be named.
 	Aside []Target
 	// Uncontained are the targets that the suite wants in containers, too, and that can be none.
@@ -76,11 +84,14 @@ type Plan struct {
 	// Blockwise says why targets are measured one after the other, where slices were possible but
 	// for it; empty: they run side by side, or there is only one.
 	Blockwise string
+	// Grouped says how targets are divided and why; empty: all of a scenario run side by side.
+	Grouped string
 	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
 
-	startup map[string]time.Duration // of targets
+	targets map[string]Target // by name
+	control string            // target that is the baseline a second time; empty: none
 }
 
 // Targets are the names of a plan's targets, each once, in the order of their first trials.
@@ -115,9 +126,12 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
 		return nil, err
 	}
-	p.startup = map[string]time.Duration{}
+	p.targets = map[string]Target{}
 	for _, t := range targets {
-		p.startup[t.Name] = t.Startup
+		p.targets[t.Name] = t
+		if t.ControlOf != "" && t.ControlOf == p.Baseline {
+			p.control = t.Name
+		}
 		if t.NoImage = s.uncontained(t); t.NoImage != "" {
 			p.Uncontained = append(p.Uncontained, t)
 		}
@@ -141,10 +155,19 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if s.Observed {
 		p.Trials = append(p.Trials, s.beside(record.Observed, targets)...)
 	}
-	width := max(2, len(fmt.Sprint(len(p.Trials))))
-	for i := range p.Trials {
-		t := &p.Trials[i]
-		t.Order = i + 1
+	if err := p.reserve(targets); err != nil {
+		return nil, err
+	}
+	p.number()
+	p.Hash = p.hash()
+	return p, nil
+}
+
+// number gives trials their places and ids.
+func (p *Plan) number() {
+	s, width := p.Suite, max(2, len(fmt.Sprint(len(p.Trials))))
+	name := func(t *Trial, order int) {
+		t.Order = order
 		t.ID = fmt.Sprintf("%s-%0*d-%s", cmp.Or(t.Role, fmt.Sprintf("b%d", t.Block)), width,
 			t.Order, plain(t.Target))
 		for _, part := range []struct {
@@ -160,8 +183,12 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 			}
 		}
 	}
-	p.Hash = p.hash()
-	return p, nil
+	for i := range p.Trials {
+		name(&p.Trials[i], i+1)
+	}
+	for i := range p.Reserve {
+		name(&p.Reserve[i], len(p.Trials)+i+1)
+	}
 }
 
 // block returns the trials of one block in their order, without order numbers.
@@ -398,7 +425,7 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 }
 
 // Estimate is how long the plan takes when each target starts as the catalog says and is warm as
-// soon as can be seen, and when each warms up to the bound. Drains are not counted: they end with
+// soon as can be seen, and when each warms up to its bound. Drains are not counted: they end with
 // the last answer, at once for a service that keeps up. Builds are not counted either. A run for a
 // time has one whole block at the least.
 func (p *Plan) Estimate() (least, most time.Duration) {
@@ -407,6 +434,11 @@ func (p *Plan) Estimate() (least, most time.Duration) {
 		if soon, late := p.estimate(t); lasts == 0 || t.Role != "" {
 			least, most = least+soon, most+late
 		}
+	}
+	if s := p.Suite; s.Precision.Within > 0 {
+		most = max(most, time.Duration(s.Precision.Within))
+	} else if s.Precision.Half > 0 {
+		most += most / time.Duration(s.Blocks) * time.Duration(s.MostStarts()-s.Blocks)
 	}
 	if lasts > 0 {
 		soon, late := p.Block()
@@ -428,14 +460,15 @@ func (p *Plan) Block() (least, most time.Duration) {
 
 // estimate is that of one trial.
 func (p *Plan) estimate(t Trial) (least, most time.Duration) {
-	least = p.startup[t.Target]
+	target, w := p.targets[t.Target], p.Suite.Warmup
+	least = target.Startup
 	for _, l := range p.Suite.OfTrial(t) {
 		least += l.Length()
 	}
 	if t.Start != "" {
 		least += p.Suite.slicesLast()
+		w = w.InStart(target.Runtime)
 	}
-	w := p.Suite.Warmup
 	return least + min(time.Duration(w.Max), max(time.Duration(w.Min), steady)),
 		least + time.Duration(w.Max)
 }

@@ -3,7 +3,9 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	"prony.example/internal/base/runtimes"
 	"prony.example/record"
 )
 
@@ -39,38 +41,45 @@ func (p *Plan) join() error {
 	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" {
 		return p.refuseSlices()
 	}
+	p.Trials = p.sideBySide(p.Trials)
+	return p.refuseSlices()
+}
+
+// sideBySide makes starts of the trials of each block and scenario, if they are few enough.
+func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 	type group struct {
 		block    int
 		scenario string
 	}
 	var order []group
 	trials := map[group][]Trial{}
-	for _, t := range p.Trials {
+	for _, t := range all {
 		g := group{t.Block, t.Scenario}
 		if trials[g] == nil {
 			order = append(order, g)
 		}
 		trials[g] = append(trials[g], t)
 	}
-	p.Trials = nil
 	for _, g := range order {
-		name := fmt.Sprintf("s%d", g.block)
-		if len(p.Suite.Scenarios) > 1 {
-			name += "-" + plain(g.scenario)
-		}
-		n := len(trials[g])
-		if n > mostSideBySide {
-			p.Blockwise = fmt.Sprintf("scenario %s: at most %d targets can run side by side",
-				g.scenario, mostSideBySide)
-		}
-		for _, t := range trials[g] {
-			if n > 1 && n <= mostSideBySide {
-				t.Start = name
+		for _, start := range p.divide(trials[g]) {
+			n := len(start)
+			name := fmt.Sprintf("s%d", start[0].Block)
+			if len(p.Suite.Scenarios) > 1 {
+				name += "-" + plain(g.scenario)
 			}
-			p.Trials = append(p.Trials, t)
+			if n > mostSideBySide {
+				p.Blockwise = fmt.Sprintf("scenario %s: at most %d targets can run side by side",
+					g.scenario, mostSideBySide)
+			}
+			for _, t := range start {
+				if n > 1 && n <= mostSideBySide {
+					t.Start = name
+				}
+				out = append(out, t)
+			}
 		}
 	}
-	return p.refuseSlices()
+	return out
 }
 
 // refuseSlices is the error where slices were asked for by name and are impossible.
@@ -89,6 +98,19 @@ func (p *Plan) Repeat() string {
 		return "start"
 	}
 	return "block"
+}
+
+// stillWarmup is the longest warm-up in a start of a service that compiles nothing while it serves.
+// A service that is not steady after it drifts as the others do, and slices cancel that.
+const stillWarmup = Duration(2 * time.Second)
+
+// InStart is the warm-up of a target of a start, by its runtime; empty: the runtime is unknown, and
+// may compile.
+func (w Warmup) InStart(runtime string) Warmup {
+	if runtime != "" && !runtimes.Of(runtime).Compiles {
+		w.Max = min(w.Max, max(w.Min, stillWarmup))
+	}
+	return w
 }
 
 // Sliceable reports whether the load can be offered in slices.

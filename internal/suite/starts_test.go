@@ -2,8 +2,10 @@ package suite_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"prony.example/internal/suite"
 )
@@ -75,5 +77,72 @@ func TestBlockwise(t *testing.T) {
 	p := plan(t, onCores(t, "seed: 7", "seed: 7\ninterleave: blocks"), catalog)
 	if p.Trials[0].Start != "" || p.Blockwise != "" {
 		t.Errorf("asked for blocks: start %q, blockwise %q", p.Trials[0].Start, p.Blockwise)
+	}
+}
+
+// TestReserve plans the starts that replace lost ones: one for five planned ones, with the targets
+// and scenarios of a block, after all others.
+func TestReserve(t *testing.T) {
+	check := func(blocks, want int, changes ...string) {
+		t.Helper()
+		changes = append(changes, "blocks: 2", fmt.Sprintf("blocks: %d", blocks))
+		p := plan(t, onCores(t, changes...), catalog)
+		first := map[string]bool{}
+		for _, trial := range p.Trials {
+			first[trial.ID] = true
+		}
+		reserved := map[string]bool{}
+		for i, trial := range p.Reserve {
+			reserved[trial.Start] = true
+			if first[trial.ID] || trial.Order != len(p.Trials)+i+1 || trial.Block <= blocks ||
+				!strings.HasPrefix(trial.ID, fmt.Sprintf("b%d-", trial.Block)) {
+				t.Fatalf("%d blocks: reserved %+v", blocks, trial)
+			}
+		}
+		if len(p.Reserve)*blocks != want*len(p.Trials) || len(reserved) != 2*want {
+			t.Errorf("%d blocks of %d trials: %d reserved in starts %v, want %d blocks", blocks,
+				len(p.Trials), len(p.Reserve), reserved, want)
+		}
+	}
+	check(4, 1)
+	check(5, 1)
+	check(6, 2)
+	check(4, 0, "seed: 7", "seed: 7\ninterleave: blocks")
+	s := onCores(t)
+	if err := s.Override(suite.Override{For: suite.Duration(60e9)}); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(t, s, catalog); len(p.Reserve) > 0 {
+		t.Errorf("a run that goes on for a time has %d trials in reserve", len(p.Reserve))
+	}
+}
+
+// A target of a start that compiles nothing while it serves warms up for two seconds at most; one
+// whose runtime is unknown may compile.
+func TestEstimateOfStarts(t *testing.T) {
+	s := onCores(t)
+	estimate := func(runtime string) (least, most time.Duration) {
+		targets := slices.Clone(catalog)
+		for i := range targets {
+			targets[i].Runtime = runtime
+		}
+		return plan(t, s, targets).Estimate()
+	}
+	jvmLeast, jvmMost := estimate("jvm")
+	if least, most := estimate(""); least != jvmLeast || most != jvmMost {
+		t.Errorf("unknown runtime: %v to %v, want %v to %v", least, most, jvmLeast, jvmMost)
+	}
+	// 16 trials warm up for 2 s instead of for up to 90 s.
+	least, most := estimate("native")
+	if least != jvmLeast || most != jvmMost-16*88*time.Second {
+		t.Errorf("native: %v to %v, and %v to %v if it compiles", least, most, jvmLeast, jvmMost)
+	}
+	s.Warmup.Min = suite.Duration(5 * time.Second)
+	if least, most = estimate("native"); least != most || least != jvmLeast+16*3*time.Second {
+		t.Errorf("warm-up of at least 5 s: %v to %v, want 48 s more than %v", least, most, jvmLeast)
+	}
+	s.Interleave = suite.ByBlocks
+	if least, most = estimate("native"); most-least != 16*85*time.Second {
+		t.Errorf("in blocks: %v to %v", least, most)
 	}
 }

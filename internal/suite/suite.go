@@ -88,6 +88,10 @@ type Suite struct {
 	Freeze string `yaml:"freeze" json:"freeze,omitempty"`
 	// NoSlices is why slices are impossible on this machine or in this run; empty: nothing known.
 	NoSlices string `yaml:"-" json:"-"`
+	// Together is how many targets fit into this machine's memory at the same time; 0: all. Crowd
+	// says why not all do.
+	Together int    `yaml:"-" json:"-"`
+	Crowd    string `yaml:"-" json:"-"`
 	// Slices is how long each target is loaded in the slices of a start, lead-ins included.
 	Slices Duration `yaml:"slices" json:"slices,omitempty"`
 	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.
@@ -114,6 +118,9 @@ type Suite struct {
 
 	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
 	For Duration `yaml:"-" json:"for,omitempty"`
+
+	// Precision plans starts beyond Blocks by what the first ones show. A flag's, too.
+	Precision Precision `yaml:"-" json:"precision,omitzero"`
 
 	// Observed asks for a trial beside the comparison for each target and scenario, with what fits
 	// of Watching, in which the lab watches Watch. A flag's, too.

@@ -147,6 +147,11 @@ func (e experiment) resolve() trial.Experiment {
 		x.Lacking = cmp.Or(e.Lacking[t.Target], e.Lacking[t.ID])
 		out.Trials = append(out.Trials, x)
 	}
+	for _, t := range e.Plan.Reserve {
+		x := trial.Resolve(e.Plan.Suite, t)
+		x.Subject = e.Subjects[t.Target]
+		out.Reserve = append(out.Reserve, x)
+	}
 	return out
 }
 

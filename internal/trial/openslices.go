@@ -58,8 +58,7 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 	watcher := s.lab.watchStalls(s.processes)
 	defer watcher.Close()
 	s.stalls = watcher.Log()
-	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "open slices",
-		Expect: time.Duration(s.Open.Rounds*len(s.sides)) * time.Duration(s.Open.MeanNs())})
+	report := s.reportRounds("open slices", s.Open.Rounds, time.Duration(s.Open.MeanNs()))
 	for round := 1; round <= s.Open.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
@@ -73,6 +72,7 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 			slice.Round, slice.Place, slice.Open = round, place+1, true
 			s.add(slice)
 		}
+		report(round)
 	}
 	s.keepOpen()
 	return 0, nil

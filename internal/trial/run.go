@@ -25,6 +25,10 @@ type Experiment struct {
 	// Next chooses before each trial which of those that are left still run, and in which order;
 	// nil: all of them.
 	Next func(done []*record.Record, remaining []Spec) []Spec
+	// More gives, whenever no trial is left, those of a further start; none: the run ends. Done has
+	// the records of a resumed run, too. nil: there are no further starts.
+	More    func(done []*record.Record) []Spec
+	Reserve []Spec // all that More may give
 }
 
 // Spec is a trial with all that its life needs, found once, before it begins.
@@ -40,6 +44,7 @@ type Spec struct {
 	Warmup    suite.Warmup
 	Loads     []suite.Load
 	Sliced    time.Duration // of each target in slices of a start; 0: the trial runs alone
+	Origin    Origin        // why its start is run
 	RunsOn    bool          // it is not stopped while others are loaded
 	Limits    suite.Limits
 	Timeout   time.Duration // of a request
@@ -47,6 +52,12 @@ type Spec struct {
 	Contract  string
 	Suite     string
 	SceneHash string
+}
+
+// Origin is why a start is run, as record.SideBySide has it; the zero value: it was planned.
+type Origin struct {
+	Repeats        bool
+	Stage, Planned int
 }
 
 // Resolve finds what a suite says of one of its trials. What is launched comes from elsewhere.
@@ -90,7 +101,8 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	if sideBySide {
 		remaining = e.cut(remaining)
 	}
-	for todo := choose(nil, remaining); len(todo) > 0; todo = choose(records, todo) {
+	for todo := l.orMore(e, nil, choose(nil, remaining)); len(todo) > 0; todo = l.orMore(e,
+		records, choose(records, todo)) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
@@ -110,16 +122,46 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 			l.tell(Event{Trial: rec.Trial, Step: "done", Record: rec}) // now that it is on the disk
 		}
 		if ctx.Err() != nil {
-			if e.Next != nil { // of how many nobody knows
-				return records, fmt.Errorf("run %s: interrupted after %d trials", e.Head.ID,
-					len(records))
-			}
-			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
-				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
+			return records, e.interrupted(len(records), len(todo)-len(now))
 		}
 		todo = todo[len(now):]
 	}
 	return records, nil
+}
+
+// orMore gives the trials of a further start if none is left to do.
+func (l *Lab) orMore(e Experiment, records []*record.Record, todo []Spec) []Spec {
+	if len(todo) > 0 || e.More == nil {
+		return todo
+	}
+	done := slices.Concat(e.Done, records)
+	if todo = e.More(done); l.Slicing.Open == nil || len(todo) == 0 {
+		return nil
+	}
+	l.tell(Event{Step: "more", Added: added(done, todo)})
+	return e.cut(todo)
+}
+
+// added is how many trials there are to do with those of a further start: all of the starts that
+// are planned with it.
+func added(done []*record.Record, todo []Spec) int {
+	begun := map[int]bool{}
+	for _, r := range done {
+		if r.Scenario == todo[0].Scenario && r.SideBySide != nil && !r.SideBySide.Repeats {
+			begun[r.Block] = true
+		}
+	}
+	return len(todo) * max(1, todo[0].Origin.Planned-len(begun))
+}
+
+// interrupted is the error of a run that its user ended with so many records and trials left.
+func (e Experiment) interrupted(records, remaining int) error {
+	if e.Next != nil { // of how many nobody knows
+		return fmt.Errorf("run %s: interrupted after %d trials", e.Head.ID, records)
+	}
+	all := len(e.Done) + records
+	return fmt.Errorf("run %s: interrupted after %d of %d trials", e.Head.ID, all,
+		max(len(e.Trials), all+remaining))
 }
 
 // together is how many of the first trials are of one start; 0: the first one runs alone.
@@ -160,9 +202,10 @@ var errCut = hinted("begin a new run, or leave this start out",
 func (e Experiment) cut(trials []Spec) []Spec {
 	for i := range trials {
 		t := &trials[i]
-		if t.Start != "" && slices.ContainsFunc(e.Trials, func(peer Spec) bool {
+		known := slices.ContainsFunc(slices.Concat(e.Trials, e.Reserve), func(peer Spec) bool {
 			return peer.Start == t.Start && e.recordOf(peer) != nil
-		}) {
+		})
+		if t.Start != "" && known {
 			t.Lacking, t.Start = cmp.Or(t.Lacking, errCut), ""
 		}
 	}

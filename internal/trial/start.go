@@ -148,11 +148,15 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 func (l *Lab) newStart(e Experiment, trials []Spec) *start {
 	s := &start{lab: l, name: trials[0].Start,
 		rng: rand.New(rand.NewPCG(trials[0].Seed, uint64(trials[0].Block)))}
+	because := trials[0].Origin
+	s.SideBySide = record.SideBySide{Repeats: because.Repeats, Stage: because.Stage,
+		Planned: because.Planned, Group: trials[0].Group}
 	ownLab := *l
 	ownLab.Port = processes.Distinct(l.Port)
 	for i, t := range trials {
 		f := ownLab.life(e, t)
-		f.rec.SideBySide = &record.SideBySide{}
+		ownStart := s.SideBySide
+		f.rec.SideBySide = &ownStart
 		for k := range trials {
 			if k != i {
 				f.rec.SideBySide.With = append(f.rec.SideBySide.With, trials[k].ID)
@@ -370,9 +374,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if failed, err := s.lengths(ctx); err != nil {
 		return failed, err
 	}
-	perRound := time.Duration(len(s.sides)) * time.Duration(s.MeanNs())
-	s.lab.tell(Event{Trial: s.sides[0].trial.ID, Step: "slices",
-		Expect: time.Duration(s.Rounds) * perRound})
+	report := s.reportRounds("slices", s.Rounds, time.Duration(s.MeanNs()))
 	for round := 1; round <= s.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
@@ -385,6 +387,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 			slice.Round, slice.Place = round, place+1
 			s.add(slice)
 		}
+		report(round)
 	}
 	if failed, err := s.interleaveOpen(ctx); err != nil {
 		return failed, err

@@ -136,8 +136,8 @@ func (x *target) Refresh()          {}
 func (x *target) Read() int64       { return x.cpuNs }
 func (x *target) Reconnects() int64 { return 0 }
 
-// Close is that of the freezer and of the loader.
-func (x *target) Close() error { return x.Thaw() }
+// Close is that of the freezer: the target ends.
+func (x *target) Close() error { return x.Freeze() }
 
 // Slice offers one slice. Each answer takes 10 µs of processor time of "a", 20 µs of "b".
 func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
@@ -432,6 +432,61 @@ func TestStartInterrupted(t *testing.T) {
 		if err == nil || len(records) != 2 || records[0].Failure == nil ||
 			records[0].Failure.Error != "interrupted" {
 			t.Fatalf("%d records, error %v", len(records), err)
+		}
+	})
+}
+
+// TestFurtherStart runs a start that More gives after the planned ones, and reads its records.
+func TestFurtherStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		e := c.experiment("a", "b")
+		all := e.resolve()
+		for _, p := range e.Plan.Trials {
+			all.Head.Trials = append(all.Head.Trials, p.ID)
+		}
+		for _, p := range e.Plan.Reserve {
+			all.Head.Reserve = append(all.Head.Reserve, record.Planned{Trial: p.ID})
+		}
+		added := 0
+		c.lab.Observe = func(e trial.Event) { added += e.Added }
+		all.More = func(done []*record.Record) []trial.Spec {
+			if len(done) > 2 {
+				return nil
+			}
+			todo := slices.Clone(all.Reserve)
+			for i := range todo {
+				todo[i].Origin = trial.Origin{Repeats: true, Stage: 2, Planned: 4}
+			}
+			return todo
+		}
+		if _, err := c.lab.Run(context.Background(), all); err != nil {
+			t.Fatal(err)
+		}
+		_, records, bad, err := record.Read(c.dir)
+		if err != nil || len(bad) > 0 || len(records) != 4 || added != 6 {
+			t.Fatalf("%d records, %d added, %v, error %v", len(records), added, bad, err)
+		}
+		for i, r := range records {
+			if r.Outcome != record.Measured || r.SideBySide.Repeats != (i > 1) ||
+				r.SideBySide.Planned != 4*(i/2) || r.Block != i/2+1 {
+				t.Errorf("%s: %s, repeats %v", r.Trial, r.Outcome, r.SideBySide.Repeats)
+			}
+		}
+		// Of a further start that was saved in part, the other trials fail.
+		all.Head.Resumed = []record.Resumption{{Trials: 3}}
+		all.Done, all.Trials = records[:3], nil
+		all.More = func(done []*record.Record) []trial.Spec {
+			return slices.DeleteFunc(slices.Clone(all.Reserve), func(t trial.Spec) bool {
+				return slices.ContainsFunc(done, func(r *record.Record) bool {
+					return r.Trial == t.ID
+				})
+			})
+		}
+		again, err := c.lab.Run(context.Background(), all)
+		if err != nil || len(again) != 1 || again[0].Failure == nil ||
+			!strings.Contains(again[0].Failure.Error, "while the records of its start") {
+			t.Errorf("%d records, error %v", len(again), err)
 		}
 	})
 }

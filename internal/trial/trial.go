@@ -124,7 +124,11 @@ type Event struct {
 	Record *record.Record
 	// Before are the trials that have a record of before; said once, first, where a run is resumed.
 	Before int
-	Pulse  *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
+	// Added are the trials beyond the planned ones that begin now.
+	Added int
+	Pulse *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
+	// Rounds is the number of rounds of a step in slices, Round how many are done; 0: it begins.
+	Round, Rounds int
 }
 
 // Pulse is how a load under way goes, made of what is recorded anyway.
@@ -269,7 +273,7 @@ func (f *life) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		out.Error, out.Hint = "interrupted", "run it again"
 	} else if rides := f.trial.With.Agent; rides != "" && f.proc != nil {
-		out.Error += "; agent " + rides + " rode along"
+		out.Error += "; agent " + rides + " was attached"
 	}
 	if f.proc != nil {
 		log := f.proc.Log(logTail)
@@ -429,7 +433,7 @@ func (f *life) orEnd(ctx context.Context, err error) error {
 func (f *life) orExit(err error) error {
 	select {
 	case <-f.proc.Exited():
-		return hinted("its last words are below; the whole log is "+f.proc.LogFile(),
+		return hinted("the end of its log is below; the whole log is "+f.proc.LogFile(),
 			"the service ended (%s) during step %s%s", f.proc.Exit(), f.step, f.lastSaid())
 	default:
 		return err

@@ -81,16 +81,11 @@ func (f *life) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// stillWarmup is the longest warm-up in a start of a service that compiles nothing while it serves.
-// What is not steady yet then drifts in all targets alike, and slices cancel that.
-const stillWarmup = 2 * time.Second
-
 // warmth is the warm-up of this trial.
 func (f *life) warmth() suite.Warmup {
 	w := f.trial.Warmup
-	runtime := f.trial.Subject.Target.Runtime
-	if f.trial.Start != "" && runtime != "" && !runtimes.Of(runtime).Compiles {
-		w.Max = min(w.Max, max(w.Min, suite.Duration(stillWarmup)))
+	if f.trial.Start != "" {
+		w = w.InStart(f.trial.Subject.Target.Runtime)
 	}
 	return w
 }

@@ -10,15 +10,16 @@ import (
 
 // What would give a value.
 const (
-	noProbe = "the service was not sampled in that window (another machine's is not seen; else " +
-		"see limits and probe in the record)"
-	notKeptUp = "the load was not kept up with, and times grow with the test's length"
+	noProbe = "the service was not sampled in that window (on this machine, see limits and " +
+		"probe in the record)"
+	notKeptUp = "the target did not keep up with the load, so times grow with the length of " +
+		"the test"
 	noRequest = "no request ended in the window"
 	notTimed  = "the start was not timed"
-	notSteady = "no steady state is known of it by itself (allow it a longer warm-up, with " +
-		"compilers: equal and on its own cores)"
+	notSteady = "no steady state was reached without help of the warm-up (raise warmup.max, " +
+		"with warmup: {compilers: equal, cores: own})"
 	fewGCs = "too few collections in the window (raise --measure)"
-	noRole = "no thread's name tells (HotSpot's and .NET's do)"
+	noRole = "thread names do not show it (those of HotSpot and .NET do)"
 	noGC   = "no collection in the window (raise --measure)"
 )
 

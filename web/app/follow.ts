@@ -1,16 +1,18 @@
 // A run under way, by the lines of its progress.ndjson, which the server sends as they come.
 
+import type { Repeat } from "./model";
 import { path } from "./server";
 
 // Line is docs/formats/record.md, "Following a run".
 export interface Line {
   seq: number;
   time: string;
-  kind: "begin" | "log" | "step" | "tick" | "trial" | "end" | "gone";
+  kind: "begin" | "log" | "step" | "tick" | "ratio" | "trial" | "end" | "gone";
   suite?: string;
+  repeat?: Repeat;
   estimateMinNs?: number;
   estimateMaxNs?: number;
-  trials?: { trial: string; row: string; scenario: string; block: number; role?: string }[];
+  trials?: Planned[];
   text?: string;
   trial?: string;
   step?: string;
@@ -20,10 +22,34 @@ export interface Line {
   p50Ns?: number;
   p99Ns?: number;
   errors?: number;
+  round?: number;
+  rounds?: number;
+  ratio?: Ratio;
   grade?: string;
   ended?: number;
   total?: number;
   outcome?: string;
+}
+
+export interface Planned {
+  trial: string;
+  row: string;
+  scenario: string;
+  block: number;
+  role?: string;
+}
+
+// Ratio compares a target with the baseline by the slices of the starts so far. Its interval is
+// valid whenever the run is ended.
+export interface Ratio {
+  scenario: string;
+  target: string;
+  baseline: string;
+  metric: string;
+  starts: number;
+  center: number;
+  lo: number;
+  hi: number;
 }
 
 export interface Tick {
@@ -39,7 +65,8 @@ export interface State {
   now: number; // the time of the last line, by the lab's clock
   estimateMinNs: number;
   estimateMaxNs: number;
-  planned: { trial: string; row: string; block: number }[];
+  repeat: Repeat;
+  planned: Planned[];
   grades: Map<string, string>; // of trials that have a record
   ended: number;
   total: number; // 0: nobody knows
@@ -48,6 +75,9 @@ export interface State {
   stepBegun: number;
   expectedNs: number;
   ticks: Tick[]; // of the load under way
+  round: number; // that are done, in slices
+  rounds: number; // 0: none are under way
+  ratios: Ratio[]; // the newest of each scenario, target and metric
   said: string[];
   outcome: string; // empty: it goes on
   text: string; // how it ended
@@ -55,9 +85,10 @@ export interface State {
 
 export function begin(): State {
   return {
-    begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, planned: [], grades: new Map(), ended: 0,
-    total: 0,
-    trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], said: [], outcome: "", text: "",
+    begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, repeat: "block", planned: [],
+    grades: new Map(), ended: 0, total: 0,
+    trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], round: 0, rounds: 0, ratios: [],
+    said: [], outcome: "", text: "",
   };
 }
 
@@ -72,6 +103,7 @@ export function add(s: State, l: Line): void {
       Object.assign(s, begin(), { now: s.now, begun: s.now });
       s.estimateMinNs = l.estimateMinNs ?? 0;
       s.estimateMaxNs = l.estimateMaxNs ?? 0;
+      s.repeat = l.repeat ?? "block";
       s.planned = l.trials ?? [];
       s.total = s.planned.length;
       break;
@@ -84,17 +116,27 @@ export function add(s: State, l: Line): void {
       s.stepBegun = s.now;
       s.expectedNs = l.expectedNs ?? 0;
       s.ticks = [];
+      [s.round, s.rounds] = [0, l.rounds ?? 0];
       break;
     case "tick":
       s.trial = l.trial ?? s.trial;
+      if (l.rounds) {
+        [s.round, s.rounds] = [l.round ?? 0, l.rounds];
+        break;
+      }
       s.ticks = [...s.ticks, tick(l)].slice(-keptTicks);
+      break;
+    case "ratio":
+      if (l.ratio) {
+        s.ratios = [...s.ratios.filter((r) => !alike(r, l.ratio!)), l.ratio];
+      }
       break;
     case "trial":
       s.grades.set(l.trial ?? "", l.grade ?? "");
       s.ended = l.ended ?? s.grades.size;
       s.total = l.total ?? s.total;
       s.said = [...s.said, l.text ?? ""].slice(-keptLines);
-      [s.trial, s.step, s.ticks] = ["", "", []];
+      [s.trial, s.step, s.ticks, s.round, s.rounds] = ["", "", [], 0, 0];
       break;
     case "end":
       s.outcome = l.outcome ?? "done";
@@ -102,9 +144,13 @@ export function add(s: State, l: Line): void {
       break;
     case "gone":
       s.outcome = "gone";
-      s.text = "The lab has ended without a word; what has a record stays.";
+      s.text = "The process of the run ended unexpectedly. Trials that have a record stay.";
       break;
   }
+}
+
+function alike(a: Ratio, b: Ratio): boolean {
+  return a.scenario === b.scenario && a.target === b.target && a.metric === b.metric;
 }
 
 function tick(l: Line): Tick {
@@ -131,16 +177,26 @@ export function left(s: State): [least: number, most: number] | null {
   return s.estimateMaxNs > 0 ? [of(s.estimateMinNs), of(s.estimateMaxNs)] : null;
 }
 
-const kinds = ["begin", "log", "step", "tick", "trial", "end", "gone"] as const;
+const kinds = ["begin", "log", "step", "tick", "ratio", "trial", "end", "gone"] as const;
 
 // How long what has come waits to be shown, ms. To paint takes milliseconds of a processor that a
 // measurement may need: while one is under way the page is painted seldom.
 const soon = 150;
 const seldom = 2500;
 
-// measures says whether a window is open: a load that is no warm-up has begun, and goes on.
+// measures says whether a window is open: slices, or a load that is no warm-up, go on.
 function measures(s: State): boolean {
-  return s.ticks.length > 0 && s.step !== "" && s.step !== "warmup";
+  return s.rounds > 0 || (s.ticks.length > 0 && s.step !== "" && s.step !== "warmup");
+}
+
+// repeatOf is the number of the start or block under way; 0: between two, or not known.
+export function repeatOf(s: State): number {
+  return s.planned.find((p) => p.trial === s.trial)?.block ?? 0;
+}
+
+// repeatsOf is how many starts or blocks are planned; 0: the run goes on for a time.
+export function repeatsOf(s: State): number {
+  return Math.max(0, ...s.planned.map((p) => p.block));
 }
 
 // follow calls changed at most a few times a second, until the run has ended or nobody listens. The

@@ -75,7 +75,7 @@ function App() {
             Made by prony site from records. <a href="feed.xml">News of runs (RSS)</a>
           </>
         ) : (
-          "Served by prony serve from records. Nothing here comes from elsewhere."
+          "Served by prony serve from records. This page loads nothing from other servers."
         )}
       </footer>
     </>

@@ -9,7 +9,8 @@ export interface Entry {
   time: string;
   labels: Record<string, string> | null;
   machine: Machine;
-  blocks: number;
+  blocks: number; // or starts
+  repeat?: Repeat; // absent: no record says
   trials: Tally;
   numbers: { valid: number; suspect: number };
   targets: string[] | null;
@@ -17,6 +18,10 @@ export interface Entry {
   state: "done" | "running" | "stopped";
   ended?: string; // its last trial did
 }
+
+// Repeat is what a run repeats over all targets: starts, in which they run side by side and are
+// loaded in slices, or blocks of whole trials.
+export type Repeat = "start" | "block";
 
 export interface Machine {
   cpuModel: string;

@@ -62,6 +62,11 @@ export function count(n: number, what: string): string {
   return `${n} ${what}${n === 1 ? "" : "s"}`;
 }
 
+// repeats is the number of starts or blocks of a run; empty: no record says which.
+export function repeats(run: Entry): string {
+  return run.repeat ? count(run.blocks, run.repeat) : "";
+}
+
 export function machine(run: Entry): string {
   const { cpuModel, cores, kernel } = run.machine;
   return [cpuModel, cores > 0 ? count(cores, "core") : "", kernel].filter(Boolean).join(", ");

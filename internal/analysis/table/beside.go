@@ -13,7 +13,7 @@ import (
 	"prony.example/stats"
 )
 
-// overheadTable tells what riding along costs: for each target that ran with variants, each
+// overheadTable has the cost of variants: for each target that ran with variants, each
 // variant under each load, as the change against the bare target, paired within blocks. Without
 // variants it has no rows.
 func (sc *Scenario) overheadTable(o Options) Table {

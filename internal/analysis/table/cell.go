@@ -55,7 +55,7 @@ type Cell struct {
 
 	form      form
 	load      string // under which off holds
-	deviation *Off   // how far it may be off; nil: nobody can say
+	deviation *Off   // how far it may be off; nil: unknown
 }
 
 // Text is what a terminal shows: the number, with its interval behind it in columns whose numbers

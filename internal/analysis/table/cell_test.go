@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 	check("a level of one trial", metricCell(of(level(1, nan, nan), nil), "", "x", rate), Known,
 		Absent, "200", "200", "")
 	check("a level of 3.1 times", metricCell(of(level(2, 100, 310), nil), "", "x", rate), Known,
-		Unknown, "200", "200", "not known with so few trials")
+		Unknown, "200", "200", "unknown: too few trials")
 	check("a level that was lost", metricCell(of(lost, nil), "", "x", rate), Withheld, Absent,
 		"–", "–", "")
 	check("a level of another load", metricCell(of(lost, nil), "half", "x", rate), Withheld,

@@ -131,9 +131,9 @@ func (c Column) FullHeading() string {
 // Title is what stands over the table; empty for the comparison of the only scenario.
 func (t Table) Title() string {
 	title := map[string]string{
-		OverheadKind: "What riding along costs",
-		ToldKind:     "What was sent about it",
-		PartsKind:    "Where it goes: each process of a system",
+		OverheadKind: "Cost of agents and protocols",
+		ToldKind:     "Telemetry volume",
+		PartsKind:    "Resource usage by process",
 		FloorKind:    "Noise floor: each target against itself",
 	}[t.Kind]
 	switch {

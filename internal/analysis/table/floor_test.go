@@ -112,7 +112,7 @@ func TestVersusProcess(t *testing.T) {
 		t.Errorf("the process over itself is %q", got)
 	}
 	said := strings.Join(Texts(tab.Notes), " ")
-	if !strings.Contains(said, "else the plain process for a container") {
+	if !strings.Contains(said, "in a container over a plain process") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }

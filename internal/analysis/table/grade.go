@@ -10,7 +10,7 @@ import (
 
 // Doubt is what can have moved a metric by more than it is uncertain by itself.
 type Doubt struct {
-	Share float64  `json:"share,omitempty"` // at most, as a share of it; 0: nobody can say
+	Share float64  `json:"share,omitempty"` // at most, as a share of it; 0: the effect is unknown
 	Rules []string `json:"rules"`           // what did, the most first
 }
 

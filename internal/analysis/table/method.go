@@ -259,14 +259,14 @@ var methodAspects = []aspect{
 	{"requests in full, timeout and warm-up", func(r *record.Record) string {
 		return r.Provenance.ScenarioHash
 	}},
-	{"what rides along", func(r *record.Record) string {
+	{"variant", func(r *record.Record) string {
 		along := slices.Clone(r.Provenance.VariantEnv)
 		for _, a := range r.Provenance.Agents {
 			along = append(along, a.Source+" "+units.Hash(a.SHA256))
 		}
 		return cmp.Or(strings.Join(along, " "), "nothing")
 	}},
-	{"what is watched", func(r *record.Record) string {
+	{"what is observed", func(r *record.Record) string {
 		return cmp.Or(strings.Join(r.Instruments, ", "), "samples alone")
 	}},
 	{"driver", func(r *record.Record) string { return cmp.Or(r.Target.Driver, "prony") }},

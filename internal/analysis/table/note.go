@@ -69,6 +69,8 @@ const (
 	NoteToolsVary       // tool, Shared
 	NoteRatios          // Over
 	NoteSliced          // MetricsOf that ratios are made of, Starts
+	NotePlanned         // starts planned, first starts
+	NoteGroups          // groups, baseline, GroupNames, baseline
 	NoteStalled         // Stalled
 	NoteStallsInSlices  // load, StallsFound
 	NoteStallsInWindows // Names of percentiles, load, StallsFound
@@ -170,7 +172,7 @@ type (
 	Offs    []Off  // of one load
 	Off     struct {
 		Metric, Unit string
-		By           float64 // at most, as a share; 0: nobody can say
+		By           float64 // at most, as a share; 0: the effect is unknown
 		Rules        []string
 		Ratio        bool // it is the metric's ratio
 	}

@@ -30,7 +30,7 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late",
 		[]any{OfTrials{1, 2}, "late"}}},
 	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
-		"150/s, so latency would tell the length of the test (offer less than the capacity)",
+		"150/s, so latency depends on the length of the test (offer less than the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
 	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s, and ten times as many 82.5 s of 101 s.
 	NoteFewAnswers: {{"needs n ≥ 381 a trial for an interval; had 380 (raise --measure to 12s)",
@@ -50,20 +50,20 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNotOffered:    {{"no trial of this target offered that load", nil}},
 	NoteNeverOffered:  {{"no trial was offered this load", nil}},
 	NoteNoTrial:       {{"no trial is usable", nil}},
-	NoteNoneGood:      {{"no good trial", nil}},
+	NoteNoneGood:      {{"no trial has usable numbers", nil}},
 	NoteNoCommonBlock: {{"no number of this target can be paired with one of b", []any{"b"}}},
 	NoteOneTrial:      {{"no interval from a single trial (raise --blocks)", nil}},
 	NoteFewStarts:     {{"needs at least 4 starts, has 3: raise --blocks", []any{4, 3}}},
 	NoteNoInterval:    {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
-	NoteIntervalWide: {{"not known with so few trials: the interval spans more than a factor " +
-		"of 3 (raise --blocks)", nil}},
-	NoteDifferenceWide: {{"not known with so few trials: differences below a factor of 3 are " +
-		"not detected (raise --blocks)", nil}},
+	NoteIntervalWide: {{"unknown: too few trials, the interval spans more than a factor of 3 " +
+		"(raise --blocks)", nil}},
+	NoteDifferenceWide: {{"unknown: too few trials, differences below a factor of 3 are not " +
+		"detected (raise --blocks)", nil}},
 	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
 		nil}},
-	NoteLackInSome: {{"No CPU, RSS where in some trial " + noCPU + ".",
+	NoteLackInSome: {{"No CPU, RSS if in any trial " + noCPU + ".",
 		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
-	NoteNoneHeldInSome: {{"No req/s where in some trial no rate met the objectives: late.",
+	NoteNoneHeldInSome: {{"No req/s if in any trial no rate met the objectives: late.",
 		[]any{Columns{{Label: "req/s"}}, "late"}}},
 	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
 		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},
@@ -87,31 +87,31 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRemarked: {{"peak, half: no counter (ask it)",
 		[]any{Loads{"peak", "half"}, "no counter", "ask it"}}},
 	NoteWarned: {{"all ratios are equal", []any{"all ratios are equal"}}},
-	NoteFalseAlarm: {{"a false alarm: the interval leaves out 1 though nothing differs; so " +
-		"does one in 20 by design, more of them would mean a broken method",
+	NoteFalseAlarm: {{"a false alarm: the interval excludes 1 though nothing differs. One in " +
+		"20 does by design; more would mean that the method is broken",
 		[]any{Odds(1 / (1 - 0.95))}}},
 	NoteVaries: {{"varies in kernel: 6.1 | 6.2", []any{"kernel", Differing{"6.1", "6.2"}}}},
-	NoteNoGoodTrial: {{"no good trial: no trial is usable; no good trial",
+	NoteNoGoodTrial: {{"no good trial: no trial is usable; no trial has usable numbers",
 		[]any{Footnote{NoteOf(NoteNoTrial), NoteOf(NoteNoneGood)}}}},
 	NoteSkipped: {{"skipped: no compiler", []any{"no compiler"}}},
 
-	NoteRowsVary: {{"Rows vary in kernel, so they are not like for like: 1 (a, b); 2 (c).",
+	NoteRowsVary: {{"Rows differ in kernel, so they are not comparable: 1 (a, b); 2 (c).",
 		[]any{"kernel", alike}}},
-	NoteRowsSweep: {{"Rows sweep the load, as was asked: 1 (a, b); 2 (c).", []any{alike}}},
-	NoteToolsVary: {{"Rows vary in the version of go, so that their difference is also that: " +
+	NoteRowsSweep: {{"Rows have different loads, as requested: 1 (a, b); 2 (c).", []any{alike}}},
+	NoteToolsVary: {{"Rows have different versions of go, which is part of their difference: " +
 		"1 (a, b); 2 (c).", []any{"go", alike}}},
 	NoteRatios: {{"Ratios are target over bare, paired within blocks.",
 		[]any{Over{Versus{VersusBaseline, "bare"}, "block"}}},
 		{"Ratios are target over main, paired within blocks.",
 			[]any{Over{Versus{VersusOrigin, "main"}, "block"}}},
-		{"Ratios are target with what rides along over the same target bare, paired within " +
-			"blocks.", []any{Over{Versus{Kind: VersusBare}, "block"}}},
+		{"Ratios are target with its variant over the same target bare, paired within blocks.",
+			[]any{Over{Versus{Kind: VersusBare}, "block"}}},
 		{"Ratios are target in a container over the same target as a plain process, paired " +
 			"within blocks.", []any{Over{Versus{Kind: VersusProcess}, "block"}}},
-		{"Ratios are arm b over arm a of the same target, paired within blocks: what is not 1 " +
-			"is noise.", []any{Over{Versus{Kind: VersusArm}, "block"}}},
-		{"Ratios are target over the same target: arm a for arm b, else bare for what rides " +
-			"along, else the plain process for a container, else the other checkout's; paired " +
+		{"Ratios are arm b over arm a of the same target, paired within blocks: differences " +
+			"from 1 are noise.", []any{Over{Versus{Kind: VersusArm}, "block"}}},
+		{"Ratios are target over the same target (arm b over arm a, with its variant over " +
+			"bare, in a container over a plain process, or over the other checkout), paired " +
 			"within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
 	NoteOnStarts: {{"SUSPECT: b differs in peak throughput by −5.0 % in slices and by +10 % in " +
 		"windows alone (the lead-in may be too short, or the machine changed between slices " +
@@ -189,6 +189,11 @@ var noteExamples = map[NoteKind][]noteExample{
 		"other numbers come from windows in which each target is loaded alone.",
 		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
 			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: []int{3}}}}},
+	NotePlanned: {{"Planned 14 starts by the scatter of the first 6; the intervals of these " +
+		"ratios use that scatter.", []any{14, 6}}},
+	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
+		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
+		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
 	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks.",
 		[]any{"block"}}},
 	NoteTiersOfOne: {
@@ -214,29 +219,28 @@ var noteExamples = map[NoteKind][]noteExample{
 			"longer windows somewhat.", []any{"peak", Percent(0.31), Advice(0.31)}},
 		{"Of the noise in peak req/s, 30 % is between trials: longer windows would help as " +
 			"much as more trials.", []any{"peak", Percent(0.3), Advice(0.3)}}},
-	NoteLogNormal: {{"Intervals from so few trials assume that trials are log-normal.", nil}},
-	NoteModerated: {{"Intervals from so few trials assume that trials are log-normal, and that " +
-		"targets are as alike in noise as they look; each uses the trials of all.", nil}},
+	NoteLogNormal: {{"Intervals from so few trials assume log-normal trials.", nil}},
+	NoteModerated: {{"Intervals from so few trials assume log-normal trials and share noise " +
+		"estimates between targets (moderated variances).", nil}},
 	NoteChanges: {{"Changes against the same target bare, paired within blocks, with their " +
-		"99.5 % interval; the bare target's own values stand above them. An interval that " +
-		"holds 0 shows no difference; unknown is one that spans more than a factor of 3, and " +
-		"more blocks would narrow it.", []any{"block", Confidence(0.995)}}},
+		"99.5 % interval, below the bare target's own values. An interval that includes 0 " +
+		"shows no significant difference. Unknown is an interval that spans more than a " +
+		"factor of 3; more blocks make it narrower.", []any{"block", Confidence(0.995)}}},
 	NoteUsersThink: {{"half is a closed load whose users think: its throughput follows from " +
-		"its response times alone (users / (response + think time)) and says nothing of " +
-		"capacity; and both arms are not offered the same requests, for the slower one is " +
-		"asked less often.", []any{"half"}}},
-	NoteLoadIsClosed: {{"peak is closed: its req/s is the capacity with so many connections; " +
-		"response times of it wait for the service.", []any{"peak"}}},
-	NoteTelemetry: {{"Medians of whole trials, from start to stop, warm-up included. Bytes are " +
-		"of OTLP before compression, per request that a load or the warm-up has counted. Not " +
-		"kept: counted, and left out of what can be looked at later. Home's CPU: 100 % is one " +
-		"processor, none of the service's.", nil}},
-	NoteNotWhole:   {{"Not whole: b1 (it is gone).", []any{"b1", "it is gone"}}},
+		"its response times alone (users / (response + think time)), so it does not show the " +
+		"capacity. The slower arm also gets fewer requests.", []any{"half"}}},
+	NoteLoadIsClosed: {{"peak is a closed load: its req/s is the capacity with that number of " +
+		"connections, and its response times include waits for the service.", []any{"peak"}}},
+	NoteTelemetry: {{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
+		"are of OTLP before compression, per request of the loads and the warm-up. Not kept: " +
+		"counted, but not stored. CPU of the telemetry collector (home): 100 % is one " +
+		"processor, not of the service's.", nil}},
+	NoteNotWhole:   {{"Incomplete: b1 (it is gone).", []any{"b1", "it is gone"}}},
 	NoteStepFailed: {{"b1 failed in step ready: no.", []any{"b1", "ready", "no"}}},
 	NoteProcesses: {{"Medians of the trials, at peak. CPU: 100 % is one processor. Ready: from " +
 		"the exec of that process.", []any{"peak"}}},
-	NoteResolves: {{"Resolves: the smallest difference between two targets that so many blocks " +
-		"find in 80 % of runs, at 95 % confidence, on this machine as it was.",
+	NoteResolves: {{"Resolves: the smallest difference between two targets that this number " +
+		"of blocks detects in 80 % of runs, at 95 % confidence and with the noise of this run.",
 		[]any{"block", Percent(0.8), Confidence(0.95)}}},
 }
 

@@ -21,7 +21,7 @@ var noteTexts = [...]string{
 	NoteSearchEnded:  "at least %s: in %s the search ended early (%s)",
 	NoteNoRateHeld:   "in %s no rate met the objectives: %s",
 	NoteBacklogGrew: "offered %s, of which %s ended in the window: the backlog grew by %s, so " +
-		"latency would tell the length of the test (offer less than the capacity)",
+		"latency depends on the length of the test (offer less than the capacity)",
 	NoteFewAnswers:    "needs n ≥ %s a trial for an interval; had %s%s",
 	NoteNeverAnswered: neverAnswered, NoteUnanswered: "in a trial " + neverAnswered,
 	NoteFewIndependent: "needs n ≥ %s independent answers; had %s%s",
@@ -31,18 +31,18 @@ var noteTexts = [...]string{
 	NoteNotOffered:     "no trial of this target offered that load",
 	NoteNeverOffered:   "no trial was offered this load",
 	NoteNoTrial:        "no trial is usable",
-	NoteNoneGood:       "no good trial",
+	NoteNoneGood:       "no trial has usable numbers",
 	NoteNoCommonBlock:  "no number of this target can be paired with one of %s",
 	NoteStartsLost:     "too many starts were lost: a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
 	NoteFewStarts:      "needs at least %d starts, has %d: raise --blocks",
 	NoteNoInterval:     "no interval: %s",
-	NoteIntervalWide:   notKnown + ": " + spansTooMuch,
-	NoteDifferenceWide: fmt.Sprintf(notKnown+": differences below a factor of %d are not "+
+	NoteIntervalWide:   notKnown + ", " + spansTooMuch,
+	NoteDifferenceWide: fmt.Sprintf(notKnown+", differences below a factor of %d are not "+
 		"detected (raise --blocks)", tooWide),
 	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
-	NoteLackInSome:     "No %s where in some trial %s.",
-	NoteNoneHeldInSome: "No %s where in some trial no rate met the objectives: %s.",
+	NoteLackInSome:     "No %s if in any trial %s.",
+	NoteNoneHeldInSome: "No %s if in any trial no rate met the objectives: %s.",
 	NoteNoneKnown:      "No %s of %s is known: " + spansTooMuch + ".",
 
 	NoteTrialsMissing: MissingGrade + " in %s: planned, without a record",
@@ -50,19 +50,24 @@ var noteTexts = [...]string{
 	NoteMayBeOff:      "%smay be off: %s",
 	NoteRemarked:      "%s: %s (%s)",
 	NoteWarned:        "%s",
-	NoteFalseAlarm: "a false alarm: the interval leaves out 1 though nothing differs; so does " +
-		"one in %s by design, more of them would mean a broken method",
+	NoteFalseAlarm: "a false alarm: the interval excludes 1 though nothing differs. One in %s " +
+		"does by design; more would mean that the method is broken",
 	NoteVaries:      "varies in %s: %s",
 	NoteNoGoodTrial: "no good trial: %s",
 	NoteSkipped:     "skipped: %s",
 
-	NoteRowsVary:  "Rows vary in %s, so they are not like for like: %s.",
-	NoteRowsSweep: "Rows sweep the load, as was asked: %s.",
-	NoteToolsVary: "Rows vary in the version of %s, so that their difference is also that: %s.",
+	NoteRowsVary:  "Rows differ in %s, so they are not comparable: %s.",
+	NoteRowsSweep: "Rows have different loads, as requested: %s.",
+	NoteToolsVary: "Rows have different versions of %s, which is part of their difference: %s.",
 	NoteRatios:    "Ratios are %s.",
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
+	NotePlanned: "Planned %d starts by the scatter of the first %d; the intervals of these " +
+		"ratios use that scatter.",
+	NoteGroups: "Targets ran in %d groups that share %s, because not all of them fit into memory " +
+		"at once: %s. Targets of different groups are compared through %s, with the errors of " +
+		"both ratios.",
 	NoteStalled: "unknown without the machine's stalls: %s",
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",
@@ -89,32 +94,32 @@ var noteTexts = [...]string{
 		"comparison needs at least 2 %[1]ss.",
 	NoteTiersPlan:    "Targets in one tier do not differ significantly with these %ss; %s.",
 	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
-	NoteLogNormal:    "Intervals from so few trials assume that trials are log-normal.",
-	NoteModerated: "Intervals from so few trials assume that trials are log-normal, and that " +
-		"targets are as alike in noise as they look; each uses the trials of all.",
+	NoteLogNormal:    "Intervals from so few trials assume log-normal trials.",
+	NoteModerated: "Intervals from so few trials assume log-normal trials and share noise " +
+		"estimates between targets (moderated variances).",
 	NoteChanges: fmt.Sprintf("Changes against the same target bare, paired within %%[1]ss, with "+
-		"their %%[2]s interval; the bare target's own values stand above them. An interval that "+
-		"holds 0 shows no difference; unknown is one that spans more than a factor of %d, and "+
-		"more %%[1]ss would narrow it.", tooWide),
+		"their %%[2]s interval, below the bare target's own values. An interval that includes 0 "+
+		"shows no significant difference. Unknown is an interval that spans more than a factor "+
+		"of %d; more %%[1]ss make it narrower.", tooWide),
 	NoteUsersThink: "%s is a closed load whose users think: its throughput follows from its " +
-		"response times alone (users / (response + think time)) and says nothing of capacity; " +
-		"and both arms are not offered the same requests, for the slower one is asked less often.",
-	NoteLoadIsClosed: "%s is closed: its req/s is the capacity with so many connections; " +
-		"response times of it wait for the service.",
+		"response times alone (users / (response + think time)), so it does not show the " +
+		"capacity. The slower arm also gets fewer requests.",
+	NoteLoadIsClosed: "%s is a closed load: its req/s is the capacity with that number of " +
+		"connections, and its response times include waits for the service.",
 	NoteTelemetry: "Medians of whole trials, from start to stop, warm-up included. Bytes are of " +
-		"OTLP before compression, per request that a load or the warm-up has counted. Not kept: " +
-		"counted, and left out of what can be looked at later. Home's CPU: 100 % is one " +
-		"processor, none of the service's.",
-	NoteNotWhole:   "Not whole: %s (%s).",
+		"OTLP before compression, per request of the loads and the warm-up. Not kept: counted, " +
+		"but not stored. CPU of the telemetry collector (home): 100 % is one processor, not of " +
+		"the service's.",
+	NoteNotWhole:   "Incomplete: %s (%s).",
 	NoteStepFailed: "%s failed in step %s: %s.",
 	NoteProcesses: "Medians of the trials, at %s. CPU: 100 %% is one processor. Ready: from the " +
 		"exec of that process.",
-	NoteResolves: "Resolves: the smallest difference between two targets that so many %ss " +
-		"find in %s of runs, at %s confidence, on this machine as it was.",
+	NoteResolves: "Resolves: the smallest difference between two targets that this number of " +
+		"%ss detects in %s of runs, at %s confidence and with the noise of this run.",
 }
 
 // Parts of texts that also stand elsewhere.
-const notKnown = "not known with so few trials"
+const notKnown = "unknown: too few trials"
 
 const neverAnswered = "%s of %s requests were never answered, more than lie above this percentile"
 
@@ -299,16 +304,16 @@ func (o Over) String() string {
 	switch o.Kind {
 	case VersusArm:
 		return "arm b over arm a of the same target, paired within " +
-			o.Repeat + "s: what is not 1 is noise"
+			o.Repeat + "s: differences from 1 are noise"
 	case VersusMixed:
-		return "target over the same target: arm a for arm b, else bare for what rides along, " +
-			"else the plain process for a container, else the other checkout's; paired within " +
+		return "target over the same target (arm b over arm a, with its variant over bare, in " +
+			"a container over a plain process, or over the other checkout), paired within " +
 			o.Repeat + "s"
 	case VersusProcess:
 		return "target in a container over the same target as a plain process, paired within " +
 			o.Repeat + "s"
 	case VersusBare:
-		return "target with what rides along over the same target bare, paired within " +
+		return "target with its variant over the same target bare, paired within " +
 			o.Repeat + "s"
 	}
 	return "target over " + o.Name + ", paired within " + o.Repeat + "s"

@@ -74,7 +74,8 @@ func TestOverhead(t *testing.T) {
 	check("x", metric.SpansEach, "0")
 	check("x +agent", "ready", "+30 %")    // 1.3 s after 1 s
 	check("x +agent", "p50", units.Absent) // the load is closed
-	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "peak is closed") {
+	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "peak is a closed "+
+		"load") {
 		t.Errorf("notes %q", said)
 	}
 }
@@ -102,7 +103,8 @@ func TestThinkingUsersAreLabelled(t *testing.T) {
 		records[i].Loads[0].Think = "constant 1s"
 	}
 	tab := tableOf(t, sheetOf(records, Options{}), OverheadKind)
-	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "nothing of capacity") {
+	if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "does not show "+
+		"the capacity") {
 		t.Errorf("notes %q", said)
 	}
 }

@@ -58,8 +58,8 @@ func TestWarmupMetrics(t *testing.T) {
 		}
 	}
 	nan := math.NaN()
-	const never = "in the only trial no steady state is known of it by itself (allow it a longer " +
-		"warm-up, with compilers: equal and on its own cores)"
+	const never = "in the only trial no steady state was reached without help of the warm-up " +
+		"(raise warmup.max, with warmup: {compilers: equal, cores: own})"
 	check("warmed up", 3e9, 2e9, "")
 	check("flat", 3e9, 2e9, "")
 	check("never", nan, nan, never)

@@ -24,6 +24,9 @@ func (sc *Scenario) rank(o Options) {
 			items = append(items, stats.Item{Name: t.Name, Values: goodness(m, sc.Ranking.Source)})
 		}
 	}
+	if sc.Ranking.Source == FromSlices {
+		sc.levelGroups(items)
+	}
 	if len(items) > 1 || len(items) > 0 && sc.Ranking.Source != FromSlices {
 		alpha := 1 - o.Confidence
 		if sc.Ranking.Source == FromSlices {

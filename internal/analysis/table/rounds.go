@@ -110,11 +110,37 @@ func (s *Starts) raw(block int) *StartSlices {
 //
 // The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
-	blocks, pair := sc.startRatios(a, b, load, name)
+	if len(sc.Starts.together(a.Name, b.Name)) == 0 {
+		return sc.throughBase(a, b, load, name, confidence)
+	}
 	if sc.Starts.Interrupted {
+		_, pair := sc.startRatios(a, b, load, name)
 		return stats.LiveRatio(pair, confidence)
 	}
-	return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence).Ratio
+	return sc.compareStarts(a, b, load, name, confidence).Ratio
+}
+
+// compareStarts compares over the starts of a run that reached its planned end. If the first starts
+// planned the others, the error term is the scatter of the first ones.
+func (sc *Scenario) compareStarts(a, b *Target, load, name string, confidence float64,
+) stats.StartsRatio {
+	blocks, pair := sc.startRatios(a, b, load, name)
+	if len(sc.Starts.first) == 0 {
+		return stats.CompareStarts(pair, sc.control(a, b, load, name, blocks), confidence)
+	}
+	var ordered []stats.StartRatio
+	first := 0
+	for _, inFirst := range []bool{true, false} {
+		for i, block := range blocks {
+			if slices.Contains(sc.Starts.first, block) == inFirst {
+				ordered = append(ordered, pair[i])
+			}
+		}
+		if inFirst {
+			first = len(ordered)
+		}
+	}
+	return stats.CompareStages(ordered, first, confidence)
 }
 
 // control are the log ratios of the control in the same starts; nil where there is none, or it is
@@ -125,8 +151,14 @@ func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []sta
 		if first == nil || again == a || again == b {
 			continue
 		}
-		blocks, control := sc.startRatios(first, again, load, name)
-		if slices.Equal(blocks, starts) {
+		blocks, all := sc.startRatios(first, again, load, name)
+		var control []stats.StartRatio
+		for i, block := range blocks {
+			if slices.Contains(starts, block) { // not of another group of targets
+				control = append(control, all[i])
+			}
+		}
+		if len(control) == len(starts) {
 			return control
 		}
 	}

@@ -22,7 +22,7 @@ func TestGeneral(t *testing.T) {
 		{lacks("CPU", 2), lacks("p99.9", 2), bound}, nil}
 	want := []string{
 		"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
-		"No CPU where in some trial " + metric.Named(metric.CPU, units.Ns).Missing + ".",
+		"No CPU if in any trial " + metric.Named(metric.CPU, units.Ns).Missing + ".",
 	}
 	if got := Texts(general(rows)); !slices.Equal(got, want) {
 		t.Errorf("said of all: %q", got)

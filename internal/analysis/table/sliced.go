@@ -37,10 +37,23 @@ type Starts struct {
 	// LostBy counts the starts in which a target failed, by target. One that failed before slices
 	// began is missing in its start, and the others are compared without it.
 	LostBy map[string]int `json:"lostBy,omitempty"`
+	// Repeated counts the starts that were run because others lost a target.
+	Repeated int `json:"repeated,omitempty"`
+	// Planned is the number of starts that the first ones plan by their scatter; 0: it was fixed
+	// beforehand, or the first ones are enough.
+	Planned int `json:"planned,omitempty"` // of all groups together
 	// Raw are the slices of the starts that count, by block, where they can be read.
 	Raw []StartSlices `json:"-"`
 
 	names []string // of all targets
+	// first are the blocks by whose scatter others are planned; none: the number was fixed.
+	first []int
+	// ran are the blocks in which each target was to run, by its row's name.
+	ran map[string][]int
+	// groups are the rows of each group of targets, by its number; none: all ran side by side.
+	groups map[int][]string
+	// begun and planned are the starts of each group, or of all targets (0).
+	begun, planned map[int]int
 	// missing are the blocks in which each target failed, by its row's name.
 	missing map[string][]int
 }
@@ -60,7 +73,8 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	if len(runs) == 0 {
 		return nil
 	}
-	s := &Starts{LostBy: map[string]int{}, missing: map[string][]int{}}
+	s := &Starts{LostBy: map[string]int{}, missing: map[string][]int{}, ran: map[string][]int{},
+		groups: map[int][]string{}, begun: map[int]int{}, planned: map[int]int{}}
 	members := map[int][]*record.Record{}
 	for _, t := range sc.Targets {
 		for _, r := range t.Trials {
@@ -71,6 +85,12 @@ func (sc *Scenario) starts(blocks blockOf) *Starts {
 	}
 	for _, block := range slices.Sorted(maps.Keys(members)) {
 		s.add(block, members[block])
+	}
+	for group, planned := range s.planned {
+		s.Planned += planned
+		if s.begun[group] < planned { // the program was killed, perhaps because of what was seen
+			s.Interrupted = true
+		}
 	}
 	return s
 }
@@ -84,21 +104,38 @@ func (s *Starts) add(block int, members []*record.Record) {
 		return
 	}
 	s.Count++
-	rounds := 0
+	rounds, repeats, group := 0, 0, 0
 	for _, r := range members {
+		name := RowName(r.Target)
 		s.ElapsedNs += r.DurationNs
+		s.ran[name] = AddNew(s.ran[name], block)
 		if r.SideBySide != nil {
 			rounds = max(rounds, r.SideBySide.Rounds)
+		}
+		if x := r.SideBySide; x != nil {
+			if x.Repeats {
+				repeats = 1
+			}
+			if x.Stage == 1 {
+				s.first = AddNew(s.first, block)
+			}
+			if group = x.Group; group > 0 {
+				s.groups[group] = AddNew(s.groups[group], name)
+			}
+			if x.Planned > 0 {
+				s.planned[group] = max(s.planned[group], x.Planned)
+			}
 		}
 		if r.Outcome == record.Measured {
 			continue
 		}
 		if r.Failure == nil || r.Failure.Step != record.StepPeer {
-			name := RowName(r.Target)
 			s.LostBy[name]++
 			s.missing[name] = append(s.missing[name], block)
 		}
 	}
+	s.Repeated += repeats
+	s.begun[group]++
 	if slices.ContainsFunc(members, func(r *record.Record) bool {
 		return r.Outcome == record.Measured
 	}) {
@@ -116,13 +153,30 @@ func (s *Starts) lacks(names ...string) int {
 			all = AddNew(all, block)
 		}
 	}
-	return len(all)
+	ran := s.together(names...)
+	return len(slices.DeleteFunc(all, func(block int) bool { return !slices.Contains(ran, block) }))
+}
+
+// together are the blocks in which all of the named targets were to run; of groups that have not
+// both, there are none.
+func (s *Starts) together(names ...string) (blocks []int) {
+	for _, all := range s.ran {
+		for _, block := range all {
+			if !slices.ContainsFunc(names, func(name string) bool {
+				return !slices.Contains(s.ran[name], block)
+			}) {
+				blocks = AddNew(blocks, block)
+			}
+		}
+	}
+	return blocks
 }
 
 // Withheld reports whether the named targets lack too many starts for a ratio of them: the starts
 // that are left may be the lucky ones. Without a name it is about all targets.
 func (s *Starts) Withheld(names ...string) bool {
-	return s != nil && float64(s.lacks(names...)) > verdict.LostMost*float64(s.Count)
+	return s != nil &&
+		float64(s.lacks(names...)) > verdict.LostMost*float64(len(s.together(names...)))
 }
 
 // sliced are a metric's values in slices, a point for each start in which its slices count. They
@@ -274,7 +328,15 @@ func (sc *Scenario) slicedNote() []Note {
 	times := slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
 		return metric.Named(m.Name, m.Unit).Quantile == 0
 	})
-	return append([]Note{NoteOf(NoteSliced, metrics, sc.Starts)}, sc.equalRate(times)...)
+	notes := []Note{NoteOf(NoteSliced, metrics, sc.Starts)}
+	if s := sc.Starts; s.Planned > 0 && !s.Interrupted {
+		first := slices.DeleteFunc(slices.Clone(s.first), func(block int) bool {
+			return slices.Contains(s.Lost, block)
+		})
+		notes = append(notes, NoteOf(NotePlanned, s.Planned, len(first)))
+	}
+	notes = append(notes, sc.Starts.groupsNote(sc.Versus.Name)...)
+	return append(notes, sc.equalRate(times)...)
 }
 
 // equalRate says at which rate open slices were offered, if ratios come from them.

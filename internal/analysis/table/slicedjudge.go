@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"prony.example/internal/analysis/verdict"
 	"prony.example/record"
@@ -37,15 +38,20 @@ func (sc *Scenario) judgeStarts(o Options) {
 
 // facts are what the verdict looks at.
 func (s *Starts) facts() verdict.Starts {
-	out := verdict.Starts{Count: s.Count, Lost: len(s.Lost)}
+	out := verdict.Starts{Count: s.Count, Lost: len(s.Lost), Repeated: s.Repeated}
 	names := slices.Sorted(maps.Keys(s.LostBy))
-	for i, a := range names {
-		if n := s.lacks(a); n > out.Lost || out.LostBy == "" {
-			out.Lost, out.LostBy = n, a
+	note := func(names ...string) {
+		n, count := s.lacks(names...), len(s.together(names...))
+		if n*out.Count <= out.Lost*count && out.LostBy != "" || count == 0 {
+			return
 		}
+		out.Lost, out.Count, out.LostBy = n, count, strings.Join(names, " and ")
+	}
+	for i, a := range names {
+		note(a)
 		for _, b := range names[i+1:] { // their ratio lacks the starts of both
-			if n := s.lacks(a, b); n > max(out.Lost, s.lacks(b)) {
-				out.Lost, out.LostBy = n, a+" and "+b
+			if s.lacks(a, b) > s.lacks(b) {
+				note(a, b)
 			}
 		}
 	}

@@ -25,8 +25,8 @@ func (sc *Scenario) startNotes(confidence float64) (notes []Note) {
 			continue
 		}
 		unit = m.Unit
-		blocks, pair := sc.startRatios(base, t, load, name)
-		r := stats.CompareStarts(pair, sc.control(base, t, load, name, blocks), confidence)
+		_, pair := sc.startRatios(base, t, load, name)
+		r := sc.compareStarts(base, t, load, name, confidence)
 		if total := r.Within*r.Within + r.Between*r.Between; total > 0 && r.N >= stats.LeastStarts {
 			shares = append(shares, r.Between*r.Between/total)
 		}
@@ -80,7 +80,7 @@ func livePrice(starts int) string {
 func (sc *Scenario) PlanSD(a, b *Target, load, name string) float64 {
 	blocks, pair := sc.startRatios(a, b, load, name)
 	control := sc.control(a, b, load, name, blocks)
-	if stats.CompareStarts(pair, control, DefaultConfidence).Source != stats.ErrorStarts {
+	if sc.compareStarts(a, b, load, name, DefaultConfidence).Source != stats.ErrorStarts {
 		return math.NaN()
 	}
 	return stats.PlanSD(pair, control)

@@ -259,7 +259,7 @@ func TestUnlike(t *testing.T) {
 	}
 	tab := only(t, sheetOf(records, Options{}))
 	said := fmt.Sprint(tab.Footnotes, tab.Notes)
-	if strings.Contains(said, "varies") || strings.Contains(said, "vary") {
+	if strings.Contains(said, "varies") || strings.Contains(said, "differ in") {
 		t.Errorf("like trials: %q %q", tab.Footnotes, tab.Notes)
 	}
 	records[1].Provenance.PlanHash = "two"                     // inside a's row
@@ -271,9 +271,8 @@ func TestUnlike(t *testing.T) {
 		t.Errorf("footnote %q", got)
 	}
 	if len(tab.Notes) == 0 || tab.Notes[0].String() !=
-		"Rows vary in limits in force, so they are not like "+
-			"for like: cpuset (cgroup v2), private memory 0 (rlimit) (a, c); "+
-			"cpuset (cgroup v2) (b)." {
+		"Rows differ in limits in force, so they are not comparable: cpuset (cgroup v2), "+
+			"private memory 0 (rlimit) (a, c); cpuset (cgroup v2) (b)." {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -299,8 +298,8 @@ func TestUnlikeTools(t *testing.T) {
 	for _, i := range []int{2, 3} { // all of b's row
 		records[i].Provenance.Tools = map[string]string{"go": "1.26.5", "npm": "10"}
 	}
-	if got := said(); !strings.Contains(got, "Rows vary in the version of go, so that their "+
-		"difference is also that: 1.26.8 (a); 1.26.5 (b).") || strings.Contains(got, "java") ||
+	if got := said(); !strings.Contains(got, "Rows have different versions of go, which is "+
+		"part of their difference: 1.26.8 (a); 1.26.5 (b).") || strings.Contains(got, "java") ||
 		strings.Contains(got, "npm") {
 		t.Errorf("notes %s", got)
 	}
@@ -316,16 +315,17 @@ func TestSweep(t *testing.T) {
 	}
 	tab := only(t, sheetOf(records, Options{}))
 	if len(tab.Notes) == 0 || tab.Notes[0].String() !=
-		"Rows sweep the load, as was asked: 8 connections, "+
-			"bodies of 1000 B (a); 16 connections, bodies of 1000 B (b)." {
+		"Rows have different loads, as requested: 8 connections, bodies of 1000 B (a); 16 "+
+			"connections, bodies of 1000 B (b)." {
 		t.Errorf("notes %q", tab.Notes)
 	}
-	if said := strings.Join(Texts(tab.Notes), "\n"); strings.Contains(said, "vary") {
+	if said := strings.Join(Texts(tab.Notes), "\n"); strings.Contains(said, "differ in") {
 		t.Errorf("a sweep is told as a fault: %s", said)
 	}
 	records[2].Target.Matrix, records[3].Target.Matrix = record.MatrixRow{}, record.MatrixRow{}
 	tab = only(t, sheetOf(records, Options{}))
-	if said := strings.Join(Texts(tab.Notes), "\n"); !strings.Contains(said, "Rows vary in load") {
+	if said := strings.Join(Texts(tab.Notes), "\n"); !strings.Contains(said, "Rows differ in "+
+		"load") {
 		t.Errorf("unlike loads are not told: %s", said)
 	}
 }
@@ -391,7 +391,7 @@ func TestScenariosAndVariants(t *testing.T) {
 	second.Scenario = "compute"
 	s := sheetOf(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
 	if len(s.Tables) != 3 || s.Tables[0].Title() != "compute" || names(s.Tables[1]) !=
-		"a +otel-full a" || s.Tables[2].Title() != "What riding along costs, hello" {
+		"a +otel-full a" || s.Tables[2].Title() != "Cost of agents and protocols, hello" {
 		t.Errorf("tables %+v", s.Tables)
 	}
 	if s.Reproduce != "prony run x" || s.Report != "r.html" {

@@ -67,12 +67,12 @@ func TestClosestReference(t *testing.T) {
 		}
 	}
 	check(records, map[string]string{"x (b)": "x (a)", "x +agent (b)": "x +agent (a)",
-		"x +agent (a)": "x (a)"}, "arm a for arm b, else bare")
+		"x +agent (a)": "x (a)"}, "arm b over arm a, with its variant over bare")
 	records = nil
 	for _, origin := range []string{"", "base"} {
 		records = append(records, riding("x", "none", "", origin, 100, 100)...)
 		records = append(records, riding("x", "agent", "", origin, 100, 100)...)
 	}
 	check(records, map[string]string{"x": "x@base", "x +agent": "x", "x@base +agent": "x@base"},
-		"else the other checkout's")
+		"or over the other checkout")
 }

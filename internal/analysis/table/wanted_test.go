@@ -89,7 +89,7 @@ func system(block int) record.Record {
 
 func TestPartsOfASystem(t *testing.T) {
 	s := sheetOf([]record.Record{system(1), system(2), full(1), full(2)}, Options{})
-	if len(s.Tables) != 2 || s.Tables[1].Title() != "Where it goes: each process of a system" {
+	if len(s.Tables) != 2 || s.Tables[1].Title() != "Resource usage by process" {
 		t.Fatalf("tables %+v", s.Tables)
 	}
 	var got []string

@@ -228,7 +228,7 @@ const (
 // under way there at most; without those a percentile would be one of a lower rank. What is lost
 // makes its connection send less, too. That goes unnoticed where an answer fits into what it may
 // still have under way: 1.22/√p datagrams on average, of which a share p is lost (Mathis et al.).
-// Where it does not, nobody can say how much faster the connection would have been.
+// Where it does not, how much faster the connection would have been is unknown.
 func datagrams(_ *record.Record, l *load) *record.Finding {
 	n := float64(l.Generator.DatagramsLost)
 	if n <= 0 || l.Answered == 0 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"prony.example/record"
 	"prony.example/record/metric"
@@ -134,15 +133,11 @@ func taken(l *load, share, delayed float64) []record.Bias {
 
 // leftOut are bounds of what the machine did to a load. Percentiles without stalls leave that out.
 func leftOut(l *load, all []record.Bias) []record.Bias {
-	if l.Stalls == nil || !stallsOfProcesses(l.Stalls) {
+	if l.Stalls == nil || l.Stalls.Way == "" { // none were recorded
 		return all
 	}
 	return stallFree(l.StallFree, all, func(*record.StallFree) float64 { return 0 })
 }
-
-// stallsOfProcesses reports whether stalls were recorded in a way that also finds those by other
-// processes.
-func stallsOfProcesses(s *record.Stalls) bool { return strings.HasPrefix(s.Way, "perf event") }
 
 // lateness bounds by how much a percentile without stalls is too high because requests left late.
 func lateness(x *record.StallFree) float64 {

@@ -150,7 +150,7 @@ func waited(r *record.Record, l *load) *record.Finding {
 // fast as it can be while anything waited, but for the time that it left. By that it would have
 // worked off sooner what had come together, by as much of its rate as the arrivals let it: waits
 // end as much earlier, and of those who waited, and as many behind them, as large a share would
-// not have waited at all. 1: nobody can say.
+// not have waited at all. 1: unknown.
 func withMore(r *record.Record, l *record.Load) float64 {
 	amount := 1.0
 	for i := range r.Loads {

@@ -17,9 +17,9 @@ var sliceRules = []Rule{
 		"docs/slices.md", sliceAnswers},
 	{"idle work", "a target uses no processor time while others are loaded; the bound is its " +
 		"share of the service's cores for throughput, and for its own processor time what it " +
-		"used in slices of others over what it used in its own; where neither is known and it " +
-		"was not stopped, nobody can say",
-		ifMoved + ", or where nobody can say", "docs/slices.md", idleWork},
+		"used in slices of others over what it used in its own; if neither is known and it " +
+		"was not stopped, the effect is unknown",
+		ifMoved + ", or if the effect is unknown", "docs/slices.md", idleWork},
 	{"slice lag", "in open slices requests leave in time; the bound is by how much percentiles " +
 		"would be lower if each request had left in time", ifMoved, "docs/slices.md", sliceLag},
 }
@@ -154,6 +154,7 @@ type Pair struct {
 type Starts struct {
 	Count, Lost int
 	LostBy      string
+	Repeated    int // of Count, those that were run because others lost a target
 	// Steal is whether the hypervisor took time from all targets alike.
 	Steal stats.Balance
 }
@@ -228,7 +229,8 @@ func lostStarts(s Starts) *record.Finding {
 	part := float64(s.Lost) / float64(s.Count)
 	f := share(part, LostMost)
 	f.Rule, f.Phase = "starts", record.PhaseSlices
-	f.Facts = record.Facts{Count: int64(s.Lost), Total: int64(s.Count), Name: s.LostBy}
+	f.Facts = record.Facts{Count: int64(s.Lost), Total: int64(s.Count), Name: s.LostBy,
+		Repeated: int64(s.Repeated)}
 	if part > LostMost {
 		return invalid(f)
 	}

@@ -25,7 +25,7 @@ func failed(r *record.Record, _ *load) *record.Finding {
 // in the window. One that had something to do, but not all the time, was not behind with what
 // matters most: the window is off by the time that it took from the service, and by what the
 // window's end differs from its mean. So it is where a compiler fell silent and began again, though
-// nobody can hear it. Where it never was silent, or always had something to do, nobody can say.
+// nobody can hear it. If it never was silent, or always had something to do, the effect is unknown.
 func warmup(r *record.Record, _ *load) *record.Finding {
 	f := unsteady(r.Warmup)
 	if !runtimes.Of(r.Target.Runtime).Compiles {

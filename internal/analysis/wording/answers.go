@@ -12,7 +12,7 @@ import (
 // The findings of rules on answers, and on those who offer the load together.
 
 func answers(f record.Finding) record.Words {
-	hint := "none came inside the window: raise measure, or read the service's log"
+	hint := "no answer came inside the window: raise measure, or read the service's log"
 	if text := first(f.Facts.Messages); text != "" {
 		hint = "see the errors: " + text
 	}
@@ -60,8 +60,8 @@ func retried(f record.Finding) record.Words {
 }
 
 func censored(f record.Finding) record.Words {
-	w := words("the tail is longer than it looks: raise drain, or lower the rate", "none",
-		"%d of %d unanswered at the end", f.Facts.Count, f.Facts.Total)
+	w := words("the tail is longer than the percentiles show: raise drain, or lower the rate",
+		"none", "%d of %d unanswered at the end", f.Facts.Count, f.Facts.Total)
 	if f.Limit > 0 {
 		w.Limit = percent(f.Limit)
 		return quantity(w)
@@ -70,14 +70,14 @@ func censored(f record.Finding) record.Words {
 }
 
 func little(f record.Finding) record.Words {
-	return quantity(words("requests from before the window still wait: connections starve, or it "+
-		"is too short", percent(f.Limit), "%.2f under way, rate × time gives %.2f",
+	return quantity(words("requests from before the window still wait: connections starve, or "+
+		"the window is too short", percent(f.Limit), "%.2f under way, rate × time gives %.2f",
 		f.Facts.Observed, f.Facts.Expected))
 }
 
 func clipped(f record.Finding) record.Words {
 	limit := duration(f.Limit, time.Second).String()
-	return amount(words("longer times count as this one: set a timeout below it", limit,
+	return amount(words("longer times are recorded as this limit: set a timeout below it", limit,
 		"at least one took %s or longer", limit), limit)
 }
 
@@ -102,11 +102,11 @@ func datagrams(f record.Finding) record.Words {
 
 func unasked(f record.Finding) record.Words {
 	facts := f.Facts
-	const nobody = "whether the service asks it nobody has seen"
-	const alone = "have nobody else use it while it is measured"
+	const nobody = "whether the service calls it is unknown"
+	const alone = "let nothing else use it during the measurement"
 	switch f.Case {
 	case "not read":
-		return words(nobody, "", "%s is not known: %s", facts.Name, first(facts.Messages))
+		return words(nobody, "", "%s cannot be read: %s", facts.Name, first(facts.Messages))
 	case "late":
 		return words(
 			"raise measure: "+nobody,
@@ -117,15 +117,15 @@ func unasked(f record.Finding) record.Words {
 			time.Duration(f.Value),
 		)
 	case "others":
-		return words(alone, "", "%s: others ask it, too, %.0f %s a second before the load",
+		return words(alone, "", "%s: others also call it, %.0f %s a second before the load",
 			facts.Name, f.Value, facts.Subject)
 	}
 	perItem := apart(f.Value, f.Limit, 2)
-	w := words("it answers without asking, as from a cache: have it ask, or say with asks what "+
-		"it does", apart(f.Limit, f.Value, 2), "%s: %s %s an answer",
+	w := words("the service may answer from a cache: let it call its backend, or lower "+
+		"backendCalls", apart(f.Limit, f.Value, 2), "%s: %s %s an answer",
 		facts.Name, perItem, facts.Subject)
 	if f.Case == "shared" {
-		w.Observed += fmt.Sprintf(", of which others may have asked %.0f %%", 100*facts.Others)
+		w.Observed += fmt.Sprintf(", of which others may have made %.0f %%", 100*facts.Others)
 		w.Hint = alone
 	}
 	return amount(w, perItem)
@@ -140,7 +140,7 @@ func called(index int, name string) string {
 }
 
 func generators(f record.Finding) record.Words {
-	hint := "a part of the schedule was not offered as it was to be: see that generator's log"
+	hint := "a part of the schedule was not offered as planned: read that generator's log"
 	var texts []string
 	for _, p := range f.Facts.Parts {
 		text := called(p.Generator, p.Name)
@@ -152,19 +152,19 @@ func generators(f record.Finding) record.Words {
 		hint = w.Hint
 		texts = append(texts, text+": "+p.Rule+": "+w.Observed)
 	}
-	return words(hint, fmt.Sprintf("%d that do their part", f.Facts.Total), "%s",
+	return words(hint, fmt.Sprintf("%d without findings", f.Facts.Total), "%s",
 		strings.Join(units.First(texts, namesMax), "; "))
 }
 
 func clocks(f record.Finding) record.Words {
 	name, limit := called(f.Facts.Generator, f.Facts.Name), time.Duration(f.Limit).String()
 	if f.Case == "wall" {
-		return quantity(words("no number is moved, but what is logged there is dated by it", limit,
+		return quantity(words("no number is affected, but timestamps of its log are", limit,
 			"%s: its wall clock is %v off", name, duration(f.Facts.DriftNs, time.Millisecond)))
 	}
 	deviation := duration(f.Value, time.Microsecond).String()
-	return amount(words("its part of the schedule came at other moments than it was due: let one "+
-		"service of time set both machines' clocks, and use a quieter network", limit,
+	return amount(words("its part of the schedule was not sent on time: synchronize both "+
+		"machines' clocks with one time server, and use a quieter network", limit,
 		"%s: its clock is up to %s off, and drifted by %v", name, deviation,
 		duration(f.Facts.DriftNs, time.Microsecond)), deviation)
 }

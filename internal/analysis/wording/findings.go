@@ -170,7 +170,7 @@ func warmup(f record.Finding) record.Words {
 		return words("raise warmup.max", "steady", "not steady after %v", after)
 	case "steady before":
 		return words("raise warmup.min and measure", "steady",
-			"looked steady after %v, and was not in the window", after)
+			"looked steady after %v, but was not steady in the window", after)
 	case "steady late":
 		return words("raise warmup.min", "before it", "the steady state began %v into the window",
 			after)
@@ -184,19 +184,19 @@ func warmup(f record.Finding) record.Words {
 }
 
 func quiet(f record.Finding) record.Words {
-	return words("end what else runs; see prony doctor", "a quiet host",
-		"before the trial %s, and %v did not help", first(f.Facts.Messages),
+	return words("stop other programs; see prony doctor", "a quiet host",
+		"before the trial %s, also after waiting for %v", first(f.Facts.Messages),
 		duration(f.Facts.AtNs, 100*time.Millisecond))
 }
 
 func limits(f record.Finding) record.Words {
-	return words("run as root, or have cgroups delegated to you", "all in force",
+	return words("run as root, or get a delegated cgroup", "all in force",
 		"not in force: %s", strings.Join(Limits(f.Facts.Limits), ", "))
 }
 
 func logged(f record.Finding) record.Words {
-	return words("have it log less, as in production", "all of it",
-		"%d MB of the service's log are not kept", int64(f.Value)/1e6)
+	return words("let it log less, as in production", "the whole log",
+		"%d MB of the service's log were dropped", int64(f.Value)/1e6)
 }
 
 func cores(f record.Finding) record.Words {
@@ -210,21 +210,21 @@ func pod(f record.Finding) record.Words {
 }
 
 func reader(f record.Finding) record.Words {
-	const hint = "have the lab and the node in one network, and the cluster's API answer"
+	const hint = "use a network in which the node and the cluster's API are always reachable"
 	if f.Case == "lost" {
-		return words(hint, "each reading", "what the service used is not known where a reading "+
-			"did not come: %s", strings.Join(f.Facts.Messages, "; "))
+		return words(hint, "each reading", "readings of the service's resource usage were lost: %s",
+			strings.Join(f.Facts.Messages, "; "))
 	}
 	return words(hint, units.Duration(f.Limit)+", 1 % of load "+f.Facts.Name,
 		"a reading came %s late", units.Duration(f.Value))
 }
 
 func cluster(f record.Finding) record.Words {
-	return words("what was measured does not depend on it", "none",
+	return words("the results do not depend on it", "none",
 		"its API did not answer for %s", units.Duration(f.Value))
 }
 
 func whole(f record.Finding) record.Words {
-	return words("let it run to its end", time.Duration(f.Limit).String(),
+	return words("let the load run to its end", time.Duration(f.Limit).String(),
 		"ended after %v of the window", duration(f.Value, time.Millisecond))
 }

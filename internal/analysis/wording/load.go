@@ -10,14 +10,14 @@ import (
 // The findings of rules on the generator, on what it offered, and on the machine.
 
 func stoodStill(f record.Finding) record.Words {
-	return words("somebody stopped prony or its machine (Ctrl-Z, a paused VM): run it again "+
-		"undisturbed", limitText(f, "less than "+time.Duration(f.Limit).String()), "%v",
+	return words("prony or its machine was stopped (Ctrl-Z, a paused VM): run it again",
+		limitText(f, "less than "+time.Duration(f.Limit).String()), "%v",
 		duration(f.Value, time.Millisecond))
 }
 
 func capacity(f record.Finding) record.Words {
 	grows := fmt.Sprintf("%.1f/s", f.Value)
-	return amount(words("above capacity, latency says only how long the test was: lower the rate",
+	return amount(words("above capacity, latency depends on the length of the test: lower the rate",
 		fmt.Sprintf("%.1f/s", f.Limit), "backlog grows by %s", grows), grows)
 }
 
@@ -56,17 +56,17 @@ func runDelay(f record.Finding) record.Words {
 }
 
 func steal(f record.Finding) record.Words {
-	return amount(words("the machine's own host is busy: run again, or elsewhere",
+	return amount(words("other virtual machines use the host: run again, or on another machine",
 		percent(f.Limit), "%s stolen by the hypervisor", share(f)), share(f))
 }
 
 func throttled(f record.Finding) record.Words {
-	return amount(words("its quota cut the service off: give it whole cores", percent(f.Limit),
+	return amount(words("its CPU quota stopped the service: give it whole cores", percent(f.Limit),
 		"%s of the window", share(f)), share(f))
 }
 
 func neighbours(f record.Finding) record.Words {
-	return words("end what else is running", "", "%s of the machine used by others",
+	return words("stop other programs", "", "others used %s of the machine",
 		percent(f.Value))
 }
 
@@ -76,7 +76,7 @@ func memory(f record.Finding) record.Words {
 }
 
 func lag(f record.Finding) record.Words {
-	return words("the generator's core was not its own, or is slow to wake: quiet the machine", "",
+	return words("other programs used the generator's core, or it is slow to wake: stop them", "",
 		"p99 %v, at most %v", duration(f.Value, time.Microsecond),
 		duration(f.Facts.MaxNs, time.Microsecond))
 }
@@ -87,7 +87,8 @@ func timer(f record.Finding) record.Words {
 }
 
 func waited(f record.Finding) record.Words {
-	return words("the tail holds waits for a connection: raise connections, or lower the rate", "",
+	return words("the tail includes waits for a connection: raise connections, or lower the rate",
+		"",
 		"%s of the arrivals found every connection busy", percent(f.Value))
 }
 
@@ -98,8 +99,8 @@ func rate(f record.Finding) record.Words {
 }
 
 func arrivals(f record.Finding) record.Words {
-	const hint = "the generator sends in another rhythm than it says: use --pacing precise, or a " +
-		"core of its own"
+	const hint = "the generator does not send at the planned intervals: use --pacing precise, " +
+		"or a core of its own"
 	if f.Case == "constant" {
 		deviation := time.Duration(f.Value).String()
 		return amount(words(hint, time.Duration(f.Limit).String(), "p99 of the gaps is off by %s",
@@ -119,7 +120,7 @@ func bursts(f record.Finding) record.Words {
 }
 
 func batch(f record.Finding) record.Words {
-	const hint = "answers wait in line and look slower than they are: give the load more cores"
+	const hint = "answers wait in the generator, so they look slower: give the load more cores"
 	if f.Case == "mean" {
 		mean := apart(f.Value, f.Limit, 1)
 		return amount(words(hint, fmt.Sprintf("%.1f", f.Limit), "%s answers a turn", mean), mean)
@@ -132,8 +133,8 @@ func batch(f record.Finding) record.Words {
 func samples(f record.Finding) record.Words {
 	n, limit := fmt.Sprint(int64(f.Value)), fmt.Sprint(int64(f.Limit))
 	if f.Case == "in company" {
-		return amount(words("slow answers came in company, so that p99 rests on a few events: "+
-			"raise measure", limit, "%d answers, worth %s independent ones", f.Facts.Count, n), n)
+		return amount(words("slow answers are clustered, so p99 depends on few events: raise "+
+			"measure", limit, "%d answers, worth %s independent ones", f.Facts.Count, n), n)
 	}
 	return amount(words("raise measure", limit, "%s answers", n), n)
 }
@@ -161,24 +162,24 @@ func foreign(f record.Finding) record.Words {
 	tool := f.Facts.Name
 	switch f.Case {
 	case "invented":
-		return words("it takes the mean latency for the time between requests"+hint,
-			"measured ones only", "%s adds invented samples to its percentiles", tool)
+		return words("it assumes the mean latency as the time between requests"+hint,
+			"measured samples only", "%s adds invented samples to its percentiles", tool)
 	case "late start":
-		return words("its clock starts when a request leaves: what waited before that is in no "+
-			"time"+hint, "lag is measured", "%s does not say how late it sends", tool)
+		return words("its clock starts when a request leaves, so waits before that are not "+
+			"counted"+hint, "lag is measured", "%s does not say how late it sends", tool)
 	}
-	return words("its own lateness is in its times"+hint, "lag is measured",
+	return words("its times include its own lateness"+hint, "lag is measured",
 		"%s does not say how late it sends", tool)
 }
 
 func delayed(f record.Finding) record.Words {
-	return words("as where a second write waits for a delayed acknowledgement: write once, or set "+
+	return words("a second write may wait for a delayed acknowledgement: write once, or set "+
 		"TCP_NODELAY", "", "half of the answers have their end %v after their first byte",
 		duration(f.Value, time.Millisecond/10))
 }
 
 func unused(f record.Finding) record.Words {
-	return words(fmt.Sprintf("%d connections do not fill it: it waits for something, or has few "+
-		"threads", f.Facts.Connections), "", "the service used %s of its processor time",
+	return words(fmt.Sprintf("%d connections do not saturate it: it waits for something, or has "+
+		"few threads", f.Facts.Connections), "", "the service used %s of its processor time",
 		percent(f.Value))
 }

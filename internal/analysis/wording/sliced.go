@@ -47,6 +47,9 @@ func starts(f record.Finding) record.Words {
 		percent(f.Limit),
 		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"),
 		f.Facts.Name)
+	if f.Facts.Repeated > 0 {
+		w.Observed += fmt.Sprintf(" (%d repeated)", f.Facts.Repeated)
+	}
 	if f.Side == "" {
 		w.Limit = "none"
 		return w

@@ -52,7 +52,7 @@ type Role int
 
 // Roles of threads.
 const (
-	Serves   Role = iota // the program's own, or nobody can say
+	Serves   Role = iota // the program's own, or unknown
 	Compiles             // bytecode to machine code
 	Collects             // garbage
 	Either               // compiles or collects, as there is work of either kind

@@ -92,11 +92,11 @@ func TestRides(t *testing.T) {
 			"set ${RIDE} to the path"}},
 		{"/dev/zero", "end", "build", []string{"/dev/zero is no regular file",
 			"set ${RIDE} to the path"}},
-		{"damaged.jar", "end", "ready", []string{"agent ride rode along", "Agent_OnLoad"}},
-		{"ride.jar", "end", "ready", []string{"(exit status 3)", "agent ride rode along",
+		{"damaged.jar", "end", "ready", []string{"agent ride was attached", "Agent_OnLoad"}},
+		{"ride.jar", "end", "ready", []string{"(exit status 3)", "agent ride was attached",
 			`its last line: "ride: no licence"`}},
 		{"ride.jar", "wait", "ready", []string{"answers 200: not within 10s; last: ",
-			"agent ride rode along", "ride: asking for a licence"}},
+			"agent ride was attached", "ride: asking for a licence"}},
 	} {
 		if !more && row.says[0] != "(exit status 3)" {
 			continue

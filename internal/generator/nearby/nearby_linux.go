@@ -53,8 +53,8 @@ func Watch(network string, port int, cores []int) *Watcher {
 }
 
 // without are the numbers of a list that another one has not.
-func without(list, other []int) []int {
-	return slices.DeleteFunc(list, func(n int) bool { return slices.Contains(other, n) })
+func without(list, removed []int) []int {
+	return slices.DeleteFunc(list, func(n int) bool { return slices.Contains(removed, n) })
 }
 
 // Close ends the watch.

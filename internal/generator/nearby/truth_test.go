@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -51,7 +52,7 @@ const (
 	strikeNs    = 3_000_000
 )
 
-var window = flag.Duration("window", 20*time.Second, "length of the loads of the truth tests")
+var window = flag.Duration("window", 10*time.Second, "length of the loads of the truth tests")
 
 func TestMain(m *testing.M) {
 	role, ok := os.LookupEnv(roleVariable)
@@ -189,8 +190,38 @@ func strike() {
 	spin(unix.CLOCK_MONOTONIC, strikeNs)
 }
 
+// limitCPU puts a process under a limit of half a core, by a group that ends with the test.
+func limitCPU(t testing.TB, pid int) {
+	t.Helper()
+	write := func(path, text string) bool {
+		return os.WriteFile(path, []byte(text), 0o600) == nil
+	}
+	name := fmt.Sprintf("prony-nearby-%d", pid)
+	for _, way := range []struct{ root, file, limit string }{
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"},
+		{"/sys/fs/cgroup", "cpu.max", "50000 100000"},
+	} {
+		dir := filepath.Join(way.root, name)
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) })
+		if write(filepath.Join(dir, way.file), way.limit) &&
+			write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)) {
+			return
+		}
+	}
+	t.Skip("no control group may limit processor time here")
+}
+
 // role starts this program in a role; pauses of the server go to the hog's input.
 func role(t testing.TB, name string, in *os.File) (out *os.File) {
+	out, _ = roleOf(t, name, in)
+	return out
+}
+
+// roleOf is role, and returns the process id.
+func roleOf(t testing.TB, name string, in *os.File) (out *os.File, pid int) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GOGC=off", "GODEBUG=asyncpreemptoff=1")
@@ -208,7 +239,7 @@ func role(t testing.TB, name string, in *os.File) (out *os.File) {
 		_ = cmd.Wait()
 		_ = out.Close()
 	})
-	return out
+	return out, cmd.Process.Pid
 }
 
 // arithmetic are quantiles of response times of that server: those of a queue with these service
@@ -233,6 +264,9 @@ func arithmetic(quantiles ...float64) (ns []float64) {
 	return ns
 }
 
+// limited is the name of no hog, but of a limit of half a core.
+const limited = "limit"
+
 // startServer starts a server, and watches it.
 func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
 	t.Helper()
@@ -240,7 +274,7 @@ func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
 	if err != nil || len(cores) < 2 {
 		t.Skip("needs two cores")
 	}
-	server := role(t, "server", nil)
+	server, pid := roleOf(t, "server", nil)
 	line := make([]byte, 6)
 	n, err := server.Read(line)
 	if err != nil {
@@ -250,7 +284,11 @@ func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hogName != "" {
+	switch hogName {
+	case "":
+	case limited:
+		limitCPU(t, pid)
+	default:
 		role(t, hogName, server)
 	}
 	w = Watch("tcp", port, cores[:1])
@@ -289,7 +327,7 @@ func TestPausesOfTheService(t *testing.T) {
 	testsets.Measured(t)
 	quantiles := []float64{0.99, 0.999}
 	truth := arithmetic(quantiles...)
-	const tolerance = 0.08 // in 20 s
+	const tolerance = 0.08 // in 10 s
 	for _, hogName := range []string{"", "hog"} {
 		t.Run("with "+hogName, func(t *testing.T) {
 			l := offerTo(t, hogName)
@@ -325,6 +363,21 @@ func TestPausesOfTheService(t *testing.T) {
 				unknown)
 		}
 	})
+}
+
+// A service that reaches the limit of its control group is not stalled: what it then takes longer
+// stays.
+func TestLimitIsNoStall(t *testing.T) {
+	testsets.Measured(t)
+	l := offerTo(t, limited)
+	t.Logf("stalls %+v", l.Stalls)
+	if share := float64(l.Stalls.StalledNs) / float64(l.Stalls.TimeNs); share > 0.1 {
+		t.Errorf("stalls take %.1f %% of the time", 100*share)
+	}
+	x := record.StallFreeOf(l.StallFree, 0.99)
+	if x == nil || x.RawNs < 20e6 || float64(x.Ns) < 0.8*float64(x.RawNs) {
+		t.Errorf("p99 of a server that is stopped for half of each 0.1 s: %+v", x)
+	}
 }
 
 // BenchmarkMedianWhileWatched measures what the record of stalls does to the median response time,

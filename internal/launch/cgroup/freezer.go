@@ -29,6 +29,17 @@ func CanFreeze(g launch.Group) bool {
 	return g.Dir != "" && unix.Access(filepath.Join(g.Dir, file), unix.W_OK) == nil
 }
 
+// FreezerGroup is the group of a process in the tree of the freezer of version 1; the zero value:
+// it is not mounted here.
+func FreezerGroup(mounts []Mount, paths map[string]string) launch.Group {
+	for _, m := range mounts {
+		if dir, ok := m.Below(paths["freezer"]); m.Freezer && ok {
+			return launch.Group{Dir: dir, Controller: "freezer", Version: 1}
+		}
+	}
+	return launch.Group{}
+}
+
 // Thaw lets the processes of a group run again if its freezer stopped them, whichever version it
 // is of; a folder without a freezer is left alone. Version 1 delivers no signal to a frozen
 // process, not even SIGKILL.

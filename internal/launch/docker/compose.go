@@ -53,6 +53,8 @@ type stack struct {
 	all    []container.InspectResponse // running ones, the one that takes requests first
 	ip     netip.Addr
 	groups []launch.Group // of the first, where there is no pod
+	// freezer is the first's group in the tree of the freezer of version 1.
+	freezer launch.Group
 
 	up     bool // Compose was asked to make it
 	logged bool
@@ -234,7 +236,9 @@ func (p *stack) place() error {
 	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Main()) + "/cgroup")
 	if err == nil {
-		p.groups = cgroup.Groups(cgroup.OwnMounts(), cgroup.Paths(string(text)), p.l.version)
+		paths := cgroup.Paths(string(text))
+		p.groups = cgroup.Groups(cgroup.OwnMounts(), paths, p.l.version)
+		p.freezer = cgroup.FreezerGroup(cgroup.OwnMounts(), paths)
 	}
 	if p.pod != nil {
 		p.groups = p.pod.groups

@@ -39,7 +39,9 @@ type proc struct {
 	pid    int
 	ip     netip.Addr
 	groups []launch.Group // its own
-	noPod  string         // why its system has no group
+	// freezer is its group in the tree of the freezer of version 1.
+	freezer launch.Group
+	noPod   string // why its system has no group
 
 	leave    context.CancelFunc // ends what listens to the engine
 	evidence *cgroup.Evidence
@@ -181,7 +183,9 @@ func (p *proc) recognise() error {
 		return fmt.Errorf("container %s runs as root: %q in its image is root's; give the image "+
 			"another USER", p.name, p.user)
 	}
-	p.groups = cgroup.Groups(cgroup.OwnMounts(), cgroup.Paths(string(text)), p.l.version)
+	paths := cgroup.Paths(string(text))
+	p.groups = cgroup.Groups(cgroup.OwnMounts(), paths, p.l.version)
+	p.freezer = cgroup.FreezerGroup(cgroup.OwnMounts(), paths)
 	return nil
 }
 

@@ -1,7 +1,7 @@
 // Package freeze stops a running target and lets it run on, so that an idle target uses no
 // processor time while others are loaded. A Freezer belongs to one launch.Process and stops all its
 // processes: by the freezer of its control group (launch.Freezable, or a group of version 2 among
-// its own), otherwise by SIGSTOP to each of them.
+// its own), otherwise by SIGSTOP to each of them, otherwise by its engine (launch.Pausable).
 //
 // A target cannot see that it was stopped, but its clocks ran on: timers that were due meanwhile
 // fire at once, deadlines have passed, rates that it computes itself are too low. A blocking system
@@ -48,6 +48,7 @@ type Freezer struct {
 	mu     sync.Mutex
 	group  *group   // of FreezeCgroup
 	signal *signals // of FreezeSignals
+	pause  *pause   // of FreezeEngine
 	closed bool
 }
 
@@ -64,20 +65,26 @@ func New(p launch.Process, way string) (*Freezer, error) {
 	switch way {
 	case record.FreezeOff:
 		return f, nil
-	case "", record.FreezeCgroup, record.FreezeSignals:
+	case "", record.FreezeCgroup, record.FreezeSignals, record.FreezeEngine:
 	default:
-		return nil, fmt.Errorf("freeze: %q is not a way: use %s, %s or %s", way,
-			record.FreezeCgroup, record.FreezeSignals, record.FreezeOff)
+		return nil, fmt.Errorf("freeze: %q is not a way: use %s, %s, %s or %s", way,
+			record.FreezeCgroup, record.FreezeSignals, record.FreezeEngine, record.FreezeOff)
 	}
-	if way != record.FreezeSignals {
+	if way == "" || way == record.FreezeCgroup {
 		if f.group, refused = openGroup(p); refused == nil {
 			f.way = record.FreezeCgroup
 			return f, nil
 		}
 	}
-	if way != record.FreezeCgroup {
+	if way == "" || way == record.FreezeSignals {
 		if f.signal, refused = newSignals(p); refused == nil {
 			f.way = record.FreezeSignals
+			return f, nil
+		}
+	}
+	if way == "" || way == record.FreezeEngine {
+		if f.pause, refused = newPause(p); refused == nil {
+			f.way = record.FreezeEngine
 			return f, nil
 		}
 	}
@@ -106,9 +113,12 @@ func (f *Freezer) freeze() error {
 		return nil
 	}
 	var err error
-	if f.way == record.FreezeCgroup {
+	switch f.way {
+	case record.FreezeCgroup:
 		err = f.group.freeze()
-	} else {
+	case record.FreezeEngine:
+		err = f.pause.set(true)
+	default:
 		err = f.signal.freeze()
 	}
 	switch {
@@ -147,6 +157,8 @@ func (f *Freezer) thaw() error {
 		err = f.group.thaw()
 	case f.signal != nil:
 		err = f.signal.thaw()
+	case f.pause != nil:
+		err = f.pause.set(false)
 	}
 	if err != nil && f.ended() {
 		return nil

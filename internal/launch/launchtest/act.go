@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"prony.example/internal/base/clock"
 )
 
 // Act is the target of the suite: where the first argument names an act, it does it and gives the
@@ -42,7 +44,7 @@ var acts = map[string]func(act) (int, error){
 	"act-forever": act.forever, "act-deaf": act.deaf, "act-forks": act.forks,
 	"act-fails": act.fails, "act-prints": act.prints, "act-listens": act.listens,
 	"act-dials": act.dials, "act-eats": act.eats, "act-burns": act.burns,
-	"act-feeds": act.feeds, "act-floods": act.floods,
+	"act-feeds": act.feeds, "act-floods": act.floods, "act-ticks": act.ticks,
 }
 
 // forever runs until SIGTERM, then ends with status 0.
@@ -170,6 +172,25 @@ func (a act) feeds() (int, error) {
 		a.say("child: " + child.ProcessState.String())
 	}()
 	return a.deaf()
+}
+
+// ticks works for 10 ms each 100 ms, by a timer, whether or not it is asked anything.
+func (a act) ticks() (int, error) {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	a.say("ready")
+	for {
+		select {
+		case <-term:
+			return 0, nil
+		case <-tick.C:
+			for end := clock.Mono() + 10e6; clock.Mono() < end; {
+				continue
+			}
+		}
+	}
 }
 
 // burns uses all the processor time that it gets.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type heartbeats struct {
 	cmd    *exec.Cmd
 	output *bytes.Buffer
 	ended  chan struct{} // closed when the process has ended
+	input  io.Closer     // at whose end the process ends
 	memory []byte
 	beats  []heartbeat.Beat
 	offset int64 // CLOCK_MONOTONIC minus clock.Mono
@@ -59,11 +61,14 @@ func startHeartbeats(cores []int, periodNs int64) (*heartbeats, error) {
 		beats: heartbeat.Beats(memory), offset: offset}
 	h.cmd = exec.Command("/proc/self/exe")
 	h.cmd.Args = []string{heartbeat.Name}
-	h.cmd.Env = []string{heartbeat.Variable + "=" + heartbeat.Start{Parent: os.Getpid(),
+	h.cmd.Env = []string{heartbeat.Variable + "=" + heartbeat.Start{
 		Priority: rtsched.Heartbeat, PeriodNs: periodNs, Cores: cores}.String()}
 	h.cmd.ExtraFiles = []*os.File{file}
 	h.cmd.Stderr = h.output
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program
+	if h.input, err = h.cmd.StdinPipe(); err != nil {
+		return nil, errors.Join(err, unix.Munmap(memory))
+	}
 	cmdlog.Command(h.cmd)
 	if err := h.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a heartbeat: %w", err), unix.Munmap(memory))
@@ -118,7 +123,7 @@ func (h *heartbeats) close() error {
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
 	}
-	<-h.ended
+	<-h.ended // which also closed the input
 	h.beats = nil
 	return errors.Join(err, unix.Munmap(h.memory))
 }

@@ -60,6 +60,37 @@ func TestHeartbeatIsFirst(t *testing.T) {
 	}
 }
 
+// A heartbeat that waits for its first command, or between two, takes no time. The kernel ends one
+// that runs for 0.2 s.
+func TestHeartbeatWaits(t *testing.T) {
+	h := startBeats(t)
+	defer func() { ok(t, h.close()) }()
+	c := &beatClock{heartbeats: h}
+	used := func() (ns int64) {
+		t.Helper()
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", h.cmd.Process.Pid))
+		ok(t, err)
+		for _, path := range tasks {
+			text, err := os.ReadFile(path)
+			ok(t, err)
+			var thread int64
+			_, err = fmt.Sscan(string(text), &thread)
+			ok(t, err)
+			ns += thread
+		}
+		return ns
+	}
+	for range 2 {
+		before := used()
+		time.Sleep(300 * time.Millisecond)
+		if ns := used() - before; ns > 30e6 {
+			t.Errorf("it took %d ns in 300 ms", ns)
+		}
+		ok(t, c.begin())
+		ok(t, c.end())
+	}
+}
+
 // A heartbeat that has ended is an error of the next command, not a core without stalls.
 func TestHeartbeatEnds(t *testing.T) {
 	w, _ := openWay(t, isSelf, openBoth)

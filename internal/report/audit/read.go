@@ -47,10 +47,10 @@ func Open(name string, cols *Columns) (*Document, error) {
 func Read(name, text string, cols *Columns) (*Document, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.TrimSpace(text) == "" {
-		return nil, fmt.Errorf("audit %s: it is empty", name)
+		return nil, fmt.Errorf("audit %s: the file is empty", name)
 	}
 	if strings.ContainsRune(text, 0) {
-		return nil, fmt.Errorf("audit %s: it is no text; %s", name, understood())
+		return nil, fmt.Errorf("audit %s: this is not a text file; %s", name, understood())
 	}
 	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	if parts(text) > maxParts {
@@ -72,9 +72,9 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 			return nil, fmt.Errorf("audit %s: %w", name, none(d.Unread))
 		}
 		if len(d.Tables) == 0 {
-			return nil, fmt.Errorf("audit %s: this Markdown holds no results: no table with a "+
-				"column of rates or latencies that is understood, no output of a tool, no JSON "+
-				"with metrics; name a column with --column NAME=MEANING", name)
+			return nil, fmt.Errorf("audit %s: this Markdown has no results that audit can "+
+				"read: no table with a column of rates or latencies, no output of a tool, no "+
+				"JSON with metrics; name a column with --column NAME=MEANING", name)
 		}
 		return d, nil
 	}
@@ -92,7 +92,7 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 		t.Title = base
 		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
 	}
-	return nil, fmt.Errorf("audit %s: it is nothing that is known; %s", name, understood())
+	return nil, fmt.Errorf("audit %s: unrecognized format; %s", name, understood())
 }
 
 // maxParts bounds the values of tables and JSON, which take some KiB each to be looked at: all that

@@ -245,8 +245,8 @@ func TestReadTellsWhatItCannot(t *testing.T) {
 	}
 	check("empty.txt", " \n", "is empty")
 	check("words.txt", "nothing to see", "these are", "wrk: its text", "CSV or TSV")
-	check("bytes", "\x7fELF\x00\x00", "no text", "these are")
-	check("none.md", "# Title\n\nwords\n", "holds no results", "--column")
+	check("bytes", "\x7fELF\x00\x00", "not a text file", "these are")
+	check("none.md", "# Title\n\nwords\n", "has no results", "--column")
 	check("cut.json", `{"results": [`, "these are")
 	check("other.json", `{"a": [1, 2]}`, "these are")
 	check("report.md", "words\n```\n$ prony run x.yaml\n```\n", "report.json")

@@ -229,7 +229,7 @@ func checkRepetitions(t *Table) ([]hit, bool) {
 		sum += "; " + exact + " has more digits than a run repeats"
 	}
 	return []hit{{severity: Note, line: t.Line, arithmetic: sum,
-		means: "nobody can say which differences would come again",
+		means: "it is unknown which differences a repetition would show again",
 		do:    "repeat in shuffled order, print the interval and n"}}, true
 }
 

@@ -105,7 +105,7 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	if !(r.Detectable > 0.2 && r.Detectable < 1) {
 		t.Errorf("it sees %v", r.Detectable)
 	}
-	if !strings.HasPrefix(c.Warnings[0], "Nothing pairs these runs, 3 hours apart") {
+	if !strings.HasPrefix(c.Warnings[0], "These runs are 3 hours apart and not paired") {
 		t.Errorf("the first warning is %q", c.Warnings[0])
 	}
 	if !slices.Equal(c.Reproduce, []string{"prony run a", "prony run b"}) {
@@ -122,7 +122,7 @@ func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
 			change(b.Records[i])
 		}
 		c := compare(t, at(a, "x"), at(b, "x"), Options{})
-		const noise = "the same artifact: what differs is noise"
+		const noise = "the same artifact: differences come from noise"
 		if got := strings.Contains(strings.Join(c.Warnings, "\n"), noise); got != want {
 			t.Errorf("warnings %q", c.Warnings)
 		}
@@ -143,7 +143,7 @@ func TestControlTakesTheMachineOut(t *testing.T) {
 	if math.Abs(r.Ratio.Center-0.76) > 0.001 || r.Outcome == Silent {
 		t.Errorf("without control the ratio is %v", r.Ratio.Center)
 	}
-	has(t, "warnings", strings.Join(plain.Warnings, "\n"), "the same artifact of same:")
+	has(t, "warnings", strings.Join(plain.Warnings, "\n"), "the same artifact of same.")
 	c := compare(t, at(a, "x"), at(b, "x"), Options{Control: "same"})
 	r = rowOf(t, c.Pairs[0], "peak", "throughput")
 	if math.Abs(r.Ratio.Center-0.95) > 0.001 || r.Outcome != Worse {

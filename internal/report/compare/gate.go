@@ -248,8 +248,8 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 		}
 	case lost > invalid:
 		k.Outcome = InsufficientData
-		k.Why = fmt.Sprintf("%s INVALID or failed, and what is left out may be what is worse; "+
-			"see why above, or allow it with --allow-invalid %d", were(lost), lost)
+		k.Why = fmt.Sprintf("%s INVALID or failed, and these may be the slow ones: fix the cause "+
+			"above, or allow them with --allow-invalid %d", were(lost), lost)
 	case k.Row.Ratio == nil:
 		k.exact()
 	case !k.Row.HasRatio():
@@ -307,16 +307,16 @@ func (k *Check) test(c Comparison, checks int) {
 	name, change := k.Row.Name(), changeText(*k.Row)
 	switch {
 	case d.Outcome == stats.Inconclusive && beyond:
-		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+
-			"%d checks ask for; %s", name, change, limit, 100*requested,
+		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not significantly at "+
+			"the %.4g %% level that %d checks need; %s", name, change, limit, 100*requested,
 			checks, c.more(d.More))
 	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
 	case d.Outcome == stats.Fail:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed", name, change, limit)
 	default:
-		k.Why = fmt.Sprintf("%s changed by %s, and the %s allowed lies inside; %s", name, change,
-			limit, c.more(d.More))
+		k.Why = fmt.Sprintf("%s changed by %s, and its interval includes the %s allowed; %s", name,
+			change, limit, c.more(d.More))
 	}
 	if k.Row.fewStarts() {
 		k.Why += "; a reliable interval " + table.FewStarts(k.Row.Ratio.N).String()
@@ -351,7 +351,8 @@ func (c Comparison) more(n int) string {
 	}
 	switch {
 	case n == stats.Unresolvable || n <= 0:
-		return "no number of " + perItem + " is likely to decide so close a case"
+		return "no number of " + perItem + " is likely to decide, because the change is close " +
+			"to the limit"
 	case n == 1:
 		return "about 1 more " + strings.Replace(perItem, repeat+"s", repeat, 1) +
 			" would decide (8 of 10 cases)"

@@ -80,7 +80,8 @@ func TestGateHasThreeOutcomes(t *testing.T) {
 	}
 	// By 0.99 and 1.01 in turn the interval is 1 ± 0.9 %: within 5 %, and across 0.5 %.
 	check(stats.Pass, "PASS: peak throughput changed by −0.01 % (−0.9", []string{"5%"}, 0.99, 1.01)
-	check(stats.Inconclusive, "the −0.5 % allowed lies inside; about", []string{"0.5%"}, 0.99, 1.01)
+	check(stats.Inconclusive, "its interval includes the −0.5 % allowed; about", []string{"0.5%"},
+		0.99, 1.01)
 	// 0.9 ± 1 %.
 	check(stats.Fail, "FAIL: peak throughput changed by −10 % (−11 % to −9.1 %), beyond the −5.0 %",
 		[]string{"5%"}, 0.89, 0.91)
@@ -192,7 +193,7 @@ func TestGateOfSeveralMetrics(t *testing.T) {
 			many.Outcome, many.More)
 	}
 	// It says why, and does not claim that the limit lies inside what is printed.
-	if s := many.Sentence(); !strings.Contains(s, "but not at the 99.5 % that 10 checks ask for") {
+	if s := many.Sentence(); !strings.Contains(s, "but not significantly at the 99.5 % level") {
 		t.Errorf("the sentence is %q", s)
 	}
 }
@@ -232,7 +233,7 @@ func TestGateRefusesWhatIsUnfit(t *testing.T) {
 	}
 	check(InsufficientData, "1 trial of a side was INVALID or failed", spoil(fresh(), 2), 0)
 	check(stats.Pass, "PASS", spoil(fresh(), 2), 1)
-	check(InsufficientData, "allow it with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
+	check(InsufficientData, "allow them with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
 	check(InsufficientData, "B has no peak throughput", spoil(fresh(), 1, 2, 3, 4, 5, 6, 7, 8), 9)
 	one := runOf("r", noon, rows{"old": {1e4}, "new": {1e4}})
 	check(InsufficientData, "there is no interval: needs n >= 2", one, 0)

@@ -233,8 +233,8 @@ func (c *Comparison) say(format string, args ...any) {
 // warn says what a reader must know before the first number.
 func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	if !c.Paired {
-		c.say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
-			"every difference, and no interval shows it.", between(a, b))
+		c.say("These runs are %s apart and not paired: differences include what changed on the "+
+			"machine between them, and intervals do not cover it.", between(a, b))
 		c.warnControl(a, b)
 	}
 	var alike []string
@@ -256,7 +256,7 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 		}
 	}
 	if len(alike) > 0 {
-		c.say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
+		c.say("Both sides of %s are the same artifact: differences come from noise or the machine.",
 			strings.Join(alike, ", "))
 	}
 	for _, p := range pairs {
@@ -286,7 +286,7 @@ func (c *Comparison) warnStarts(s *side) {
 func (c *Comparison) warnControl(a, b *side) {
 	if c.Control != "" {
 		c.say("Ratios are divided by those of the control %s, which is the same artifact in both "+
-			"runs: what moved both of them is taken out.", c.Control)
+			"runs: changes that affect both runs alike cancel.", c.Control)
 		return
 	}
 	var offered []string
@@ -297,8 +297,8 @@ func (c *Comparison) warnControl(a, b *side) {
 		}
 	}
 	if len(offered) > 0 {
-		c.say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
-			"taken out of the others.", strings.Join(offered, ", "))
+		c.say("Both runs have the same artifact of %s. With --control, ratios are divided by "+
+			"its own change, so that changes of the machine cancel.", strings.Join(offered, ", "))
 	}
 }
 

@@ -249,11 +249,11 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, want []strin
 // warnPublished says of one side what a reader must know before the first number.
 func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side int) {
 	if side == 0 {
-		c.say("Prony measured none of this: the figures are as they were printed.")
+		c.say("Prony did not measure these figures: they are quoted from the files.")
 		single := func(p [2]*results) bool { return min(len(p[0].rows), len(p[1].rows)) < 2 }
 		if slices.ContainsFunc(pairs, single) {
-			c.say("Single runs have no interval: how much of a difference is chance cannot be " +
-				"told, and none is called faster or slower. Repetitions of a row would have one.")
+			c.say("Single runs have no interval, so no difference gets a verdict. Rows that are " +
+				"repeated in a file have one.")
 		}
 	}
 	match := audit.Audit(d)
@@ -267,7 +267,7 @@ func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side 
 				c.say("%s (%s): %s.", p[side].name, d.File, n)
 			}
 			if n := r.Counted; n > 0 {
-				c.say("%s (%s): its rate counts %s, too.", p[side].name, d.File,
+				c.say("%s (%s): its rate includes %s.", p[side].name, d.File,
 					units.Plural(int(n), "failure"))
 			}
 		}

@@ -61,8 +61,8 @@ func (c Comparison) Banner() string {
 	if len(c.Mismatches) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("UNLIKE METHODS: A and B were not measured in the same way (%d "+
-		"differences); what follows may tell of these and not of the targets", len(c.Mismatches))
+	return fmt.Sprintf("WARNING: A and B were measured under different conditions (%d "+
+		"differences). The results may reflect these instead of the targets", len(c.Mismatches))
 }
 
 func (p Pair) heading() string {
@@ -256,14 +256,14 @@ func lacks(r Row) (out []lack) {
 // closing explains what the numbers are and what to do next.
 func (c Comparison) closing() (out []string) {
 	if c.Published && c.Tests == 0 {
-		out = append(out, "B to A is the quotient of two figures; how much of it is chance is "+
-			"unknown.")
+		out = append(out, "B to A is the ratio of two single figures. How much of it is noise "+
+			"is unknown.")
 		return append(out, c.rest()...)
 	}
 	how := c.How()
 	if c.Tests > 1 {
-		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and "+
-			"detects more.", c.Tests)
+		how += fmt.Sprintf(" p is corrected for %d rows (Holm). With fewer metrics (--metric), "+
+			"smaller differences are significant.", c.Tests)
 	}
 	out = append(out, how)
 	if c.some(seesLittle) {
@@ -284,8 +284,8 @@ func (c Comparison) Repeat() string {
 
 // Sees explains what a row without a significant difference says of smaller ones.
 func (c Comparison) Sees() string {
-	return fmt.Sprintf("\"would detect ≥ 3 %%\" names the smallest difference that as many %[1]ss "+
-		"detect in 8 of 10 cases. More %[1]ss detect smaller ones.", c.Repeat())
+	return fmt.Sprintf("\"would detect ≥ 3 %%\" names the smallest difference that this number of "+
+		"%[1]ss detects in 8 of 10 cases. More %[1]ss detect smaller ones.", c.Repeat())
 }
 
 // How says what levels and ratios are.
@@ -295,7 +295,7 @@ func (c Comparison) How() string {
 		how = "t on logs, paired within " + c.Repeat() + "s"
 	}
 	if c.some(moderated) {
-		how += ", noise as all targets of a run show it"
+		how += ", noise estimated from all targets of a run"
 	}
 	if !c.some(fromSlices) {
 		return fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s "+

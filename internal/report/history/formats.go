@@ -110,7 +110,7 @@ func Text(w io.Writer, t Trend) error {
 }
 
 // young stands for the series of a single run, which its report has.
-const young = "A history begins with a second run; what this one measured its report says."
+const young = "A history needs at least two runs. The results of this one are in its report."
 
 func (t Trend) head() string {
 	return fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+

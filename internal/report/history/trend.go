@@ -250,8 +250,8 @@ func (t *Trend) short(n int) {
 	if n == 1 {
 		verb = "has"
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d series %s fewer than the %d runs of one "+
-		"method from which on a change can be seen.", n, len(t.Series), verb, Least))
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d series %s fewer than %d runs with one "+
+		"configuration, so no change can be detected in them.", n, len(t.Series), verb, Least))
 }
 
 // apart says which series of one target were not joined, and in what their methods differ.
@@ -267,13 +267,13 @@ func (t *Trend) apart() {
 		}
 	}
 	if len(t.Series) == 0 && t.Runs > 0 {
-		t.Notes = append(t.Notes, "No run has a usable number of what was asked for.")
+		t.Notes = append(t.Notes, "No run has a usable value of the requested metrics.")
 	}
 }
 
 func (t *Trend) note(a, b *Series) {
 	binding, reported := a.method.Differences(b.method)
-	subject := "what only one of them recorded"
+	subject := "a setting that only one of them recorded"
 	if len(binding) > 0 {
 		subject = binding[0].String()
 	} else if len(reported) > 0 {
@@ -282,7 +282,8 @@ func (t *Trend) note(a, b *Series) {
 	if n := len(binding); n > 1 {
 		subject += fmt.Sprintf(" and %d more", n-1)
 	}
-	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
+	note := fmt.Sprintf("%s, %s: runs with configurations %s and %s are separate series, "+
+		"because they differ in %s.", a.Scenario,
 		a.Target, a.ConfigHash, b.ConfigHash, subject)
 	t.Notes = table.AddNew(t.Notes, note)
 }

@@ -112,7 +112,7 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 		t.Fatalf("%d series, regressions %v", len(trend.Series), trend.Regressions(0))
 	}
 	if len(trend.Notes) != 2 || !strings.HasSuffix(trend.Notes[1],
-		"are kept apart: kernel: Linux 6.18 against Linux 6.19.") {
+		"are separate series, because they differ in kernel: Linux 6.18 against Linux 6.19.") {
 		t.Errorf("notes are %q", trend.Notes)
 	}
 	var text strings.Builder
@@ -143,7 +143,7 @@ func TestShortSeriesAreToldOnce(t *testing.T) {
 			if err := print(&out, trend); err != nil {
 				t.Fatal(err)
 			}
-			n := strings.Count(out.String(), "the 6 runs of one method")
+			n := strings.Count(out.String(), "6 runs with one configuration")
 			if want == "" && n != 0 || want != "" && (n != 1 || !strings.Contains(out.String(),
 				want)) {
 				t.Errorf("%s of %d runs says it %d times, want %q:\n%s", name, len(perS), n, want,
@@ -155,8 +155,8 @@ func TestShortSeriesAreToldOnce(t *testing.T) {
 			}
 		}
 	}
-	check("1 of 1 series has fewer than the 6 runs", 1, 1000, 1000)
-	check("20 of 20 series have fewer than the 6 runs", 20, 1000)
+	check("1 of 1 series has fewer than 6 runs", 1, 1000, 1000)
+	check("20 of 20 series have fewer than 6 runs", 20, 1000)
 	check("", 20, steps(1000, 1000)...)
 }
 

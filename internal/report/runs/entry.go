@@ -30,12 +30,15 @@ type Entry struct {
 	Time     time.Time         `json:"time"` // its start
 	Labels   map[string]string `json:"labels"`
 	Machine  Machine           `json:"machine"`
-	Blocks   int               `json:"blocks"` // with a record
-	Trials   Trials            `json:"trials"`
-	Numbers  table.Numbers     `json:"numbers"` // that its tables show, by their grade
-	Targets  []string          `json:"targets"` // rows of its tables, by name
-	Ranking  []Ranking         `json:"ranking"` // a scenario each
-	State    string            `json:"state"`
+	Blocks   int               `json:"blocks"` // or starts, with those to come
+	// Repeat is what the run repeats over all targets: "start" if they run side by side, else
+	// "block"; empty: no record says.
+	Repeat  string        `json:"repeat,omitempty"`
+	Trials  Trials        `json:"trials"`
+	Numbers table.Numbers `json:"numbers"` // that its tables show, by their grade
+	Targets []string      `json:"targets"` // rows of its tables, by name
+	Ranking []Ranking     `json:"ranking"` // a scenario each
+	State   string        `json:"state"`
 	// Damaged counts lines of the records that were left out.
 	Damaged int `json:"damaged,omitempty"`
 	// Seconds is how long it has measured: from the first trial's start to the last one's end.
@@ -106,6 +109,9 @@ func (r *Run) Entry() Entry {
 		}
 	}
 	_, e.Blocks = study.Extent()
+	if len(study.Records) > 0 {
+		e.Repeat = table.RepeatOf(study.Records...)
+	}
 	e.Trials = r.trials(study)
 	for _, sc := range study.Scenarios {
 		for _, t := range sc.Targets {

@@ -27,8 +27,8 @@ type Run struct {
 	Bad     []*record.BadRecord
 	// Missing are the trials of the plan that have no record and were to have one.
 	Missing []record.Planned
-	// Unfinished: a run that goes on for a time (--for) did not reach its end. It has no Missing
-	// beyond its first block, since nobody planned how many blocks follow.
+	// Unfinished: a run for a time (--for) was ended before its time was over. Missing then has
+	// trials of the first block only, because the number of blocks of such a run is not planned.
 	Unfinished bool
 }
 

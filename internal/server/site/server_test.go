@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,7 +50,8 @@ var said = map[string]string{
 "mode":"reactive","contracts":["hello"],"missing":["cargo is not on PATH"]}]}`,
 	"POST /api/v1/plan": `{"trials":[
 {"trial":"b1-01-go","target":"go-nethttp","scenario":"read","block":1},
-{"trial":"b2-02-go","target":"go-nethttp","scenario":"read","block":2}],"leastS":30,"mostS":90,
+{"trial":"b2-02-go","target":"go-nethttp","scenario":"read","block":2}],
+"repeat":"start","leastS":30,"mostS":90,
 "notes":["rust-axum is left out"],"command":["prony","run","my suite"],
 "problems":[]}`,
 	"POST /api/v1/runs":         `{"id":"R"}`,
@@ -174,7 +176,8 @@ func TestServerPagesInBrowser(t *testing.T) {
 		} {
 			l.more <- strings.ReplaceAll(line, "\n", "")
 		}
-		for _, text := range []string{"1 of 2 trials, 48 s to 1 min 48 s left", "measure peak",
+		for _, text := range []string{"block 1 of 1, 1 of 2 trials done, 48 s to 1 min 48 s left",
+			"measure peak",
 			"93.3k/s", "2.50 ms", "3 errors", hostileJSON, "How <b>fast</b>?"} {
 			b.has(text)
 		}
@@ -193,6 +196,7 @@ func TestServerPagesInBrowser(t *testing.T) {
 		l.more <- `{"seq":6,"time":"2026-11-21T03:40:25Z","kind":"end","outcome":"stopped"}`
 		l.got(`POST /api/v1/runs/R/stop {"reason":"enough"}`)
 	})
+	t.Run("in starts", func(t *testing.T) { followsStarts(t, ctx) })
 	t.Run("new", func(t *testing.T) { plans(t, open(t, ctx, url+"#/new", 1280, "light"), l) })
 	t.Run("yaml", func(t *testing.T) { edits(t, open(t, ctx, url+"#/new", 360, "dark"), l) })
 	t.Run("host", func(t *testing.T) {
@@ -217,6 +221,57 @@ func TestServerPagesInBrowser(t *testing.T) {
 		}
 		b.fits("server-grafana")
 	})
+}
+
+// followsStarts follows a run in starts: its rounds, and the ratios so far.
+func followsStarts(t *testing.T, ctx context.Context) {
+	l := &lab{t: t, more: make(chan string)}
+	server := httptest.NewServer(l)
+	defer server.CloseClientConnections()
+	b := open(t, ctx, server.URL+"/#/run/R", 360, "light")
+	send := func(lines ...string) {
+		for _, line := range lines {
+			l.more <- strings.ReplaceAll(line, "\n", "")
+		}
+	}
+	send(`{"seq":1,"time":"2026-11-21T03:40:11Z","kind":"begin","repeat":"start","trials":[
+{"trial":"b1-01-go","row":"go","scenario":"read","block":1},
+{"trial":"b1-02-rust","row":"rust","scenario":"read","block":1},
+{"trial":"b2-03-go","row":"go","scenario":"read","block":2},
+{"trial":"b2-04-rust","row":"rust","scenario":"read","block":2}]}`)
+	b.has("Between starts.")
+	b.has("start 2")
+	ratio := func(center, lo, hi float64, starts int) string {
+		return fmt.Sprintf(`{"seq":2,"time":"2026-11-21T03:40:21Z","kind":"ratio","ratio":{
+"scenario":"read","target":"rust","baseline":"go","metric":"cpu_per_request","starts":%d,
+"center":%v,"lo":%v,"hi":%v}}`, starts, center, lo, hi)
+	}
+	send(ratio(0.5, 0.25, 1.25, 4), ratio(0.9, 0.85, 0.95, 5),
+		`{"seq":4,"time":"2026-11-21T03:40:22Z","kind":"step","trial":"b2-03-go","step":"slices",
+"expectedNs":4000000000,"rounds":40}`,
+		`{"seq":5,"time":"2026-11-21T03:40:23Z","kind":"tick","trial":"b2-03-go","step":"slices",
+"round":12,"rounds":40}`)
+	for _, text := range []string{"start 2 of 2, 0 of 4 trials done", "round 12 of 40",
+		"all targets in turns: slices", "against go, after 5 starts",
+		"CPU per request", "−10.0 %", "−15.0 % to −5.00 %"} {
+		b.has(text)
+	}
+	if all := value[string](b, `document.querySelector("main").innerText`); strings.Contains(all,
+		"block") || strings.Contains(all, "4 starts") {
+		t.Errorf("a run in starts, after five of them, is called\n%s", all)
+	}
+	// The interval lies left of the line of no difference, which is in the middle.
+	ends := value[[]float64](b, `["x", "width"].map((name) =>
+		parseFloat(document.querySelector(".under-way rect.whisker").getAttribute(name)))`)
+	if ends[0] < 0 || ends[0]+ends[1] >= 50 {
+		t.Errorf("the interval is drawn from %v %%, %v %% wide", ends[0], ends[1])
+	}
+	b.fits("server-starts")
+	b.do(chromedp.Click(chromedp.CSS(".under-way .danger")))
+	b.has("The start under way is lost")
+	send(`{"seq":6,"time":"2026-11-21T03:40:25Z","kind":"step","trial":"b2-03-go",
+"step":"measure"}`)
+	b.has("b2-03-go: measure")
 }
 
 // unfold clicks on the summary of what is folded.
@@ -274,7 +329,10 @@ func plans(t *testing.T, b *tab, l *lab) {
 	if value[bool](b, `document.querySelector('input[name="scenarios"]') != null`) {
 		t.Error("one scenario is offered to choose from")
 	}
+	b.has("Starts")
+	b.wait(`document.querySelector(".plan .order").textContent.includes("start 2 go-nethttp")`)
 	b.do(chromedp.Click(chromedp.CSS(`input[name=loads][value="half"]`)),
+		chromedp.SendKeys(chromedp.CSS("select[name=interleave]"), "blocks"),
 		chromedp.SendKeys(chromedp.CSS("input[name=blocks]"), "2"),
 		chromedp.SendKeys(chromedp.CSS("input[name=labels]"), "branch=main"))
 	b.fits("server-new")
@@ -282,5 +340,5 @@ func plans(t *testing.T, b *tab, l *lab) {
 	b.do(chromedp.Click(chromedp.CSS(".plan .doors .act")))
 	b.wait(`location.hash === "#/run/R"`)
 	l.got(`POST /api/v1/runs {"suite":"canonical","loads":["peak"],"blocks":2,` +
-		`"labels":{"branch":"main"}}`)
+		`"interleave":"blocks","labels":{"branch":"main"}}`)
 }

@@ -99,6 +99,12 @@ func (r *run) prepare(ctx context.Context) error {
 	for _, t := range r.plan.Trials {
 		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, created))
 	}
+	for _, t := range r.plan.Reserve {
+		r.experiment.Reserve = append(r.experiment.Reserve, r.resolve(ctx, t, created))
+	}
+	if len(r.experiment.Reserve) > 0 {
+		r.experiment.More = r.further(r.Tell.Say).next
+	}
 	return nil
 }
 
@@ -126,6 +132,9 @@ func (r *run) resolve(ctx context.Context, t suite.Trial, created built) trial.S
 	} else if s.Origin != "" || r.wish.Own != nil {
 		place := r.checkoutOf(ctx, s.Dir)
 		out.Subject.Commit, out.Subject.Dirty = place.commit, place.dirty
+	}
+	if r.plan.Suite.Precision.Half > 0 && t.Start != "" {
+		out.Origin.Stage = 1
 	}
 	out.Ride, out.Lacking = ride.Ride, cmp.Or(err, from.Err, ride.lacking)
 	return out

@@ -25,6 +25,7 @@ func (c Catalog) Targets() (out []suite.Target) {
 				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
 				Builds: c.builds(s, t), NoImage: s.NoImage(t), Launcher: Contained(s),
 				Connections: t.Connections, Body: t.Body, Protocols: s.Spoken(),
+				ControlOf: s.ControlOf,
 			})
 		}
 	}

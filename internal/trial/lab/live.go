@@ -11,15 +11,20 @@ import (
 	"prony.example/internal/report/compare"
 	"prony.example/internal/trial"
 	"prony.example/record"
+	"prony.example/record/metric"
 	"prony.example/stats"
 )
 
-// liveAnswer reports after each start the ratio of each other target to the first. Its interval is
-// a confidence sequence: it stays valid whenever the user ends the run (stats.LiveRatio).
+// liveAnswer reports after each start the ratios of each other target to the first. Their intervals
+// are confidence sequences: they stay valid whenever the user ends the run (stats.LiveRatio).
 type liveAnswer struct {
 	Observer
 	first   string // row of the target that the others are compared with
 	planned int    // starts; 0: the run goes on for a time
+	// prints: CPU per request is also printed, a line for each target. In suites of many targets,
+	// these lines would hide all others.
+	prints  bool
+	ratio   func(record.LiveRatio)
 	starts  map[startKey]*liveStart
 	advised bool
 }
@@ -52,6 +57,9 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	if start.ended++; r.Outcome == record.Measured {
 		start.measured[table.RowName(r.Target)] = r
 	}
+	if a.planned > 0 { // otherwise the run goes on for a time
+		a.planned = max(a.planned, r.SideBySide.Planned)
+	}
 	if start.ended <= len(r.SideBySide.With) {
 		return
 	}
@@ -62,23 +70,55 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	}
 }
 
-// report prints one target's interval so far, where there is one.
+// liveMetric is a metric of what a target did in slices.
+type liveMetric struct {
+	name  string
+	value func(*record.Sliced) float64
+}
+
+// liveMetrics are what targets are compared by while a run goes on, with their values in slices;
+// the first is printed.
+var liveMetrics = []liveMetric{{metric.CPU, (*record.Sliced).CPUPerRequestNs},
+	{metric.Throughput, (*record.Sliced).ThroughputPerS}}
+
+// report reports one target's ratios so far, if they have an interval.
 func (a *liveAnswer) report(scenario, name string) {
-	var ratios []stats.StartRatio
-	scenarios := map[string]bool{}
-	for key, start := range a.starts {
-		scenarios[key.scenario] = true
-		base, item := cpuInSlices(start.measured[a.first]), cpuInSlices(start.measured[name])
-		if key.scenario == scenario && base > 0 && item > 0 {
-			ratios = append(ratios, stats.StartRatio{LogRatio: math.Log(item / base)})
+	for i, m := range liveMetrics {
+		r := stats.LiveRatio(a.ratios(scenario, name, m.value), 0.95)
+		if !r.HasInterval() {
+			continue
+		}
+		a.ratio(record.LiveRatio{Scenario: scenario, Target: name, Baseline: a.first,
+			Metric: m.name, Starts: r.N, Center: r.Center, Lo: r.Lo, Hi: r.Hi})
+		if i == 0 && a.prints {
+			a.print(scenario, name, r)
 		}
 	}
-	r := stats.LiveRatio(ratios, 0.95)
-	if !r.HasInterval() {
-		return
+}
+
+// ratios are those of a target to the first in the starts of a scenario.
+func (a *liveAnswer) ratios(scenario, name string, value func(*record.Sliced) float64) (
+	all []stats.StartRatio) {
+	for key, start := range a.starts {
+		base, item := inSlices(start.measured[a.first]), inSlices(start.measured[name])
+		if key.scenario != scenario || base == nil || item == nil {
+			continue
+		}
+		if base, item := value(base), value(item); base > 0 && item > 0 {
+			all = append(all, stats.StartRatio{LogRatio: math.Log(item / base)})
+		}
+	}
+	return all
+}
+
+// print prints a target's ratio of CPU per request.
+func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
+	scenarios := map[string]bool{}
+	for key := range a.starts {
+		scenarios[key.scenario] = true
 	}
 	line := units.Plural(r.N, "start")
-	if a.planned > 0 {
+	if a.planned >= r.N { // not yet those that are repeated
 		line = fmt.Sprintf("%d of %s", r.N, units.Plural(a.planned, "start"))
 	}
 	if len(scenarios) > 1 {
@@ -99,15 +139,15 @@ func (a *liveAnswer) report(scenario, name string) {
 	a.Say(line)
 }
 
-// cpuInSlices is a target's CPU time per request in the slices of a start, in ns; 0: unknown.
-func cpuInSlices(r *record.Record) float64 {
+// inSlices is what a target did in the closed slices of a start; nil: it had none.
+func inSlices(r *record.Record) *record.Sliced {
 	if r == nil {
-		return 0
+		return nil
 	}
 	for i := range r.Loads {
 		if s := r.Loads[i].Slices; s != nil && s.RatePerS == 0 {
-			return s.CPUPerRequestNs()
+			return s
 		}
 	}
-	return 0
+	return nil
 }

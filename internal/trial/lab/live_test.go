@@ -2,6 +2,8 @@ package lab
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +20,14 @@ type listener struct {
 func (l *listener) Say(line string)   { l.lines = append(l.lines, line) }
 func (l *listener) Trial(trial.Event) {}
 
-// liveLines are what is said of five starts, of which one is lost, with these CPU times of the new
-// service.
-func liveLines(t *testing.T, newNs func(block int) float64) []string {
+// liveLines plays five starts, of which one is lost, with these CPU times of the new service. It
+// returns what is printed, and the ratios for those who follow the run.
+func liveLines(t *testing.T, prints bool, newNs func(block int) float64) (lines []string,
+	ratios []record.LiveRatio) {
 	t.Helper()
 	heard := &listener{}
-	a := &liveAnswer{Observer: heard, first: "old", planned: 6,
+	a := &liveAnswer{Observer: heard, first: "old", planned: 6, prints: prints,
+		ratio:  func(r record.LiveRatio) { ratios = append(ratios, r) },
 		starts: map[startKey]*liveStart{}}
 	for block := 1; block <= 5; block++ {
 		for i, name := range []string{"new", "old", "old-again"} {
@@ -35,7 +39,7 @@ func liveLines(t *testing.T, newNs func(block int) float64) []string {
 				Target:     record.Target{Name: name},
 				SideBySide: &record.SideBySide{With: []string{"x", "y"}},
 				Loads: []record.Load{{Slices: &record.Sliced{Requests: 100,
-					CPUNs: int64(cpu)}}}}
+					TimeNs: 2 * int64(cpu), CPUNs: int64(cpu)}}}}
 			if name == "old-again" {
 				r.Target.ControlOf = "old"
 			}
@@ -45,19 +49,31 @@ func liveLines(t *testing.T, newNs func(block int) float64) []string {
 			a.Trial(trial.Event{Trial: fmt.Sprint(block, name), Record: r})
 		}
 	}
-	return heard.lines
+	return heard.lines, ratios
 }
 
 // TestLiveAnswer reports an interval from the fourth start on, and none of the control.
 func TestLiveAnswer(t *testing.T) {
-	lines := liveLines(t, func(int) float64 { return 1.05e6 })
+	lines, ratios := liveLines(t, true, func(int) float64 { return 1.05e6 })
 	if len(lines) != 1 || !strings.HasPrefix(lines[0],
 		"4 of 6 starts: new uses 4.7 % more CPU per request than old (95 % CI +") ||
 		!strings.Contains(lines[0], "Ctrl-C") {
 		t.Errorf("lines %q", lines)
 	}
-	// An interval that holds 0 is no difference.
-	lines = liveLines(t, func(block int) float64 { return 1e6 + float64(block-3)*5e4 })
+	// Throughput is the reciprocal here: CPU time is half of all time.
+	if len(ratios) != 2 || ratios[0].Metric != "cpu_per_request" || ratios[0].Target != "new" ||
+		ratios[0].Baseline != "old" || ratios[0].Starts != 4 || ratios[0].Lo > 1.047 ||
+		ratios[0].Hi < 1.047 || ratios[1].Metric != "throughput" ||
+		math.Abs(ratios[1].Lo*ratios[0].Hi-1) > 1e-9 {
+		t.Errorf("ratios %+v", ratios)
+	}
+	// Suites print nothing, and write the same ratios.
+	lines, unsaid := liveLines(t, false, func(int) float64 { return 1.05e6 })
+	if len(lines) > 0 || !slices.Equal(unsaid, ratios) {
+		t.Errorf("a suite prints %q and writes %+v", lines, unsaid)
+	}
+	// An interval that includes 0 is no difference.
+	lines, _ = liveLines(t, true, func(block int) float64 { return 1e6 + float64(block-3)*5e4 })
 	if len(lines) != 1 || !strings.HasPrefix(
 		lines[0],
 		"4 of 6 starts: no significant difference between new and old so far in CPU per request: ",

@@ -27,8 +27,8 @@ func (r *run) stack(ctx context.Context) error {
 	}
 	location := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
 	if err := r.World.Reach(ctx, location); err != nil {
-		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
-			"it with prony stack up", location, err)
+		return fmt.Errorf("send telemetry to Grafana's stack: nothing listens at %s (%w); "+
+			"start it with prony stack up", location, err)
 	}
 	return nil
 }
@@ -37,12 +37,7 @@ func (r *run) stack(ctx context.Context) error {
 func (r *run) measure(ctx context.Context) error {
 	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
 	observe := r.Tell.Trial
-	if adhoc := r.wish.Own; adhoc != nil && len(adhoc.Services) > 1 {
-		live := &liveAnswer{Observer: r.Tell, starts: map[startKey]*liveStart{},
-			first: cmp.Or(r.plan.Baseline, adhoc.Services[0].Name)}
-		if r.plan.Suite.For == 0 {
-			live.planned = r.plan.Suite.Blocks
-		}
+	if live := r.live(); live != nil {
 		observe = live.Trial
 	}
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, observe)
@@ -55,11 +50,11 @@ func (r *run) measure(ctx context.Context) error {
 	if requested || r.plan.Suite.NeedsHome() {
 		home, ownCores, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), report)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on
-			report("no home of telemetry: " + err.Error())
+			report("the telemetry collector did not start: " + err.Error())
 		} else {
 			defer func() {
 				if err := end(); err != nil {
-					report("telemetry may not be whole: " + err.Error())
+					report("telemetry may be incomplete: " + err.Error())
 				}
 			}()
 			lab.Home, lab.Own = home, ownCores
@@ -77,6 +72,24 @@ func (r *run) measure(ctx context.Context) error {
 		func(s record.Schedule) error { return record.SaveSchedule(r.dir, s) })
 	r.experiment.Next = b.next
 	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, report), b.err)
+}
+
+// live reports ratios to the baseline while the run goes on; nil if there is no baseline. If the
+// services are the user's own, it also prints the answer.
+func (r *run) live() *liveAnswer {
+	first, prints := r.plan.Baseline, false
+	if project := r.wish.Own; project != nil && len(project.Services) > 1 {
+		first, prints = cmp.Or(first, project.Services[0].Name), true
+	}
+	if first == "" {
+		return nil
+	}
+	a := &liveAnswer{Observer: r.Tell, first: first, prints: prints, ratio: r.reported.ratio,
+		starts: map[startKey]*liveStart{}}
+	if r.plan.Suite.For == 0 {
+		a.planned = r.plan.Suite.Blocks
+	}
+	return a
 }
 
 // homeSpec is what the home of telemetry is to do, and where. Without a core of its own it runs on

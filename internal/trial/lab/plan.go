@@ -99,7 +99,8 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	if err = p.planAll(); err == nil && p.crowded() {
 		err = p.planAll()
 	}
-	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0) {
+	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0 ||
+		p.suite.Precision.Half > 0) {
 		err = cli.Usage(err)
 	}
 	if err != nil {
@@ -122,8 +123,8 @@ func (p *planned) planAll() (err error) {
 	return err
 }
 
-// crowded reports whether memory does not suffice for all targets of a start, and notes it in the
-// suite.
+// crowded reports whether memory does not suffice for all targets of a start, and notes in the
+// suite how many it has room for, or that slices are impossible.
 func (p *planned) crowded() bool {
 	sides, most := map[string]int{}, 0
 	for _, t := range p.plan.Trials {
@@ -136,8 +137,10 @@ func (p *planned) crowded() bool {
 	if int64(most)*limit <= available {
 		return false
 	}
-	p.suite.NoSlices = fmt.Sprintf("%d targets of up to %s do not fit into %s of free memory", most,
+	reason := fmt.Sprintf("%d targets of up to %s do not fit into %s of free memory", most,
 		units.Bytes(float64(limit)), units.Bytes(float64(available)))
+	p.suite.Together, p.suite.NoSlices = p.plan.GroupsOf(int(available/limit), reason)
+	p.suite.Crowd = reason
 	return true
 }
 

@@ -24,8 +24,9 @@ import (
 // run is one under way, filled in from top to bottom.
 type run struct {
 	*Lab
-	wish  Wish
-	tools *service.Tools
+	reported *scribe // Lab.Tell, by which others follow the run
+	wish     Wish
+	tools    *service.Tools
 	planned
 	rides     map[string]ride // by variant
 	launchers *Launchers
@@ -46,12 +47,16 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	reported, ownLab := &scribe{Observer: l.Tell}, *l
 	ownLab.Tell = reported
 	l = &ownLab
-	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
+	r := &run{Lab: l, reported: reported, wish: w, checkouts: map[string]checkout{},
+		tools: service.FindTools(ctx)}
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
 	}
 	if why := r.plan.Blockwise; why != "" && len(r.plan.Targets()) > 1 {
 		l.Tell.Say("blocks instead of slices: " + why)
+	}
+	if r.plan.Grouped != "" {
+		l.Tell.Say(r.plan.Grouped)
 	}
 	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
 		if err := step(ctx); err != nil {
@@ -141,7 +146,7 @@ func (r *run) head(ctx context.Context) {
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	if s.For == 0 { // else nobody knows yet which of them will be run
-		head.Planned = outline(p)
+		head.Planned, head.Reserve = outline(p.Trials), outline(p.Reserve)
 	}
 	for _, t := range head.Planned {
 		head.Trials = append(head.Trials, t.Trial)
@@ -161,9 +166,9 @@ func (r *run) head(ctx context.Context) {
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 
-// outline is the list of trials of a plan, as tables call them.
-func outline(p *suite.Plan) (out []record.Planned) {
-	for _, t := range p.Trials {
+// outline is a list of trials of a plan, as tables call them.
+func outline(trials []suite.Trial) (out []record.Planned) {
+	for _, t := range trials {
 		row := record.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
 		if t.Driver != suite.Drivers[0] {
 			row.Driver = t.Driver
@@ -217,13 +222,12 @@ func (r *run) resume(context.Context) error {
 	}
 	now := &r.experiment
 	switch {
-	case len(head.Missing(records)) == 0:
+	case len(head.Missing(records)) == 0 && !r.goesOn(records):
 		return fmt.Errorf("resume %s: each of its %d trials has a record; see it with prony "+
 			"report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
 		!slices.Equal(head.Trials, now.Head.Trials):
-		return fail("suite, flags, seed, free memory or the tools that are here give other " +
-			"trials than it had")
+		return fail("suite, flags, seed, free memory or installed tools now give other trials")
 	}
 	for _, rec := range records {
 		if subject := r.unlike(rec); subject != "" {
@@ -239,10 +243,15 @@ func (r *run) resume(context.Context) error {
 	return nil
 }
 
+// goesOn reports whether a run whose planned trials have records has a further start to run.
+func (r *run) goesOn(records []*record.Record) bool {
+	return len(r.further(func(string) {}).next(records)) > 0
+}
+
 // unlike says what of a trial's surroundings is not as it was; empty: nothing.
 func (r *run) unlike(rec *record.Record) string {
 	was, is := rec.Provenance, r.experiment.Prov
-	for _, t := range r.experiment.Trials {
+	for _, t := range slices.Concat(r.experiment.Trials, r.experiment.Reserve) {
 		if t.ID != rec.Trial || t.Subject.Built == nil {
 			continue
 		}

@@ -37,9 +37,10 @@ func (s *scribe) Begin(b Begun) {
 	least, most := b.Plan.Estimate()
 	p := record.Progress{Kind: record.Begins, PID: os.Getpid(),
 		ProcessStart: cgroup.Born(os.Getpid()),
-		Suite:        b.Plan.Suite.Name, EstimateMinNs: int64(least), EstimateMaxNs: int64(most)}
+		Suite:        b.Plan.Suite.Name, Repeat: b.Plan.Repeat(),
+		EstimateMinNs: int64(least), EstimateMaxNs: int64(most)}
 	if b.Plan.Suite.For == 0 {
-		p.Planned = outline(b.Plan)
+		p.Planned = outline(b.Plan.Trials)
 		s.total = len(p.Planned)
 	}
 	s.write(p)
@@ -55,14 +56,19 @@ func (s *scribe) Say(line string) {
 func (s *scribe) Trial(e trial.Event) {
 	s.Observer.Trial(e)
 	p := record.Progress{Kind: record.Steps, Trial: e.Trial, Step: e.Step,
-		ExpectedNs: int64(e.Expect)}
+		ExpectedNs: int64(e.Expect), Round: e.Round, Rounds: e.Rounds}
 	switch {
 	case e.Before > 0:
 		s.ended = e.Before
 		return
+	case e.Added > 0:
+		s.total = max(s.total, s.ended+e.Added)
+		return
 	case e.Pulse != nil:
 		p.Kind, p.PerS, p.Failed = record.Pulses, e.Pulse.PerS, e.Pulse.Failed
 		p.P50Ns, p.P99Ns = e.Pulse.P50Ns, e.Pulse.P99Ns
+	case e.Round > 0:
+		p.Kind = record.Pulses
 	case e.Record != nil:
 		s.ended++
 		p = record.Progress{Kind: record.TrialEnds, Trial: e.Trial, Text: Digest(e.Record),
@@ -72,6 +78,11 @@ func (s *scribe) Trial(e trial.Event) {
 	if e.Record != nil {
 		s.slow(e.Record)
 	}
+}
+
+// ratio writes how two targets compare so far.
+func (s *scribe) ratio(r record.LiveRatio) {
+	s.write(record.Progress{Kind: record.Ratios, Ratio: &r})
 }
 
 // slow says once that slices would take too long, so that starts have windows alone.
@@ -90,7 +101,8 @@ func (s *scribe) open(dir string) {
 	record.StopReason(dir) // one that came too late for a run of before
 	log, err := record.FollowUp(dir)
 	if err != nil {
-		s.Observer.Say(fmt.Sprintf("nobody can follow the run from elsewhere: %v", err))
+		s.Observer.Say(fmt.Sprintf("cannot write progress.ndjson, so prony serve cannot "+
+			"follow this run: %v", err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

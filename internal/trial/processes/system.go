@@ -303,6 +303,28 @@ func (s *System) Freezer() launch.Group {
 	return launch.Group{}
 }
 
+// Pauser pauses all parts but backing ones; launch.Pausable.
+func (s *System) Pauser() func(paused bool) error {
+	var all []func(bool) error
+	for _, p := range s.Parts {
+		if p.Backing {
+			continue
+		}
+		part, ok := p.Process.(launch.Pausable)
+		if !ok || part.Pauser() == nil {
+			return nil
+		}
+		all = append(all, part.Pauser())
+	}
+	return func(paused bool) error {
+		var errs []error
+		for _, pause := range all {
+			errs = append(errs, pause(paused))
+		}
+		return errors.Join(errs...)
+	}
+}
+
 // Favour lets the compilers of all parts go first, or not any longer; launch.Favourer.
 func (s *System) Favour(enabled bool) (threads int, err error) {
 	for _, p := range s.Parts {

@@ -54,7 +54,7 @@ function Answer({ g, sides, limit }: { g: Gate; sides: Sides; limit: string }) {
           </li>
         ))}
       </ul>
-      <Command text={text} label="The command that does the same" />
+      <Command text={text} label="The same gate as a command" />
     </>
   );
 }

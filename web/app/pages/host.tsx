@@ -41,7 +41,7 @@ function Shown({ h }: { h: Host }) {
   return (
     <>
       <p class="about">
-        prony {h.version}, looked at {words.moment(h.time)}. As prony doctor grades it:{" "}
+        prony {h.version}, checked {words.moment(h.time)}. Grade of prony doctor:{" "}
         <Badge grade={h.doctor.grade} text={h.doctor.grade} />
       </p>
       <h2>What to do</h2>

@@ -1,6 +1,7 @@
 // A new run: a form of what there is, the plan as it changes, and the command that does the same.
 
 import { useEffect, useState } from "preact/hooks";
+import type { Repeat } from "../model";
 import { Ask, Command, said, Trouble, useLoaded } from "../parts";
 import { type Route, to } from "../route";
 import { path } from "../server";
@@ -33,6 +34,7 @@ export interface Target {
 
 interface Plan {
   trials: { trial: string; target: string; block: number }[] | null;
+  repeat?: Repeat;
   leastS: number;
   mostS: number;
   command: string[] | null;
@@ -40,7 +42,7 @@ interface Plan {
   notes: string[] | null;
 }
 
-// Form is what the API takes; what is not in it is as the suite has it.
+// Form is what the API takes; what is not in it is as in the suite.
 interface Form {
   suite: string;
   targets?: string[];
@@ -50,6 +52,7 @@ interface Form {
   for?: string;
   seed?: number;
   measure?: string;
+  interleave?: string;
   limits?: { cpus?: number; memory?: string };
   launcher?: string[];
   agent?: string;
@@ -85,9 +88,14 @@ function Choose({ suites, targets, suite }: ChooseProps) {
   const first = suites.find((s) => s.name === suite) ?? suites.find((s) => s.name === "canonical");
   const [name, setName] = useState((first ?? suites[0])?.name ?? "");
   const [form, setForm] = useState<Form>({ suite: name });
+  const [repeat, setRepeat] = useState<Repeat>("start");
   const chosen = suites.find((s) => s.name === name);
   if (!chosen) {
-    return <p class="lead">There is no suite here: begin prony serve in a checkout.</p>;
+    return (
+      <p class="lead">
+        There are no suites: start prony serve in a checkout or beside a prony.yaml.
+      </p>
+    );
   }
   return (
     <>
@@ -104,9 +112,9 @@ function Choose({ suites, targets, suite }: ChooseProps) {
         </label>
         <p class="about">{chosen.question}</p>
         {chosen.problem && <Trouble text={chosen.problem} />}
-        <Fields key={name} suite={chosen} targets={targets} />
+        <Fields key={name} suite={chosen} targets={targets} repeat={repeat} />
       </form>
-      <Planned form={form} />
+      <Planned form={form} repeats={setRepeat} />
       <SuiteText key={name} suite={name} />
     </>
   );
@@ -115,9 +123,10 @@ function Choose({ suites, targets, suite }: ChooseProps) {
 interface FieldsProps {
   suite: Suite;
   targets: Target[];
+  repeat: Repeat;
 }
 
-function Fields({ suite, targets }: FieldsProps) {
+function Fields({ suite, targets, repeat }: FieldsProps) {
   const launchers = suite.launchers ?? [];
   return (
     <>
@@ -135,7 +144,16 @@ function Fields({ suite, targets }: FieldsProps) {
       <fieldset>
         <legend>How long</legend>
         <div class="filters">
-          <Field label="Blocks" name="blocks" type="number" min={1} hint={String(suite.blocks)} />
+          <label>
+            Compare in
+            <select name="interleave">
+              <option value="">slices where possible, or as the suite says</option>
+              <option value="slices">slices: targets side by side, in starts</option>
+              <option value="blocks">blocks of whole trials</option>
+            </select>
+          </label>
+          <Field label={repeat === "start" ? "Starts" : "Blocks"} name="blocks" type="number"
+            min={1} hint={String(suite.blocks)} />
           <Field label="or for a time" name="for" hint="5m" />
           <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`} />
           <Field label="Seed of the order" name="seed" type="number" min={0}
@@ -162,8 +180,8 @@ function Fields({ suite, targets }: FieldsProps) {
           <Field label="Agent" name="agent" hint="none" />
           <Field label="Labels" name="labels" hint="branch=main, pr=12" />
           <label class="check">
-            <input type="checkbox" name="telemetry" /> one more trial
-            each, in which all is watched
+            <input type="checkbox" name="telemetry" /> run each target once
+            more, with telemetry
           </label>
         </div>
       </fieldset>
@@ -254,6 +272,7 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
     for: text("for") || undefined,
     seed: number("seed"),
     measure: text("measure") || undefined,
+    interleave: text("interleave") || undefined,
     limits: limits.cpus !== undefined || limits.memory ? limits : undefined,
     launcher: text("launcher") ? text("launcher").split(",") : undefined,
     agent: text("agent") || undefined,
@@ -266,7 +285,12 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
 
 const rest = 300; // ms without a change before the server is asked
 
-function Planned({ form }: { form: Form }) {
+interface PlannedProps {
+  form: Form;
+  repeats: (repeat: Repeat) => void; // called with what the plan repeats
+}
+
+function Planned({ form, repeats }: PlannedProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [wrong, setWrong] = useState("");
   const [starting, setStarting] = useState(false);
@@ -279,6 +303,7 @@ function Planned({ form }: { form: Form }) {
           if (wanted) {
             setPlan(p);
             setWrong("");
+            repeats(p.repeat ?? "block");
           }
         },
         (error: unknown) => wanted && setWrong(said(error)),
@@ -306,7 +331,7 @@ function Planned({ form }: { form: Form }) {
       <h2>Plan</h2>
       {wrong && <Trouble text={wrong} />}
       {problems.map((p) => <Trouble key={p} text={p} />)}
-      {!plan && !wrong && <p class="lead" role="status">Asking what is here …</p>}
+      {!plan && !wrong && <p class="lead" role="status">Planning …</p>}
       {plan && (
         <>
           <p role="status">
@@ -314,13 +339,13 @@ function Planned({ form }: { form: Form }) {
             {words.lasting(plan.mostS)} without builds
           </p>
           <ul class="reasons">{(plan.notes ?? []).map((n) => <li key={n}>{n}</li>)}</ul>
-          <Command text={quoted(plan.command ?? [])} label="The command that does the same" />
+          <Command text={quoted(plan.command ?? [])} label="The same run as a command" />
           <details class="data">
             <summary>Order of trials</summary>
             <ol class="order">
               {(plan.trials ?? []).map((t) => (
                 <li key={t.trial}>
-                  <span>block {t.block}</span> {t.target}
+                  <span>{plan.repeat ?? "block"} {t.block}</span> {t.target}
                 </li>
               ))}
             </ol>

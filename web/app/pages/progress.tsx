@@ -1,13 +1,13 @@
 // A run under way: how far it is, what it does now, what it said, and how to stop it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { follow, left, type State, type Tick } from "../follow";
+import { follow, left, type Ratio, repeatOf, repeatsOf, type State, type Tick } from "../follow";
 import { Badge, Box, said, Trouble } from "../parts";
 import { path } from "../server";
 import { server } from "../source";
 import * as words from "../words";
 
-// changed is told when there is a record more, and when the run has ended.
+// Progress calls changed when there is one record more, and when the run has ended.
 export function Progress({ id, changed }: { id: string; changed: () => void }) {
   const [state, setState] = useState<State | null>(null);
   const [broken, setBroken] = useState(false);
@@ -23,17 +23,18 @@ export function Progress({ id, changed }: { id: string; changed: () => void }) {
     });
   }, [id]);
   if (!state) {
-    return <p class="lead" role="status">Waiting for the lab …</p>;
+    return <p class="lead" role="status">Waiting for the run …</p>;
   }
   return (
     <section class="under-way" aria-label="The run under way">
       <h2>Under way</h2>
-      {broken && <p class="lead" role="status">The connection is lost; asking again …</p>}
+      {broken && <p class="lead" role="status">The connection is lost. Reconnecting …</p>}
       <How s={state} />
       <Now s={state} />
+      <Ratios s={state} />
       <Order s={state} />
-      <Stop id={id} />
-      <Followed title="What the lab said" text={state.said.join("\n")} />
+      <Stop id={id} starts={state.repeat === "start"} />
+      <Followed title="Log of the run" text={state.said.join("\n")} />
       {state.trial && <ServiceLog id={id} trial={state.trial} />}
     </section>
   );
@@ -47,7 +48,9 @@ function How({ s }: { s: State }) {
     <>
       <progress aria-label="Trials that have a record" value={s.ended} max={s.total || 1} />
       <p role="status">
+        {repeatOf(s) > 0 && `${s.repeat} ${repeatOf(s)} of ${repeatsOf(s)}, `}
         {s.total > 0 ? `${s.ended} of ${words.count(s.total, "trial")}` : `${s.ended} trials`}
+        {" done"}
         {time}
       </p>
     </>
@@ -56,17 +59,26 @@ function How({ s }: { s: State }) {
 
 function Now({ s }: { s: State }) {
   if (!s.trial) {
-    return <p class="lead">Between trials.</p>;
+    return <p class="lead">Between {s.repeat === "start" ? "starts" : "trials"}.</p>;
   }
   const tick = s.ticks[s.ticks.length - 1];
   const expected = s.expectedNs > 0 ? ` of ${words.lasting(s.expectedNs / 1e9)}` : "";
   return (
     <div class="now">
       <p>
-        <strong>{s.trial}</strong>: {s.step || "begins"},{" "}
+        <strong>{s.rounds > 0 ? "all targets in turns" : s.trial}</strong>:{" "}
+        {s.step || "begins"},{" "}
         {words.lasting((s.now - s.stepBegun) / 1e3)}
         {expected}
       </p>
+      {s.rounds > 0 && (
+        <>
+          <progress aria-label="Rounds of slices" value={s.round} max={s.rounds} />
+          <p>
+            round {s.round} of {s.rounds}
+          </p>
+        </>
+      )}
       {tick && (
         <div class="dials">
           <Dial name="rate" text={words.amount(tick.perS, "1/s")} of={s.ticks} at={(t) => t.perS} />
@@ -76,6 +88,71 @@ function Now({ s }: { s: State }) {
         </div>
       )}
     </div>
+  );
+}
+
+// Ratios are the answers so far, the interval of each drawn about the line of no difference.
+function Ratios({ s }: { s: State }) {
+  if (s.ratios.length === 0) {
+    return null;
+  }
+  const scenarios = new Set(s.ratios.map((r) => r.scenario)).size;
+  const most = Math.max(...s.ratios.flatMap((r) => [r.lo, r.hi].map((x) => Math.abs(Math.log(x)))));
+  return (
+    <>
+      <h3>Differences so far</h3>
+      <p class="about">
+        From slices, against {s.ratios[0]!.baseline}, after{" "}
+        {words.count(Math.max(...s.ratios.map((r) => r.starts)), "start")}. Each 95 % interval
+        stays valid whenever you stop the run. At its planned end, the report has narrower
+        intervals.
+      </p>
+      <Box label="Differences so far">
+        <table class="strip small">
+          <thead>
+            <tr>
+              <th scope="col">target</th>
+              <th scope="col">0 is in the middle</th>
+              <th scope="col" class="number">difference</th>
+            </tr>
+          </thead>
+          <tbody>
+            {s.ratios.map((r) => (
+              <tr key={r.scenario + r.target + r.metric} class="band of-0">
+                <th scope="row">
+                  {r.target}{" "}
+                  <span class="range">
+                    {words.metric("", r.metric)}
+                    {scenarios > 1 && `, ${r.scenario}`}
+                  </span>
+                </th>
+                <td class="drawn">
+                  <Interval r={r} most={most} />
+                </td>
+                <td class="number">
+                  {words.change(r.center)}{" "}
+                  <span class="range">
+                    {words.change(r.lo)} to {words.change(r.hi)}
+                  </span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Box>
+    </>
+  );
+}
+
+function Interval({ r, most }: { r: Ratio; most: number }) {
+  const at = (x: number) => 50 + (48 * Math.log(x)) / (most || 1);
+  return (
+    <svg aria-hidden="true">
+      <line class="mark" x1="50%" x2="50%" y1="0" y2="100%" />
+      <rect class="whisker" x={at(r.lo).toFixed(2) + "%"} y="calc(50% - 1.5px)" height="3"
+        width={(at(r.hi) - at(r.lo)).toFixed(2) + "%"} />
+      <circle class="center" cx={at(r.center).toFixed(2) + "%"} cy="50%" r="5" />
+    </svg>
   );
 }
 
@@ -118,7 +195,7 @@ function Order({ s }: { s: State }) {
       <ol class="order">
         {s.planned.map((p) => (
           <li key={p.trial} aria-current={p.trial === s.trial ? "step" : undefined}>
-            <span>block {p.block}</span> {p.row}{" "}
+            <span>{s.repeat} {p.block}</span> {p.row}{" "}
             {s.grades.has(p.trial) && (
               <Badge grade={s.grades.get(p.trial) ?? ""} text={s.grades.get(p.trial) ?? ""} />
             )}
@@ -129,7 +206,7 @@ function Order({ s }: { s: State }) {
   );
 }
 
-function Stop({ id }: { id: string }) {
+function Stop({ id, starts }: { id: string; starts: boolean }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [wrong, setWrong] = useState("");
   const [asked, setAsked] = useState(false);
@@ -153,15 +230,20 @@ function Stop({ id }: { id: string }) {
       <dialog ref={dialog} aria-labelledby="stop-title">
         <form onSubmit={stop}>
           <h2 id="stop-title">Stop the run?</h2>
-          <p>The trial under way is lost. What has a record stays, and can be gone on with.</p>
+          <p>
+            {starts
+              ? "The start under way is lost. The report uses the whole starts before it."
+              : "The trial under way is lost. Trials that have a record stay."}{" "}
+            You can continue the run later with prony run --resume.
+          </p>
           <label class="field">
-            Why, as every report will say
+            Reason, for all reports of the run
             <input name="reason" maxLength={200} />
           </label>
           <p class="doors">
             <button class="act danger" type="submit">Stop</button>
             <button class="act" type="button" onClick={() => dialog.current?.close()}>
-              Go on
+              Cancel
             </button>
           </p>
         </form>

@@ -2,7 +2,7 @@
 // scripts, and can be sent to somebody as one file: here stand what it found and the way to it.
 
 import { useState } from "preact/hooks";
-import type { Entry } from "../model";
+import type { Entry, Repeat } from "../model";
 import { Ask, Facts, said, Trouble, useLoaded } from "../parts";
 import { type Route, to } from "../route";
 import { path } from "../server";
@@ -21,6 +21,11 @@ export function Run({ route }: { route: Route }) {
     </Ask>
   );
 }
+
+const methods: Record<Repeat, string> = {
+  start: "targets side by side, loaded in slices",
+  block: "whole trials, one after the other",
+};
 
 function One({ run, changed }: { run: Entry; changed: () => void }) {
   const under = run.state === "running";
@@ -52,11 +57,12 @@ function One({ run, changed }: { run: Entry; changed: () => void }) {
         of={[
           ["began", words.moment(run.time)],
           ["machine", words.machine(run)],
-          ["blocks", run.blocks],
+          ["method", run.repeat && methods[run.repeat]],
+          [run.repeat + "s", run.repeat && run.blocks],
           ["trials planned", run.trials.planned],
           ["targets", (run.targets ?? []).join(", ")],
           ["labels", Object.keys(run.labels ?? {}).length > 0 && <Labels of={run.labels} />],
-        ].filter(([, value]) => value !== false) as [string, string][]}
+        ].filter(([, value]) => value !== false && value !== undefined) as [string, string][]}
       />
       <h2 class="noprint">Files</h2>
       <p class="doors">
@@ -85,7 +91,7 @@ function Change({ run, changed }: { run: Entry; changed: () => void }) {
     void act(() => server!.send("PUT", path("runs", run.id, "labels"), kept), changed);
   };
   const remove = () => {
-    if (confirm(`Delete the run ${run.id} with its records? They cannot be made again.`)) {
+    if (confirm(`Delete the run ${run.id} with its records? This cannot be undone.`)) {
       void act(
         () => server!.send("DELETE", path("runs", run.id), {}),
         () => (location.hash = to("runs")),
@@ -102,7 +108,7 @@ function Change({ run, changed }: { run: Entry; changed: () => void }) {
           <input name="name" required maxLength={64} placeholder="branch" />
         </label>
         <label>
-          Text (empty takes it away)
+          Text (empty removes the label)
           <input name="value" maxLength={256} placeholder="main" />
         </label>
         <button class="act" type="submit">

@@ -43,9 +43,9 @@ function Listed({ shelf, filter, count, more }: ListedProps) {
   if (shelf.total === 0) {
     return (
       <>
-        <p class="lead">There is no run yet. On the command line, prony run makes one.</p>
+        <p class="lead">There are no runs yet. On the command line, start one with prony run.</p>
         {source.kind === "server" && (
-          <p class="doors"><a class="act" href={to("new")}>Begin the first run</a></p>
+          <p class="doors"><a class="act" href={to("new")}>Start the first run</a></p>
         )}
       </>
     );
@@ -148,7 +148,7 @@ function Card({ run }: { run: Entry }) {
   return (
     <li class="card">
       <p class="kicker">
-        {words.moment(run.time)} · {words.count(run.blocks, "block")}
+        {[words.moment(run.time), words.repeats(run)].filter(Boolean).join(" · ")}
       </p>
       <h2>
         <a href={to("run", run.id)}>{run.suite || run.id}</a>

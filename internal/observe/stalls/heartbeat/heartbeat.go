@@ -9,9 +9,9 @@
 // process all threads have the same priority from their birth, the collector is off, and a thread
 // that ticks does not return to the scheduler.
 //
-// The process starts before main, as package entry does, and imports next to nothing. It ends with
-// its parent. The kernel ends it if a thread runs for 0.2 s without a sleep (RLIMIT_RTTIME), so
-// that an error cannot keep a core.
+// The process starts before main, as package entry does, and imports next to nothing. It ends when
+// its standard input does, so with its parent at the latest. The kernel ends it if a thread runs
+// for 0.2 s without a sleep (RLIMIT_RTTIME), so that an error cannot keep a core.
 package heartbeat
 
 import (
@@ -58,7 +58,6 @@ func Beats(memory []byte) []Beat {
 
 // Start is what a heartbeat needs to know.
 type Start struct {
-	Parent   int
 	Priority int   // of SCHED_FIFO
 	PeriodNs int64 // from tick to tick
 	Cores    []int
@@ -69,7 +68,7 @@ func (s Start) String() string { return s.text(false) }
 
 // text also says whether the process has its priority.
 func (s Start) text(first bool) string {
-	words := []string{strconv.FormatBool(first), strconv.Itoa(s.Parent), strconv.Itoa(s.Priority),
+	words := []string{strconv.FormatBool(first), strconv.Itoa(s.Priority),
 		strconv.FormatInt(s.PeriodNs, 10)}
 	for _, core := range s.Cores {
 		words = append(words, strconv.Itoa(core))
@@ -79,7 +78,7 @@ func (s Start) text(first bool) string {
 
 func parse(text string) (s Start, first bool, err error) {
 	words := strings.Fields(text)
-	if len(words) < 5 {
+	if len(words) < 4 {
 		return s, false, errors.New("start a heartbeat: the variable " + Variable + " is cut short")
 	}
 	first = words[0] == "true"
@@ -88,7 +87,7 @@ func parse(text string) (s Start, first bool, err error) {
 		n, wrong := strconv.Atoi(word)
 		numbers, err = append(numbers, n), errors.Join(err, wrong)
 	}
-	return Start{numbers[0], numbers[1], int64(numbers[2]), numbers[3:]}, first, err
+	return Start{numbers[0], int64(numbers[1]), numbers[2:]}, first, err
 }
 
 func init() {
@@ -141,7 +140,19 @@ func become(text string) error {
 	for i := range s.Cores {
 		go func() { wrong <- s.run(s.Cores[i], &Beats(memory)[i]) }()
 	}
+	go func() { wrong <- inputEnds() }()
 	return <-wrong
+}
+
+// inputEnds returns when nobody can write to the standard input any more.
+func inputEnds() error {
+	var b [1]byte
+	for {
+		n, err := syscall.Read(0, b[:])
+		if n <= 0 && err != syscall.EINTR {
+			return errors.New("its input has ended")
+		}
+	}
 }
 
 // again executes this program again with the priority, which all its threads then inherit.
@@ -171,7 +182,7 @@ func (s Start) again() error {
 // Name is what process lists show.
 const Name = "prony-heartbeat"
 
-// run is the life of a core's thread, which ends with its parent.
+// run is the life of a core's thread. It returns if it cannot begin.
 func (s Start) run(core int, b *Beat) error {
 	runtime.LockOSThread()
 	const word = 64
@@ -186,16 +197,15 @@ func (s Start) run(core int, b *Beat) error {
 	}
 	for {
 		b.change(Idle)
-		for atomic.LoadUint32(&b.Command) != Ticking {
-			if syscall.Getppid() != s.Parent {
-				return errors.New("the parent has ended")
+		for {
+			command := atomic.LoadUint32(&b.Command)
+			if command == Ticking {
+				break
 			}
-			Wait(&b.Command, atomic.LoadUint32(&b.Command), 1e9)
+			Wait(&b.Command, command, 1e9)
 		}
 		b.change(Ticking)
-		if !b.tick(s.PeriodNs, uintptr(s.Parent)) {
-			return errors.New("the parent has ended")
-		}
+		b.tick(s.PeriodNs)
 	}
 }
 
@@ -204,12 +214,12 @@ func (b *Beat) change(state uint32) {
 	Wake(&b.State)
 }
 
-// tick writes a tick at each point of a grid until the command is another one. It returns false if
-// the parent has ended. It calls nothing that returns to Go's scheduler.
+// tick writes a tick at each point of a grid until the command is another one. It calls nothing
+// that returns to Go's scheduler.
 //
 //go:nosplit
-func (b *Beat) tick(period int64, parent uintptr) bool {
-	const monotonic, absolute, often = 1, 1, 1 << 10
+func (b *Beat) tick(period int64) {
+	const monotonic, absolute = 1, 1
 	var until, now syscall.Timespec
 	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic,
 		uintptr(unsafe.Pointer(&now)), 0)
@@ -225,17 +235,11 @@ func (b *Beat) tick(period int64, parent uintptr) bool {
 			uintptr(unsafe.Pointer(&now)), 0)
 		woke := now.Sec*1e9 + now.Nsec
 		b.Ticks[b.Head%Capacity] = woke
-		head := atomic.AddUint64(&b.Head, 1)
+		atomic.AddUint64(&b.Head, 1)
 		for due <= woke { // points that have passed get no tick
 			due += period
 		}
-		if head%often == 0 {
-			if is, _, _ := syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0); is != parent {
-				return false
-			}
-		}
 	}
-	return true
 }
 
 // Wait returns when another process has woken those who wait for a word, when it is not the value

@@ -8,7 +8,7 @@ import (
 )
 
 func TestStartIsReadBack(t *testing.T) {
-	for _, s := range []Start{{17, 3, 1_000_000, []int{0}}, {1, 99, 250_000, []int{5, 2, 1023}}} {
+	for _, s := range []Start{{3, 1_000_000, []int{0}}, {99, 250_000, []int{5, 2, 1023}}} {
 		for _, first := range []bool{false, true} {
 			got, second, err := parse(s.text(first))
 			if err != nil || second != first || !reflect.DeepEqual(got, s) {
@@ -16,7 +16,7 @@ func TestStartIsReadBack(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"", "true 1 2 3", "true 1 2 3 x", "true 1 two 3 4"} {
+	for _, text := range []string{"", "true 1 2", "true 1 2 x", "true 1 two 3"} {
 		if s, _, err := parse(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)
 		}

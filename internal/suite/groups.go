@@ -1,0 +1,87 @@
+package suite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// GroupsOf says how a plan can be measured whose targets do not all fit into memory at once: how
+// many side by side, or why there can be no groups. Each group has the baseline, and its control if
+// there is one. Reason says why not all targets run at once.
+func (p *Plan) GroupsOf(fit int, reason string) (together int, why string) {
+	s := p.Suite
+	shared := 1
+	if p.control != "" {
+		shared++
+	}
+	switch {
+	case p.Baseline == "":
+		return 0, reason + ", and there is no baseline that groups could share"
+	case s.For > 0:
+		return 0, reason + ", and groups need a number of starts (--blocks)"
+	case len(s.Variants) > 0 || s.AA || len(s.Drivers) > 1 || len(s.Launchers) > 1:
+		return 0, reason + ", and only plain targets can be divided into groups"
+	case fit < shared+1:
+		return 0, reason
+	}
+	starts := p.starts()
+	for _, t := range p.Trials {
+		targets := starts[t.Start]
+		if len(targets) > fit && !slices.Contains(targets, p.Baseline) {
+			return 0, fmt.Sprintf("%s, and scenario %s lacks the baseline", reason, t.Scenario)
+		}
+	}
+	return min(fit, mostSideBySide), ""
+}
+
+// starts are the targets of each start.
+func (p *Plan) starts() map[string][]string {
+	out := map[string][]string{}
+	for _, t := range p.Trials {
+		if t.Start != "" {
+			out[t.Start] = append(out[t.Start], t.Target)
+		}
+	}
+	return out
+}
+
+// divide divides the trials of a scenario in one block into groups that share the baseline and its
+// control, where all of them do not fit into memory. They are the fewest groups that fit, with
+// nearly the same number of targets, the same in all blocks. Each group gets a block number of its
+// own, since it is a start of its own. Their order is random.
+func (p *Plan) divide(trials []Trial) [][]Trial {
+	most := p.Suite.Together
+	if most == 0 || len(trials) <= most {
+		return [][]Trial{trials}
+	}
+	var shared, compared []string
+	for _, t := range trials {
+		if t.Target == p.Baseline || t.Target == p.control {
+			shared = append(shared, t.Target)
+		} else {
+			compared = append(compared, t.Target)
+		}
+	}
+	slices.Sort(compared)
+	size := most - len(shared)
+	count := (len(compared) + size - 1) / size
+	p.Grouped = fmt.Sprintf("%d groups of up to %d targets that share %s: %s", count,
+		len(shared)+(len(compared)+count-1)/count, p.Baseline, p.Suite.Crowd)
+	block := trials[0].Block
+	out := make([][]Trial, count)
+	for group := range out {
+		members := append(slices.Clone(shared),
+			compared[group*len(compared)/count:(group+1)*len(compared)/count]...)
+		for _, t := range trials {
+			if slices.Contains(members, t.Target) {
+				t.Group, t.Block = group+1, (block-1)*count+group+1
+				out[group] = append(out[group], t)
+			}
+		}
+	}
+	// Apart from the shuffle of the block, which has the block's number as its second seed.
+	r := rand.New(rand.NewPCG(^p.Suite.Seed, uint64(block)))
+	r.Shuffle(count, func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}

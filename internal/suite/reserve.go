@@ -1,0 +1,71 @@
+package suite
+
+import (
+	"fmt"
+
+	"prony.example/record/metric"
+)
+
+// Precision is how precise a comparison is to be. Starts are planned for it by the scatter of the
+// first ones.
+type Precision struct {
+	Half   Percent  `json:"half"`             // half the width of the 95 % interval
+	Metric string   `json:"metric"`           // of the ratio: one of PrecisionMetrics
+	Within Duration `json:"within,omitempty"` // of all starts; 0: mostByPrecision bounds them
+}
+
+// PrecisionMetrics are the metrics whose ratios can have a Precision.
+var PrecisionMetrics = []string{metric.CPU, metric.Throughput}
+
+const (
+	// leastByPrecision is how many first starts a plan needs: fewer say little about their scatter.
+	leastByPrecision = 4
+	// mostByPrecision is how many times as many starts a run without a time may have.
+	mostByPrecision = 10
+)
+
+// MostStarts is how many starts of each scenario a run plans, those that depend on Precision
+// included.
+func (s *Suite) MostStarts() int {
+	switch {
+	case s.Precision.Half == 0:
+		return s.Blocks
+	case s.Precision.Within == 0:
+		return min(s.Blocks*mostByPrecision, blocksMax)
+	}
+	return max(s.Blocks, s.within(s.Precision.Within))
+}
+
+// Repetitions is how many starts of so many may be repeated because they lost a target: one in
+// five, rounded up.
+func Repetitions(starts int) int { return (starts + 4) / 5 }
+
+// reserve plans the starts that a precision may need, and those that replace starts which lose a
+// target. A run that goes on for a time has none: it begins further starts anyway.
+func (p *Plan) reserve(targets []Target) error {
+	s := p.Suite
+	sideBySide := p.Repeat() == "start"
+	switch {
+	case s.Precision.Half > 0 && !sideBySide && p.Blockwise != "":
+		return fmt.Errorf("--precision plans starts with slices, which are not possible: %s",
+			p.Blockwise)
+	case s.Precision.Half > 0 && !sideBySide:
+		return fmt.Errorf("--precision plans starts with slices of two targets or more; this " +
+			"plan has none")
+	case s.Precision.Half >= 1:
+		return fmt.Errorf("--precision %v: want less than 100%%", s.Precision.Half)
+	case s.Precision.Half > 0 && s.Blocks < leastByPrecision:
+		return fmt.Errorf("--precision needs --blocks of at least %d, not %d: the first starts "+
+			"show the scatter", leastByPrecision, s.Blocks)
+	case !sideBySide || s.For > 0:
+		return nil
+	}
+	for block := s.Blocks + 1; block <= s.MostStarts()+Repetitions(s.MostStarts()); block++ {
+		for _, t := range p.sideBySide(s.block(block, targets)) {
+			if t.Start != "" {
+				p.Reserve = append(p.Reserve, t)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial"
+	"prony.example/record"
+)
+
+// further chooses the starts that a run has beyond its first ones. A start that lost a target is
+// repeated, at most once for each five planned starts. A start that lost only targets which fail
+// too often to be compared is not repeated: further starts would measure the lucky ones. If a
+// precision is wanted, the scatter of the first starts plans others (stats.StagesNeed).
+//
+// All of it follows from the records, so a run that is resumed goes on as it would have.
+type further struct {
+	first, most int // starts of each series: that begin the run, and that it may plan
+	precision   suite.Precision
+	baseline    string // row of a table; empty: all targets are compared with each other
+	reserve     []trial.Spec
+	report      func(string)
+	reported    map[series]bool // whose plan was reported
+}
+
+// series are the starts of a scenario, or of one of its groups of targets.
+type series struct {
+	scenario string
+	group    int
+}
+
+// further is that of the run; it reports its decisions.
+func (r *run) further(report func(string)) *further {
+	s := r.plan.Suite
+	return &further{first: s.Blocks, most: s.MostStarts(), precision: s.Precision,
+		baseline: r.plan.Baseline, reserve: r.experiment.Reserve, report: report,
+		reported: map[series]bool{}}
+}
+
+// lostStart is a start in which targets failed.
+type lostStart struct {
+	block   int
+	targets []string // that failed by themselves
+}
+
+// next gives the trials of the next start by the records so far; none: the run ends. If the program
+// ended while the records of such a start were saved, it gives the trials that lack one.
+func (f *further) next(done []*record.Record) []trial.Spec {
+	recorded := map[string]*record.Record{}
+	for _, r := range done {
+		recorded[r.Trial] = r
+	}
+	over := map[series]bool{}
+	for _, start := range f.starts() {
+		var peer *record.Record
+		remaining := slices.DeleteFunc(slices.Clone(start), func(t trial.Spec) bool {
+			if recorded[t.ID] != nil {
+				peer = recorded[t.ID]
+			}
+			return recorded[t.ID] != nil
+		})
+		id := series{start[0].Scenario, start[0].Group}
+		switch {
+		case len(remaining) == 0 || over[id]:
+			continue
+		case peer != nil:
+			x := peer.SideBySide
+			return because(remaining, trial.Origin{Repeats: x.Repeats, Stage: x.Stage,
+				Planned: x.Planned})
+		}
+		if origin := f.due(done, id); origin != (trial.Origin{}) {
+			return because(remaining, origin)
+		}
+		over[id] = true
+	}
+	return nil
+}
+
+// due is why a series needs a further start; the zero value: it needs none.
+func (f *further) due(done []*record.Record, id series) trial.Origin {
+	stage := 0
+	if f.precision.Half > 0 {
+		stage = 1
+	}
+	var all, first []*record.Record
+	planned := 0
+	for _, r := range done {
+		if r.Scenario != id.scenario || r.SideBySide == nil || r.Role != "" ||
+			r.SideBySide.Group != id.group {
+			continue
+		}
+		if all = append(all, r); r.SideBySide.Stage < 2 {
+			first = append(first, r)
+		}
+		planned = max(planned, r.SideBySide.Planned)
+	}
+	if f.repeat(first, f.first) {
+		return trial.Origin{Repeats: true, Stage: stage}
+	}
+	if stage == 0 {
+		return trial.Origin{}
+	}
+	if planned == 0 {
+		planned = f.plan(done, first, id)
+	}
+	if planned == f.first {
+		return trial.Origin{}
+	}
+	second := blocksOf(all, func(x *record.SideBySide) bool { return x.Stage == 2 && !x.Repeats })
+	if f.first+second < planned {
+		return trial.Origin{Stage: 2, Planned: planned}
+	}
+	if f.repeat(all, planned) {
+		return trial.Origin{Repeats: true, Stage: 2, Planned: planned}
+	}
+	return trial.Origin{}
+}
+
+// repeat reports whether a lost start is to be repeated, of so many planned ones.
+func (f *further) repeat(done []*record.Record, planned int) bool {
+	lost, most := worthRepeating(lostStarts(done), planned), suite.Repetitions(planned)
+	n := blocksOf(done, func(x *record.SideBySide) bool { return x.Repeats })
+	if n >= min(len(lost), most) {
+		return false
+	}
+	f.report(fmt.Sprintf("start %d lost %s: it is repeated (repetition %d of at most %d)",
+		lost[n].block, units.Few(lost[n].targets, 3), n+1, most))
+	return true
+}
+
+// blocksOf counts the starts that are of a kind.
+func blocksOf(done []*record.Record, kind func(*record.SideBySide) bool) int {
+	blocks := map[int]bool{}
+	for _, r := range done {
+		if kind(r.SideBySide) {
+			blocks[r.Block] = true
+		}
+	}
+	return len(blocks)
+}
+
+// starts are the reserve's, in order.
+func (f *further) starts() (out [][]trial.Spec) {
+	for i, t := range f.reserve {
+		if i == 0 || f.reserve[i-1].Start != t.Start {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], t)
+	}
+	return out
+}
+
+// because marks trials with why their start is run.
+func because(trials []trial.Spec, origin trial.Origin) []trial.Spec {
+	for i := range trials {
+		trials[i].Origin = origin
+	}
+	return trials
+}
+
+// lostStarts are the starts in which a target failed, in order. A target that could
+// not be built fails in all of them, and a start that somebody ended lost nothing.
+func lostStarts(done []*record.Record) (out []lostStart) {
+	for _, r := range done {
+		f := r.Failure
+		if f == nil || f.Interrupted || f.Step == record.StepPeer || f.Step == "build" {
+			continue
+		}
+		i := slices.IndexFunc(out, func(s lostStart) bool { return s.block == r.Block })
+		if i < 0 {
+			i, out = len(out), append(out, lostStart{block: r.Block})
+		}
+		out[i].targets = append(out[i].targets, table.RowName(r.Target))
+	}
+	return out
+}
+
+// worthRepeating leaves out the starts in which only targets failed that fail in more than one
+// start in five.
+func worthRepeating(lost []lostStart, planned int) []lostStart {
+	fails := map[string]int{}
+	for _, s := range lost {
+		for _, name := range s.targets {
+			fails[name]++
+		}
+	}
+	most := (planned + suite.Repetitions(planned)) / 5
+	return slices.DeleteFunc(slices.Clone(lost), func(s lostStart) bool {
+		return !slices.ContainsFunc(s.targets, func(name string) bool {
+			return fails[name] <= most
+		})
+	})
+}

@@ -1,0 +1,159 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"prony.example/internal/dev/testsets"
+)
+
+func TestStagesByHand(t *testing.T) {
+	// The SD of 0, 2, 4, 6 % is 2.582 %. t(0.975, 3) = 3.182: (3.182 * 2.582 / 1.98)² = 17.2.
+	first := startsOf(0.01, 0, 0.02, 0.04, 0.06)
+	check := func(what string, got, want int) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %d starts, want %d", what, got, want)
+		}
+	}
+	check("2 %", StagesNeed(first, 0.02, 0.95), 18)
+	check("5 %", StagesNeed(first, 0.05, 0.95), 4)
+	check("one start", StagesNeed(first[:1], 0.02, 0.95), Unresolvable)
+	check("no scatter", StagesNeed(startsOf(0.01, 0, 0, 0, 0), 0.02, 0.95), Unresolvable)
+	check("nothing narrow enough", StagesNeed(first, 1e-9, 0.95), Unresolvable)
+
+	// All 18 starts: the mean is 3 %, half the interval 3.182 * 2.582 % / sqrt(18) = 1.936 %.
+	all := first
+	for i := range 14 {
+		all = append(all, startsOf(0.01, 0.03+0.001*float64(i%2*2-1))...)
+	}
+	r := CompareStages(all, 4, 0.95)
+	if math.Abs(math.Log(r.Center)-0.03) > 1e-12 || r.Free != 3 || r.Source != ErrorStarts ||
+		math.Abs(math.Log(r.Hi/r.Lo)/2-0.01936) > 0.00001 || r.N != 18 {
+		t.Errorf("%+v", r)
+	}
+	one := CompareStages(first, 4, 0.95)
+	if one.Ratio != CompareStarts(first, nil, 0.95).Ratio {
+		t.Errorf("one stage: %+v", one)
+	}
+	if r := CompareStages(all, 1, 0.95); r.HasInterval() || r.Center == 0 {
+		t.Errorf("one first start: %+v", r)
+	}
+}
+
+// stages are comparisons in two stages. Starts of a pair scatter by ratio times 1 %, those of the
+// control by 1 %. All targets share the first one, so the ratios of a start are alike in part.
+type stages struct {
+	targets, first int
+	ratio, half    float64
+}
+
+const mostStages = 1000
+
+// start is the log ratios of a start: of the other targets to the first, and of the control.
+func (m stages) start(r *rand.Rand) (pairs []StartRatio, control StartRatio) {
+	const sd = 0.01
+	base := min(m.ratio, 1) * sd / math.Sqrt2
+	own, again := math.Sqrt(m.ratio*m.ratio*sd*sd-base*base), math.Sqrt(sd*sd-base*base)
+	shared := base * r.NormFloat64()
+	for range m.targets - 1 {
+		pairs = append(pairs, StartRatio{LogRatio: own*r.NormFloat64() - shared, SE: math.NaN()})
+	}
+	return pairs, StartRatio{LogRatio: again*r.NormFloat64() - shared, SE: math.NaN()}
+}
+
+// played is what became of one run, as means over its pairs.
+type played struct{ starts, covers, coversAll, narrow float64 }
+
+// run plays a run: the pair that needs most starts decides.
+func (m stages) run(r *rand.Rand) (out played) {
+	pairs, control := make([][]StartRatio, m.targets-1), []StartRatio(nil)
+	add := func(count int) {
+		for range count {
+			values, c := m.start(r)
+			for i, v := range values {
+				pairs[i] = append(pairs[i], v)
+			}
+			control = append(control, c)
+		}
+	}
+	add(m.first)
+	need := m.first
+	for _, pair := range pairs {
+		need = max(need, min(StagesNeed(pair, m.half, 0.95), mostStages))
+	}
+	add(need - m.first)
+	part := 1 / float64(len(pairs))
+	out.starts = float64(need)
+	for _, pair := range pairs {
+		stages := CompareStages(pair, m.first, 0.95)
+		if math.Log(stages.Hi/stages.Lo)/2 <= math.Log1p(m.half)*1.0001 {
+			out.narrow += part
+		}
+		if stages.Lo <= 1 && 1 <= stages.Hi {
+			out.covers += part
+		}
+		if all := CompareStarts(pair, control, 0.95); all.Lo <= 1 && 1 <= all.Hi {
+			out.coversAll += part
+		}
+	}
+	return out
+}
+
+func (m stages) play(experiments int) (mean played) {
+	r := rand.New(rand.NewPCG(54, uint64(m.targets)))
+	part := 1 / float64(experiments)
+	for range experiments {
+		x := m.run(r)
+		mean.starts += x.starts * part
+		mean.covers += x.covers * part
+		mean.coversAll += x.coversAll * part
+		mean.narrow += x.narrow * part
+	}
+	return mean
+}
+
+// checkStages holds coverage to 94 to 96 %, give or take three standard errors, and makes the row
+// of the table.
+func checkStages(t *testing.T, m stages, experiments int) (string, played) {
+	t.Helper()
+	x := m.play(experiments)
+	three := 3 * math.Sqrt(0.05*0.95/float64(experiments))
+	if x.covers < 0.94-three || x.covers > 0.96+three || x.narrow < 0.999 {
+		t.Errorf("%+v: covers in %.4f, narrow enough in %.4f", m, x.covers, x.narrow)
+	}
+	return fmt.Sprintf("| %d | %.1f | %d | %.1f %% | %.1f | %.1f %% | %.1f %% | %.1f %% |",
+		m.targets, m.ratio, m.first, 100*m.half, x.starts, 100*x.covers, 100*x.narrow,
+		100*x.coversAll), x
+}
+
+func TestStagesCoverRoughly(t *testing.T) {
+	for _, targets := range []int{2, 8} {
+		for _, ratio := range []float64{0.5, 2} {
+			checkStages(t, stages{targets, 4, ratio, 0.02}, 400)
+		}
+	}
+	if _, x := checkStages(t, stages{2, 4, 1, 0.01}, 2000); x.coversAll > 0.945 {
+		t.Errorf("with the variance of all starts, intervals cover in %.4f", x.coversAll)
+	}
+}
+
+func TestStagesCover(t *testing.T) {
+	testsets.Long(t, "5,000 comparisons a case in two stages",
+		testsets.Needs{Files: []string{"docs/slices.md"}})
+	lines := []string{"| targets | scatter of the pair by that of the control | first starts " +
+		"| wanted | starts | covers | narrow enough | covers, by the scatter of all starts |",
+		"|---|---|---|---|---|---|---|---|"}
+	for _, targets := range []int{2, 3, 8} {
+		for _, ratio := range []float64{0.5, 1, 2} {
+			for _, m := range []stages{{targets, 4, ratio, 0.01}, {targets, 6, ratio, 0.01},
+				{targets, 6, ratio, 0.005}} {
+				line, _ := checkStages(t, m, 5000)
+				lines = append(lines, line)
+			}
+		}
+	}
+	documented(t, "stages", lines)
+}
