@@ -5,6 +5,7 @@ package stalls
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -16,16 +17,27 @@ import (
 )
 
 // openClocks makes the clocks of some cores: the perf event, and beside it a heartbeat if the event
-// does not tick while a core is idle, or if that is not known.
+// may not tick while a core is idle. In virtual machines whether it does may change from second to
+// second, so it is not relied on there unless a heartbeat is refused.
 func openClocks(cores []int, periodNs int64) (clocks, error) {
-	idle := ticksOnIdleCores(cores[0], periodNs)
-	if idle != nil && !errors.Is(idle, errIdle) && !errors.Is(idle, errBusy) {
+	var refused error
+	if isVirtual() {
+		c, err := openBoth(cores, periodNs)
+		if !errors.Is(err, fs.ErrPermission) {
+			return c, err
+		}
+		refused = err
+	}
+	switch idle := ticksOnIdleCores(cores[0], periodNs); {
+	case idle == nil:
+		return openEvents(cores, periodNs)
+	case refused != nil:
+		return clocks{}, refused
+	case errors.Is(idle, errIdle) || errors.Is(idle, errBusy):
+		return openBoth(cores, periodNs)
+	default:
 		return clocks{}, fmt.Errorf("core %d: %w", cores[0], idle)
 	}
-	if idle == nil {
-		return openEvents(cores, periodNs)
-	}
-	return openBoth(cores, periodNs)
 }
 
 // openEvents makes clocks of perf events alone.
@@ -50,8 +62,8 @@ func openBoth(cores []int, periodNs int64) (clocks, error) {
 	}
 	h, err := startHeartbeats(cores, periodNs)
 	if err != nil {
-		return clocks{}, errors.Join(fmt.Errorf("%w, and no heartbeat could be started beside: %w",
-			errIdle, err), closeAll(c.all))
+		return clocks{}, errors.Join(fmt.Errorf("ticks of idle cores may be missing, and no "+
+			"heartbeat could be started: %w", err), closeAll(c.all))
 	}
 	c.name, c.pid, c.close = Heartbeat, h.cmd.Process.Pid, h.close
 	c.busy, c.busyNs, c.all = c.all, 2*periodNs, nil
@@ -83,15 +95,20 @@ func openNames(known *identities) namer { return openBirths(known) }
 // stealSource returns a function that reads what the hypervisor has taken from each core, in ns;
 // nil where there is no hypervisor.
 func stealSource() func() map[int]int64 {
+	if !isVirtual() {
+		return nil
+	}
+	return readSteal
+}
+
+// isVirtual reports whether this is a virtual machine.
+func isVirtual() bool {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	virtual := err == nil && slices.Contains(strings.Fields(string(info)), "hypervisor")
 	for _, ns := range readSteal() {
 		virtual = virtual || ns > 0
 	}
-	if !virtual {
-		return nil
-	}
-	return readSteal
+	return virtual
 }
 
 func readSteal() map[int]int64 {
