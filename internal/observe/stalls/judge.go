@@ -31,7 +31,23 @@ func judgeBoth(all, busy []tick, s span, period, busyPeriod int64,
 	late := slices.DeleteFunc(lateTicks(all, s, period), func(x Stall) bool {
 		return x.Cause == Unknown && x.LeastNs > busyPeriod+slack && ticked(busy, x, busyPeriod)
 	})
-	return append(append(late, gaps(busy, s)...), strangers(busy, s, busyPeriod, cause)...)
+	list := gaps(busy, s)
+	for _, x := range strangers(busy, s, busyPeriod, cause) {
+		if i := slices.IndexFunc(late, func(y Stall) bool { return explains(x, y) }); i >= 0 {
+			late[i].Cause, late[i].Name = x.Cause, x.Name
+		} else {
+			list = append(list, x)
+		}
+	}
+	return append(late, list...)
+}
+
+// explains reports whether a process that ran at some ticks is why the other clock was late: all of
+// these ticks are within the late clock's bounds, which are then those of the process, too. It has
+// a higher priority, and that clock was on time before and after.
+func explains(process, late Stall) bool {
+	first := process.sinceNs
+	return late.Cause == Unknown && late.BeginNs <= first && first+process.LeastNs <= late.EndNs
 }
 
 // ticked reports whether a clock ticked all along a stall that the other clock found. Then the core
@@ -181,6 +197,7 @@ func strangers(ticks []tick, s span, period int64,
 			finish(ns)
 			now = Stall{BeginNs: max(last, ns-period-slack), Cause: reason, Name: name}
 			since = ns
+			now.sinceNs = ns
 		}
 		now.LeastNs = ns - since
 		last = ns

@@ -309,6 +309,10 @@ func TestJudgeBoth(t *testing.T) {
 	check("a process in the kernel", hole, busy(1, 1, 19), "")
 	check("a process of others in the kernel", hole, slices.Concat(busy(1, 1, 3), busy(2, 5, 11),
 		busy(1, 13, 19)), "3500-13500 least 6000 process p2")
+	// A process of a higher priority also delays the first clock, whose bounds are closer.
+	check("a process ahead", slices.Concat(grid(1, 5), []tick{{ns: origin + 7900*us}}, grid(8, 20)),
+		slices.Concat(busy(1, 1, 5), busy(2, 7, 7), busy(1, 9, 19)),
+		"5002-7900 least 1898 process p2")
 	check("another one, idle before and after", grid(1, 20), busy(2, 9, 9),
 		"7300-11700 least 0 process p2")
 	check("two runs with an idle time between", grid(1, 20),

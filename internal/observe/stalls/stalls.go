@@ -46,6 +46,8 @@ type Stall struct {
 	UnseenNs int64
 	Cause    string
 	Name     string // of the process, or of the thread of the kernel
+
+	sinceNs int64 // of a process: the first tick at which it ran
 }
 
 // Period is the usual time from tick to tick. Half of it costs twice as much and misses half as
