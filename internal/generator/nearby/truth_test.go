@@ -35,8 +35,8 @@ import (
 // that takes its core.
 const roleVariable = "PRONY_NEARBY_ROLE"
 
-// The server needs 15 µs of processor time for a request, with all its calls of the kernel, and 8 ms
-// for each 2,000th.
+// The server needs 15 µs of processor time for a request, with all its calls of the kernel, and
+// 8 ms for each 2,000th.
 const (
 	perSecond  = 20_000
 	serviceNs  = 15_000
