@@ -20,10 +20,10 @@ import (
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
-	"prony.example/internal/generator/nearby"
 	"prony.example/internal/generator/progress"
 	"prony.example/internal/generator/summary"
 	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
@@ -205,7 +205,7 @@ func (o *outputFlags) check() (err error) {
 
 // watch watches the service's cores and the load's, if an open load goes to a service that listens
 // at a port of this machine.
-func (p *offer) watch(model string) *nearby.Watcher {
+func (p *offer) watch(model string) *stallfree.Nearby {
 	if model != record.Open {
 		return nil
 	}
@@ -216,7 +216,7 @@ func (p *offer) watch(model string) *nearby.Watcher {
 	if isOwn, err := host.Ours(p.spec.Address.Addr()); err != nil || !isOwn {
 		port = 0 // nothing listens there
 	}
-	return nearby.Watch(network, port, p.spec.Cores)
+	return stallfree.WatchNearby(network, port, p.spec.Cores)
 }
 
 // watched offers the load and shows it meanwhile. cut says whether it was ended by hand.

@@ -23,8 +23,8 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/generator"
 	"prony.example/internal/generator/distributed/local"
-	"prony.example/internal/generator/nearby"
 	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
@@ -142,7 +142,7 @@ type offer struct {
 	many manyFlags
 	crew local.Crew // that is under way
 
-	watcher *nearby.Watcher // of a search; nil: nothing is watched
+	watcher *stallfree.Nearby // of a search; nil: nothing is watched
 
 	warmup string // as it was asked for
 	warmed record.Warmup

@@ -89,7 +89,7 @@ func TestPercentiles(t *testing.T) {
 		"200 of 10,200 requests were never answered, more than lie above this percentile",
 		func(r *Report) { r.Load.Censored = 200 })
 	check("above capacity", 1, 0, 0, free, "capacity: backlog grows by 812.3/s; above capacity, "+
-		"latency says only how long the test was: lower the rate",
+		"latency depends on the length of the test: lower the rate",
 		func(r *Report) { r.Verdict = of(r.Load, tooMuch).Verdict })
 }
 

@@ -1,6 +1,7 @@
 // Package stallfree computes response times of open loads without the machine's stalls. A Watcher
 // records stalls of the cores in use. A Log has those of one load, and its method Percentiles
-// leaves out the arrivals that were due near them (stats.OpenLoad.WithoutStalls).
+// leaves out the arrivals that were due near them (stats.OpenLoad.WithoutStalls). Nearby does this
+// for loads to one service of this machine.
 //
 // A watch that fails fails no measurement: the summary says why nothing is left out.
 package stallfree

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package nearby
+package stallfree
 
 import (
 	"context"
@@ -63,11 +63,11 @@ func TestWatchesNothing(t *testing.T) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w := Watch("tcp", port, nil)
+	w := WatchNearby("tcp", port, nil)
 	if w != nil {
 		t.Errorf("a port at which nothing listens is watched: %+v", w)
 	}
-	offered := func(w *Watcher, model string) *load.Result {
+	offered := func(w *Nearby, model string) *load.Result {
 		t.Helper()
 		res, err := w.Offer(context.Background(), load.Spec{Model: model}, nil,
 			func(context.Context, load.Spec) (*load.Result, error) { return &load.Result{}, nil })
@@ -90,7 +90,7 @@ func TestOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	w := Watch("tcp", l.Addr().(*net.TCPAddr).Port, nil)
+	w := WatchNearby("tcp", l.Addr().(*net.TCPAddr).Port, nil)
 	if w == nil {
 		t.Fatal("the processes of a service of this machine are not known")
 	}

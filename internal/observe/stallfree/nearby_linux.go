@@ -1,8 +1,6 @@
 //go:build linux && !portable
 
-// Package nearby offers open loads to services of this machine, and has their response times
-// without the machine's stalls beside the raw ones.
-package nearby
+package stallfree
 
 import (
 	"context"
@@ -17,22 +15,22 @@ import (
 
 	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/observe/host"
-	"prony.example/internal/observe/stallfree"
 	"prony.example/load"
 	"prony.example/record"
 )
 
-// Watcher watches this machine while loads are offered to one service. A nil one watches nothing.
-type Watcher struct {
-	stalls *stallfree.Watcher
+// Nearby watches this machine while loads are offered to one service of it. A nil one watches
+// nothing.
+type Nearby struct {
+	stalls *Watcher
 	pids   func() []int
 	cores  int // of the service
 }
 
-// Watch watches the cores of the processes that listen at a port of this machine, tcp or udp, and
+// WatchNearby watches the cores of the processes that listen at a port of this machine, tcp or udp, and
 // those of the load's threads; of no cores, all that this process may use. It returns nil if no
 // process is known.
-func Watch(network string, port int, cores []int) *Watcher {
+func WatchNearby(network string, port int, cores []int) *Nearby {
 	listening := host.Listening(network, port)
 	if len(listening) == 0 { // on another machine, or of another user
 		return nil
@@ -45,9 +43,9 @@ func Watch(network string, port int, cores []int) *Watcher {
 	if len(cores) == 0 {
 		cores = affinity(0)
 	}
-	w := &Watcher{cores: max(len(service), 1)}
+	w := &Nearby{cores: max(len(service), 1)}
 	w.pids = func() []int { return family(listening) }
-	w.stalls = stallfree.New(stallfree.Setup{Open: stallfree.OpenReal, Service: service,
+	w.stalls = New(Setup{Open: OpenReal, Service: service,
 		Load: cores, PIDs: w.pids, Free: without(slices.Concat(service, cores), fixed)})
 	return w
 }
@@ -58,7 +56,7 @@ func without(list, removed []int) []int {
 }
 
 // Close ends the watch.
-func (w *Watcher) Close() {
+func (w *Nearby) Close() {
 	if w != nil {
 		w.stalls.Close()
 	}
@@ -66,7 +64,7 @@ func (w *Watcher) Close() {
 
 // Offer offers a load. For an open one, its result also has the stalls and the percentiles without
 // them: the usual ones, and those of some more quantiles.
-func (w *Watcher) Offer(ctx context.Context, s load.Spec, quantiles []float64,
+func (w *Nearby) Offer(ctx context.Context, s load.Spec, quantiles []float64,
 	offer func(context.Context, load.Spec) (*load.Result, error)) (*load.Result, error) {
 	if w == nil || s.Model != record.Open {
 		return offer(ctx, s)
@@ -79,7 +77,7 @@ func (w *Watcher) Offer(ctx context.Context, s load.Spec, quantiles []float64,
 		}
 		return res, err
 	}
-	s.Sample = stallfree.Sample(stallfree.Expected(&s))
+	s.Sample = Sample(Expected(&s))
 	used := w.watchUse(&s)
 	log.Begin()
 	res, err := offer(ctx, s)
@@ -97,7 +95,7 @@ func (w *Watcher) Offer(ctx context.Context, s load.Spec, quantiles []float64,
 }
 
 // watchUse has a load read the processor time of the service in its window, in ns.
-func (w *Watcher) watchUse(s *load.Spec) *int64 {
+func (w *Nearby) watchUse(s *load.Spec) *int64 {
 	cpu := cpuclock.New(w.pids)
 	used, onWindow := new(int64), s.OnWindow
 	s.OnWindow = func(open bool) {

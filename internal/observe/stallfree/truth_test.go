@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package nearby
+package stallfree
 
 import (
 	"context"
@@ -33,7 +33,7 @@ import (
 
 // Roles of this program, by this variable: a server whose response times are arithmetic, or a hog
 // that takes its core.
-const roleVariable = "PRONY_NEARBY_ROLE"
+const roleVariable = "PRONY_STALLFREE_ROLE"
 
 // The server needs 15 µs of processor time for a request, with all its calls of the kernel, and
 // 8 ms for each 2,000th.
@@ -204,7 +204,7 @@ func limitCPU(t testing.TB, pid int) {
 	write := func(path, text string) bool {
 		return os.WriteFile(path, []byte(text), 0o600) == nil
 	}
-	name := fmt.Sprintf("prony-nearby-%d", pid)
+	name := fmt.Sprintf("prony-stallfree-%d", pid)
 	for _, way := range []struct{ root, file, limit string }{
 		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"},
 		{"/sys/fs/cgroup", "cpu.max", "50000 100000"},
@@ -276,7 +276,7 @@ func arithmetic(quantiles ...float64) (ns []float64) {
 const limited = "limit"
 
 // startServer starts a server, and watches it.
-func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
+func startServer(t testing.TB, hogName string) (w *Nearby, s load.Spec) {
 	t.Helper()
 	cores, err := host.Cores()
 	if err != nil || len(cores) < 2 {
@@ -304,7 +304,7 @@ func startServer(t testing.TB, hogName string) (w *Watcher, s load.Spec) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = host.Confine(cores) }) // it was allowed to run there before
-	w = Watch("tcp", port, cores[:1])
+	w = WatchNearby("tcp", port, cores[:1])
 	if w == nil || !w.stalls.Works() {
 		t.Skip("stalls cannot be recorded here")
 	}
@@ -399,7 +399,7 @@ func BenchmarkMedianWhileWatched(b *testing.B) {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {
 			w, s := startServer(b, "")
 			s.Schedule.Rate, s.Window, s.Lead = pace.Flat(rate), 2*time.Second, 200*time.Millisecond
-			median := func(w *Watcher) float64 {
+			median := func(w *Nearby) float64 {
 				res, err := w.Offer(context.Background(), s, nil, load.Run)
 				if err != nil {
 					b.Fatal(err)
