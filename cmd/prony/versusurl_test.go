@@ -72,7 +72,7 @@ exit=$?; kill $service; exit $exit`
 		t.Errorf("what cannot be seen: %+v", s)
 	}
 	if n := strings.Count(strings.Join(strings.Fields(string(out)), " "),
-		"another machine's is not seen"); n != 1 {
+		"the service was not sampled in that window"); n != 1 {
 		t.Errorf("it says %d times that the costs cannot be seen:\n%s", n, out)
 	}
 }

@@ -27,8 +27,8 @@ type Nearby struct {
 	cores  int // of the service
 }
 
-// WatchNearby watches the cores of the processes that listen at a port of this machine, tcp or udp, and
-// those of the load's threads; of no cores, all that this process may use. It returns nil if no
+// WatchNearby watches the cores of the processes that listen at a port of this machine, tcp or udp,
+// and those of the load's threads; of no cores, all that this process may use. It returns nil if no
 // process is known.
 func WatchNearby(network string, port int, cores []int) *Nearby {
 	listening := host.Listening(network, port)

@@ -392,8 +392,8 @@ func TestLimitIsNoStall(t *testing.T) {
 }
 
 // BenchmarkMedianWhileWatched measures what the record of stalls does to the median response time,
-// by pairs of loads of 2 s with it and without it: the medians of both, in µs, and of their ratios,
-// in percent.
+// by pairs of loads of 2 s with it and without it. It reports the medians of both, in µs, and that
+// of their ratios, in percent.
 func BenchmarkMedianWhileWatched(b *testing.B) {
 	for _, rate := range []float64{1000, perSecond} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {
