@@ -153,7 +153,7 @@ func (h halved) CPU() (time.Duration, error) {
 // programs that keep all cores busy. Without the right to run ahead of them, a case may be
 // disturbed.
 func TestSelftestFindsFaults(t *testing.T) {
-	testsets.Once(t, "faulty generators", testsets.Needs{})
+	testsets.Long(t, "faulty generators", testsets.Needs{}) // 2 min each
 	testsets.Measured(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	find := func(t *testing.T) {
@@ -183,10 +183,7 @@ func TestSelftestFindsFaults(t *testing.T) {
 		}
 		find(t)
 	})
-	t.Run("alone", func(t *testing.T) {
-		testsets.Long(t, "faulty generators without other programs", testsets.Needs{})
-		find(t)
-	})
+	t.Run("alone", find)
 }
 
 // A case that is wrong fails, and one that the machine disturbed is inconclusive.
