@@ -385,9 +385,16 @@ func TestLimitIsNoStall(t *testing.T) {
 	if share := float64(l.Stalls.StalledNs) / float64(l.Stalls.TimeNs); share > 0.1 {
 		t.Errorf("stalls take %.1f %% of the time", 100*share)
 	}
-	x := record.StallFreeOf(l.StallFree, 0.99)
-	if x == nil || x.RawNs < 20e6 || float64(x.Ns) < 0.8*float64(x.RawNs) {
-		t.Errorf("p99 of a server that is stopped for half of each 0.1 s: %+v", x)
+	for _, x := range l.StallFree {
+		switch {
+		case x.Quantile != 0.99:
+		case x.RawNs < 20e6:
+			t.Errorf("p99 of a server that is stopped for half of each 0.1 s: %+v", x)
+		case x.Unknown == "" && float64(x.Ns) < 0.8*float64(x.RawNs):
+			t.Errorf("what the limit costs is left out: %+v", x)
+		default:
+			t.Logf("%+v", x) // unknown, if the machine is too noisy
+		}
 	}
 }
 
