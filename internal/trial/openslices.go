@@ -59,12 +59,16 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 	defer watcher.Close()
 	s.stalls = watcher.Log()
 	report := s.reportRounds("open slices", s.Open.Rounds, time.Duration(s.Open.MeanNs()))
+	targets := s.rng.Perm(len(s.sides))
 	for round := 1; round <= s.Open.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
 		}
+		if round > 1 {
+			targets = order(s.rng, targets, between(time.Duration(s.Open.MeanNs())))
+		}
 		seed := s.rng.Uint64() // the same arrivals for all targets of a round
-		for place, i := range s.rng.Perm(len(s.sides)) {
+		for place, i := range targets {
 			slice, err := s.openSlice(ctx, i, seed)
 			if err != nil {
 				return i, err
@@ -118,7 +122,7 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 	o := &record.OpenSlices{RatePerS: perS, LeadInNs: max(int64(openLead), s.LeadInNs),
 		WindowNs: int64(window)}
 	mean := time.Duration(o.MeanNs())
-	if mean > LongestSlice || time.Duration(2*len(s.sides)-2)*mean > longestStop {
+	if mean > LongestSlice || !s.fits(mean) {
 		return nil
 	}
 	o.Rounds = max(leastOpenRounds, int(s.sides[0].trial.Sliced/2/mean))

@@ -351,10 +351,35 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	slice := time.Duration(s.MeanNs())
-	if slice <= LongestSlice && time.Duration(2*len(s.sides)-2)*slice <= longestStop {
+	if slice <= LongestSlice && s.fits(slice) {
 		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
+}
+
+// between is how many slices of others may come between two slices of a target, so that it is not
+// stopped for too long.
+func between(slice time.Duration) int { return int(longestStop / slice) }
+
+// fits reports whether rounds of such slices have orders to choose from: each target may come at
+// least two places later than in the round before.
+func (s *start) fits(slice time.Duration) bool { return between(slice) > len(s.sides) }
+
+// order is that of a round, at random: each order that leaves at most some slices of others between
+// two slices of a target has the same probability. If all orders are equally likely in the first
+// round, they are in each round.
+func order(r *rand.Rand, previous []int, most int) []int {
+	for {
+		next := r.Perm(len(previous))
+		fits := true
+		for place, i := range next {
+			after := len(previous) - 1 - slices.Index(previous, i)
+			fits = fits && after+place <= most
+		}
+		if fits {
+			return next
+		}
+	}
 }
 
 // interleave goes through the rounds and writes the file of slices. With an error, failed is the
@@ -375,11 +400,15 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		return failed, err
 	}
 	report := s.reportRounds("slices", s.Rounds, time.Duration(s.MeanNs()))
+	targets := s.rng.Perm(len(s.sides))
 	for round := 1; round <= s.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
 		}
-		for place, i := range s.rng.Perm(len(s.sides)) {
+		if round > 1 {
+			targets = order(s.rng, targets, between(time.Duration(s.MeanNs())))
+		}
+		for place, i := range targets {
 			slice, err := s.closedSlice(ctx, i)
 			if err != nil {
 				return i, err

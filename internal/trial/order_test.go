@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// No target waits for more slices of others than it may, each target has each place equally often,
+// and without a bound that matters each round is a shuffle of its own.
+func TestOrder(t *testing.T) {
+	const n, rounds = 5, 20_000
+	for _, most := range []int{n + 1, n + 2, 2*n - 2, 100} {
+		r := rand.New(rand.NewPCG(39, uint64(most)))
+		var places [n][n]int
+		previous := r.Perm(n)
+		for range rounds {
+			next := order(r, previous, most)
+			for place, i := range next {
+				places[i][place]++
+				if waited := n - 1 - slices.Index(previous, i) + place; waited > most {
+					t.Fatalf("of %d, %d others came between %v and %v", most, waited, previous, next)
+				}
+			}
+			previous = next
+		}
+		for i := range places {
+			for place, count := range places[i] {
+				if count < rounds/n*9/10 || count > rounds/n*11/10 {
+					t.Errorf("most %d: target %d is at place %d in %d of %d rounds", most, i, place,
+						count, rounds)
+				}
+			}
+		}
+	}
+}
+
+// Of five targets, one may be stopped for six slices: with slices of 570 ms for 3.4 s.
+func TestFits(t *testing.T) {
+	s := &start{sides: make([]*side, 5)}
+	for _, row := range []struct {
+		slice time.Duration
+		fits  bool
+	}{{100 * time.Millisecond, true}, {573 * time.Millisecond, true}, {666 * time.Millisecond, true},
+		{667 * time.Millisecond, false}} {
+		if got := s.fits(row.slice); got != row.fits {
+			t.Errorf("slices of %v fit: %v", row.slice, got)
+		}
+	}
+}
