@@ -20,7 +20,8 @@ func TestOrder(t *testing.T) {
 			for place, i := range next {
 				places[i][place]++
 				if waited := n - 1 - slices.Index(previous, i) + place; waited > most {
-					t.Fatalf("of %d, %d others came between %v and %v", most, waited, previous, next)
+					t.Fatalf("%d of %d others came between %v and %v", waited, most, previous,
+						next)
 				}
 			}
 			previous = next
@@ -42,8 +43,10 @@ func TestFits(t *testing.T) {
 	for _, row := range []struct {
 		slice time.Duration
 		fits  bool
-	}{{100 * time.Millisecond, true}, {573 * time.Millisecond, true}, {666 * time.Millisecond, true},
-		{667 * time.Millisecond, false}} {
+	}{
+		{100 * time.Millisecond, true}, {573 * time.Millisecond, true},
+		{666 * time.Millisecond, true}, {667 * time.Millisecond, false},
+	} {
 		if got := s.fits(row.slice); got != row.fits {
 			t.Errorf("slices of %v fit: %v", row.slice, got)
 		}
