@@ -338,6 +338,7 @@ func offerTo(t *testing.T, hogName string) record.Load {
 // The service's own pauses stay in full, with and without stalls that are independent of them. If
 // stalls strike in the pauses, the percentiles are unknown.
 func TestPausesOfTheService(t *testing.T) {
+	testsets.Once(t, "pauses of a service beside stalls", testsets.Needs{})
 	testsets.Measured(t)
 	quantiles := []float64{0.99, 0.999}
 	truth := arithmetic(quantiles...)
@@ -380,6 +381,7 @@ func TestPausesOfTheService(t *testing.T) {
 // A service that reaches the limit of its control group is not stalled: what it then takes longer
 // stays.
 func TestLimitIsNoStall(t *testing.T) {
+	testsets.Once(t, "a limit beside stalls", testsets.Needs{})
 	testsets.Measured(t)
 	l := offerTo(t, limited)
 	t.Logf("stalls %+v", l.Stalls)
