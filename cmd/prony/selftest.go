@@ -27,6 +27,7 @@ import (
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/service"
 	"prony.example/internal/trial"
 	"prony.example/internal/trial/machine"
@@ -126,7 +127,7 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
 	}
 	t.watchStalls()
-	defer t.stalls.close()
+	defer t.stalls.Close()
 	// The kernel's call returns 20 minus the value (getpriority(2)).
 	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
 		defer rtsched.Nice(os.Getpid(), 20-nice)
@@ -201,7 +202,7 @@ type truthStarter struct {
 	count    int
 	server   *truthServer // the latest
 	pids     []int        // its processes
-	stalls   *stallLog
+	stalls   *stallfree.Watcher
 }
 
 // truthWait bounds how long a server may take until it listens.
@@ -340,7 +341,10 @@ func (s *truthServer) Stop() (out truth.Report, err error) {
 		return out, fmt.Errorf("read times of a truth server: %w", err)
 	}
 	defer file.Close()
-	out.Times, err = truth.ReadTimes(file)
-	truth.Shift(out.Times, -truth.Monotonic())
+	if out.Times, err = truth.ReadTimes(file); err != nil {
+		return out, err
+	}
+	offset, err := clock.Kernel()
+	truth.Shift(out.Times, -offset)
 	return out, err
 }

@@ -12,6 +12,7 @@ import (
 	"prony.example/internal/generator/selftest"
 	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/observe/host"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/observe/stalls"
 	"prony.example/stats"
 )
@@ -22,13 +23,15 @@ func (t *truthStarter) watch() (end func() selftest.Machine) {
 	self := os.Getpid()
 	own := cpuclock.New(func() []int { return []int{self} })
 	its := cpuclock.New(func() []int { return t.pids })
-	t.stalls.begin()
+	log := t.stalls.Log()
+	log.Begin()
 	delays := runDelays(self)
 	load, service := readCores(t.layout.Load), readCores(t.layout.Service)
 	ownNs, itsNs := own.Read(), its.Read()
 	return func() selftest.Machine {
 		var m selftest.Machine
-		t.stalls.end(&m, t.layout)
+		log.End()
+		addStalls(&m, log, t.layout)
 		for tid, ns := range runDelays(self) {
 			m.BesideWaitNs += ns - delays[tid]
 		}
@@ -91,60 +94,26 @@ func parseCores(text string, cores []int) (c coreTimes) {
 	return c
 }
 
-// stallLog records the stalls of the cores in use during cases.
-type stallLog struct {
-	watch *stalls.Watch
-	err   error // why they are not recorded
-}
-
 // watchStalls prepares to record stalls, before the first server runs: on idle cores it is quick to
 // find out how.
 func (t *truthStarter) watchStalls() {
-	cores := slices.Concat(t.layout.Load, t.layout.Service)
-	slices.Sort(cores)
-	self := os.Getpid()
-	w, err := stalls.Open(slices.Compact(cores), stalls.Period, func(core, pid int) bool {
-		return slices.Contains(t.layout.Load, core) && pid == self ||
-			slices.Contains(t.pids, pid)
-	})
-	t.stalls = &stallLog{watch: w, err: err}
+	t.stalls = stallfree.New(stallfree.Setup{Open: stallfree.OpenReal, Service: t.layout.Service,
+		Load: t.layout.Load, PIDs: func() []int { return t.pids }})
 }
 
-func (s *stallLog) begin() {
-	if s.err == nil {
-		s.err = s.watch.Begin()
-	}
-}
-
-func (s *stallLog) close() {
-	if s.watch != nil {
-		s.watch.Close() //nolint:errcheck // what it recorded has been read
-	}
-}
-
-// end adds the stalls to what the machine did, or why none were recorded.
-func (s *stallLog) end(m *selftest.Machine, l host.Layout) {
-	if s.err == nil {
-		s.err = s.watch.End()
-	}
-	if s.err != nil {
-		m.StallsMissing = strings.ReplaceAll(fmt.Sprint(s.err), "\n", "; ")
-		return
-	}
-	all := s.watch.Read()
-	m.StallsWay = s.watch.Way().String()
+// addStalls adds the stalls to what the machine did, or why none were recorded.
+func addStalls(m *selftest.Machine, log *stallfree.Log, l host.Layout) {
+	sum := log.Summary()
+	m.StallsWay, m.StallsMissing = sum.Way, sum.Missing
 	byCore := map[int][]stats.Stall{}
-	for _, x := range all {
+	for _, x := range log.Stalls() {
 		stall := stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, UnseenNs: x.UnseenNs}
-		switch {
-		case x.Cause == stalls.Kernel && x.Name != "":
-			// Threads of the kernel handle the packets of the load, among other things.
-		case x.Cause == stalls.Process:
+		if x.Cause == stalls.Process {
 			m.Processes = append(m.Processes, stall)
-		default:
-			m.Stalls = append(m.Stalls, stall)
-			byCore[x.Core] = append(byCore[x.Core], stall)
+			continue
 		}
+		m.Stalls = append(m.Stalls, stall)
+		byCore[x.Core] = append(byCore[x.Core], stall)
 	}
 	m.Load.StalledNs, m.Service.StalledNs = stalled(byCore, l.Load), stalled(byCore, l.Service)
 }

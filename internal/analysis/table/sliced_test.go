@@ -482,7 +482,7 @@ func TestRatiosWithoutStalls(t *testing.T) {
 			s.StallFree[1].Unknown, s.StallFree[1].KeptShare = stats.TooMuchExcluded, 0.45
 		}
 	}
-	check(false, few, 0)
+	check(false, few, 0, "unknown without the machine's stalls: 45 % of arrivals remain")
 	check(true, few, 4)
 	// Shares of arrivals that remain must be alike: on average they are 10 points apart, or 10.2.
 	apart := func(kept float64) func(*record.Record, *record.Sliced) {

@@ -97,8 +97,9 @@ type Metric struct {
 	Sliced []Point
 	// StallFree and SlicedFree report whether Points and Sliced are without the machine's stalls.
 	StallFree, SlicedFree bool
-	// Unsliced says why slices give no value though they have this metric; none otherwise. The
-	// ratio is then unknown: windows alone would not know it any better.
+	// Unsliced says why the ratio is unknown although both sides have values: slices give none of
+	// one side, or values without stalls are not comparable. Windows alone would not know it any
+	// better.
 	Unsliced Note
 	Source   Source // of Ratio
 	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil:
@@ -361,6 +362,9 @@ func (sc *Scenario) compareTo(o Options) {
 		switch {
 		case ok && (b.Unsliced.Is() || m.Unsliced.Is()):
 			m.Source = FromSlices
+			if !m.Unsliced.Is() {
+				m.Unsliced = b.Unsliced
+			}
 		case ok && ShareStarts(b.Sliced, m.Sliced):
 			m.Source = FromSlices
 			if m.Unsliced = KeptApart(reference, t, m, FromSlices); m.Unsliced.Is() {
@@ -368,9 +372,10 @@ func (sc *Scenario) compareTo(o Options) {
 			}
 			r := sc.SlicedRatio(reference, t, m.Load, m.Name, o.Confidence)
 			m.Ratio = &r
-		case ok && KeptApart(reference, t, m, FromWindows).Is():
-			m.Unsliced = KeptApart(reference, t, m, FromWindows)
 		case ok && b.Known() && m.Known():
+			if m.Unsliced = KeptApart(reference, t, m, FromWindows); m.Unsliced.Is() {
+				continue
+			}
 			m.Ratio = ratio(fits[key], positives(t.Reference, b), positives(t.Name, *m))
 		}
 	}

@@ -299,7 +299,7 @@ const (
 )
 
 // compare sets by how much delays can raise a line. If it is off and stalls were recorded, it
-// compares anew, without the arrivals near stalls. By the known times, an arrival is near a stall
+// compares again, without the arrivals near stalls. By the known times, an arrival is near a stall
 // if it is unanswered in it or due until a millisecond after. They are left out of the known and of
 // the measured response times alike, whatever was measured.
 func (a *answers) compare(l Line, value func(ns []int64) float64,

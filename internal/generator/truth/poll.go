@@ -60,7 +60,7 @@ func (p *poller) wait(timeoutMs int) ([]unix.EpollEvent, error) {
 	return p.events[:max(k, 0)], err
 }
 
-// receive reads from a connection without blocking. A call that Go's runtime is told of may wait
+// receive reads from a connection without blocking. A call that goes through Go's runtime may wait
 // for the runtime's other threads when it returns, and a thread that runs ahead of them keeps them
 // off its core meanwhile.
 func (p *poller) receive(fd int32, into []byte) (int, error) {

@@ -492,8 +492,10 @@ func runDelay() (ns int64) {
 
 func (s *server) report(delayBefore int64) Report {
 	out := s.reported
-	out.Times = s.times
-	Shift(out.Times, Monotonic())
+	if offset, err := clock.Kernel(); err == nil {
+		out.Times = s.times
+		Shift(out.Times, offset)
+	}
 	out.RunDelayNs = runDelay() - delayBefore
 	if out.Delayed > 0 {
 		out.LateMeanNs = s.lateNs / float64(out.Delayed)

@@ -5,29 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
-
-	"golang.org/x/sys/unix"
-
-	"prony.example/internal/base/clock"
 )
-
-// Monotonic is CLOCK_MONOTONIC minus clock.Mono, whose origin is this process's own, in ns.
-func Monotonic() int64 {
-	var t unix.Timespec
-	least, offset := int64(math.MaxInt64), int64(0)
-	for range 10 { // the quickest of some readings is the most exact
-		before := clock.Mono()
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-			panic("truth: Linux without CLOCK_MONOTONIC: " + err.Error())
-		}
-		if elapsed := clock.Mono() - before; elapsed < least {
-			least, offset = elapsed, t.Nano()-before-elapsed/2
-		}
-	}
-	return offset
-}
 
 // Shift adds to the moments of requests.
 func Shift(all []Times, ns int64) {

@@ -192,8 +192,13 @@ func (l *Log) add(x stalls.Stall) {
 	l.causes[key].Ns += x.EndNs - x.BeginNs
 }
 
-// Stalls are those of the load so far.
-func (l *Log) Stalls() []record.Stall { return l.all }
+// Stalls are those of the load so far; none if the watch failed.
+func (l *Log) Stalls() []record.Stall {
+	if !l.Recorded() {
+		return nil
+	}
+	return l.all
+}
 
 // Spans are the pieces of the load so far.
 func (l *Log) Spans() []Span { return l.spans }
