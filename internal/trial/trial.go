@@ -473,7 +473,7 @@ func (f *life) verify(ctx context.Context) error {
 	report, err := service.Quick(bounded, Checker(f.speech, f.lab.Dial, f.addr,
 		f.trial.Subject.Target.Mode), f.trial.Contract)
 	if err != nil {
-		return f.orExit(fmt.Errorf("verify %s: %w", f.trial.Target, err))
+		return f.orEnd(ctx, fmt.Errorf("verify %s: %w", f.trial.Target, err))
 	}
 	if bad := report.Failures(); len(bad) > 0 {
 		return hinted("prony verify "+f.trial.Subject.Service.Name+" lists every answer",
