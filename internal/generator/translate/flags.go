@@ -250,16 +250,16 @@ func Table(name string) string {
 			rows = t.additional
 		}
 		for i, r := range rows {
-			same := func(other row) bool {
-				return r.remark != "" && other.remark == r.remark && other.load == r.load
+			matches := func(x row) bool {
+				return r.remark != "" && x.remark == r.remark && x.load == r.load
 			}
-			if slices.ContainsFunc(rows[:i], same) {
+			if slices.ContainsFunc(rows[:i], matches) {
 				continue
 			}
 			flags := "`" + r.flag + "`"
-			for _, other := range rows[i+1:] {
-				if same(other) {
-					flags += ", `" + other.flag + "`"
+			for _, x := range rows[i+1:] {
+				if matches(x) {
+					flags += ", `" + x.flag + "`"
 				}
 			}
 			load := r.load
