@@ -41,9 +41,9 @@ func (u Unseen) share(errors float64) float64 {
 
 // Pool returns the estimate that holds for a part of a whole, such as one target of a comparison:
 // that of the whole, which is less of chance, unless the part has certainly more.
-func (u Unseen) Pool(whole Unseen) Unseen {
-	if u.Least() > whole.Most() {
+func (u Unseen) Pool(sum Unseen) Unseen {
+	if u.Least() > sum.Most() {
 		return u
 	}
-	return whole
+	return sum
 }

@@ -29,9 +29,9 @@ const (
 )
 
 type picture struct {
-	Width, Height, Left, Right int
-	Title                      string
-	Parts                      []picturePart
+	Width, Height, FromX, ToX int
+	Title                     string
+	Parts                     []picturePart
 }
 
 // picturePart has a bar for each target of a table.
@@ -64,7 +64,7 @@ func (b pictureBar) Width(from int) float64 { return max(b.To-float64(from), 0) 
 // first values if there are no ratios. It has colors for light and for dark pages. It fails if no
 // value is known.
 func SVG(w io.Writer, s table.Sheet) error {
-	p := picture{Width: pictureWidth, Left: pictureLeft, Right: pictureRight}
+	p := picture{Width: pictureWidth, FromX: pictureLeft, ToX: pictureRight}
 	for _, tab := range s.Tables {
 		if tab.Kind != "" { // not how targets compare
 			continue
@@ -105,28 +105,28 @@ func drawTable(tab table.Table) (part picturePart, ok bool) {
 		}
 	}
 	axis := ruler{0, most, false}
-	at := func(v float64) float64 {
+	place := func(v float64) float64 {
 		return pictureLeft + (pictureRight-pictureLeft)*min(max(v/most, 0), 1)
 	}
 	print := onAxis(units.Printer(column.Unit))
 	if column.Role == table.RoleRatio {
-		part.Mark, print = at(1), func(v float64) string { return fmt.Sprintf("%.3g", v) }
+		part.Mark, print = place(1), func(v float64) string { return fmt.Sprintf("%.3g", v) }
 	}
 	for i, row := range tab.Rows {
 		c := cellAt(row, value)
 		bar := pictureBar{Name: cellAt(row, name).Text(), Text: c.Text(),
 			Y: part.Top + i*pictureRow + pictureRow/2, Known: c.State == table.Known}
 		if bar.Known {
-			bar.To = at(c.Value)
+			bar.To = place(c.Value)
 			if c.Interval.State == table.Known {
-				bar.Lo, bar.Hi = at(c.Interval.Lo), at(c.Interval.Hi)
+				bar.Lo, bar.Hi = place(c.Interval.Lo), place(c.Interval.Hi)
 			}
 		}
 		part.Bars = append(part.Bars, bar)
 	}
 	part.Bottom = part.Top + len(tab.Rows)*pictureRow
 	for _, v := range axis.ticks() {
-		part.Ticks = append(part.Ticks, pictureTick{at(v), print(v)})
+		part.Ticks = append(part.Ticks, pictureTick{place(v), print(v)})
 	}
 	return part, true
 }
@@ -154,13 +154,13 @@ func drawnTitle(tab table.Table, i int) string {
 	if c.Role != table.RoleRatio {
 		return c.FullHeading()
 	}
-	of := c.Label
-	for j := i - 1; j >= 0 && of == ""; j-- {
+	label := c.Label
+	for j := i - 1; j >= 0 && label == ""; j-- {
 		if tab.Columns[j].Role == table.RoleNumber {
-			of = tab.Columns[j].Label
+			label = tab.Columns[j].Label
 		}
 	}
-	return c.Group.Short() + " " + of + " relative to " + c.Versus.String()
+	return c.Group.Short() + " " + label + " relative to " + c.Versus.String()
 }
 
 // cellAt is a cell of a row, or an absent one if the row is said in words.

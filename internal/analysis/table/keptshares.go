@@ -23,9 +23,9 @@ func KeptApart(a, b *Target, m *Metric, source Source) Note {
 	q := metric.Named(m.Name, m.Unit).Quantile
 	stallFree := m.SlicedFree
 	if source != FromSlices && q != 0 {
-		var apart Note
-		if stallFree, apart = bothStallFree(a, b, m); apart.Is() {
-			return apart
+		var why Note
+		if stallFree, why = bothStallFree(a, b, m); why.Is() {
+			return why
 		}
 	}
 	if q == 0 || !stallFree {
@@ -40,18 +40,18 @@ func KeptApart(a, b *Target, m *Metric, source Source) Note {
 
 // bothStallFree reports whether a percentile is without the machine's stalls in the windows of both
 // targets, or, if in those of one alone, why it is not in the other's.
-func bothStallFree(a, b *Target, m *Metric) (both bool, apart Note) {
+func bothStallFree(a, b *Target, m *Metric) (common bool, why Note) {
 	x, _ := a.Metric(m.Load, m.Name)
 	y, _ := b.Metric(m.Load, m.Name)
 	if x.StallFree == y.StallFree {
-		return x.StallFree, apart
+		return x.StallFree, why
 	}
 	with := x
 	if x.StallFree {
 		with = y
 	}
 	if len(with.Points) == 0 { // there is nothing to compare
-		return false, apart
+		return false, why
 	}
 	if with.WithStalls.Is() {
 		return false, NoteOf(NoteStalled, with.WithStalls.Args...)

@@ -184,8 +184,8 @@ func (n Note) names(g Group) bool {
 }
 
 // notes are what the cells of a row say, each thing once. Where a number is missing, the reason
-// names the columns: "half p99, p99.9: needs …", unless it names the load itself. So does the reason
-// for values with stalls.
+// names the columns: "half p99, p99.9: needs …", unless it names the load itself. So does the
+// reason for values with stalls.
 func (r *Row) notes(columns []Column) (notes []Note) {
 	var missing []Columns
 	for i, c := range r.Cells {

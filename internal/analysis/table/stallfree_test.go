@@ -44,10 +44,11 @@ func openRun(change func(r *record.Record, s *record.Sliced)) (records []record.
 	return records
 }
 
-// Ratios of response times are without the machine's stalls, or with them if asked for; they are
-// unknown if too few arrivals remain.
-func TestRatiosWithoutStalls(t *testing.T) {
-	check := func(keep bool, change func(*record.Record, *record.Sliced), want float64,
+// checkOpenRatio checks the ratio of p99 from slices after a change to openRun, and the notes.
+func checkOpenRatio(t *testing.T) func(bool, func(*record.Record, *record.Sliced), float64,
+	...string) {
+	t.Helper()
+	return func(keep bool, change func(*record.Record, *record.Sliced), want float64,
 		notes ...string,
 	) {
 		t.Helper()
@@ -77,6 +78,12 @@ func TestRatiosWithoutStalls(t *testing.T) {
 			t.Errorf("stalls are kept, and the notes are\n%s", text)
 		}
 	}
+}
+
+// Ratios of response times are without the machine's stalls, or with them if asked for; they are
+// unknown if too few arrivals remain.
+func TestRatiosWithoutStalls(t *testing.T) {
+	check := checkOpenRatio(t)
 	same := func(*record.Record, *record.Sliced) {}
 	check(false, same, 2, "stalls took 4.0 % of the time, and 10 % of arrivals are left out; "+
 		"with them, p99 of b is 4.00 ms instead of 2.00 ms")
@@ -125,7 +132,7 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	}, 4)
 }
 
-// Levels are without the machine's stalls if all trials of their target have them so; bounds of what
+// Levels are without the machine's stalls if all trials of their target are. Bounds of what
 // the machine did are then those that remain. Rows with stalls say so if others are without.
 func TestLevelsWithoutStalls(t *testing.T) {
 	zero := 0.0

@@ -29,8 +29,8 @@ func poolUnseen(records []*record.Record) (out []*record.Record) {
 		}
 	}
 	for _, r := range records {
-		own := runs[r.Run].targets[RowName(r.Target)]
-		most := own.Pool(runs[r.Run].all).Most()
+		target := runs[r.Run].targets[RowName(r.Target)]
+		most := target.Pool(runs[r.Run].all).Most()
 		again := *r
 		again.Loads = slices.Clone(r.Loads)
 		for i := range again.Loads {

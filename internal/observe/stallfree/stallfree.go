@@ -260,8 +260,8 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 	return out
 }
 
-// Unseen estimates the time of stalls within spans that were too short to be recorded; nil without a
-// record of stalls.
+// Unseen estimates the time of stalls within spans that were too short to be recorded. Without a
+// record of stalls, it is nil.
 func (l *Log) Unseen(spans []Span) *record.Unseen {
 	if !l.Recorded() {
 		return nil
