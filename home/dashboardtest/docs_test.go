@@ -50,18 +50,19 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// panels are those of a dashboard as a table, with a line for each of its rows.
+// panels lists the titles of a dashboard's panels by row. Grafana shows their descriptions.
 func panels(b *board) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "\n### %s\n\n`%s`, `%s`. %s\n", b.Title, b.UID, b.file, b.Description)
-	s.WriteString("\n| panel | what it answers |\n|---|---|\n")
+	fmt.Fprintf(&s, "\n### %s\n\n`%s`. %s\n", b.Title, b.UID, b.Description)
+	separator := "\n- "
 	for _, p := range b.Panels {
 		if p.Type == "row" {
-			fmt.Fprintf(&s, "| **%s** | |\n", p.Title)
+			fmt.Fprintf(&s, "\n- **%s**", p.Title)
+			separator = ": "
 			continue
 		}
-		fmt.Fprintf(&s, "| %s | %s |\n", p.Title, strings.ReplaceAll(p.Description, "|", `\|`))
+		s.WriteString(separator + p.Title)
+		separator = "; "
 	}
-	s.WriteString("\n")
-	return s.String()
+	return s.String() + "\n\n"
 }
