@@ -14,13 +14,13 @@ func TestThePageNamesEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want strings.Builder
-	want.WriteString("| metric | its own labels | a value is of | what |\n|---|---|---|---|\n")
+	want.WriteString("| metric | own labels | value per | meaning |\n|---|---|---|---|\n")
 	for _, m := range Metrics {
 		var own []string
 		for _, l := range m.Labels {
 			own = append(own, "`"+l+"`")
 		}
-		fmt.Fprintf(&want, "| `%s` | %s | a %s | %s |\n", m.Name, strings.Join(own, ", "), m.Of,
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", m.Name, strings.Join(own, ", "), m.Of,
 			m.Help)
 	}
 	if !strings.Contains(string(data), want.String()) {
