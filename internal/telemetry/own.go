@@ -113,7 +113,7 @@ var Metrics = []Metric{
 	{"prony_trial_spans_per_request", nil, Load, "spans that the telemetry collector received"},
 	{"prony_trial_verdict", []string{"grade"}, Whole, "always 1; the label is the trial's grade"},
 	{"prony_trial_reason", []string{"reason", "grade"}, Whole,
-		"always 1; one series per rule that the trial broke, with the load if the rule is about one"},
+		"always 1; a series per rule that the trial broke, with the load if the rule is about one"},
 	{"prony_trial_start_seconds", nil, Whole, "time from exec to ready"},
 	{"prony_trial_duration_seconds", nil, Whole, "time from the trial's first step to its last"},
 	{"prony_trial_bytes_per_request", nil, Whole,
