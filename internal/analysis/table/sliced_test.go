@@ -496,6 +496,23 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	check(false, apart(0.798), 0, "unknown without the machine's stalls: the shares of "+
 		"arrivals that remain of the two targets are more than 10 points apart")
 	check(true, apart(0.7), 4)
+	// Stalls too short to be recorded are estimated from all starts. That of one start alone, by
+	// which it decided, is mostly chance. A target that certainly has more of them counts alone.
+	unseen := func(a, b record.Unseen) func(*record.Record, *record.Sliced) {
+		return func(r *record.Record, s *record.Sliced) {
+			s.StallFree[1].MostUnseen = 0.005
+			if r.Block == 2 {
+				s.StallFree[1].Unknown = stats.UnrecordedStalls
+			}
+			s.Unseen = map[string]*record.Unseen{"a": &a, "b": &b}[r.Target.Name]
+		}
+	}
+	quiet := record.Unseen{Ns: 1e6, ErrNs: 5e6, TimeNs: 1e9}
+	check(false, unseen(quiet, quiet), 2)
+	short := "unknown without the machine's stalls: many are too short to be recorded"
+	noisy := record.Unseen{Ns: 6e6, ErrNs: 1e6, TimeNs: 1e9}
+	check(false, unseen(noisy, noisy), 0, short)
+	check(false, unseen(quiet, record.Unseen{Ns: 20e6, ErrNs: 2e6, TimeNs: 1e9}), 0, short)
 	// One start without a record of stalls has none left out, so the others have not either.
 	check(false, func(r *record.Record, s *record.Sliced) {
 		if r.Block == 2 {

@@ -270,7 +270,9 @@ func (s *Study) scenarioNames() []string {
 }
 
 func (s *Study) scenario(name string, blocks blockOf) *Scenario {
-	records := those(s.Records, func(r *record.Record) bool { return r.Scenario == name })
+	records := poolUnseen(those(s.Records, func(r *record.Record) bool {
+		return r.Scenario == name
+	}))
 	sc := &Scenario{Name: name, Loads: loadInfos(records),
 		Observed: those(s.Beside, func(r *record.Record) bool {
 			return r.Scenario == name && r.Role == record.Observed
