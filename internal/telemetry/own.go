@@ -68,8 +68,8 @@ type Metric struct {
 	Help   string
 }
 
-// Metrics are all metrics that Prony sends about its runs, except prony_phase. docs/query.md lists
-// them.
+// Metrics are all metrics that Prony sends about its runs, except prony_phase.
+// docs/formats/metrics.md lists them.
 var Metrics = []Metric{
 	{"prony_load_requests_per_second", []string{"state"}, Second,
 		"requests that were due (open loads), sent, answered and failed"},
