@@ -49,7 +49,7 @@ func TestMethodListsTheRules(t *testing.T) {
 
 func ruleTable(rules []verdict.Rule) []byte {
 	var b bytes.Buffer
-	b.WriteString("| rule | VALID where | otherwise | source |\n|---|---|---|---|\n")
+	b.WriteString("| rule | VALID if | otherwise | source |\n|---|---|---|---|\n")
 	for _, r := range rules {
 		cells := []string{r.Name, r.Meets, r.Else, r.Source}
 		for i, c := range cells {
