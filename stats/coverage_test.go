@@ -36,11 +36,11 @@ func slowedBy(share float64, count int) scenario {
 
 // rare gives the last of these services events that cost 4 % of its time.
 func rare(perStart float64, regular bool) scenario {
-	how := "by chance"
+	how := "random"
 	if regular {
-		how = "at equal distances"
+		how = "regular"
 	}
-	return scenario{name: fmt.Sprintf("%.0f events a start, %s", perStart, how), targets: 2,
+	return scenario{name: fmt.Sprintf("%s events, %.0f", how, perStart), targets: 2,
 		effect: math.Log(0.96), services: func(d design) []service {
 			all := equal(2)
 			all[1] = d.eventful(all[1], perStart, 0.04, regular)
