@@ -228,9 +228,9 @@ func TestFairnessTable(t *testing.T) {
 	const want = `| target | /hello/{mode} | /data | kept | ` +
 		`headers beyond Content-Length, Content-Type |
 |---|---|---|---|---|
-| a | 100 + 23 | 106 + 190 | yes | Date (/hello/{mode}), Server (/hello/{mode}) |
-| b | 90 + 23 | 96 + 190 | yes | none |
-| c | 95 + 23 | 101 + 190 | closed after /data | Date (/hello/{mode}) |
+| a | 100+23 | 106+190 | yes | Date (/hello/{mode}), Server (/hello/{mode}) |
+| b | 90+23 | 96+190 | yes | none |
+| c | 95+23 | 101+190 | closed after /data | Date (/hello/{mode}) |
 
 - heads of /hello/{mode}: 90 bytes (b) to 100 (a)
 - heads of /data: 96 bytes (b) to 106 (a)
@@ -263,15 +263,15 @@ func TestUnfair(t *testing.T) {
 	check("equal", newFairRow("a", fairHeads(100, true, "Date")))
 	check("new", newFairRow("n", nil), "n: the page has no row of it")
 	check("longer head", newFairRow("a", fairHeads(101, true, "Date")),
-		"a: /hello/{mode}: 101 + 23, the page says 100 + 23",
-		"a: /data: 107 + 190, the page says 106 + 190")
+		"a: /hello/{mode}: 101+23, the page says 100+23",
+		"a: /data: 107+190, the page says 106+190")
 	check("closes", newFairRow("a", fairHeads(100, false, "Date")),
 		"a: kept: closed after /data, the page says yes")
 	const beyond = "a: headers beyond Content-Length, Content-Type: "
 	check("another header", newFairRow("a", fairHeads(100, true, "Date", "Via")),
 		beyond+"Date (/hello/{mode}), Via (/hello/{mode}), the page says Date (/hello/{mode})")
 	check("one request less", newFairRow("a", fairHeads(100, true, "Date")[:1]),
-		"a: /data: -, the page says 106 + 190",
+		"a: /data: -, the page says 106+190",
 		beyond+"Date, the page says Date (/hello/{mode})")
 }
 
@@ -294,8 +294,8 @@ func TestUpdateFairness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, "the page", string(text), "before\n", "| go-nethttp | 1 + 23 |",
-		"| rust-axum | 4 + 23 |", "\nafter\n")
+	has(t, "the page", string(text), "before\n", "| go-nethttp | 1+23 |",
+		"| rust-axum | 4+23 |", "\nafter\n")
 	if strings.Contains(string(text), "gone") {
 		t.Error("a target that is gone kept its row")
 	}

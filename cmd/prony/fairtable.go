@@ -21,7 +21,7 @@ var contractHeaders = []string{"Content-Length", "Content-Type"}
 // page and one that was just seen are compared as they are read.
 type fairRow struct {
 	target string
-	sizes  []string // a headline each, as "118 + 23"; empty: not of its contracts
+	sizes  []string // a headline each, as "118+23"; empty: not of its contracts
 	kept   string   // yes, or the requests after which the connection was closed
 	beyond []string // headers; one that some answers lack with their paths: "Etag (/data)"
 }
@@ -38,7 +38,7 @@ func newFairRow(target string, heads []service.Head) fairRow {
 	carriers := map[string][]string{}
 	var names, closed []string
 	for _, h := range heads {
-		r.sizes[slices.Index(service.Headlines(), h.Request)] = fmt.Sprintf("%d + %d",
+		r.sizes[slices.Index(service.Headlines(), h.Request)] = fmt.Sprintf("%d+%d",
 			h.HeadBytes, h.BodyBytes)
 		if !h.Kept {
 			closed = append(closed, short(h.Request))
@@ -86,7 +86,7 @@ func fairTable(rows []fairRow) [][]string {
 }
 
 func printFairness(out io.Writer, rows []fairRow) error {
-	fmt.Fprintln(out, "bytes of head + body of the response to each measured request")
+	fmt.Fprintln(out, "bytes of head+body of the response to each measured request")
 	table := fairTable(rows)
 	table[0][0] = "TARGET"
 	_, err := fmt.Fprintf(out, "%s\n%s\n", format.Grid("", table, format.Left),
@@ -182,7 +182,7 @@ func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
 	bodies := map[int][]string{}
 	for _, r := range rows {
 		var head, body int
-		if _, err := fmt.Sscanf(r.sizes[i], "%d + %d", &head, &body); err != nil {
+		if _, err := fmt.Sscanf(r.sizes[i], "%d+%d", &head, &body); err != nil {
 			continue // not of its contracts
 		}
 		if least == 0 || head < least {
