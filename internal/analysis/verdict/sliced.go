@@ -13,19 +13,21 @@ import (
 // slices.
 var sliceRules = []Rule{
 	{"slice answers",
-		"slices have good responses, and every response has the right status and body; the " +
-			"bound is as many requests",
-		ifMoved + ", above 0.1 % INVALID", "docs/slices.md", sliceAnswers},
+		"slices have good responses, and every response has the right status and body",
+		"one rank per wrong response",
+		ifMoved + "; above 0.1 % INVALID",
+		"docs/slices.md", sliceAnswers},
 	{"idle work",
-		"a target uses no processor time while others are loaded. The bound on throughput " +
-			"is its share of the service's cores; the bound on its own processor time is what " +
-			"it used in slices of others relative to its own. If neither is known and it was " +
-			"not stopped, the effect is unknown",
-		ifMoved + ", or if the effect is unknown", "docs/slices.md", idleWork},
+		"a target uses no processor time while others are loaded",
+		"on throughput: the target's share of the service's cores; on its processor " +
+			"time: what it used in slices of others, relative to its own slices",
+		ifMoved + ", also if the effect is unknown",
+		"docs/slices.md", idleWork},
 	{"slice lag",
-		"requests of open slices leave on time; the bound is by how much percentiles would " +
-			"be lower if each had",
-		ifMoved, "docs/slices.md", sliceLag},
+		"requests of open slices leave on time",
+		"the excess of percentiles over those of requests that left on time",
+		ifMoved,
+		"docs/slices.md", sliceLag},
 }
 
 func sliceAnswers(_ *record.Record, l *load) *record.Finding {
