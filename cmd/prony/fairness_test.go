@@ -223,6 +223,8 @@ func TestFairnessTable(t *testing.T) {
 		newFairRow("a", fairHeads(100, true, "Date", "Server")),
 		newFairRow("b", fairHeads(90, true)),
 		newFairRow("c", fairHeads(95, false, "Date")),
+		newFairRow("d/x", fairHeads(96, true)), newFairRow("d/y", fairHeads(96, true)),
+		newFairRow("d/z", fairHeads(97, true)),
 	}
 	text := fairnessMarkdown(rows)
 	const want = `| target | /hello/{mode} | /data | kept | ` +
@@ -231,11 +233,13 @@ func TestFairnessTable(t *testing.T) {
 | a | 100+23 | 106+190 | yes | Date (/hello/{mode}), Server (/hello/{mode}) |
 | b | 90+23 | 96+190 | yes | none |
 | c | 95+23 | 101+190 | closed after /data | Date (/hello/{mode}) |
+| d/x,y | 96+23 | 102+190 | yes | none |
+| d/z | 97+23 | 103+190 | yes | none |
 
 - heads of /hello/{mode}: 90 bytes (b) to 100 (a)
 - heads of /data: 96 bytes (b) to 106 (a)
 - the connection: closed by c
-- Date (/hello/{mode}): sent by all but b
+- Date (/hello/{mode}): sent by a, c
 - Server (/hello/{mode}): sent by a
 `
 	if text != want {

@@ -94,8 +94,11 @@ func printFairness(out io.Writer, rows []fairRow) error {
 	return err
 }
 
+// fairnessMarkdown is the table of a page. Targets of one service with equal responses share a row,
+// such as "go-x/a,b".
 func fairnessMarkdown(rows []fairRow) string {
 	var b strings.Builder
+	rows = sharedRows(rows)
 	for i, cells := range fairTable(rows) {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 		if i == 0 {
@@ -107,6 +110,38 @@ func fairnessMarkdown(rows []fairRow) string {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	return b.String()
+}
+
+// sharedRows joins the rows of targets of one service that differ in nothing else.
+func sharedRows(rows []fairRow) []fairRow {
+	var out []fairRow
+	for _, r := range rows {
+		folder, name, several := strings.Cut(r.target, "/")
+		same := func(o fairRow) bool {
+			return strings.HasPrefix(o.target, folder+"/") && slices.Equal(o.sizes, r.sizes) &&
+				o.kept == r.kept && slices.Equal(o.beyond, r.beyond)
+		}
+		if i := slices.IndexFunc(out, same); several && i >= 0 {
+			out[i].target += "," + name
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// separateRows is the reverse of sharedRows.
+func separateRows(r fairRow) []fairRow {
+	folder, names, several := strings.Cut(r.target, "/")
+	if !several {
+		return []fairRow{r}
+	}
+	var out []fairRow
+	for name := range strings.SplitSeq(names, ",") {
+		r.target = folder + "/" + name
+		out = append(out, r)
+	}
+	return out
 }
 
 // readFairness reads the rows of a page's section back; what is no row of it is left out.
@@ -128,7 +163,7 @@ func readFairness(page string) []fairRow {
 		if len(cells) != len(header) {
 			continue
 		}
-		rows = append(rows, readFairRow(header, cells))
+		rows = append(rows, separateRows(readFairRow(header, cells))...)
 	}
 	return rows
 }
