@@ -72,7 +72,8 @@ func crowd(what string, connections int) fault {
 func TestVerdictsClassify(t *testing.T) {
 	const seeds = 8
 	var b bytes.Buffer
-	b.WriteString("| rule | disturbance | length | p99 moved by | SUSPECT |\n|---|---|---|---|---|\n")
+	b.WriteString("| rule | disturbance | length | p99 moved by | SUSPECT |\n" +
+		"|---|---|---|---|---|\n")
 	for _, f := range faults {
 		name := fmt.Sprintf("%s | %s", f.rule, f.what) // in the first row only
 		for _, d := range f.pauses {
