@@ -15,7 +15,7 @@ import (
 // BenchmarkProtocols prints what a request costs our generator in each protocol beside HTTP/1.1 in
 // the clear, which the raw engines speak: by turns, against the null server of each, on a core of
 // its own. PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it
-// is set. docs/load.md has the table.
+// is set. docs/load.md has the ratios.
 func BenchmarkProtocols(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	serverCore, core := TwoCores(b)

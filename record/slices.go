@@ -99,6 +99,8 @@ type Sliced struct {
 	PunctualTime Dist `json:"punctualTime,omitzero"`
 	// StallFree are the percentiles of open slices without the machine's stalls.
 	StallFree []StallFree `json:"stallFree,omitempty"`
+	// Unseen estimates the stalls in open slices that were too short to be recorded.
+	Unseen *Unseen `json:"unseen,omitempty"`
 }
 
 // ThroughputPerS is the rate of good answers over all windows; 0 without any.

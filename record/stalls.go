@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"prony.example/internal/base/files"
 )
@@ -21,8 +22,18 @@ type Stalls struct {
 	StalledNs  int64  `json:"stalledNs"`            // of it, in which a core was stalled, at most
 	Count      int    `json:"count"`
 	LostTicks  int    `json:"lostTicks,omitempty"` // of the clock; their time counts as stalled
+	// Unseen estimates the stalls that were too short to be recorded; nil: nothing recorded stalls.
+	Unseen *Unseen `json:"unseen,omitempty"`
 	// Causes are the reasons, the longest first.
 	Causes []StallCause `json:"causes,omitempty"`
+}
+
+// Unseen estimates how much time stalls took that were too short to be recorded (stats.Unseen). The
+// estimate of one window is mostly chance, and may be negative. Analyses sum it over windows.
+type Unseen struct {
+	Ns     int64 `json:"ns"`
+	ErrNs  int64 `json:"errNs"`  // standard error
+	TimeNs int64 `json:"timeNs"` // that was watched
 }
 
 // StallCause is why a core did not run what it should.
@@ -44,16 +55,21 @@ type StallFree struct {
 	// LowestNs is the quantile if all arrivals that stalls too short to be recorded delayed are
 	// above it.
 	LowestNs int64 `json:"lowestNs"`
+	// MostUnseen is the share of the time from which on such stalls make the value unknown; 0 if
+	// there are too few arrivals.
+	MostUnseen float64 `json:"mostUnseen,omitempty"`
 	// HalfNs and DoubleNs are the quantile with half of the time around stalls, and with twice it.
 	HalfNs   int64  `json:"halfNs"`
 	DoubleNs int64  `json:"doubleNs"`
 	Unknown  string `json:"unknown,omitempty"` // one of stats' reasons; empty: it is known
 }
 
-// StallFreeOf returns the entry of a quantile, or nil if its value is unknown.
-func StallFreeOf(all []StallFree, quantile float64) *StallFree {
+// StallFreeOf returns the entry of a quantile, or nil if its value is unknown for another reason
+// than those that are accepted.
+func StallFreeOf(all []StallFree, quantile float64, accepted ...string) *StallFree {
 	for i := range all {
-		if math.Abs(all[i].Quantile-quantile) < 1e-9 && all[i].Unknown == "" {
+		if math.Abs(all[i].Quantile-quantile) < 1e-9 &&
+			(all[i].Unknown == "" || slices.Contains(accepted, all[i].Unknown)) {
 			return &all[i]
 		}
 	}

@@ -33,7 +33,8 @@ const (
 	// share of its value, or move its rank by this share of the arrivals above it.
 	negligible = 0.02
 
-	// uncertain bounds the ratio of the quantile to LowestNs.
+	// uncertain bounds how many times higher than the true quantile the value may be because of
+	// unrecorded stalls.
 	uncertain = 1.25
 
 	// dependentP is the significance at which stalls depend on the service.
@@ -57,6 +58,9 @@ type StallFree struct {
 	// LowestNs is the quantile if all arrivals that unrecorded stalls delayed are above it. The
 	// true quantile lies between LowestNs and ValueNs.
 	LowestNs int64
+	// MostUnseen is the share of the time that unrecorded stalls may take: if they take as much, or
+	// more, the value is unknown. 0 if there are too few arrivals.
+	MostUnseen float64
 	// HalfNs and DoubleNs are the quantile with half of the margins and with twice the margins.
 	HalfNs, DoubleNs int64
 	Share            float64 // of the arrivals that remain
@@ -96,7 +100,9 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	remaining := with(1)
 	r.Share = float64(len(remaining)) / float64(len(l.Arrivals))
 	r.ValueNs = quantileOf(remaining, q)
-	r.LowestNs = quantileOf(remaining, q*(1-l.unseen(r.Margins)))
+	unseen := UnseenOf(l.Stalls, l.TimeNs).Most()
+	r.LowestNs = quantileOf(remaining, q*(1-min(unseen/r.Margins.idle(), 1)))
+	r.MostUnseen = mostDelayed(remaining, q, r.ValueNs) * r.Margins.idle()
 	r.HalfNs, r.DoubleNs = quantileOf(with(0.5), q), quantileOf(with(2), q)
 	r.Strikes = findStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
 	switch {
@@ -104,7 +110,7 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 		r.Unknown = TooMuchExcluded
 	case r.Strikes.P < dependentP:
 		r.Unknown = StallsDepend
-	case float64(r.ValueNs) > uncertain*float64(r.LowestNs):
+	case unseen >= r.MostUnseen:
 		r.Unknown = UnrecordedStalls
 	case QuantileNeeds(q, 0.95) > int64(len(remaining)):
 		r.Unknown = TooFewArrivals
@@ -123,19 +129,16 @@ func (l OpenLoad) margins(q float64) Margins {
 	return m
 }
 
-// unseen bounds the share of arrivals that stalls delayed which were not recorded, by the estimate
-// and two of its standard errors.
-func (l OpenLoad) unseen(m Margins) float64 {
-	sum, squares := 0.0, 0.0
-	for _, s := range l.Stalls {
-		ns := float64(s.UnseenNs)
-		sum, squares = sum+ns, squares+ns*ns
+// mostDelayed returns the share of arrivals that unrecorded stalls may have delayed at most: if all
+// of them are above the q-quantile, it falls by the factor uncertain.
+func mostDelayed(arrivals []Arrival, q float64, valueNs int64) float64 {
+	below := 0
+	for _, a := range arrivals {
+		if uncertain*float64(a.ResponseNs) < float64(valueNs) {
+			below++
+		}
 	}
-	ns := sum + 2*math.Sqrt(squares)
-	if ns <= 0 || l.TimeNs <= 0 {
-		return 0
-	}
-	return min(ns/m.idle()/float64(l.TimeNs), 1)
+	return 1 - float64(below)/(q*float64(max(len(arrivals), 1)))
 }
 
 // enough returns the arrivals that remain, or all where too few do for a first pass.

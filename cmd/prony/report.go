@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -25,7 +26,7 @@ import (
 type reportFlags struct {
 	format   string
 	table    string // of Parquet
-	columns  string // of Markdown: all or essential
+	columns  string // of Markdown: all, essential, or keys
 	fold     bool   // Markdown's footnotes
 	update   string
 	section  string
@@ -51,12 +52,14 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin N
 prony:end NAME -->, where NAME is the suite's unless --section says otherwise. For a README, keep
 the table narrow with --columns essential and its footnotes closed with --fold.
 
-For a spreadsheet there is csv: a row a target, load and metric. For a notebook or a database there
-is parquet, one table a file: trials has a row a trial and load with all that its record says,
-summary the rows of csv, series a row an interval.`,
+Format csv is for a spreadsheet: a row for each target, load and metric. Format parquet is for a
+notebook or a database, one table a file: trials has a row for each trial and load with all that its
+record says, summary has the rows of csv, series has a row for each interval. Format svg is a
+picture of the ratios, with colors for light and for dark pages.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
   prony report results/2026-11-21T03-40-11Z --why
   prony report results/2026-11-21T03-40-11Z -o report.html
+  prony report results/2026-11-21T03-40-11Z -o report.svg
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
   prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -71,9 +74,12 @@ summary the rows of csv, series a row an interval.`,
 		},
 	}
 	fs := c.Flags()
-	f.table, f.columns = report.FlatTables[0], "all"
+	f.table, f.columns = report.FlatTables[0], allColumns
 	cli.OneOf(c, &f.table, "table", "of parquet", report.FlatTables...)
-	cli.OneOf(c, &f.columns, "columns", "of markdown", "all", "essential")
+	fs.StringVar(&f.columns, "columns", f.columns, "columns of markdown: all, essential, or their "+
+		"keys, such as peak/throughput,cost/cpu")
+	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions( // the flag is there
+		[]string{allColumns, essentialColumns}, cobra.ShellCompDirectiveNoFileComp))
 	fs.BoolVar(&f.why, "why", false, whyHelp)
 	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
@@ -103,6 +109,9 @@ type reported struct {
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	r, err := a.study(dir, f)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := r.columnKeys(f); err != nil {
 		return nil, err
 	}
 	return r, a.publish(r, dir, f)
@@ -174,7 +183,7 @@ type printing struct {
 	reportFlags
 }
 
-// reportForms are those of a run; all but the last are saved beside it.
+// reportForms are those of a run; all but the last two are saved beside it.
 var reportForms = format.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
 		if err := report.Text(w, p.sheet, textOptions(w)); err != nil {
@@ -196,6 +205,7 @@ var reportForms = format.Forms[printing]{
 	{Format: "html", Write: func(w io.Writer, p printing) error {
 		return report.HTML(w, p.study, report.OfRun(p.run, p.study))
 	}},
+	{Format: "svg", Write: func(w io.Writer, p printing) error { return report.SVG(w, p.sheet) }},
 	{Format: "parquet", Write: func(w io.Writer, p printing) error {
 		rows, to := io.Pipe()
 		go func() {
@@ -206,6 +216,9 @@ var reportForms = format.Forms[printing]{
 	}},
 }
 
+// Choices of columns, beside keys.
+const allColumns, essentialColumns = "all", "essential"
+
 // methodPage is where a README beside docs/ finds how numbers are made.
 const methodPage = "docs/method.md"
 
@@ -214,10 +227,28 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 	if f.save {
 		page = "" // from the run's folder it cannot be reached
 	}
-	return report.Markdown(w, r.sheet, report.MarkdownOptions{
-		Essential: f.columns == "essential", Fold: f.fold,
-		Method: report.MethodLine(r.study, page),
-	})
+	o := report.MarkdownOptions{Essential: f.columns == essentialColumns, Fold: f.fold,
+		Method: report.MethodLine(r.study, page)}
+	var err error
+	if o.Columns, err = r.columnKeys(f); err != nil {
+		return err
+	}
+	return report.Markdown(w, r.sheet, o)
+}
+
+// columnKeys are the keys of --columns; none: they are chosen by name.
+func (r *reported) columnKeys(f reportFlags) ([]string, error) {
+	if slices.Contains([]string{"", allColumns, essentialColumns}, f.columns) {
+		return nil, nil
+	}
+	chosen, keys := strings.Split(f.columns, ","), report.ColumnKeys(r.sheet)
+	for _, key := range chosen {
+		if !slices.Contains(keys, key) {
+			return nil, cli.Usagef("--columns %q: there are %s, %s, and in this run %s", key,
+				allColumns, essentialColumns, strings.Join(keys, ", "))
+		}
+	}
+	return chosen, nil
 }
 
 func isTerminal(w io.Writer) bool {
@@ -241,7 +272,7 @@ func textOptions(w io.Writer) report.TextOptions {
 // save writes the reports into the run's folder.
 func (r *reported) save(dir string) error {
 	saved := reportForms.Names()
-	for _, formatName := range saved[:len(saved)-1] {
+	for _, formatName := range saved[:len(saved)-2] {
 		name := "report." + format.Ending(formatName)
 		var b bytes.Buffer
 		if err := r.print(&b, reportFlags{format: formatName, save: true}); err != nil {

@@ -31,8 +31,11 @@ func TestReportForms(t *testing.T) {
 	check(cli.Fine, method, "<details>", "--format", "markdown")
 	check(cli.Fine, " RSS |", "", "--format", "markdown", "--columns", "all")
 	check(cli.Fine, method, " RSS |", "--format", "markdown", "--columns", "essential")
+	check(cli.Fine, "| target | cost RSS |", "p99", "--format", "markdown", "--columns", "cost/rss")
 	check(cli.Fine, "<details>", "", "--format", "markdown", "--fold")
-	check(cli.Misused, `--columns "few": there are all, essential`, "", "--columns", "few")
+	check(cli.Fine, "</svg>", "|", "--format", "svg")
+	check(cli.Misused, `--columns "few": there are all, essential, and in this run tier, `, "",
+		"--columns", "cost/rss,few")
 	check(cli.Misused, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
 	check(cli.Misused, `--format "xml": there are text, `, "", "--format", "xml")
 	saved, err := os.ReadFile(filepath.Join(dir, "report.md"))

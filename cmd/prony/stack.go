@@ -34,8 +34,8 @@ passes it to Mimir (metrics), Loki (logs), Tempo (traces) and Pyroscope (profile
 it, with dashboards of runs, services, JVMs, the generator and the host. All of it listens on
 127.0.0.1 only. prony run --telemetry=lgtm sends there.
 
-docs/compose.md tells of its other profiles, parameters and versions, docs/dashboards.md of what
-each panel answers.`,
+docs/compose.md describes profiles, parameters and versions, and docs/dashboards.md lists the
+dashboards.`,
 		Example: "  prony stack up\n  prony run --telemetry=lgtm --targets go-nethttp\n" +
 			"  prony stack down",
 		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -7,7 +7,7 @@
 //
 // testdata/series.txt has the series, with where each comes from. A new metric goes there first.
 //
-// The lists of panels in docs/dashboards.md are written by
+// The table of dashboards in docs/dashboards.md is written by
 //
 //	go -C home test ./dashboardtest -update
 //

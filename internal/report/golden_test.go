@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,6 +109,7 @@ func TestMarkdown(t *testing.T) {
 	for name, o := range map[string]MarkdownOptions{
 		"markdown.md": {Method: MethodLine(study, "docs/method.md")},
 		"readme.md":   {Essential: true, Fold: true, Method: MethodLine(study, "docs/method.md")},
+		"narrow.md":   {Columns: []string{"half/p99", "peak/ratio", "peak/throughput"}, Fold: true},
 	} {
 		var b bytes.Buffer
 		if err := Markdown(&b, study.Sheet(), o); err != nil {
@@ -116,12 +119,59 @@ func TestMarkdown(t *testing.T) {
 		// Every mark in the table has its footnote, and every footnote its mark.
 		above, below, _ := strings.Cut(b.String(), "\n\nLoads: ")
 		for n := 1; n < 20; n++ {
-			said := strings.Contains(below, "\n"+format.Mark(n)+" ")
+			said := strings.Contains(below, "\n"+format.Mark(n)+" ") ||
+				strings.Contains(below, "\n- "+format.Mark(n)+" ")
 			if said != strings.Contains(above, format.Mark(n)) {
 				t.Errorf("%s: footnote %d is said %v, and marked otherwise", name, n, said)
 			}
 		}
 	}
+}
+
+// A picture is XML whatever targets are called, has a bar for each target with a value, and says
+// the same numbers as the table.
+func TestSVG(t *testing.T) {
+	records := slices.Clone(made())
+	for i := range records {
+		if records[i].Target.Name == "rust-axum" {
+			records[i].Target.Name = "<b> & \"c\""
+		}
+	}
+	var b bytes.Buffer
+	if err := SVG(&b, sheetOf(records, fixtureOptions())); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "picture.svg", b.Bytes())
+	bars, text := 0, ""
+	for d := xml.NewDecoder(&b); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			if slices.Contains(x.Attr, xml.Attr{Name: xml.Name{Local: "class"}, Value: "bar"}) {
+				bars++
+			}
+		case xml.CharData:
+			text += string(x)
+		}
+	}
+	if bars != 6 || !strings.Contains(text, `<b> & "c"`) {
+		t.Errorf("%d bars, and the texts %q", bars, text)
+	}
+	if err := SVG(io.Discard, sheetOf(nil, fixtureOptions())); err == nil {
+		t.Error("a picture of nothing is made")
+	}
+	b.Reset()
+	none := fixtureOptions()
+	none.Baseline = ""
+	if err := SVG(&b, sheetOf(records, none)); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "picture-levels.svg", b.Bytes())
 }
 
 func TestMethodLine(t *testing.T) {

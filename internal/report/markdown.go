@@ -13,9 +13,10 @@ import (
 
 // MarkdownOptions fit the tables to where they go.
 type MarkdownOptions struct {
-	Essential bool   // only the columns that a reader comes for, and the footnotes that they need
-	Fold      bool   // footnotes and notes below the table are opened by a click
-	Method    string // a line on how the numbers were made; MethodLine has one
+	Essential bool     // only the columns that a reader comes for, and the footnotes that they need
+	Columns   []string // if any: only those of these keys, and the names of targets
+	Fold      bool     // footnotes and notes below the table are opened by a click
+	Method    string   // a line on how the numbers were made; MethodLine has one
 }
 
 // Markdown prints the sheet as GitHub-flavoured Markdown, footnotes as a list of paragraphs. Pipe
@@ -31,8 +32,11 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 		if title := tab.Title(); title != "" {
 			p.Line("### %s\n", format.Markdown(title))
 		}
-		if o.Essential {
-			tab = essential(tab)
+		switch {
+		case len(o.Columns) > 0:
+			tab = narrow(tab, columnsNamed(tab, o.Columns))
+		case o.Essential:
+			tab = narrow(tab, columnsOf(tab, table.Essential))
 		}
 		markdownTable(p, tab, o.Fold)
 	}
@@ -75,9 +79,30 @@ func MethodLine(s table.Study, link string) string {
 	return line + "."
 }
 
-// essential is a table without the columns that can give way, its footnotes numbered anew.
-func essential(tab table.Table) table.Table {
-	retained := columnsOf(tab, table.Essential)
+// ColumnKeys are the keys of the columns of all tables, each once, without that of the names.
+func ColumnKeys(s table.Sheet) (keys []string) {
+	for _, tab := range s.Tables {
+		for _, c := range tab.Columns {
+			if c.Role != table.RoleName {
+				keys = table.AddNew(keys, c.Key)
+			}
+		}
+	}
+	return keys
+}
+
+// columnsNamed are the columns of these keys, in the table's order, and those of names.
+func columnsNamed(tab table.Table, keys []string) (out []int) {
+	for i, c := range tab.Columns {
+		if c.Role == table.RoleName || slices.Contains(keys, c.Key) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// narrow is a table with some of its columns only, and its footnotes numbered again.
+func narrow(tab table.Table, retained []int) table.Table {
 	out := tab
 	out.Columns, out.Rows, out.Footnotes = nil, nil, nil
 	for _, i := range retained {
@@ -141,11 +166,16 @@ func footnotes(p *format.Page, tab table.Table, fold bool) {
 	if fold { // the blank line after it lets Markdown go on inside
 		p.Line("\n<details><summary>%s</summary>", foldedWords(tab))
 	}
+	paragraph := "\n" // each for itself, or, folded, as a list
+	if fold {
+		paragraph = "- "
+		p.Line("")
+	}
 	for i, note := range tab.Footnotes {
-		p.Line("\n%s %s", format.Mark(i+1), format.Markdown(note.String()))
+		p.Line("%s%s %s", paragraph, format.Mark(i+1), format.Markdown(note.String()))
 	}
 	for _, note := range tab.Notes {
-		p.Line("\n%s", format.Markdown(note.String()))
+		p.Line("%s%s", paragraph, format.Markdown(note.String()))
 	}
 	if fold {
 		p.Line("\n</details>")

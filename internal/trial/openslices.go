@@ -93,6 +93,7 @@ func (s *start) keepOpen() {
 		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
 		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
 			sum.StallFree = s.stalls.Percentiles(sample, 0, s.spans(i), utilization)
+			sum.Unseen = s.stalls.Unseen(s.spans(i))
 		}
 	}
 }

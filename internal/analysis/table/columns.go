@@ -233,6 +233,9 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	}
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
+	if m.Mixed && m.WithStalls.Is() {
+		c.Notes = append(c.Notes, m.WithStalls)
+	}
 	if m.Doubt != nil && m.Doubt.Share > 0 {
 		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.Share, m.Doubt.Rules, false}
 	}

@@ -14,13 +14,19 @@ const keptApart = "unlike shares of arrivals remain"
 // mostApart bounds how far the shares of arrivals that remain may be apart.
 const mostApart = 0.1
 
+// notRecorded is the reason why a ratio is unknown if the stalls of one side alone were recorded.
+const notRecorded = "stalls were not recorded"
+
 // KeptApart returns why two targets' response times without the machine's stalls cannot be
 // compared, from slices or from windows; none if they can.
 func KeptApart(a, b *Target, m *Metric, source Source) Note {
 	q := metric.Named(m.Name, m.Unit).Quantile
-	stallFree := m.StallFree
-	if source == FromSlices {
-		stallFree = m.SlicedFree
+	stallFree := m.SlicedFree
+	if source != FromSlices && q != 0 {
+		var why Note
+		if stallFree, why = bothStallFree(a, b, m); why.Is() {
+			return why
+		}
 	}
 	if q == 0 || !stallFree {
 		return Note{}
@@ -30,6 +36,27 @@ func KeptApart(a, b *Target, m *Metric, source Source) Note {
 		return Note{}
 	}
 	return NoteOf(NoteStalled, Stalled{keptApart, min(x, y)})
+}
+
+// bothStallFree reports whether a percentile is without the machine's stalls in the windows of both
+// targets, or, if in those of one alone, why it is not in the other's.
+func bothStallFree(a, b *Target, m *Metric) (common bool, why Note) {
+	x, _ := a.Metric(m.Load, m.Name)
+	y, _ := b.Metric(m.Load, m.Name)
+	if x.StallFree == y.StallFree {
+		return x.StallFree, why
+	}
+	with := x
+	if x.StallFree {
+		with = y
+	}
+	if len(with.Points) == 0 { // there is nothing to compare
+		return false, why
+	}
+	if with.WithStalls.Is() {
+		return false, NoteOf(NoteStalled, with.WithStalls.Args...)
+	}
+	return false, NoteOf(NoteStalled, Stalled{Reason: notRecorded})
 }
 
 // keptShare is the mean share of arrivals that remain of a target's trials; NaN if there is none.

@@ -67,7 +67,7 @@ func (t *Target) summarizeLoad(sc *Scenario, info LoadInfo, offered []offer, con
 		}
 	}
 	if len(offered) > 0 && info.Model != record.Capacity {
-		ms, curve := percentiles(info, offered, confidence, sc.stallFree)
+		ms, curve := percentiles(info, offered, confidence, t)
 		t.Metrics = append(t.Metrics, ms...)
 		t.Curves = append(t.Curves, curve)
 	}

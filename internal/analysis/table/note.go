@@ -72,6 +72,7 @@ const (
 	NotePlanned         // starts planned, first starts
 	NoteGroups          // groups, baseline, GroupNames, baseline
 	NoteStalled         // Stalled
+	NoteWithStalls      // Stalled
 	NoteStallsInSlices  // load, StallsFound
 	NoteStallsInWindows // Names of percentiles, load, StallsFound
 	NoteStallsRemain    // Names of percentiles, load, target, Stalled

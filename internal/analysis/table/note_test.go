@@ -176,6 +176,9 @@ var noteExamples = map[NoteKind][]noteExample{
 			"are needed (measure on a quieter machine; --stalls keep has all arrivals).",
 			[]any{Names{"p99", "p99.9"}, "half", "b", Stalled{stats.TooMuchExcluded, 0.45}}},
 	},
+	NoteWithStalls: {{"includes the machine's stalls, because without them it is unknown: 45 % " +
+		"of arrivals remain, at least 60 % are needed (measure on a quieter machine; " +
+		"--stalls keep has all arrivals)", []any{Stalled{stats.TooMuchExcluded, 0.45}}}},
 	NoteStallsMissing: {{"Response times of half include the machine's stalls, which were not " +
 		"recorded (prony doctor says why).", []any{"half"}}},
 	NoteEqualRate: {

@@ -68,7 +68,8 @@ var noteTexts = [...]string{
 	NoteGroups: "Targets ran in %d groups that share %s, because not all of them fit into memory " +
 		"at once: %s. Targets of different groups are compared through %s, with the errors of " +
 		"both ratios.",
-	NoteStalled: "unknown without the machine's stalls: %s",
+	NoteStalled:    "unknown without the machine's stalls: %s",
+	NoteWithStalls: "includes the machine's stalls, because without them it is unknown: %s",
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",
 	NoteStallsInWindows: "The values of %s in windows of %s leave out the arrivals near stalls " +

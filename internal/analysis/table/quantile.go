@@ -142,8 +142,7 @@ type Curve struct {
 }
 
 // percentiles makes the metrics and the curve of a load's response time.
-func percentiles(info LoadInfo, offered []offer, confidence float64, stallFree map[quantity]bool,
-) ([]Metric, Curve) {
+func percentiles(info LoadInfo, offered []offer, confidence float64, t *Target) ([]Metric, Curve) {
 	curve := Curve{Load: info.Name}
 	hists := make([]*hdrhistogram.Histogram, len(offered))
 	for i, o := range offered {
@@ -153,7 +152,8 @@ func percentiles(info LoadInfo, offered []offer, confidence float64, stallFree m
 	var metrics []Metric
 	for _, p := range shown {
 		m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit,
-			StallFree: stallFree[quantity{info.Name, p.Name}]}
+			StallFree:  t.stallFree[quantity{info.Name, p.Name}],
+			WithStalls: t.withStalls[quantity{info.Name, p.Name}]}
 		for i, o := range offered {
 			m.Samples += o.load.ResponseTime.Count
 			if x := record.StallFreeOf(o.load.StallFree, p.Quantile); x != nil && m.StallFree {

@@ -184,7 +184,8 @@ func (n Note) names(g Group) bool {
 }
 
 // notes are what the cells of a row say, each thing once. Where a number is missing, the reason
-// names the columns: "half p99, p99.9: needs …", unless it names the load itself.
+// names the columns: "half p99, p99.9: needs …", unless it names the load itself. So does the
+// reason for values with stalls.
 func (r *Row) notes(columns []Column) (notes []Note) {
 	var missing []Columns
 	for i, c := range r.Cells {
@@ -193,7 +194,7 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 			if index < 0 {
 				index, notes, missing = len(notes), append(notes, n), append(missing, nil)
 			}
-			if c.missing() && !n.names(columns[i].Group) {
+			if (c.missing() || n.Kind == NoteWithStalls) && !n.names(columns[i].Group) {
 				missing[index] = append(missing[index], columns[i])
 			}
 		}

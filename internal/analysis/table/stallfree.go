@@ -26,6 +26,8 @@ func (s Stalled) String() string {
 		return fmt.Sprintf("the shares of arrivals that remain of the two targets are more than "+
 			"%.0f points apart (measure on a quieter machine; --stalls keep has all arrivals)",
 			100*mostApart)
+	case notRecorded:
+		return "those of one side were not recorded (--stalls keep compares all arrivals)"
 	case stats.UnrecordedStalls:
 		return "many are too short to be recorded (measure on a quieter machine; --stalls keep " +
 			"has all arrivals)"
@@ -57,23 +59,25 @@ func (s StallsFound) String() string {
 	)
 }
 
-// withoutStalls finds the percentiles that all targets have without the machine's stalls: rows with
-// stalls and rows without them would not be comparable. In slices, one that is unknown without them
-// counts, too: its ratio is unknown.
+// withoutStalls finds the percentiles that targets have without the machine's stalls. In windows, a
+// target has one without stalls if all its trials do: those that do may be the lucky ones. In
+// slices, one that is unknown counts, too, because its ratio is then unknown.
 func (sc *Scenario) withoutStalls(o Options) {
-	sc.stallFree, sc.slicedFree = map[quantity]bool{}, map[quantity]bool{}
+	sc.slicedFree = map[quantity]bool{}
+	for _, t := range sc.Targets {
+		t.stallFree, t.withStalls = map[quantity]bool{}, map[quantity]Note{}
+	}
 	if o.Stalls == KeepStalls {
 		return
 	}
 	for _, info := range sc.Loads {
 		for _, p := range shown {
 			key := quantity{info.Name, p.Name}
-			sc.stallFree[key] = sc.all(func(t *Target) (known []bool) {
-				for _, o := range t.offers(info.Name) {
-					known = append(known, record.StallFreeOf(o.load.StallFree, p.Quantile) != nil)
-				}
-				return known
-			})
+			for _, t := range sc.Targets {
+				why, recorded := t.whyWithStalls(info.Name, p.Quantile)
+				t.stallFree[key] = recorded && !why.Is()
+				t.withStalls[key] = why
+			}
 			sc.slicedFree[key] = sc.all(func(t *Target) (known []bool) {
 				for _, r := range t.Trials {
 					if l := loadOf(r, info.Name); l != nil && l.Slices != nil {
@@ -85,6 +89,43 @@ func (sc *Scenario) withoutStalls(o Options) {
 			})
 		}
 	}
+}
+
+// whyWithStalls returns why a percentile in a target's windows includes the machine's stalls; no
+// note if it does not, or if nothing recorded any.
+func (t *Target) whyWithStalls(load string, quantile float64) (why Note, recorded bool) {
+	known, unknown := 0, Stalled{Share: 1}
+	offers := t.offers(load)
+	for _, o := range offers {
+		i := slices.IndexFunc(o.load.StallFree, func(x record.StallFree) bool {
+			return x.Quantile == quantile
+		})
+		switch {
+		case i < 0:
+		case o.load.StallFree[i].Unknown == "":
+			known++
+		case unknown.Reason == "" || o.load.StallFree[i].KeptShare < unknown.Share:
+			unknown = Stalled{o.load.StallFree[i].Unknown, o.load.StallFree[i].KeptShare}
+		}
+	}
+	switch {
+	case known > 0 && known == len(offers):
+		return Note{}, true
+	case unknown.Reason == "" || unknown.Reason == stats.TooFewArrivals:
+		return Note{}, false
+	}
+	return NoteOf(NoteWithStalls, unknown), true
+}
+
+// partlyStallFree reports whether a percentile is without the machine's stalls in some rows only.
+func (sc *Scenario) partlyStallFree(key quantity) bool {
+	free := 0
+	for _, t := range sc.Targets {
+		if t.stallFree[key] {
+			free++
+		}
+	}
+	return 0 < free && free < len(sc.Targets)
 }
 
 // all reports whether something is known of at least one trial, and of all.
@@ -174,7 +215,7 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 					continue
 				}
 				inWindows.add(t.Name, l.Stalls, l.StallFree, func(q float64) bool {
-					return sc.stallFree[quantity{info.Name, percentileName(q)}]
+					return t.stallFree[quantity{info.Name, percentileName(q)}]
 				})
 				if l.Slices != nil && r.SideBySide != nil && r.SideBySide.Open != nil {
 					inSlices.add(t.Name, r.SideBySide.Open.Stalls, l.Slices.StallFree,
@@ -187,10 +228,11 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 		}
 		var free, raw Names
 		for _, p := range shown {
-			switch key := (quantity{info.Name, p.Name}); {
-			case sc.stallFree[key]:
+			if slices.ContainsFunc(sc.Targets, func(t *Target) bool {
+				return t.stallFree[quantity{info.Name, p.Name}]
+			}) {
 				free = append(free, p.Name)
-			default:
+			} else {
 				raw = append(raw, p.Name)
 			}
 		}

@@ -36,9 +36,8 @@ type Scenario struct {
 	// Observed are the trials beside the comparison that explain it.
 	Observed []*record.Record
 
-	// stallFree and slicedFree are the percentiles of windows, and of slices, that are without the
-	// machine's stalls.
-	stallFree, slicedFree map[quantity]bool
+	// slicedFree are the percentiles of slices that are without the machine's stalls.
+	slicedFree map[quantity]bool
 }
 
 // LoadInfo is one load of a scenario as all its records agree on it.
@@ -57,15 +56,20 @@ type Ranking struct {
 
 // Target is one row's material.
 type Target struct {
-	Name    string // with " +variant" when something rides along
-	Info    record.Target
-	Tier    int // from 1; 0 when there is nothing to rank by
-	Counts  Counts
-	Trials  []*record.Record // all of them
-	Used    []*record.Record // those with a load that numbers are made of
-	Metrics []Metric
-	Curves  []Curve
-	Method  []Note // how its own trials differ in method
+	Name   string // with " +variant" when something rides along
+	Info   record.Target
+	Tier   int // from 1; 0 when there is nothing to rank by
+	Counts Counts
+	Trials []*record.Record // all of them
+
+	// stallFree are the percentiles of windows that are without the machine's stalls; withStalls is
+	// why others are not.
+	stallFree  map[quantity]bool
+	withStalls map[quantity]Note
+	Used       []*record.Record // those with a load that numbers are made of
+	Metrics    []Metric
+	Curves     []Curve
+	Method     []Note // how its own trials differ in method
 	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
 	Reference string
 	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
@@ -97,6 +101,10 @@ type Metric struct {
 	Sliced []Point
 	// StallFree and SlicedFree report whether Points and Sliced are without the machine's stalls.
 	StallFree, SlicedFree bool
+	// WithStalls says why Points include the machine's stalls although they were recorded; in some
+	// rows only if Mixed.
+	WithStalls Note
+	Mixed      bool
 	// Unsliced says why the ratio is unknown although both sides have values: slices give none of
 	// one side, or values without stalls are not comparable. Windows alone would not know it any
 	// better.
@@ -270,7 +278,9 @@ func (s *Study) scenarioNames() []string {
 }
 
 func (s *Study) scenario(name string, blocks blockOf) *Scenario {
-	records := those(s.Records, func(r *record.Record) bool { return r.Scenario == name })
+	records := poolUnseen(those(s.Records, func(r *record.Record) bool {
+		return r.Scenario == name
+	}))
 	sc := &Scenario{Name: name, Loads: loadInfos(records),
 		Observed: those(s.Beside, func(r *record.Record) bool {
 			return r.Scenario == name && r.Role == record.Observed
@@ -289,6 +299,7 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	}
 	for t, m := range sc.Metrics() {
 		m.SlicedFree = sc.slicedFree[quantity{m.Load, m.Name}]
+		m.Mixed = sc.partlyStallFree(quantity{m.Load, m.Name})
 		m.Sliced, m.Unsliced = t.sliced(m, sc.Starts, s.Options.Confidence)
 	}
 	sc.Starts.readSlices(sc, s.Options.Slices)

@@ -147,11 +147,12 @@ func lateness(x *record.StallFree) float64 {
 	return max(float64(x.Ns-x.PunctualNs)/float64(x.Ns), 0)
 }
 
-// stallFree adds the bounds of percentiles without stalls, where these are known.
+// stallFree adds the bounds of percentiles without stalls, where these are known, or may be if the
+// stalls that are too short to be recorded are estimated from all trials.
 func stallFree(known []record.StallFree, all []record.Bias, bound func(*record.StallFree) float64,
 ) []record.Bias {
 	for _, p := range metric.Percentiles() {
-		x := record.StallFreeOf(known, p.Quantile)
+		x := record.StallFreeOf(known, p.Quantile, stats.UnrecordedStalls)
 		i := slices.IndexFunc(all, func(b record.Bias) bool { return b.Metric == p.Name })
 		if x != nil && i >= 0 {
 			share := min(bound(x), most)

@@ -19,6 +19,7 @@ var Formats = []Format{
 	{"csv", []string{"csv"}},
 	{"json", []string{"json"}},
 	{"html", []string{"html", "htm"}},
+	{"svg", []string{"svg"}},
 	{"parquet", []string{"parquet"}},
 }
 

@@ -17,6 +17,7 @@ type tool struct {
 	onStatus   string // what it does with an answer that has another status
 	usual      asked  // without a flag
 	flags      []row
+	additional []row // flags of its table, if that of another tool has the others
 }
 
 // row is a flag of a tool beside its counterpart.
@@ -99,7 +100,7 @@ var wrkFlags = []row{
 		parsed(some, func(a *asked) *time.Duration { return &a.window })},
 	{"-t, --threads N", "--cores LIST", onThreads, nil},
 	{"-H, --header FIELD", "--header FIELD", "", header},
-	{"--timeout TIME", "--timeout TIME", "a request that times out is in the latency",
+	{"--timeout TIME", "--timeout TIME", "a request that times out counts with its timeout",
 		parsed(some, func(a *asked) *time.Duration { return &a.timeout })},
 	{"-s, --script FILE", none, "describe the requests in a `--scenario` file", nil},
 	{"-v, --version", none, "see `prony --version`", nil},
@@ -121,9 +122,9 @@ var heyFlags = []row{
 		parsed(count, func(a *asked) *int { return &a.requests })},
 	{"-c N", "--connections N", "",
 		parsed(count, func(a *asked) *int { return &a.connections })},
-	{"-q N", "--rate N×C --arrivals constant", "the rate of hey is that of each of its " +
-		"workers, and a worker that waits for an answer skips requests; in prony load " +
-		"each stays due",
+	{"-q N", "--rate N×C --arrivals constant", "hey has this rate in each of its " +
+		"workers, and a worker that waits for a response skips requests; prony load " +
+		"sends each of them",
 		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
 	{"-z TIME", "--duration TIME", "",
 		parsed(some, func(a *asked) *time.Duration { return &a.window })},
@@ -140,7 +141,7 @@ var heyFlags = []row{
 	{"-T TYPE", "--type TYPE", "", text(func(a *asked) *string { return &a.mediaType })},
 	{"-h2", "--http2", "", on(func(a *asked) *bool { return &a.http2 })},
 	{"-disable-keepalive", "--churn 1", "", on(func(a *asked) *bool { return &a.renew })},
-	{"-disable-compression", notNeeded, "no compression is asked for", nil},
+	{"-disable-compression", notNeeded, "prony load requests no compression", nil},
 	{"-disable-redirects", notNeeded, "redirects are never followed", nil},
 	{"-cpus N", "--cores LIST", onThreads, nil},
 	{"-o FORMAT", none, "hey writes a row for each request, `--output csv` one for each " +
@@ -155,8 +156,8 @@ var ohaFlags = []row{
 	{"-c N", "--connections N", "",
 		parsed(count, func(a *asked) *int { return &a.connections })},
 	{"-p N", "--streams N", "", parsed(count, func(a *asked) *int { return &a.streams })},
-	{"-q N", "--rate N --arrivals constant", "the time of a request always counts from when " +
-		"it was due, as with `--latency-correction`",
+	{"-q N", "--rate N --arrivals constant", "response time always counts from when a request " +
+		"was due, as with `--latency-correction`",
 		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
 	{"-z TIME", "--duration TIME", "",
 		parsed(some, func(a *asked) *time.Duration { return &a.window })},
@@ -176,9 +177,9 @@ var ohaFlags = []row{
 	{"--cacert FILE", "--ca FILE", "", text(func(a *asked) *string { return &a.ca })},
 	{"--unix-socket FILE", "--unix FILE", "", text(func(a *asked) *string { return &a.unix })},
 	{"--disable-keepalive", "--churn 1", "", on(func(a *asked) *bool { return &a.renew })},
-	{"-j, --json", "--output json", "the two have different keys",
+	{"-j, --json", "--output json", "the keys differ",
 		on(func(a *asked) *bool { return &a.json })},
-	{"--output-format FORMAT", "--output json", "the two have different keys",
+	{"--output-format FORMAT", "--output json", "the keys differ",
 		func(a *asked, value string) error {
 			if a.json = value == "json"; !a.json && value != "text" {
 				return fmt.Errorf("prony load prints text or json in its stead")
@@ -186,15 +187,15 @@ var ohaFlags = []row{
 			return nil
 		}},
 	{"--latency-correction", notNeeded, "see `-q`", nil},
-	{"-w, --wait-ongoing-requests-after-deadline", notNeeded, "the last answers are always " +
-		"waited for", nil},
-	{"--disable-compression", notNeeded, "no compression is asked for", nil},
+	{"-w, --wait-ongoing-requests-after-deadline", notNeeded, "prony load always waits " +
+		"for the last responses", nil},
+	{"--disable-compression", notNeeded, "prony load requests no compression", nil},
 	{"-r, --redirect N", notNeeded, "redirects are never followed", nil},
 	{"--no-pre-lookup", notNeeded, "the name is resolved once", nil},
 	{"--no-tui", "--view plain", "", on(func(a *asked) *bool { return &a.plain })},
 	{"--no-color", notNeeded, "without a terminal there is no color", nil},
 	{"--disable-color", notNeeded, "without a terminal there is no color", nil},
-	{"--fps N", notNeeded, "", nil},
+	{"--fps N", notNeeded, "see `--view`", nil},
 	{"--stats-success-breakdown", notNeeded, "errors are always counted by class", nil},
 	{"-o, --output FILE", none, "redirect the standard output", nil},
 	{"-x, --proxy URL", none, "give the server's own address", nil},
@@ -224,7 +225,7 @@ var tools = []tool{
 		usual: asked{connections: 10, window: 10 * time.Second, timeout: 2 * time.Second,
 			status: usualStatus, insecure: true}},
 	{name: "wrk2", onStatus: onClass, needsRate: true,
-		flags: slices.Concat(wrkFlags, wrk2Flags),
+		flags: slices.Concat(wrkFlags, wrk2Flags), additional: wrk2Flags,
 		usual: asked{connections: 10, window: 10 * time.Second, timeout: 2 * time.Second,
 			status: usualStatus, insecure: true}},
 	{name: "hey", onStatus: "lists them and counts them as requests", oneDash: true,
@@ -235,20 +236,37 @@ var tools = []tool{
 		usual: asked{connections: 50, requests: 200, status: usualStatus}},
 }
 
-// Table is the table of a tool's flags in Markdown.
+// Table returns the table of a tool's flags in Markdown. Flags that have the same counterpart and
+// the same note share a row. The flags of wrk are not repeated for wrk2.
 func Table(name string) string {
 	var b strings.Builder
 	for _, t := range tools {
 		if t.name != name {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | prony load | remark |\n|---|---|---|\n", t.name)
-		for _, r := range t.flags {
+		fmt.Fprintf(&b, "| %s | prony load | note |\n|---|---|---|\n", t.name)
+		rows := t.flags
+		if t.additional != nil {
+			rows = t.additional
+		}
+		for i, r := range rows {
+			matches := func(x row) bool {
+				return r.remark != "" && x.remark == r.remark && x.load == r.load
+			}
+			if slices.ContainsFunc(rows[:i], matches) {
+				continue
+			}
+			flags := "`" + r.flag + "`"
+			for _, x := range rows[i+1:] {
+				if matches(x) {
+					flags += ", `" + x.flag + "`"
+				}
+			}
 			load := r.load
 			if load != none && load != notNeeded {
 				load = "`" + load + "`"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.flag, load, r.remark)
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", flags, load, r.remark)
 		}
 	}
 	return b.String()

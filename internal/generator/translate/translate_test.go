@@ -157,7 +157,7 @@ func TestNotes(t *testing.T) {
 	check("wrk -t2", "-t: one load thread is usually enough")
 	check("wrk -H Content-Length:1", "Content-Length: no counterpart: it is set from the body")
 	check("wrk2 -R 10", "leaves out the latency of its first 10 s")
-	check("hey -q 2", "that of each of its workers")
+	check("hey -q 2", "in each of its workers")
 	check("hey -x proxy:1", "-x: no counterpart: give the server's own address")
 	check("oha", "oha waits for an answer without limit")
 	check("oha --rand-regex-url", "{key}")

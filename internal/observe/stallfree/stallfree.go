@@ -216,6 +216,7 @@ func (l *Log) Summary() *record.Stalls {
 	}
 	out := l.sum
 	out.Count = len(l.all)
+	out.Unseen = l.Unseen(l.spans)
 	always := []Span{{math.MinInt64, math.MaxInt64}}
 	for _, x := range stats.Exclude(l.within(always), stats.Margins{}) {
 		out.StalledNs += x.ToNs - x.FromNs
@@ -242,10 +243,8 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 	if !l.Recorded() {
 		return nil
 	}
-	all := stats.OpenLoad{Utilization: utilization, Stalls: l.within(spans)}
-	for _, x := range spans {
-		all.TimeNs += x.ToNs - x.FromNs
-	}
+	all := stats.OpenLoad{Utilization: utilization, Stalls: l.within(spans),
+		TimeNs: lengthOf(spans)}
 	punctual := all
 	all.Arrivals, punctual.Arrivals = arrivals(sample, fromNs)
 	for _, q := range quantiles(more) {
@@ -254,10 +253,28 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 			continue
 		}
 		out = append(out, record.StallFree{Quantile: q, Ns: x.ValueNs, RawNs: x.RawNs,
-			LowestNs: x.LowestNs, PunctualNs: punctual.WithoutStalls(q).ValueNs,
-			KeptShare: x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
+			LowestNs: x.LowestNs, MostUnseen: x.MostUnseen,
+			PunctualNs: punctual.WithoutStalls(q).ValueNs,
+			KeptShare:  x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
 	}
 	return out
+}
+
+// Unseen estimates the time of stalls within spans that were too short to be recorded. Without a
+// record of stalls, it is nil.
+func (l *Log) Unseen(spans []Span) *record.Unseen {
+	if !l.Recorded() {
+		return nil
+	}
+	x := stats.UnseenOf(l.within(spans), lengthOf(spans))
+	return &record.Unseen{Ns: int64(x.Ns), ErrNs: int64(x.ErrNs), TimeNs: x.TimeNs}
+}
+
+func lengthOf(spans []Span) (ns int64) {
+	for _, x := range spans {
+		ns += x.ToNs - x.FromNs
+	}
+	return ns
 }
 
 // quantiles are the usual ones and more, each once and in order.

@@ -1,7 +1,8 @@
 // Package site writes the runs below a folder as static files: the web app (internal/server/app),
 // an index, histories, and for each run its report, its comparisons with earlier runs and its raw
 // records. Any server of files serves it, and it opens from a disk: since a page from a file may
-// not fetch, each document is a script too, which hands it over (docs/site.md lists the files).
+// not fetch, each document is a script too, which hands it over. docs/formats/site.md lists the
+// files.
 //
 //	shelf ─► entries ─► data/index.js, data/runs-1.js …, feed.xml
 //	each run ─► runs/ID/report.html, report.json, run.json, trials.ndjson

@@ -1,0 +1,180 @@
+package report
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
+)
+
+//go:embed picture.gosvg
+var pictureText string
+
+var pictureTemplate = template.Must(template.New("picture").Parse(pictureText))
+
+// Sizes of a picture, in pixels.
+const (
+	pictureWidth = 860
+	pictureLeft  = 190 // where bars begin
+	pictureRight = 640 // where their axis ends
+	pictureTop   = 72  // height of the titles
+	pictureRow   = 34
+	pictureAxis  = 34 // height of the axis
+)
+
+type picture struct {
+	Width, Height, FromX, ToX int
+	Title                     string
+	Parts                     []picturePart
+}
+
+// picturePart has a bar for each target of a table.
+type picturePart struct {
+	Title, Subtitle string
+	Y               int // of its upper edge
+	Top, Bottom     int // of its bars
+	Bars            []pictureBar
+	Ticks           []pictureTick
+	Mark            float64 // where ratios are 1; 0: they are no ratios
+}
+
+type pictureTick struct {
+	X    float64
+	Text string
+}
+
+type pictureBar struct {
+	Name, Text string
+	Y          int // of its middle
+	Known      bool
+	To         float64 // where the bar ends, if the value is known
+	Lo, Hi     float64 // places of the interval's ends; equal: there is none
+}
+
+// Width is how long the bar is that begins at a place.
+func (b pictureBar) Width(from int) float64 { return max(b.To-float64(from), 0) }
+
+// SVG draws how targets compare: the first ratios of each comparison, with their intervals, or the
+// first values if there are no ratios. It has colors for light and for dark pages. It fails if no
+// value is known.
+func SVG(w io.Writer, s table.Sheet) error {
+	p := picture{Width: pictureWidth, FromX: pictureLeft, ToX: pictureRight}
+	for _, tab := range s.Tables {
+		if tab.Kind != "" { // not how targets compare
+			continue
+		}
+		part, ok := drawTable(tab)
+		if !ok {
+			continue
+		}
+		if part.Title == "" {
+			part.Title = s.Head.String()
+		}
+		part.Y = p.Height
+		p.Height += part.Bottom + pictureAxis
+		p.Parts = append(p.Parts, part)
+	}
+	if len(p.Parts) == 0 {
+		return errors.New("draw a picture: no value of any target is known")
+	}
+	p.Title = p.Parts[0].Subtitle
+	return pictureTemplate.Execute(w, p)
+}
+
+// drawTable draws a column of a table.
+func drawTable(tab table.Table) (part picturePart, ok bool) {
+	name := slices.IndexFunc(tab.Columns, func(c table.Column) bool {
+		return c.Role == table.RoleName
+	})
+	value := drawnColumn(tab)
+	if name < 0 || value < 0 {
+		return part, false
+	}
+	column := tab.Columns[value]
+	part = picturePart{Title: tab.Title(), Subtitle: drawnTitle(tab, value), Top: pictureTop}
+	most := 0.0
+	for _, row := range tab.Rows {
+		if c := cellAt(row, value); c.State == table.Known {
+			most = max(most, c.Value, endOf(c))
+		}
+	}
+	axis := ruler{0, most, false}
+	place := func(v float64) float64 {
+		return pictureLeft + (pictureRight-pictureLeft)*min(max(v/most, 0), 1)
+	}
+	print := onAxis(units.Printer(column.Unit))
+	if column.Role == table.RoleRatio {
+		part.Mark, print = place(1), func(v float64) string { return fmt.Sprintf("%.3g", v) }
+	}
+	for i, row := range tab.Rows {
+		c := cellAt(row, value)
+		bar := pictureBar{Name: cellAt(row, name).Text(), Text: c.Text(),
+			Y: part.Top + i*pictureRow + pictureRow/2, Known: c.State == table.Known}
+		if bar.Known {
+			bar.To = place(c.Value)
+			if c.Interval.State == table.Known {
+				bar.Lo, bar.Hi = place(c.Interval.Lo), place(c.Interval.Hi)
+			}
+		}
+		part.Bars = append(part.Bars, bar)
+	}
+	part.Bottom = part.Top + len(tab.Rows)*pictureRow
+	for _, v := range axis.ticks() {
+		part.Ticks = append(part.Ticks, pictureTick{place(v), print(v)})
+	}
+	return part, true
+}
+
+// drawnColumn is the first column of ratios, or of numbers, in which a row has a value; -1 if there
+// is none.
+func drawnColumn(tab table.Table) int {
+	for _, role := range []table.Role{table.RoleRatio, table.RoleNumber} {
+		for i, c := range tab.Columns {
+			known := func(row table.Row) bool { return cellAt(row, i).State == table.Known }
+			measured := func(row table.Row) bool { // a baseline's ratio is none
+				return known(row) && (role == table.RoleNumber || cellAt(row, i).N > 0)
+			}
+			if c.Role == role && slices.ContainsFunc(tab.Rows, measured) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// drawnTitle says what a column of ratios is a ratio of, and to which target.
+func drawnTitle(tab table.Table, i int) string {
+	c := tab.Columns[i]
+	if c.Role != table.RoleRatio {
+		return c.FullHeading()
+	}
+	label := c.Label
+	for j := i - 1; j >= 0 && label == ""; j-- {
+		if tab.Columns[j].Role == table.RoleNumber {
+			label = tab.Columns[j].Label
+		}
+	}
+	return c.Group.Short() + " " + label + " relative to " + c.Versus.String()
+}
+
+// cellAt is a cell of a row, or an absent one if the row is said in words.
+func cellAt(row table.Row, i int) table.Cell {
+	if i >= len(row.Cells) {
+		return table.Cell{Value: math.NaN()}
+	}
+	return row.Cells[i]
+}
+
+// endOf is the upper end of a cell's interval; 0 without one.
+func endOf(c table.Cell) float64 {
+	if c.Interval.State != table.Known {
+		return 0
+	}
+	return c.Interval.Hi
+}
