@@ -286,10 +286,14 @@ func (b *book) turn(now, n int64) {
 // under way when the window closes is held up like all else.
 func (b *book) stood(from, to int64) { b.stillNs = max(b.stillNs, to-max(from, b.openAt)) }
 
+// longestPollNs bounds what a poll counts. One that takes longer was interrupted: the time went to
+// others, and is not in this thread's processor time.
+const longestPollNs = 20_000
+
 // spun books the time of a poll that found nothing.
 func (b *book) spun(from, to int64) {
 	if b.inside(from) {
-		b.spinNs += to - from
+		b.spinNs += min(to-from, longestPollNs)
 	}
 }
 

@@ -286,3 +286,16 @@ func TestLevelOutOfOrder(t *testing.T) {
 		t.Errorf("%.2f under way, want %.2f", got, want)
 	}
 }
+
+// A poll that was interrupted counts as the longest one: the rest of the time is not in the
+// thread's processor time, from which polls are taken.
+func TestInterruptedPoll(t *testing.T) {
+	b := newBook(1e9, 1e9, func() threadUsage { return threadUsage{} })
+	b.openAt, b.closeAt = 0, 1e9
+	b.spun(1000, 4000)
+	b.spun(1e6, 1e6+8e6)
+	b.spun(2e9, 2e9+1000) // after the window
+	if b.spinNs != 3000+longestPollNs {
+		t.Errorf("polls took %d ns", b.spinNs)
+	}
+}

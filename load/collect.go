@@ -43,7 +43,7 @@ func (l *Ledger) Result() *Result {
 		Generator: l.cost(),
 	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
-		out.Generator.CPUPerRequestNs = float64(sum.cpuNs-total.spinNs) / float64(n)
+		out.Generator.CPUPerRequestNs = float64(max(sum.cpuNs-total.spinNs, 0)) / float64(n)
 	}
 	out.Series = total.series(windowNs)
 	out.Routes = l.routes()

@@ -55,7 +55,7 @@ func (r *run) wakeup() *hdrhistogram.Histogram {
 func (r *run) pacing() string {
 	p := r.spec.Describe.Pacing
 	if spin := r.workers[0].spin; spin > 0 {
-		return fmt.Sprintf("%s: %s until %v before, then polling", Precise, p,
+		return fmt.Sprintf("%s: %s, from %v before that by polling", Precise, p,
 			time.Duration(spin).Round(time.Microsecond))
 	}
 	return Frugal + ": " + p
