@@ -142,7 +142,8 @@ func TestStagesCover(t *testing.T) {
 	testsets.Long(t, "5,000 comparisons a case in two stages",
 		testsets.Needs{Files: []string{"docs/slices.md"}})
 	lines := []string{"| scatter of the pair by that of the control | first starts | wanted, % " +
-		"| starts | covers, % | covers by the scatter of all starts, % |", "|---|---|---|---|---|---|"}
+		"| starts | covers, % | covers by the scatter of all starts, % |",
+		"|---|---|---|---|---|---|"}
 	for _, ratio := range []float64{0.5, 1, 2} {
 		for _, m := range []stages{{0, 4, ratio, 0.01}, {0, 6, ratio, 0.01}, {0, 6, ratio, 0.005}} {
 			var starts, covers, coversAll []string
