@@ -146,14 +146,14 @@ func narrow(tab table.Table, retained []int) table.Table {
 
 // concerns reports whether a table's note is about some of these columns, or about all of it.
 func concerns(n table.Note, columns []table.Column) bool {
-	has := func(role table.Role) bool {
+	shows := func(role table.Role) bool {
 		return slices.ContainsFunc(columns, func(c table.Column) bool { return c.Role == role })
 	}
 	switch n.Kind {
 	case table.NoteRatios:
-		return has(table.RoleRatio)
+		return shows(table.RoleRatio)
 	case table.NoteTiers, table.NoteTiersOfOne, table.NoteTiersPlan:
-		return has(table.RoleTier)
+		return shows(table.RoleTier)
 	case table.NoteLackInSome, table.NoteNoneHeldInSome:
 		about, _ := n.Args[0].(table.Columns)
 		return slices.ContainsFunc(about, func(c table.Column) bool {
