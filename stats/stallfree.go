@@ -68,6 +68,15 @@ type StallFree struct {
 	Stalls           int     // those that exclude arrivals
 	Negligible       int     // those that do not, because they cannot move the quantile
 	Strikes          Strikes // how stalls depend on the service
+
+	quantile float64
+	relevant []Stall // that exclude arrivals
+}
+
+// Of returns the quantile of other response times to the same arrivals, with the same of them left
+// out.
+func (r StallFree) Of(arrivals []Arrival) int64 {
+	return follow(arrivals, clusters(r.relevant, r.Margins)).distribution().quantile(r.quantile)
 }
 
 // WithoutStalls returns the q-quantile (0.99 is p99) of the response times, without stalls.
@@ -84,13 +93,14 @@ type StallFree struct {
 // fiftieth of those above it. So p50 needs no exclusion where p99 does.
 func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	mustBeShare("quantile", q)
-	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1}
+	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1, quantile: q}
 	if QuantileNeeds(q, 0.95) > int64(len(l.Arrivals)) {
 		r.Unknown = TooFewArrivals
 		return r
 	}
 	r.Margins = l.margins(q)
-	relevant := l.relevant(r.Margins, q)
+	r.relevant = l.relevant(r.Margins, q)
+	relevant := r.relevant
 	r.Stalls, r.Negligible = len(relevant), len(l.Stalls)-len(relevant)
 	with := func(factor float64) followed {
 		m := r.Margins
