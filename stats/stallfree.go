@@ -73,9 +73,9 @@ type StallFree struct {
 	relevant []Stall // that exclude arrivals
 }
 
-// Of returns the quantile of other response times to the same arrivals, with the same of them left
+// QuantileOf returns the quantile of other response times to the same arrivals, with the same of them left
 // out.
-func (r StallFree) Of(arrivals []Arrival) int64 {
+func (r StallFree) QuantileOf(arrivals []Arrival) int64 {
 	return follow(arrivals, clusters(r.relevant, r.Margins)).distribution().quantile(r.quantile)
 }
 

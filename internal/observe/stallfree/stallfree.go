@@ -254,7 +254,7 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 		}
 		out = append(out, record.StallFree{Quantile: q, Ns: x.ValueNs, RawNs: x.RawNs,
 			LowestNs: x.LowestNs, MostUnseen: x.MostUnseen,
-			PunctualNs: x.Of(punctual),
+			PunctualNs: x.QuantileOf(punctual),
 			KeptShare:  x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
 	}
 	return out
