@@ -10,6 +10,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/record/metric"
 )
 
@@ -208,11 +209,19 @@ func dots(points []table.Point, blocks int, repeat string, r ruler, print func(f
 			Title:  fmt.Sprintf("%s %d: %s", repeat, p.Block, print(p.Value)),
 			Hollow: p.Verdict != "VALID"}
 		if d.Hollow {
-			d.Title += ", " + p.Verdict
+			d.Title += ", " + pointMark(p.Verdict)
 		}
 		out = append(out, d)
 	}
 	return out
+}
+
+// pointMark is what is said of a trial that is not VALID.
+func pointMark(verdict string) string {
+	if verdict == record.Suspect {
+		return "with findings"
+	}
+	return verdict
 }
 
 // blockPlace is the height of a block's dots in a row.

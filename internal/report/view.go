@@ -29,7 +29,7 @@ type view struct {
 	Warnings  []warning
 	Timeline  timeline
 	Shared    shared
-	Host      *record.Grading
+	Host      *hostView
 }
 
 type scenarioView struct {
@@ -100,7 +100,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
-	v.Shared, v.Host = sharedOf(s.Records), o.Host
+	v.Shared, v.Host = sharedOf(s.Records), hostOf(o.Host)
 	for i, r := range s.Records {
 		t := trialViewOf(r)
 		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
@@ -168,7 +168,8 @@ func ownColumn(tab table.Table, k int) bool {
 // trialView is one record, to be opened by the reader.
 type trialView struct {
 	Anchor    string
-	Grade     string
+	Mark      string // "VALID", "2 findings", "INVALID" or "failed"
+	Class     string // of the mark
 	Target    string
 	When      string
 	Headline  string
@@ -201,7 +202,7 @@ type fact struct{ Name, Value string }
 
 func trialViewOf(r *record.Record) trialView {
 	v := trialView{
-		Grade: table.Grade(r), Target: table.RowName(r.Target),
+		Mark: trialMark(r), Class: trialClass(r), Target: table.RowName(r.Target),
 		Findings: findingViews(r.Verdict.Findings),
 		When: fmt.Sprintf("%s · %s %d · %s in the run · %s", r.Scenario, table.RepeatOf(r),
 			r.Block, ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
@@ -223,6 +224,28 @@ func trialViewOf(r *record.Record) trialView {
 		v.Loads = append(v.Loads, facts)
 	}
 	return v
+}
+
+// trialMark says how a trial ended. SUSPECT is a verdict on a number: a trial has findings, each of
+// which may concern some of its numbers.
+func trialMark(r *record.Record) string {
+	if table.Grade(r) != record.Suspect {
+		return table.Grade(r)
+	}
+	n := 0
+	for _, f := range r.Verdict.Findings {
+		if f.Grade != record.Valid {
+			n++
+		}
+	}
+	return units.Plural(n, "finding")
+}
+
+func trialClass(r *record.Record) string {
+	if table.Grade(r) == record.Suspect {
+		return "none"
+	}
+	return strings.ToLower(table.Grade(r))
 }
 
 func ordinal(n int) string {

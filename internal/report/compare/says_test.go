@@ -23,12 +23,13 @@ func TestSays(t *testing.T) {
 	check(Indistinguishable, math.NaN(), "w")
 }
 
-// What spans more than a factor of three is no finding, and not printed as one.
+// An interval that spans more than a factor of three is printed only if it excludes no difference.
 func TestInterval(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
 		want   string
-	}{{0.94, 0.96, "−6.0 % to −4.0 %"}, {0.1, 0.31, "unknown"}, {0, 54997.22, "unknown"}} {
+	}{{0.94, 0.96, "−6.0 % to −4.0 %"}, {0.5, 1.6, "unknown"}, {0, 54997.22, "unknown"},
+		{0.1, 0.31, "−90 % to −69 %"}, {1.2, 4, "+20 % to +300 %"}} {
 		if got := Interval(stats.Ratio{Lo: c.lo, Hi: c.hi}); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.lo, c.hi, got, c.want)
 		}
