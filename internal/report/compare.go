@@ -54,6 +54,7 @@ type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 func compareOf(c compare.Comparison, o HTMLOptions) compareView {
 	v := compareView{Comparison: c, Title: cmp.Or(o.Title, c.Title), Says: compareSays(c),
 		Gate: o.Gate, Method: methodLines(c)}
+	v.Tab, v.Description = v.Title, v.Says
 	for _, r := range c.Reproduce {
 		if r != "" {
 			v.Reproduce = table.AddNew(v.Reproduce, r)

@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/runs"
 	"prony.example/record"
 	"prony.example/stats"
 )
@@ -20,6 +21,8 @@ type view struct {
 	frame
 	table.Sheet
 	Title     string
+	Headline  string // the answer, or the title
+	Answers   []answerView
 	Run       string
 	Date      string
 	Excluded  []table.Tally // trials that no number is made of
@@ -30,6 +33,15 @@ type view struct {
 	Timeline  timeline
 	Shared    shared
 	Host      *hostView
+
+	Confidence, Repeat string // of the answers' figures
+}
+
+// answerView is how a target differs from the baseline: in words, then drawn.
+type answerView struct {
+	Lead   string // the sentence on the metric that decides; empty: it is the page's headline
+	Rest   string
+	Forest *strip
 }
 
 type scenarioView struct {
@@ -79,6 +91,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		Sheet: sheet, Title: cmp.Or(o.Title, suite), Run: run, Excluded: excluded(sheet.Verdicts),
 	}
 	v.Head = v.Head.Under(v.Title)
+	v.answer(s, o.Answers)
 	if len(s.Records) > 0 {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
@@ -110,6 +123,31 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Trials = append(v.Trials, t)
 	}
 	return v
+}
+
+// answer makes the first answer the page's headline. A ranking keeps its title, and links to the
+// page show how its targets rank.
+func (v *view) answer(s table.Study, answers []runs.Answer) {
+	v.Headline, v.Description = v.Title, v.Head.String()
+	for i, a := range answers {
+		sentences := a.Sentences()
+		part := answerView{Lead: sentences[0], Rest: strings.Join(sentences[1:], " "),
+			Forest: forest(a.Comparison, a.Pairs[0], nil)}
+		if part.Forest != nil {
+			part.Forest.Caption = a.Target + " relative to " + a.Baseline
+			part.Forest.Axis = "ratio to " + a.Baseline +
+				", logarithmic; at 1 there is no difference"
+		}
+		if i == 0 {
+			v.Headline, v.Description, part.Lead = part.Lead, part.Rest, ""
+		}
+		v.Answers = append(v.Answers, part)
+		v.Confidence, v.Repeat = fmt.Sprintf("%g %%", 100*a.Confidence), a.Repeat()
+	}
+	if len(answers) == 0 && len(s.Scenarios) > 0 {
+		v.Description = rankingSays(s.Scenarios[0])
+	}
+	v.Tab = strings.TrimSuffix(v.Headline, ".")
 }
 
 // otherTables are a scenario's tables beside its comparison.
