@@ -117,9 +117,20 @@ func anchor(title string) string {
 	return strings.Join(words, "-")
 }
 
+// interval lets an interval's text break at its dash only, so that a unit stays at its number.
+func interval(text string) string {
+	lo, hi, ok := strings.Cut(text, " – ")
+	if !ok {
+		return text
+	}
+	const space = "\u00a0" // no-break
+	return strings.ReplaceAll(lo+" –", " ", space) + " " + strings.ReplaceAll(hi, " ", space)
+}
+
 var pageFuncs = template.FuncMap{
-	"lower":  strings.ToLower,
-	"anchor": anchor,
+	"lower":    strings.ToLower,
+	"anchor":   anchor,
+	"interval": interval,
 	// parts cuts a name where a line may break.
 	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
 	// named tells the column that names the rows.
@@ -145,6 +156,7 @@ var pageFuncs = template.FuncMap{
 // The page's data, as web/src/data.ts reads it. Numbers that cannot be had are null.
 
 type pageData struct {
+	Targets   []string       `json:"targets"` // each has one color on the page, by its place here
 	Scenarios []pageScenario `json:"scenarios"`
 	Flames    *pageFlames    `json:"flames"`
 }
@@ -213,9 +225,12 @@ type pageProbe struct {
 }
 
 func dataOf(s table.Study, o HTMLOptions) pageData {
-	d := pageData{Scenarios: []pageScenario{},
+	d := pageData{Targets: []string{}, Scenarios: []pageScenario{},
 		Flames: flamesOf(s.Scenarios, o.Profiles, flameBytes)}
 	for _, sc := range s.Scenarios {
+		for _, t := range sc.Targets {
+			d.Targets = table.AddNew(d.Targets, t.Name)
+		}
 		p := pageScenario{
 			Name: sc.Name, Latency: []pageLatency{}, Series: []pageSeries{},
 			Loads: loadsOf(sc), Cost: costOf(sc),
