@@ -7,6 +7,9 @@ import { font } from "./plot";
 // saving adds a link and a button to each figure that has a name.
 export function saving(): void {
   for (const figure of document.querySelectorAll<HTMLElement>(".figure[id]")) {
+    if (!figure.querySelector(":scope > table.strip, :scope > .plot")) {
+      continue; // it only groups others
+    }
     const title = figure.querySelector("h2, h3, h4")?.textContent?.trim() ?? figure.id;
     const tools = document.createElement("p");
     tools.className = "tools";
