@@ -26,6 +26,9 @@ type compareView struct {
 	compare.Comparison
 	Title     string
 	Says      string
+	First     []string // warnings, the gravest
+	Further   []string // those after them
+	Center    string   // what the values of both sides are; empty: single figures
 	Gate      *compare.Gate
 	Pairs     []pairView
 	Method    []string
@@ -51,10 +54,18 @@ type sideView struct {
 
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
+// shownWarnings is how many warnings stand above the first figure.
+const shownWarnings = 3
+
 func compareOf(c compare.Comparison, o HTMLOptions) compareView {
 	v := compareView{Comparison: c, Title: cmp.Or(o.Title, c.Title), Says: compareSays(c),
 		Gate: o.Gate, Method: methodLines(c)}
 	v.Tab, v.Description = v.Title, v.Says
+	v.First = c.Warnings[:min(len(c.Warnings), shownWarnings)]
+	v.Further = c.Warnings[len(v.First):]
+	if !c.Published || c.Tests > 0 {
+		v.Center = "geometric mean"
+	}
 	for _, r := range c.Reproduce {
 		if r != "" {
 			v.Reproduce = table.AddNew(v.Reproduce, r)
@@ -263,7 +274,7 @@ func levels(row compare.Row, repeat string) (strip, bool) {
 		axis += ", not from zero"
 	}
 	s := strip{Caption: row.Name(), Name: "side", Axis: axis, Blocks: blocks,
-		Value: "median, interval", Ticks: r.marks(onAxis(units.Printer(row.Unit)))}
+		Value: "median, interval", Ticks: r.marksIn(row.Unit)}
 	side := func(name string, v compare.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
 			Summary: v.Summary}, r, blocks, repeat)
@@ -284,7 +295,7 @@ func compareRowOf(r compare.Row) compareRow {
 	out := compareRow{Name: r.Name(), A: compare.Level(r.A, r.Unit),
 		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
-	if r.Ratio != nil || r.A.Withheld == nil && r.B.Withheld == nil {
+	if r.Ratio != nil || r.Outcome != compare.Silent {
 		out.Change = units.Change(1 + r.Change())
 	}
 	if r.HasRatio() {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
 	"prony.example/stats"
 )
 
@@ -33,5 +35,22 @@ func TestInterval(t *testing.T) {
 		if got := Interval(stats.Ratio{Lo: c.lo, Hi: c.hi}); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.lo, c.hi, got, c.want)
 		}
+	}
+}
+
+// Sides that may not be compared have no ratio, so no test and no verdict, however far apart they are.
+func TestNoVerdictWithoutTest(t *testing.T) {
+	side := func(center float64) Value {
+		return Value{Summary: stats.Summary{Center: center}, Mean: math.NaN()}
+	}
+	r := Row{Metric: "p90", Unit: "ns", Better: Lower, A: side(1e6), B: side(2e6)}
+	r.speak(0.05)
+	if r.Outcome != Worse {
+		t.Errorf("exact values: %s, want %s", r.Outcome, Worse)
+	}
+	r.unsliced = table.NoteOf(table.NoteVerbatim, "stalls were not recorded")
+	r.speak(0.05)
+	if r.Outcome != Silent || changeText(r) != units.Absent {
+		t.Errorf("%s, %s: want no verdict and no change", r.Outcome, changeText(r))
 	}
 }
