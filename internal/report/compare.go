@@ -28,7 +28,6 @@ type compareView struct {
 	Says      string
 	First     []string // warnings, the gravest
 	Further   []string // those after them
-	Center    string   // what the values of both sides are; empty: single figures
 	Gate      *compare.Gate
 	Pairs     []pairView
 	Method    []string
@@ -39,6 +38,7 @@ type compareView struct {
 type pairView struct {
 	Number  int
 	Repeat  string // what small dots are of: "block" or "start"
+	Center  string // what the values of both sides are; empty: single figures
 	Heading string
 	Sides   []sideView
 	Forest  *strip
@@ -63,9 +63,6 @@ func compareOf(c compare.Comparison, o HTMLOptions) compareView {
 	v.Tab, v.Description = v.Title, v.Says
 	v.First = c.Warnings[:min(len(c.Warnings), shownWarnings)]
 	v.Further = c.Warnings[len(v.First):]
-	if !c.Published || c.Tests > 0 {
-		v.Center = "geometric mean"
-	}
 	for _, r := range c.Reproduce {
 		if r != "" {
 			v.Reproduce = table.AddNew(v.Reproduce, r)
@@ -117,6 +114,9 @@ func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) p
 		Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
 		Sides:   []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
 		Forest:  forest(c, p, g)}
+	if !c.Published || c.Tests > 0 {
+		v.Center = "geometric mean"
+	}
 	for _, r := range p.Rows {
 		v.Table = append(v.Table, compareRowOf(r))
 		if s, ok := levels(r, c.Repeat()); ok {

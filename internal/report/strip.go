@@ -170,7 +170,7 @@ func (r ruler) decades() []float64 {
 // marksIn are the ticks of a metric's axis. Those of bytes are round in KiB, MiB or GiB.
 func (r ruler) marksIn(base string) []tick {
 	print := onAxis(units.Printer(base))
-	if base != "B" {
+	if base != units.Octet {
 		return r.marks(print)
 	}
 	scale := 1.0
