@@ -160,9 +160,7 @@ func (a *app) reported(run *runs.Run, study table.Study) *reported {
 	a.tellBad(run.Bad)
 	records, bad := run.Records, run.Bad
 	r := &reported{run: run, study: study, sheet: study.Sheet(), bad: len(run.Missing)}
-	for _, answer := range run.Answers(&study) {
-		r.sheet.Answers = append(r.sheet.Answers, strings.Join(answer.Sentences(), " "))
-	}
+	r.sheet.Answers = run.AnswerTexts(&study)
 	for _, rec := range records {
 		if grade := table.AnswerGrade(rec); rec.Role == "" && grade != record.Valid &&
 			grade != record.Suspect {
@@ -208,7 +206,8 @@ var reportForms = format.Forms[printing]{
 	}},
 	{Format: "csv", Write: func(w io.Writer, p printing) error { return report.CSV(w, p.study) }},
 	{Format: "json", Write: func(w io.Writer, p printing) error {
-		return report.JSON(w, p.study, report.JSONOptions{Endpoints: p.run.Endpoints()})
+		return report.JSON(w, p.study, report.JSONOptions{Answers: p.sheet.Answers,
+			Endpoints: p.run.Endpoints()})
 	}},
 	{Format: "html", Write: func(w io.Writer, p printing) error {
 		return report.HTML(w, p.study, report.OfRun(p.run, p.study))

@@ -45,3 +45,17 @@ func TestRefusalsArePagesInBrowsers(t *testing.T) {
 		}
 	}
 }
+
+// The reason why a run did not begin is its last message, without the notices before it.
+func TestCauseIsTheLastMessage(t *testing.T) {
+	for _, row := range []struct{ in, want string }{
+		{"go-nethttp/otel is kept aside\nprony: the machine is busy\n  end process 7",
+			"prony: the machine is busy\n  end process 7"},
+		{"panic: x\ngoroutine 1", "panic: x\ngoroutine 1"},
+	} {
+		got := strings.Join(cause(strings.Split(row.in, "\n")), "\n")
+		if got != row.want {
+			t.Errorf("%q: %q, want %q", row.in, got, row.want)
+		}
+	}
+}

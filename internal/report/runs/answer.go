@@ -61,6 +61,14 @@ func (r *Run) Answers(study *table.Study) (answers []Answer) {
 	return answers
 }
 
+// AnswerTexts are the answers in words, a text for each target.
+func (r *Run) AnswerTexts(study *table.Study) (texts []string) {
+	for _, answer := range r.Answers(study) {
+		texts = append(texts, strings.Join(answer.Sentences(), " "))
+	}
+	return texts
+}
+
 // decidedBy is the word of --by in the run's command.
 func (r *Run) decidedBy() string {
 	for i, arg := range r.Head.Command {

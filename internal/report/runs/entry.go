@@ -115,9 +115,7 @@ func (r *Run) Entry() Entry {
 		e.Repeat = table.RepeatOf(study.Records...)
 	}
 	e.Trials = r.trials(study)
-	for _, answer := range r.Answers(&study) {
-		e.Answer = strings.TrimSpace(e.Answer + " " + strings.Join(answer.Sentences(), " "))
-	}
+	e.Answer = strings.Join(r.AnswerTexts(&study), " ")
 	for _, sc := range study.Scenarios {
 		for _, t := range sc.Targets {
 			e.Targets = append(e.Targets, t.Name)
