@@ -40,7 +40,7 @@ type view struct {
 // answerView is how a target differs from the baseline: in words, then drawn.
 type answerView struct {
 	Lead   string // the sentence on the metric that decides; empty: it is the page's headline
-	Rest   string
+	Brief  string // the sentences on other metrics
 	Forest *strip
 }
 
@@ -131,7 +131,7 @@ func (v *view) answer(s table.Study, answers []runs.Answer) {
 	v.Headline, v.Description = v.Title, v.Head.String()
 	for i, a := range answers {
 		sentences := a.Sentences()
-		part := answerView{Lead: sentences[0], Rest: strings.Join(sentences[1:], " "),
+		part := answerView{Lead: sentences[0], Brief: strings.Join(sentences[1:], " "),
 			Forest: forest(a.Comparison, a.Pairs[0], nil)}
 		if part.Forest != nil {
 			part.Forest.Caption = a.Target + " relative to " + a.Baseline
@@ -139,7 +139,7 @@ func (v *view) answer(s table.Study, answers []runs.Answer) {
 				", logarithmic; at 1 there is no difference"
 		}
 		if i == 0 {
-			v.Headline, v.Description, part.Lead = part.Lead, part.Rest, ""
+			v.Headline, v.Description, part.Lead = part.Lead, part.Brief, ""
 		}
 		v.Answers = append(v.Answers, part)
 		v.Confidence, v.Repeat = fmt.Sprintf("%g %%", 100*a.Confidence), a.Repeat()

@@ -121,5 +121,6 @@ export interface Profile {
 export function read(): Page {
   const block = document.getElementById("data");
   const page = JSON.parse(block?.textContent ?? "{}") as Partial<Page>;
-  return { targets: page.targets ?? [], scenarios: page.scenarios ?? [], flames: page.flames ?? null };
+  const { targets = [], scenarios = [], flames = null } = page;
+  return { targets, scenarios, flames };
 }

@@ -25,7 +25,7 @@ func TestSays(t *testing.T) {
 	check(Indistinguishable, math.NaN(), "w")
 }
 
-// An interval that spans more than a factor of three is printed only if it excludes no difference.
+// A wide interval is printed only if it excludes no difference.
 func TestInterval(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
@@ -38,7 +38,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// Sides that may not be compared have no ratio, so no test and no verdict, however far apart they are.
+// Sides that may not be compared have no ratio, so there is no test and no verdict.
 func TestNoVerdictWithoutTest(t *testing.T) {
 	side := func(center float64) Value {
 		return Value{Summary: stats.Summary{Center: center}, Mean: math.NaN()}

@@ -74,11 +74,13 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
       <form class="filters" aria-label="What to compare" onSubmit={(e) => e.preventDefault()}>
         <Select label="Baseline" none="choose a run" value={runA} options={listed(near)}
           changed={(v) => set({ a: v })} />
-        <Select label="Target of the baseline" none="all targets" value={targetA} options={targets(runA)}
+        <Select label="Target of the baseline" none="all targets" value={targetA}
+          options={targets(runA)}
           changed={(v) => set({ a: side(runA, v) })} />
         <Select label="Candidate" none="choose a run" value={runB}
           options={listed(() => false)} changed={(v) => set({ b: v })} />
-        <Select label="Target of the candidate" none="all targets" value={targetB} options={targets(runB)}
+        <Select label="Target of the candidate" none="all targets" value={targetB}
+          options={targets(runB)}
           changed={(v) => set({ b: side(runB, v) })} />
         {runA !== runB && both.length > 0 && (
           <Select label="Divide by a control" none="none" value={given.control} options={both}
