@@ -17,8 +17,8 @@ import (
 // All its figures are markup, so that it reads, and prints, without scripts.
 func Compare(w io.Writer, c compare.Comparison, o HTMLOptions) error {
 	v := compareOf(c, o)
-	none := pageData{Targets: []string{}, Scenarios: []pageScenario{}}
-	return write(w, "page_compare.gohtml", none, &v.frame, &v)
+	empty := pageData{Targets: []string{}, Scenarios: []pageScenario{}}
+	return write(w, "page_compare.gohtml", empty, &v.frame, &v)
 }
 
 // compareView is a comparison with what the page says of it in its own way.

@@ -178,7 +178,7 @@ func momentOf(r *record.Record, i int) moment {
 // hostView is the host's grade, the checks that gave it, and the others.
 type hostView struct {
 	Grade            string
-	Problems, Others []record.Check
+	Problems, Passed []record.Check
 }
 
 func hostOf(g *record.Grading) *hostView {
@@ -190,7 +190,7 @@ func hostOf(g *record.Grading) *hostView {
 		if c.Grade == record.Doubtful || c.Grade == record.Unfit {
 			v.Problems = append(v.Problems, c)
 		} else {
-			v.Others = append(v.Others, c)
+			v.Passed = append(v.Passed, c)
 		}
 	}
 	return v
