@@ -23,6 +23,9 @@ type MarkdownOptions struct {
 // tables have no headings that span, so each column carries its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	p := &format.Page{}
+	for _, answer := range s.Answers {
+		p.Line("**%s**\n", format.Markdown(answer))
+	}
 	p.Line("%s", format.Markdown(s.Head.String()))
 	if s.Tools != "" {
 		p.Line("\n%s", format.Markdown(s.Tools))
