@@ -73,8 +73,8 @@ type StallFree struct {
 	relevant []Stall // that exclude arrivals
 }
 
-// QuantileOf returns the quantile of other response times to the same arrivals, with the same of them left
-// out.
+// QuantileOf returns the quantile of other response times to the same arrivals, with the same of
+// them left out.
 func (r StallFree) QuantileOf(arrivals []Arrival) int64 {
 	return follow(arrivals, clusters(r.relevant, r.Margins)).distribution().quantile(r.quantile)
 }

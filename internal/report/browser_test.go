@@ -212,7 +212,10 @@ func saves(t *testing.T, ctx context.Context) {
 	got := value[string](t, ctx, `(() => {
 		const offered = [];
 		const make = URL.createObjectURL;
-		URL.createObjectURL = (b) => { offered.push(b.type + " " + (b.size > 2000)); return make(b); };
+		URL.createObjectURL = (b) => {
+			offered.push(b.type + " " + (b.size > 2000));
+			return make(b);
+		};
 		HTMLAnchorElement.prototype.click = () => {};
 		document.querySelector("#ranking-1 .tools button").click();
 		return offered.join();

@@ -19,6 +19,18 @@ type Answer struct {
 	compare.Comparison
 }
 
+// decides reports whether any metric has an interval.
+func (a Answer) decides() bool {
+	for _, p := range a.Pairs {
+		for _, r := range p.Rows {
+			if r.Ratio != nil && r.Ratio.HasInterval() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Sentences are the answer in words, as prony versus prints it: the metric that decides comes
 // first.
 func (a Answer) Sentences() []string {
@@ -54,7 +66,7 @@ func (r *Run) Answers(study *table.Study) (answers []Answer) {
 			continue
 		}
 		answer := Answer{Baseline: r.Head.Baseline, Target: name, Comparison: c}
-		if len(answer.Sentences()) > 0 {
+		if answer.decides() && len(answer.Sentences()) > 0 {
 			answers = append(answers, answer)
 		}
 	}
