@@ -33,14 +33,17 @@ func (a *app) explainCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain [RUN]", Short: "Show where a slow request spent its time",
 		Args: cli.Arguments(0, 1),
-		Long: `Explain takes a request that carried a trace id, the slowest of the run's observed
-trials unless flags say otherwise, and puts together what is known of it: when it was due, sent and
-answered as the load saw it; its trace, span by span, with the log lines beside; the pauses of the
-collector that it ran into; what the service used at that moment; and where the processor was
-during the load, by the profile.
+		Long: `Explain shows why a request was slow: by default, the slowest request with a trace id
+in the run's instrumented trials. It combines all data about the request:
 
-Such trials come with "prony run --telemetry". RUN is a run's folder or its name in results/;
-without it the newest run that has telemetry is taken.`,
+  - the times at which it was due, sent and answered
+  - its trace, span by span, with the log lines
+  - the pauses of the garbage collector during the request
+  - the resources that the service used at that moment
+  - the CPU time of functions during the load, by the profile
+
+Trials are instrumented with "prony run --telemetry". RUN is a run's folder or its name in results/;
+without it, explain reads the newest run that has telemetry.`,
 		Example: "  prony run --telemetry --targets java-spring/virtual\n  prony explain\n" +
 			"  prony explain --target java-spring/virtual --load peak",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -56,10 +59,10 @@ without it the newest run that has telemetry is taken.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.target, "target", "", "of this target")
-	fs.StringVar(&f.trial, "trial", "", "of this trial")
-	fs.StringVar(&f.load, "load", "", "of this load")
-	fs.StringVar(&f.id, "id", "", "of this trace, or how its id begins")
+	fs.StringVar(&f.target, "target", "", "only requests of this target")
+	fs.StringVar(&f.trial, "trial", "", "only requests of this trial")
+	fs.StringVar(&f.load, "load", "", "only requests of this load")
+	fs.StringVar(&f.id, "id", "", "id of the trace, or the beginning of its id")
 	return c
 }
 

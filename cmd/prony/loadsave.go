@@ -45,13 +45,14 @@ func (s *saveFlags) add(c *cobra.Command) {
 	fs.StringVar(&s.dir, "save", "", "keep a run's folder in `DIR`, for report, compare, trend "+
 		"and gate; name it as --save=DIR (in a checkout: results/TIME)")
 	fs.Lookup("save").NoOptDefVal = s.usualFolder()
-	fs.StringVar(&s.name, "name", "", "what the saved run calls the server (default: by URL)")
+	fs.StringVar(&s.name, "name", "", "name of the server in the saved run (default: by URL)")
 	if f := fs.Lookup("output"); f != nil {
 		f.Value = &pageOr{f.Value, &s.page}
-		f.Usage += ", or the file of a page, as page.html, which saves, too"
+		f.Usage += ", or a page such as page.html (also saves)"
 		return
 	}
-	fs.StringVarP(&s.page, "output", "o", "", "page to write, as page.html, which saves, too")
+	fs.StringVarP(&s.page, "output", "o", "",
+		"HTML page to write, such as page.html; also saves the run")
 }
 
 // pageOr is a flag of some words that takes the name of a page, too.

@@ -71,9 +71,9 @@ One metric decides and is fixed before the run: CPU time per request at the peak
 --by. It is tested at a significance level of 4 %. All other metrics share 1 %, so they need larger
 differences to be significant.
 
-The exit code is 0 if every trial is VALID or SUSPECT, 4 if a trial is INVALID or failed, 1 if the
-services could not be compared, and 2 for a wrong command line. A trial with sound slices does not
-count as INVALID if only its window is.`
+The exit code is 0 if every trial is VALID or SUSPECT, and 4 if a trial is INVALID or failed. It is
+1 if the services could not be compared, and 2 for a wrong command line. A trial with sound slices
+does not count as INVALID if only its window is.`
 
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /

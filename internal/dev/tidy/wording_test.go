@@ -191,7 +191,8 @@ func TestWordingIsFound(t *testing.T) {
 		`docs/a.md:2: "Of" in "Of all loads, one is measured.": begin`,
 		`docs/a.md:2: "Those" in`, `docs/a.md:6: "What" in "What it is"`)
 	const head = "package p\nimport _ \"anew\"\ntype a struct { b int `json:\"anew\"` }\n"
-	red(t, findWording, tree{"cmd/a.go": head + "const c = \"these cannot be \" +\n\"told apart\"\n",
+	red(t, findWording, tree{
+		"cmd/a.go":      head + "const c = \"these cannot be \" +\n\"told apart\"\n",
 		"cmd/a_test.go": head + "const c = `anew`\n", "load/a.go": head + "const c = `anew`\n",
 		"internal/a/b.go": head + "var c = f(`, as '1%`, \"A. \" + d + `Of b`, `Who?`)\n"},
 		`cmd/a.go:4: "told apart" in "these cannot be told apart": write sig`,
