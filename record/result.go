@@ -418,7 +418,7 @@ type Autocorrelation struct {
 }
 
 // noisyShare is how small the share of independent answers must be to count: a larger one may be
-// chance, and then all answers do (docs/method.md, "What answers are worth").
+// chance, and then all answers do (docs/method.md, "Independent responses").
 const noisyShare = 0.5
 
 // Worth is the share of as many independent answers that a load's answers are worth together; 1

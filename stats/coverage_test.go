@@ -36,11 +36,11 @@ func slowedBy(share float64, count int) scenario {
 
 // rare gives the last of these services events that cost 4 % of its time.
 func rare(perStart float64, regular bool) scenario {
-	how := "by chance"
+	how := "random"
 	if regular {
-		how = "at equal distances"
+		how = "regular"
 	}
-	return scenario{name: fmt.Sprintf("%.0f events a start, %s", perStart, how), targets: 2,
+	return scenario{name: fmt.Sprintf("%s events, %.0f", how, perStart), targets: 2,
 		effect: math.Log(0.96), services: func(d design) []service {
 			all := equal(2)
 			all[1] = d.eventful(all[1], perStart, 0.04, regular)
@@ -166,24 +166,34 @@ func scenarios() []scenario {
 	return all
 }
 
-// line is a row of the table: shares of comparisons as percentages.
-func (s scenario) line(machine string, m misses) string {
-	cells := []string{machine, s.name, fmt.Sprint(s.targets)}
+// line is a row of the table: shares of comparisons as percentages, one for each of machines.
+func (s scenario) line(results []misses) string {
+	row := []string{s.name, fmt.Sprint(s.targets)}
+	cell := func(share func(misses) string) {
+		var each []string
+		for _, m := range results {
+			each = append(each, share(m))
+		}
+		row = append(row, strings.Join(each, ", "))
+	}
 	for q := range 2 {
-		cells = append(cells, fmt.Sprintf("%.1f", 100-100*m.few[q]),
-			fmt.Sprintf("%.1f", 100-100*m.many[q]))
+		cell(func(m misses) string { return fmt.Sprintf("%.1f", 100-100*m.few[q]) })
+		cell(func(m misses) string { return fmt.Sprintf("%.1f", 100-100*m.many[q]) })
 	}
-	family := ""
 	if s.effect == 0 && s.targets > 2 {
-		family = fmt.Sprintf("%.1f / %.1f", 100*m.family[0], 100*m.family[1])
+		cell(func(m misses) string {
+			return fmt.Sprintf("%.1f/%.1f", 100*m.family[0], 100*m.family[1])
+		})
+	} else {
+		row = append(row, "")
 	}
-	return "| " + strings.Join(append(cells, family), " | ") + " |"
+	return "| " + strings.Join(row, " | ") + " |"
 }
 
 var coverageHead = []string{
-	"| machine | last target | targets | throughput: 5 starts | 12 starts " +
-		"| CPU per request: 5 starts | 12 starts | any false difference |",
-	"|---|---|---|---|---|---|---|---|",
+	"| last target | targets | throughput: 5 starts | 12 starts | CPU per request: 5 starts " +
+		"| 12 starts | any false difference |",
+	"|---|---|---|---|---|---|---|",
 }
 
 // TestCoverage holds what docs/slices.md promises: 95 % intervals of 5 and 12 starts cover the
@@ -193,20 +203,26 @@ func TestCoverage(t *testing.T) {
 		testsets.Needs{Files: []string{"stats/testdata", "docs/slices.md"}})
 	const experiments = 2000
 	all := scenarios()
-	lines := make([]string, len(machines)*len(all))
+	results := make([][]misses, len(all)) // by scenario, then by machine
+	for j := range all {
+		results[j] = make([]misses, len(machines))
+	}
 	var running sync.WaitGroup
 	for i, name := range machines {
 		m := machineOf(t, name)
 		running.Go(func() {
 			for j, s := range all {
-				got := s.measure(m, experiments, uint64(100*i+j+1))
-				lines[i*len(all)+j] = s.line(name, got)
-				s.check(t, name, got, experiments)
+				results[j][i] = s.measure(m, experiments, uint64(100*i+j+1))
+				s.check(t, name, results[j][i], experiments)
 			}
 		})
 	}
 	running.Wait()
-	documented(t, "coverage", append(coverageHead, lines...))
+	lines := slices.Clone(coverageHead)
+	for j, s := range all {
+		lines = append(lines, s.line(results[j]))
+	}
+	documented(t, "coverage", lines)
 }
 
 // machines by name: a model, and traces in testdata/speed.
@@ -285,21 +301,25 @@ func TestCoverageSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, table, _ := strings.Cut(string(data), "<!-- simulated coverage -->")
+	table, _, _ = strings.Cut(table, "<!-- end -->")
 	var all []float64
 	outside := 0
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(table) {
 		cells := strings.Split(line, " | ")
-		if len(cells) != 8 || !slices.Contains(machines, strings.TrimPrefix(cells[0], "| ")) {
+		if len(cells) < 7 || !strings.Contains(line, ", ") {
 			continue
 		}
-		for _, i := range []int{3, 4, 5, 6} {
-			share, err := strconv.ParseFloat(cells[i], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, share)
-			if share < 94 || share > 96 {
-				outside++
+		for _, cell := range cells[2:6] {
+			for one := range strings.SplitSeq(cell, ", ") {
+				share, err := strconv.ParseFloat(one, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, share)
+				if share < 94 || share > 96 {
+					outside++
+				}
 			}
 		}
 	}

@@ -188,11 +188,11 @@ func TestStallsTable(t *testing.T) {
 		testsets.Needs{Files: []string{"docs/stalls.md"}})
 	const seconds = 120
 	percent := func(value, want int64) string {
-		return fmt.Sprintf("%+.1f %%", 100*off(value, want))
+		return fmt.Sprintf("%+.1f", 100*off(value, want))
 	}
 	rows := []string{
-		"| service | stalls | quantile | true | all arrivals | result | lowest | half margins " +
-			"| double margins | 10 and 20 ms | arrivals that remain |",
+		"| service | stalls, % | quantile | true, ms | all arrivals | result | lowest " +
+			"| half margins | double margins | 10 and 20 ms | arrivals that remain, % |",
 		"|---|---|---|---|---|---|---|---|---|---|---|"}
 	for _, q := range []queue{plainQueue, longQueue, shortQueue} {
 		for _, share := range []float64{0.01, 0.04, 0.1} {
@@ -206,12 +206,12 @@ func TestStallsTable(t *testing.T) {
 				if f.Unknown != "" {
 					result = "unknown (" + result + ")"
 				}
-				row := fmt.Sprintf("| %s | %.0f %% | p%g | %.3f ms | %s | %s |", q.name, 100*share,
+				row := fmt.Sprintf("| %s | %.0f | p%g | %.3f | %s | %s |", q.name, 100*share,
 					100*p, float64(want)/1e6, percent(f.RawNs, want), result)
 				for _, ns := range []int64{f.LowestNs, f.HalfNs, f.DoubleNs} {
 					row += " " + percent(ns, want) + " |"
 				}
-				rows = append(rows, row+fmt.Sprintf(" %s of %.0f %% | %.1f %% |",
+				rows = append(rows, row+fmt.Sprintf(" %s of %.0f | %.1f |",
 					percent(quantileOf(fixed, p), want),
 					100*float64(len(fixed))/float64(len(l.all)), 100*f.Share))
 			}

@@ -21,7 +21,7 @@ var contractHeaders = []string{"Content-Length", "Content-Type"}
 // page and one that was just seen are compared as they are read.
 type fairRow struct {
 	target string
-	sizes  []string // a headline each, as "118 + 23 = 141"; empty: not of its contracts
+	sizes  []string // a headline each, as "118+23"; empty: not of its contracts
 	kept   string   // yes, or the requests after which the connection was closed
 	beyond []string // headers; one that some answers lack with their paths: "Etag (/data)"
 }
@@ -38,8 +38,8 @@ func newFairRow(target string, heads []service.Head) fairRow {
 	carriers := map[string][]string{}
 	var names, closed []string
 	for _, h := range heads {
-		r.sizes[slices.Index(service.Headlines(), h.Request)] = fmt.Sprintf("%d + %d = %d",
-			h.HeadBytes, h.BodyBytes, h.TotalBytes())
+		r.sizes[slices.Index(service.Headlines(), h.Request)] = fmt.Sprintf("%d+%d",
+			h.HeadBytes, h.BodyBytes)
 		if !h.Kept {
 			closed = append(closed, short(h.Request))
 		}
@@ -86,7 +86,7 @@ func fairTable(rows []fairRow) [][]string {
 }
 
 func printFairness(out io.Writer, rows []fairRow) error {
-	fmt.Fprintln(out, "bytes of head + body = whole answer to each measured request")
+	fmt.Fprintln(out, "bytes of head+body of the response to each measured request")
 	table := fairTable(rows)
 	table[0][0] = "TARGET"
 	_, err := fmt.Fprintf(out, "%s\n%s\n", format.Grid("", table, format.Left),
@@ -94,8 +94,11 @@ func printFairness(out io.Writer, rows []fairRow) error {
 	return err
 }
 
+// fairnessMarkdown is the table of a page. Targets of one service with equal responses share a row,
+// such as "go-x/a,b".
 func fairnessMarkdown(rows []fairRow) string {
 	var b strings.Builder
+	rows = sharedRows(rows)
 	for i, cells := range fairTable(rows) {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 		if i == 0 {
@@ -107,6 +110,38 @@ func fairnessMarkdown(rows []fairRow) string {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	return b.String()
+}
+
+// sharedRows joins the rows of targets of one service that differ in nothing else.
+func sharedRows(rows []fairRow) []fairRow {
+	var out []fairRow
+	for _, r := range rows {
+		folder, name, several := strings.Cut(r.target, "/")
+		same := func(o fairRow) bool {
+			return strings.HasPrefix(o.target, folder+"/") && slices.Equal(o.sizes, r.sizes) &&
+				o.kept == r.kept && slices.Equal(o.beyond, r.beyond)
+		}
+		if i := slices.IndexFunc(out, same); several && i >= 0 {
+			out[i].target += "," + name
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// separateRows is the reverse of sharedRows.
+func separateRows(r fairRow) []fairRow {
+	folder, names, several := strings.Cut(r.target, "/")
+	if !several {
+		return []fairRow{r}
+	}
+	var out []fairRow
+	for name := range strings.SplitSeq(names, ",") {
+		r.target = folder + "/" + name
+		out = append(out, r)
+	}
+	return out
 }
 
 // readFairness reads the rows of a page's section back; what is no row of it is left out.
@@ -128,7 +163,7 @@ func readFairness(page string) []fairRow {
 		if len(cells) != len(header) {
 			continue
 		}
-		rows = append(rows, readFairRow(header, cells))
+		rows = append(rows, separateRows(readFairRow(header, cells))...)
 	}
 	return rows
 }
@@ -181,8 +216,8 @@ func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
 	least, most := 0, 0
 	bodies := map[int][]string{}
 	for _, r := range rows {
-		var head, body, total int
-		if _, err := fmt.Sscanf(r.sizes[i], "%d + %d = %d", &head, &body, &total); err != nil {
+		var head, body int
+		if _, err := fmt.Sscanf(r.sizes[i], "%d+%d", &head, &body); err != nil {
 			continue // not of its contracts
 		}
 		if least == 0 || head < least {

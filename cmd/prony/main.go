@@ -136,6 +136,7 @@ func newRoot(app *app) *cobra.Command {
 		app.initCmd(), app.generateCmd())
 	app.addTrials(root)
 	root.AddCommand(removedCmds()...)
+	root.AddCommand(topicCmds()...)
 	for _, c := range furtherCmds {
 		root.AddCommand(c())
 	}

@@ -108,11 +108,12 @@ func narrow(tab table.Table, retained []int) table.Table {
 	for _, i := range retained {
 		out.Columns = append(out.Columns, tab.Columns[i])
 	}
-	ratios := func(c table.Column) bool { return c.Role == table.RoleRatio }
-	if !slices.ContainsFunc(out.Columns, ratios) {
-		out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(n table.Note) bool {
-			return n.Kind == table.NoteRatios
-		})
+	out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(n table.Note) bool {
+		return !concerns(n, out.Columns)
+	})
+	notes := make([]table.Footnote, len(tab.Footnotes))
+	for i, f := range tab.Footnotes {
+		notes[i] = aboutColumns(f, out.Columns)
 	}
 	number := map[int]int{} // old to new, in reading order
 	for _, row := range tab.Rows {
@@ -124,8 +125,11 @@ func narrow(tab table.Table, retained []int) table.Table {
 			c := row.Cells[i]
 			var refs []int
 			for _, ref := range c.Refs {
+				if len(notes[ref-1]) == 0 {
+					continue
+				}
 				if number[ref] == 0 {
-					out.Footnotes = append(out.Footnotes, tab.Footnotes[ref-1])
+					out.Footnotes = append(out.Footnotes, notes[ref-1])
 					number[ref] = len(out.Footnotes)
 				}
 				refs = append(refs, number[ref])
@@ -136,6 +140,36 @@ func narrow(tab table.Table, retained []int) table.Table {
 		}
 		row.Cells = cells
 		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// concerns reports whether a table's note is about some of these columns, or about all of it.
+func concerns(n table.Note, columns []table.Column) bool {
+	has := func(role table.Role) bool {
+		return slices.ContainsFunc(columns, func(c table.Column) bool { return c.Role == role })
+	}
+	switch n.Kind {
+	case table.NoteRatios:
+		return has(table.RoleRatio)
+	case table.NoteTiers, table.NoteTiersOfOne, table.NoteTiersPlan:
+		return has(table.RoleTier)
+	case table.NoteLackInSome, table.NoteNoneHeldInSome:
+		about, _ := n.Args[0].(table.Columns)
+		return slices.ContainsFunc(about, func(c table.Column) bool {
+			return slices.Contains(columns, c)
+		})
+	}
+	return true
+}
+
+// aboutColumns is a footnote without what is about other columns alone.
+func aboutColumns(f table.Footnote, columns []table.Column) (out table.Footnote) {
+	for _, note := range f {
+		shown := func(c table.Column) bool { return slices.Contains(columns, c) }
+		if len(note.Columns) == 0 || slices.ContainsFunc(note.Columns, shown) {
+			out = append(out, note)
+		}
 	}
 	return out
 }

@@ -37,9 +37,6 @@ type Head struct {
 	Kept      bool     // the connection took another request
 }
 
-// TotalBytes is the size of the whole answer.
-func (h Head) TotalBytes() int64 { return h.HeadBytes + h.BodyBytes }
-
 func newHead(template string, a answered) Head {
 	names := slices.Collect(maps.Keys(a.Header))
 	slices.Sort(names)

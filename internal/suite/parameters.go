@@ -87,7 +87,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "timeout", def: "5s", min: 1e6, max: hour,
 		about: "for one request, from its sending"},
 	{key: "resolution", about: "what may have moved a number by less is no doubt about it " +
-		"(`3%`); see [the method](../method.md#what-makes-a-number-doubtful)"},
+		"(`3%`); see [the method](../method.md#verdict-rules)"},
 	{key: "warmup", about: "a closed load before the first window, in no result"},
 	{key: "warmup.connections", def: "64", min: 1, max: connectionsMax,
 		about: "each sends its next request when the last was answered"},

@@ -24,14 +24,14 @@ type fault struct {
 }
 
 var faults = []fault{
-	{rule: "lag", what: "the generator pauses twice a second for",
+	{rule: "lag", what: "the generator pauses twice a second",
 		pauses: []int64{0, 0.02 * ms, 0.2 * ms, 1 * ms, 5 * ms, 20 * ms}, apart: 500 * ms,
 		of: func(p pauses) (was, truth station) {
 			was = single
 			was.sender = p
 			return was, single
 		}},
-	{rule: "steal", what: "the processor is taken away twice a second for",
+	{rule: "steal", what: "the hypervisor takes the processor twice a second",
 		pauses: []int64{0, 0.02 * ms, 0.2 * ms, 1 * ms, 5 * ms, 20 * ms}, apart: 500 * ms,
 		of: func(p pauses) (was, truth station) {
 			was = single
@@ -43,8 +43,8 @@ var faults = []fault{
 				r.Loads[0].Host.StealShare += float64(p[1]-p[0]) / end
 			}
 		}},
-	crowd("sixteen servers behind 64 connections stand still once a second for", 64),
-	crowd("sixteen servers behind 12 connections stand still once a second for", 12),
+	crowd("16 servers behind 64 connections pause once a second", 64),
+	crowd("16 servers behind 12 connections pause once a second", 12),
 }
 
 // crowd is sixteen servers of which so many connections keep some busy, and a closed load says so.
@@ -72,8 +72,10 @@ func crowd(what string, connections int) fault {
 func TestVerdictsClassify(t *testing.T) {
 	const seeds = 8
 	var b bytes.Buffer
-	b.WriteString("| rule | disturbance | of | p99 moved by | SUSPECT |\n|---|---|---|---|---|\n")
+	b.WriteString("| rule | disturbance | length | p99 moved by | SUSPECT |\n" +
+		"|---|---|---|---|---|\n")
 	for _, f := range faults {
+		name := fmt.Sprintf("%s | %s", f.rule, f.what) // in the first row only
 		for _, d := range f.pauses {
 			suspects, sum := 0, 0.0
 			for seed := range uint64(seeds) {
@@ -90,8 +92,9 @@ func TestVerdictsClassify(t *testing.T) {
 						seed, grade, moved)
 				}
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d of %d |\n", f.rule, f.what,
-				units.Duration(float64(d)), units.Percent(sum/seeds), suspects, seeds)
+			fmt.Fprintf(&b, "| %s | %s | %s | %d of %d |\n", name, units.Duration(float64(d)),
+				units.Percent(sum/seeds), suspects, seeds)
+			name = " | "
 		}
 	}
 	have, err := os.ReadFile(proofPage)

@@ -47,15 +47,24 @@ func TestMethodListsTheRules(t *testing.T) {
 	}
 }
 
+// ruleTable is a table of rules, with a column for bounds if any rule has one.
 func ruleTable(rules []verdict.Rule) []byte {
 	var b bytes.Buffer
-	b.WriteString("| rule | VALID where | otherwise | source |\n|---|---|---|---|\n")
-	for _, r := range rules {
-		cells := []string{r.Name, r.Meets, r.Else, r.Source}
+	bounds := slices.ContainsFunc(rules, func(r verdict.Rule) bool { return r.Bound != "" })
+	line := func(name, meets, bound, otherwise, source string) {
+		cells := []string{name, meets, otherwise, source}
+		if bounds {
+			cells = slices.Insert(cells, 2, bound)
+		}
 		for i, c := range cells {
 			cells[i] = strings.ReplaceAll(c, "|", `\|`)
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	line("rule", "VALID if", "bound", "otherwise", "source")
+	line("---", "---", "---", "---", "---")
+	for _, r := range rules {
+		line(r.Name, r.Meets, r.Bound, r.Else, r.Source)
 	}
 	return b.Bytes()
 }

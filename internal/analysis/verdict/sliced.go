@@ -12,16 +12,22 @@ import (
 // sliceRules are about the slices of a load. What they find is about ratios, which come from
 // slices.
 var sliceRules = []Rule{
-	{"slice answers", "in slices there are good answers, and every answer has the right status " +
-		"and body; as many requests are the bound", ifMoved + ", above 0.1 % INVALID",
+	{"slice answers",
+		"slices have good responses, and every response has the right status and body",
+		"one rank per wrong response",
+		ifMoved + "; above 0.1 % INVALID",
 		"docs/slices.md", sliceAnswers},
-	{"idle work", "a target uses no processor time while others are loaded; the bound is its " +
-		"share of the service's cores for throughput, and for its own processor time what it " +
-		"used in slices of others over what it used in its own; if neither is known and it " +
-		"was not stopped, the effect is unknown",
-		ifMoved + ", or if the effect is unknown", "docs/slices.md", idleWork},
-	{"slice lag", "in open slices requests leave in time; the bound is by how much percentiles " +
-		"would be lower if each request had left in time", ifMoved, "docs/slices.md", sliceLag},
+	{"idle work",
+		"a target uses no processor time while others are loaded",
+		"on throughput: the target's share of the service's cores; on its processor " +
+			"time: what it used in slices of others, relative to its own slices",
+		ifMoved + ", also if the effect is unknown",
+		"docs/slices.md", idleWork},
+	{"slice lag",
+		"requests of open slices leave on time",
+		"the excess of percentiles over those of requests that left on time",
+		ifMoved,
+		"docs/slices.md", sliceLag},
 }
 
 func sliceAnswers(_ *record.Record, l *load) *record.Finding {
@@ -162,23 +168,22 @@ type Starts struct {
 // ComparisonRules lists the rules about the starts of a run together, for the documentation.
 func ComparisonRules() []Rule {
 	return []Rule{
-		{Name: "starts", Meets: "every target was measured in every start; if one fails while " +
-			"slices run, the start is excluded for all targets", Else: "named; if a target, or " +
-			"two together, lack more than one start in five, their ratios are INVALID",
+		{Name: "starts", Meets: "every target was measured in every start; if a target fails " +
+			"while slices run, the start is excluded for all targets", Else: "named; if a " +
+			"target, or two together, lack more than one start in five, their ratios are INVALID",
 			Source: "docs/slices.md"},
-		{Name: "control", Meets: "the control, the first target a second time, does not differ " +
-			"from the first, corrected for the number of metrics", Else: "SUSPECT, all ratios of " +
+		{Name: "control", Meets: "the control (the first target again) does not differ from the " +
+			"first target, corrected for the number of metrics", Else: "SUSPECT: all ratios of " +
 			"the metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
-		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices " +
-			"within the error of both, or within 1 %", Else: "SUSPECT, that ratio",
+		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices, " +
+			"within the error of both or 1 %", Else: "SUSPECT: that ratio",
 			Source: "docs/slices.md"},
 		{Name: "balance", Meets: "the hypervisor takes as much time from slices of one target as " +
-			"from those of another, randomness aside", Else: "named, from 0.3 % of a core on " +
+			"from those of another, within randomness", Else: "named; from 0.3 % of a core on " +
 			"SUSPECT", Source: "Fisher, The Design of Experiments, section 21"},
-		{Name: "rare events", Meets: "the typical round and the whole say the same, within 0.5 % " +
-			"and randomness", Else: "named: rare events are part of the answer; those that " +
-			"happen less than five times in a start are outside of what can be seen",
-			Source: "docs/slices.md"},
+		{Name: "rare events", Meets: "the typical round agrees with the whole, within 0.5 % and " +
+			"randomness", Else: "named: rare events are part of the result, except those that " +
+			"happen less than five times in a start", Source: "docs/slices.md"},
 	}
 }
 

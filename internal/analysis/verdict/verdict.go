@@ -14,6 +14,7 @@ import (
 type Rule struct {
 	Name   string
 	Meets  string // the condition, in words
+	Bound  string // by how much numbers can be off otherwise; "" if that is unknown
 	Else   string // what a record becomes that does not meet it
 	Source string // who found that it matters
 	check  func(*record.Record, *load) *record.Finding

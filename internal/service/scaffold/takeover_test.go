@@ -56,7 +56,7 @@ var additions = []addition{
 		section: "Add a verdict rule",
 		steps: []step{
 			{file: "internal/analysis/verdict/rules.go", change: put("var loadRules = []Rule{\n",
-				"var loadRules = []Rule{\n\t{\"brand\", \"it has fewer than 99 threads\", "+
+				"var loadRules = []Rule{\n\t{\"brand\", \"it has fewer than 99 threads\", \"\", "+
 					"\"SUSPECT\", \"nobody\", brand},\n")},
 			{file: "internal/analysis/verdict/answers.go", change: end(`
 func brand(_ *record.Record, l *load) *record.Finding {

@@ -13,39 +13,38 @@ var companyRules = []Rule{
 	{Name: "hypervisor", look: hypervisor,
 		Fit:      "none",
 		Doubtful: "a virtual machine",
-		Why: "neighbours on its host share caches, memory and network, and no counter here " +
-			"tells; what is shown of processors may not be what there is",
+		Why: "neighbors on its host share caches, memory and network without any counter; " +
+			"the shown processors may not be the real ones",
 		Source: "Laaber, Scheuner & Leitner 2019, EMSE 24: benchmarking in the cloud"},
 	{Name: "steal", look: steal, Vital: true,
 		Fit:      "at most 1 % of all cores' time",
 		Doubtful: "up to 10 %",
 		Unfit:    "more",
-		Why: "a stolen core stands still for milliseconds in the midst of requests; throughput " +
-			"falls by the share, tails rise by far more",
+		Why: "a stolen core stops for milliseconds during requests: throughput falls by the " +
+			"share, tail latency rises by far more",
 		Source: "proc(5), /proc/stat; verdict rule steal"},
 	{Name: "other load", look: otherLoad, Vital: true,
 		Fit:      "at most 5 % of all cores' time",
 		Doubtful: "up to 25 %",
 		Unfit:    "more",
-		Why: "what others use is missing where it is needed, and comes and goes: trials differ " +
-			"by who was busy",
-		Source: "proc(5), /proc/stat; verdict rule neighbors"},
+		Why:      "other processes take time and come and go, so trials differ",
+		Source:   "proc(5), /proc/stat; verdict rule neighbors"},
 	{Name: "load average", look: loadAverage,
 		Fit:      "at most one task for two cores in the last minute",
 		Doubtful: "more",
-		Why:      "the machine has been busy, and what was at it may come back",
+		Why:      "the machine was busy, and that work may come back",
 		Source:   "proc(5), /proc/loadavg"},
 	{Name: "pressure", look: pressure,
 		Fit:      "waited for memory at most 1 % of the last 10 s",
 		Doubtful: "longer",
-		Why: "who waits for memory is in no one's queue: latency without a cause that shows. " +
-			"Without these files, verdicts cannot see it either",
+		Why: "threads that wait for memory add latency that no other metric shows. Without " +
+			"these files, verdicts cannot check it",
 		Source: "kernel, accounting/psi.rst"},
 	{Name: "container", look: container,
 		Fit:      "none seen",
 		Doubtful: "this runs in one",
-		Why: "filters make system calls dearer, and may forbid io_uring and the cgroups that " +
-			"hold a service to its limits",
+		Why: "filters make system calls slower, and may forbid io_uring and the cgroups " +
+			"that enforce limits",
 		Source: "kernel, userspace-api/seccomp_filter.rst"},
 }
 

@@ -220,7 +220,7 @@ func TestDocumentListsTheRules(t *testing.T) {
 
 func ruleTable() []byte {
 	var b bytes.Buffer
-	b.WriteString("| check | fit | doubtful | unfit | what it does to numbers | source |\n" +
+	b.WriteString("| check | fit | doubtful | unfit | effect on numbers | source |\n" +
 		"|---|---|---|---|---|---|\n")
 	for _, r := range rules {
 		name := r.Name

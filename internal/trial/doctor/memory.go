@@ -17,34 +17,34 @@ var memoryRules = []Rule{
 		Fit:      "twice as much available as the service may use",
 		Doubtful: "enough for the service, not twice",
 		Unfit:    "less than the service may use",
-		Why: "when memory is short the kernel drops what it has read and stops who asks for " +
-			"more: the machine is measured, not the service",
+		Why: "with little memory, the kernel drops caches and delays allocations: the " +
+			"machine is measured, not the service",
 		Source: "proc(5), /proc/meminfo: MemAvailable"},
 	{Name: "shared cache", look: sharedCache,
 		Fit:      "random reads of 4 MiB take the same time: eight walks of ten within 10 %",
 		Doubtful: "they take now more, now less",
-		Why: "who shares the last cache and the way to memory, as neighbours on a hypervisor's " +
-			"host do, quickens and slows each service by turns, and no counter tells: trials " +
-			"differ by it, and only more blocks average it out",
+		Why: "other users of the last-level cache and memory bus, such as a hypervisor's " +
+			"other guests, change the speed of trials, and no counter shows it; only more blocks " +
+			"average it out",
 		Source: "Drepper 2007, What every programmer should know about memory; measured"},
 	{Name: "swap", look: swap,
 		Fit:      "none in use",
 		Doubtful: "some in use",
-		Why: "a page that was swapped out costs a read of the disk in the midst of a request; a " +
-			"collector that walks the heap fetches them all",
+		Why: "a swapped page costs a read from disk during a request, and garbage " +
+			"collectors read all pages",
 		Source: "proc(5), /proc/meminfo"},
 	{Name: "huge pages", look: hugePages,
 		Fit:      "madvise or never",
 		Doubtful: "always",
-		Why: "the kernel makes huge pages of a heap when it sees fit: heaps grow (Go's by " +
-			"40 % and more) and services stand still while memory is compacted. Who wants " +
-			"them, as a JVM by -XX:+UseTransparentHugePages, asks for them",
+		Why: "heaps grow (Go's by 40 % and more), and services stop while the kernel " +
+			"compacts memory. Runtimes can request huge pages, such as a JVM with " +
+			"-XX:+UseTransparentHugePages",
 		Source: "kernel, admin-guide/mm/transhuge.rst; golang/go #59960"},
 	{Name: "address layout", look: addressLayout,
 		Fit:      "random",
 		Doubtful: "fixed",
-		Why: "code is faster or slower by where it happens to lie. Drawn anew by each start, " +
-			"that is noise that blocks average out; fixed, it is a bias that none shows",
+		Why: "the speed of code depends on its addresses. Random ones are noise that blocks " +
+			"average out, fixed ones an invisible bias",
 		Source: "Mytkowicz et al. 2009, ASPLOS; Curtsinger & Berger 2013, ASPLOS"},
 }
 

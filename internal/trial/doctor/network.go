@@ -11,29 +11,30 @@ var networkRules = []Rule{
 	{Name: "open files", look: openFiles,
 		Fit:      "16384 or more",
 		Doubtful: "fewer",
-		Why:      "each connection is one, on both sides; beyond it connects and accepts fail",
-		Source:   "getrlimit(2), RLIMIT_NOFILE"},
+		Why: "each connection takes one on both sides; beyond the limit, connects and " +
+			"accepts fail",
+		Source: "getrlimit(2), RLIMIT_NOFILE"},
 	{Name: "ports", look: ports,
 		Fit:      "28000 or more",
 		Doubtful: "fewer",
-		Why: "a connection to one server needs a port of its own, and keeps it for 60 s after " +
-			"its end: a load that renews connections runs out",
+		Why: "a connection to one server takes a port, until 60 s after its end: a load " +
+			"that renews connections runs out of them",
 		Source: "kernel, networking/ip-sysctl.rst: ip_local_port_range"},
 	{Name: "time-wait", look: timeWait,
 		Fit:      "ports are used again, on loopback at least",
 		Doubtful: "they are not",
-		Why:      "a load that renews connections is held to ports / 60 s, 470 a second",
+		Why:      "a load that renews connections is limited to ports / 60 s, 470 a second",
 		Source:   "kernel, networking/ip-sysctl.rst: tcp_tw_reuse"},
 	{Name: "backlog", look: backlog,
 		Fit:      "1024 or more",
 		Doubtful: "less",
-		Why: "when more connections come at once than a server's queue holds they are dropped " +
-			"and tried again after 1 s: latencies of just over 1 s that no code explains",
+		Why: "connections beyond a server's queue are dropped and retried after 1 s, which " +
+			"adds latencies of just over 1 s",
 		Source: "listen(2), net.core.somaxconn; RFC 6298 §2"},
 	{Name: "conntrack", look: conntrack,
 		Fit:      "not loaded, or room for 30000 connections",
 		Doubtful: "less room",
-		Why:      "when its table is full packets are dropped without an error, on loopback too",
+		Why:      "if its table is full, packets are dropped without an error, also on loopback",
 		Source:   "kernel, networking/nf_conntrack-sysctl.rst"},
 }
 

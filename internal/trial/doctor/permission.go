@@ -14,19 +14,19 @@ var permissionRules = []Rule{
 	{Name: "cgroups", look: cgroups,
 		Fit:      "groups can be made, with cpuset, cpu and memory",
 		Doubtful: "they cannot, or not with all three",
-		Why: "limits that are not enforced are not equal: a service may use memory that another " +
-			"was denied. Affinity and rlimits then stand in, and each record says so",
+		Why: "limits that are not enforced are not equal. Affinity and rlimits replace " +
+			"them, and records say so",
 		Source: "kernel, admin-guide/cgroup-v2.rst and cgroup-v1"},
 	{Name: "io_uring", look: ioUring,
 		Fit:      "a ring answers",
 		Doubtful: "the kernel refuses one",
-		Why: "the generator then uses epoll, which costs it more system calls: its ceiling is " +
-			"lower, and runs with one engine are not compared with runs of the other",
+		Why: "the generator uses epoll instead, with more system calls: its ceiling is " +
+			"lower, and runs with different engines are not compared",
 		Source: "kernel, admin-guide/sysctl/kernel.rst: io_uring_disabled"},
 	{Name: "perf events", look: perfEvents,
 		Fit: "any: it moves no number",
-		Why: "with 2 or more, profilers see a service's own code but not the kernel's; above 2 " +
-			"some kernels allow none at all",
+		Why: "with 2 or more, profilers see user code only, not the kernel's; above 2, some " +
+			"kernels allow none",
 		Source: "kernel, admin-guide/sysctl/kernel.rst: perf_event_paranoid"},
 }
 

@@ -16,68 +16,67 @@ var processorRules = []Rule{
 		Fit:      "two or more beside the service's",
 		Doubtful: "one for load and all else",
 		Unfit:    "service and load share a core, or do not fit",
-		Why: "what shares a core with the service takes its time, and what shares one with the " +
-			"generator makes it late",
+		Why: "other work on the service's core takes its time; other work on the " +
+			"generator's core delays requests",
 		Source: "TechEmpower #5207, #1432: clients that were what was measured"},
 	{Name: "siblings", look: siblings,
 		Fit:      "service and load have no physical core in common",
 		Doubtful: "a core of the service and one of the load are threads of one physical core",
-		Why: "two threads of one core share its pipelines and caches: the generator slows the " +
-			"service, and the more the busier it is",
+		Why: "two threads of one core share its pipelines and caches, so a busy generator " +
+			"slows the service down",
 		Source: "kernel, admin-guide/cputopology.rst; postrust #11"},
 	{Name: "quota", look: quota, Vital: true,
 		Fit:      "no quota of CPU time on this process's own group",
 		Doubtful: "a quota that leaves room for service and load",
 		Unfit:    "a quota below what service and load may use",
-		Why: "whoever uses up a quota is stopped for the rest of 100 ms: the tail of all " +
-			"latencies, the generator's own delays included",
+		Why: "a group that used up its quota is stopped for the rest of 100 ms, which " +
+			"raises the latency tail and delays the generator",
 		Source: "kernel, scheduler/sched-bwc.rst; kubernetes #67577"},
 	{Name: "governor", look: governor,
 		Fit:      "performance, or a fixed frequency",
 		Doubtful: "one that changes the frequency with the load",
-		Why: "a core that was idle starts slow and speeds up over milliseconds: latency is worse " +
-			"at low rates than at high ones, and runs differ by what ran before them",
+		Why: "an idle core starts slow and speeds up over milliseconds: latency is worse at " +
+			"low rates, and depends on earlier load",
 		Source: "kernel, admin-guide/pm/cpufreq.rst"},
 	{Name: "turbo", look: turbo,
 		Fit:      "off",
 		Doubtful: "on",
-		Why: "the frequency depends on heat and on how many cores are busy: a trial is faster " +
-			"when the machine is cold, and two services are not measured at one speed",
+		Why: "the frequency depends on heat and on busy cores: trials are faster on a cold " +
+			"machine, and services run at different speeds",
 		Source: "kernel, admin-guide/pm/cpufreq.rst and intel_pstate.rst"},
 	{Name: "idle states", look: idleStates,
 		Fit:      "none that takes longer than 50 µs to leave",
 		Doubtful: "deeper ones",
-		Why: "the first request after a pause waits until its core is awake; at low rates that " +
-			"is every request",
+		Why: "the first request after a pause waits until its core is awake; at low rates, " +
+			"every request does",
 		Source: "kernel, admin-guide/pm/cpuidle.rst"},
 	{Name: "NUMA", look: numa,
 		Fit:      "the cores are on one node",
 		Doubtful: "they are on several",
-		Why: "memory and loopback traffic cross between nodes or do not, as the kernel places " +
-			"them: two levels of one number, chosen anew by each start",
+		Why: "memory and loopback traffic may cross between nodes: each start gets one of " +
+			"two levels",
 		Source: "kernel, admin-guide/mm/numa_memory_policy.rst; aztec #24276"},
 	{Name: "throttling", look: throttling,
 		Fit:      "no thermal throttling since boot",
 		Doubtful: "some since boot",
 		Unfit:    "now",
-		Why:      "firmware slows down a processor that is too hot, for seconds at a time",
+		Why:      "firmware slows down a hot processor for seconds at a time",
 		Source:   "kernel, ABI/testing/sysfs-devices-system-cpu: thermal_throttle"},
 	{Name: "temperature", look: temperature,
 		Fit:      "below 85 °C",
 		Doubtful: "from there on",
-		Why:      "it is close to throttling, which then comes in the midst of a trial",
+		Why:      "the processor is close to throttling, which may begin during a trial",
 		Source:   "kernel, driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst"},
 	{Name: "power", look: power,
 		Fit:      "mains",
 		Doubtful: "battery",
-		Why:      "firmware and kernel lower frequencies on battery, the more the emptier it is",
+		Why:      "firmware and kernel lower frequencies on battery",
 		Source:   "kernel, ABI/testing/sysfs-class-power"},
 	{Name: "mitigations", look: mitigations,
 		Fit:      "as the kernel chooses them",
 		Doubtful: "turned off at boot",
-		Why: "system calls cost less without them: numbers hold for machines that are set up " +
-			"alike, and where services run they are not",
-		Source: "kernel, admin-guide/hw-vuln and kernel-parameters: mitigations="},
+		Why:      "system calls cost less without them, unlike in production",
+		Source:   "kernel, admin-guide/hw-vuln and kernel-parameters: mitigations="},
 }
 
 const noCores = "the kernel does not say which cores there are"

@@ -18,27 +18,27 @@ var timeRules = []Rule{
 		Fit:      "one that is read without entering the kernel: tsc, kvm-clock, arch_sys_counter",
 		Doubtful: "one that is not known here",
 		Unfit:    "hpet, acpi_pm, pit or jiffies",
-		Why: "each request is stamped several times: reading hpet or acpi_pm takes microseconds " +
-			"and is done by one core at a time, jiffies tell whole milliseconds",
+		Why: "each request takes several time stamps: reading hpet or acpi_pm takes " +
+			"microseconds, by one core at a time; jiffies have whole milliseconds",
 		Source: "kernel, timers/timekeeping.rst; vdso(7)"},
 	{Name: "timer slack", look: timerSlack,
 		Fit:      "50 µs or less, the kernel's default",
 		Doubtful: "more",
-		Why:      "the kernel wakes every sleeper up to so much later, to wake several at once",
+		Why:      "the kernel delays timers by up to this time, to wake several threads at once",
 		Source:   "prctl(2), PR_SET_TIMERSLACK"},
 	{Name: "wake-ups", look: wakeUps,
 		Fit:      "99 % of 200 sleeps of 1 ms end within 250 µs of their end",
 		Doubtful: "later",
 		Unfit:    "half of them end 1 ms late: there are no high-resolution timers",
-		Why: "requests of an open load are sent when a timer says so: what wakes late sends " +
-			"late, and waits for answers as long",
+		Why: "timers send the requests of an open load: late timers send late, and read " +
+			"responses late",
 		Source: "kernel, timers/hrtimers.rst; measured"},
 	{Name: "stalls", look: stallsRule,
 		Fit: "stalls are recorded, for at most 3 % of a core",
 		Doubtful: "stalls are not recorded, the price is above 3 % of a core, or it could not be " +
 			"measured",
-		Why: "on a shared machine, the slowest percent of answers waited for the machine; a " +
-			"record of when a core did not run leaves them out",
+		Why: "on a shared machine, the slowest percent of responses waited for the machine; " +
+			"recorded stalls are left out",
 		Source: "perf_event_open(2); docs/stalls.md; measured"},
 }
 

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// topicRow is a line of a help topic: a name or a code, and its meaning.
+type topicRow struct{ name, meaning string }
+
+// exitCodes are those of all commands. Scripts rely on them.
+var exitCodes = []topicRow{
+	{"0", "The command did its work. Results are VALID or SUSPECT, checks passed."},
+	{"1", "The command failed. For selftest: a case is wrong."},
+	{"2", "The command line is wrong."},
+	{"3", "A threshold was missed, a gate failed, or a trend got worse."},
+	{"4", "A trial, a load or the machine is INVALID, a trial failed, responses differ from the " +
+		"contract, published results contradict themselves, or a gate lacks valid data."},
+	{"5", "A gate is inconclusive: its limit is inside the interval. For selftest: the machine " +
+		"disturbed some cases."},
+}
+
+// variables are those of the environment that people set.
+var variables = []topicRow{
+	{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL",
+		"Credentials, region and address of the object store of prony store."},
+	{"DOCKER_HOST", "Socket of the container engine."},
+	{"JAVA_HOME", "JDK that builds and runs Java services."},
+	{"KUBECONFIG", "Cluster of kubectl, which starts pods."},
+	{"NO_COLOR", "If set, tables have no colors."},
+	{"OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_RESOURCE_ATTRIBUTES",
+		"Headers, certificate and attributes of what --otlp sends; other variables of the " +
+			"OpenTelemetry exporter also work."},
+	{"PRONY_BESIDE", "If 1, measure although another user measures on this machine. Each trial " +
+		"is judged by what the other one used."},
+	{"PRONY_CACHE", "Directory of clones and builds of versus (default ~/.cache/prony)."},
+	{"PRONY_HOSTS", "Host names under which serve and the telemetry collector answer, beside " +
+		"their addresses."},
+	{"PRONY_KEY", "Key of a generator, which the coordinator of prony load --generators sends."},
+	{"PRONY_KUBERNETES_CONTEXT, PRONY_KUBERNETES_NAMESPACE, PRONY_KUBERNETES_NODES",
+		"Context, namespace and node labels of pods."},
+	{"PRONY_KUBERNETES_LIFETIME", "Longest life of a pod, for example 90m (default 2h)."},
+	{"PRONY_KUBERNETES_LOAD", "Command that brings an image to the nodes."},
+	{"PRONY_KUBERNETES_READER, PRONY_KUBERNETES_READER_IMAGE",
+		"With the value pod, a reader on the pod's node reads its CPU and memory; its image."},
+	{"PRONY_ROOT", "Directory of services/ and suites/, as --root."},
+	{"PRONY_TOKEN", "Token of serve, if clients of other machines are permitted."},
+	{"XDG_CACHE_HOME", "Directory of caches (default ~/.cache)."},
+}
+
+// topicCmds are help texts without a command: prony help exit-codes.
+func topicCmds() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "Exit codes of all commands", Long: topicText(exitCodes)},
+		{Use: "environment", Short: "Environment variables of all commands",
+			Long: topicText(variables)},
+	}
+}
+
+// topicText sets names above their meanings, within 76 columns.
+func topicText(rows []topicRow) string {
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%s\n%s\n", fold(r.name, ""), fold(r.meaning, "    "))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// fold breaks a text into lines of at most 76 columns that begin with an indent.
+func fold(text, indent string) string {
+	const most = 76
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+			b.WriteString(indent + word)
+			column = len(indent) + len(word)
+		case column+1+len(word) > most:
+			b.WriteString("\n" + indent + word)
+			column = len(indent) + len(word)
+		default:
+			b.WriteString(" " + word)
+			column += 1 + len(word)
+		}
+	}
+	return b.String()
+}
