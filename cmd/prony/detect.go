@@ -63,8 +63,8 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 			"with prony run --aa.\n", floor, d.repeat)
 	}
 	fmt.Fprintf(a.stdout, "\n%ss to find a difference in %.0f %% of runs at %.0f %% "+
-		"confidence. Of two: a comparison asked\nfor alone, such as a gate. Of all %d: every pair "+
-		"of the suite's targets, corrected by Holm.\n", strings.ToTitle(d.repeat[:1])+d.repeat[1:],
+		"confidence.\nOne pair: a comparison by itself, such as a gate. All %d: every pair of the "+
+		"suite's targets, corrected by Holm.\n", strings.ToTitle(d.repeat[:1])+d.repeat[1:],
 		100*detectPower, 100*detectConfidence, targets)
 	return nil
 }

@@ -34,7 +34,7 @@ func TestNoiseFloor(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
-		"4 STARTS RESOLVE", "Starts to find a difference", "Of all 5",
+		"4 STARTS RESOLVE", "Starts to find a difference", "All 5",
 		"This noise is that of blocks, and the plan has starts: make a new run")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
 	if err != nil || len(runs) != 1 {
@@ -135,7 +135,8 @@ func TestHostIsRefused(t *testing.T) {
 			t.Errorf("--host %s: exit %d, want %d; %s", bar, got, exit, stderr)
 		}
 	}
-	check("fit", cli.Failed, "prony: refuse to measure: the host is unfit and fit is demanded: "+
+	check("fit", cli.Failed, "prony: refuse to measure: the host is unfit, and --host requires "+
+		"fit: "+
 		"steal (31 % stolen)")
 	check("doubtful", cli.Failed, "prony doctor")
 	check("any", cli.Fine, "the host is unfit")

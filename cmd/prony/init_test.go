@@ -87,7 +87,8 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, "the draft", string(text), "init --writes asks", "\n  # - request: 'POST /v2/owners",
+	has(t, "the draft", string(text), "init --writes also requests",
+		"\n  # - request: 'POST /v2/owners",
 		"\n  #   body: '{")
 	check(cli.Fine, []string{"w.yaml: 3 kinds"}, "--from", "openapi.yaml", "--command", "./app",
 		"--out", "w.yaml", "--writes")

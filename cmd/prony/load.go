@@ -422,7 +422,7 @@ func (o *offer) warming() (most time.Duration, steady bool, err error) {
 	}
 	most, err = time.ParseDuration(o.warmup)
 	if err != nil || most <= 0 {
-		err = cli.Usagef("--warmup %q: want steady, or some time, as 30s", o.warmup)
+		err = cli.Usagef("--warmup %q: want steady, or a time such as 30s", o.warmup)
 	}
 	return most, false, err
 }

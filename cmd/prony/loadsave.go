@@ -96,8 +96,8 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 	k.head = record.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,
 		Question: "What does the server answer under this load?", Blocks: 1,
 		Command: a.command(), Requests: map[string][]string{},
-		Notes: []string{"What was loaded was not started here: of its processes, CPU and memory " +
-			"nothing is known."}}
+		Notes: []string{"This run did not start the server, so its processes, CPU and memory are " +
+			"unknown."}}
 	if k.dir == "" || k.dir == s.usualFolder() {
 		results, err := a.resultsOf(s.verb)
 		if err != nil {

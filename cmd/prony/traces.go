@@ -71,7 +71,8 @@ takes.`,
 	fs.BoolVar(&f.errors, "errors", false, "only traces with an error")
 	fs.BoolVar(&f.asked, "asked", false, "only traces that the load had marked")
 	fs.BoolVar(&f.uniform, "uniform", false, "only traces of the uniform sample, by time")
-	fs.IntVar(&f.Limit, "slowest", 0, "only the `N` slowest of the traces that the other flags select")
+	fs.IntVar(&f.Limit, "slowest", 0,
+		"only the `N` slowest of the traces that the other flags select")
 	fs.IntVar(&f.limit, "limit", 20, "lines of the table; 0: all")
 	fs.DurationVar((*time.Duration)(&f.Min), "min", 0,
 		"only traces that took at least this time")

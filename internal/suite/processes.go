@@ -104,8 +104,9 @@ const asksMost = 10_000
 // counterParameters are its keys.
 var counterParameters = []parameter{
 	{key: "project.targets.NAME.counters", max: 16, form: processForm, such: "database",
-		about: "what the target asks and who counts it, by the names that `asks` of a request " +
-			"has; see [what a service asks](../project.md#a-service-that-answers-without-asking)"},
+		about: "backends of the target and the counters of their calls, by the names of a " +
+			"request's `backendCalls`; see [backend " +
+			"calls](../project.md#a-service-that-answers-without-asking)"},
 	{key: "project.targets.NAME.counters.NAME.postgres",
 		about: "a PostgreSQL, as `postgres://USER:PASSWORD@127.0.0.1:{db.port}/NAME`: its " +
 			"transactions are counted"},

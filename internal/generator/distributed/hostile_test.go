@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 	refuse("its token is not this lab's", func(g *Generator) {
 		g.Key.Token = "x" + g.Key.Token[1:]
 	})
-	refuse("is not the lab of this key", func(g *Generator) {
+	refuse("is not the coordinator of this key", func(g *Generator) {
 		g.Key.Certificate = strings.Repeat("0", 64)
 	})
 	refuse("there are 0 to 0", func(g *Generator) { g.Index = 1 })

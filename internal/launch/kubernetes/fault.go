@@ -40,8 +40,8 @@ func hintOf(words, namespace string) string {
 		return "the namespace's quota is used up: free some of it, or ask for less (limits of " +
 			"the suite)"
 	case strings.Contains(words, "violates PodSecurity"):
-		return "the namespace admits no such pod: what rides along is mounted from the node, " +
-			"which levels above privileged refuse"
+		return "the namespace does not admit the pod: its agent is mounted from the node, which " +
+			"only the level privileged allows"
 	case strings.Contains(words, "being terminated"):
 		return "the namespace is being deleted: choose another with PRONY_KUBERNETES_NAMESPACE"
 	case unset.MatchString(words):

@@ -209,7 +209,7 @@ func TestCannotStart(t *testing.T) {
 	kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
 	kubectl(t, "", "delete", "quota", "little", "--namespace="+namespace)
 	refuses(t, l, launch.Spec{Args: []string{"/etc"}, Mounts: []launch.Mount{{Path: "/etc"}}},
-		`violates PodSecurity.*; the namespace admits no such pod`)
+		`violates PodSecurity.*; the namespace does not admit the pod`)
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}}) // and what it admits
 	says(t, p, "ready")
 }
