@@ -224,7 +224,7 @@ func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 		if len(targets) == 2 {
 			from.Target, to.Target = targets[0], targets[1]
 		} else if from.Target != "" {
-			err = cli.Usagef("compare %s with what? name a second one, or the run alone",
+			err = cli.Usagef("compare %s: name a second row, or only the run",
 				args[0])
 		}
 		return from, to, err

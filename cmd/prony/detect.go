@@ -53,8 +53,8 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	d.print(a.stdout, study)
 	for _, r := range study.Records {
 		if !slices.Contains(names, r.Target.Name) {
-			fmt.Fprintf(a.stdout, "\n%s is no target of this plan: others may be more, or less, "+
-				"noisy.\n", r.Target.Name)
+			fmt.Fprintf(a.stdout, "\n%s is not a target of this plan. Other targets may be more "+
+				"or less noisy.\n", r.Target.Name)
 			break
 		}
 	}
@@ -147,8 +147,8 @@ func readFloor(dir string) (table.Study, error) {
 		return table.Study{}, err
 	}
 	if !head.AA {
-		return table.Study{}, fmt.Errorf("read the noise floor: %s is no A/A run; make one with "+
-			"prony run --aa", dir)
+		return table.Study{}, fmt.Errorf("read the noise floor: %s is not an A/A run; make one "+
+			"with prony run --aa", dir)
 	}
 	study := table.Analyze(records, table.Options{})
 	for _, sc := range study.Scenarios {

@@ -100,8 +100,8 @@ func findStory(dir string, f explainFlags) (*story, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("explain %s: no request of it carried a trace id (or none that the "+
-			"flags ask for); run with --telemetry", dir)
+		return nil, fmt.Errorf("explain %s: no request has a trace id (or none that the flags "+
+			"select); run with --telemetry", dir)
 	}
 	slices.SortStableFunc(found, func(a, b *story) int {
 		return cmp.Compare(b.request.ResponseNs, a.request.ResponseNs)
@@ -142,7 +142,7 @@ func (s *story) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, load %s, request %s\n", s.record.Trial, l.Name, r.TraceID)
 	fmt.Fprintf(w, "  %s; of this load p50 %s, p99 %s, the slowest %s\n\n",
 		whyText(r), ms(l.ResponseTime.P50Ns), ms(l.ResponseTime.P99Ns), ms(l.ResponseTime.MaxNs))
-	fmt.Fprintln(w, "as the load saw it")
+	fmt.Fprintln(w, "as measured by the load generator")
 	fmt.Fprintf(w, "  due         %s into the window, %s\n", ms(r.ScheduledNs),
 		clockText(l.WindowOpenedUnixNs+r.ScheduledNs))
 	fmt.Fprintf(w, "  sent        %s later%s\n", ms(r.LagNs), waited(r))
@@ -184,7 +184,7 @@ func (s *story) printTrace(w io.Writer) error {
 			"report)\n\n")
 		return nil
 	}
-	fmt.Fprintln(w, "its trace, █ what decided when it ended")
+	fmt.Fprintln(w, "its trace, █ the critical path")
 	var notes []traces.Note
 	for _, line := range s.lines {
 		notes = append(notes, traces.Note{SpanID: line.SpanID, Ns: line.Ns,
@@ -194,8 +194,8 @@ func (s *story) printTrace(w io.Writer) error {
 		return err
 	}
 	outside := s.request.ResponseNs - s.request.LagNs - s.trace.DurationNs
-	fmt.Fprintf(w, "%s of the answer are outside the spans: sockets, the server before it saw the "+
-		"request, the way back\n\n", ms(max(outside, 0)))
+	fmt.Fprintf(w, "%s of the response time are outside the spans: sockets, the server before "+
+		"its first span, the way back\n\n", ms(max(outside, 0)))
 	return nil
 }
 
@@ -207,7 +207,7 @@ func (s *story) printPauses(w io.Writer) {
 		fmt.Fprint(w, "collections\n  none while it was under way\n\n")
 		return
 	}
-	fmt.Fprintln(w, "pauses that it ran into")
+	fmt.Fprintln(w, "pauses during the request")
 	due := s.load.WindowOpenedMonotonicNs + s.request.ScheduledNs
 	for _, p := range s.pauses {
 		why := p.Cause
@@ -252,7 +252,7 @@ func (s *story) printProfile(w io.Writer) {
 		if err != nil {
 			continue // likewise
 		}
-		fmt.Fprintf(w, "where the processor was during %s, by %s, all requests together\n", p.Load,
+		fmt.Fprintf(w, "CPU time by function during %s, by %s, all requests together\n", p.Load,
 			p.Tool)
 		for _, row := range profile.Top(seen, 8) {
 			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, traces.Line(row.Name))

@@ -40,12 +40,12 @@ func TestNoiseFloor(t *testing.T) {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
 	}
-	if strings.Contains(stdout, "is no target of this plan") {
+	if strings.Contains(stdout, "is not a target of this plan") {
 		t.Errorf("the floor is of one of its targets:\n%s", stdout)
 	}
 	other, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--targets",
 		"rust-axum")
-	has(t, "plan of another target", other, "go-nethttp is no target of this plan")
+	has(t, "plan of another target", other, "go-nethttp is not a target of this plan")
 	again, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "0.03", "--from", runs[0])
 	if again != stdout {
 		t.Errorf("with --from:\n%s\nwant\n%s", again, stdout)
@@ -65,9 +65,9 @@ func TestNoiseFloor(t *testing.T) {
 	_, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--from",
 		filepath.Join(root, "plain"))
 	if exit != cli.Failed {
-		t.Errorf("exit %d by a run that is no A/A run", exit)
+		t.Errorf("exit %d by a run that is not an A/A run", exit)
 	}
-	has(t, "stderr", stderr, "is no A/A run")
+	has(t, "stderr", stderr, "is not an A/A run")
 }
 
 // Where a project's runs are, its noise is looked for, too.
@@ -91,7 +91,7 @@ func TestNoiseFloorOfAProject(t *testing.T) {
 	if err := os.CopyFS(own, os.DirFS(filepath.Join(root, "results"))); err != nil {
 		t.Fatal(err)
 	}
-	check(cli.Fine, "go-nethttp is no target of this plan")
+	check(cli.Fine, "go-nethttp is not a target of this plan")
 }
 
 // The same target of another checkout runs in the same blocks, and ours is held against it.
@@ -166,9 +166,9 @@ func TestNothingIsRefused(t *testing.T) {
 			t.Errorf("%q: exit %d, said %q and %q, want %q", args, exit, stdout, stderr, words)
 		}
 	}
-	check("it holds a run already", one...)
-	check("want more than nothing", "run", "--root", root, "--blocks", "0")
-	check("want more than nothing", "run", "--root", root, "--measure", "0s")
+	check("it contains a run already", one...)
+	check("want more than 0", "run", "--root", root, "--blocks", "0")
+	check("want more than 0", "run", "--root", root, "--measure", "0s")
 	check("no such row", "report", run, "--baseline", "nosuch")
 	check("no run has a number", "trend", run, "--metric", "throughputt")
 	check("no run has a number", "trend", run, "--targets", "nosuch", "--fail-on-regression")

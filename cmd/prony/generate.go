@@ -78,7 +78,7 @@ func (a *app) generate(ctx context.Context, g *distributed.Generator, key string
 	if text := os.Getenv(indexName); g.Index == unknownIndex && text != "" {
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return cli.Usagef("%s: %q is no index", indexName, text)
+			return cli.Usagef("%s: %q is not an index", indexName, text)
 		}
 		g.Index = int(n)
 	}

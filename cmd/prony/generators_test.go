@@ -286,7 +286,7 @@ func TestLabStandsStill(t *testing.T) {
 		said += p.told.Text() + "\n"
 	}
 	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
-	has(t, "what is told", said, "the lab itself stood still for 6.", " after the beginning")
+	has(t, "what is told", said, "the coordinator stalled for 6.", " after the beginning")
 	l := loadPrinted(t, p.out.String())
 	if len(l.Generators) != 2 || l.Scheduled != l.Answered || l.WindowNs != 9e9 ||
 		l.Generators[0].Sent+l.Generators[1].Sent != asked.Load() {

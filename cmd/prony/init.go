@@ -80,8 +80,8 @@ const traceEnding = ".trace"
 
 func (a *app) init(ctx context.Context, f initFlags) error {
 	if f.from == "" && f.url == "" && f.command == "" {
-		return cli.Usagef("init: there is nothing to begin with; name a file of requests by " +
-			"--from, or where the service runs by --url")
+		return cli.Usagef("init: name a file of requests with --from, or a running service with " +
+			"--url")
 	}
 	if f.url != "" && f.command != "" {
 		return cli.Usagef("--url is of what runs already, --command starts it; give one")
@@ -199,7 +199,7 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 		return importer.Alone(path), nil
 	}
 	if path != "" && path != "/" {
-		return nil, cli.Usagef("--url: with --from the paths are the file's; give %s alone", origin)
+		return nil, cli.Usagef("--url: with --from the paths are the file's; pass only %s", origin)
 	}
 	name := f.from
 	if name == "-" {
@@ -246,7 +246,8 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		p("from     %s, read as %s: %d found", f.from, d.Kind, d.Found)
 	}
 	if d.Origin != "" && f.url+f.command != "" && !strings.HasPrefix(f.url, d.Origin) {
-		p("host     %s; it goes to %s instead", d.Origin, cmp.Or(f.url, "what the command starts"))
+		p("host     %s; it goes to %s instead", d.Origin, cmp.Or(f.url, "the service of the "+
+			"command"))
 	}
 	if len(d.Arrivals) > 0 {
 		p("arrivals %s: %d in %s", trace, len(d.Arrivals), d.Span)
@@ -255,8 +256,8 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		p("left out %s", why)
 	}
 	if n := len(d.Held); n > 0 {
-		p("left out %d: what the service holds would change; they are comments in the file, and "+
-			"--writes asks for them", n)
+		p("left out %d, which would change data of the service; they are comments in the file, "+
+			"and --writes includes them", n)
 	}
 	if n := len(d.Unknown); n > 0 {
 		p("left out %d: no example of a value that is required; they are comments in the file", n)

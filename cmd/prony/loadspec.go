@@ -392,8 +392,8 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 			"there are http, https, h2, h2c, h3, grpc, grpcs, ws and wss", o.url)
 	}
 	if u.Fragment != "" {
-		return "", fmt.Errorf("load %q: a fragment, #%s, stays with who asks and is not sent; "+
-			"leave it out", o.url, u.Fragment)
+		return "", fmt.Errorf("load %q: clients do not send the fragment #%s of a URL; remove "+
+			"it", o.url, u.Fragment)
 	}
 	_, rest, _ := strings.Cut(at, "://")
 	path = "/"
@@ -459,7 +459,7 @@ func trusted(name string, secure bool) (pem string, err error) {
 	case name == "":
 		return "", nil
 	case !secure:
-		return "", fmt.Errorf("--ca: what is spoken has no certificates; use https, grpcs or wss")
+		return "", fmt.Errorf("--ca: the protocol has no certificates; use https, grpcs or wss")
 	}
 	data, err := files.Kept(name, files.Settings)
 	if err != nil {

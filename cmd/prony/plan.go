@@ -63,8 +63,9 @@ checkout or of this prony.yaml.`,
 	}
 	f.suiteFlags(c)
 	c.Flags().StringVar(&effect, "detect", "",
-		"instead of the plan: the starts or blocks that such a difference takes here, as in 3%")
-	c.Flags().StringVar(&from, "from", "", "folder of the A/A run that --detect goes by")
+		"print the starts or blocks that detect such a difference here, such as 3%, instead of "+
+			"the plan")
+	c.Flags().StringVar(&from, "from", "", "folder of the A/A run for --detect")
 	return c
 }
 

@@ -201,7 +201,7 @@ func extents(c *cobra.Command) error {
 		"generators", "precision"} {
 		v := c.Flag(name).Value.String()
 		if c.Flag(name).Changed && strings.Trim(v, "0sB%") == "" {
-			return cli.Usagef("--%s %s: want more than nothing", name, v)
+			return cli.Usagef("--%s %s: want more than 0", name, v)
 		}
 	}
 	return nil
@@ -213,14 +213,14 @@ func (f *runFlags) check(c *cobra.Command) error {
 		return err
 	}
 	if c.Flag("wait").Changed && f.wait <= 0 {
-		return cli.Usagef("--wait %v: want more than nothing", f.wait)
+		return cli.Usagef("--wait %v: want more than 0", f.wait)
 	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
-		return cli.Usagef("--resume and --out: a run is gone on with in its own folder")
+		return cli.Usagef("--resume and --out: a resumed run continues in its own folder")
 	}
 	if out := f.asked.Out; out != "" && isRun(out) {
-		return cli.Usagef("--out %s: it holds a run already; choose another folder, or "+
-			"see it with prony report", out)
+		return cli.Usagef("--out %s: it contains a run already; choose another folder, or print "+
+			"it with prony report", out)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	}
 	room, err := a.newRoom()
 	if err != nil && len(args) == 0 {
-		return fmt.Errorf("%w, or name the folder that holds runs", err)
+		return fmt.Errorf("%w, or name a folder with runs", err)
 	}
 	dir := ""
 	if room != nil {
@@ -75,7 +75,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	if len(args) > 0 {
 		dir = args[0]
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("serve: there is no folder %s; name one that holds runs, such as "+
+			return fmt.Errorf("serve: there is no folder %s; name a folder with runs, such as "+
 				"results/", dir)
 		}
 	}

@@ -81,8 +81,8 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 		return err
 	}
 	if made.Runs == 0 {
-		return fmt.Errorf("write site: there is no run in %s; name a folder that holds runs, such "+
-			"as results/", dir)
+		return fmt.Errorf("write site: there is no run in %s; name a folder with runs, such as "+
+			"results/", dir)
 	}
 	fmt.Fprintf(a.stdout, "%s (%d made now): %s\n", units.Plural(made.Runs, "run"), made.Fresh,
 		filepath.Join(to, "index.html"))

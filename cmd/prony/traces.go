@@ -193,7 +193,7 @@ func shortID(id string) string {
 // oneTrace shows a trace with the log lines that belong to it.
 func (a *app) oneTrace(dir string, traceList []*traces.Trace, f tracesFlags) error {
 	if len(traceList) == 0 {
-		return fmt.Errorf("find trace %s: it was not kept; see prony traces %s for those that were",
+		return fmt.Errorf("find trace %s: it was not stored; prony traces %s lists the stored ones",
 			f.ID, dir)
 	}
 	if traceList[0].TraceID != traceList[len(traceList)-1].TraceID {

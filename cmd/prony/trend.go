@@ -125,8 +125,8 @@ func (a *app) runsBelow(folders []string) (runs []history.Run, err error) {
 		runs = append(runs, history.Run{Head: head, Records: record.Compared(records)})
 	}
 	if len(runs) == 0 {
-		return nil, errors.New("find runs: there is no folder with a run.json; name one that " +
-			"holds runs, such as results/")
+		return nil, errors.New("find runs: there is no folder with a run.json; name a folder " +
+			"with runs, such as results/")
 	}
 	return runs, nil
 }

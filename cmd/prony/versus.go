@@ -167,7 +167,7 @@ func (f *versusFlags) measured(c *cobra.Command) {
 
 // interleaveFlags declares the flags that say how targets are compared.
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
-	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices where possible)",
+	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices if possible)",
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
@@ -186,7 +186,7 @@ func (f *versusFlags) given(is func(string) bool) error {
 	}
 	if half := f.asked.Change.Precision; is("precision") {
 		if half == 0 {
-			return cli.Usagef("--precision %v: want more than nothing", half)
+			return cli.Usagef("--precision %v: want more than 0", half)
 		}
 		switch f.asked.By {
 		case "cpu":
@@ -251,7 +251,7 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	case len(f.names) > len(sources):
 		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
 	case len(f.gets)+len(f.requests) == 0:
-		return nil, nil, cli.Usagef("say what to ask for: --get /path, or --request 'POST /path'")
+		return nil, nil, cli.Usagef("name a request: --get /path, or --request 'POST /path'")
 	case f.asked.By == "capacity" && f.asked.Options.SLO == "":
 		return nil, nil, cli.Usagef("--by capacity needs objectives: add --slo, such as " +
 			"--slo 'p99<20ms'")

@@ -164,10 +164,10 @@ func TestVersusRefuses(t *testing.T) {
 		}
 	}
 	check(2, "name a service by the command", "--get", "/")
-	check(2, "say what to ask for", "./app")
+	check(2, "name a request", "./app")
 	check(2, "add --slo", "./app", "--get", "/", "--by",
 		"capacity")
-	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
+	check(2, `"x" is not a request: a path begins with /`, "./app", "--get", "x")
 	check(2, "there is no program ./none", "./none", "--get", "/")
 	check(2, "without closing quote", "./app 'x", "--get", "/")
 	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
@@ -186,7 +186,7 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, `"": the command of a service is empty`, "./app", "", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
 	check(2, "--url ftp://127.0.0.1: want http or https", "--url", "ftp://127.0.0.1", "--get", "/")
-	check(2, "is spoken with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
+	check(2, "is requested with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
 		"--get", "/")
 	check(2, "the protocol h2c has no TLS", "--protocol", "h2c", "--url", "https://127.0.0.1:1",
 		"--get", "/")

@@ -94,7 +94,7 @@ func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 			if isCall(v.Protocol) && (r.Call.Method == "" || sc.Flow) {
 				c.Wrong(fmt.Sprintf("%srequests[%d]", here, k), "give each request a call, and no "+
 					"flow, or name the scenario's variants", "variant %s speaks gRPC, and the "+
-					"request is no call", v.Name)
+					"request is not a call", v.Name)
 			}
 		}
 		scenario := sc.in(v)

@@ -87,7 +87,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "timeout", def: "5s", min: 1e6, max: hour,
 		about: "timeout of a request, from its sending"},
 	{key: "resolution", about: "a smaller possible bias does not make a number SUSPECT (`3%`); " +
-			"see [the method](../method.md#verdict-rules)"},
+		"see [the method](../method.md#verdict-rules)"},
 	{key: "warmup", about: "a closed load before the first window, not measured"},
 	{key: "warmup.connections", def: "64", min: 1, max: connectionsMax,
 		about: "each sends its next request when the last was answered"},
@@ -125,7 +125,8 @@ var parameters = slices.Concat([]parameter{
 		choices: []string{Sequential, Random},
 		former:  map[string]string{"turn": Sequential, "drawn": Random},
 		about: "order of its rows. sequential: request or flow number k has row k, and starts " +
-			"again after the last; random: drawn by seed. If each user has a setup, user i keeps row i"},
+			"again after the last; random: drawn by seed. " +
+			"If each user has a setup, user i keeps row i"},
 	{key: "scenarios[].protocol", def: "http", late: true, choices: Protocols,
 		about: "http: HTTP/1.1; https: over TLS; h2, h2c: HTTP/2 with and without TLS; h3: " +
 			"HTTP/3; grpc, grpcs: unary calls; ws, wss: messages of a WebSocket; see " +
@@ -135,10 +136,10 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].streams", min: 1, max: 1000,
 		about: "requests at once on each connection, beside each other; h2, h2c, h3, grpc, grpcs"},
 	{key: "scenarios[].tls", about: "certificates to trust; default: those that this machine " +
-			"trusts"},
+		"trusts"},
 	{key: "scenarios[].tls.insecure", about: "any"},
 	{key: "scenarios[].tls.ca", about: "file of the certificates to trust, in PEM, in or below " +
-			"the suite's folder"},
+		"the suite's folder"},
 	{key: "scenarios[].contract", choices: Contracts,
 		about: "contract of the targets instead of the suite's; targets without it are not in " +
 			"the scenario"},
@@ -299,7 +300,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "capacity.measure", def: "5s", late: true, min: second / 10, max: 24 * hour,
 		about: "the window"},
 	{key: "observe", about: "observations in every trial of the comparison, beside its samples; " +
-			"see [observing](../observing.md)"},
+		"see [observing](../observing.md)"},
 }, observations("observe."), []parameter{
 	{key: "columns", max: 20, choices: Columns, former: record.FormerColumns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +

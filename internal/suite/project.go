@@ -170,7 +170,7 @@ func ReadProject(file string, data []byte) (*Project, error) {
 		c.target(step("targets", name), p.Targets[name])
 	}
 	if p.Ready != "" && p.Ready != "-" && !strings.HasPrefix(p.Ready, "/") {
-		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is no path",
+		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is not a path",
 			p.Ready)
 	}
 	if p.expand(c); c.Err() != nil {
@@ -277,7 +277,7 @@ func (c *checker) target(keyPath string, s Source) {
 		c.Wrong(keyPath+".git", "say with build what makes it", "a revision has nothing built")
 	}
 	if s.Git != "" && !isRevision.MatchString(s.Git) {
-		c.Wrong(keyPath+".git", "as main, HEAD~1 or a commit", "%q is no revision", s.Git)
+		c.Wrong(keyPath+".git", "as main, HEAD~1 or a commit", "%q is not a revision", s.Git)
 	}
 }
 

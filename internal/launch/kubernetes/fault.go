@@ -95,7 +95,7 @@ var hopeless = map[string]string{
 		"save IMAGE | ctr -n k8s.io images import -), or name what does in PRONY_KUBERNETES_LOAD",
 	"ErrImagePull":               "the node cannot pull it: is the name right, and may the node?",
 	"ImagePullBackOff":           "the node cannot pull it: is the name right, and may the node?",
-	"InvalidImageName":           "it is no image's name",
+	"InvalidImageName":           "it is not an image's name",
 	"CreateContainerConfigError": "the node does not take its settings",
 	"CreateContainerError":       "its runtime does not make it",
 	"RunContainerError":          "its runtime does not run it",

@@ -192,7 +192,7 @@ func TestCannotStart(t *testing.T) {
 	l := launcher(t, Options{})
 	refuses(t, l, launch.Spec{Image: "no/such:image"}, `^launch t: ErrImageNeverPull: .*no/such:`+
 		`image.*; the node has no such image.*PRONY_KUBERNETES_LOAD$`)
-	refuses(t, l, launch.Spec{Image: "No Such"}, `InvalidImageName: .*; it is no image's name$`)
+	refuses(t, l, launch.Spec{Image: "No Such"}, `InvalidImageName: .*; it is not an image's name$`)
 	refuses(t, l, launch.Spec{CPUs: 512, MemoryBytes: 64 << 20}, `^launch t: no node has taken it `+
 		`for 3\ds: FailedScheduling: .*Insufficient cpu.*; free processors there`)
 	l = launcher(t, Options{Nodes: "prony.test/disk=none"})
