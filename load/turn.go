@@ -47,12 +47,25 @@ func (w *worker) send(i int32, atNs int64) {
 	}
 	c.sent = now
 	if w.cfg.plain {
+		if now >= w.cfg.closeAt && !w.plan.flow {
+			w.tooLate(i)
+			return
+		}
 		c.due = now
 	}
 	w.lateness(c)
 	w.flow(now, +1)
 	w.book.sent(c, now)
 	w.engine.Send(int(i), c.out)
+}
+
+// tooLate takes back the request of connection i: it would be sent, and so due, after the window,
+// which closed since the loop last read the clock. The server would count it, and the load not.
+func (w *worker) tooLate(i int32) {
+	w.unlink(i)
+	w.conns[i].task = spare
+	w.push(i)
+	w.shutAt = w.cfg.closeAt
 }
 
 // lateness notes by how much own lag can make later what is under way from now on. A service serves

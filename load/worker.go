@@ -51,6 +51,7 @@ type worker struct {
 	spin      int64           // ns before an arrival from which on the loop polls
 	events    int64           // answers, or pieces of them, taken so far
 
+	shutAt  int64                   // closed: the window's end, once a request was too late for it
 	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
 	ahead   bool                    // it goes before the others on its core
 	breath  rtsched.Breath          // that it leaves them
@@ -227,7 +228,7 @@ func (w *worker) more(now int64) {
 // overflow nor drop anything.
 func (w *worker) dispatch(now int64) {
 	if w.arrivals == nil {
-		for w.freeN > 0 && w.remaining != 0 {
+		for w.freeN > 0 && w.remaining != 0 && w.shutAt != w.cfg.closeAt {
 			w.begin(w.pop(), now, now)
 		}
 		return

@@ -457,3 +457,32 @@ func TestGrow(t *testing.T) {
 		t.Errorf("%d under way on %d connections of 32, %d coming", w.inFlight, w.used, w.coming)
 	}
 }
+
+// A closed load sends nothing after its window, also if the window closes between the loop's look
+// at the clock and the request: a server would count more requests than the load.
+func TestNothingIsSentAfterTheWindow(t *testing.T) {
+	w := hot(t, hello, 3, nil)
+	w.cfg.plain = true
+	sends, free, under := w.engine.(*sink).sends, w.freeN, w.inFlight
+	if sends != 3 || free != 0 || under != 3 {
+		t.Fatalf("%d sent, %d free, %d under way", sends, free, under)
+	}
+	w.cfg.closeAt = clock.Mono() // the loop's time is before
+	for i := range 3 {
+		w.unlink(int32(i))
+		w.inFlight--
+		w.conns[i].task = spare
+		w.push(int32(i))
+	}
+	w.more(w.cfg.closeAt - 1)
+	if n := w.engine.(*sink).sends; n != sends || w.freeN != 3 || w.inFlight != 0 ||
+		w.oldest != none || w.newest != none {
+		t.Errorf("%d sent, %d free, %d under way, list %d to %d", n, w.freeN, w.inFlight, w.oldest,
+			w.newest)
+	}
+	w.cfg.closeAt = 1 << 61 // the next slice
+	w.more(clock.Mono())
+	if n := w.engine.(*sink).sends; n != sends+3 {
+		t.Errorf("%d sent in the next slice", n-sends)
+	}
+}

@@ -24,6 +24,10 @@ const (
 	LabelsFile = "labels.json"   // labels in place of the head's, put on later
 )
 
+// AgainSuffix ends the name of a target that is the baseline a second time, as the control of a
+// comparison.
+const AgainSuffix = "-again"
+
 // Run is the head of a run's folder: what was asked for, before anything was measured.
 type Run struct {
 	Version  int       `json:"version"`

@@ -61,13 +61,22 @@ type StallFree struct {
 	// MostUnseen is the share of the time that unrecorded stalls may take: if they take as much, or
 	// more, the value is unknown. 0 if there are too few arrivals.
 	MostUnseen float64
-	// HalfNs and DoubleNs are the quantile with half of the margins and with twice the margins.
+	// HalfNs and DoubleNs are the quantile with half and twice of the time after stalls.
 	HalfNs, DoubleNs int64
-	Share            float64 // of the arrivals that remain
+	Share            float64 // of the arrivals that are not left out
 	Margins          Margins
 	Stalls           int     // those that exclude arrivals
 	Negligible       int     // those that do not, because they cannot move the quantile
 	Strikes          Strikes // how stalls depend on the service
+
+	quantile float64
+	relevant []Stall // that exclude arrivals
+}
+
+// QuantileOf returns the quantile of other response times to the same arrivals, with the same of them left
+// out.
+func (r StallFree) QuantileOf(arrivals []Arrival) int64 {
+	return follow(arrivals, clusters(r.relevant, r.Margins)).distribution().quantile(r.quantile)
 }
 
 // WithoutStalls returns the q-quantile (0.99 is p99) of the response times, without stalls.
@@ -75,35 +84,38 @@ type StallFree struct {
 // A first pass with generous margins gives the quantile and the mean response time. A second pass
 // with margins from these values gives the result.
 //
-// The margin before is the quantile itself. A request that is unanswered at the begin of a stall,
-// and was due before the margin, already takes longer than the quantile. A stall makes it longer
-// still, which moves no lower quantile. The margin after is Margins.After.
+// An arrival that was due while a stall or its backlog lasted is left out. The margin after a stall
+// is Margins.After. An arrival that was due before counts until the stall begins: if it is not
+// answered then, only that is known of its response time (followed.distribution).
 //
 // A stall excludes nothing if it cannot matter: if it is shorter than a fiftieth of the quantile,
 // or if the shortest stalls together delay so few arrivals that the rank moves by at most a
 // fiftieth of those above it. So p50 needs no exclusion where p99 does.
 func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	mustBeShare("quantile", q)
-	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1}
+	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1, quantile: q}
 	if QuantileNeeds(q, 0.95) > int64(len(l.Arrivals)) {
 		r.Unknown = TooFewArrivals
 		return r
 	}
 	r.Margins = l.margins(q)
-	relevant := l.relevant(r.Margins, q)
+	r.relevant = l.relevant(r.Margins, q)
+	relevant := r.relevant
 	r.Stalls, r.Negligible = len(relevant), len(l.Stalls)-len(relevant)
-	with := func(factor float64) []Arrival {
+	with := func(factor float64) followed {
 		m := r.Margins
 		m.Factor = factor
-		return outside(l.Arrivals, Exclude(relevant, m))
+		return follow(l.Arrivals, clusters(relevant, m))
 	}
 	remaining := with(1)
-	r.Share = float64(len(remaining)) / float64(len(l.Arrivals))
-	r.ValueNs = quantileOf(remaining, q)
+	r.Share = float64(len(remaining.ns)) / float64(len(l.Arrivals))
+	times := remaining.distribution()
+	r.ValueNs = times.quantile(q)
 	unseen := UnseenOf(l.Stalls, l.TimeNs).Most()
-	r.LowestNs = quantileOf(remaining, q*(1-min(unseen/r.Margins.idle(), 1)))
-	r.MostUnseen = mostDelayed(remaining, q, r.ValueNs) * r.Margins.idle()
-	r.HalfNs, r.DoubleNs = quantileOf(with(0.5), q), quantileOf(with(2), q)
+	r.LowestNs = times.quantile(q * (1 - min(unseen/r.Margins.idle(), 1)))
+	r.MostUnseen = (1 - times.before(float64(r.ValueNs)/uncertain)/q) * r.Margins.idle()
+	r.HalfNs = with(0.5).distribution().quantile(q)
+	r.DoubleNs = with(2).distribution().quantile(q)
 	r.Strikes = findStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
 	switch {
 	case r.Share < LeastShare:
@@ -112,7 +124,7 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 		r.Unknown = StallsDepend
 	case unseen >= r.MostUnseen:
 		r.Unknown = UnrecordedStalls
-	case QuantileNeeds(q, 0.95) > int64(len(remaining)):
+	case QuantileNeeds(q, 0.95) > remaining.until(r.ValueNs):
 		r.Unknown = TooFewArrivals
 	}
 	return r
@@ -127,18 +139,6 @@ func (l OpenLoad) margins(q float64) Margins {
 			WaitNs: meanResponse(pass)}
 	}
 	return m
-}
-
-// mostDelayed returns the share of arrivals that unrecorded stalls may have delayed at most: if all
-// of them are above the q-quantile, it falls by the factor uncertain.
-func mostDelayed(arrivals []Arrival, q float64, valueNs int64) float64 {
-	below := 0
-	for _, a := range arrivals {
-		if uncertain*float64(a.ResponseNs) < float64(valueNs) {
-			below++
-		}
-	}
-	return 1 - float64(below)/(q*float64(max(len(arrivals), 1)))
 }
 
 // enough returns the arrivals that remain, or all where too few do for a first pass.

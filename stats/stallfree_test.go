@@ -46,8 +46,8 @@ func TestWithoutStalls(t *testing.T) {
 				t.Errorf("%s, stalls %g: p%g is %d, want %d: %+v", q.name, share, 100*p, f.ValueNs,
 					want, f)
 			}
-			if f.RawNs != quantileOf(l.all, p) {
-				t.Errorf("raw p%g is %d", 100*p, f.RawNs)
+			if f.RawNs != quantileOf(l.all, p) || f.QuantileOf(l.all) != f.ValueNs {
+				t.Errorf("raw p%g is %d, the same again %d", 100*p, f.RawNs, f.QuantileOf(l.all))
 			}
 		}
 	}

@@ -72,22 +72,23 @@ func TestUnseenPool(t *testing.T) {
 
 // A value is unknown exactly if it is more than a quarter above that of a rank that is lower by the
 // arrivals which unrecorded stalls may have delayed.
-func TestMostDelayed(t *testing.T) {
+func TestMostUnseen(t *testing.T) {
 	var all []Arrival
-	for i := range 1000 {
-		all = append(all, Arrival{ResponseNs: int64(1000 * math.Exp(float64(i)/200))})
+	for i := range 10_000 {
+		all = append(all, Arrival{DueNs: int64(i) * 1e6,
+			ResponseNs: int64(1000 * math.Exp(float64(i%1000)/200))})
 	}
 	for _, q := range []float64{0.5, 0.9, 0.99} {
-		value := quantileOf(all, q)
-		most := mostDelayed(all, q, value)
+		most := OpenLoad{Arrivals: all, TimeNs: 1e10}.WithoutStalls(q).MostUnseen
 		for _, x := range []struct {
-			share float64
-			known bool
-		}{{0, true}, {most - 0.0015, true}, {most + 0.0015, false}} {
-			lowest := quantileOf(all, q*(1-x.share))
-			if known := float64(value) <= uncertain*float64(lowest); known != x.known {
-				t.Errorf("p%v: %d, and %d with %v of the arrivals delayed", 100*q, value, lowest,
-					x.share)
+			share   float64
+			unknown string
+		}{{0, ""}, {most - 0.0002, ""}, {most + 0.0002, UnrecordedStalls}} {
+			// A stall that is too short to matter says how much was not recorded.
+			l := OpenLoad{Arrivals: all, TimeNs: 1e10,
+				Stalls: []Stall{{BeginNs: 5, EndNs: 6, UnseenNs: int64(x.share * 1e10 / 3)}}}
+			if f := l.WithoutStalls(q); f.Unknown != x.unknown {
+				t.Errorf("p%v with %v of the time: %+v", 100*q, x.share, f)
 			}
 		}
 	}

@@ -35,6 +35,7 @@ type reportFlags struct {
 	save     bool   // the files in the run's folder, too
 	why      bool   // after the text: causes, and what follows from them
 	stalls   string // as in table.Options
+	answered bool   // with text: the answer stands above, with more metrics
 
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
@@ -159,6 +160,7 @@ func (a *app) reported(run *runs.Run, study table.Study) *reported {
 	a.tellBad(run.Bad)
 	records, bad := run.Records, run.Bad
 	r := &reported{run: run, study: study, sheet: study.Sheet(), bad: len(run.Missing)}
+	r.sheet.Answers = run.AnswerTexts(&study)
 	for _, rec := range records {
 		if grade := table.AnswerGrade(rec); rec.Role == "" && grade != record.Valid &&
 			grade != record.Suspect {
@@ -186,7 +188,11 @@ type printing struct {
 // reportForms are those of a run; all but the last two are saved beside it.
 var reportForms = format.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
-		if err := report.Text(w, p.sheet, textOptions(w)); err != nil {
+		sheet := p.sheet
+		if p.answered {
+			sheet.Answers = nil
+		}
+		if err := report.Text(w, sheet, textOptions(w)); err != nil {
 			return err
 		}
 		if p.why {
@@ -200,7 +206,8 @@ var reportForms = format.Forms[printing]{
 	}},
 	{Format: "csv", Write: func(w io.Writer, p printing) error { return report.CSV(w, p.study) }},
 	{Format: "json", Write: func(w io.Writer, p printing) error {
-		return report.JSON(w, p.study, report.JSONOptions{Endpoints: p.run.Endpoints()})
+		return report.JSON(w, p.study, report.JSONOptions{Answers: p.sheet.Answers,
+			Endpoints: p.run.Endpoints()})
 	}},
 	{Format: "html", Write: func(w io.Writer, p printing) error {
 		return report.HTML(w, p.study, report.OfRun(p.run, p.study))

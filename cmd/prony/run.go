@@ -316,12 +316,14 @@ func (a *app) conclude(dir string, runErr error, why bool) error {
 	if err != nil {
 		return errors.Join(runErr, err)
 	}
-	return a.concluded(rep, dir, runErr, why)
+	return a.concluded(rep, dir, runErr, reportFlags{why: why})
 }
 
 // concluded is conclude of records that have been read.
-func (a *app) concluded(rep *reported, dir string, runErr error, why bool) error {
-	if err := a.publish(rep, dir, reportFlags{save: true, why: why}); err != nil {
+func (a *app) concluded(rep *reported, dir string, runErr error,
+	f reportFlags) error {
+	f.save = true
+	if err := a.publish(rep, dir, f); err != nil {
 		return errors.Join(runErr, err)
 	}
 	if runErr != nil {

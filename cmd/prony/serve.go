@@ -109,12 +109,52 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	if room != nil {
 		room.away, o.Lab = away, room
 	}
-	link := "http://" + l.Addr().String() + "/"
+	query := ""
 	if o.Token != "" && given == "" { // who has given it knows it, and logs are read by others
-		link += "?token=" + o.Token
+		query = "?token=" + o.Token
 	}
-	fmt.Fprintf(a.stdout, "%s shows the runs in %s; Ctrl-C ends it\n", link, runList.Dir())
+	links := linksTo(l.Addr().(*net.TCPAddr).AddrPort(), machineAddresses())
+	fmt.Fprintf(a.stdout, "%s%s shows the runs in %s; Ctrl-C ends it\n", links[0], query,
+		runList.Dir())
+	for _, link := range links[1:] {
+		fmt.Fprintf(a.stdout, "also at %s%s\n", link, query)
+	}
 	return server.New(o).Serve(ctx, l)
+}
+
+// linksTo are the addresses that a browser opens. An unspecified address, such as 0.0.0.0, stands
+// for those of the machine, which other machines reach; without any, for 127.0.0.1.
+func linksTo(at netip.AddrPort, machine []netip.Addr) (links []string) {
+	addresses := []netip.Addr{at.Addr()}
+	if at.Addr().IsUnspecified() {
+		addresses = nil
+		for _, address := range machine {
+			if address.IsGlobalUnicast() && (address.Is4() || at.Addr().Is6()) {
+				addresses = append(addresses, address)
+			}
+		}
+		if len(addresses) == 0 {
+			addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+		}
+	}
+	for _, address := range addresses {
+		links = append(links, "http://"+netip.AddrPortFrom(address, at.Port()).String()+"/")
+	}
+	return links
+}
+
+// machineAddresses are those of the machine's interfaces; none if the kernel does not list them.
+func machineAddresses() (out []netip.Addr) {
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, address := range found {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			out = append(out, prefix.Addr())
+		}
+	}
+	return out
 }
 
 // ours says whether a process may be this program, of whatever version. Of another user's process

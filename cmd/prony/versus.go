@@ -17,6 +17,7 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/report/compare"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial/lab"
@@ -158,9 +159,9 @@ func (f *versusFlags) measured(c *cobra.Command) {
 	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
 	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
 		"memory of a service, such as 512MiB (default: an equal part of half of what is free)")
-	f.asked.By = lab.Decisive[0]
+	f.asked.By = compare.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
-		"metric that decides; it detects smaller differences than the others", lab.Decisive...)
+		"metric that decides; it detects smaller differences than the others", compare.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
 		"run the first service twice in each start, to show the noise")
 }
@@ -341,7 +342,8 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 			return err
 		}
 	}
-	ended := a.concluded(a.reported(answer.Run, answer.Study), answer.Dir, err, false)
+	ended := a.concluded(a.reported(answer.Run, answer.Study), answer.Dir, err,
+		reportFlags{answered: true})
 	return errors.Join(ended, answer.Refused)
 }
 

@@ -202,7 +202,24 @@ func visit(t *testing.T, browser context.Context, url string, width int64, schem
 		(d) => { d.open = true; }), 0`), settle)
 	shoot(t, ctx, name+"-open")
 	fits(t, ctx, width)
+	saves(t, ctx)
 	do(t, ctx, script(`localStorage.clear()`)) // the next visit is another reader's
+}
+
+// saves takes the picture of the ranking that its button offers.
+func saves(t *testing.T, ctx context.Context) {
+	t.Helper()
+	got := value[string](t, ctx, `(() => {
+		const offered = [];
+		const make = URL.createObjectURL;
+		URL.createObjectURL = (b) => { offered.push(b.type + " " + (b.size > 2000)); return make(b); };
+		HTMLAnchorElement.prototype.click = () => {};
+		document.querySelector("#ranking-1 .tools button").click();
+		return offered.join();
+	})()`)
+	if got != "image/svg+xml true" {
+		t.Errorf("the ranking is saved as %q", got)
+	}
 }
 
 // fits wants the page no wider than the screen.

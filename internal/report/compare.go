@@ -17,7 +17,8 @@ import (
 // All its figures are markup, so that it reads, and prints, without scripts.
 func Compare(w io.Writer, c compare.Comparison, o HTMLOptions) error {
 	v := compareOf(c, o)
-	return write(w, "page_compare.gohtml", pageData{Scenarios: []pageScenario{}}, &v.frame, &v)
+	empty := pageData{Targets: []string{}, Scenarios: []pageScenario{}}
+	return write(w, "page_compare.gohtml", empty, &v.frame, &v)
 }
 
 // compareView is a comparison with what the page says of it in its own way.
@@ -26,6 +27,8 @@ type compareView struct {
 	compare.Comparison
 	Title     string
 	Says      string
+	First     []string // warnings, the gravest
+	Further   []string // those after them
 	Gate      *compare.Gate
 	Pairs     []pairView
 	Method    []string
@@ -36,6 +39,7 @@ type compareView struct {
 type pairView struct {
 	Number  int
 	Repeat  string // what small dots are of: "block" or "start"
+	Center  string // what the values of both sides are; empty: single figures
 	Heading string
 	Sides   []sideView
 	Forest  *strip
@@ -51,9 +55,15 @@ type sideView struct {
 
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
+// shownWarnings is how many warnings stand above the first figure.
+const shownWarnings = 3
+
 func compareOf(c compare.Comparison, o HTMLOptions) compareView {
 	v := compareView{Comparison: c, Title: cmp.Or(o.Title, c.Title), Says: compareSays(c),
 		Gate: o.Gate, Method: methodLines(c)}
+	v.Tab, v.Description = v.Title, v.Says
+	v.First = c.Warnings[:min(len(c.Warnings), shownWarnings)]
+	v.Further = c.Warnings[len(v.First):]
 	for _, r := range c.Reproduce {
 		if r != "" {
 			v.Reproduce = table.AddNew(v.Reproduce, r)
@@ -105,6 +115,9 @@ func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) p
 		Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
 		Sides:   []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
 		Forest:  forest(c, p, g)}
+	if !c.Published || c.Tests > 0 {
+		v.Center = "geometric mean"
+	}
 	for _, r := range p.Rows {
 		v.Table = append(v.Table, compareRowOf(r))
 		if s, ok := levels(r, c.Repeat()); ok {
@@ -262,7 +275,7 @@ func levels(row compare.Row, repeat string) (strip, bool) {
 		axis += ", not from zero"
 	}
 	s := strip{Caption: row.Name(), Name: "side", Axis: axis, Blocks: blocks,
-		Value: "median, interval", Ticks: r.marks(onAxis(units.Printer(row.Unit)))}
+		Value: "median, interval", Ticks: r.marksIn(row.Unit)}
 	side := func(name string, v compare.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
 			Summary: v.Summary}, r, blocks, repeat)
@@ -283,7 +296,7 @@ func compareRowOf(r compare.Row) compareRow {
 	out := compareRow{Name: r.Name(), A: compare.Level(r.A, r.Unit),
 		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
-	if r.Ratio != nil || r.A.Withheld == nil && r.B.Withheld == nil {
+	if r.Ratio != nil || r.Outcome != compare.Silent {
 		out.Change = units.Change(1 + r.Change())
 	}
 	if r.HasRatio() {

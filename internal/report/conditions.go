@@ -22,9 +22,12 @@ type warning struct {
 	Observed    string // the first finding's
 	Limit, Hint string
 	Trials      []string
+
+	share float64 // the most that it can have moved a number by; 0: unknown
 }
 
-// warningsOf groups findings by rule, load and grade, the gravest and most frequent first.
+// warningsOf groups findings by rule, load and grade: INVALID ones first, then by how far they can
+// have moved a number, then by how many trials have them.
 func warningsOf(records []*record.Record) []warning {
 	type key struct{ rule, load, grade string }
 	groups := map[key]*warning{}
@@ -42,12 +45,18 @@ func warningsOf(records []*record.Record) []warning {
 					Limit: wording.Against(f), Hint: words.Hint}
 				groups[k], keys = w, append(keys, k)
 			}
+			// The finding with the largest effect speaks for the group.
+			if share := largest(f.PossibleBias); share > w.share {
+				w.share, w.Observed, w.Limit = share, words.Observed, wording.Against(f)
+				w.Hint = words.Hint
+			}
 			w.Trials = append(w.Trials, fmt.Sprintf("%s, %s %d: %s", table.RowName(r.Target),
 				table.RepeatOf(r), r.Block, words.Observed))
 		}
 	}
 	slices.SortStableFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(gradeRank(a.grade), gradeRank(b.grade)),
+			cmp.Compare(groups[b].share, groups[a].share),
 			cmp.Compare(len(groups[b].Trials), len(groups[a].Trials)))
 	})
 	var out []warning
@@ -60,6 +69,14 @@ func warningsOf(records []*record.Record) []warning {
 		out = append(out, *w)
 	}
 	return out
+}
+
+// largest is the largest share of a number that one of the biases can have moved.
+func largest(biases []record.Bias) (most float64) {
+	for _, b := range biases {
+		most = max(most, b.Bound(false))
+	}
+	return most
 }
 
 func gradeRank(grade string) int {
@@ -121,16 +138,16 @@ func barOf(r *record.Record, i, n int, most float64) bar {
 	share := (r.HostBefore.StealShare + r.HostBefore.OtherCPUShare) / most
 	high := 6 + 90*share // an idle host has a bar too: the trial's colour is on it
 	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
-		Y: place(100 - high), Height: place(high), Class: strings.ToLower(table.Grade(r)),
+		Y: place(100 - high), Height: place(high), Class: trialClass(r),
 		Title: fmt.Sprintf("%s, %s %d: %s; %s of the host busy before it",
-			table.RowName(r.Target), table.RepeatOf(r), r.Block, table.Grade(r),
+			table.RowName(r.Target), table.RepeatOf(r), r.Block, trialMark(r),
 			units.Percent(r.HostBefore.StealShare+r.HostBefore.OtherCPUShare))}
 }
 
 func momentOf(r *record.Record, i int) moment {
 	b := r.HostBefore
 	m := moment{Order: fmt.Sprint(r.Order), Clock: r.Time.UTC().Format("15:04:05"),
-		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: table.Grade(r),
+		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: trialMark(r),
 		Steal: units.Absent, Others: units.Absent, Waited: units.Absent, Heat: units.Absent,
 		Quiet: units.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
 	if b.WindowNs > 0 {
@@ -156,6 +173,27 @@ func momentOf(r *record.Record, i int) moment {
 	}
 	m.Findings = strings.Join(rules, ", ")
 	return m
+}
+
+// hostView is the host's grade, the checks that gave it, and the others.
+type hostView struct {
+	Grade            string
+	Problems, Passed []record.Check
+}
+
+func hostOf(g *record.Grading) *hostView {
+	if g == nil {
+		return nil
+	}
+	v := &hostView{Grade: g.Grade}
+	for _, c := range g.Checks {
+		if c.Grade == record.Doubtful || c.Grade == record.Unfit {
+			v.Problems = append(v.Problems, c)
+		} else {
+			v.Passed = append(v.Passed, c)
+		}
+	}
+	return v
 }
 
 // shared splits the facts of trials into those that all share and those that vary.

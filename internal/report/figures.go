@@ -126,7 +126,7 @@ func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 		for _, p := range m.Points {
 			row[p.Block] = units.Printer(m.Unit)(p.Value)
 			if p.Verdict != "VALID" {
-				row[p.Block] += " " + p.Verdict
+				row[p.Block] += ", " + pointMark(p.Verdict)
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -208,31 +208,29 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 	return s
 }
 
-const saidTargets = 3
+// saidTargets is how many targets a sentence names before it counts the others.
+const saidTargets = 8
 
+// latencySays names the p99 of each target, in the order of the page: a rank is no finding.
 func latencySays(sc *table.Scenario, l pageLatency) string {
-	type named struct {
-		name string
-		ns   float64
-	}
-	var nameds []named
+	var words []string
 	for _, t := range sc.Targets {
-		if m, ok := t.Metric(l.Load, "p99"); ok && m.Known() {
-			nameds = append(nameds, named{t.Name, m.Summary.Center})
+		m, ok := t.Metric(l.Load, "p99")
+		if !ok || !m.Known() {
+			continue
 		}
+		text := t.Name + " " + units.Duration(m.Summary.Center)
+		if !m.Summary.HasInterval() || table.Wide(m.Summary.Lo, m.Summary.Hi) {
+			text += " (interval unknown)"
+		}
+		words = append(words, text)
 	}
-	if len(nameds) == 0 {
+	if len(words) == 0 {
 		return fmt.Sprintf("Response time by percentile at %s: no target has a p99 to show.",
 			l.Title)
 	}
-	slices.SortStableFunc(nameds, func(a, b named) int { return int(math.Copysign(1, a.ns-b.ns)) })
-	words := []string{}
-	for i, n := range nameds {
-		if i < saidTargets || i == len(nameds)-1 {
-			words = append(words, n.name+" "+units.Duration(n.ns))
-		}
-	}
-	return fmt.Sprintf("At %s, p99 from the shortest: %s.", l.Title, strings.Join(words, ", "))
+	return fmt.Sprintf("p99 at %s: %s.", l.Title,
+		strings.Join(units.First(words, saidTargets), ", "))
 }
 
 func latencyTables(sc *table.Scenario, ls []pageLatency) []dataTable {

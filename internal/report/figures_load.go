@@ -234,15 +234,19 @@ func costOf(sc *table.Scenario) *pageCost {
 	return out
 }
 
+// costSays names what each target uses, in the order of the page: a rank is no finding.
 func costSays(c pageCost) string {
-	least := c.Points[0]
+	var words []string
 	for _, p := range c.Points {
-		if p.CPUUs != nil && (least.CPUUs == nil || *p.CPUUs < *least.CPUUs) {
-			least = p
+		if p.CPUUs != nil {
+			words = append(words, p.Target+" "+units.Duration(*p.CPUUs*1e3))
 		}
 	}
-	return fmt.Sprintf("At %s, %s uses the least CPU time per request: %s.", c.Title,
-		least.Target, least.Text)
+	if len(words) == 0 {
+		return fmt.Sprintf("At %s, the CPU time per request of no target is known.", c.Title)
+	}
+	return fmt.Sprintf("CPU time per request at %s: %s.", c.Title,
+		strings.Join(units.First(words, saidTargets), ", "))
 }
 
 func costTable(c pageCost) dataTable {

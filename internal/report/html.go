@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/format"
@@ -47,13 +48,15 @@ type HTMLOptions struct {
 	Profiles []Profiled
 	// Host is what prony doctor said before the first trial (record.Run.Host); nil leaves it out.
 	Host *record.Grading
+	// Answers are how targets differ from the baseline; none: the run is a ranking.
+	Answers []runs.Answer
 	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
 	Gate *compare.Gate
 }
 
 // OfRun are the options of a run's own page: what lies in its folder beside the records.
 func OfRun(r *runs.Run, s table.Study) HTMLOptions {
-	return HTMLOptions{Samples: r.Samples(), Host: r.Head.Host,
+	return HTMLOptions{Samples: r.Samples(), Host: r.Head.Host, Answers: r.Answers(&s),
 		Profiles: ReadProfiles(os.DirFS(r.Dir), slices.Concat(s.Records, s.Beside))}
 }
 
@@ -69,10 +72,12 @@ func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
 
 // frame is what every page has: the policy, the bundle and the data that its script draws.
 type frame struct {
-	Policy string
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS
+	Tab         string // title of the browser's tab and of links to the page
+	Description string // what links to the page show below its title
+	Policy      string
+	Style       template.CSS
+	Script      template.JS
+	Data        template.JS
 }
 
 // write fills the frame of a view, and a page's template with the view.
@@ -81,7 +86,7 @@ func write(w io.Writer, page string, data any, f *frame, view any) error {
 	if err != nil {
 		return fmt.Errorf("encode the report's data: %w", err)
 	}
-	*f = frame{
+	*f = frame{Tab: f.Tab, Description: f.Description,
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " +
 			digest(pageJS) + "; style-src " + digest(pageCSS),
 		Script: template.JS(pageJS), Style: template.CSS(pageCSS), Data: template.JS(block),
@@ -104,8 +109,28 @@ func digest(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// anchor is a name for a link to what has a title.
+func anchor(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.Join(words, "-")
+}
+
+// interval lets an interval's text break at its dash only, so that a unit stays at its number.
+func interval(text string) string {
+	lo, hi, ok := strings.Cut(text, " – ")
+	if !ok {
+		return text
+	}
+	const space = "\u00a0" // no-break
+	return strings.ReplaceAll(lo+" –", " ", space) + " " + strings.ReplaceAll(hi, " ", space)
+}
+
 var pageFuncs = template.FuncMap{
-	"lower": strings.ToLower,
+	"lower":    strings.ToLower,
+	"anchor":   anchor,
+	"interval": interval,
 	// parts cuts a name where a line may break.
 	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
 	// named tells the column that names the rows.
@@ -131,6 +156,7 @@ var pageFuncs = template.FuncMap{
 // The page's data, as web/src/data.ts reads it. Numbers that cannot be had are null.
 
 type pageData struct {
+	Targets   []string       `json:"targets"` // each has one color on the page, by its place here
 	Scenarios []pageScenario `json:"scenarios"`
 	Flames    *pageFlames    `json:"flames"`
 }
@@ -199,9 +225,12 @@ type pageProbe struct {
 }
 
 func dataOf(s table.Study, o HTMLOptions) pageData {
-	d := pageData{Scenarios: []pageScenario{},
+	d := pageData{Targets: []string{}, Scenarios: []pageScenario{},
 		Flames: flamesOf(s.Scenarios, o.Profiles, flameBytes)}
 	for _, sc := range s.Scenarios {
+		for _, t := range sc.Targets {
+			d.Targets = table.AddNew(d.Targets, t.Name)
+		}
 		p := pageScenario{
 			Name: sc.Name, Latency: []pageLatency{}, Series: []pageSeries{},
 			Loads: loadsOf(sc), Cost: costOf(sc),

@@ -297,3 +297,14 @@ func TestDotsHavePlaces(t *testing.T) {
 		t.Errorf("they are %+v", got)
 	}
 }
+
+// Ticks of memory are round in the unit that they are printed in.
+func TestTicksOfBytes(t *testing.T) {
+	var texts []string
+	for _, mark := range (ruler{0, 150 << 20, false}).marksIn("B") {
+		texts = append(texts, mark.Text)
+	}
+	if got, want := strings.Join(texts, ", "), "0, 50 MiB, 100 MiB, 150 MiB"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

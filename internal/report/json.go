@@ -17,6 +17,7 @@ import (
 
 // JSONOptions are what the document says and records do not know.
 type JSONOptions struct {
+	Answers     []string          // as in HTMLOptions, in words
 	Endpoints   map[string]string // scenario -> its endpoints, comma between
 	Protocols   map[string]string // scenario -> protocol; "http/1.1" when absent
 	Tool        string            // what offered the load; "prony" when empty
@@ -36,6 +37,7 @@ type jsonDocument struct {
 	Timestamp string            `json:"timestamp"`
 	Suite     string            `json:"suite"`
 	Run       string            `json:"run"`
+	Answers   []string          `json:"answers,omitempty"` // how targets differ from the baseline
 	System    jsonSystem        `json:"system"`
 	Tools     map[string]string `json:"tools"`
 	Results   []jsonResult      `json:"results"`
@@ -213,7 +215,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	d := jsonDocument{
 		Version: jsonVersion, Suite: suite, Run: run, Reproduce: sheet.Reproduce,
 		Tools: map[string]string{"selected": o.Tool}, Verdicts: map[string]int{},
-		Numbers: sheet.Numbers,
+		Numbers: sheet.Numbers, Answers: o.Answers,
 	}
 	for _, t := range s.Verdicts {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials

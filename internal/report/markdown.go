@@ -23,6 +23,9 @@ type MarkdownOptions struct {
 // tables have no headings that span, so each column carries its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	p := &format.Page{}
+	for _, answer := range s.Answers {
+		p.Line("**%s**\n", format.Markdown(answer))
+	}
 	p.Line("%s", format.Markdown(s.Head.String()))
 	if s.Tools != "" {
 		p.Line("\n%s", format.Markdown(s.Tools))
@@ -146,14 +149,14 @@ func narrow(tab table.Table, retained []int) table.Table {
 
 // concerns reports whether a table's note is about some of these columns, or about all of it.
 func concerns(n table.Note, columns []table.Column) bool {
-	has := func(role table.Role) bool {
+	shows := func(role table.Role) bool {
 		return slices.ContainsFunc(columns, func(c table.Column) bool { return c.Role == role })
 	}
 	switch n.Kind {
 	case table.NoteRatios:
-		return has(table.RoleRatio)
+		return shows(table.RoleRatio)
 	case table.NoteTiers, table.NoteTiersOfOne, table.NoteTiersPlan:
-		return has(table.RoleTier)
+		return shows(table.RoleTier)
 	case table.NoteLackInSome, table.NoteNoneHeldInSome:
 		about, _ := n.Args[0].(table.Columns)
 		return slices.ContainsFunc(about, func(c table.Column) bool {

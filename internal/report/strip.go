@@ -10,6 +10,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/record/metric"
 )
 
@@ -166,9 +167,28 @@ func (r ruler) decades() []float64 {
 	return out
 }
 
-func (r ruler) marks(print func(float64) string) []tick {
+// marksIn are the ticks of a metric's axis. Those of bytes are round in KiB, MiB or GiB.
+func (r ruler) marksIn(base string) []tick {
+	print := onAxis(units.Printer(base))
+	if base != units.Octet {
+		return r.marks(print)
+	}
+	scale := 1.0
+	for r.hi/scale >= 1024 {
+		scale *= 1024
+	}
+	values := ruler{r.lo / scale, r.hi / scale, r.log}.ticks()
+	for i := range values {
+		values[i] *= scale
+	}
+	return r.marksAt(values, print)
+}
+
+func (r ruler) marks(print func(float64) string) []tick { return r.marksAt(r.ticks(), print) }
+
+func (r ruler) marksAt(values []float64, print func(float64) string) []tick {
 	var out []tick
-	for _, v := range r.ticks() {
+	for _, v := range values {
 		t := tick{At: r.place(v), Text: print(v), Anchor: "middle"}
 		switch position := r.at(v); {
 		case position < 6:
@@ -208,11 +228,19 @@ func dots(points []table.Point, blocks int, repeat string, r ruler, print func(f
 			Title:  fmt.Sprintf("%s %d: %s", repeat, p.Block, print(p.Value)),
 			Hollow: p.Verdict != "VALID"}
 		if d.Hollow {
-			d.Title += ", " + p.Verdict
+			d.Title += ", " + pointMark(p.Verdict)
 		}
 		out = append(out, d)
 	}
 	return out
+}
+
+// pointMark is what is said of a trial that is not VALID.
+func pointMark(verdict string) string {
+	if verdict == record.Suspect {
+		return "with findings"
+	}
+	return verdict
 }
 
 // blockPlace is the height of a block's dots in a row.
@@ -277,7 +305,7 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	}
 	ranks := load == sc.Ranking.Load && metric == sc.Ranking.Metric
 	s := strip{Caption: name + title, Name: "target", Blocks: blocks, Axis: name + scale,
-		Value: "median, interval", Ticks: r.marks(onAxis(units.Printer(base)))}
+		Value: "median, interval", Ticks: r.marksIn(base)}
 	tier := -1
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(load, metric)

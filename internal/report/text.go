@@ -24,6 +24,12 @@ const gap = "  "
 // says so; if that is not enough, its groups of columns are set one below the other, all of them.
 func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 	t := texter{o: o}
+	for _, answer := range s.Answers {
+		t.prose(t.paint(sgrBold, answer), 0)
+	}
+	if len(s.Answers) > 0 {
+		t.Line("")
+	}
 	t.prose(t.paint(sgrBold, s.Head.String()), 0)
 	if s.Tools != "" {
 		t.prose(t.paint(sgrFaint, s.Tools), 0)

@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/runs"
 	"prony.example/record"
 	"prony.example/stats"
 )
@@ -20,6 +21,8 @@ type view struct {
 	frame
 	table.Sheet
 	Title     string
+	Headline  string // the answer, or the title
+	Answers   []answerView
 	Run       string
 	Date      string
 	Excluded  []table.Tally // trials that no number is made of
@@ -29,7 +32,16 @@ type view struct {
 	Warnings  []warning
 	Timeline  timeline
 	Shared    shared
-	Host      *record.Grading
+	Host      *hostView
+
+	Confidence, Repeat string // of the answers' figures
+}
+
+// answerView is how a target differs from the baseline: in words, then drawn.
+type answerView struct {
+	Lead   string // the sentence on the metric that decides; empty: it is the page's headline
+	Brief  string // the sentences on other metrics
+	Forest *strip
 }
 
 type scenarioView struct {
@@ -79,6 +91,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		Sheet: sheet, Title: cmp.Or(o.Title, suite), Run: run, Excluded: excluded(sheet.Verdicts),
 	}
 	v.Head = v.Head.Under(v.Title)
+	v.answer(s, o.Answers)
 	if len(s.Records) > 0 {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
@@ -100,7 +113,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
-	v.Shared, v.Host = sharedOf(s.Records), o.Host
+	v.Shared, v.Host = sharedOf(s.Records), hostOf(o.Host)
 	for i, r := range s.Records {
 		t := trialViewOf(r)
 		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
@@ -110,6 +123,31 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Trials = append(v.Trials, t)
 	}
 	return v
+}
+
+// answer makes the first answer the page's headline. A ranking keeps its title, and links to the
+// page show how its targets rank.
+func (v *view) answer(s table.Study, answers []runs.Answer) {
+	v.Headline, v.Description = v.Title, v.Head.String()
+	for i, a := range answers {
+		sentences := a.Sentences()
+		part := answerView{Lead: sentences[0], Brief: strings.Join(sentences[1:], " "),
+			Forest: forest(a.Comparison, a.Pairs[0], nil)}
+		if part.Forest != nil {
+			part.Forest.Caption = a.Target + " relative to " + a.Baseline
+			part.Forest.Axis = "ratio to " + a.Baseline +
+				", logarithmic; at 1 there is no difference"
+		}
+		if i == 0 {
+			v.Headline, v.Description, part.Lead = part.Lead, part.Brief, ""
+		}
+		v.Answers = append(v.Answers, part)
+		v.Confidence, v.Repeat = fmt.Sprintf("%g %%", 100*a.Confidence), a.Repeat()
+	}
+	if len(answers) == 0 && len(s.Scenarios) > 0 {
+		v.Description = rankingSays(s.Scenarios[0])
+	}
+	v.Tab = strings.TrimSuffix(v.Headline, ".")
 }
 
 // otherTables are a scenario's tables beside its comparison.
@@ -168,7 +206,8 @@ func ownColumn(tab table.Table, k int) bool {
 // trialView is one record, to be opened by the reader.
 type trialView struct {
 	Anchor    string
-	Grade     string
+	Mark      string // "VALID", "2 findings", "INVALID" or "failed"
+	Class     string // of the mark
 	Target    string
 	When      string
 	Headline  string
@@ -201,7 +240,7 @@ type fact struct{ Name, Value string }
 
 func trialViewOf(r *record.Record) trialView {
 	v := trialView{
-		Grade: table.Grade(r), Target: table.RowName(r.Target),
+		Mark: trialMark(r), Class: trialClass(r), Target: table.RowName(r.Target),
 		Findings: findingViews(r.Verdict.Findings),
 		When: fmt.Sprintf("%s · %s %d · %s in the run · %s", r.Scenario, table.RepeatOf(r),
 			r.Block, ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
@@ -223,6 +262,28 @@ func trialViewOf(r *record.Record) trialView {
 		v.Loads = append(v.Loads, facts)
 	}
 	return v
+}
+
+// trialMark says how a trial ended. SUSPECT is a verdict on a number: a trial has findings, each of
+// which may concern some of its numbers.
+func trialMark(r *record.Record) string {
+	if table.Grade(r) != record.Suspect {
+		return table.Grade(r)
+	}
+	n := 0
+	for _, f := range r.Verdict.Findings {
+		if f.Grade != record.Valid {
+			n++
+		}
+	}
+	return units.Plural(n, "finding")
+}
+
+func trialClass(r *record.Record) string {
+	if table.Grade(r) == record.Suspect {
+		return "none"
+	}
+	return strings.ToLower(table.Grade(r))
 }
 
 func ordinal(n int) string {

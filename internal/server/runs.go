@@ -137,8 +137,9 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return report.JSON(w, run.Study(run.Options()),
-			report.JSONOptions{Endpoints: run.Endpoints()})
+		study := run.Study(run.Options())
+		return report.JSON(w, study, report.JSONOptions{Answers: run.AnswerTexts(&study),
+			Endpoints: run.Endpoints()})
 	})
 }
 

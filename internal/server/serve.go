@@ -194,19 +194,8 @@ func answer(handle handler) http.Handler {
 		case errors.Is(err, runs.ErrLabels):
 			status = http.StatusUnprocessableEntity
 		}
-		say(w, status, err.Error())
+		say(w, r, status, err.Error())
 	})
-}
-
-// say answers with an error, as JSON like all else.
-func say(w http.ResponseWriter, status int, text string) {
-	h := w.Header()
-	h.Del("Content-Length")
-	h.Del("Etag")
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // or nobody listens
 }
 
 // made answers with what is made of a request, as JSON.
@@ -258,7 +247,7 @@ func bounded(next http.Handler) http.Handler {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 			if err != nil || kind != "application/json" {
-				say(w, http.StatusUnsupportedMediaType, "requests that change data must have the "+
+				say(w, r, http.StatusUnsupportedMediaType, "requests that change data must have the "+
 					"type application/json")
 				return
 			}
@@ -312,7 +301,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="prony"`)
-			say(w, http.StatusUnauthorized, "this server requires the token that prony serve "+
+			say(w, r, http.StatusUnauthorized, "this server requires the token that prony serve "+
 				"printed: open the printed link, or send Authorization: Bearer TOKEN")
 		}
 	})

@@ -120,7 +120,9 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	err = report.JSON(&want, r.Study(r.Options()), report.JSONOptions{Endpoints: r.Endpoints()})
+	study := r.Study(r.Options())
+	err = report.JSON(&want, study, report.JSONOptions{Answers: r.AnswerTexts(&study),
+		Endpoints: r.Endpoints()})
 	if err != nil {
 		t.Fatal(err)
 	}

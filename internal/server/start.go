@@ -121,6 +121,16 @@ func (s *Server) forget(folder string) error {
 	return nil
 }
 
+// cause is what a run printed from its last message on: notices before it are no cause.
+func cause(lines []string) []string {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "prony: ") {
+			return lines[i:]
+		}
+	}
+	return lines
+}
+
 // begun waits until a run keeps its progress, which is when it has the machine.
 func (s *Server) begun(ctx context.Context, dir, output string, ended <-chan error) error {
 	look := time.NewTicker(beginLook)
@@ -132,7 +142,7 @@ func (s *Server) begun(ctx context.Context, dir, output string, ended <-chan err
 			if _, began := os.Stat(filepath.Join(dir, record.RunFile)); began == nil {
 				return nil // and is over already
 			}
-			text := strings.Join(files.Tail(output, lastLines), "\n")
+			text := strings.Join(cause(files.Tail(output, lastLines)), "\n")
 			if s.Busy != "" && strings.Contains(text, s.Busy) {
 				return refuse(http.StatusConflict, "%s", text)
 			}

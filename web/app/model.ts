@@ -6,6 +6,7 @@ export interface Entry {
   id: string;
   suite: string;
   question: string;
+  answer?: string; // how targets differ from the baseline; absent: the run is a ranking
   time: string;
   labels: Record<string, string> | null;
   machine: Machine;

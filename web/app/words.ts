@@ -96,3 +96,13 @@ const metrics: Record<string, string> = {
 export function metric(load: string, name: string): string {
   return [load, metrics[name] ?? name.replace(/_/g, " ")].filter(Boolean).join(" ");
 }
+
+// title is what a run is called: that of a comparison names its targets, without the control, which
+// is the baseline a second time.
+export function title(run: Entry): string {
+  const targets = run.targets ?? [];
+  const compared = targets.filter((t) => !targets.some((x) => t === x + "-again"));
+  return run.suite === "versus" && compared.length > 1
+    ? compared.join(" · ") + " · versus"
+    : run.suite || run.id;
+}

@@ -16,7 +16,6 @@ export function faint(color: string): string {
 }
 
 const lineColors = 6;
-const tierColors = 6;
 
 // line gives the k-th of any number of lines a colour and, from the seventh on, a dash of its own:
 // six hues are what eyes of all kinds tell apart.
@@ -25,6 +24,27 @@ export function line(k: number): { color: string; dash: number[] } {
   return {
     color: token(`--line-${(k % lineColors) + 1}`),
     dash: dashes[Math.floor(k / lineColors) % dashes.length] ?? [],
+  };
+}
+
+let targets: string[] = [];
+
+// assign gives each target the line of its place, in all figures of the page.
+export function assign(names: string[]): void {
+  targets = names;
+}
+
+export function target(name: string): { color: string; dash: number[] } {
+  return line(Math.max(targets.indexOf(name), 0));
+}
+
+// trial gives the k-th of n trials of a target a tint of the target's color.
+export function trial(name: string, k: number, n: number): { color: string; dash: number[] } {
+  const dashes = [[], [7, 4], [2, 3]];
+  const part = n > 1 ? (0.5 * k) / (n - 1) : 0;
+  return {
+    color: mix(target(name).color, paper(), part),
+    dash: dashes[k % dashes.length] ?? [],
   };
 }
 
@@ -49,9 +69,4 @@ function mix(from: string, to: string, part: number): string {
   const digits = (color: string, k: number) => parseInt(color.slice(1 + 2 * k, 3 + 2 * k), 16);
   const channel = (k: number) => Math.round(digits(from, k) * (1 - part) + digits(to, k) * part);
   return `rgb(${channel(0)} ${channel(1)} ${channel(2)})`;
-}
-
-// tier gives a step of one ordered ramp; 0 is not ranked.
-export function tier(k: number): string {
-  return k === 0 ? muted() : token(`--tier-${Math.min(k, tierColors)}`);
 }

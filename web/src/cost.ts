@@ -73,7 +73,7 @@ export class Cost implements Plot {
         log
           ? logAxis({ label, size: 32 }, units.plain)
           : axis({ label, size: 32, values: (_u, xs) => xs.map((x) => units.tick(units.rate(x))) }),
-        logAxis({ label: panel.label, size: 50 }, units.plain),
+        logAxis({ label: panel.label + ", logarithmic", size: 50 }, units.plain),
       ],
       series: [{}, { paths: () => null, points: { show: false }, stroke: colors.ink() }],
       hooks: {
@@ -115,7 +115,7 @@ function paint(u: uPlot, points: CostPoint[], panel: Panel): void {
     return y === null ? [] : [{ p, x: u.valToPos(p.perS, "x", true), y: u.valToPos(y, "y", true) }];
   });
   for (const { p, x, y } of at) {
-    c.fillStyle = colors.tier(p.tier);
+    c.fillStyle = colors.target(p.target).color;
     c.beginPath();
     c.arc(x, y, 5 * px, 0, 7);
     c.fill();

@@ -2,6 +2,7 @@
 // there: the page scales, draws and hides, and never summarises.
 
 export interface Page {
+  targets: string[]; // each has one color on the page, by its place here
   scenarios: Scenario[];
   flames: Flames | null;
 }
@@ -120,5 +121,6 @@ export interface Profile {
 export function read(): Page {
   const block = document.getElementById("data");
   const page = JSON.parse(block?.textContent ?? "{}") as Partial<Page>;
-  return { scenarios: page.scenarios ?? [], flames: page.flames ?? null };
+  const { targets = [], scenarios = [], flames = null } = page;
+  return { targets, scenarios, flames };
 }

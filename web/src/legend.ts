@@ -47,6 +47,7 @@ export class Legend {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "key";
+    button.dataset["color"] = entry.color;
     button.setAttribute("aria-pressed", String(!this.hidden.has(entry.name)));
     const name = document.createElement("span");
     name.textContent = entry.name;

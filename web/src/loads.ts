@@ -35,7 +35,7 @@ export class Loads implements Plot {
       return;
     }
     const lines = this.loads.targets;
-    this.legend.fill(lines.map((t, i) => ({ name: t.target, ...colors.line(i) })));
+    this.legend.fill(lines.map((t) => ({ name: t.target, ...colors.target(t.target) })));
     const data = uPlot.join(
       lines.map((t): uPlot.AlignedData => [
         t.points.map((p) => p.perS),
@@ -75,16 +75,16 @@ export class Loads implements Plot {
             }),
         logAxis({ label: "response time, ms", size: 50 }, units.plain),
       ],
-      series: [{}, ...lines.flatMap((t, i) => this.lines(t, i))],
+      series: [{}, ...lines.flatMap((t) => this.lines(t))],
       hooks: {
-        draw: [(u) => lines.forEach((t, i) => !this.legend.hides(t.target) && mark(u, t, i))],
+        draw: [(u) => lines.forEach((t) => !this.legend.hides(t.target) && mark(u, t))],
         setCursor: [(u) => this.legend.read(lines.map((_, i) => text(u, i, u.cursor.idx)))],
       },
     };
   }
 
-  private lines(t: LoadLine, i: number): uPlot.Series[] {
-    const { color } = colors.line(i);
+  private lines(t: LoadLine): uPlot.Series[] {
+    const { color } = colors.target(t.target);
     const common = { stroke: color, spanGaps: true, show: !this.legend.hides(t.target) };
     return [
       { ...common, label: t.target, width: 2, points: { show: true, size: 7, fill: color } },
@@ -119,11 +119,11 @@ function text(u: uPlot, i: number, at: number | null | undefined): string | null
 }
 
 // mark draws the intervals of p99, the peak, and a ring where the target gave way after.
-function mark(u: uPlot, t: LoadLine, i: number): void {
+function mark(u: uPlot, t: LoadLine): void {
   const c = u.ctx;
   const px = devicePixelRatio;
   c.save();
-  c.strokeStyle = colors.line(i).color;
+  c.strokeStyle = colors.target(t.target).color;
   c.lineWidth = 1.5 * px;
   for (const p of t.points) {
     if (p.p99Lo !== null && p.p99Hi !== null) {

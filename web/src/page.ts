@@ -4,6 +4,7 @@
 import "./page.css";
 import "./print.css";
 import { copying } from "./copy";
+import * as colors from "./colors";
 import { Cost } from "./cost";
 import { type Page, read, type Scenario } from "./data";
 import { Flame } from "./flame";
@@ -11,6 +12,7 @@ import { Loads } from "./loads";
 import { Percentiles } from "./percentiles";
 import type { Plot } from "./plot";
 import { printing } from "./print";
+import { saving } from "./save";
 import { Series } from "./series";
 import * as theme from "./theme";
 
@@ -27,8 +29,8 @@ function number(page: Page, s: Scenario): number {
   return page.scenarios.indexOf(s);
 }
 
-// Drawn draws a plot when it comes near the screen, and again when all are to be drawn again: a
-// page of forty targets is there at once.
+// Drawn draws a plot when it comes near the screen or the browser has nothing else to do, and again
+// when all are to be drawn again: a page of forty targets is there at once.
 class Drawn {
   private near = false;
 
@@ -53,6 +55,13 @@ class Drawn {
     this.plot.draw();
   }
 
+  // idle draws what no one has scrolled to, so that a picture of the whole page has all figures.
+  idle(): void {
+    if (!this.near) {
+      this.draw();
+    }
+  }
+
   again(): void {
     if (this.near) {
       this.plot.draw();
@@ -63,6 +72,7 @@ class Drawn {
 function plots(): Drawn[] {
   const out: Drawn[] = [];
   const page = read();
+  colors.assign(page.targets);
   for (const [selector, make] of kinds) {
     for (const section of document.querySelectorAll<HTMLElement>(selector + "[data-scenario]")) {
       const scenario = page.scenarios[Number(section.dataset["scenario"]) - 1];
@@ -97,6 +107,19 @@ function columns(button: HTMLButtonElement): void {
   show(false);
 }
 
+// whenIdle does one step at a time, each when the browser has nothing else to do.
+function whenIdle(steps: (() => void)[]): void {
+  const later = window.requestIdleCallback ?? ((step: () => void) => setTimeout(step, 50));
+  const next = () => {
+    const step = steps.shift();
+    if (step) {
+      step();
+      later(next);
+    }
+  };
+  later(next);
+}
+
 // follow opens what a link within the page leads to.
 function follow(): void {
   const open = () => {
@@ -118,6 +141,8 @@ function start(): void {
   const drawn = plots();
   const redraw = () => drawn.forEach((d) => d.again());
   theme.setUp(document.querySelector<HTMLButtonElement>("#theme"), redraw);
+  whenIdle(drawn.map((d) => () => d.idle()));
+  saving();
   printing(() => drawn.forEach((d) => d.draw()));
   let width = document.documentElement.clientWidth;
   addEventListener("resize", () => {

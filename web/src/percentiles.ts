@@ -49,7 +49,7 @@ export class Percentiles implements Plot {
     if (!l || width === 0) {
       return;
     }
-    this.legend.fill(l.lines.map((line, i) => ({ name: line.target, ...colors.line(i) })));
+    this.legend.fill(l.lines.map((line) => ({ name: line.target, ...colors.target(line.target) })));
     const data: uPlot.AlignedData = [
       l.quantiles.map(logit),
       ...l.lines.flatMap((line) => [line.ms, line.hi, line.lo]),
@@ -70,18 +70,18 @@ export class Percentiles implements Plot {
       scales: { x: { time: false, range: [0, end] }, y: logarithmic(1.15) },
       axes: [
         axis({
-          label: "percentile",
+          label: "percentile, logit scale",
           size: 32,
           splits: () => marks.map(logit),
           values: () => marks.map(units.percentile),
         }),
         logAxis({ label: "response time, ms", size: 50 }, units.plain),
       ],
-      bands: l.lines.map((_, i) => ({
+      bands: l.lines.map((line, i) => ({
         series: [3 * i + 2, 3 * i + 3],
-        fill: colors.faint(colors.line(i).color),
+        fill: colors.faint(colors.target(line.target).color),
       })),
-      series: [{}, ...l.lines.flatMap((line, i) => lines(line.target, i, this.legend))],
+      series: [{}, ...l.lines.flatMap((line) => lines(line.target, this.legend))],
       hooks: { setCursor: [(u) => this.legend.read(this.texts(u.cursor.idx))] },
     };
   }
@@ -110,9 +110,9 @@ export class Percentiles implements Plot {
 }
 
 // lines are a target's three series: the median and, without strokes, the interval's ends.
-function lines(target: string, i: number, legend: Legend): uPlot.Series[] {
+function lines(target: string, legend: Legend): uPlot.Series[] {
   const show = !legend.hides(target);
-  const { color, dash } = colors.line(i);
+  const { color, dash } = colors.target(target);
   const none = { show, width: 0, stroke: "transparent", points: { show: false } };
   const median = { label: target, stroke: color, dash, width: 2, show, points: { show: false } };
   return [median, none, none];

@@ -92,7 +92,7 @@ export class Series implements Plot {
     if (width === 0) {
       return;
     }
-    this.legend.fill(this.trials.map((t, i) => ({ name: name(t), ...colors.line(i) })));
+    this.legend.fill(this.trials.map((t, i) => ({ name: name(t), ...this.color(i) })));
     const start = Math.min(0, ...this.trials.map((t) => begin(t)));
     const end = Math.max(
       1,
@@ -144,8 +144,13 @@ export class Series implements Plot {
     };
   }
 
+  private color(i: number): { color: string; dash: number[] } {
+    const target = this.targets[Number(this.target.value)]?.target ?? "";
+    return colors.trial(target, i, this.trials.length);
+  }
+
   private line(t: TrialSeries, i: number): uPlot.Series {
-    const { color, dash } = colors.line(i);
+    const { color, dash } = this.color(i);
     const show = !this.legend.hides(name(t));
     return { label: name(t), stroke: color, dash, width: 1.75, spanGaps: true, show,
       points: { show: false } };
@@ -161,7 +166,7 @@ export class Series implements Plot {
       if (!t.warmup || !shown.includes(t)) {
         return;
       }
-      c.strokeStyle = c.fillStyle = colors.line(i).color;
+      c.strokeStyle = c.fillStyle = this.color(i).color;
       if (shown.length <= levelled) {
         t.warmup.levels.forEach((l) => level(u, l.from, l.to, l.perS, px));
       }
@@ -192,7 +197,8 @@ export class Series implements Plot {
 }
 
 function name(t: TrialSeries): string {
-  return `${t.repeat} ${t.block}` + (t.verdict === "VALID" ? "" : ` (${t.verdict})`);
+  const marks: Record<string, string> = { VALID: "", SUSPECT: " (with findings)" };
+  return `${t.repeat} ${t.block}` + (marks[t.verdict] ?? ` (${t.verdict})`);
 }
 
 // begin is when the first interval of a trial's warm-up began; 0 without one.

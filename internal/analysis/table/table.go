@@ -64,6 +64,7 @@ func (o Options) withDefaults() Options {
 
 // Sheet is a whole report: a head line, a table a scenario, and closing lines.
 type Sheet struct {
+	Answers   []string // how targets differ from the baseline, in words; none: it is a ranking
 	Head      Head
 	Tools     string // versions of what compiled or ran the targets; empty when none is known
 	Tables    []Table

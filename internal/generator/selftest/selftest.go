@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"prony.example/internal/base/clock"
@@ -182,7 +183,7 @@ func (s Setup) try(ctx context.Context, c *Case) (Outcome, error) {
 		switch {
 		case out.State == Wrong && wrong == nil:
 			wrong = &out
-			s.Report(c.Name + ": a number is off, and nothing explains it")
+			s.Report(c.Name + ": " + wrongLine(out.Lines) + ", and nothing explains it")
 		case out.State == OK && wrong != nil:
 			wrong.State, wrong.Disturbed, wrong.Attempts = Disturbed, unexplained, n
 			return *wrong, nil
@@ -192,6 +193,16 @@ func (s Setup) try(ctx context.Context, c *Case) (Outcome, error) {
 			s.Report(fmt.Sprintf("%s: disturbed: %s", c.Name, out.Disturbed))
 		}
 	}
+}
+
+// wrongLine says which number is off, and by how much.
+func wrongLine(lines []Line) string {
+	i := slices.IndexFunc(lines, func(l Line) bool { return l.State == Wrong })
+	if i < 0 {
+		return "a number is off"
+	}
+	l := lines[i]
+	return fmt.Sprintf("%s is off: %.10g instead of %.10g", l.What, l.Measured, l.Known)
 }
 
 // measure runs the case once.

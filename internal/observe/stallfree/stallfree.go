@@ -245,8 +245,8 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 	}
 	all := stats.OpenLoad{Utilization: utilization, Stalls: l.within(spans),
 		TimeNs: lengthOf(spans)}
-	punctual := all
-	all.Arrivals, punctual.Arrivals = arrivals(sample, fromNs)
+	var punctual []stats.Arrival
+	all.Arrivals, punctual = arrivals(sample, fromNs)
 	for _, q := range quantiles(more) {
 		x := all.WithoutStalls(q)
 		if x.Unknown == stats.TooFewArrivals && x.ValueNs == 0 {
@@ -254,7 +254,7 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 		}
 		out = append(out, record.StallFree{Quantile: q, Ns: x.ValueNs, RawNs: x.RawNs,
 			LowestNs: x.LowestNs, MostUnseen: x.MostUnseen,
-			PunctualNs: punctual.WithoutStalls(q).ValueNs,
+			PunctualNs: x.QuantileOf(punctual),
 			KeptShare:  x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
 	}
 	return out

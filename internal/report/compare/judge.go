@@ -90,8 +90,12 @@ func correct(rows []*Row) {
 		func(r *Row) float64 { return r.share }, func(r *Row, p float64) { r.PHolm = p })
 }
 
-// withheld tells whether there is no ratio because a side has no number.
+// withheld reports whether there is no ratio because a side has no number, or because the numbers
+// of the sides may not be compared. Without a ratio there is no test, so there is no verdict.
 func (r Row) withheld() bool {
+	if r.Ratio == nil && r.unsliced.Is() {
+		return true
+	}
 	if r.Source == table.FromSlices {
 		return r.Ratio == nil
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
 	"prony.example/stats"
 )
 
@@ -23,14 +25,32 @@ func TestSays(t *testing.T) {
 	check(Indistinguishable, math.NaN(), "w")
 }
 
-// What spans more than a factor of three is no finding, and not printed as one.
+// A wide interval is printed only if it excludes no difference.
 func TestInterval(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
 		want   string
-	}{{0.94, 0.96, "−6.0 % to −4.0 %"}, {0.1, 0.31, "unknown"}, {0, 54997.22, "unknown"}} {
+	}{{0.94, 0.96, "−6.0 % to −4.0 %"}, {0.5, 1.6, "unknown"}, {0, 54997.22, "unknown"},
+		{0.1, 0.31, "−90 % to −69 %"}, {1.2, 4, "+20 % to +300 %"}} {
 		if got := Interval(stats.Ratio{Lo: c.lo, Hi: c.hi}); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.lo, c.hi, got, c.want)
 		}
+	}
+}
+
+// Sides that may not be compared have no ratio, so there is no test and no verdict.
+func TestNoVerdictWithoutTest(t *testing.T) {
+	side := func(center float64) Value {
+		return Value{Summary: stats.Summary{Center: center}, Mean: math.NaN()}
+	}
+	r := Row{Metric: "p90", Unit: "ns", Better: Lower, A: side(1e6), B: side(2e6)}
+	r.speak(0.05)
+	if r.Outcome != Worse {
+		t.Errorf("exact values: %s, want %s", r.Outcome, Worse)
+	}
+	r.unsliced = table.NoteOf(table.NoteVerbatim, "stalls were not recorded")
+	r.speak(0.05)
+	if r.Outcome != Silent || changeText(r) != units.Absent {
+		t.Errorf("%s, %s: want no verdict and no change", r.Outcome, changeText(r))
 	}
 }

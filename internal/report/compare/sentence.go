@@ -10,24 +10,47 @@ import (
 	"prony.example/record/metric"
 )
 
+// Decisive are the words for the metric that decides a comparison of services.
+var Decisive = []string{"cpu", "throughput", "p99", "capacity"}
+
+var decisiveMetrics = map[string]string{"cpu": "peak/cpu_per_request",
+	"throughput": "peak/throughput", "p99": "half/p99", "capacity": "users/capacity"}
+
+// DecidedBy returns the metrics of an answer, as Options.Metrics has them: that of a word of
+// Decisive, then the others. If the first one has no value, the next one decides.
+func DecidedBy(word string) []string {
+	metrics := []string{decisiveMetrics[word]}
+	for _, candidate := range Decisive {
+		if candidate != word {
+			metrics = append(metrics, decisiveMetrics[candidate])
+		}
+	}
+	return metrics
+}
+
 // Sentence returns the answer in words: how b differs from a in the metric that decides, with its
 // interval or the smallest difference that would have been detected, then in the other metrics.
 func (c Comparison) Sentence(a, b string) string {
+	return strings.Join(c.Sentences(a, b), " ")
+}
+
+// Sentences returns the sentences of Sentence: the one on the metric that decides comes first.
+func (c Comparison) Sentences(a, b string) (texts []string) {
 	var rows []*Row
 	for _, r := range c.each() {
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
-		return ""
+		return nil
 	}
 	decides := max(slices.IndexFunc(rows, func(r *Row) bool { return r.requested }), 0)
-	text := rows[decides].decided(a, b)
+	texts = append(texts, rows[decides].decided(a, b))
 	for i, r := range rows {
 		if i != decides {
-			text += " " + r.brief()
+			texts = append(texts, r.brief())
 		}
 	}
-	return text
+	return texts
 }
 
 // decided is a row as a sentence with both names.

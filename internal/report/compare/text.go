@@ -186,10 +186,10 @@ func changeText(r Row) string {
 	return text
 }
 
-// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %"; one that says too little to be
-// printed is unknown.
+// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %". A wide one that includes no
+// difference is unknown; a wide one that excludes it is a finding, and is printed.
 func Interval(r stats.Ratio) string {
-	if table.Wide(r.Lo, r.Hi) {
+	if table.Wide(r.Lo, r.Hi) && r.Lo <= 1 && r.Hi >= 1 {
 		return "unknown"
 	}
 	return units.Change(r.Lo) + " to " + units.Change(r.Hi)

@@ -24,13 +24,15 @@ const (
 
 // Entry is what an index says of a run: enough to list, to filter and to draw its ranking.
 type Entry struct {
-	ID       string            `json:"id"` // the folder's name
-	Suite    string            `json:"suite"`
-	Question string            `json:"question"`
-	Time     time.Time         `json:"time"` // its start
-	Labels   map[string]string `json:"labels"`
-	Machine  Machine           `json:"machine"`
-	Blocks   int               `json:"blocks"` // or starts, with those to come
+	ID       string `json:"id"` // the folder's name
+	Suite    string `json:"suite"`
+	Question string `json:"question"`
+	// Answer is how targets differ from the baseline, in words; empty: the run is a ranking.
+	Answer  string            `json:"answer,omitempty"`
+	Time    time.Time         `json:"time"` // its start
+	Labels  map[string]string `json:"labels"`
+	Machine Machine           `json:"machine"`
+	Blocks  int               `json:"blocks"` // or starts, with those to come
 	// Repeat is what the run repeats over all targets: "start" if they run side by side, else
 	// "block"; empty: no record says.
 	Repeat  string        `json:"repeat,omitempty"`
@@ -113,6 +115,7 @@ func (r *Run) Entry() Entry {
 		e.Repeat = table.RepeatOf(study.Records...)
 	}
 	e.Trials = r.trials(study)
+	e.Answer = strings.Join(r.AnswerTexts(&study), " ")
 	for _, sc := range study.Scenarios {
 		for _, t := range sc.Targets {
 			e.Targets = append(e.Targets, t.Name)
@@ -131,12 +134,14 @@ func (r *Run) Entry() Entry {
 
 func (r *Run) trials(study table.Study) (t Trials) {
 	for _, rec := range study.Records {
-		switch table.Grade(rec) {
-		case table.FailedGrade:
+		switch grade := table.Grade(rec); {
+		case rec.Failure != nil && rec.Failure.Interrupted: // its user stopped the run
+			t.Missing++
+		case grade == table.FailedGrade:
 			t.Failed++
-		case record.Invalid:
+		case grade == record.Invalid:
 			t.Invalid++
-		case record.Suspect:
+		case grade == record.Suspect:
 			t.Suspect++
 		default:
 			t.Valid++
@@ -147,7 +152,7 @@ func (r *Run) trials(study table.Study) (t Trials) {
 			t.Missing++
 		}
 	}
-	t.Planned = len(study.Records) + t.Missing
+	t.Planned = t.Valid + t.Suspect + t.Invalid + t.Failed + t.Missing
 	return t
 }
 

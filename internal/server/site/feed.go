@@ -49,8 +49,12 @@ func writeFeed(name string, entries []runs.Entry, base string) error {
 	c := channel{Title: "Prony: runs", Link: base + "index.html",
 		Description: "Runs of prony, the newest first"}
 	for _, e := range entries[:min(fed, len(entries))] {
+		title, about := fmt.Sprintf("%s: %s", e.Suite, verdicts(e)), e.Question
+		if e.Answer != "" { // it says more than how many numbers are VALID
+			title, about = e.Answer, title
+		}
 		c.Items = append(c.Items, item{
-			Title: fmt.Sprintf("%s: %s", e.Suite, verdicts(e)), Description: e.Question,
+			Title: title, Description: about,
 			Link: base + "index.html#/run/" + url.PathEscape(e.ID),
 			Date: e.Time.UTC().Format(time.RFC1123Z), ID: guid{Text: e.ID},
 		})

@@ -114,7 +114,8 @@ func reports(run *runs.Run, study table.Study, id, to string) error {
 	var html, doc bytes.Buffer
 	err := report.HTML(&html, study, report.OfRun(run, study))
 	if err == nil {
-		err = report.JSON(&doc, study, report.JSONOptions{Endpoints: run.Endpoints()})
+		err = report.JSON(&doc, study, report.JSONOptions{Answers: run.AnswerTexts(&study),
+			Endpoints: run.Endpoints()})
 	}
 	if err != nil {
 		return fmt.Errorf("write the report of run %s: %w", id, err)

@@ -122,7 +122,7 @@ func (s Source) Stays() bool {
 const maxName = 32
 
 // AgainSuffix ends the name of a service that runs a second time, as the control.
-const AgainSuffix = "-again"
+const AgainSuffix = record.AgainSuffix
 
 var (
 	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)

@@ -33,7 +33,7 @@ type Comparison struct {
 	// StatusOnly holds answers by their status alone, and Again measures the first service a second
 	// time in each block, to see the noise.
 	StatusOnly, Again bool
-	By                string // what decides: one of Decisive
+	By                string // what decides: one of compare.Decisive
 	Out               string // the run's folder; empty: a new one
 	Command           []string
 	Version           string
@@ -59,25 +59,6 @@ type Answer struct {
 type Against struct {
 	Name string
 	compare.Comparison
-}
-
-// Decisive are the words for what decides. Where there is no such number the first of the others
-// decides.
-var Decisive = []string{"cpu", "throughput", "p99", "capacity"}
-
-// measureOf are the measures that an answer gives of all that a comparison has.
-var measureOf = map[string]string{"cpu": "peak/cpu_per_request", "throughput": "peak/throughput",
-	"p99": "half/p99", "capacity": "users/capacity"}
-
-// measuresBy are the measures, with that of a word in front.
-func measuresBy(word string) []string {
-	measures := []string{measureOf[word]}
-	for _, candidate := range Decisive {
-		if candidate != word {
-			measures = append(measures, measureOf[candidate])
-		}
-	}
-	return measures
 }
 
 // dearer is the difference that most ask for: a change that makes a service dearer by 5 %.
@@ -239,7 +220,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 	side := a.Run.Side("")
 	side.Dir, side.Study = a.Dir, &a.Study
 	a.First = services[0].Name
-	measures := measuresBy(c.By)
+	measures := compare.DecidedBy(c.By)
 	for i, s := range services[1:] {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name

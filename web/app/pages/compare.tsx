@@ -72,13 +72,15 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
   return (
     <>
       <form class="filters" aria-label="What to compare" onSubmit={(e) => e.preventDefault()}>
-        <Select label="A" none="choose a run" value={runA} options={listed(near)}
+        <Select label="Baseline" none="choose a run" value={runA} options={listed(near)}
           changed={(v) => set({ a: v })} />
-        <Select label="of it" none="all targets" value={targetA} options={targets(runA)}
+        <Select label="Target of the baseline" none="all targets" value={targetA}
+          options={targets(runA)}
           changed={(v) => set({ a: side(runA, v) })} />
-        <Select label="B, against it" none="choose a run" value={runB}
+        <Select label="Candidate" none="choose a run" value={runB}
           options={listed(() => false)} changed={(v) => set({ b: v })} />
-        <Select label="of it" none="all targets" value={targetB} options={targets(runB)}
+        <Select label="Target of the candidate" none="all targets" value={targetB}
+          options={targets(runB)}
           changed={(v) => set({ b: side(runB, v) })} />
         {runA !== runB && both.length > 0 && (
           <Select label="Divide by a control" none="none" value={given.control} options={both}
@@ -87,10 +89,10 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
         <label class="check">
           <input type="checkbox" checked={given.allowMismatch !== ""}
             onChange={(e) => set({ allowMismatch: e.currentTarget.checked ? "1" : "" })} />
-          even what was not measured in the same way
+          Compare runs that were measured in different ways
         </label>
         <label>
-          Gate: B may be worse by
+          Gate: the candidate may be worse by
           <input type="text" value={given.limit} placeholder="5%, or p99=10%" autocomplete="off"
             onChange={(e) => set({ limit: e.currentTarget.value.replace(/\s/g, "") })} />
         </label>

@@ -92,6 +92,15 @@ function said(c: Change, unit: string): string {
     `${words.amount(c.before, unit)} to ${words.amount(c.after, unit)}`;
 }
 
+// leastRuns is from how many runs on a change of level can be found: three before it, three after.
+const leastRuns = 6;
+
+function unchanged(runs: number): string {
+  return runs < leastRuns
+    ? `Too few runs to find a change of level: ${runs} of at least ${leastRuns}.`
+    : "No significant change of level.";
+}
+
 function Figure({ s }: { s: Series }) {
   const changes = s.changes ?? [];
   const what = words.metric(s.load, s.metric);
@@ -101,7 +110,7 @@ function Figure({ s }: { s: Series }) {
       <p class="foot">
         {s.scenario} · method {s.configHash} · {words.count(s.points.length, "run")}
       </p>
-      {changes.length === 0 && <p class="says">No change of level is seen.</p>}
+      {changes.length === 0 && <p class="says">{unchanged(s.points.length)}</p>}
       {changes.map((c) => (
         <p key={c.index} class={"says " + (c.worse ? "worse" : "better")}>
           {said(c, s.unit)}

@@ -293,6 +293,7 @@ interface PlannedProps {
 function Planned({ form, repeats }: PlannedProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [wrong, setWrong] = useState("");
+  const [refused, setRefused] = useState(""); // why the last start was; it may be tried again
   const [starting, setStarting] = useState(false);
   const text = JSON.stringify(form);
   useEffect(() => {
@@ -303,6 +304,7 @@ function Planned({ form, repeats }: PlannedProps) {
           if (wanted) {
             setPlan(p);
             setWrong("");
+            setRefused("");
             repeats(p.repeat ?? "block");
           }
         },
@@ -316,11 +318,12 @@ function Planned({ form, repeats }: PlannedProps) {
   }, [text]);
   const start = () => {
     setStarting(true);
+    setRefused("");
     server!.send<{ id: string }>("POST", path("runs"), form).then(
       ({ id }) => (location.hash = to("run", id)),
       (error: unknown) => {
         setStarting(false);
-        setWrong(said(error));
+        setRefused(said(error));
       },
     );
   };
@@ -330,6 +333,7 @@ function Planned({ form, repeats }: PlannedProps) {
     <section aria-label="Plan" class="plan">
       <h2>Plan</h2>
       {wrong && <Trouble text={wrong} />}
+      {refused && <Trouble text={refused} />}
       {problems.map((p) => <Trouble key={p} text={p} />)}
       {!plan && !wrong && <p class="lead" role="status">Planning …</p>}
       {plan && (

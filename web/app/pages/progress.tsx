@@ -241,9 +241,9 @@ function Stop({ id, starts }: { id: string; starts: boolean }) {
             <input name="reason" maxLength={200} />
           </label>
           <p class="doors">
-            <button class="act danger" type="submit">Stop</button>
+            <button class="act danger" type="submit">Stop the run</button>
             <button class="act" type="button" onClick={() => dialog.current?.close()}>
-              Cancel
+              Keep running
             </button>
           </p>
         </form>

@@ -32,8 +32,9 @@ function One({ run, changed }: { run: Entry; changed: () => void }) {
   return (
     <>
       <p class="kicker">run {run.id}</p>
-      <h1 tabIndex={-1}>{run.suite || run.id}</h1>
-      <p class="about">{run.question}</p>
+      <h1 tabIndex={-1}>{words.title(run)}</h1>
+      {run.question && <p class="about">{run.question}</p>}
+      {run.answer && <p class="says">{run.answer}</p>}
       <Verdicts run={under ? { ...run, trials: { ...run.trials, missing: 0 } } : run} />
       <p class="doors">
         <a class="act" href={source.report(run.id)}>

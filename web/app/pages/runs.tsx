@@ -151,9 +151,10 @@ function Card({ run }: { run: Entry }) {
         {[words.moment(run.time), words.repeats(run)].filter(Boolean).join(" · ")}
       </p>
       <h2>
-        <a href={to("run", run.id)}>{run.suite || run.id}</a>
+        <a href={to("run", run.id)}>{words.title(run)}</a>
       </h2>
-      <p class="question">{run.question}</p>
+      {run.question && <p class="question">{run.question}</p>}
+      {run.answer && <p class="says">{run.answer}</p>}
       <Verdicts run={run} />
       {(run.ranking ?? []).slice(0, 1).map((r) => (
         <Ranking key={r.scenario} of={r} most={6} />

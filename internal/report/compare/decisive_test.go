@@ -1,15 +1,15 @@
-package lab
+package compare
 
 import (
 	"slices"
 	"testing"
 )
 
-// What --by names is asked for first, and nothing else is left out; processor time is the default.
+// The metric that --by names decides first, and no other is left out; CPU time is the default.
 func TestWhatDecides(t *testing.T) {
 	check := func(word string, want ...string) {
 		t.Helper()
-		if got := measuresBy(word); !slices.Equal(got, want) {
+		if got := DecidedBy(word); !slices.Equal(got, want) {
 			t.Errorf("--by %s: %q, want %q", word, got, want)
 		}
 	}

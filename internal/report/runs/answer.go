@@ -1,0 +1,84 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"prony.example/internal/analysis/table"
+	"prony.example/internal/report/compare"
+	"prony.example/record"
+)
+
+// mostAnswers is how many targets are compared with the baseline in sentences. A run of more
+// targets is a ranking.
+const mostAnswers = 2
+
+// Answer is how a target of a run differs from the run's baseline.
+type Answer struct {
+	Baseline, Target string
+	compare.Comparison
+}
+
+// Sentences are the answer in words, as prony versus prints it: the metric that decides comes
+// first.
+func (a Answer) Sentences() []string {
+	return a.Comparison.Sentences(a.Baseline, a.Target)
+}
+
+// Answers compares the other targets with the run's baseline. It returns none if there are more
+// than mostAnswers of them, if the run has no baseline, or if nothing could be compared. A control
+// is the baseline itself and has no answer.
+func (r *Run) Answers(study *table.Study) (answers []Answer) {
+	var names []string
+	baseline := false
+	for _, sc := range study.Scenarios {
+		for _, t := range sc.Targets {
+			switch t.Name {
+			case r.Head.Baseline:
+				baseline = true
+			case r.Head.Baseline + record.AgainSuffix:
+			default:
+				names = table.AddNew(names, t.Name)
+			}
+		}
+	}
+	if !baseline || len(names) > mostAnswers {
+		return nil
+	}
+	metrics := compare.DecidedBy(r.decidedBy())
+	for _, name := range names {
+		from, to := r.Side(r.Head.Baseline), r.Side(name)
+		from.Study, to.Study = study, study
+		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics, First: metrics})
+		if err != nil { // they were not measured in the same way, and the table says so
+			continue
+		}
+		answer := Answer{Baseline: r.Head.Baseline, Target: name, Comparison: c}
+		if len(answer.Sentences()) > 0 {
+			answers = append(answers, answer)
+		}
+	}
+	return answers
+}
+
+// AnswerTexts are the answers in words, a text for each target.
+func (r *Run) AnswerTexts(study *table.Study) (texts []string) {
+	for _, answer := range r.Answers(study) {
+		texts = append(texts, strings.Join(answer.Sentences(), " "))
+	}
+	return texts
+}
+
+// decidedBy is the word of --by in the run's command.
+func (r *Run) decidedBy() string {
+	for i, arg := range r.Head.Command {
+		word, joined := strings.CutPrefix(arg, "--by=")
+		if arg == "--by" && i+1 < len(r.Head.Command) {
+			word, joined = r.Head.Command[i+1], true
+		}
+		if joined && slices.Contains(compare.Decisive, word) {
+			return word
+		}
+	}
+	return compare.Decisive[0]
+}
