@@ -247,8 +247,8 @@ func bounded(next http.Handler) http.Handler {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 			if err != nil || kind != "application/json" {
-				say(w, r, http.StatusUnsupportedMediaType, "requests that change data must have the "+
-					"type application/json")
+				say(w, r, http.StatusUnsupportedMediaType, "requests that change data must have "+
+					"the type application/json")
 				return
 			}
 		}
