@@ -240,7 +240,8 @@ func (u *Users) check(connections int) error {
 		return nil
 	case "constant", "exponential", "uniform":
 		if t.Lo < 0 || t.Kind == "uniform" && t.Hi < t.Lo {
-			return fmt.Errorf("think time from %v to %v is none", t.Lo, t.Hi)
+			return fmt.Errorf("think time from %v to %v: the second time must not be less than "+
+				"the first", t.Lo, t.Hi)
 		}
 		return nil
 	}

@@ -190,7 +190,7 @@ func TestErrorsByClass(t *testing.T) {
 		"1 bytes")
 	check("long body", body("okay"), func(r *load.Result) int64 { return r.Errors.Body },
 		"4 bytes")
-	check("no HTTP", says("hello there, this is no HTTP\r\n\r\n", truth.Keep),
+	check("no HTTP", says("hello there, this is not HTTP\r\n\r\n", truth.Keep),
 		func(r *load.Result) int64 { return r.Errors.Parse }, "not HTTP")
 	check("closed early", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", truth.Close),
 		func(r *load.Result) int64 { return r.Errors.Read }, "closed the connection")

@@ -120,7 +120,8 @@ func compile(s Scenario, host, port string, seed uint64) (*plan, error) {
 		return nil, fmt.Errorf("compile scenario: it has no requests")
 	}
 	if s.KeyHi < s.KeyLo {
-		return nil, fmt.Errorf("compile scenario: keys from %d to %d are none", s.KeyLo, s.KeyHi)
+		return nil, fmt.Errorf("compile scenario: keys %d to %d: the last key must not be less "+
+			"than the first", s.KeyLo, s.KeyHi)
 	}
 	if s.KeyHi-s.KeyLo == math.MaxUint64 {
 		return nil, fmt.Errorf("compile scenario: keys from 0 to 2^64-1 are one too many")
@@ -277,8 +278,8 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 		return err
 	}
 	if names := c.wantT.Environment(); len(names) > 0 {
-		return fmt.Errorf("an answer is held against ${%s}, which only what is sent has; look "+
-			"for it by a check of its own", names[0])
+		return fmt.Errorf("the expected answer contains ${%s}, which only requests have; use a "+
+			"check for it", names[0])
 	}
 	for _, h := range r.Headers {
 		if t, err := sent(h.Value, vars, true); err == nil && strings.EqualFold(h.Name, "host") {

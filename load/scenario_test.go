@@ -59,7 +59,7 @@ func TestBadScenarios(t *testing.T) {
 	one := func(r Request) Scenario { return Scenario{Requests: []Request{r}} }
 	get := Request{Method: "GET", Path: "/"}
 	check("it has no requests", Scenario{}, "h")
-	check("keys from 5 to 4 are none", Scenario{Requests: []Request{get}, KeyLo: 5, KeyHi: 4}, "h")
+	check("keys 5 to 4: the last key", Scenario{Requests: []Request{get}, KeyLo: 5, KeyHi: 4}, "h")
 	check("one too many", Scenario{Requests: []Request{get}, KeyHi: math.MaxUint64}, "h")
 	check(`"a b" is not a host`, one(get), "a b")
 	check(`"a\r\nX: y" is not a host`, one(get), "a\r\nX: y")

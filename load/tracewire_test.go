@@ -54,7 +54,7 @@ func (l *listener) note(parent, state []string) bool {
 	}
 	m := parentRe.FindStringSubmatch(parent[0])
 	if m == nil {
-		l.t.Errorf("%q is no traceparent", parent[0])
+		l.t.Errorf("%q is not a traceparent", parent[0])
 		return false
 	}
 	l.ids = append(l.ids, m[1])

@@ -433,7 +433,7 @@ func TestGrow(t *testing.T) {
 	want("at once again", 8, 9, 1)
 	w.Closed(8, now, Connecting, nil)
 	if w.book.all.Errors[failConnect] != 0 || w.conns[8].phase != dead {
-		t.Error("a refusal is no error of a request")
+		t.Error("a refusal is not an error of a request")
 	}
 	now += growNs
 	w.dispatch(now)

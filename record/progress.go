@@ -110,7 +110,7 @@ type ProgressLog struct {
 func FollowUp(dir string) (*ProgressLog, error) {
 	name := filepath.Join(dir, ProgressFile)
 	if _, err := os.Lstat(name); err == nil && !regular(name) {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	previous, err := files.Read(name, 2*progressMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

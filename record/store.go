@@ -235,12 +235,12 @@ func (w *Writer) Look() error {
 	_, err1 := os.Stat(filepath.Join(filepath.Dir(w.f.Name()), RunFile))
 	theirs, err2 := os.Stat(w.f.Name())
 	if err := errors.Join(err1, err2); err != nil {
-		return fmt.Errorf("look at the records: %w; somebody removed it while the run went on: "+
-			"run again", err)
+		return fmt.Errorf("read the records: %w; another program removed it during the run: run "+
+			"again", err)
 	}
 	if !os.SameFile(ours, theirs) || ours.Size() != w.size {
-		return fmt.Errorf("look at the records: %s was replaced or written by somebody else while "+
-			"the run went on: run again", w.f.Name())
+		return fmt.Errorf("read the records: another program replaced or changed %s during the "+
+			"run: run again", w.f.Name())
 	}
 	return nil
 }

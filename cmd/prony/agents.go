@@ -19,9 +19,9 @@ func (a *app) agentsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "agents", Short: "List the agents that can be attached to services",
 		Args: cli.Arguments(0, 0),
-		Long: `Agents lists what agents.yaml declares: each agent at each of its levels, the
-runtimes that can have it, its version, and whether it was fetched or what it lacks here. A suite
-names one as a variant (agent: NAME/LEVEL); a run fetches what it needs by itself.`,
+		Long: `Agents lists the agents of agents.yaml: each agent at each of its levels, its
+runtimes, its version, and whether it was fetched or needs a missing tool. A suite attaches an agent
+in a variant (agent: NAME/LEVEL). A run fetches its agents by itself.`,
 		Example: "  prony agents\n  prony agents fetch otel-java",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.listAgents(c.Context())
@@ -30,9 +30,9 @@ names one as a variant (agent: NAME/LEVEL); a run fetches what it needs by itsel
 	c.AddCommand(&cobra.Command{
 		Use: "fetch [NAME...]", Short: "Fetch agents (default: all that this machine can use)",
 		Args: cobra.ArbitraryArgs,
-		Long: `Fetch gets agents through Maven, npm and pip, as their user has set them up, into
-.prony/agents, and says the digest of each. What was fetched is taken again as long as it is still
-the same to the byte; a file of Maven that has another digest than agents.yaml says is refused.`,
+		Long: `Fetch downloads agents through Maven, npm and pip, as configured for your user, into
+.prony/agents, and prints the digest of each. Fetch does not download an agent again if its files
+are unchanged. It refuses a file of Maven whose digest differs from agents.yaml.`,
 		Example: "  prony agents fetch\n  prony agents fetch otel-java otel-node",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.fetchAgents(c.Context(), args)

@@ -20,36 +20,36 @@ func (a *app) auditCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "audit FILE...", Short: "Check published results for numbers that cannot be true",
 		Args: cli.Arguments(1, 1<<10),
-		Long: `Audit reads results that somebody has published and looks for numbers that cannot be
-true together, or do not say what they seem to: requests that are not rate × time, more requests
-under way than connections, percentiles that fall, a run that was not as long as its command says,
-latency from a load above capacity, throughput that follows from think time alone. Each finding
-shows its arithmetic:
+		Long: `Audit checks published results, yours or others', for numbers that contradict each
+other or mislead. Examples are requests that are not rate × time, more requests in flight than
+connections, percentiles that fall, and a run shorter than its command says. Others are latency from
+a load above capacity, and throughput that follows from think time alone. Each finding shows its
+arithmetic:
 
   CONTRADICTION: asked requests
     README.md:58: Go: 38356/s × 26.071s = 999,979 requests, and the command (line 48) asks for
       100,000: 10 times as many
     means: the command that is printed is not the one that made these numbers.
 
-It measures nothing, and what it does not find may still be wrong: the end of
-its output lists the rules that had no numbers to work on.
+Audit measures nothing. A result without findings may still be wrong: the end of the output lists
+the rules that had no numbers to work on.
 
-A contradiction cannot be, whatever was measured; a doubt can, but does not mean what it seems to; a
-note is what a reader should know. Rounding is allowed for: 2.6 ms may be 2.5 or 2.7.
+A contradiction cannot be true, whatever was measured. A doubt can be true, but is misleading. A
+note is useful to a reader. Audit allows for rounding: 2.6 ms may be 2.5 or 2.7.
 
 It reads
 
   ` + strings.Join(audit.Kinds(), "\n  ") + `
 
-Heads of tables are understood by a list of synonyms, with units as in "p99 (ms)". --column says
-what others are, as in "Lat=p99:ms" where a unit is in none of the cells; meanings are
+Audit recognizes column headings by a list of synonyms, with units as in "p99 (ms)". --column
+explains other headings, as in "Lat=p99:ms" if no cell has a unit. Meanings are
 
   ` + meanings() + `
 
-Lines of a table that it cannot read are told first, with why. A column that is in none of the files
-is an error.
+Audit first prints the lines of a table that it cannot read, with the reason. A column that is in
+none of the files is an error.
 
-It exits with 4 when there is a contradiction, with 1 when a file could not be read.`,
+The exit code is 4 if there is a contradiction, and 1 if a file could not be read.`,
 		Example: `  prony audit README.md
   prony audit results/RUN wrk.txt k6-summary.json
   prony audit --column 'Speed=rate' --column 'Lat=p99:ms' table.csv

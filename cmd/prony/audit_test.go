@@ -53,7 +53,7 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 		"absent.csv")
 	check(cli.Invalid, []string{"could not read 3 lines:", `Requests/s "TOO SLOW"`}, contradicts)
 	check(cli.Misused, []string{"want prony audit FILE"})
-	check(cli.Fine, []string{"p99.9", "exits with 4", "trials.ndjson"}, "--help")
+	check(cli.Fine, []string{"p99.9", "exit code is 4", "trials.ndjson"}, "--help")
 }
 
 func TestAuditPrintsJSON(t *testing.T) {

@@ -31,11 +31,11 @@ var broken = map[string][]string{
 		`Content-Encoding gzip, want none`,
 		`GET /data: asked as a browser does, over another connection: body differs at byte 1: .*`},
 	"go-compute/remembered": {
-		`GET /concat: the same body twice, want it drawn anew on every request`},
+		`GET /concat: the same body twice, want a new random body on every request`},
 	"go-compute/stocked": {
-		`GET /concat: the same body twice, want it drawn anew on every request`},
+		`GET /concat: the same body twice, want a new random body on every request`},
 	"go-compute/counted": {
-		`GET /concat: two bodies agree in \d{5} of 10013 bytes, want each drawn anew`},
+		`GET /concat: two bodies agree in \d{5} of 10013 bytes, want a new random body each`},
 	// The one whose value they all get is right, as are some by chance.
 	"go-hello/constant": {wrongKey("31415", ""), wrongKey("50000", ""), wrongKey("7", ""),
 		wrongKey("9", ""), wrongKey("4711", ""), drawnKey("")},

@@ -21,13 +21,13 @@ func (a *app) buildCmd() *cobra.Command {
 		Short: "Build services (default: all that can be built here)",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Build makes the artifacts of services, each in a private copy of its folder below
-.prony/build, several at once as processors and memory allow. A build is taken again as long as
-sources, steps and tool versions stay the same. What the steps printed is in build.log beside the
-copy. Run does it by itself. A build that succeeds removes earlier copies of the same build that
-nothing has used for 7 days and no lab holds.
+.prony/build. It builds several at once if CPUs and memory allow it. Build reuses a result if
+sources, steps and tool versions are the same. build.log beside the copy has the output of the
+steps. Run builds by itself. After a successful build, copies of the same build that nothing has
+used for 7 days are removed, unless a run still uses them.
 
-With --images it also builds the container's image of each from its Dockerfile, with Docker, and
-notes how large it is: tables that ask for the column "image" have it then.`,
+With --images, build also makes the container image of each service from its Dockerfile, with
+Docker, and records its size. The size is in tables with the column "image".`,
 		Example: "  prony build\n  prony build java-netty rust-axum\n  prony build --jobs 1",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {

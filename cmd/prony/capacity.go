@@ -39,11 +39,11 @@ order, rising and falling, and waits after each overload until the server has re
 the limit, it is chance whether a step meets the objectives. The capacity is the rate at which half
 of the steps do, with a confidence interval.
 
-Objectives are p50, p99, p99.9 and other percentiles, mean and max of the response time (of another
-time: service., lag. or connect. before the name), errors and delivered, such as
-'p99<50ms,errors<0.1%'.
+Objectives limit the response time (p50, p99, p99.9 and other percentiles, mean, max), errors, or
+delivered requests, such as 'p99<50ms,errors<0.1%'. A prefix selects another time: service., lag. or
+connect.
 
---curve then measures response times at 10 to 95 % of the capacity. --concurrency and --stress need
+--curve also measures response times at 10 to 95 % of the capacity. --concurrency and --stress need
 no objectives: --concurrency runs closed loads with more and more connections, --stress runs open
 loads at rising rates until one fails. Both take a range or a list: 1..256 doubles each time,
 1000..8000 has eight equal steps, 50,100,200,400 is a list.
@@ -77,7 +77,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	fs.Float64Var(&o.Precision, "precision", 0.01,
 		"half width of the interval, relative to the rate, at which the search ends")
 	fs.BoolVar(&f.curve, "curve", false,
-		"then measure response times at 10 to 95 % of the capacity")
+		"also measure response times at 10 to 95 % of the capacity")
 	fs.IntVar(&f.replicates, "replicates", capacity.Replicates,
 		"number of windows at each rate of --curve")
 	fs.StringVar(&f.concurrency, "concurrency", "",

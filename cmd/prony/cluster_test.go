@@ -124,7 +124,7 @@ func TestIdentityRefused(t *testing.T) {
 	}
 	t.Setenv(indexName, "-1")
 	if _, stderr, _ := really("generate", "--of", "127.0.0.1:9"); !strings.Contains(stderr,
-		indexName+`: "-1" is no index`) {
+		indexName+`: "-1" is not an index`) {
 		t.Errorf("a wrong index: %s", stderr)
 	}
 }

@@ -62,10 +62,10 @@ it prints the smallest one that the run would detect.
 
 ` + addressing + `
 
-A and B may also be files (or FILE:ROW) that prony audit reads: published results, such as tables in
-Markdown or CSV and java-http's JSON, and the output of wrk, wrk2, hey, oha, k6, h2load, JMeter or
-vegeta. Compare quotes their figures and first prints the contradictions that an audit finds. Single
-results have no interval and no verdict. Rows that occur several times in a file are repetitions.`,
+A and B may also be files (or FILE:ROW) with published results. The files are tables in Markdown or
+CSV, java-http's JSON, or the output of wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta. Compare
+quotes their figures and first prints the contradictions that prony audit finds. Single results have
+no interval and no verdict. Rows that occur several times in a file are repetitions.`,
 		Example: `  prony compare results/RUN --targets go-nethttp,rust-axum
   prony compare results/RUN:go-nethttp@base results/RUN:go-nethttp
   prony compare results/MONDAY results/TUESDAY --control go-nethttp
@@ -224,7 +224,7 @@ func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 		if len(targets) == 2 {
 			from.Target, to.Target = targets[0], targets[1]
 		} else if from.Target != "" {
-			err = cli.Usagef("compare %s with what? name a second one, or the run alone",
+			err = cli.Usagef("compare %s: name a second row, or only the run",
 				args[0])
 		}
 		return from, to, err

@@ -91,7 +91,7 @@ func TestParts(t *testing.T) {
 	check(`{"Service":"loki","State":"running","Health":"starting"}`, false, "running starting")
 	check("", true, "prony stack up starts it")
 	if _, err := readParts([]byte("no JSON")); err == nil {
-		t.Error("text that is no JSON was read")
+		t.Error("text that is not JSON was read")
 	}
 }
 

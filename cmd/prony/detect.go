@@ -53,8 +53,8 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	d.print(a.stdout, study)
 	for _, r := range study.Records {
 		if !slices.Contains(names, r.Target.Name) {
-			fmt.Fprintf(a.stdout, "\n%s is no target of this plan: others may be more, or less, "+
-				"noisy.\n", r.Target.Name)
+			fmt.Fprintf(a.stdout, "\n%s is not a target of this plan. Other targets may be more "+
+				"or less noisy.\n", r.Target.Name)
 			break
 		}
 	}
@@ -63,8 +63,8 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 			"with prony run --aa.\n", floor, d.repeat)
 	}
 	fmt.Fprintf(a.stdout, "\n%ss to find a difference in %.0f %% of runs at %.0f %% "+
-		"confidence. Of two: a comparison asked\nfor alone, such as a gate. Of all %d: every pair "+
-		"of the suite's targets, corrected by Holm.\n", strings.ToTitle(d.repeat[:1])+d.repeat[1:],
+		"confidence.\nOne pair: a comparison by itself, such as a gate. All %d: every pair of the "+
+		"suite's targets, corrected by Holm.\n", strings.ToTitle(d.repeat[:1])+d.repeat[1:],
 		100*detectPower, 100*detectConfidence, targets)
 	return nil
 }
@@ -147,8 +147,8 @@ func readFloor(dir string) (table.Study, error) {
 		return table.Study{}, err
 	}
 	if !head.AA {
-		return table.Study{}, fmt.Errorf("read the noise floor: %s is no A/A run; make one with "+
-			"prony run --aa", dir)
+		return table.Study{}, fmt.Errorf("read the noise floor: %s is not an A/A run; make one "+
+			"with prony run --aa", dir)
 	}
 	study := table.Analyze(records, table.Options{})
 	for _, sc := range study.Scenarios {

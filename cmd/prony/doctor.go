@@ -23,15 +23,16 @@ func (a *app) doctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check whether this machine is fit to measure on",
 		Args: cli.Arguments(0, 0),
-		Long: `Doctor looks at this machine for a second and grades it as a place to measure on:
-processors, clock, who else is busy, memory, network, permissions. For whatever may move numbers it
-says what it saw, what is wanted, why, and the command that mends it. It changes nothing.
+		Long: `Doctor checks for a second whether this machine is fit to measure on: CPUs, clock,
+other programs, memory, network, permissions. For each problem it prints the observed value, the
+wanted value, the reason, and the command that fixes it. It changes nothing.
 
-The grade is the worst of all checks: fit, doubtful (numbers are usable, noise is larger, compare
-within one run only) or unfit (numbers would say more about the machine than about a service).
-Run it while nothing else goes on. What the kernel does not tell is "?" and never guessed.
+The grade is the worst of all checks: fit, doubtful or unfit. On a doubtful machine, numbers are
+usable but noisier: compare only within one run. On an unfit machine, numbers depend more on the
+machine than on the service. Run doctor while nothing else runs. A value that the kernel does not
+report is "?".
 
-Exit codes: 0 fit or doubtful, 4 unfit; with --strict also 4 when doubtful.`,
+Exit codes: 0 fit or doubtful, 4 unfit; with --strict also 4 if doubtful.`,
 		Example: `  prony doctor            what is not as it should be, and what to do
   prony doctor --all      everything, with reasons and sources
   prony doctor --strict   for scripts: exit 4 unless the machine is fit
@@ -40,8 +41,8 @@ Exit codes: 0 fit or doubtful, 4 unfit; with --strict also 4 when doubtful.`,
 	}
 	c.Flags().Float64Var(&o.cpus, "cpus", 1, "CPUs that a service is to have, as limits.cpus")
 	c.Flags().BoolVar(&o.json, "json", false, "write JSON")
-	c.Flags().BoolVar(&o.all, "all", false, "show what is fine, too, and all reasons")
-	c.Flags().BoolVar(&o.strict, "strict", false, "exit 4 when doubtful, too")
+	c.Flags().BoolVar(&o.all, "all", false, "also show checks that pass, and all reasons")
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 4 also if doubtful")
 	return c
 }
 

@@ -33,14 +33,17 @@ func (a *app) explainCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain [RUN]", Short: "Show where a slow request spent its time",
 		Args: cli.Arguments(0, 1),
-		Long: `Explain takes a request that carried a trace id, the slowest of the run's observed
-trials unless flags say otherwise, and puts together what is known of it: when it was due, sent and
-answered as the load saw it; its trace, span by span, with the log lines beside; the pauses of the
-collector that it ran into; what the service used at that moment; and where the processor was
-during the load, by the profile.
+		Long: `Explain shows why a request was slow: by default, the slowest request with a trace id
+in the run's instrumented trials. It combines all data about the request:
 
-Such trials come with "prony run --telemetry". RUN is a run's folder or its name in results/;
-without it the newest run that has telemetry is taken.`,
+  - the times at which it was due, sent and answered
+  - its trace, span by span, with the log lines
+  - the pauses of the garbage collector during the request
+  - the resources that the service used at that moment
+  - the CPU time of functions during the load, by the profile
+
+Trials are instrumented with "prony run --telemetry". RUN is a run's folder or its name in results/;
+without it, explain reads the newest run that has telemetry.`,
 		Example: "  prony run --telemetry --targets java-spring/virtual\n  prony explain\n" +
 			"  prony explain --target java-spring/virtual --load peak",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -56,10 +59,10 @@ without it the newest run that has telemetry is taken.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.target, "target", "", "of this target")
-	fs.StringVar(&f.trial, "trial", "", "of this trial")
-	fs.StringVar(&f.load, "load", "", "of this load")
-	fs.StringVar(&f.id, "id", "", "of this trace, or how its id begins")
+	fs.StringVar(&f.target, "target", "", "only requests of this target")
+	fs.StringVar(&f.trial, "trial", "", "only requests of this trial")
+	fs.StringVar(&f.load, "load", "", "only requests of this load")
+	fs.StringVar(&f.id, "id", "", "id of the trace, or the beginning of its id")
 	return c
 }
 
@@ -97,8 +100,8 @@ func findStory(dir string, f explainFlags) (*story, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("explain %s: no request of it carried a trace id (or none that the "+
-			"flags ask for); run with --telemetry", dir)
+		return nil, fmt.Errorf("explain %s: no request has a trace id (or none that the flags "+
+			"select); run with --telemetry", dir)
 	}
 	slices.SortStableFunc(found, func(a, b *story) int {
 		return cmp.Compare(b.request.ResponseNs, a.request.ResponseNs)
@@ -139,7 +142,7 @@ func (s *story) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, load %s, request %s\n", s.record.Trial, l.Name, r.TraceID)
 	fmt.Fprintf(w, "  %s; of this load p50 %s, p99 %s, the slowest %s\n\n",
 		whyText(r), ms(l.ResponseTime.P50Ns), ms(l.ResponseTime.P99Ns), ms(l.ResponseTime.MaxNs))
-	fmt.Fprintln(w, "as the load saw it")
+	fmt.Fprintln(w, "as measured by the load generator")
 	fmt.Fprintf(w, "  due         %s into the window, %s\n", ms(r.ScheduledNs),
 		clockText(l.WindowOpenedUnixNs+r.ScheduledNs))
 	fmt.Fprintf(w, "  sent        %s later%s\n", ms(r.LagNs), waited(r))
@@ -181,7 +184,7 @@ func (s *story) printTrace(w io.Writer) error {
 			"report)\n\n")
 		return nil
 	}
-	fmt.Fprintln(w, "its trace, █ what decided when it ended")
+	fmt.Fprintln(w, "its trace, █ the critical path")
 	var notes []traces.Note
 	for _, line := range s.lines {
 		notes = append(notes, traces.Note{SpanID: line.SpanID, Ns: line.Ns,
@@ -191,8 +194,8 @@ func (s *story) printTrace(w io.Writer) error {
 		return err
 	}
 	outside := s.request.ResponseNs - s.request.LagNs - s.trace.DurationNs
-	fmt.Fprintf(w, "%s of the answer are outside the spans: sockets, the server before it saw the "+
-		"request, the way back\n\n", ms(max(outside, 0)))
+	fmt.Fprintf(w, "%s of the response time are outside the spans: sockets, the server before "+
+		"its first span, the way back\n\n", ms(max(outside, 0)))
 	return nil
 }
 
@@ -204,7 +207,7 @@ func (s *story) printPauses(w io.Writer) {
 		fmt.Fprint(w, "collections\n  none while it was under way\n\n")
 		return
 	}
-	fmt.Fprintln(w, "pauses that it ran into")
+	fmt.Fprintln(w, "pauses during the request")
 	due := s.load.WindowOpenedMonotonicNs + s.request.ScheduledNs
 	for _, p := range s.pauses {
 		why := p.Cause
@@ -249,7 +252,7 @@ func (s *story) printProfile(w io.Writer) {
 		if err != nil {
 			continue // likewise
 		}
-		fmt.Fprintf(w, "where the processor was during %s, by %s, all requests together\n", p.Load,
+		fmt.Fprintf(w, "CPU time by function during %s, by %s, all requests together\n", p.Load,
 			p.Tool)
 		for _, row := range profile.Top(seen, 8) {
 			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, traces.Line(row.Name))

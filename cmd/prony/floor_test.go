@@ -34,18 +34,18 @@ func TestNoiseFloor(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
-		"4 STARTS RESOLVE", "Starts to find a difference", "Of all 5",
+		"4 STARTS RESOLVE", "Starts to find a difference", "All 5",
 		"This noise is that of blocks, and the plan has starts: make a new run")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
 	}
-	if strings.Contains(stdout, "is no target of this plan") {
+	if strings.Contains(stdout, "is not a target of this plan") {
 		t.Errorf("the floor is of one of its targets:\n%s", stdout)
 	}
 	other, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--targets",
 		"rust-axum")
-	has(t, "plan of another target", other, "go-nethttp is no target of this plan")
+	has(t, "plan of another target", other, "go-nethttp is not a target of this plan")
 	again, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "0.03", "--from", runs[0])
 	if again != stdout {
 		t.Errorf("with --from:\n%s\nwant\n%s", again, stdout)
@@ -65,9 +65,9 @@ func TestNoiseFloor(t *testing.T) {
 	_, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--from",
 		filepath.Join(root, "plain"))
 	if exit != cli.Failed {
-		t.Errorf("exit %d by a run that is no A/A run", exit)
+		t.Errorf("exit %d by a run that is not an A/A run", exit)
 	}
-	has(t, "stderr", stderr, "is no A/A run")
+	has(t, "stderr", stderr, "is not an A/A run")
 }
 
 // Where a project's runs are, its noise is looked for, too.
@@ -91,7 +91,7 @@ func TestNoiseFloorOfAProject(t *testing.T) {
 	if err := os.CopyFS(own, os.DirFS(filepath.Join(root, "results"))); err != nil {
 		t.Fatal(err)
 	}
-	check(cli.Fine, "go-nethttp is no target of this plan")
+	check(cli.Fine, "go-nethttp is not a target of this plan")
 }
 
 // The same target of another checkout runs in the same blocks, and ours is held against it.
@@ -135,7 +135,8 @@ func TestHostIsRefused(t *testing.T) {
 			t.Errorf("--host %s: exit %d, want %d; %s", bar, got, exit, stderr)
 		}
 	}
-	check("fit", cli.Failed, "prony: refuse to measure: the host is unfit and fit is demanded: "+
+	check("fit", cli.Failed, "prony: refuse to measure: the host is unfit, and --host requires "+
+		"fit: "+
 		"steal (31 % stolen)")
 	check("doubtful", cli.Failed, "prony doctor")
 	check("any", cli.Fine, "the host is unfit")
@@ -165,9 +166,9 @@ func TestNothingIsRefused(t *testing.T) {
 			t.Errorf("%q: exit %d, said %q and %q, want %q", args, exit, stdout, stderr, words)
 		}
 	}
-	check("it holds a run already", one...)
-	check("want more than nothing", "run", "--root", root, "--blocks", "0")
-	check("want more than nothing", "run", "--root", root, "--measure", "0s")
+	check("it contains a run already", one...)
+	check("want more than 0", "run", "--root", root, "--blocks", "0")
+	check("want more than 0", "run", "--root", root, "--measure", "0s")
 	check("no such row", "report", run, "--baseline", "nosuch")
 	check("no run has a number", "trend", run, "--metric", "throughputt")
 	check("no run has a number", "trend", run, "--targets", "nosuch", "--fail-on-regression")

@@ -24,10 +24,10 @@ func (a *app) importCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import FILE...", Short: "Read the saved output of another load generator",
 		Args: cli.Arguments(1, 1<<10),
-		Long: `Import reads what wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta have printed or
-saved, tells the format by the content, and says it in the terms of prony: under which model the
-numbers came to be, what counts as an error, and what the output cannot say. A dash is a value that
-is not in it. It reads
+		Long: `Import reads the printed or saved output of wrk, wrk2, hey, oha, k6, h2load, JMeter
+or vegeta, and detects the format by the content. It prints the results in prony's terms: the load
+model, the definition of an error, and values that the output does not have. A dash is such a value.
+Import reads
 
   ` + strings.Join(generator.Formats(), "\n  "),
 		Example: "  prony import wrk.txt k6-summary.json",

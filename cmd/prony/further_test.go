@@ -77,7 +77,7 @@ func TestRunForRefuses(t *testing.T) {
 		}
 	}
 	check("exclude each other", "run", "--for", "5m", "--blocks", "3")
-	check("want more than nothing", "run", "--for", "0s")
+	check("want more than 0", "run", "--for", "0s")
 	check("of a target against itself", "plan", "--for", "5m", "--aa")
 }
 
@@ -122,7 +122,7 @@ func TestBought(t *testing.T) {
 func TestPlanOfNothing(t *testing.T) {
 	for _, flag := range [][]string{{"--blocks", "0"}, {"--measure", "0s"}, {"--warmup", "0s"}} {
 		_, said, exit := say(t, mock{}, append([]string{"plan", "--root", checkout(t)}, flag...)...)
-		has(t, "the error", said, strings.Join(flag, " ")+": want more than nothing")
+		has(t, "the error", said, strings.Join(flag, " ")+": want more than 0")
 		if exit != cli.Misused {
 			t.Errorf("%v: exit %d", flag, exit)
 		}

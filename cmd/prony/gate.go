@@ -163,12 +163,12 @@ const nameMost = 4 << 10
 // nobody who names two folders.
 func (a *app) gateLast(args []string, f *gateFlags) error {
 	if len(args) != 1 || len(f.targets) > 0 {
-		return cli.Usagef("--last-good names BASE: name NEW alone, a run's folder")
+		return cli.Usagef("--last-good names BASE: name only NEW, a run's folder")
 	}
 	dir := args[0]
 	text, err := files.String(f.good, nameMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read which run was the last good one: %w", err)
+		return fmt.Errorf("read the last good run: %w", err)
 	}
 	base := strings.TrimSpace(text)
 	if base == "" || !isRun(base) { // runs are removed, too
@@ -215,13 +215,14 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 		fmt.Fprintln(a.stdout, lacking)
 		return cli.End(cli.Invalid, "%s", lacking)
 	}
-	fmt.Fprintln(a.stdout, "PASS: there was no good run before; later ones are compared with this")
+	fmt.Fprintln(a.stdout, "PASS: there was no good run before; later runs are compared with "+
+		"this one")
 	return f.isGood(dir)
 }
 
 func (f *gateFlags) isGood(dir string) error {
 	if err := files.Put(f.good, []byte(dir+"\n")); err != nil {
-		return fmt.Errorf("keep which run was the last good one: %w", err)
+		return fmt.Errorf("record the last good run: %w", err)
 	}
 	return nil
 }

@@ -37,18 +37,19 @@ func (a *app) generateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "generate", Short: "Offer one part of a distributed load",
 		Args: cli.Arguments(0, 0),
-		Long: `Generate is one of several generators of one load: it connects to the lab, which
-prony load --generators N --listen HOST:PORT is, is told the load, connects to the service, waits
-for the others, and sends every N-th arrival of the one schedule. Each second it tells the lab what
-it has measured, at the end all. It needs nothing but the way to the lab and to the service.
+		Long: `Generate is a worker of a distributed load. It connects to the coordinator, prony
+load --generators N --listen HOST:PORT, and receives the load from it. It connects to the service,
+waits for the other workers, and sends every N-th request of the common schedule. It reports its
+measurements to the coordinator each second and at the end. It needs network access only to the
+coordinator and the service.
 
-The key, which the lab writes with --key FILE, is read from ` + keyName + `, else from standard
-input; it is on no command line, where others could read it. The lab's certificate is made for the
-load, and the key says which it is. Without --index it is ` + indexName + `, which a pod of an
-Indexed Job of Kubernetes has. A load's requests may have ${NAME} of the environment: each
-generator has its own.
+The coordinator writes the key with --key FILE. Generate reads the key from ` + keyName + `,
+otherwise from standard input, because other users can read command lines. The coordinator makes a
+certificate for each load, and the key identifies it. Without --index, the index is the value of
+` + indexName + `, which Kubernetes sets in pods of an Indexed Job. Requests may contain ${NAME}:
+each worker takes the value from its own environment.
 
-It ends with the lab, however that ends.`,
+Generate ends when the coordinator ends.`,
 		Example: "  prony generate --of lab.example.com:7070 --index 0 < key\n" +
 			"  PRONY_KEY=$(cat key) prony generate --of 10.0.0.5:7070 --index 1",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -61,11 +62,11 @@ It ends with the lab, however that ends.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&g.Lab, "of", "", "where the lab listens, as HOST:PORT")
-	fs.IntVar(&g.Index, "index", g.Index, "which of the generators this is, from 0 (default: "+
-		indexName+" of the environment)")
-	fs.DurationVar(&g.Wait, "wait", 0, "how long to try again where nobody listens yet")
-	fs.StringVar(&g.Name, "name", "", "what the lab calls it (default: by host and process)")
+	fs.StringVar(&g.Lab, "of", "", "address of the coordinator, HOST:PORT")
+	fs.IntVar(&g.Index, "index", g.Index, "number of this worker, from 0 (default: $"+
+		indexName+")")
+	fs.DurationVar(&g.Wait, "wait", 0, "how long to retry until the coordinator listens")
+	fs.StringVar(&g.Name, "name", "", "name of this worker (default: host and process)")
 	fs.BoolVar(&child, "child", false, "the lab has started it")
 	fs.Lookup("child").Hidden = true
 	return c
@@ -77,13 +78,13 @@ func (a *app) generate(ctx context.Context, g *distributed.Generator, key string
 	if text := os.Getenv(indexName); g.Index == unknownIndex && text != "" {
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return cli.Usagef("%s: %q is no index", indexName, text)
+			return cli.Usagef("%s: %q is not an index", indexName, text)
 		}
 		g.Index = int(n)
 	}
 	switch {
 	case g.Lab == "":
-		return cli.Usagef("--of: want where the lab listens, as 127.0.0.1:7070")
+		return cli.Usagef("--of: want the address of the coordinator, such as 127.0.0.1:7070")
 	case g.Index < 0:
 		return cli.Usagef("--index: want which generator this is, from 0")
 	case g.Wait < 0:

@@ -120,7 +120,7 @@ func TestGeneratorsUsage(t *testing.T) {
 		{"load URL --generators 9 -c 8", "8 connections for 9 generators"},
 		{"load URL --generators 2 --cores 0,0,0", "a multiple of 2"},
 		{"load URL --generators 2 --ceiling", "of one process"},
-		{"generate --index 0", "--of: want where the lab listens"},
+		{"generate --index 0", "--of: want the address of the coordinator"},
 		{"generate --of 127.0.0.1:9", "--index: want which generator"},
 		{"generate --of 127.0.0.1:9 --index 0", "the key is none"},
 		{"generate --of 127.0.0.1:9 --index 0 --wait -1s", "--wait -1s: want a time"},
@@ -286,7 +286,7 @@ func TestLabStandsStill(t *testing.T) {
 		said += p.told.Text() + "\n"
 	}
 	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
-	has(t, "what is told", said, "the lab itself stood still for 6.", " after the beginning")
+	has(t, "what is told", said, "the coordinator stalled for 6.", " after the beginning")
 	l := loadPrinted(t, p.out.String())
 	if len(l.Generators) != 2 || l.Scheduled != l.Answered || l.WindowNs != 9e9 ||
 		l.Generators[0].Sent+l.Generators[1].Sent != asked.Load() {

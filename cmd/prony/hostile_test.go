@@ -167,7 +167,7 @@ var peers = []struct {
 			}
 			return err
 		})},
-	{"a status of nobody", "grpc", "status 2: gRPC: grpc-status is no number", h2Answer(nil,
+	{"a status of nobody", "grpc", "status 2: gRPC: grpc-status is not a number", h2Answer(nil,
 		func(f *http2.Framer, id uint32) error {
 			return head(f, id, fields(":status", "200", "content-type", "application/grpc",
 				"grpc-status", "0", "grpc-status", "fine"))

@@ -31,20 +31,20 @@ type initFlags struct {
 	believes     suite.TLS
 }
 
-const initAbout = `Init writes a prony.yaml for a service of your own: which target is measured, by
-which requests, under which loads. The requests come from what there is already: an OpenAPI 3
-document, a HAR that a browser saved, curl lines (- reads them from standard input), a Postman
-collection, or an access log, whose paths become a weighted mix and whose moments are replayed.
-Without --from it asks for the path of the URL alone. What a document has of POST, PUT and PATCH
-changes what the service holds, and is a comment in the file unless --writes asks for it.
+const initAbout = `Init writes a prony.yaml for a service of your own: its target, requests and
+loads. The requests come from an existing file: an OpenAPI 3 document, a HAR that a browser saved, a
+Postman collection, curl commands, or an access log. With --from -, init reads them from standard
+input. The paths of an access log become a weighted mix, and its times are replayed. Without --from,
+the only request is the path of the URL. POST, PUT and PATCH of a document change data of the
+service. They are comments in the file unless you pass --writes.
 
-Where the service is, --url says, or --command what starts it. A file that names this machine
-needs neither, nor does one whose host --remote names. Over https, -k or --ca say which certificates
-are believed.
+Pass --url for a service that runs, or --command to start one. You need neither if the file names
+this machine, or a host of --remote. Over https, -k accepts any certificate, and --ca names the
+certificates to trust.
 
-Passwords, tokens, cookies and keys are left out of the file: ${NAME} stands in their place and is
-taken from the environment when a load begins. Nothing is sent, and what is there is not
-overwritten.`
+Init leaves passwords, tokens, cookies and keys out of the file. It writes ${NAME} in their place,
+and the value comes from the environment when a load begins. Init sends nothing and does not
+overwrite files.`
 
 func (a *app) initCmd() *cobra.Command {
 	f := initFlags{out: "prony.yaml"}
@@ -62,15 +62,15 @@ func (a *app) initCmd() *cobra.Command {
 	fs := c.Flags()
 	fs.StringVar(&f.from, "from", "", "file with requests, or - for standard input")
 	cli.OneOf(c, &f.as, "as", "", importer.Kinds...)
-	fs.StringVar(&f.url, "url", "", "where the service runs already, over http or https")
+	fs.StringVar(&f.url, "url", "", "address of the running service, over http or https")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.believes.Insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.believes.CA, "ca", "",
 		"file of the certificates to trust, in PEM, in or below the folder of --out")
 	fs.StringVar(&f.command, "command", "",
-		"what starts it; it is told its port by {port} or $PORT")
+		"command that starts the service; {port} or $PORT is its port")
 	fs.BoolVar(&f.writes, "writes", false,
-		"ask for an OpenAPI document's POST, PUT and PATCH, too")
+		"also request POST, PUT and PATCH of an OpenAPI document")
 	fs.StringVar(&f.out, "out", f.out, "file to write")
 	return c
 }
@@ -80,8 +80,8 @@ const traceEnding = ".trace"
 
 func (a *app) init(ctx context.Context, f initFlags) error {
 	if f.from == "" && f.url == "" && f.command == "" {
-		return cli.Usagef("init: there is nothing to begin with; name a file of requests by " +
-			"--from, or where the service runs by --url")
+		return cli.Usagef("init: name a file of requests with --from, or a running service with " +
+			"--url")
 	}
 	if f.url != "" && f.command != "" {
 		return cli.Usagef("--url is of what runs already, --command starts it; give one")
@@ -199,7 +199,7 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 		return importer.Alone(path), nil
 	}
 	if path != "" && path != "/" {
-		return nil, cli.Usagef("--url: with --from the paths are the file's; give %s alone", origin)
+		return nil, cli.Usagef("--url: with --from the paths are the file's; pass only %s", origin)
 	}
 	name := f.from
 	if name == "-" {
@@ -246,7 +246,8 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		p("from     %s, read as %s: %d found", f.from, d.Kind, d.Found)
 	}
 	if d.Origin != "" && f.url+f.command != "" && !strings.HasPrefix(f.url, d.Origin) {
-		p("host     %s; it goes to %s instead", d.Origin, cmp.Or(f.url, "what the command starts"))
+		p("host     %s; it goes to %s instead", d.Origin, cmp.Or(f.url, "the service of the "+
+			"command"))
 	}
 	if len(d.Arrivals) > 0 {
 		p("arrivals %s: %d in %s", trace, len(d.Arrivals), d.Span)
@@ -255,8 +256,8 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		p("left out %s", why)
 	}
 	if n := len(d.Held); n > 0 {
-		p("left out %d: what the service holds would change; they are comments in the file, and "+
-			"--writes asks for them", n)
+		p("left out %d, which would change data of the service; they are comments in the file, "+
+			"and --writes includes them", n)
 	}
 	if n := len(d.Unknown); n > 0 {
 		p("left out %d: no example of a value that is required; they are comments in the file", n)

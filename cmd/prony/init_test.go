@@ -60,13 +60,13 @@ func TestInit(t *testing.T) {
 	}
 	drafts(t, repo)
 	check := checkInit(t)
-	check(cli.Misused, []string{"nothing to begin with"})
+	check(cli.Misused, []string{"name a file of requests"})
 	check(cli.Misused, []string{"--url is of what runs already"}, "--url", "http://a",
 		"--command", "b")
 	check(cli.Misused, []string{"without a user"}, "--url", "http://ann:s3cret@127.0.0.1")
 	check(cli.Misused, []string{"shop.har is of https://shop.example, which is not this machine",
 		"say so: --remote shop.example", "--command './app --port {port}'"}, "--from", "shop.har")
-	check(cli.Misused, []string{"give http://127.0.0.1:1 alone"}, "--from", "shop.har", "--url",
+	check(cli.Misused, []string{"pass only http://127.0.0.1:1"}, "--from", "shop.har", "--url",
 		"http://127.0.0.1:1/x")
 	check(cli.Failed, []string{"no such file"}, "--from", "missing")
 	if _, err := os.Stat("prony.yaml"); err == nil {
@@ -81,13 +81,15 @@ func TestInit(t *testing.T) {
 		"./app", "--out", "log.yaml")
 	check(cli.Misused, []string{"log.trace is there already"}, "--from", "access.log", "--command",
 		"./app", "--out", "log.yml")
-	check(cli.Fine, []string{"o.yaml: 2 kinds", "left out 1: what the service holds would change"},
+	check(cli.Fine, []string{"o.yaml: 2 kinds",
+		"left out 1, which would change data of the service"},
 		"--from", "openapi.yaml", "--command", "./app", "--out", "o.yaml")
 	text, err := os.ReadFile("o.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, "the draft", string(text), "init --writes asks", "\n  # - request: 'POST /v2/owners",
+	has(t, "the draft", string(text), "init --writes also requests",
+		"\n  # - request: 'POST /v2/owners",
 		"\n  #   body: '{")
 	check(cli.Fine, []string{"w.yaml: 3 kinds"}, "--from", "openapi.yaml", "--command", "./app",
 		"--out", "w.yaml", "--writes")
@@ -102,7 +104,7 @@ func TestInit(t *testing.T) {
 	check(cli.Failed, []string{"--writes asks it"}, "--from", "posts.yaml", "--command", "./app",
 		"--out", "p.yaml")
 	check(cli.Fine, []string{"6 found"}, "--from", "shop.curl", "--out", "curl.yaml")
-	check(cli.Failed, []string{"read shop.curl as har: it is no JSON"}, "--from", "shop.curl",
+	check(cli.Failed, []string{"read shop.curl as har: it is not JSON"}, "--from", "shop.curl",
 		"--as", "har", "--out", "x.yaml")
 }
 

@@ -52,8 +52,13 @@ This finds the peak throughput. Open model (--rate): requests are due on a sched
 server has answered or not. Response time counts from the moment at which a request was due, as
 users experience it.
 
-The rate may change: 'ramp 100..2000 in 30s', 'steps 1000..5000 by 1000 every 10s', 'spike
-1000..10000 at 10s for 2s', 'sine 1000..5000 every 60s', or several of these with commas between.
+The rate may change over time. A shape is one of these, or several with commas between them:
+
+  ramp 100..2000 in 30s
+  steps 1000..5000 by 1000 every 10s
+  spike 1000..10000 at 10s for 2s
+  sine 1000..5000 every 60s
+
 With --users, the closed model has virtual users who pause (--think) between their requests.
 
 URL, headers, body and --want may contain {key} (a random number from --keys), {seq} (the request's
@@ -417,7 +422,7 @@ func (o *offer) warming() (most time.Duration, steady bool, err error) {
 	}
 	most, err = time.ParseDuration(o.warmup)
 	if err != nil || most <= 0 {
-		err = cli.Usagef("--warmup %q: want steady, or some time, as 30s", o.warmup)
+		err = cli.Usagef("--warmup %q: want steady, or a time such as 30s", o.warmup)
 	}
 	return most, false, err
 }

@@ -45,13 +45,14 @@ func (s *saveFlags) add(c *cobra.Command) {
 	fs.StringVar(&s.dir, "save", "", "keep a run's folder in `DIR`, for report, compare, trend "+
 		"and gate; name it as --save=DIR (in a checkout: results/TIME)")
 	fs.Lookup("save").NoOptDefVal = s.usualFolder()
-	fs.StringVar(&s.name, "name", "", "what the saved run calls the server (default: by URL)")
+	fs.StringVar(&s.name, "name", "", "name of the server in the saved run (default: by URL)")
 	if f := fs.Lookup("output"); f != nil {
 		f.Value = &pageOr{f.Value, &s.page}
-		f.Usage += ", or the file of a page, as page.html, which saves, too"
+		f.Usage += ", or a page such as page.html (also saves)"
 		return
 	}
-	fs.StringVarP(&s.page, "output", "o", "", "page to write, as page.html, which saves, too")
+	fs.StringVarP(&s.page, "output", "o", "",
+		"HTML page to write, such as page.html; also saves the run")
 }
 
 // pageOr is a flag of some words that takes the name of a page, too.
@@ -95,8 +96,8 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 	k.head = record.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,
 		Question: "What does the server answer under this load?", Blocks: 1,
 		Command: a.command(), Requests: map[string][]string{},
-		Notes: []string{"What was loaded was not started here: of its processes, CPU and memory " +
-			"nothing is known."}}
+		Notes: []string{"This run did not start the server, so its processes, CPU and memory are " +
+			"unknown."}}
 	if k.dir == "" || k.dir == s.usualFolder() {
 		results, err := a.resultsOf(s.verb)
 		if err != nil {

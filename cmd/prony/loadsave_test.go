@@ -73,7 +73,7 @@ func TestSavedLoad(t *testing.T) {
 			t.Errorf("report as %s: exit %d: %s", format, exit, stderr)
 		}
 		if format == "text" {
-			has(t, "the report", out, name, "What was loaded was not started here")
+			has(t, "the report", out, name, "This run did not start the server")
 			for _, unseen := range []string{"RSS", "CPU µs", "steady after", " 0 s"} {
 				if strings.Contains(out, unseen) {
 					t.Errorf("the report tells of %s:\n%s", unseen, out)

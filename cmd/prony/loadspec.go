@@ -209,11 +209,11 @@ func (f *loadFlags) check() error {
 		want  string
 	}{
 		{s.Connections < 1, "connections", "at least 1"},
-		{f.given("duration") && s.Window <= 0, "duration", "some time, as 10s"},
-		{s.Lead < 0, "lead-in", "some time, or none"},
-		{s.Timeout <= 0, "timeout", "some time, as 5s"},
+		{f.given("duration") && s.Window <= 0, "duration", "a time such as 10s"},
+		{s.Lead < 0, "lead-in", "a time, or 0"},
+		{s.Timeout <= 0, "timeout", "a time such as 5s"},
 		{f.streams < 1, "streams", "at least 1"},
-		{f.status < 100 || f.status > 599, "status", "one of HTTP's, 100 to 599"},
+		{f.status < 100 || f.status > 599, "status", "a status of HTTP, 100 to 599"},
 		{s.Requests < 0, "requests", "a number that is not negative"},
 		{s.Churn < 0, "churn", "a number that is not negative"},
 		{s.Most < 0, "max-connections", "a number that is not negative"},
@@ -392,8 +392,8 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 			"there are http, https, h2, h2c, h3, grpc, grpcs, ws and wss", o.url)
 	}
 	if u.Fragment != "" {
-		return "", fmt.Errorf("load %q: a fragment, #%s, stays with who asks and is not sent; "+
-			"leave it out", o.url, u.Fragment)
+		return "", fmt.Errorf("load %q: clients do not send the fragment #%s of a URL; remove "+
+			"it", o.url, u.Fragment)
 	}
 	_, rest, _ := strings.Cut(at, "://")
 	path = "/"
@@ -459,7 +459,7 @@ func trusted(name string, secure bool) (pem string, err error) {
 	case name == "":
 		return "", nil
 	case !secure:
-		return "", fmt.Errorf("--ca: what is spoken has no certificates; use https, grpcs or wss")
+		return "", fmt.Errorf("--ca: the protocol has no certificates; use https, grpcs or wss")
 	}
 	data, err := files.Kept(name, files.Settings)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestLoadWarmsUp(t *testing.T) {
 	}
 	for _, wrong := range []string{"x", "0s", "-1s"} {
 		if _, stderr, exit := really("load", null(t), "--warmup", wrong); exit != cli.Misused ||
-			!strings.Contains(stderr, "want steady, or some time") {
+			!strings.Contains(stderr, "want steady, or a time") {
 			t.Errorf("%s: exit %d: %s", wrong, exit, stderr)
 		}
 	}
@@ -53,7 +53,7 @@ func TestLoadTrusts(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d: %s", args, got, exit, stderr)
 		}
 	}
-	check(cli.Failed, "trust who did with --ca FILE", s.URL)
+	check(cli.Failed, "trust its authority with --ca FILE", s.URL)
 	check(cli.Failed, "holds none in PEM", s.URL, "--ca", "loadwarm_test.go")
 	check(cli.Misused, "--ca: open", s.URL, "--ca", known+"x")
 	check(cli.Misused, "http has no certificates", null(t), "--ca", known)

@@ -33,16 +33,17 @@ func (a *app) logsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "logs [RUN]", Short: "Show the log lines of a run",
 		Args: cli.Arguments(0, 1),
-		Long: `Logs shows what the services of a run wrote. RUN is its folder, or the folder's name
-below results/; without one it is the newest run that has any.
+		Long: `Logs shows the log lines of a run's services. RUN is its folder, or the folder's name
+below results/; without it, logs reads the newest run that has any.
 
-Services that send log records by OTLP have a time, a severity and often a trace id for each: of
-those, warnings and worse were kept, what belongs to kept traces, and a uniform sample of the rest;
-how many there were in all stands in the run's records. Of a run without such records the lines come
-from the files below its folder logs/, into which each service's standard output and error went.
-Those are whole, but nothing is known of a line except its words: --severity and --service cannot
-choose among them, and --trace finds those that name the id. With --files they are shown although
-there are records, too.`,
+Log records that services send by OTLP have a time, a severity and often a trace id. A run stores
+their warnings and errors, the records of stored traces, and a uniform sample of the rest. The run's
+records have the total count.
+
+If a run has no such records, logs reads the files below its folder logs/, with the standard output
+and error of each service. The files are complete, but their lines have no fields: --severity and
+--service cannot filter them, and --trace finds lines that contain the id. With --files, logs reads
+the files even if there are records.`,
 		Example: `  prony logs --severity warn
   prony logs results/2026-11-21T03-40-11Z --trace 4bf92f3577b34da6
   prony logs --target petclinic/jar --grep 'timeout|refused'
@@ -50,15 +51,15 @@ there are records, too.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args, *f) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.Trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
-	fs.StringVar(&f.Target, "target", "", "only of this target")
-	fs.StringVar(&f.Service, "service", "", "only of this service")
-	fs.StringVar(&f.TraceID, "trace", "", "only of this trace, by its id or how that begins")
-	fs.StringVar(&f.grep, "grep", "", "only those that match this regular expression (RE2)")
-	fs.StringVar(&f.severity, "severity", "", "only as severe or more: trace, debug, info, warn, "+
-		"error, fatal")
+	fs.StringVar(&f.Trial, "trial", "", "only this trial, such as b1-03-go-nethttp")
+	fs.StringVar(&f.Target, "target", "", "only this target")
+	fs.StringVar(&f.Service, "service", "", "only this service")
+	fs.StringVar(&f.TraceID, "trace", "", "only this trace: its id, or the beginning of its id")
+	fs.StringVar(&f.grep, "grep", "", "only lines that match this regular expression (RE2)")
+	fs.StringVar(&f.severity, "severity", "",
+		"least severity: trace, debug, info, warn, error, fatal")
 	fs.IntVar(&f.limit, "limit", 200, "lines; 0: all")
-	fs.BoolVar(&f.files, "files", false, "lines of the services' own files")
+	fs.BoolVar(&f.files, "files", false, "read the files with the services' output")
 	f.format = "text"
 	cli.OneOf(c, &f.format, "format", "", "text", "json")
 	return c

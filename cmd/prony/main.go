@@ -110,7 +110,7 @@ func newRoot(app *app) *cobra.Command {
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", near[0])
 		}
-		return cli.Usagef("there is no verb %q; %s", args[0], hint)
+		return cli.Usagef("unknown command %q; %s", args[0], hint)
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	cli.FormerFlags(root, formerFlags)

@@ -28,8 +28,9 @@ func (a *app) addTrials(root *cobra.Command) {
 		root.AddCommand(&cobra.Command{
 			Use: name, Short: "(works on Linux only)", DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
-				return fmt.Errorf("%s works on Linux alone: it needs cgroups and /proc; run it "+
-					"there, in a virtual machine say; load, report and compare work here", name)
+				return fmt.Errorf("%s works only on Linux: it needs cgroups and /proc. Run it on "+
+					"Linux, for example in a virtual machine; load, report and compare work "+
+					"here", name)
 			},
 		})
 	}
@@ -43,5 +44,5 @@ func (a *app) parquet(context.Context, io.Writer, io.Reader) error {
 
 // ceiling fails: what the generator is measured against is a server over epoll.
 func (a *app) ceiling(context.Context, *offer) (float64, error) {
-	return 0, errors.New("--ceiling: the null server works on Linux alone; leave it out")
+	return 0, errors.New("--ceiling: the null server works only on Linux; leave it out")
 }

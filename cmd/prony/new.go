@@ -30,10 +30,11 @@ func (a *app) newServiceCmd() *cobra.Command {
 		Use: "service LANGUAGE-FRAMEWORK", Short: "Create a service that keeps its contracts",
 		Args: cli.Arguments(1, 1),
 		Long: `Service makes services/LANGUAGE-FRAMEWORK, for the languages ` +
-			strings.Join(scaffold.Languages(), ", ") + `: the simplest service of that
-language, or the one of --like, under the new name, and a line for it wherever the checkout lists
-its services. It keeps its contracts at once; the framework is then changed step by step, with prony
-verify after each. What is there is never overwritten: all is written, or nothing.`,
+			strings.Join(scaffold.Languages(), ", ") + `.
+It copies the simplest service of that language, or the one of --like, under the new name, and adds
+a line to each list of services in the checkout. The new service keeps its contracts. Then change
+the framework step by step, with prony verify after each. Service overwrites no file. If one file
+cannot be written, it writes none.`,
 		Example: "  prony new service go-chi\n  prony new service java-robaho --like java-javahttp",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.newService(args[0], like)

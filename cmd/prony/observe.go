@@ -46,7 +46,7 @@ func (f *observeFlags) add(c *cobra.Command) {
 	cli.SomeOf(c, &f.profile, "profile", "kinds of profiles that the further trial takes (with "+
 		"--telemetry: cpu)", suite.ProfileKinds...)
 	fs.BoolVar(&f.inWindow, "profile-in-window", false, "take the profiles in the windows of the "+
-		"comparison's own trials: what profiling costs is then in its numbers")
+		"comparison's own trials, so its numbers include the cost of profiling")
 	fs.StringVar(&f.traces, "traces", "", "share of the further trial's requests that carry a "+
 		"trace id (with --telemetry: "+usualTraces.String()+")")
 }
@@ -64,7 +64,7 @@ func (f *observeFlags) wish(to *lab.Wish) (err error) {
 		return cli.Usage(err)
 	}
 	if f.traces != "" && len(f.telemetry) == 0 {
-		return cli.Usagef("--traces: add --telemetry, or nobody takes the traces")
+		return cli.Usagef("--traces: add --telemetry, which collects the traces")
 	}
 	if f.inWindow {
 		if len(f.profile) != 1 {
@@ -111,7 +111,7 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 				"%sgrpc://HOST:4317", t, otlpPrefix, otlpPrefix)
 		}
 		if out.Forward != "" {
-			return out, errors.New("--telemetry: one other endpoint is what there can be")
+			return out, errors.New("--telemetry: only one other endpoint is possible")
 		}
 		out.Forward = text
 	}
@@ -123,11 +123,11 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 func misplaced(args []string) error {
 	for _, a := range args {
 		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) {
-			return cli.Usagef("%s is no suite; write --telemetry=%s, with an equals "+
+			return cli.Usagef("%s is not a suite; write --telemetry=%s, with an equals "+
 				"sign", a, a)
 		}
 		if _, err := time.ParseDuration(a); err == nil {
-			return cli.Usagef("%s is no suite; write --wait=%s, with an equals sign", a, a)
+			return cli.Usagef("%s is not a suite; write --wait=%s, with an equals sign", a, a)
 		}
 	}
 	return nil

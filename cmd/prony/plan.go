@@ -27,11 +27,12 @@ func (a *app) planCmd() *cobra.Command {
 		Args: cli.Arguments(0, 1),
 		Long: `Plan expands a suite into its trials: targets × scenarios in starts or blocks, each
 in an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
-byte. Targets that lack a tool here, which a run leaves out, are in no trial; a line names them.
+byte. Targets that need a tool that this machine lacks are left out, as in a run; one line names
+them.
 
-With --detect it says how many starts or blocks it takes to see such a difference on this
-machine, from the noise of an A/A run ("prony run --aa"): the newest of this checkout, or of this
-prony.yaml's, or the one that --from names.`,
+With --detect, plan prints how many starts or blocks would detect such a difference on this machine.
+It uses the noise of an A/A run ("prony run --aa"): the run of --from, or the newest one of this
+checkout or of this prony.yaml.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -62,8 +63,9 @@ prony.yaml's, or the one that --from names.`,
 	}
 	f.suiteFlags(c)
 	c.Flags().StringVar(&effect, "detect", "",
-		"instead of the plan: the starts or blocks that such a difference takes here, as in 3%")
-	c.Flags().StringVar(&from, "from", "", "folder of the A/A run that --detect goes by")
+		"print the starts or blocks that detect such a difference here, such as 3%, instead of "+
+			"the plan")
+	c.Flags().StringVar(&from, "from", "", "folder of the A/A run for --detect")
 	return c
 }
 

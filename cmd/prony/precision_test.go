@@ -21,7 +21,7 @@ func TestPlanForAPrecision(t *testing.T) {
 	check(cli.Fine, "8 trials in 4 starts, then up to 36 more for ± 1%", "--precision", "1%")
 	check(cli.Fine, "10 trials in 5 starts, then more within 10m0s for ± 0.5%", "--precision",
 		"0.5%", "--for", "10m", "--blocks", "5")
-	check(cli.Misused, "--precision 0%: want more than nothing", "--precision", "0%")
+	check(cli.Misused, "--precision 0%: want more than 0", "--precision", "0%")
 	check(cli.Misused, `share "1" is not a percentage`, "--precision", "1")
 	check(cli.Misused, "--precision 100%: want less than 100%", "--precision", "100%")
 	check(cli.Misused, "--precision needs --blocks of at least 4, not 3", "--precision", "1%",

@@ -33,17 +33,16 @@ func (a *app) profileCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "profile [RUN]", Short: "Show where the services of a run spent their time",
 		Args: cli.Arguments(0, 1),
-		Long: `Profile shows the profiles that were taken during a run: RUN is its folder, or the
-folder's name below results/; without one it is the newest run that has any. A table of the
-functions that hold most goes to the terminal: flat is what they hold themselves, cum what they hold
-with all that they called. With --output the suffix chooses: a flame graph (.html, .svg),
-pprof's own format for its tools (.pb.gz), folded stacks (.folded), or the flame graph's tree and
-the table (.json).
+		Long: `Profile shows the profiles of a run. RUN is its folder, or the folder's name below
+results/; without it, profile reads the newest run that has any. It prints a table of the functions
+with the largest shares: flat is a function's own share, cum includes the functions that it called.
+With --output, the suffix chooses the format: a flame graph (.html, .svg), pprof (.pb.gz), folded
+stacks (.folded), or the flame graph's tree and the table (.json).
 
-The profiles of all trials of a target are added up. With --diff it compares: TARGET for another of
-this run, RUN:TARGET or RUN for one of another run, or a trial's id. Changes are in points of the
-profile's total, so that loads of different length compare; positive: a function holds more here
-than in the one that --diff names.`,
+The profiles of all trials of a target are added up. --diff compares with TARGET of this run, with
+RUN:TARGET or RUN, or with a trial's id. Changes are in percentage points of the profile's total, so
+loads of different length are comparable. A positive change means that the function's share is
+larger here than in the profile of --diff.`,
 		Example: `  prony profile results/2026-11-21T03-40-11Z --target java-spring/virtual
   prony profile results/2026-11-21T03-40-11Z --target go-gin --kind alloc --top 40
   prony profile results/2026-11-21T03-40-11Z --target go-gin -o gin.html
@@ -58,13 +57,13 @@ than in the one that --diff names.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.target, "target", "", "whose profiles (default: the run's only one)")
-	fs.StringVar(&f.trial, "trial", "", "of this trial alone, such as b1-03-go-nethttp")
-	fs.StringVar(&f.process, "process", "", "of this process of a system")
+	fs.StringVar(&f.target, "target", "", "target to show (default: the run's only one)")
+	fs.StringVar(&f.trial, "trial", "", "only this trial, such as b1-03-go-nethttp")
+	fs.StringVar(&f.process, "process", "", "only this process of a system")
 	f.kind = profile.CPU
 	cli.OneOf(c, &f.kind, "kind", "", profile.Kinds...)
-	fs.StringVar(&f.load, "load", "", "taken during this load")
-	fs.StringVar(&f.diff, "diff", "", "what to compare with: TARGET, RUN, RUN:TARGET or a trial")
+	fs.StringVar(&f.load, "load", "", "only profiles of this load")
+	fs.StringVar(&f.diff, "diff", "", "profile to compare with: TARGET, RUN, RUN:TARGET or a trial")
 	fs.IntVar(&f.top, "top", 20, "functions in the table; 0: all")
 	fs.StringVarP(&f.out, "output", "o", "", "FILE.html, .svg, .pb.gz, .folded or .json")
 	return c

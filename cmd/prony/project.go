@@ -132,7 +132,7 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 			asked[i] = h.Request
 		}
 		for _, request := range others {
-			l.Tell.Say(request + " is held against status 200 alone: it is another each time, " +
+			l.Tell.Say(request + " is checked against status 200 only: its response varies, " +
 				"or others come before it; expect and checks say more")
 		}
 		return asked, err

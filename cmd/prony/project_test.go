@@ -176,7 +176,7 @@ blocks: 1
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "what is said", stderr, "GET /me is held against status and length, 10 bytes: "+
+	has(t, "what is said", stderr, "GET /me is checked against status and length, 10 bytes: "+
 		"it has the value of ${PRONY_TEST_TOKEN} (status 200)")
 	if mu.Lock(); len(asked) < 4 || !slices.Equal(asked[:3],
 		slices.Repeat([]string{"GET /me Bearer s3cret"}, 3)) {
@@ -305,7 +305,7 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	has(t, "what is said", stderr, "lacks is left out: it needs no-such-tool: not found",
-		"GET / is held against status 200 and every byte of the body")
+		"GET / is checked against status 200 and every byte of the body")
 	has(t, "the report", stdout, "project · 2 targets × 1 start", "reproduce  prony run",
 		"lacks", "needs no-such-tool")
 	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))

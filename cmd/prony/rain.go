@@ -63,7 +63,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	for i, raw := range urls {
 		u, err := url.Parse(raw)
 		if err != nil || u.Hostname() == "" {
-			return cli.Usagef("%q is no URL with a host", raw)
+			return cli.Usagef("%q is not a URL with a host", raw)
 		}
 		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // a name is asked later
 			if err := f.ask(u.Hostname(), at); err != nil {

@@ -46,17 +46,17 @@ func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
 		Use: "report RUN", Short: "Print or write the report of a run", Args: cli.Arguments(1, 1),
-		Long: `Report prints what the records of a run say: RUN is its folder. A report is a
-function of the records alone, so it can be made again at any time, on any machine.
+		Long: `Report prints the results of a run; RUN is its folder. A report depends on the
+records alone, so you can make it again at any time, on any machine.
 
-With --update it rewrites the part of a Markdown file between <!-- prony:begin NAME --> and <!--
-prony:end NAME -->, where NAME is the suite's unless --section says otherwise. For a README, keep
-the table narrow with --columns essential and its footnotes closed with --fold.
+With --update, report rewrites the part of a Markdown file between <!-- prony:begin NAME --> and
+<!-- prony:end NAME -->. NAME is the suite's name, or the one of --section. For a README, use
+--columns essential for a narrow table and --fold to close its footnotes.
 
 Format csv is for a spreadsheet: a row for each target, load and metric. Format parquet is for a
-notebook or a database, one table a file: trials has a row for each trial and load with all that its
-record says, summary has the rows of csv, series has a row for each interval. Format svg is a
-picture of the ratios, with colors for light and for dark pages.`,
+notebook or a database, with one table in a file. Table trials has a row for each trial and load
+with all values of its record, summary has the rows of csv, and series has a row for each interval.
+Format svg is a picture of the ratios, with colors for light and for dark pages.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
   prony report results/2026-11-21T03-40-11Z --why
   prony report results/2026-11-21T03-40-11Z -o report.html
@@ -76,13 +76,13 @@ picture of the ratios, with colors for light and for dark pages.`,
 	}
 	fs := c.Flags()
 	f.table, f.columns = report.FlatTables[0], allColumns
-	cli.OneOf(c, &f.table, "table", "of parquet", report.FlatTables...)
+	cli.OneOf(c, &f.table, "table", "table of parquet", report.FlatTables...)
 	fs.StringVar(&f.columns, "columns", f.columns, "columns of markdown: all, essential, or their "+
 		"keys, such as peak/throughput,cost/cpu")
 	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions( // the flag is there
 		[]string{allColumns, essentialColumns}, cobra.ShellCompDirectiveNoFileComp))
 	fs.BoolVar(&f.why, "why", false, whyHelp)
-	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
+	fs.BoolVar(&f.fold, "fold", false, "close the footnotes of markdown until a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")

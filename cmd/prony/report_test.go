@@ -70,7 +70,7 @@ func TestReportAsParquet(t *testing.T) {
 	for _, table := range []string{"trials", "summary", "series"} {
 		text := check("--format", "parquet", "--table", table)
 		if !strings.Contains(text, "prony.table") || !strings.Contains(text, table) {
-			t.Errorf("%s is no table of Parquet: %.20q", table, text)
+			t.Errorf("%s is not a table of Parquet: %.20q", table, text)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
 		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
-		"at most 4 starts with 1s in slices, or 2 blocks; windows of 1s, warm-ups of 6s")
+		"preview: up to 4 starts with 1s in slices, or 2 blocks with windows of 1s; warm-ups of 6s")
 	fs.BoolVar(&o.AA, "aa", false,
 		"run every target against itself, to show the noise floor")
 	fs.StringVar(&f.asked.Against, "against", "",
@@ -132,9 +132,11 @@ one, with --wait=10m for ten minutes at most.
 With -x, run prints each action outside of prony, such as builds and starts, as a shell command.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next trial starts. --resume
-runs the trials that have no record, if plan, seed, artifacts, tools and machine are the same. The
-exit code is 0 if every trial is VALID or SUSPECT, 4 if one is INVALID or failed (0 with --invalid
-pass, for a gate that follows), 1 for a run that failed, and 2 for a wrong command line.`
+runs the trials that have no record, if plan, seed, artifacts, tools and machine are the same.
+
+The exit code is 0 if every trial is VALID or SUSPECT, and 4 if one is INVALID or failed. --invalid
+pass turns 4 into 0, for a gate that follows. The exit code is 1 for a run that failed, and 2 for a
+wrong command line.`
 
 const runExamples = `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
@@ -199,7 +201,7 @@ func extents(c *cobra.Command) error {
 		"generators", "precision"} {
 		v := c.Flag(name).Value.String()
 		if c.Flag(name).Changed && strings.Trim(v, "0sB%") == "" {
-			return cli.Usagef("--%s %s: want more than nothing", name, v)
+			return cli.Usagef("--%s %s: want more than 0", name, v)
 		}
 	}
 	return nil
@@ -211,14 +213,14 @@ func (f *runFlags) check(c *cobra.Command) error {
 		return err
 	}
 	if c.Flag("wait").Changed && f.wait <= 0 {
-		return cli.Usagef("--wait %v: want more than nothing", f.wait)
+		return cli.Usagef("--wait %v: want more than 0", f.wait)
 	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
-		return cli.Usagef("--resume and --out: a run is gone on with in its own folder")
+		return cli.Usagef("--resume and --out: a resumed run continues in its own folder")
 	}
 	if out := f.asked.Out; out != "" && isRun(out) {
-		return cli.Usagef("--out %s: it holds a run already; choose another folder, or "+
-			"see it with prony report", out)
+		return cli.Usagef("--out %s: it contains a run already; choose another folder, or print "+
+			"it with prony report", out)
 	}
 	return nil
 }

@@ -52,10 +52,10 @@ The machine explains what threads of the load and of the server had to wait for 
 kernel's counters and the record of stalls. As root, or with CAP_SYS_NICE, both run ahead of other
 programs, so hardly any case is disturbed.
 
-"selftest verdicts" tests the verdict instead: it provokes faults, each from none to far too much (a
-neighbor on the generator's core, too few connections, a service that is not warm). What a number
-would have been without the fault is known. The verdict must doubt a number that has moved by more
-than its own uncertainty, and no number if nothing was done.
+"selftest verdicts" tests the verdict instead. It provokes faults, each from none to far too much,
+such as a neighbor on the generator's core, too few connections, or a service that is not warm. The
+value without the fault is known. The verdict must be SUSPECT if a number has moved by more than its
+own uncertainty, and must not be if there is no fault.
 
 The exit code is 0 if all cases are ok, 1 if a case is wrong, and 5 if none is wrong but the machine
 disturbed some.`,

@@ -34,19 +34,18 @@ func (a *app) serveCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve [DIR]", Short: "Serve runs as web pages and as an API",
 		Args: cli.Arguments(0, 1),
-		Long: `Serve shows the runs of a folder (default: results/ of the checkout, or .prony/run of
-the project) in a browser: the list with its rankings, the report of each run, logs, comparisons,
-the history of a suite, the catalog and this machine. Programs get the same as JSON, in the forms
-that the verbs write; /api/v1/openapi.yaml describes it.
+		Long: `Serve shows the runs of a folder in a browser (default: results/ of the checkout, or
+.prony/run of the project). Its pages are the list of runs with their rankings, the report of each
+run, logs, comparisons, the history of a suite, the catalog and this machine. Programs get the same
+data as JSON; /api/v1/openapi.yaml describes it.
 
-It listens on 127.0.0.1 alone, and answers pages of its own alone: another page in the same browser
-gets nothing. With --listen at another address everybody who comes must have the token, which is
-printed once, in the link, unless ` + tokenName + ` has one, which is not; a name by which the
-machine is called there is put into PRONY_HOSTS.
+By default, the server listens on 127.0.0.1 only and rejects requests of pages from other origins.
+If --listen has another address, every client must send a token. Serve prints a new token once, in
+the link. If ` + tokenName + ` has a token, serve uses that one and does not print it. Put other
+names of this machine into PRONY_HOSTS.
 
-A run begun from there is prony run as a process of its own, which goes on when the server ends.
-While it serves it keeps off the processors that services under test get, and behind other work.
-Ctrl-C ends it.`,
+A run that you start in the browser is a process of its own, and continues when the server ends.
+Serve uses no CPUs of services under test and has a low priority. Ctrl-C ends it.`,
 		Example: `  prony serve
   prony serve nightly --listen 127.0.0.1:8080
   curl -s http://127.0.0.1:7766/api/v1/runs?verdict=invalid`,
@@ -55,7 +54,7 @@ Ctrl-C ends it.`,
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7766",
-		"address to listen at; any but 127.0.0.1 takes the token that is printed")
+		"address to listen on; clients need the printed token if it is not 127.0.0.1")
 	return c
 }
 
@@ -67,7 +66,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	}
 	room, err := a.newRoom()
 	if err != nil && len(args) == 0 {
-		return fmt.Errorf("%w, or name the folder that holds runs", err)
+		return fmt.Errorf("%w, or name a folder with runs", err)
 	}
 	dir := ""
 	if room != nil {
@@ -76,7 +75,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	if len(args) > 0 {
 		dir = args[0]
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("serve: there is no folder %s; name one that holds runs, such as "+
+			return fmt.Errorf("serve: there is no folder %s; name a folder with runs, such as "+
 				"results/", dir)
 		}
 	}

@@ -21,15 +21,17 @@ func (a *app) siteCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "site [DIR]", Short: "Write runs as a site of static files",
 		Args: cli.Arguments(0, 1),
-		Long: `Site writes all runs of a folder (default: results/) as static files: a list of what
-each found, each run's report, its comparison with the run before it and with the newest run that is
-labelled "baseline", where their histories change, a feed of news and the raw records to download.
-It needs no server: open index.html from the disk, or publish the folder as it is.
+		Long: `Site writes all runs of a folder (default: results/) as static files: a list of the
+findings, the report of each run, and its comparisons. Each run is compared with the run before it,
+and with the newest run that has the label "baseline". It also writes the changes of their
+histories, a feed of news, and the raw records to download. The site needs no server: open
+index.html from the disk, or publish the folder.
 
-Written again, only runs that have changed are made anew; those that are gone are removed.
+If you write a site again, site renews only the runs that have changed, and removes runs that no
+longer exist.
 
-Records are published whole: what was measured, on which machine, by which command. Look at run.json
-and trials.ndjson of a run before the first time.`,
+Site publishes complete records: measurements, machine and command line. Check run.json and
+trials.ndjson of a run before you publish it for the first time.`,
 		Example: `  prony site
   prony site results -o public --url https://example.org/bench/`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -79,8 +81,8 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 		return err
 	}
 	if made.Runs == 0 {
-		return fmt.Errorf("write site: there is no run in %s; name a folder that holds runs, such "+
-			"as results/", dir)
+		return fmt.Errorf("write site: there is no run in %s; name a folder with runs, such as "+
+			"results/", dir)
 	}
 	fmt.Fprintf(a.stdout, "%s (%d made now): %s\n", units.Plural(made.Runs, "run"), made.Fresh,
 		filepath.Join(to, "index.html"))

@@ -29,10 +29,10 @@ const (
 func (a *app) stackCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "stack", Short: "Start, stop or inspect Grafana's stack in Docker",
-		Long: `Stack runs docker compose on deploy/compose.yaml: Alloy takes telemetry in and
-passes it to Mimir (metrics), Loki (logs), Tempo (traces) and Pyroscope (profiles); Grafana shows
-it, with dashboards of runs, services, JVMs, the generator and the host. All of it listens on
-127.0.0.1 only. prony run --telemetry=lgtm sends there.
+		Long: `Stack runs docker compose on deploy/compose.yaml. Alloy receives telemetry and passes
+it to Mimir (metrics), Loki (logs), Tempo (traces) and Pyroscope (profiles). Grafana shows it, with
+dashboards of runs, services, JVMs, the generator and the host. All of them listen on 127.0.0.1
+only. prony run --telemetry=lgtm sends telemetry to the stack.
 
 docs/compose.md describes profiles, parameters and versions, and docs/dashboards.md lists the
 dashboards.`,
@@ -63,7 +63,8 @@ func (a *app) stackUpCmd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().DurationVar(&wait, "wait", 5*time.Minute, "for its parts to be healthy")
+	c.Flags().DurationVar(&wait, "wait", 5*time.Minute,
+		"how long to wait until its parts are healthy")
 	return c
 }
 
@@ -79,7 +80,7 @@ func (a *app) stackDownCmd() *cobra.Command {
 			return a.compose(c.Context(), a.stderr, a.stderr, args...)
 		},
 	}
-	c.Flags().BoolVar(&volumes, "volumes", false, "remove what it has stored, too")
+	c.Flags().BoolVar(&volumes, "volumes", false, "also remove stored data")
 	return c
 }
 

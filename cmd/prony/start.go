@@ -50,9 +50,9 @@ Nothing else is measured meanwhile: like a run it has the machine to itself.`,
 			return a.start(c.Context(), args[0], f)
 		},
 	}
-	c.Flags().Float64Var(&f.cpus, "cpus", f.cpus, "processors that it may use")
-	c.Flags().TextVar(&f.memory, "memory", f.memory, "memory that it may use")
-	cli.OneOf(c, &f.by, "launcher", "how it is started", suite.Launchers...)
+	c.Flags().Float64Var(&f.cpus, "cpus", f.cpus, "CPU limit in cores")
+	c.Flags().TextVar(&f.memory, "memory", f.memory, "memory limit")
+	cli.OneOf(c, &f.by, "launcher", "launcher of the target", suite.Launchers...)
 	return c
 }
 

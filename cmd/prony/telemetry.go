@@ -56,10 +56,10 @@ func (a *app) handOver(ctx context.Context, args []string) error {
 	return a.world.HandOver(ctx, root, args, a.say)
 }
 
-const keepAbout = `Keep does what another line of prony's says, with its results kept in a bucket:
-before, it pulls the last good run, where a gate with --last-good RESULTS/good left one;
-afterwards, however that ended, it pushes all runs of the folder. It exits as the line does, or
-with 1 where that was fine and the push was not.`
+const keepAbout = `Keep runs a prony command and stores its results in a bucket. Before the command,
+it pulls the last good run, if a gate with --last-good RESULTS/good left one. After the command,
+even if it failed, keep pushes all runs of the folder. The exit code is that of the command, or 1 if
+the command succeeded and the push failed.`
 
 // storeCmd keeps runs in a bucket. What speaks to one is another program's.
 func (a *app) storeCmd() *cobra.Command {
@@ -68,7 +68,7 @@ func (a *app) storeCmd() *cobra.Command {
 	})
 	c.AddCommand(&cobra.Command{
 		Use: "keep s3://BUCKET/PREFIX RESULTS -- VERB ...", Long: keepAbout,
-		Short: "Run another line of prony and keep its results in a bucket",
+		Short: "Run a prony command and keep its results in a bucket",
 		Args:  cli.Arguments(3, 1<<10),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := flags.CheckPlace(args[0]); err != nil {

@@ -34,23 +34,26 @@ func (a *app) tracesCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "traces [RUN]", Short: "Show the traces of a run",
 		Args: cli.Arguments(0, 1),
-		Long: `Traces shows what the services of a run told of single requests. RUN is its folder,
-or the folder's name below results/; without one it is the newest run that has traces. They are
-there if the run was made with --telemetry and the services are instrumented.
+		Long: `Traces shows single requests by the spans of the run's services. RUN is its folder,
+or the folder's name below results/; without it, traces reads the newest run that has any. A run has
+traces if it was made with --telemetry and the services are instrumented.
 
-Every span was counted; whole traces were kept of the requests that the load had marked (asked), of
-those that failed (error), of the slowest of each load (slow), and of a sample in which every trace
-had the same chance (uniform). Without a flag the table has the slowest ones first. Only the uniform
-ones say what is usual.
+Every span was counted. Whole traces were stored of the requests that the load had marked (asked),
+of failed requests (error), and of the slowest of each load (slow). A sample in which every trace
+had the same chance is also stored (uniform). Without a flag, the table lists the slowest first.
+Only the uniform sample shows typical requests.
 
-With --id it shows one trace: who called whom, when, for how long, how much of that was the span's
-own (SELF), and █ where it was on the critical path, which is what the request waited for. Below it
-are each service's share of that, and the log lines that belong to the trace stand at their spans.
+With --id, traces shows the calls of one trace, their times, the time of each span without its calls
+(SELF), and █ where a span was on the critical path. The critical path is the chain of calls that
+the request waited for. Below it are the share of each service, and the log lines of the trace at
+their spans.
 
-With --services it shows calls, errors and percentiles by service and operation, from the metrics of
-all spans where the run has them, else from the uniform sample; the heading says which.
+With --services, traces shows calls, errors and percentiles by service and operation. They come from
+the metrics of all spans if the run has them, otherwise from the uniform sample; the heading names
+the source.
 
-With --format otlp it prints OTLP JSON, which Jaeger opens as a file and any OTLP endpoint takes.`,
+With --format otlp, traces prints OTLP JSON, which Jaeger opens as a file and any OTLP endpoint
+takes.`,
 		Example: `  prony traces
   prony traces results/2026-11-21T03-40-11Z --errors
   prony traces --target java-jdk/virtual --load half --slowest 5
@@ -60,17 +63,19 @@ With --format otlp it prints OTLP JSON, which Jaeger opens as a file and any OTL
 		RunE: func(_ *cobra.Command, args []string) error { return a.traces(args, *f) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.Trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
-	fs.StringVar(&f.Target, "target", "", "only of this target")
-	fs.StringVar(&f.Window, "load", "", "only those that began in the window of this load")
-	fs.StringVar(&f.ID, "id", "", "one trace, by its id or how that begins")
-	fs.StringVar(&f.Service, "service", "", "only those with a span of this service")
-	fs.BoolVar(&f.errors, "errors", false, "only those with an error")
-	fs.BoolVar(&f.asked, "asked", false, "only those that the load had marked")
-	fs.BoolVar(&f.uniform, "uniform", false, "only those of the uniform sample, by time")
-	fs.IntVar(&f.Limit, "slowest", 0, "only the `N` slowest that the other flags leave")
+	fs.StringVar(&f.Trial, "trial", "", "only this trial, such as b1-03-go-nethttp")
+	fs.StringVar(&f.Target, "target", "", "only this target")
+	fs.StringVar(&f.Window, "load", "", "only traces that began in the window of this load")
+	fs.StringVar(&f.ID, "id", "", "id of one trace, or the beginning of its id")
+	fs.StringVar(&f.Service, "service", "", "only traces with a span of this service")
+	fs.BoolVar(&f.errors, "errors", false, "only traces with an error")
+	fs.BoolVar(&f.asked, "asked", false, "only traces that the load had marked")
+	fs.BoolVar(&f.uniform, "uniform", false, "only traces of the uniform sample, by time")
+	fs.IntVar(&f.Limit, "slowest", 0,
+		"only the `N` slowest of the traces that the other flags select")
 	fs.IntVar(&f.limit, "limit", 20, "lines of the table; 0: all")
-	fs.DurationVar((*time.Duration)(&f.Min), "min", 0, "only those that took at least as long")
+	fs.DurationVar((*time.Duration)(&f.Min), "min", 0,
+		"only traces that took at least this time")
 	fs.BoolVar(&f.services, "services", false, "services and their operations instead of traces")
 	f.format = "text"
 	cli.OneOf(c, &f.format, "format", "", "text", "json", "otlp")
@@ -188,7 +193,7 @@ func shortID(id string) string {
 // oneTrace shows a trace with the log lines that belong to it.
 func (a *app) oneTrace(dir string, traceList []*traces.Trace, f tracesFlags) error {
 	if len(traceList) == 0 {
-		return fmt.Errorf("find trace %s: it was not kept; see prony traces %s for those that were",
+		return fmt.Errorf("find trace %s: it was not stored; prony traces %s lists the stored ones",
 			f.ID, dir)
 	}
 	if traceList[0].TraceID != traceList[len(traceList)-1].TraceID {

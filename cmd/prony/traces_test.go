@@ -93,7 +93,7 @@ func TestTraces(t *testing.T) {
 	check(cli.Fine, "event exception SQLTransientException no connection was free|✗|"+
 		"log error no connection was free within 30 ms", "", "traces", "RUN", "--id",
 		failedTrace)
-	check(cli.Failed, "find trace zz: it was not kept", "", "traces", "RUN", "--id", "zz")
+	check(cli.Failed, "find trace zz: it was not stored", "", "traces", "RUN", "--id", "zz")
 	check(cli.Fine, "From span metrics|visits   GET /visits       server  40     1.0      1 ", "",
 		"traces", "RUN", "--services") // 40 calls in 40 s
 	check(cli.Fine,

@@ -28,13 +28,13 @@ func (a *app) trendCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "trend [DIR...]", Short: "Find changes in the history of many runs",
 		Args: cobra.ArbitraryArgs,
-		Long: `Trend reads all runs below the folders (default: results/), lays the values of each
-target and metric in the order of time, and finds the points where their level changes: between
-which runs and commits, from what to what. Runs that were not measured in the same way are separate
-series. A series needs six runs; a change shows from the third run after it on.
+		Long: `Trend reads all runs below the folders (default: results/) and orders the values of
+each target and metric by time. It finds the points where the level of a series changes, and prints
+the runs, commits and values before and after. Runs of different configurations are separate series.
+A series needs six runs. A change is detected from the third run after it.
 
-The probability that histories without a change show any is --alpha, all series together. With
---fail-on-regression the exit code is 3 when the present level of a series is worse than the one
+--alpha is the probability that histories without a change show any, all series together. With
+--fail-on-regression, the exit code is 3 if the present level of a series is worse than the one
 before and began within the --latest runs.`,
 		Example: `  prony trend
   prony trend results --metric throughput --targets go-nethttp
@@ -46,7 +46,7 @@ before and began within the --latest runs.`,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringSliceVar(&f.Targets, "targets", nil, "rows to look at (default: all)")
 	cli.Output(c, &f.format, &f.out, history.Forms.Names()...)
-	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
+	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 if the latest change is a loss")
 	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
 	fs.Float64Var(&f.Alpha, "alpha", 0.05, "probability of a false alarm, all series together")
 	return c
@@ -125,8 +125,8 @@ func (a *app) runsBelow(folders []string) (runs []history.Run, err error) {
 		runs = append(runs, history.Run{Head: head, Records: record.Compared(records)})
 	}
 	if len(runs) == 0 {
-		return nil, errors.New("find runs: there is no folder with a run.json; name one that " +
-			"holds runs, such as results/")
+		return nil, errors.New("find runs: there is no folder with a run.json; name a folder " +
+			"with runs, such as results/")
 	}
 	return runs, nil
 }

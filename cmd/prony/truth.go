@@ -25,10 +25,10 @@ import (
 	"prony.example/load"
 )
 
-const truthAbout = `Truth serves answers whose times and kinds are known by arithmetic, on
-127.0.0.1, so that any load generator can be tested: what it prints must be what is below. Each
-request is answered at a moment that follows from when it and those before it came, and from nothing
-else; when the server ends it says how late it was itself.
+const truthAbout = `Truth serves responses on 127.0.0.1 whose times and kinds are known by
+arithmetic. Use it to test any load generator: the generator must report the numbers below. The time
+of a response depends only on the times of its request and the earlier ones. At the end, the server
+reports its own delays.
 
 `
 
@@ -76,7 +76,7 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	c := &cobra.Command{
 		Use: k.Name, Short: k.Does, Args: cli.Arguments(0, 0),
 		Long: format.Wrap("", "The server "+k.Does+".", 92, 0) + "\n\n" +
-			format.Wrap("", "What a right generator reads: "+k.Reads, 92, 0),
+			format.Wrap("", "A correct generator reports: "+k.Reads, 92, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.truth(c.Context(), k, p, f) },
 	}
 	fs := c.Flags()
@@ -93,9 +93,9 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	fs.Uint16Var(&f.port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	fs.DurationVarP(&f.duration, "duration", "d", 0, "how long to serve (default: until Ctrl-C)")
 	fs.BoolVar(&f.asJSON, "json", false,
-		"print nothing but JSON of what was served; where, standard error says")
-	fs.StringVar(&f.times, "times", "", "file for the times of each request, as CSV: when it "+
-		"came, when its answer left, how long its service took")
+		"print only the served requests, as JSON; the address goes to standard error")
+	fs.StringVar(&f.times, "times", "", "CSV file for the times of each request: its arrival, "+
+		"its response, and its service time")
 	fs.BoolVar(&f.ahead, "ahead", false,
 		"run ahead of other processes on the same core, if permitted (CAP_SYS_NICE)")
 	return c
@@ -127,7 +127,7 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 		for _, n := range k.Needs {
 			fmt.Fprintf(a.stdout, "  --%s %s\n", n.Name, fieldText(&p, n.Name))
 		}
-		fmt.Fprintln(a.stdout, format.Wrap("  ", "A right generator reads: "+k.Reads, 92, 2))
+		fmt.Fprintln(a.stdout, format.Wrap("  ", "A correct generator reports: "+k.Reads, 92, 2))
 	}
 	if f.ahead { // a collector that runs ahead, too, would keep the server off its core
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(garbageMax))

@@ -23,17 +23,17 @@ func (a *app) verifyCmd() *cobra.Command {
 		Use:   "verify [SERVICE[/TARGET]...]",
 		Short: "Check that services answer as their contracts require",
 		Args:  cobra.ArbitraryArgs,
-		Long: `Verify builds a service, starts each of its targets and asks every golden case of
-the contracts that it declares, in HTTP/1.1 and in each other protocol that it speaks. An answer
-that differs is named with the place and both versions. SERVICE/TARGET is one of its targets alone.
-Without a name it verifies every service that can run here.
+		Long: `Verify builds a service, starts each of its targets and sends every golden request of
+its contracts, in HTTP/1.1 and in each other protocol of the service. It prints each response that
+differs, with the place and both versions. SERVICE/TARGET verifies one target. Without a name,
+verify checks every service that can run here.
 
-With --table it also prints what the answers look like, for each request that suites measure: the
-bytes of head and body, the headers that a target adds to those of the contract, and whether it
-keeps the connection; below it, the differences. Bodies are equal by contract. Heads belong to the
-framework and are part of what a request costs.
+With --table, verify also prints a table of the responses to each request of the suites. The table
+has the bytes of headers and body, the headers that a target adds to those of the contract, and
+whether the target keeps the connection. The differences follow below it. Bodies are equal by
+contract. Headers depend on the framework and are part of the cost of a request.
 
-With --update it writes that table into a Markdown file, between <!-- prony:begin heads --> and
+With --update, verify writes that table into a Markdown file, between <!-- prony:begin heads --> and
 <!-- prony:end heads -->. Targets of the catalog that cannot run here keep their rows.`,
 		Example: "  prony verify go-nethttp\n  prony verify --verbose java-spring/virtual\n" +
 			"  prony verify --launcher docker go-nethttp\n" +

@@ -72,9 +72,9 @@ One metric decides and is fixed before the run: CPU time per request at the peak
 --by. It is tested at a significance level of 4 %. All other metrics share 1 %, so they need larger
 differences to be significant.
 
-The exit code is 0 if every trial is VALID or SUSPECT, 4 if a trial is INVALID or failed, 1 if the
-services could not be compared, and 2 for a wrong command line. A trial with sound slices does not
-count as INVALID if only its window is.`
+The exit code is 0 if every trial is VALID or SUSPECT, and 4 if a trial is INVALID or failed. It is
+1 if the services could not be compared, and 2 for a wrong command line. A trial with sound slices
+does not count as INVALID if only its window is.`
 
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
@@ -168,7 +168,7 @@ func (f *versusFlags) measured(c *cobra.Command) {
 
 // interleaveFlags declares the flags that say how targets are compared.
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
-	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices where possible)",
+	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices if possible)",
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
@@ -187,7 +187,7 @@ func (f *versusFlags) given(is func(string) bool) error {
 	}
 	if half := f.asked.Change.Precision; is("precision") {
 		if half == 0 {
-			return cli.Usagef("--precision %v: want more than nothing", half)
+			return cli.Usagef("--precision %v: want more than 0", half)
 		}
 		switch f.asked.By {
 		case "cpu":
@@ -252,7 +252,7 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	case len(f.names) > len(sources):
 		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
 	case len(f.gets)+len(f.requests) == 0:
-		return nil, nil, cli.Usagef("say what to ask for: --get /path, or --request 'POST /path'")
+		return nil, nil, cli.Usagef("name a request: --get /path, or --request 'POST /path'")
 	case f.asked.By == "capacity" && f.asked.Options.SLO == "":
 		return nil, nil, cli.Usagef("--by capacity needs objectives: add --slo, such as " +
 			"--slo 'p99<20ms'")

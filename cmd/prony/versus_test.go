@@ -164,10 +164,10 @@ func TestVersusRefuses(t *testing.T) {
 		}
 	}
 	check(2, "name a service by the command", "--get", "/")
-	check(2, "say what to ask for", "./app")
+	check(2, "name a request", "./app")
 	check(2, "add --slo", "./app", "--get", "/", "--by",
 		"capacity")
-	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
+	check(2, `"x" is not a request: a path begins with /`, "./app", "--get", "x")
 	check(2, "there is no program ./none", "./none", "--get", "/")
 	check(2, "without closing quote", "./app 'x", "--get", "/")
 	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
@@ -186,7 +186,7 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, `"": the command of a service is empty`, "./app", "", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
 	check(2, "--url ftp://127.0.0.1: want http or https", "--url", "ftp://127.0.0.1", "--get", "/")
-	check(2, "is spoken with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
+	check(2, "is requested with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
 		"--get", "/")
 	check(2, "the protocol h2c has no TLS", "--protocol", "h2c", "--url", "https://127.0.0.1:1",
 		"--get", "/")
@@ -225,24 +225,24 @@ func TestVersusPlans(t *testing.T) {
 		}
 		has(t, "the plan", stderr+stdout, wants...)
 	}
-	check([]string{"GET / is held against status 200 and every byte of the body",
+	check([]string{"GET / is checked against status 200 and every byte of the body",
 		"versus\nplan ", "6 trials in 2 starts", "app-again"}, "./app", "SAYS=hello ./app", "--get",
 		"/")
 	check([]string{"2 trials in 2 blocks"}, "./app", "--aa=false", "--get", "/")
-	check([]string{"held against what stays the same, 1 field; what varies: t", "POST /x"},
+	check([]string{"checked against what stays the same, 1 field; what varies: t", "POST /x"},
 		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")
 	if _, err := exec.LookPath("python3"); err == nil {
 		check([]string{"listens at every address of this machine"},
 			"python3 -m http.server {port}", "--get", "/app")
 	}
-	check([]string{"held against its status alone"}, "./app", "SAYS=bye ./app", "--get", "/",
+	check([]string{"checked against the status only"}, "./app", "SAYS=bye ./app", "--get", "/",
 		"--ignore-body")
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	check([]string{"GET / is held against", " running "}, "--url", "http://"+addr.String(), "-n",
+	check([]string{"GET / is checked against", " running "}, "--url", "http://"+addr.String(), "-n",
 		"running", "--get", "/")
 	check([]string{" app ", " x "}, "./app", "./app", "--get", "/", "-n", "x")
 }

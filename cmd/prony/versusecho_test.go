@@ -93,7 +93,8 @@ func TestVersusOfAnEcho(t *testing.T) {
 	if errors != 0 || done == 0 {
 		t.Errorf("%d of %d answers are errors", errors, done)
 	}
-	has(t, "what is said", says, "POST /x?a=b is held against every byte of the body but what the "+
+	has(t, "what is said", says, "POST /x?a=b is checked against "+
+		"every byte of the body but what the "+
 		"lab itself gives, and it quotes: the address it is asked at (2 places), the port the "+
 		"asker comes from (1 place) (status 200)")
 	if _, errors, done = check("lies", "SAYS='{echo}' LIES=4 ./app"); errors == 0 || done > errors {

@@ -140,7 +140,7 @@ func TestStages(t *testing.T) {
 		k6Stage{"2s", 10}, k6Stage{"0s", 0}, k6Stage{"1s", 5})
 	many := pace.Profile{Pieces: []pace.Piece{{ForNs: 1000, To: 1}}, Cycles: true}
 	if _, got, err := stages(many, time.Hour, 1); err == nil {
-		t.Errorf("%d stages are no error", len(got))
+		t.Errorf("%d stages are not an error", len(got))
 	}
 }
 
@@ -214,7 +214,7 @@ func TestHeyReport(t *testing.T) {
 		t.Errorf("%d good, %+v, %q, %v", got.good, got.errors, got.notes, err)
 	}
 	if _, err := readHey(j, &output{}); err == nil {
-		t.Error("no report is no error")
+		t.Error("no report is not an error")
 	}
 }
 

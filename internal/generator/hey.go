@@ -227,7 +227,7 @@ func (r *rows) each(text string, names []string, f func(cells []string)) error {
 		f(cells)
 	}
 	if bad > 0 {
-		r.note("%d of its lines are no rows and were left out", bad)
+		r.note("%d of its lines are not rows and were left out", bad)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func TestSecureFaults(t *testing.T) {
 			}
 		}
 	}
-	check("a stranger", "nobody who is trusted", false, func(c *tls.Conn) { _ = c.Handshake() })
+	check("a stranger", "no trusted authority", false, func(c *tls.Conn) { _ = c.Handshake() })
 	check("plain HTTP", "plain HTTP", true, func(c *tls.Conn) {
 		_, _ = io.WriteString(c.NetConn(), "HTTP/1.1 400 Bad Request\r\n\r\n") // read or not
 	})

@@ -180,6 +180,6 @@ func TestWrk2Report(t *testing.T) {
 		t.Errorf("service time is %+v", d)
 	}
 	if _, err := readWrk(wrkJob(t, wrk, "{"), &output{}); err == nil {
-		t.Error("half a report is no error")
+		t.Error("half a report is not an error")
 	}
 }

@@ -280,7 +280,7 @@ func seriesSays(sc *table.Scenario) string {
 	if trials == 0 {
 		return "No trial recorded a warm-up."
 	}
-	return fmt.Sprintf("Of %d trials: %s.", trials, strings.Join(words, ", "))
+	return fmt.Sprintf("%d trials: %s.", trials, strings.Join(words, ", "))
 }
 
 // Records that were made before series were classified say only whether the rule held.

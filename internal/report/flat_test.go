@@ -143,7 +143,7 @@ func TestFlatTrials(t *testing.T) {
 			t.Errorf("two columns are named %s", n)
 		}
 		if n != strings.ToLower(n) || strings.ContainsAny(n, " .-") {
-			t.Errorf("column %q is no plain name", n)
+			t.Errorf("column %q is not a plain name", n)
 		}
 		if strings.HasSuffix(n, "_hdr") && n != keptHistogram {
 			t.Errorf("histogram %s is in it", n)

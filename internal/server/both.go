@@ -124,8 +124,8 @@ func (s *Server) sides(q url.Values) (from, to compare.Side, err error) {
 	case b != "":
 		to, err = s.side(b)
 	case from.Target != "":
-		err = refuse(http.StatusBadRequest, "b: compare %s with what? name a second one, or the "+
-			"run alone", q.Get("a"))
+		err = refuse(http.StatusBadRequest, "b: compare %s: name a second row, or only the "+
+			"run", q.Get("a"))
 	default:
 		to = from
 	}

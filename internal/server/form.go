@@ -134,7 +134,7 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 			continue
 		}
 		if v, err := time.ParseDuration(d.value); err != nil || v <= 0 {
-			wrong("%s: %.40q is no time: want one such as 10s or 5m", d.flag, d.value)
+			wrong("%s: %.40q is not a time: want one such as 10s or 5m", d.flag, d.value)
 		}
 		add(d.flag, d.value)
 	}

@@ -122,7 +122,7 @@ func moment(text string, into time.Duration) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, refuse(http.StatusBadRequest, "%.80q is no date: want 2026-11-21, or "+
+		return t, refuse(http.StatusBadRequest, "%.80q is not a date: want 2026-11-21, or "+
 			"2026-11-21T03:40:11Z", text)
 	}
 	return t, nil
@@ -285,7 +285,7 @@ func (s *Server) stop(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.Ours != nil && !s.Ours(lab.PID) {
-		return nil, refuse(http.StatusConflict, "run %s names process %d, which is no prony: end "+
+		return nil, refuse(http.StatusConflict, "run %s names process %d, which is not prony: end "+
 			"the run where it was begun", id, lab.PID)
 	}
 	if request.Reason != "" {

@@ -247,8 +247,8 @@ func bounded(next http.Handler) http.Handler {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 			if err != nil || kind != "application/json" {
-				say(w, r, http.StatusUnsupportedMediaType, "what changes something must come as "+
-					"application/json")
+				say(w, r, http.StatusUnsupportedMediaType, "requests that change data must have "+
+					"the type application/json")
 				return
 			}
 		}
@@ -301,8 +301,8 @@ func (s *Server) admit(next http.Handler) http.Handler {
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="prony"`)
-			say(w, r, http.StatusUnauthorized, "this server asks for the token that prony serve "+
-				"printed: follow the link that it printed, or send Authorization: Bearer TOKEN")
+			say(w, r, http.StatusUnauthorized, "this server requires the token that prony serve "+
+				"printed: open the printed link, or send Authorization: Bearer TOKEN")
 		}
 	})
 }

@@ -464,7 +464,7 @@ func TestBrief(t *testing.T) {
 		t.Errorf("a user's JVM gets %v", got)
 	}
 	if got := (&Service{}).Brief(native); got != nil {
-		t.Errorf("what is no JVM gets %v", got)
+		t.Errorf("what is not a JVM gets %v", got)
 	}
 }
 

@@ -281,13 +281,13 @@ func TestWrongFilesAndDraws(t *testing.T) {
 
 	checkLie(t, "same draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("a", 10000)+`"}`),
-		"the same body twice, want it drawn anew on every request")
+		"the same body twice, want a new random body on every request")
 	checkLie(t, "short draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("a", 9999)+`"}`),
 		"body ends after 10012 bytes, want 10013")
 	checkLie(t, "counted draw", "compute", "GET /concat", counting(),
 		// 11 bytes before the characters, 9,990 and 2 that stay, and 9 of the 10 digits.
-		"two bodies agree in 10012 of 10013 bytes, want each drawn anew")
+		"two bodies agree in 10012 of 10013 bytes, want a new random body each")
 	checkLie(t, "long draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("a", 10001)+`"}`),
 		"body goes on after byte 10013, where it should end")

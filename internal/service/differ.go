@@ -133,7 +133,7 @@ func excerpt(text []byte, pos int) []byte {
 // agrees in nearly all.
 func alike(a, b []byte) string {
 	if bytes.Equal(a, b) {
-		return "the same body twice, want it drawn anew on every request"
+		return "the same body twice, want a new random body on every request"
 	}
 	same := 0
 	for i := range min(len(a), len(b)) {
@@ -142,7 +142,7 @@ func alike(a, b []byte) string {
 		}
 	}
 	if same*2 > min(len(a), len(b)) {
-		return fmt.Sprintf("two bodies agree in %d of %d bytes, want each drawn anew", same,
+		return fmt.Sprintf("two bodies agree in %d of %d bytes, want a new random body each", same,
 			len(b))
 	}
 	return ""

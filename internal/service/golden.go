@@ -127,7 +127,7 @@ func (d document) checkCase(keyPath string, c goldenCase) {
 		}
 		if media, _, err := mime.ParseMediaType(c.SendType); err != nil ||
 			!strings.Contains(media, "/") {
-			d.Wrong(keyPath+".sendType", "as application/json", "sendType %q is no media type",
+			d.Wrong(keyPath+".sendType", "as application/json", "sendType %q is not a media type",
 				c.SendType)
 		}
 	}

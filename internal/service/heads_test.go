@@ -276,9 +276,10 @@ cases:
 	check("good", "", "", "")
 	check("nothing to send", "    send: '{\"name\":\"Leo\"}'\n", "",
 		"pets.yaml:5: sendType is there and nothing to send")
-	check("no media type", "application/json", "json", `pets.yaml:6: sendType "json" is no media`)
+	check("no media type", "application/json", "json", `pets.yaml:6: sendType "json" `+
+		`is not a media`)
 	check("half a media type", "application/json", "application/",
-		`pets.yaml:6: sendType "application/" is no media`)
+		`pets.yaml:6: sendType "application/" is not a media`)
 	check("changes and differs", "changes: true", "changes: true\n    differs: true",
 		"pets.yaml:8: changes and differs exclude each other")
 	check("unknown", "changes", "change", `unknown key "change"`)

@@ -156,7 +156,7 @@ func found(ctx context.Context, docker string, built Built) (*Built, error) {
 	for _, port := range ports {
 		number, _, _ := strings.Cut(port, "/")
 		if built.Port, err = strconv.Atoi(number); err != nil {
-			return nil, fmt.Errorf("image %s exposes %q, which is no port", i.tag, port)
+			return nil, fmt.Errorf("image %s exposes %q, which is not a port", i.tag, port)
 		}
 	}
 	return &built, nil

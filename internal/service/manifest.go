@@ -204,7 +204,7 @@ func (d document) checkEnv(keyPath string, s *Service, env map[string]string) {
 		case slices.Contains(Reserved, name):
 			d.Wrong(keyPath+"."+name, "", "the lab itself sets %s", name)
 		case !envName.MatchString(name):
-			d.Wrong(keyPath, "", "%q is no name of an environment variable", name)
+			d.Wrong(keyPath, "", "%q is not a name of an environment variable", name)
 		}
 		d.placeholders(keyPath+"."+name, s, []string{env[name]}, envPlaceholders)
 	}
@@ -241,7 +241,7 @@ func (d document) placeholders(keyPath string, s *Service, texts, known []string
 func (d document) named(keyPath, subject, name string, visited map[string]bool) {
 	keyPath += ".name"
 	if d.present(keyPath, "the "+subject+"'s name", name) && !targetName.MatchString(name) {
-		d.Wrong(keyPath, "small letters, digits and dashes", "%s %q is no name", subject, name)
+		d.Wrong(keyPath, "small letters, digits and dashes", "%s %q is not a name", subject, name)
 	}
 	if visited[name] {
 		d.Wrong(keyPath, "", "%s %q is there twice", subject, name)

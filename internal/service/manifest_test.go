@@ -100,7 +100,7 @@ func checkBroken(t *testing.T, name, old, new string, want ...string) {
 		}
 		var place *strictyaml.Error
 		if !errors.As(err, &place) || place.File != file {
-			t.Errorf("%v is no config.Error of the file", err)
+			t.Errorf("%v is not a config.Error of the file", err)
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestBrokenRunsAndTargets(t *testing.T) {
 		`service.yaml:17: the lab itself sets PORT in "env: {PORT: \"{memoryMiB}\", WHERE: `+
 			`\"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
 	checkBroken(t, "no variable", "{BUDGET:", "{A-B:",
-		`service.yaml:17: "A-B" is no name of an environment variable in "env: {A-B: `+
+		`service.yaml:17: "A-B" is not a name of an environment variable in "env: {A-B: `+
 			`\"{memoryMiB}\", WHERE: \"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
 	checkBroken(t, "startup for ever", "ready: /ready", "ready: /ready\n  startup: 2h",
 		`service.yaml:20: run.startup is 2h0m0s, want 1s to 1h0m0s in "startup: 2h"; as 6m`)
@@ -179,7 +179,8 @@ func TestBrokenRunsAndTargets(t *testing.T) {
 		`service.yaml:21: unknown runtime "jvn" in "- {name: platform, runtime: jvn, mode: `+
 			`platform, env: {MODE: platform}}"; did you mean "jvm"?`)
 	checkBroken(t, "target's name", "name: platform", "name: Platform/1",
-		`service.yaml:21: target "Platform/1" is no name in "- {name: Platform/1, runtime: jvm, `+
+		`service.yaml:21: target "Platform/1" `+
+			`is not a name in "- {name: Platform/1, runtime: jvm, `+
 			`mode: platform, env: {MODE: platform}}"; small letters, digits and dashes`)
 	checkBroken(t, "no targets", good[strings.Index(good, "targets:"):], "",
 		`service.yaml: targets is missing; at least one, with name, runtime and mode`)

@@ -113,7 +113,7 @@ func TestBrokenSystems(t *testing.T) {
 	check("  processes:\n", "  command: [x]\n  processes:\n",
 		"a system has a command for each process")
 	check("- name: back", "- name: front", `process "front" is there twice`)
-	check("- name: back", "- name: Back", `process "Back" is no name`)
+	check("- name: back", "- name: Back", `process "Back" is not a name`)
 	check("- name: back", "- name: other", "{back.port} has no value here")
 	check("{back.port}", "{back.prt}", "{back.prt} has no value here")
 	check(`["{java}", "{jvm}", -jar, back.jar]`, "[]", "the process has no command")

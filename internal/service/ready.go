@@ -53,7 +53,7 @@ func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path strin
 		case <-asking.Done():
 		}
 	}()
-	last := errors.New("not asked yet")
+	last := errors.New("not requested yet")
 	for {
 		err := w.ask(asking, addr, path)
 		if err == nil {

@@ -40,7 +40,7 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 			"uring and epoll speak only HTTP/1.1, HTTP/2 and gRPC over TCP, or TLS over it"},
 		{contract != "" && (socket || call && contract != Contracts[0]), "protocol", "leave " +
 			"out contract: what the scenario expects is checked on every answer",
-			"contracts are asked in HTTP, and " + Contracts[0] + " in gRPC, too"},
+			"contracts are checked in HTTP, and " + Contracts[0] + " also in gRPC"},
 		{s.Observe.Traces > 0 && socket, "protocol", "leave out observe.traces",
 			"messages of a WebSocket have no header fields for trace ids"},
 		{sc.Unix != "" && others(s.Launchers, Launchers[0]), "unix", "start it as a process",
@@ -54,7 +54,7 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 		method, path := r.Line("")
 		line := fmt.Sprintf("%srequests[%d].request", keyPath, i)
 		if (socket || call) && method != http.MethodPost {
-			c.Wrong(line, "write POST "+path, "what is sent has a body, the message")
+			c.Wrong(line, "write POST "+path, "the message is the body of the request")
 		}
 		if call && strings.Count(path, "/") != 2 {
 			c.Wrong(line, "such as POST /grpc.health.v1.Health/Check",
@@ -94,7 +94,7 @@ func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 			if isCall(v.Protocol) && (r.Call.Method == "" || sc.Flow) {
 				c.Wrong(fmt.Sprintf("%srequests[%d]", here, k), "give each request a call, and no "+
 					"flow, or name the scenario's variants", "variant %s speaks gRPC, and the "+
-					"request is no call", v.Name)
+					"request is not a call", v.Name)
 			}
 		}
 		scenario := sc.in(v)

@@ -42,10 +42,10 @@ loads: [{name: peak, model: closedLOAD}]
 	check("one request at a time", "streams: 2", "POST /x", "", "")
 	check("", "protocol: h2c", "POST /x", "contract: http", "")
 	check("", "protocol: grpc", "POST /p.S/M", "contract: hello", "")
-	check("and hello in gRPC, too", "protocol: grpc", "POST /p.S/M", "contract: http", "")
-	check("and hello in gRPC, too", "contract: http\n    protocol: grpc", "POST /p.S/M",
+	check("and hello also in gRPC", "protocol: grpc", "POST /p.S/M", "contract: http", "")
+	check("and hello also in gRPC", "contract: http\n    protocol: grpc", "POST /p.S/M",
 		"contract: hello", "")
-	check("contracts are asked in HTTP", "protocol: ws", "POST /x", "contract: hello", "")
+	check("contracts are checked in HTTP", "protocol: ws", "POST /x", "contract: hello", "")
 	check("only prony itself speaks", "protocol: h2c", "POST /x", "drivers: [prony, wrk]", "")
 	check("uring and epoll speak only", "protocol: h3", "POST /x", "", ", engine: epoll")
 	check("", "protocol: h2c", "POST /x", "", ", engine: epoll")

@@ -30,7 +30,8 @@ type scene struct {
 func (c *checker) scenario(keyPath string, sc *Scenario) {
 	isSet := sc.Keys != Keys{}
 	if sc.Keys[1] < sc.Keys[0] {
-		c.Wrong(keyPath+"keys", "", "keys from %d to %d are none", sc.Keys[0], sc.Keys[1])
+		c.Wrong(keyPath+"keys", "", "keys %d to %d: the last key must not be less than the "+
+			"first", sc.Keys[0], sc.Keys[1])
 	}
 	if sc.Zipf != 0 && !isSet {
 		c.Wrong(keyPath+"zipf", "give the scenario keys, such as [1, 50000]",
@@ -83,10 +84,10 @@ func (c *checker) users(keyPath string, sc *Scenario) {
 			began = true
 		case began:
 			c.Wrong(here+".setup", "let the setup come first",
-				"a setup is asked before the load, and stands behind a request of it")
+				"a setup is sent before the load, and is listed after a request of it")
 		case when != "" && when != r.Setup:
 			c.Wrong(here+".setup", "give all of them the same",
-				"the setup is asked once a run, or by each user; not the one and then the other")
+				"all setups are of one kind: once a run, or by each user")
 		}
 		if when == "" {
 			when = r.Setup
@@ -193,7 +194,7 @@ func (c *checker) steps(keyPath string, s *scene, r *Request) {
 	case r.Setup != "" && r.Pause != 0:
 		c.Wrong(keyPath+".pause", "take it out", "nothing waits between the steps of a setup")
 	case r.Setup != "" && (r.Weight > 1 || c.Node(keyPath+".weight") != nil):
-		c.Wrong(keyPath+".weight", "take it out", "a setup is asked once; it has no weight")
+		c.Wrong(keyPath+".weight", "take it out", "a setup is sent once, so it has no weight")
 	case r.Setup != "":
 	case !s.Flow && len(r.Extract) > 0:
 		c.Wrong(keyPath+".extract", `say "flow: true" if the requests are steps`,
@@ -290,7 +291,7 @@ func (c *checker) wants(keyPath string, s *scene, in string) {
 	t := c.parse(keyPath, s, in, false)
 	if t != nil && len(t.Environment()) > 0 {
 		c.Wrong(keyPath, "write $${NAME} if the text itself is meant",
-			"${%s} is of what is sent; no answer is held against it", t.Environment()[0])
+			"${%s} is for requests only; a check of an answer cannot use it", t.Environment()[0])
 	}
 	if t != nil && t.HasKey() && !s.sent {
 		c.Wrong(keyPath, "", "{key} stands for nothing: no request before the answer has it")

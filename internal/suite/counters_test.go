@@ -39,10 +39,10 @@ func TestCounters(t *testing.T) {
 	check(database, ", backendCalls: {databas: 1}",
 		"prony.yaml:6: no target has a counter databas in")
 	check(database, ", backendCalls: {database: 0}",
-		"prony.yaml:6: it asks database 0 times, outside 1")
+		"prony.yaml:6: it calls database 0 times, outside 1")
 	check(database, ", backendCalls: {database: 0.5}", "prony.yaml:6:")
 	check(database, ", setup: run, backendCalls: {database: 1}}, {request: GET /",
-		"prony.yaml:6: what a setup asks is in no window")
+		"prony.yaml:6: calls of a setup are in no window")
 	check("db: {}", "", "prony.yaml:5: the counter db is had by one of postgres and metrics")
 	check("db: {postgres: a, metrics: b}", "", "had by one of postgres and metrics")
 	check("db: {metrics: b}", "", "prony.yaml:5: series is missing")
@@ -51,7 +51,7 @@ func TestCounters(t *testing.T) {
 	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} is of no process")
 	if _, err := ReadScenario("s.yaml", []byte("name: a\nrequests: [{request: GET /, "+
 		"backendCalls: {database: 1}}]\n")); err == nil ||
-		!strings.Contains(err.Error(), "a load alone starts no targets") {
+		!strings.Contains(err.Error(), "a load without targets has no counters") {
 		t.Errorf("of a load alone: %v", err)
 	}
 }

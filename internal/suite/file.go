@@ -81,7 +81,7 @@ func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	for i, name := range all[0] {
 		if hasMeaning(name) || !varForm.MatchString(name) || slices.Contains(all[0][:i], name) {
 			wrong("name the columns in the first line, each once, such as user,password",
-				"%q is no name of a column of %s", name, s.Data)
+				"%q is not a name of a column of %s", name, s.Data)
 			return
 		}
 	}
@@ -174,7 +174,7 @@ func readBelow(dir, name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is no file")
+		return nil, fmt.Errorf("it is not a file")
 	case info.Size() > limit:
 		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), limit)
 	}

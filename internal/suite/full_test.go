@@ -215,7 +215,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	check("below/body", "")
 	check("below/../below/body", "")
 	check("none", "no such file or directory")
-	check("below", "it is no file")
+	check("below", "it is not a file")
 	check("large", "it has 16777217 bytes, more than 16777216")
 	check("../secret", "path escapes from parent")
 	check("link", "path escapes from parent")
@@ -318,7 +318,7 @@ var slips = []struct {
 	{"users' number", "ramp 0..20 in 2s, 20 for 3s", "0", `:43: users "0" never come to 1 in ` +
 		`"users: 0"`, true},
 	{"users of words", "ramp 0..20 in 2s, 20 for 3s", "ramp 0..20", `:43: users "ramp 0..20" are ` +
-		`no number over time: piece 1 ("ramp 0..20"): want "ramp 1000..5000 in 10s" in ` +
+		`not a number over time: piece 1 ("ramp 0..20"): want "ramp 1000..5000 in 10s" in ` +
 		`"users: ramp 0..20"`, false},
 	{"more users than connections", "churn: 100", "connections: 19", `:45: 19 connections are ` +
 		`too few for up to 20 users, each with one of its own in "connections: 19"; leave them out`,

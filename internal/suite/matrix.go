@@ -150,7 +150,7 @@ func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string,
 		for i, n := range m.Connections {
 			if n < 1 || n > connectionsMax {
 				c.Wrong(fmt.Sprintf("%s.connections[%d]", keyPath, i), fmt.Sprintf("want 1 to %d",
-					connectionsMax), "%d connections are none that a load can have", n)
+					connectionsMax), "a load cannot have %d connections", n)
 			}
 			values = append(values, Text(strconv.Itoa(n)))
 		}
@@ -164,7 +164,7 @@ func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string,
 		for i, n := range m.Body {
 			if n < 1 || n > bodyMax {
 				c.Wrong(fmt.Sprintf("%s.body[%d]", keyPath, i), fmt.Sprintf("want 1B to %v",
-					strictyaml.Size(bodyMax)), "a body of %v is none that the lab makes", n)
+					strictyaml.Size(bodyMax)), "the generator cannot make a body of %v", n)
 			}
 			sizes[n.String()] = n
 			values = append(values, Text(n.String()))
@@ -184,7 +184,7 @@ func (p *Project) sized(s *Suite, doc *strictyaml.Document) error {
 			sc := &s.Scenarios[i]
 			if strings.HasPrefix(sc.Protocol, "grpc") {
 				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s sweeps body, and %s "+
-					"sends messages of gRPC, which are no text", p.Targets[name].Built, sc.Name),
+					"sends messages of gRPC, which are not text", p.Targets[name].Built, sc.Name),
 					"take body out of the matrix, or measure it in a suite of its own")
 			}
 			if !slices.ContainsFunc(sc.Requests, func(r Request) bool { return r.sizes() }) {

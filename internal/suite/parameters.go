@@ -57,11 +57,11 @@ var (
 
 var parameters = slices.Concat([]parameter{
 	{key: "name", required: true, form: suiteForm, such: "canonical",
-		about: "of the suite; records and folders carry it"},
-	{key: "question", about: "what the suite is to answer, in one sentence"},
+		about: "name of the suite, in records and folders"},
+	{key: "question", about: "question that the suite answers, in one sentence"},
 	{key: "contract", choices: Contracts,
-		about: "what the targets must answer, asked before and after the loads; see " +
-			"contract/README.md. Without one they are held by what the scenarios expect alone"},
+		about: "contract of the targets, checked before and after the loads; see " +
+			"contract/README.md. Without one, only the expectations of the scenarios are checked"},
 	{key: "targets", max: 1000,
 		about: "globs over names of targets and of services, such as `java-*` or `*/virtual` " +
 			"(`*` stops at `/`); none, or `all`: every target that keeps the contract"},
@@ -73,40 +73,41 @@ var parameters = slices.Concat([]parameter{
 			"are loaded one at a time, for some tens of milliseconds each; blocks: whole trials " +
 			"one after the other; without it slices where possible"},
 	{key: "freeze", choices: Freezing,
-		about: "whether a target is stopped while others are loaded in slices. off is for " +
-			"services that cannot bear it, such as members of a cluster with heartbeats; their " +
-			"work between slices then takes time from the others"},
+		about: "whether a target is stopped while others are loaded in slices. Use off for " +
+			"services that do not work if they are stopped, such as members of a cluster with " +
+			"heartbeats; their work between slices then takes time from the others"},
 	{key: "slices", def: "4s", max: hour,
 		about: "how long each target is loaded in the slices of a start"},
 	{key: "seed", def: "42", max: maxExact,
-		about: "of the order, the arrivals, the keys and the mix"},
-	{key: "limits", about: "what each target may use"},
+		about: "seed of the order, the arrivals, the keys and the mix"},
+	{key: "limits", about: "limits of each target"},
 	{key: "limits.cpus", def: "1", min: 0.1, max: 1024, about: "cores"},
 	{key: "limits.memory", def: "1GiB", min: 16 << 20, max: 1 << 40,
 		about: "with a binary unit: `1GiB`, `832M` (M is MiB, as Docker has it)"},
 	{key: "timeout", def: "5s", min: 1e6, max: hour,
-		about: "for one request, from its sending"},
-	{key: "resolution", about: "what may have moved a number by less is no doubt about it " +
-		"(`3%`); see [the method](../method.md#verdict-rules)"},
-	{key: "warmup", about: "a closed load before the first window, in no result"},
+		about: "timeout of a request, from its sending"},
+	{key: "resolution", about: "a smaller possible bias does not make a number SUSPECT (`3%`); " +
+		"see [the method](../method.md#verdict-rules)"},
+	{key: "warmup", about: "a closed load before the first window, not measured"},
 	{key: "warmup.connections", def: "64", min: 1, max: connectionsMax,
 		about: "each sends its next request when the last was answered"},
-	{key: "warmup.min", def: "1s", max: hour, about: "it lasts at least so long"},
+	{key: "warmup.min", def: "1s", max: hour, about: "least duration"},
 	{key: "warmup.max", def: "5s", max: hour,
-		about: "and ends when the rate is steady and compilers are silent, or after so long"},
+		about: "largest duration; it ends earlier if the rate is steady and compilers are idle"},
 	{key: "warmup.cores", def: "own", late: true, choices: WarmupCores,
-		about: "all: a service that compiles while it serves (JVM, Node) has those of the load, " +
-			"too, until its compilers are silent, and then its own until it is steady on them"},
+		about: "all: a service that compiles while it serves (JVM, Node) also has the cores of " +
+			"the load until its compilers are idle, and then only its own until it is steady on " +
+			"them"},
 	{key: "warmup.compilers", def: CompilersFirst, late: true, choices: Turns,
-		about: "first: the compilers of a JVM or of .NET go before its other threads until the " +
-			"first window, where the lab may say so (as root); equal: they take their turns, for " +
-			"time to steady and warm-up cost"},
+		about: "first: the compilers of a JVM or of .NET run before its other threads until the " +
+			"first window, if Prony may set priorities (as root); equal: no priority, for time " +
+			"to steady state and warm-up cost"},
 	{key: "scenarios", required: true, min: 1, max: 100,
-		about: "each is offered to each target, in trials of its own"},
+		about: "scenarios; each target runs each of them, in trials of its own"},
 	{key: "scenarios[].name", required: true, form: nameForm, such: "cached read",
 		about: "unique"},
 	{key: "scenarios[].flow",
-		about: "whether the requests are steps, which one user takes in order on one connection"},
+		about: "`true`: the requests are steps that one user sends in order on one connection"},
 	{key: "scenarios[].keys", max: maxExact,
 		about: "first and last of the keys that `{key}` is drawn from, uniformly; wanted exactly " +
 			"when `{key}` is used"},
@@ -123,9 +124,9 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].rows", def: Sequential, when: "there is data",
 		choices: []string{Sequential, Random},
 		former:  map[string]string{"turn": Sequential, "drawn": Random},
-		about: "how its rows come: request or flow number k has row k, from the beginning again " +
-			"after the last; or drawn at random by seed. Where each user has a setup, " +
-			"user i keeps row i"},
+		about: "order of its rows. sequential: request or flow number k has row k, and starts " +
+			"again after the last; random: drawn by seed. " +
+			"If each user has a setup, user i keeps row i"},
 	{key: "scenarios[].protocol", def: "http", late: true, choices: Protocols,
 		about: "http: HTTP/1.1; https: over TLS; h2, h2c: HTTP/2 with and without TLS; h3: " +
 			"HTTP/3; grpc, grpcs: unary calls; ws, wss: messages of a WebSocket; see " +
@@ -134,16 +135,16 @@ var parameters = slices.Concat([]parameter{
 		"`{port}` in it being the port that it would have; http only"},
 	{key: "scenarios[].streams", min: 1, max: 1000,
 		about: "requests at once on each connection, beside each other; h2, h2c, h3, grpc, grpcs"},
-	{key: "scenarios[].tls", about: "which certificates are believed; with none of its keys, " +
-		"those that this machine trusts"},
+	{key: "scenarios[].tls", about: "certificates to trust; default: those that this machine " +
+		"trusts"},
 	{key: "scenarios[].tls.insecure", about: "any"},
-	{key: "scenarios[].tls.ca", about: "what is signed by one in this file, in PEM, in or below " +
+	{key: "scenarios[].tls.ca", about: "file of the certificates to trust, in PEM, in or below " +
 		"the suite's folder"},
 	{key: "scenarios[].contract", choices: Contracts,
-		about: "what targets must answer instead of the suite's contract; those that do not keep " +
-			"it take no part in the scenario"},
+		about: "contract of the targets instead of the suite's; targets without it are not in " +
+			"the scenario"},
 	{key: "scenarios[].variants", max: 20,
-		about: "those of the suite that ride in it; none: all. Bare targets always do"},
+		about: "variants of the suite in the scenario; none: all. Bare targets are always in it"},
 	{key: "scenarios[].requests", required: true, min: 1, max: 100,
 		about: "one, or a mix that each request is drawn from by weight, or the steps of a flow"},
 	{key: "scenarios[].requests[].name", form: nameForm, such: "create owner",
@@ -156,8 +157,8 @@ var parameters = slices.Concat([]parameter{
 		about: "a mapping of names to values, with placeholders"},
 	{key: "scenarios[].requests[].body", about: "sent with it, with placeholders"},
 	{key: "scenarios[].requests[].bodyFile",
-		about: "likewise, of a file in or below the suite's folder, at most 16 MiB; one that is " +
-			"not UTF-8 is sent as it stands"},
+		about: "body from a file in or below the suite's folder, at most 16 MiB; a file that is " +
+			"not UTF-8 is sent unchanged"},
 	{key: "scenarios[].requests[].type", def: "text/plain", when: "there is a body",
 		form: typeForm, such: "application/json", about: "media type of the body"},
 	{key: "scenarios[].requests[].weight", def: "1", min: 1, max: 1_000_000,
@@ -171,10 +172,11 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].requests[].expect.size", max: 1 << 30,
 		about: "only the body's length, in bytes"},
 	{key: "scenarios[].requests[].expect.lorem", max: 1 << 24,
-		about: "byte for byte: the text of contract/lorem.txt, repeated and cut to so many bytes"},
+		about: "exact body: the text of contract/lorem.txt, repeated and cut to this number of " +
+			"bytes"},
 	{key: "scenarios[].requests[].checks", max: 50,
-		about: "of every answer: each has one of json, header, regex and body, and one of is, " +
-			"contains, matches and exists"},
+		about: "checks of every answer: each has one of json, header, regex and body, and one of " +
+			"is, contains, matches and exists"},
 }, places("scenarios[].requests[].checks[]."), []parameter{
 	{key: "scenarios[].requests[].checks[].is",
 		about: "the value is this, byte for byte, with placeholders"},
@@ -182,7 +184,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].requests[].checks[].matches",
 		about: "this regular expression matches somewhere in it"},
 	{key: "scenarios[].requests[].checks[].exists",
-		about: "whether there is such a value at all"},
+		about: "whether the value exists"},
 	{key: "scenarios[].requests[].call", about: "the same request as a unary call, for variants " +
 		"that speak gRPC; its answer is checked against its `expect` only"},
 	{key: "scenarios[].requests[].call.method", such: "/prony.Hello/Say",
@@ -198,13 +200,14 @@ var parameters = slices.Concat([]parameter{
 			"without one is an error"},
 }, places("scenarios[].requests[].extract.NAME."), []parameter{
 	{key: "scenarios[].requests[].setup", choices: []string{SetupRun, SetupUser},
-		about: "asked before the load, in no number: once, or by each user (a connection) for " +
-			"itself; what it extracts, all requests may have"},
+		about: "sent before the load and not measured: once, or by each user (a connection); all " +
+			"requests may use the values that it extracts"},
 	{key: "scenarios[].requests[].pause", max: hour,
 		about: "flows only: from this step's answer to the next step"},
 	{key: "scenarios[].requests[].backendCalls", max: 16, form: processForm, such: "database",
-		about: "how often at least it has the service ask, by the name of a target's counter: a " +
-			"target that asks less, by that counter, is INVALID; one without it is not held"},
+		about: "least number of backend calls per request, by the name of a target's counter. A " +
+			"target with fewer calls by that counter is INVALID; a target without the counter is " +
+			"not checked"},
 	{key: "loads", required: true, min: 1, max: 20,
 		about: "offered one after another in every trial"},
 	{key: "loads[].name", required: true, form: nameForm, such: "peak", about: "unique"},
@@ -214,23 +217,22 @@ var parameters = slices.Concat([]parameter{
 			"open: requests fall due on a schedule, whatever the answers do. capacity: open " +
 			"loads in search of the highest rate that keeps slo"},
 	{key: "loads[].connections", def: "64", min: 1, max: connectionsMax,
-		about: "open: what it begins with. With users, as many as those come to, unless it is " +
+		about: "open: the initial number. With users: the largest number of users, unless it is " +
 			"given"},
 	{key: "loads[].maxConnections", min: 1, max: connectionsMax,
-		about: "open only: more are opened as they are needed, up to so many and as many as " +
-			"files may be open; without it arrivals that find no connection wait, and their wait " +
-			"counts. To open them costs service and generator time in the very moment that they " +
-			"have none"},
+		about: "open only: more are opened when needed, up to this number and the limit of open " +
+			"files. Without it, arrivals that find no connection wait, and their wait counts. " +
+			"Opening connections costs service and generator time at the busiest moments"},
 	{key: "loads[].generators", min: 1, max: generatorsMost,
-		about: "processes that offer it together, each every n-th arrival of the one schedule, " +
-			"with its part of the connections; see [many generators](../generators.md). Without " +
-			"it the lab offers it alone"},
+		about: "number of processes that offer the load together, each every n-th arrival of the " +
+			"common schedule, with its part of the connections; see [many " +
+			"generators](../generators.md). Default: one"},
 	{key: "loads[].users",
 		about: "closed only: virtual users over time, each with a connection of its own, such as " +
 			"`ramp 0..700 in 5m, 700 for 5m, ramp 700..0 in 3m20s`; without it, every connection " +
 			"is a user from beginning to end"},
 	{key: "loads[].think",
-		about: "closed only: what a user waits between an answer and the next request, `1s`, " +
+		about: "closed only: pause of a user between an answer and the next request, `1s`, " +
 			"`uniform 500ms..1500ms` or `exponential 1s` (its mean)"},
 	{key: "loads[].rate",
 		about: "open only, and wanted there: requests per second, `20000/s` or `20000`, or a " +
@@ -246,33 +248,32 @@ var parameters = slices.Concat([]parameter{
 		about: "capacity only, and wanted there: the objectives that are kept, " +
 			"`p99<50ms,errors<0.1%`; see [`prony capacity`](../capacity.md)"},
 	{key: "loads[].budget", def: "1m", when: record.Capacity, max: 24 * hour,
-		about: "capacity only: for the whole search; what has not been found by then is told " +
-			"as \"at least\""},
+		about: "capacity only: time for the whole search; a capacity that is not found by then " +
+			"is reported as \"at least\""},
 	{key: "loads[].churn", max: 1_000_000,
 		about: "requests after which a connection is renewed; 0: never"},
 	{key: "loads[].pacing", def: "precise", late: true, choices: Pacings,
-		about: "how the generator waits for the next request's moment: frugal sleeps, and is " +
-			"late " +
-			"by what a wake-up takes; precise also polls shortly before, which costs its core"},
+		about: "how the generator waits for the next request: frugal sleeps, and is late by the " +
+			"time of a wake-up; precise also polls shortly before, which uses all of its core"},
 	{key: "loads[].engine", def: "auto", late: true, choices: Engines,
 		former: map[string]string{"stack": "nethttp"},
 		about:  "of the generator; auto takes the best that the machine offers"},
 	{key: "loads[].leadIn", def: "200ms", max: hour,
-		about: "offered before the window and not counted"},
+		about: "load before the window that does not count"},
 	{key: "loads[].measure", def: "2s", min: second / 10, max: 24 * hour,
-		about: "the window; capacity: of a step, at least"},
+		about: "length of the window; capacity: least length of a step"},
 	{key: "loads[].drain", def: "1s", max: hour,
-		about: "waited at most, after the window, for answers still under way"},
+		about: "longest wait, after the window, for answers still under way"},
 	{key: "drivers", def: "[prony]", late: true, max: 20, choices: Drivers,
-		about: "what offers the loads: Prony's generator or other tools, each in trials of its " +
+		about: "generators of the loads: Prony's generator or other tools, each in trials of its " +
 			"own"},
 	{key: "launchers", def: "[process]", late: true, max: 5, choices: Launchers,
 		about: "how targets are started, each way in trials of its own: as processes, as " +
 			"containers on a network of their own, as containers on the host's, as pods of a " +
 			"Kubernetes cluster, as pods reached through a service of it"},
 	{key: "variants", max: 20,
-		about: "what rides along with targets, such as an agent, each in trials of its own " +
-			"beside the bare target's, which its ratios refer to"},
+		about: "additions to targets, such as an agent, each in trials of its own; its ratios " +
+			"refer to the bare target"},
 	{key: "variants[].name", def: "the agent's, with dashes", when: "there is one",
 		form: suiteForm, such: "agent", about: "unique"},
 	{key: "variants[].agent", form: agentForm, such: "otel-java/full",
@@ -280,17 +281,16 @@ var parameters = slices.Concat([]parameter{
 	{key: "variants[].env", max: 100, form: envForm, such: "JAVA_TOOL_OPTIONS",
 		about: "variables of the target's processes, over those of its manifest"},
 	{key: "variants[].protocol", choices: Protocols,
-		about: "that targets speak with it, by their own means, instead of HTTP/1.1: as in " +
+		about: "protocol of targets with it, by their own means, instead of HTTP/1.1: as in " +
 			"`scenarios[].protocol`. Targets whose service does not speak it run bare only"},
 	{key: "variants[].streams", min: 1, max: 1000,
-		about: "requests at once on each connection, of which there are so many fewer; 1 by " +
-			"default"},
+		about: "concurrent requests on each connection; the number of connections is divided by " +
+			"it; 1 by default"},
 	{key: "variants[].runtimes", max: 10, choices: runtimes.Names,
-		about: "that can have it; none: all. Other targets run bare only"},
+		about: "runtimes that support it; none: all. Other targets run bare only"},
 	{key: "variants[].processes", max: 100,
-		about: "of systems that have it; none: all"},
-	{key: "variants[].observe", about: "what the lab watches with it, instead of what the suite " +
-		"has it watch"},
+		about: "processes of systems that have it; none: all"},
+	{key: "variants[].observe", about: "observations in its trials, instead of the suite's"},
 }, observations("variants[].observe."), []parameter{
 	{key: "capacity", about: "a closed load that each bare target meets once, before the blocks; " +
 		"rates may be shares of what it delivered, `50% of capacity`, so that every variant of a " +
@@ -299,8 +299,8 @@ var parameters = slices.Concat([]parameter{
 		about: "each sends its next request when the last was answered"},
 	{key: "capacity.measure", def: "5s", late: true, min: second / 10, max: 24 * hour,
 		about: "the window"},
-	{key: "observe", about: "what the lab watches in every trial of the comparison, beside its " +
-		"samples; see [observing](../observing.md)"},
+	{key: "observe", about: "observations in every trial of the comparison, beside its samples; " +
+		"see [observing](../observing.md)"},
 }, observations("observe."), []parameter{
 	{key: "columns", max: 20, choices: Columns, former: record.FormerColumns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
@@ -312,7 +312,8 @@ var parameters = slices.Concat([]parameter{
 // observations are the rows of an Observe.
 func observations(prefix string) []parameter {
 	return []parameter{
-		{key: prefix + "telemetry", about: "the telemetry collector runs, though nobody may send"},
+		{key: prefix + "telemetry", about: "the telemetry collector runs, even if no service " +
+			"sends data"},
 		{key: prefix + "gc", about: "JVMs log their collections"},
 		{key: prefix + "traces", about: "share of the requests that carry a trace id, such as " +
 			"`1%`; the slowest of them are in the record"},
@@ -333,9 +334,10 @@ func places(prefix string) []parameter {
 			"[GJSON's syntax](https://github.com/tidwall/gjson/blob/master/SYNTAX.md); a text " +
 			"without its quotes"},
 		{key: prefix + "header", about: "the value of this header field"},
-		{key: prefix + "regex", about: "what this regular expression matches first in the body, " +
-			"or in the lines of a header field where that is given, too: " +
-			"its first group, or the whole ([RE2](https://github.com/google/re2/wiki/Syntax))"},
+		{key: prefix + "regex", about: "first match of this regular expression in the body, or " +
+			"in the lines of the header field if `header` is also given: " +
+			"its first group, or the whole match " +
+			"([RE2](https://github.com/google/re2/wiki/Syntax))"},
 		{key: prefix + "body", about: "`true`: the whole body"},
 	}
 }

@@ -44,9 +44,9 @@ var processParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.processes[].share", def: "1", min: 0.01, max: 100,
 		about: "parts of the target's memory, of which the command has one"},
 	{key: "project.targets.NAME.processes[].backing",
-		about: "`true`: what the target leans on and nobody measures, such as a database, has a " +
-			"core of its own and as much memory as the target, outside of its limits, where " +
-			"there are enough; else it shares them"},
+		about: "`true`: a backing service that is not measured, such as a database. It has a " +
+			"core of its own and as much memory as the target, outside of its limits, if the " +
+			"machine has enough; else it shares them"},
 }, counterParameters)
 
 // portOf is where a command or a variable has the port of another process.
@@ -85,7 +85,7 @@ func (c *checker) processes(keyPath string, s Source) {
 		}
 		if p.Ready != "" && !strings.HasPrefix(p.Ready, "/") {
 			c.Wrong(here+".ready", "as /health, or leave it out for the first connection",
-				"ready %q is no path", p.Ready)
+				"ready %q is not a path", p.Ready)
 		}
 	}
 	for _, key := range sortedNames(texts) {
@@ -104,8 +104,9 @@ const asksMost = 10_000
 // counterParameters are its keys.
 var counterParameters = []parameter{
 	{key: "project.targets.NAME.counters", max: 16, form: processForm, such: "database",
-		about: "what the target asks and who counts it, by the names that `asks` of a request " +
-			"has; see [what a service asks](../project.md#a-service-that-answers-without-asking)"},
+		about: "backends of the target and the counters of their calls, by the names of a " +
+			"request's `backendCalls`; see [backend " +
+			"calls](../project.md#a-service-that-answers-without-asking)"},
 	{key: "project.targets.NAME.counters.NAME.postgres",
 		about: "a PostgreSQL, as `postgres://USER:PASSWORD@127.0.0.1:{db.port}/NAME`: its " +
 			"transactions are counted"},
@@ -135,7 +136,7 @@ func (c *checker) asks(keyPath string, r *Request) {
 			c.Wrong(
 				step(keyPath+".backendCalls", name),
 				"",
-				"it asks %s %d times, outside 1 to %d",
+				"it calls %s %d times, outside 1 to %d",
 				name,
 				n,
 				asksMost,
@@ -143,7 +144,7 @@ func (c *checker) asks(keyPath string, r *Request) {
 		}
 	}
 	if len(r.BackendCalls) > 0 && r.Setup != "" {
-		c.Wrong(keyPath+".backendCalls", "take it out", "what a setup asks is in no window")
+		c.Wrong(keyPath+".backendCalls", "take it out", "calls of a setup are in no window")
 	}
 }
 

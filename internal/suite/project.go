@@ -92,13 +92,14 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.env", max: 100, form: envForm, such: "GOGC",
 		about: "variables over those of your environment"},
 	{key: "project.targets.NAME.build",
-		about: "what builds it, for `sh`, in a copy of the folder, outside of the repository"},
+		about: "command for `sh` that builds it, in a copy of the folder outside of the " +
+			"repository"},
 	{key: "project.targets.NAME.git",
-		about: "a revision of the repository, instead of what lies there; wants build"},
+		about: "revision of the repository, instead of the present files; needs build"},
 	{key: "project.targets.NAME.url",
 		about: "where it runs already, as `http://127.0.0.1:8081`; another machine wants `--remote`"},
 	{key: "project.targets.NAME.image",
-		about: "of the local Docker engine, as `app:1.2`; nothing is pulled"},
+		about: "image of the local Docker engine, such as `app:1.2`; nothing is pulled"},
 	{key: "project.targets.NAME.port", min: 1, max: 65535,
 		about: "where the image's service listens; without it the one that it exposes, else " +
 			"`$PORT`"},
@@ -106,7 +107,7 @@ var projectParameters = slices.Concat([]parameter{
 		about: "a service of a Compose file, brought up with what it depends on"},
 	{key: "project.targets.NAME.compose.file", def: "compose.yaml",
 		about: "the Compose file, below the file's folder"},
-	{key: "project.targets.NAME.compose.service", about: "which of its services takes requests"},
+	{key: "project.targets.NAME.compose.service", about: "its service that receives the requests"},
 	{key: "project.targets.NAME.compose.port", min: 1, max: 65535,
 		about: "where it listens in its container; without it the one that the Compose file names"},
 }, needs("project.targets.NAME.needs"), processParameters, matrixParameters, []parameter{
@@ -169,7 +170,7 @@ func ReadProject(file string, data []byte) (*Project, error) {
 		c.target(step("targets", name), p.Targets[name])
 	}
 	if p.Ready != "" && p.Ready != "-" && !strings.HasPrefix(p.Ready, "/") {
-		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is no path",
+		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is not a path",
 			p.Ready)
 	}
 	if p.expand(c); c.Err() != nil {
@@ -276,7 +277,7 @@ func (c *checker) target(keyPath string, s Source) {
 		c.Wrong(keyPath+".git", "say with build what makes it", "a revision has nothing built")
 	}
 	if s.Git != "" && !isRevision.MatchString(s.Git) {
-		c.Wrong(keyPath+".git", "as main, HEAD~1 or a commit", "%q is no revision", s.Git)
+		c.Wrong(keyPath+".git", "as main, HEAD~1 or a commit", "%q is not a revision", s.Git)
 	}
 }
 

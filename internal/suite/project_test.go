@@ -182,10 +182,10 @@ suites: {one: {targets: [app]}}
 		"args: {n: [1]}":    "there are two targets app-n-1",
 		"args: {port: [1]}": "args are of a command",
 		"connections: []":   "with connections the matrix makes 0 targets",
-		"connections: [0]":  "0 connections are none that a load can have",
+		"connections: [0]":  "a load cannot have 0 connections",
 		"connections: [x]":  "connections",
 		"body: []":          "with body the matrix makes 0 targets",
-		"body: [0B]":        "a body of 0B is none that the lab makes",
+		"body: [0B]":        "the generator cannot make a body of 0B",
 		"body: [17MiB]":     "want 1B to 16MiB",
 		"body: [1KB]":       "is not a number with a binary unit",
 		"body: [1B]":        "the matrix of app sweeps body, and no request of requests has one",
@@ -212,7 +212,8 @@ func TestProjectBodies(t *testing.T) {
 		t.Errorf("with bodies: %+v, error %v", p, err)
 	}
 	_, err := bodies("{name: a, protocol: grpc, requests: [{request: POST /a.B/C, body: x}]}")
-	if err == nil || !strings.Contains(err.Error(), "a sends messages of gRPC, which are no text") {
+	if err == nil || !strings.Contains(err.Error(), "a sends messages of gRPC, "+
+		"which are not text") {
 		t.Errorf("with bodies of gRPC it says %v", err)
 	}
 }
@@ -257,7 +258,8 @@ func TestProjectMistakes(t *testing.T) {
 		"prony.yaml:5: up is the target's own name")
 	check(url, system("{name: DB, command: ./db}"), `name "DB" is not of the form of "db"`)
 	check(url, system("{name: db}"), "prony.yaml:5: command is missing")
-	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" is no path`)
+	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" `+
+		`is not a path`)
 	check(url, system("{name: db, command: ./db, share: 0}"), "prony.yaml:5: share 0 is outside")
 	check(url, system("{name: db, command: ./db, env: {X: '{xx.port}'}}"),
 		"prony.yaml:5: {xx.port} is of no process")
@@ -270,7 +272,7 @@ func TestProjectMistakes(t *testing.T) {
 	check("    url:", "    compose: {service: web}\n    url:",
 		"prony.yaml:5: the target up is both url and compose")
 	check("    url:", "    urll:", `prony.yaml:5: unknown key "urll"`, `did you mean "url"?`)
-	check("ready: /health", "ready: health", "prony.yaml:7: ready \"health\" is no path")
+	check("ready: /health", "ready: health", "prony.yaml:7: ready \"health\" is not a path")
 	check("  old: {", "  a b: {", `targets "a b" is not of the form of "old"`)
 	check("    weight: 3", "    weight: 0", "prony.yaml:15: weight 0 is outside")
 	check("    weight: 3", "    wait: 3", `prony.yaml:15: unknown key "wait"`)

@@ -329,20 +329,20 @@ func TestPublished(t *testing.T) {
 	_, own, _ := strings.Cut(head, "```yaml\n")
 	own, _, _ = strings.Cut(own, "```")
 	if _, err := ReadProject(ownDoc, []byte(own)); err != nil {
-		t.Errorf("the page's example is no project: %v", err)
+		t.Errorf("the page's example is not a project: %v", err)
 	}
 
 	before, after := paged(t, check, docFile, table(reflect.TypeFor[Suite](), parameters, ""))
 	_, example, _ := strings.Cut(before, "```yaml\nname:")
 	example, _, _ = strings.Cut(example, "```")
 	if _, err := Read(docFile, []byte("name:"+example)); err != nil {
-		t.Errorf("the page's example is no suite: %v", err)
+		t.Errorf("the page's example is not a suite: %v", err)
 	}
 	_, flow, _ := strings.Cut(after, "```yaml\n")
 	flow, _, _ = strings.Cut(flow, "```")
 	got, err := ReadScenario(docFile, []byte(flow))
 	if err != nil {
-		t.Fatalf("the page's flow is no scenario: %v", err)
+		t.Fatalf("the page's flow is not a scenario: %v", err)
 	}
 	if names, _ := got.Variables(); !got.Flow || strings.Join(names, " ") != "ownerId petId" {
 		t.Errorf("the page's flow is %+v", got)

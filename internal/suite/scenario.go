@@ -172,8 +172,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	for i, r := range s.Requests {
 		if len(r.BackendCalls) > 0 {
 			c.Wrong(fmt.Sprintf("requests[%d].backendCalls", i), "take it out",
-				"a load alone starts no "+
-					"targets, whose counters asks are held by")
+				"a load without targets has no counters for backendCalls")
 		}
 	}
 	c.bodies(s, "", filepath.Dir(file), nil)

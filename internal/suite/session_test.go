@@ -66,16 +66,16 @@ func TestWhatNoSessionIs(t *testing.T) {
 	check("a", "data: users.csv\n"+get, "users.csv has no row")
 	check("a\n\"", "data: users.csv\n"+get, "it is read as CSV")
 	check("a\nb,c\n", "data: users.csv\n"+get, "it is read as CSV")
-	check("A b\nc\n", "data: users.csv\n"+get, `"A b" is no name of a column`)
-	check("key\nc\n", "data: users.csv\n"+get, `"key" is no name of a column`)
-	check("a,a\nc,d\n", "data: users.csv\n"+get, `"a" is no name of a column`)
+	check("A b\nc\n", "data: users.csv\n"+get, `"A b" is not a name of a column`)
+	check("key\nc\n", "data: users.csv\n"+get, `"key" is not a name of a column`)
+	check("a,a\nc,d\n", "data: users.csv\n"+get, `"a" is not a name of a column`)
 	check("", "data: ../users.csv\n"+get, "files are named from the suite's folder")
 	check("", get+"- request: GET /a\n  setup: run\n", "let the setup come first")
 	check("", "requests:\n- request: GET /\n  setup: run\n", "all requests are setup")
 	check("", "requests:\n- request: GET /\n  setup: run\n- request: GET /a\n  setup: user\n"+
 		"- request: GET /b\n", "give all of them the same")
 	check("", "requests:\n- request: GET /\n  setup: run\n  weight: 2\n- request: GET /a\n",
-		"a setup is asked once; it has no weight")
+		"a setup is sent once, so it has no weight")
 	check("", "requests:\n- request: GET /\n  setup: run\n  pause: 1s\n- request: GET /a\n",
 		"nothing waits between the steps of a setup")
 	check("", "cookies: true\nrequests:\n- request: GET /\n  headers: {cookie: a=b}\n",
@@ -87,7 +87,7 @@ func TestWhatNoSessionIs(t *testing.T) {
 	check("", "flow: true\nrequests:\n- request: GET /\n  extract: {a: {json: a, regex: b}}\n"+
 		"- request: GET /{a}\n", "2 places to look at")
 	check("", "requests:\n- request: GET /\n  expect: {body: '${KEY}'}\n",
-		"no answer is held against it")
+		"a check of an answer cannot use it")
 	check("", "requests:\n- request: GET /\n  checks: [{body: true, is: '${KEY}'}]\n",
-		"no answer is held against it")
+		"a check of an answer cannot use it")
 }

@@ -225,7 +225,8 @@ var mistakes = []struct {
 	{"three keys", "keys: [1, 9]", "keys: [1, 2, 3]", `s.yaml:16: keys are not a list of the ` +
 		`first and the last (as in [1, 50000]) in "keys: [1, 2, 3]"`, true},
 	{"keys upside down", "keys: [1, 9]", "keys: [9, 1]",
-		`s.yaml:16: keys from 9 to 1 are none in "keys: [9, 1]"`, false},
+		`s.yaml:16: keys 9 to 1: the last key must not be less than the first ` +
+			`in "keys: [9, 1]"`, false},
 	{"no keys", "    keys: [1, 9]\n", "", `s.yaml:17: {key} stands for nothing: the scenario has ` +
 		`no keys in "- request: GET /hello/{mode}?key={key}"; give the scenario keys, ` +
 		`such as [1, 50000]`,
@@ -298,7 +299,8 @@ var mistakes = []struct {
 		`s.yaml:39: rate "0" is not above 0 in "rate: 0"`, true},
 	{"rate of words", "rate: 20000", "rate: fast", `s.yaml:39: rate "fast" is neither requests ` +
 		`per second (as in 20000/s), nor a share of an earlier load (as in 50% of peak), nor a ` +
-		`shape: piece 1 ("fast"): "fast" is no number such as 1000, 0.5, 20k or 1M; want "1000" ` +
+		`shape: piece 1 ("fast"): "fast" ` +
+		`is not a number such as 1000, 0.5, 20k or 1M; want "1000" ` +
 		`in "rate: fast"`, true},
 	{"rate too high", "rate: 20000", "rate: 10000001",
 		`s.yaml:39: rate "10000001" is above 10000000/s in "rate: 10000001"`, true},

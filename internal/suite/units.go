@@ -222,7 +222,7 @@ func (u *Users) UnmarshalText(b []byte) error {
 	p, err := pace.Parse(string(b))
 	switch {
 	case err != nil:
-		return fmt.Errorf("users %q are no number over time: %w", b, cause(err))
+		return fmt.Errorf("users %q are not a number over time: %w", b, cause(err))
 	case p.Max() < 1:
 		return fmt.Errorf("users %q never come to 1", b)
 	case p.Max() > usersMax:
@@ -288,7 +288,8 @@ func (t *Think) UnmarshalText(b []byte) error {
 	}
 	switch {
 	case in.Kind == Uniform && in.Hi < in.Lo:
-		return fmt.Errorf("think time %q: from %v to %v is none", text, in.Lo, in.Hi)
+		return fmt.Errorf("think time %q: from %v to %v: the second time must not be less than "+
+			"the first", text, in.Lo, in.Hi)
 	case max(in.Lo, in.Hi) == 0 || max(in.Lo, in.Hi) > thinkMax:
 		return fmt.Errorf("think time %q is not above 0 and at most %v", text, thinkMax)
 	}

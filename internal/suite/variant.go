@@ -127,7 +127,8 @@ func (c *checker) variant(keyPath string, v Variant) {
 		c.Wrong(keyPath, "or name an agent with agent", "the variant has no name")
 	}
 	if v.Name == none {
-		c.Wrong(keyPath+".name", "every target runs bare anyway", "variant %q is no variant", none)
+		c.Wrong(keyPath+".name", "every target runs bare anyway", "variant %q "+
+			"is not a variant", none)
 	}
 	if len(v.Env) == 0 && v.Agent == "" && v.Protocol == "" && v.Observe.IsZero() {
 		c.Wrong(keyPath, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",

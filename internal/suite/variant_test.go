@@ -216,7 +216,7 @@ func TestBrokenVariants(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", new, err, want)
 		}
 	}
-	check("name: agent", "name: none", `variant "none" is no variant`)
+	check("name: agent", "name: none", `variant "none" is not a variant`)
 	check("name: agent", "name: verbose", "verbose")
 	check("name: agent", "name: An Agent", `"An Agent"`)
 	check(`env: {LOG: "1"}`, "env: {}", `variant "verbose" changes nothing`)

@@ -116,7 +116,8 @@ func (c *Client) End(ctx context.Context) Report {
 		c.failed(fmt.Errorf("ask the home of telemetry for its report: %w", err))
 	}
 	if n := c.dropped.Load(); n > 0 {
-		c.failed(fmt.Errorf("%d marks were not told, because the home did not keep up", n))
+		c.failed(fmt.Errorf("%d marks were not sent, because the telemetry collector did not "+
+			"keep up", n))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

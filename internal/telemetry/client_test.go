@@ -62,7 +62,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("%d marks told, first %q, last %q; want %d or one more between trial and end",
 			told, f.got[0], f.got[len(f.got)-1], markQueue)
 	}
-	if r.Loads["high"].Spans != 2 || !strings.Contains(r.Telemetry.Partial, "marks were not told") {
+	if r.Loads["high"].Spans != 2 || !strings.Contains(r.Telemetry.Partial, "marks were not sent") {
 		t.Errorf("%+v", r)
 	}
 

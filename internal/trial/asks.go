@@ -125,9 +125,9 @@ func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []rec
 		r.Expected = wanted(a.name, f.trial.Scene, l) * float64(l.Done)
 		switch {
 		case r.Count < 0:
-			r.Error = "the counter began anew in the window"
+			r.Error = "the counter was reset in the window"
 		case r.IntervalNs <= 0:
-			r.Error = "it answered when the window was over"
+			r.Error = "it answered after the end of the window"
 		}
 		out = append(out, r)
 	}

@@ -29,7 +29,7 @@ func TestRecordsThatAreRemoved(t *testing.T) {
 		}
 		e := w.experiment("a", "b", "c")
 		records, err := w.lab.Run(context.Background(), e.resolve())
-		if err == nil || !strings.Contains(err.Error(), "after 2 of 3 trials: look at the "+
+		if err == nil || !strings.Contains(err.Error(), "after 2 of 3 trials: read the "+
 			"records: ") || len(records) != 2 {
 			t.Errorf("%d records, error %v", len(records), err)
 		}

@@ -138,7 +138,7 @@ func parseWord(kind, word string, values *[]float64, times *[]int64) error {
 	case aRange:
 		from, to, ok := strings.Cut(word, "..")
 		if !ok {
-			return fmt.Errorf("%q is no range", word)
+			return fmt.Errorf("%q is not a range", word)
 		}
 		if err := parseWord(aValue, from, values, times); err != nil {
 			return err
@@ -147,7 +147,7 @@ func parseWord(kind, word string, values *[]float64, times *[]int64) error {
 	case aTime:
 		d, err := time.ParseDuration(word)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("%q is no time above 0, such as 500ms, 10s or 1m30s", word)
+			return fmt.Errorf("%q is not a time above 0, such as 500ms, 10s or 1m30s", word)
 		}
 		*times = append(*times, int64(d))
 		return nil
@@ -169,7 +169,7 @@ func parseValue(word string) (float64, error) {
 	v *= unit
 	// ParseFloat knows more spellings than people want to read here: 0x1p4, inf.
 	if err != nil || strings.Trim(digits, "0123456789.eE+-") != "" {
-		return 0, fmt.Errorf("%q is no number such as 1000, 0.5, 20k or 1M", word)
+		return 0, fmt.Errorf("%q is not a number such as 1000, 0.5, 20k or 1M", word)
 	}
 	if !(v == 0 || v >= minPerS && v <= maxPerS) {
 		return 0, fmt.Errorf("%q is neither 0 nor between %g and %g", word, minPerS, maxPerS)

@@ -78,23 +78,23 @@ func TestParseErrors(t *testing.T) {
 	}
 	check("", `read the profile "": piece 1 (""): it is empty; write, for instance, 1000`)
 	check("1000 for 1s,", `piece 2 (""): it is empty`)
-	check("fast", `piece 1 ("fast"): "fast" is no number such as 1000, 0.5, 20k or 1M`)
-	check("inf", `"inf" is no number`)
-	check("nan", `"nan" is no number`)
-	check("0x10", `"0x10" is no number`)
-	check("1_000", `"1_000" is no number`)
+	check("fast", `piece 1 ("fast"): "fast" is not a number such as 1000, 0.5, 20k or 1M`)
+	check("inf", `"inf" is not a number`)
+	check("nan", `"nan" is not a number`)
+	check("0x10", `"0x10" is not a number`)
+	check("1_000", `"1_000" is not a number`)
 	check("-5", `"-5" is neither 0 nor between 1e-06 and 1e+08`)
 	check("1e9", `"1e9" is neither`)
 	check("1e-9", `"1e-9" is neither`)
 	check("101M", `"101M" is neither`)
 	check("1000 2000", "no such piece; there are 1000, 1000 for 10s, ramp")
 	check("1000 during 10s", `"during" stands where "for" should; want "1000 for 10s"`)
-	check("1000 for 10", `"10" is no time above 0, such as 500ms, 10s or 1m30s`)
-	check("1000 for 0s", `"0s" is no time above 0`)
-	check("1 for 1s, 1000 for -1s", `piece 2 ("1000 for -1s"): "-1s" is no time above 0`)
+	check("1000 for 10", `"10" is not a time above 0, such as 500ms, 10s or 1m30s`)
+	check("1000 for 0s", `"0s" is not a time above 0`)
+	check("1 for 1s, 1000 for -1s", `piece 2 ("1000 for -1s"): "-1s" is not a time above 0`)
 	check("ramp 100 to 200 in 1s", `want "ramp 1000..5000 in 10s"`)
-	check("ramp 100-200 in 1s", `"100-200" is no range; want "ramp 1000..5000 in 10s"`)
-	check("ramp 1..x in 1s", `"x" is no number`)
+	check("ramp 100-200 in 1s", `"100-200" is not a range; want "ramp 1000..5000 in 10s"`)
+	check("ramp 1..x in 1s", `"x" is not a number`)
 	check("steps 1..5 by 0 every 1s", "steps of 0 lead nowhere")
 	check("steps 1..1M by 1 every 1s", "steps are more than 10000; take larger ones")
 	check("steps 1..6k by 1 every 1s, steps 1..6k by 1 every 1s", "more than 10000 pieces")
@@ -129,7 +129,7 @@ func FuzzParse(f *testing.F) {
 			if p.Max() == 0 {
 				return
 			}
-			t.Fatalf("%q is no rate: %v", text, err)
+			t.Fatalf("%q is not a rate: %v", text, err)
 		}
 		before := int64(0)
 		for _, at := range first(process, 100) {

@@ -59,12 +59,14 @@ func parseOffset(text string) (int64, error) {
 	full, fraction, point := strings.Cut(text, ".")
 	digits := full + fraction
 	if point && fraction == "" || len(fraction) > 9 || strings.Trim(digits, "0123456789") != "" {
-		return 0, fmt.Errorf("%q is no offset: seconds from the start, as in 12.000345, with nine "+
+		return 0, fmt.Errorf("%q is not an offset: "+
+			"seconds from the start, as in 12.000345, with nine "+
 			"decimals at the most", text)
 	}
 	ns, err := strconv.ParseInt(digits+"000000000"[len(fraction):], 10, 64)
 	if err != nil || ns >= farNs {
-		return 0, fmt.Errorf("%q is no offset: it is 0 s or more, and less than 146 years", text)
+		return 0, fmt.Errorf("%q is not an offset: "+
+			"it is 0 s or more, and less than 146 years", text)
 	}
 	return ns, nil
 }

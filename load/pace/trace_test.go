@@ -39,7 +39,7 @@ func TestBadTraces(t *testing.T) {
 	check(head+"2\n# x\n1.9\n", "line 4: 1.9 s comes before the arrival above it; sort the trace")
 	for _, bad := range []string{"-1", "+1", "1e3", "1.", ".", "1,5", "1s", "1.2.3", "0.0000000001",
 		"12:30", "NaN"} {
-		check(head+"0\n"+bad+"\n", `line 3: "`+bad+`" is no offset`)
+		check(head+"0\n"+bad+"\n", `line 3: "`+bad+`" is not an offset`)
 	}
 	check(head+"4611686018.427387904\n", "less than 146 years")
 	check(head+"99999999999999999999\n", "less than 146 years")

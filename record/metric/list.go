@@ -131,7 +131,7 @@ var All = []Metric{
 			}
 			return sum
 		},
-		Missing: "no counter of what it asks was read",
+		Missing: "no counter of its backend calls was read",
 		Column:  &Column{"backendCalls", "asks/answer", OfCost, 6, units.Hundredths},
 		Doc: "what databases and upstreams counted in the window over good answers; of several " +
 			"counters their sum"},
@@ -181,7 +181,7 @@ var All = []Metric{
 			requests := float64(l.Done+l.Errors.Total()) * float64(l.Telemetry.WindowNs)
 			return float64(l.Telemetry.Spans) / requests * float64(l.WindowNs)
 		},
-		Missing: "nobody listened for spans", Told: "prony_trial_spans_per_request",
+		Missing: "no collector received spans", Told: "prony_trial_spans_per_request",
 		Doc: "that the home of telemetry took in; only where it listened"},
 
 	{Name: "p50", Unit: units.Ns, Quantile: 0.5, Label: "p50", Better: "faster", Worse: "slower",

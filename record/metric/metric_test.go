@@ -84,7 +84,7 @@ func TestRowsAreWhole(t *testing.T) {
 			!slices.ContainsFunc(telemetry.Metrics, func(of telemetry.Metric) bool {
 				return of.Name == m.Told && of.Labels == nil && of.Of == telemetry.Load
 			}) {
-			t.Errorf("%s: %s is no series of a load that telemetry knows, or is told twice",
+			t.Errorf("%s: %s is not a series of a load that telemetry knows, or is told twice",
 				m.Name, m.Told)
 		}
 		told[m.Told] = true

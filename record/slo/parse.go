@@ -132,7 +132,7 @@ func (o *Objective) metric(name string) error {
 	isTime := o.Quantile > 0 || name == mean || name == longest
 	switch {
 	case !isTime && name != failures && name != throughput && name != delivered:
-		return fmt.Errorf("%q is no metric; there are %s; a time may begin with one of %s",
+		return fmt.Errorf("%q is not a metric; there are %s; a time may begin with one of %s",
 			name, allMetrics, allTimes)
 	case !isTime && o.Time != "":
 		return fmt.Errorf("%s. goes before times only: percentiles, mean, max", o.Time)
@@ -164,7 +164,7 @@ func (o *Objective) limit(text string) (err error) {
 	case o.Metric == throughput:
 		o.Limit, err = number(strings.TrimSuffix(text, "/s"))
 		if err != nil || o.Limit == 0 || o.Limit > rateMaxPS {
-			return fmt.Errorf("%q is no rate; write it as 1000/s, up to %.0f/s", text, rateMaxPS)
+			return fmt.Errorf("%q is not a rate; write it as 1000/s, up to %.0f/s", text, rateMaxPS)
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ func (o *Objective) limit(text string) (err error) {
 	}
 	switch {
 	case err != nil || o.Limit > 1:
-		return fmt.Errorf("%q is no share; write it as 0.1%% or 0.001, up to 100%%", text)
+		return fmt.Errorf("%q is not a share; write it as 0.1%% or 0.001, up to 100%%", text)
 	case o.Limit == 0 && o.Op == "<":
 		return fmt.Errorf("no share is below 0; write %s<=0%%", o.Metric)
 	case o.Limit == 1 && o.Op == ">":
@@ -191,7 +191,7 @@ func (o *Objective) timeLimit(text string) error {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > timeMaxNs {
-		return fmt.Errorf("%q is no time; write it as 50ms, 800us or 1.5s, up to 18m", text)
+		return fmt.Errorf("%q is not a time; write it as 50ms, 800us or 1.5s, up to 18m", text)
 	}
 	o.Limit = float64(d)
 	return nil
@@ -199,7 +199,7 @@ func (o *Objective) timeLimit(text string) error {
 
 func number(text string) (float64, error) {
 	if !numberForm.MatchString(text) {
-		return 0, fmt.Errorf("%q is no number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	}
 	return strconv.ParseFloat(text, 64)
 }

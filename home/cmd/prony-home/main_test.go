@@ -31,7 +31,7 @@ func TestVersion(t *testing.T) {
 	}
 	for _, row := range []struct{ line, says string }{
 		{"telemetry serve", "prony: serve telemetry: name a folder"},
-		{"telemetry serve --dir d --grpc 0.0.0.0:1", "or say --expose"},
+		{"telemetry serve --dir d --grpc 0.0.0.0:1", "or pass --expose"},
 		{"query --step -1s x", "prony: --step -1s: want more than 0"},
 		{"version more", "want prony-home version"},
 	} {

@@ -128,13 +128,13 @@ var noteExamples = map[NoteKind][]noteExample{
 		"failed). Intervals of their ratios do not cover the effect of where these files are in " +
 		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
-	NoteStartNoise: {{"Of the scatter of peak req/s ratios between starts, 71 % is not explained " +
-		"by their rounds: more starts would help, longer slices would not.", []any{LoadOf("peak"),
+	NoteStartNoise: {{"Scatter of peak req/s ratios between starts: rounds do not explain 71 % " +
+		"of it; more starts would help, longer slices would not.", []any{LoadOf("peak"),
 		"req/s", Percent(0.71), StartAdvice(0.71)}},
-		{"Of the scatter of req/s ratios between starts, 50 % is not explained by their rounds: " +
+		{"Scatter of req/s ratios between starts: rounds do not explain 50 % of it; " +
 			"more starts would help most, longer slices (--slices) somewhat.", []any{LoadOf(""),
 			"req/s", Percent(0.5), StartAdvice(0.5)}},
-		{"Of the scatter of req/s ratios between starts, 0 % is not explained by their rounds: " +
+		{"Scatter of req/s ratios between starts: rounds do not explain 0 % of it; " +
 			"longer slices (--slices) would help as much as more starts.", []any{LoadOf(""),
 			"req/s", Percent(0), StartAdvice(0)}}},
 	NoteControlScatter: {{"Intervals of b, c use the scatter of the control, which is larger " +
@@ -216,11 +216,11 @@ var noteExamples = map[NoteKind][]noteExample{
 			"sensible number of blocks detects a difference of 3 %.",
 			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
 	},
-	NoteNoiseBetween: {{"Of the noise in peak req/s, 70 % is between trials: longer windows " +
+	NoteNoiseBetween: {{"Noise of peak req/s: 70 % is between trials; longer windows " +
 		"would not help, more trials would.", []any{"peak", Percent(0.7), Advice(0.7)}},
-		{"Of the noise in peak req/s, 31 % is between trials: more trials would help most, " +
+		{"Noise of peak req/s: 31 % is between trials; more trials would help most, " +
 			"longer windows somewhat.", []any{"peak", Percent(0.31), Advice(0.31)}},
-		{"Of the noise in peak req/s, 30 % is between trials: longer windows would help as " +
+		{"Noise of peak req/s: 30 % is between trials; longer windows would help as " +
 			"much as more trials.", []any{"peak", Percent(0.3), Advice(0.3)}}},
 	NoteLogNormal: {{"Intervals from so few trials assume log-normal trials.", nil}},
 	NoteModerated: {{"Intervals from so few trials assume log-normal trials and share noise " +

@@ -83,8 +83,7 @@ var noteTexts = [...]string{
 	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
 		"had: %s. Intervals of their ratios do not cover the effect of where these files are in " +
 		"memory.",
-	NoteStartNoise: "Of the scatter of %s%s ratios between starts, %s is not explained by their " +
-		"rounds: %s.",
+	NoteStartNoise: "Scatter of %s%s ratios between starts: rounds do not explain %s of it; %s.",
 	NoteControlScatter: "Intervals of %s use the scatter of the control, which is larger beyond " +
 		"chance.",
 	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +
@@ -94,7 +93,7 @@ var noteTexts = [...]string{
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
 		"comparison needs at least 2 %[1]ss.",
 	NoteTiersPlan:    "Targets in one tier do not differ significantly with these %ss; %s.",
-	NoteNoiseBetween: "Of the noise in %s req/s, %s is between trials: %s.",
+	NoteNoiseBetween: "Noise of %s req/s: %s is between trials; %s.",
 	NoteLogNormal:    "Intervals from so few trials assume log-normal trials.",
 	NoteModerated: "Intervals from so few trials assume log-normal trials and share noise " +
 		"estimates between targets (moderated variances).",

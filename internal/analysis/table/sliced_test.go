@@ -71,7 +71,7 @@ func TestRatiosComeFromSlices(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "Of the noise in peak") {
+	if strings.Contains(text, "Noise of peak") {
 		t.Errorf("advice about windows, which decide nothing:\n%s", text)
 	}
 }

@@ -169,7 +169,7 @@ func TestEveryRuleHasRows(t *testing.T) {
 	}
 	for i, w := range rows {
 		if !names[w.rule] {
-			t.Errorf("row %d is about %q, which is no rule", i, w.rule)
+			t.Errorf("row %d is about %q, which is not a rule", i, w.rule)
 		}
 	}
 }

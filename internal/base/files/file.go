@@ -107,7 +107,7 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	switch {
 	case err != nil: // its end will tell how long it is
 	case regular && !info.Mode().IsRegular():
-		return fail("it is no regular file; what comes by a pipe or a device cannot be read " +
+		return fail("it is not a regular file; what comes by a pipe or a device cannot be read " +
 			"again: save it to a file")
 	case info.Size() > bound:
 		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
@@ -122,7 +122,7 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 		piece = piece[:len(piece)+n]
 		switch size += int64(n); {
 		case text && bytes.IndexByte(read, 0) >= 0:
-			return fail("it is no text: it holds NUL bytes")
+			return fail("it is not text: it holds NUL bytes")
 		case size > bound:
 			return fail("it has more than %d MiB, the bound", bound>>20)
 		case errors.Is(err, io.EOF):

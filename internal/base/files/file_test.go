@@ -55,8 +55,9 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: Kept gives %q, want %q", what, got, kept)
 		}
 	}
-	const nul, pipe, large = "! read X: it is no text: it holds NUL bytes",
-		"! read X: it is no regular file; what comes by a pipe or a device cannot be read again: " +
+	const nul, pipe, large = "! read X: it is not text: it holds NUL bytes",
+		"! read X: it is not a regular file; what comes by a pipe or a device cannot " +
+			"be read again: " +
 			"save it to a file", "! read X: it has more than 0 MiB, the bound"
 	check("whole", put(t, "0123456789"), "0123456789", "0123456789", "0123456789")
 	check("empty", put(t, ""), "", "", "")

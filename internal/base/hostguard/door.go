@@ -42,10 +42,12 @@ func Guard(next http.Handler) http.Handler {
 func Refusal(r *http.Request) (why string, code int) {
 	switch {
 	case !Named(r.Host):
-		return "the host " + clip(r.Host) + " is no name of this port: call it by its address, " +
+		return "the host " + clip(r.Host) + " is not a name of this port: " +
+			"call it by its address, " +
 			"or name the host in " + Hosts, http.StatusMisdirectedRequest
 	case foreign(r):
-		return "a page of another origin asks; only programs and this port's own pages may",
+		return "the request comes from a page of another origin; only programs and this port's " +
+				"own pages are allowed",
 			http.StatusForbidden
 	}
 	return "", 0

@@ -20,7 +20,7 @@ func TestNew(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(PEM(c)) {
-		t.Fatalf("%s is no certificate", PEM(c))
+		t.Fatalf("%s is not a certificate", PEM(c))
 	}
 	now := clock.Wall()
 	check := func(good bool, name string, at time.Time) {

@@ -57,7 +57,7 @@ func (s *Size) UnmarshalText(b []byte) error {
 		}
 		bytes := number * float64(int64(1)<<u.shift)
 		if bytes != math.Trunc(bytes) || bytes >= 1<<62 {
-			return fmt.Errorf("size %q is no whole number of bytes below 2^62", text)
+			return fmt.Errorf("size %q is not a whole number of bytes below 2^62", text)
 		}
 		*s = Size(bytes)
 	}

@@ -90,7 +90,7 @@ func TestRides(t *testing.T) {
 	}{
 		{"none.jar", "end", "build", []string{"none.jar: no such file",
 			"set ${RIDE} to the path"}},
-		{"/dev/zero", "end", "build", []string{"/dev/zero is no regular file",
+		{"/dev/zero", "end", "build", []string{"/dev/zero is not a regular file",
 			"set ${RIDE} to the path"}},
 		{"damaged.jar", "end", "ready", []string{"agent ride was attached", "Agent_OnLoad"}},
 		{"ride.jar", "end", "ready", []string{"(exit status 3)", "agent ride was attached",

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the list of packages with names that say nothing")
+var update = flag.Bool("update", false, "write the lists of offenders, which only shrink")
 
 // sayNothing are function words and bare participles, which tell a reader nothing as names.
 var sayNothing = strings.Fields(`of by at on off as it its own one ones other others both each such

@@ -227,7 +227,7 @@ func Connections(text string) ([]int, error) {
 	var out []int
 	for _, v := range bounds {
 		if v != float64(int(v)) {
-			return nil, fmt.Errorf("%q: %v is no whole number of connections", text, v)
+			return nil, fmt.Errorf("%q: %v is not a whole number of connections", text, v)
 		}
 		out = append(out, int(v))
 	}

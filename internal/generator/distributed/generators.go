@@ -115,8 +115,8 @@ func trusting(k Key) *tls.Config {
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) != 1 ||
 				!same(sumOf(s.PeerCertificates[0].Raw), k.Certificate) {
-				return errors.New("whoever listens there is not the lab of this key: its " +
-					"certificate is another")
+				return errors.New("the program at this address is not the coordinator of this " +
+					"key: its certificate differs")
 			}
 			return nil
 		},

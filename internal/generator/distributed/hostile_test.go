@@ -49,7 +49,7 @@ func TestCannotBegin(t *testing.T) {
 	check("8 connections of 8 streams are not divided", func(o *Order, _ []*Generator) {
 		o.By.Stack = &nethttp.Config{Streams: 8}
 	})
-	check("is no text in UTF-8", func(o *Order, _ []*Generator) {
+	check("is not text in UTF-8", func(o *Order, _ []*Generator) {
 		o.Spec.Scenario.Requests[0].Path = "/\xff"
 	})
 	check("is not UTF-8", func(o *Order, _ []*Generator) {
@@ -95,19 +95,19 @@ func TestRefusals(t *testing.T) {
 	refuse("its token is not this lab's", func(g *Generator) {
 		g.Key.Token = "x" + g.Key.Token[1:]
 	})
-	refuse("is not the lab of this key", func(g *Generator) {
+	refuse("is not the coordinator of this key", func(g *Generator) {
 		g.Key.Certificate = strings.Repeat("0", 64)
 	})
 	refuse("there are 0 to 0", func(g *Generator) { g.Index = 1 })
 	refuse("there are 0 to 0", func(g *Generator) { g.Index = -1 })
 	refuse("it is prony v2, and this lab is v1", func(g *Generator) { g.Version = "v2" })
 	for _, row := range []struct{ sent, want string }{
-		{"GET / HTTP/1.1\r\n\r\n", "sent what is no message"},
+		{"GET / HTTP/1.1\r\n\r\n", "sent what is not a message"},
 		{"\x00\x00\x00\x01p", "out of turn"},
 		{"\x7f\xff\xff\xffh", "4096 are the most"},
 		{"\x00\x00\x00\x03h{}", "token"},
-		{"\x00\x00\x00\x08h{\"x\":1}", "no message"},
-		{"\x00\x00\x00\x05h{}{}", "no message"},
+		{"\x00\x00\x00\x08h{\"x\":1}", "not a message"},
+		{"\x00\x00\x00\x05h{}{}", "not a message"},
 	} {
 		conn := dialled(t, l)
 		conn.Write([]byte(row.sent)) //nolint:errcheck // it may be refused before
@@ -188,9 +188,9 @@ func TestHostile(t *testing.T) {
 	}
 	check("a message of 268435455 bytes", write("\x10\x00\x00\x00p"))
 	check("out of turn", write("\x00\x00\x00\x02b "))
-	check("what is no message", write("GET / HTTP/1.1"))
+	check("what is not a message", write("GET / HTTP/1.1"))
 	check("torn", write("\x00\x00\x00\x02p "))
-	check("what is no message", write("\x00\x00\x00\x02e1"))
+	check("what is not a message", write("\x00\x00\x00\x02e1"))
 	check("is gone", func(c *line) {
 		write("\x00\x00\x10\x00p")(c)
 		c.Close() //nolint:errcheck // a pipe

@@ -47,7 +47,7 @@ func (m *member) exchange() (clock.Offset, error) {
 // prepare gives the order and returns when the generator is ready.
 func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Duration) error {
 	if err := m.tell(order, o.form(part, cores)); err != nil {
-		return fmt.Errorf("%s when it was told the load", lost(err))
+		return fmt.Errorf("%s when it received the load", lost(err))
 	}
 	kind, body, err := m.hear(patience, ready, failed)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *offering) judge(m *member, alone *load.Ledger) error {
 	if late := time.Duration(g.LateNs); late > lateMost {
 		g.Fault = fmt.Sprintf("began %v late", late.Round(time.Millisecond))
 		if p.tardy {
-			g.Fault += ", for the lab itself stood still and told it late"
+			g.Fault += ", because the coordinator stalled and sent it late"
 		}
 	}
 	complete := alone.Window() == int64(p.spec.Window)

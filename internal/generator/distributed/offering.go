@@ -147,8 +147,8 @@ func (p *offering) stood(from, ns int64) {
 	if p.lab.Begun() {
 		when = ", " + sinceBeginning(from-p.startNs)
 	}
-	p.lab.say(fmt.Sprintf("the lab itself stood still for %.1f s%s: generators went on, and were "+
-		"heard late", float64(ns)/1e9, when))
+	p.lab.say(fmt.Sprintf("the coordinator stalled for %.1f s%s: generators continued, and their "+
+		"reports came late", float64(ns)/1e9, when))
 }
 
 // begin agrees when the load does.
@@ -300,7 +300,7 @@ func (p *offering) result() (*load.Result, error) {
 	}
 	if sound == 0 {
 		m := p.members[0]
-		return nil, fmt.Errorf("no generator told what it measured; %s %s",
+		return nil, fmt.Errorf("no generator reported its measurements; %s %s",
 			who(m.generator.Index, m.generator.Name), m.generator.Fault)
 	}
 	res := p.sum.Result()

@@ -86,7 +86,7 @@ func (o *Order) check() error {
 		}
 		for _, s := range texts {
 			if !utf8.ValidString(s) {
-				return fmt.Errorf("%q is no text in UTF-8, which generators are told of; write "+
+				return fmt.Errorf("%q is not text in UTF-8, which generators are told of; write "+
 					"it as %%xx where it is a path", s)
 			}
 		}

@@ -104,7 +104,7 @@ func (c *line) tell(kind byte, form any) error {
 }
 
 // errGarbage is what makes no sense of itself.
-var errGarbage = errors.New("sent what is no message")
+var errGarbage = errors.New("sent what is not a message")
 
 // hear reads the next message, which must be of one of some kinds and come within a time. Nothing
 // is set aside for more bytes than have come.

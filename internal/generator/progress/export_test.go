@@ -170,7 +170,7 @@ func wantPush(t *testing.T, c Config, push *otlp.ExportMetricsServiceRequest) {
 		for _, m := range s.GetMetrics() {
 			if s := m.GetSum(); s != nil && (!s.GetIsMonotonic() || s.GetAggregationTemporality() !=
 				metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE) {
-				t.Errorf("%s is no cumulative counter", m.GetName())
+				t.Errorf("%s is not a cumulative counter", m.GetName())
 			}
 			points := append(m.GetSum().GetDataPoints(), m.GetGauge().GetDataPoints()...)
 			for _, p := range points {
@@ -322,7 +322,8 @@ func TestBadEndpoints(t *testing.T) {
 	}
 	check("127.0.0.1:4318", "want an endpoint such as http://127.0.0.1:4318")
 	check("localhost", "want an endpoint such as")
-	check("udp://127.0.0.1:4318", "udp is no scheme of OTLP; there are http, https, grpc and grpcs")
+	check("udp://127.0.0.1:4318", "udp is not a scheme of OTLP; "+
+		"there are http, https, grpc and grpcs")
 }
 
 // No name is used twice.

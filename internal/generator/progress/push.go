@@ -96,7 +96,7 @@ func newCarrier(endpoint string, s settings) (carrier, error) {
 			grpc.WithUserAgent("prony"), grpc.WithDisableRetry())
 		return &overGRPC{conn: conn, settings: s}, err
 	}
-	return nil, fmt.Errorf("%s is no scheme of OTLP; there are http, https, grpc and grpcs",
+	return nil, fmt.Errorf("%s is not a scheme of OTLP; there are http, https, grpc and grpcs",
 		u.Scheme)
 }
 

@@ -20,7 +20,7 @@ func (w *wish) parse(args []string) (urls []string, err error) {
 		urls, err = w.parseGetopt(args)
 	}
 	if errors.Is(err, flag.ErrHelp) || errors.Is(err, pflag.ErrHelp) {
-		return nil, errors.New("a request for help is no load")
+		return nil, errors.New("a request for help is not a load")
 	}
 	return urls, err
 }

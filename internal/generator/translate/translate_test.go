@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 	check("wrk -d -1s"+url, "a time such as 30s")
 	check("wrk -d 0"+url, "a time above 0")
 	check("wrk -H nonsense"+url, `"nonsense" is not like`)
-	check("wrk --help", "a request for help is no load")
+	check("wrk --help", "a request for help is not a load")
 	check("wrk2"+url, "needs a rate, such as -R 1000")
 	check("wrk2 -R 0"+url, "a number above 0")
 	check("hey -gibberish"+url, "-gibberish")

@@ -108,7 +108,7 @@ func Exponential(mean time.Duration, seed uint64) func(n int64) time.Duration {
 // What the parameters are, in words.
 const (
 	saysService = "service time"
-	saysAfter   = "from the first request on"
+	saysAfter   = "time since the first request"
 	saysStall   = "length of a freeze"
 	saysAtOnce  = "requests at once"
 	saysOneIn   = "one request in as many"
@@ -131,21 +131,21 @@ var kinds = []Kind{
 		plan:  func(p Params) Plan { return Fixed(p.Service) },
 	}, {
 		Name: "md1",
-		Does: "serves one request at a time, --service of processor time each; the others wait",
+		Does: "serves one request at a time, --service of CPU time each; the others wait",
 		Reads: `Closed, N > 1: 1/service requests a second, each of N·service. Open with Poisson
 			arrivals at R (ρ = R·service < 1): a mean of service + ρ·service/(2(1−ρ)). Above
-			1/service: a backlog that grows by R − 1/service, and no latency worth the name.`,
+			1/service: a backlog that grows by R − 1/service, so no stable latency.`,
 		Needs: []Need{{"service", saysService, 1, 0}},
 		Zero:  Params{Service: 2 * ms},
 		plan:  func(p Params) Plan { return Burn(p.Service) },
 	}, {
 		Name: "mm1",
-		Does: "serves one request at a time, for exponential processor time of mean --service",
+		Does: "serves one request at a time, for exponential CPU time of mean --service",
 		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): a mean of m = service/(1−ρ),
 			p50 = 0.693·m, p99 = 4.605·m. One run is a sample of that, and a small one: a thousand
 			busy spells come near.`,
 		Needs: []Need{{"service", "mean service time", 1, 0},
-			{"seed", "of the service times", 0, 0}},
+			{"seed", "seed of the service times", 0, 0}},
 		Zero: Params{Service: 2 * ms, Seed: 1},
 		plan: func(p Params) Plan { return Busy(Exponential(p.Service, p.Seed)) },
 	}, {
@@ -159,8 +159,8 @@ var kinds = []Kind{
 		Name: "stall",
 		Does: "freezes for --stall once, --after the first request",
 		Reads: `At a rate R over a window T: stall·R requests are held up, uniform on 0…stall; max =
-			stall, mean = stall²/2T, the share of requests above x is (stall−x)/T. Who reads less
-			waits with the server (coordinated omission).`,
+			stall, mean = stall²/2T. The share of requests above x is (stall−x)/T. A generator with
+			lower values waits with the server (coordinated omission).`,
 		Needs: []Need{{"after", saysAfter, 0, 0}, {"stall", saysStall, 0, 0},
 			{"service", saysService, 0, 0}},
 		Zero: Params{After: 3000 * ms, Stall: 1000 * ms},
@@ -170,7 +170,7 @@ var kinds = []Kind{
 		Does: "freezes for --stall at the end of each --every",
 		Reads: `At any rate: a share of stall/every of the requests is held up, uniform on 0…stall;
 			max = stall, mean = stall²/(2·every).`,
-		Needs: []Need{{"stall", saysStall, 0, 0}, {"every", "from freeze to freeze", 1, 0},
+		Needs: []Need{{"stall", saysStall, 0, 0}, {"every", "time from freeze to freeze", 1, 0},
 			{"service", saysService, 0, 0}},
 		Zero: Params{Stall: 100 * ms, Every: 1000 * ms},
 		plan: func(p Params) Plan { return Pause(p.Every, p.Stall, Fixed(p.Service)) },
@@ -186,31 +186,31 @@ var kinds = []Kind{
 	}, {
 		Name: "wrong",
 		Does: "answers every --n-th request with a wrong body of the right length",
-		Reads: `Of k requests ⌊k/n⌋ are errors, for who compares bodies with "` + Body + `": the
-			wrong one is "` + bad + `".`,
+		Reads: `⌊k/n⌋ errors in k requests, if it compares bodies with "` + Body + `": the wrong
+			one is "` + bad + `".`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 10000},
 		plan:  func(p Params) Plan { return Every(p.N, Wrong, Fixed(0)) },
 	}, {
 		Name:  "reset",
-		Does:  "resets the connection in the midst of every --n-th answer",
-		Reads: `Of k requests ⌊k/n⌋ are errors, and as many connections are opened anew.`,
+		Does:  "resets the connection in the middle of every --n-th answer",
+		Reads: `⌊k/n⌋ errors in k requests, and as many new connections.`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 1000},
 		plan:  func(p Params) Plan { return Every(p.N, Torn, Fixed(0)) },
 	}, {
 		Name: "silent",
 		Does: "never answers every --n-th request",
-		Reads: `Of k requests ⌊k/n⌋ time out, and count in the latency with at least the timeout:
-			n = 50 makes p99 the timeout.`,
+		Reads: `⌊k/n⌋ timeouts in k requests. They count in the latency with at least the
+			timeout: if n = 50, p99 is the timeout.`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}, {"service", saysService, 0, 0}},
 		Zero:  Params{N: 1000},
 		plan:  func(p Params) Plan { return Every(p.N, Silent, Fixed(p.Service)) },
 	}, {
 		Name: "hang",
-		Does: "answers no request any more that comes --after the first one",
-		Reads: `At a rate R over a window T: R·after requests are answered; R·(T−after) are shown as
-			not, with or without a timeout.`,
+		Does: "answers no request that comes --after the first one or later",
+		Reads: `At a rate R over a window T: R·after requests are answered, and R·(T−after) are
+			reported as unanswered, with or without a timeout.`,
 		Needs: []Need{{"after", saysAfter, 0, 0}, {"service", saysService, 0, 0}},
 		Zero:  Params{After: 3000 * ms},
 		plan:  func(p Params) Plan { return Hang(p.After, Fixed(p.Service)) },
@@ -218,32 +218,32 @@ var kinds = []Kind{
 		Name:  "drip",
 		Does:  "sends a body of --n bytes one by one, --every apart, the first after --service",
 		Reads: `First byte: --service. Whole answer: service + (n−1)·every.`,
-		Needs: []Need{{"service", "until the first byte", 0, 0},
-			{"n", "bytes of the body", 1, dripMax}, {"every", "between two bytes", 0, 0}},
+		Needs: []Need{{"service", "time until the first byte", 0, 0},
+			{"n", "bytes of the body", 1, dripMax}, {"every", "time between two bytes", 0, 0}},
 		Zero: Params{Service: 20 * ms, N: 10, Every: 5 * ms},
 		plan: func(p Params) Plan { return Drip(p.Service, p.N, p.Every) },
 	}, {
 		Name: "shed",
 		Does: "serves up to --n requests at once, --service each, and refuses the others with 503",
 		Reads: `Good answers take --service. Open with Poisson arrivals at R, a = R·service: a share
-			of B(n, a) is refused (Erlang), 0.311 for n = 4 and a = 4. A refusal is no fast
-			answer.`,
+			of B(n, a) is refused (Erlang), 0.311 for n = 4 and a = 4. A refusal does not count as
+			a fast answer.`,
 		Needs: []Need{{"service", saysService, 0, 0}, {"n", saysAtOnce, 1, atOnceMax}},
 		Zero:  Params{Service: 20 * ms, N: 4},
 		plan:  func(p Params) Plan { return Shed(p.N, p.Service) },
 	}, {
 		Name:  "keepalive",
-		Does:  "closes each connection after --n answers, and says so with the last",
+		Does:  "closes each connection after --n answers, and announces it with the last",
 		Reads: `k requests make k/n new connections and no error.`,
 		Needs: []Need{{"n", "answers of a connection", 1, 0}},
 		Zero:  Params{N: 100},
 		plan:  func(p Params) Plan { return Renew(p.N, Fixed(0)) },
 	}, {
 		Name: "spin",
-		Does: "burns --service of processor time for each request",
-		Reads: `Processor time a request: --service, and what a request costs anyway (some µs).
+		Does: "uses --service of CPU time for each request",
+		Reads: `CPU time per request: --service, and the cost of any request (some µs).
 			Closed: at most 1/service requests a second.`,
-		Needs: []Need{{"service", "processor time a request", 0, 0}},
+		Needs: []Need{{"service", "CPU time of a request", 0, 0}},
 		Zero:  Params{Service: 1 * ms},
 		plan:  func(p Params) Plan { return Burn(p.Service) },
 	},

@@ -61,7 +61,7 @@ func (cramped) SetWriteBuffer(int) error { return nil }
 func (d datagrams) Addr() net.Addr { return d.LocalAddr() }
 
 func (datagrams) Accept() (net.Conn, error) {
-	return nil, errors.New("datagrams are no connections")
+	return nil, errors.New("datagrams are not connections")
 }
 
 // Speak runs a Plan in a protocol on a listener, which Listen made, until ctx ends; it closes

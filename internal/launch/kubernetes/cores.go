@@ -47,7 +47,7 @@ const (
 func shared(groups []launch.Group, cpus float64) (out []string) {
 	cores := granted(groups)
 	if len(cores) == 0 {
-		return []string{"nobody here can see which cores it has"}
+		return []string{"its cores cannot be read from here"}
 	}
 	if float64(len(cores)) != cpus {
 		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+

@@ -65,7 +65,7 @@ func TestShared(t *testing.T) {
 	check("in the pool of all", 1, "the kubelet gave it none of its own: it has 2 cores for 1 CPUs",
 		[3]string{own, "0-1", self})
 	check("of half a core", 0.5, "the kubelet gave it none of its own", [3]string{own, "1", self})
-	if got := shared(nil, 1); len(got) != 1 || !strings.HasPrefix(got[0], "nobody here") {
+	if got := shared(nil, 1); len(got) != 1 || !strings.HasPrefix(got[0], "its cores cannot") {
 		t.Errorf("without groups: %q", got)
 	}
 }

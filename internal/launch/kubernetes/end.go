@@ -83,8 +83,8 @@ func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err 
 		case <-silence.C:
 			now, err := p.now(ctx)
 			if err != nil && strings.Contains(err.Error(), "not found") {
-				return "", false, fmt.Errorf("its pod was deleted by somebody else, perhaps with " +
-					"its namespace")
+				return "", false, fmt.Errorf("another user or program deleted its pod, perhaps " +
+					"with its namespace")
 			}
 			if how, outOfMemory, ok := now.ended(); ok {
 				return how, outOfMemory, nil

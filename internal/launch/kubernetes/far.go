@@ -184,7 +184,7 @@ func (l *line) ask(ctx context.Context, q question, into any) error {
 		return nil
 	}
 	if err := strictly(a.Is, into); err != nil {
-		return fmt.Errorf("it says what is no answer: %w", err)
+		return fmt.Errorf("it says what is not an answer: %w", err)
 	}
 	return nil
 }

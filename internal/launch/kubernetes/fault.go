@@ -40,8 +40,8 @@ func hintOf(words, namespace string) string {
 		return "the namespace's quota is used up: free some of it, or ask for less (limits of " +
 			"the suite)"
 	case strings.Contains(words, "violates PodSecurity"):
-		return "the namespace admits no such pod: what rides along is mounted from the node, " +
-			"which levels above privileged refuse"
+		return "the namespace does not admit the pod: its agent is mounted from the node, which " +
+			"only the level privileged allows"
 	case strings.Contains(words, "being terminated"):
 		return "the namespace is being deleted: choose another with PRONY_KUBERNETES_NAMESPACE"
 	case unset.MatchString(words):
@@ -95,7 +95,7 @@ var hopeless = map[string]string{
 		"save IMAGE | ctr -n k8s.io images import -), or name what does in PRONY_KUBERNETES_LOAD",
 	"ErrImagePull":               "the node cannot pull it: is the name right, and may the node?",
 	"ImagePullBackOff":           "the node cannot pull it: is the name right, and may the node?",
-	"InvalidImageName":           "it is no image's name",
+	"InvalidImageName":           "it is not an image's name",
 	"CreateContainerConfigError": "the node does not take its settings",
 	"CreateContainerError":       "its runtime does not make it",
 	"RunContainerError":          "its runtime does not run it",

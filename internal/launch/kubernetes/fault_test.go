@@ -192,7 +192,7 @@ func TestCannotStart(t *testing.T) {
 	l := launcher(t, Options{})
 	refuses(t, l, launch.Spec{Image: "no/such:image"}, `^launch t: ErrImageNeverPull: .*no/such:`+
 		`image.*; the node has no such image.*PRONY_KUBERNETES_LOAD$`)
-	refuses(t, l, launch.Spec{Image: "No Such"}, `InvalidImageName: .*; it is no image's name$`)
+	refuses(t, l, launch.Spec{Image: "No Such"}, `InvalidImageName: .*; it is not an image's name$`)
 	refuses(t, l, launch.Spec{CPUs: 512, MemoryBytes: 64 << 20}, `^launch t: no node has taken it `+
 		`for 3\ds: FailedScheduling: .*Insufficient cpu.*; free processors there`)
 	l = launcher(t, Options{Nodes: "prony.test/disk=none"})
@@ -209,7 +209,7 @@ func TestCannotStart(t *testing.T) {
 	kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
 	kubectl(t, "", "delete", "quota", "little", "--namespace="+namespace)
 	refuses(t, l, launch.Spec{Args: []string{"/etc"}, Mounts: []launch.Mount{{Path: "/etc"}}},
-		`violates PodSecurity.*; the namespace admits no such pod`)
+		`violates PodSecurity.*; the namespace does not admit the pod`)
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}}) // and what it admits
 	says(t, p, "ready")
 }

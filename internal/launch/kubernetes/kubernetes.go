@@ -83,7 +83,7 @@ func OptionsOf(get func(name string) string) (o Options, err error) {
 	const lifetime = "PRONY_KUBERNETES_LIFETIME"
 	if text := get(lifetime); text != "" {
 		if o.Lifetime, err = time.ParseDuration(text); err != nil || o.Lifetime < shortest {
-			return o, fmt.Errorf("read %s: it is %q, want at least %v, as 90m", lifetime, text,
+			return o, fmt.Errorf("read %s: it is %q, want at least %v, such as 90m", lifetime, text,
 				shortest)
 		}
 	}

@@ -71,7 +71,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 func refused(s launch.Spec) string {
 	switch {
 	case s.Compose != nil:
-		return "a Compose file is no pod; start it with the launcher docker"
+		return "a Compose file is not a pod; start it with the launcher docker"
 	case s.Beside != nil || s.ShareBytes > 0:
 		return "a system of several processes cannot be a pod yet, whose containers start together"
 	case s.Image == "":
@@ -176,7 +176,7 @@ func (p *proc) await(ctx context.Context) error {
 				return nil
 			}
 			if c.Type == "DELETED" {
-				return errors.New("its pod was deleted by somebody else")
+				return errors.New("another user or program deleted its pod")
 			}
 		case err := <-failed:
 			return err

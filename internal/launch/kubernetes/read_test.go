@@ -114,7 +114,7 @@ func TestHints(t *testing.T) {
 	check(`error: context "x" does not exist`, "knows no cluster")
 	check("The connection to the server localhost:8080 was refused", "knows no cluster")
 	check(`pods "a" is forbidden: violates PodSecurity "restricted:latest": hostPath volumes`,
-		"admits no such pod")
+		"does not admit the pod")
 	check("something new", "")
 	for _, why := range []string{"Insufficient cpu", "Insufficient memory", "untolerated taint {a}",
 		"didn't match Pod's node affinity/selector", "exceeded quota: q"} {

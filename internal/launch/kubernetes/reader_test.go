@@ -244,5 +244,5 @@ func TestReaderCannotStart(t *testing.T) {
 	kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=baseline")
 	l = farLauncher(t, Options{Namespace: namespace})
 	refuses(t, l, launch.Spec{}, `the reader.*violates PodSecurity "baseline.*hostPID.*; the `+
-		`namespace admits no such pod`)
+		`namespace does not admit the pod`)
 }

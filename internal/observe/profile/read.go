@@ -27,7 +27,7 @@ const (
 func Open(run fs.FS, name string) (*pprof.Profile, error) {
 	info, err := fs.Stat(run, name)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read profile %s: it is no regular file", name)
+		return nil, fmt.Errorf("read profile %s: it is not a regular file", name)
 	}
 	var file fs.File
 	if err == nil {

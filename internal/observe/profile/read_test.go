@@ -74,11 +74,11 @@ func TestReadingIsBounded(t *testing.T) {
 	if err := os.Symlink("/dev/zero", filepath.Join(dir, "device")); err != nil {
 		t.Fatal(err)
 	}
-	check("device", "it is no regular file")
+	check("device", "it is not a regular file")
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	check("pipe", "it is no regular file")
+	check("pipe", "it is not a regular file")
 }
 
 // FuzzParse wants whatever a service answers to be a profile that holds together, or an error.

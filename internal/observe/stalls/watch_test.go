@@ -380,7 +380,7 @@ func TestOursIsNoStall(t *testing.T) {
 		}
 		ours = false
 		if ns := byMe(); ns == 0 {
-			t.Error("a busy process of others is no stall")
+			t.Error("a busy process of others is not a stall")
 		}
 	})
 }

@@ -76,7 +76,7 @@ const roundingShare = 0.01
 const (
 	orderMeans = "these are not of one distribution: columns are swapped, of different runs, " +
 		"averaged over runs, or the tool lost samples"
-	orderDo = "take none of these latencies before the raw output is seen"
+	orderDo = "use none of these latencies without the raw output"
 )
 
 // meanBounds are the least and the largest mean that the percentiles allow: every part of the
@@ -147,7 +147,7 @@ func heavyTail(r *Row, m Value) hit {
 	return hit{severity: Note, line: m.Line,
 		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
 			"least", said(m), p.quantity, said(p.Value), percent(1-p.q), units.Duration(least)),
-		means: "a few very slow requests make the mean; it describes nobody's request",
+		means: "a few very slow requests dominate the mean; it describes no typical request",
 		do:    "quote percentiles, and look for the cause of the slow ones"}
 }
 

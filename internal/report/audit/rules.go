@@ -159,7 +159,7 @@ func checkCount(r *Row, v []Value) (hit, bool) {
 			units.Whole(n), v[2].Text, times(n, v[2].V)),
 		means: "rate, time and number of requests are not of the same run, or one of them is " +
 			"mistyped",
-		do: "take none of the three before the raw output is seen"}, true
+		do: "use none of the three without the raw output"}, true
 }
 
 // impliedRequests are those that the row states, or rate × time.
@@ -254,7 +254,7 @@ func checkIterations(r *Row, v []Value) (hit, bool) {
 			arithmetic: fmt.Sprintf("%s × %s = %s iterations, and it says %s", v[1].Text, v[2].Text,
 				units.Whole(v[1].V*v[2].V/second), v[0].Text),
 			means: "iterations, their rate and the time are not of the same run",
-			do:    "take none of the three before the raw output is seen"}, true
+			do:    "use none of the three without the raw output"}, true
 	}
 	u, ok := r.all(Users, IterationMean)
 	if !ok {

@@ -25,7 +25,7 @@ func rowOf(t *testing.T, name string, cells ...string) *Row {
 		}
 		v, ok := parseValue(text, "", Quantity(q))
 		if !ok {
-			t.Fatalf("cell %q is no value", c)
+			t.Fatalf("cell %q is not a value", c)
 		}
 		if strings.HasPrefix(q, "asked ") || q == "offered" {
 			v.Slack = 0

@@ -73,7 +73,7 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 // miscounted finds counts of failures that contradict each other.
 func miscounted(r *Row) (hit, bool) {
 	h := hit{severity: Contradiction, means: "the counts of failures are not of the same run",
-		do: "take neither before the raw output is seen"}
+		do: "use neither without the raw output"}
 	e, okE := r.get(Errors)
 	n, okN := r.get(Requests)
 	if r.Tool == "" && okE && okN && e.span().lo > n.span().hi {
@@ -111,7 +111,7 @@ func miscounted(r *Row) (hit, bool) {
 
 func checkBytes(r *Row, _ []Value) (hit, bool) {
 	h := hit{severity: Contradiction, means: "bytes, requests and time are not of the same run",
-		do: "take none of them before the raw output is seen"}
+		do: "use none of them without the raw output"}
 	v, ok := r.all(ByteRate, Duration, Bytes)
 	if ok {
 		implied := v[0].span().times(v[1].span()).by(1 / second)

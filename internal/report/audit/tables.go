@@ -124,7 +124,7 @@ func interactive(r *Row) (hit, bool) {
 	case v[3].span().lo > law.hi*(1+cannotShare):
 		return hit{severity: Contradiction, row: r.Name, line: v[3].Line,
 			arithmetic: sum + ", and it says " + v[3].Text,
-			means:      "so few users that wait so long cannot ask so often",
+			means:      "this number of users with this think time cannot send this many requests",
 			do:         "ask for the requests of an iteration, and for the raw output"}, true
 	case v[1].V > v[2].V && v[3].span().meets(law, cannotShare):
 		return hit{severity: Doubt, row: r.Name, line: v[3].Line,
@@ -260,7 +260,7 @@ func checkRanks(t *Table) (hits []hit, checked bool) {
 		hits = append(hits, hit{severity: Doubt, line: rows[0].Values[Rate].Line, arithmetic: sum,
 			means: "runs of one and the same service are known to differ by as much, so these " +
 				"may change places the next time",
-			do: "call them equal, or repeat until an interval tells them apart"})
+			do: "call them equal, or repeat until their intervals differ"})
 	}
 	return hits, checked
 }

@@ -111,7 +111,7 @@ func ParsePercent(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number", digits)
+		return 0, fmt.Errorf("%q is not a number", digits)
 	}
 	if percent {
 		x /= 100

@@ -37,8 +37,8 @@ func TestParseLimits(t *testing.T) {
 			t.Errorf("error of %q is %v", limit, err)
 		}
 	}
-	bad("five", `"five" is no number; want 5% or p99=10%`)
-	bad("p99=", `"" is no number`)
+	bad("five", `"five" is not a number; want 5% or p99=10%`)
+	bad("p99=", `"" is not a number`)
 	bad("-1%", "at least 0%")
 	bad("100%", "below 100%")
 	bad("NaN", "at least 0%")

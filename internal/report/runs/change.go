@@ -34,7 +34,7 @@ func CheckLabels(labels map[string]string) error {
 		size += len(name) + len(value) + 8 // as JSON sets them
 		switch {
 		case name == "" || len(name) > maxLabelName || strings.Contains(name, "="):
-			return fmt.Errorf("%w: %.80q is no name: want 1 to %d bytes without =", ErrLabels,
+			return fmt.Errorf("%w: %.80q is not a name: want 1 to %d bytes without =", ErrLabels,
 				name, maxLabelName)
 		case !printable(name) || !printable(value):
 			return fmt.Errorf("%w: %.80q: want a line of text", ErrLabels, name)
@@ -74,7 +74,7 @@ func (s *Shelf) Label(id string, labels map[string]string) error {
 func lay(verb, dir, name string, data []byte) error {
 	id, path := filepath.Base(dir), filepath.Join(dir, name)
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
-		return fmt.Errorf("%s run %s: its %s is no regular file; remove it", verb, id, name)
+		return fmt.Errorf("%s run %s: its %s is not a regular file; remove it", verb, id, name)
 	}
 	if err := files.Put(path, data); err != nil {
 		return fmt.Errorf("%s run %s: %w", verb, id, err)

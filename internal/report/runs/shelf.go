@@ -109,7 +109,8 @@ func Open(dir string, o Options) (*Shelf, error) {
 	}
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("open runs: %s is no folder; name the one that holds runs, such as "+
+		return nil, fmt.Errorf("open runs: %s is not a folder; "+
+			"name the one that holds runs, such as "+
 			"results/", dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -522,4 +523,4 @@ func (p *progress) read(line []byte) {
 	}
 }
 
-var errNotRegular = errors.New("it is no regular file")
+var errNotRegular = errors.New("it is not a regular file")

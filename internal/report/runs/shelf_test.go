@@ -262,7 +262,7 @@ func TestLabels(t *testing.T) {
 		if err := s.Label(monday, labels); (err == nil) != good {
 			t.Errorf("%.80v: %v", labels, err)
 		} else if err != nil && !errors.Is(err, ErrLabels) {
-			t.Errorf("%.80v: %v is no ErrLabels", labels, err)
+			t.Errorf("%.80v: %v is not an ErrLabels", labels, err)
 		}
 	}
 	check(true, map[string]string{"branch": "main", "pull": "17"})

@@ -24,7 +24,7 @@ func TestTotal(t *testing.T) {
 		t.Helper()
 		s, ok := parseName(series)
 		if !ok {
-			t.Fatalf("%s is no series", series)
+			t.Fatalf("%s is not a series", series)
 		}
 		got, found, err := total(strings.NewReader(exposition), s)
 		if err != nil || got != want || found != (want > 0) {
@@ -81,7 +81,7 @@ func TestUnreadable(t *testing.T) {
 	check(Place{Metrics: server.URL + "/long", Series: "a"},
 		"the page is larger than 16777216 bytes")
 	check(Place{Metrics: at, Series: "a"}, "want metrics: http://HOST")
-	check(Place{Metrics: server.URL, Series: "a{"}, "is no name")
+	check(Place{Metrics: server.URL, Series: "a{"}, "is not a name")
 	check(Place{Postgres: "postgres://127.0.0.1/x"}, "want postgres://USER:PASSWORD@")
 	check(Place{Postgres: "postgres://u:se%zz@h/x"}, "want postgres://USER:PASSWORD@")
 	server.Close()

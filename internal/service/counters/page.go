@@ -30,7 +30,8 @@ func openPage(keyPath, series string) (*page, error) {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errors.New("read the counter: want metrics: http://HOST:PORT/PATH")
 	case !ok:
-		return nil, fmt.Errorf("read the counter: series %q is no name, nor one with labels, as "+
+		return nil, fmt.Errorf("read the counter: series %q is not a name, "+
+			"nor one with labels, as "+
 			`requests_total{path="/items"}`, series)
 	}
 	return &page{url: keyPath, series: s, client: &http.Client{Transport: &http.Transport{}}}, nil
@@ -89,7 +90,7 @@ func total(text io.Reader, want sample) (sum float64, present bool, err error) {
 		value, _, _ := strings.Cut(strings.TrimSpace(tail), " ") // a time may follow
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return 0, false, fmt.Errorf("%q is no number", value)
+			return 0, false, fmt.Errorf("%q is not a number", value)
 		}
 		sum, present = sum+x, true
 	}

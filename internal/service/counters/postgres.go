@@ -150,7 +150,7 @@ func (p *postgres) next() (kind byte, body []byte, err error) {
 	}
 	n := int(binary.BigEndian.Uint32(head[1:])) - 4
 	if n < 0 || n > messageMost {
-		return 0, nil, errors.New("what answers there speaks no PostgreSQL")
+		return 0, nil, errors.New("the server at this address is not PostgreSQL")
 	}
 	body = make([]byte, n)
 	if _, err := io.ReadFull(p.conn, body); err != nil {
@@ -200,7 +200,7 @@ func (p *postgres) prove() error {
 			return err
 		}
 		if kind != 'R' || len(body) < 4 {
-			return errors.New("what answers there speaks no PostgreSQL")
+			return errors.New("the server at this address is not PostgreSQL")
 		}
 		var answer string
 		switch way, tail := binary.BigEndian.Uint32(body), string(body[4:]); way {
@@ -220,8 +220,8 @@ func (p *postgres) prove() error {
 		case saslEnd:
 			continue
 		default:
-			return fmt.Errorf("it wants to know who asks in way %d; known are trust, password and "+
-				"scram-sha-256", way)
+			return fmt.Errorf("it requires authentication method %d; supported methods are "+
+				"trust, password and scram-sha-256", way)
 		}
 		if _, err := p.conn.Write(message('p', answer)); err != nil {
 			return err

@@ -199,7 +199,7 @@ func TestStrange(t *testing.T) {
 			defer conn.Close()
 		}
 	}()
-	if err := read(); err == nil || !strings.Contains(err.Error(), "speaks no PostgreSQL") {
+	if err := read(); err == nil || !strings.Contains(err.Error(), "is not PostgreSQL") {
 		t.Errorf("HTTP: error %v", err)
 	}
 }

@@ -45,7 +45,8 @@ var validName = regexp.MustCompile(`^([a-z]+)-[a-z0-9]+$`)
 func Pattern(name string) (string, error) {
 	m := validName.FindStringSubmatch(name)
 	if m == nil {
-		return "", fmt.Errorf("%q is no LANGUAGE-FRAMEWORK in small letters and digits; try go-chi",
+		return "", fmt.Errorf("%q is not a LANGUAGE-FRAMEWORK "+
+			"in small letters and digits; try go-chi",
 			name)
 	}
 	for _, p := range patterns {

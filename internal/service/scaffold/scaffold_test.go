@@ -135,8 +135,8 @@ func TestPlaces(t *testing.T) {
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"go-x": "", "cobol-x": `no language "cobol"; there are go, rust, java, node, python`,
-		"go": "is no LANGUAGE-FRAMEWORK", "go-x-y": "is no LANGUAGE-FRAMEWORK",
-		"../go-x": "is no LANGUAGE-FRAMEWORK", "Go-X": "is no LANGUAGE-FRAMEWORK",
+		"go": "is not a LANGUAGE-FRAMEWORK", "go-x-y": "is not a LANGUAGE-FRAMEWORK",
+		"../go-x": "is not a LANGUAGE-FRAMEWORK", "Go-X": "is not a LANGUAGE-FRAMEWORK",
 	} {
 		_, err := Pattern(name)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -170,7 +170,7 @@ func TestAllOrNothing(t *testing.T) {
 	l.Changed[2].Path = "docs/fairness.md/below" // a file, so nothing can be below it
 	err = l.Write(root)
 	if err == nil {
-		t.Error("a file that cannot be written is no error")
+		t.Error("a file that cannot be written is not an error")
 	}
 	check("unwritable", root, err, err)
 	for file, text := range tree(t, root) {

@@ -172,8 +172,8 @@ func Hold(requests []suite.Request, names []string, byTarget [][][]Answer, statu
 }
 
 // apart is what is done about services that do not the same.
-const apart = "services that do not do the same are not compared: mend one, or hold them by " +
-	"their status alone: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
+const apart = "responses differ, so the services are not compared. Fix one service, or compare " +
+	"only the status: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
 
 // hold is what the answers to one request have in common.
 func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
@@ -198,7 +198,7 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	r.Expect.Status = first.Status
 	method, _, _ := strings.Cut(r.Request, " ")
 	if statusOnly || method == http.MethodHead {
-		return Held{r, "by its status alone"}, nil
+		return Held{r, "by the status only"}, nil
 	}
 	if err := differ(names, byTarget); err != nil {
 		return Held{}, err
@@ -226,7 +226,7 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	if size > maxBody || slices.ContainsFunc(all, func(a Answer) bool {
 		return int64(len(a.Body)) != size
 	}) {
-		return Held{r, "by its status alone: bodies vary, or are longer than " +
+		return Held{r, "by the status only: bodies vary, or are longer than " +
 			units.Bytes(maxBody)}, nil
 	}
 	r.Expect.Size = &size

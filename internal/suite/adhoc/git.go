@@ -21,7 +21,7 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 	}
 	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", way.Git+"^{commit}")
 	if err != nil {
-		return "", s.wrong("--git "+way.Git, fmt.Errorf("%s is no repository that has the "+
+		return "", s.wrong("--git "+way.Git, fmt.Errorf("%s is not a repository that has the "+
 			"revision %s (%w)", s.Dir, way.Git, err))
 	}
 	top, err := service.Git(ctx, s.Dir, "rev-parse", "--show-toplevel")

@@ -103,7 +103,7 @@ func FuzzJoint(f *testing.F) {
 		}
 		wants, err := template.Parse(said, nil)
 		if err != nil {
-			t.Fatalf("%q is no text: %v", said, err)
+			t.Fatalf("%q is not text: %v", said, err)
 		}
 		for _, q := range of {
 			at := wants.At(q.host, q.port)

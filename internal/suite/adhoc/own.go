@@ -255,8 +255,8 @@ func Protocol(sources []Source, requested string) (string, error) {
 		return "", fmt.Errorf("%s: the protocol %s has no TLS; say https, h2, grpcs or wss, or "+
 			"begin the URL with http", secure[0], requested)
 	case len(plain) > 0:
-		return "", fmt.Errorf("%s is spoken with TLS and %s without: all services of a "+
-			"comparison are asked alike; say the protocol, https, where both have it", secure[0],
+		return "", fmt.Errorf("%s is requested with TLS and %s without, but all services of a "+
+			"comparison need the same protocol; use https if both have it", secure[0],
 			plain[0])
 	}
 	return "https", nil

@@ -170,7 +170,7 @@ func TestHold(t *testing.T) {
 	if body := same.Request.Expect.Body; body == nil || *body != template.Escape("x {key}") {
 		t.Errorf("the body is held as %v: what looks like a placeholder must be none", body)
 	}
-	check("", `a answers "x", b "y"; services that do not do the same`, []string{"x"},
+	check("", `a answers "x", b "y"; responses differ, so the services`, []string{"x"},
 		[]string{"y"})
 	check("", "a answers with status 200, b with 404", []string{"x"}, []string{"404 x"})
 	check("", "a answers with status 200, a with 404", []string{"x", "404 x"})
@@ -192,7 +192,7 @@ func TestHold(t *testing.T) {
 		[]string{`{"id":1}`, `{"id":1}`})
 	check("by status and length, 2 bytes: its bytes vary", "", []string{"ab", "cd"},
 		[]string{"ef", "gh"})
-	check("by its status alone: bodies vary, or are longer than 4.0 MiB", "", []string{"ab", "cde"})
+	check("by the status only: bodies vary, or are longer than 4.0 MiB", "", []string{"ab", "cde"})
 	names, all := answers([]string{"x"}, []string{"y"})
 	if held, err := Hold([]suite.Request{request}, names, all, true, nothing); err != nil ||
 		held[0].Request.Expect.Body != nil {

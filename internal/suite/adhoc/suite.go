@@ -89,7 +89,7 @@ func ParseRequest(text string) (suite.Request, error) {
 		method, path = "GET", text
 	}
 	if !strings.HasPrefix(path, "/") {
-		return suite.Request{}, fmt.Errorf("%q is no request: a path begins with /, as in "+
+		return suite.Request{}, fmt.Errorf("%q is not a request: a path begins with /, as in "+
 			"--get /items or --request 'POST /items'", text)
 	}
 	return suite.Request{Request: method + " " + path, Weight: 1,

@@ -144,7 +144,7 @@ func (f *Fetcher) local(a Agent, out *Fetched) error {
 	}
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() { // a device never ends, and a pipe may not begin
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; set %s to the path of its file", err, a.Fetch.Path)
@@ -187,7 +187,7 @@ func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) bool {
 	}
 	sum, err := sumTree(filepath.Join(folder, contentDir))
 	if err != nil || sum != m.SHA256 {
-		f.say("fetch agent %s: what is in the cache has changed since it was fetched", a.Name)
+		f.say("fetch agent %s: its files in the cache have changed since the download", a.Name)
 		return false
 	}
 	out.Cached = true

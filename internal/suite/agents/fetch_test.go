@@ -144,7 +144,7 @@ func TestFetchesAreReused(t *testing.T) {
 	})
 	check("a file that was written to", false, func() { put(t, first.Path, "changed") })
 	if !slices.Contains(b.lines,
-		"fetch agent jar: what is in the cache has changed since it was fetched") {
+		"fetch agent jar: its files in the cache have changed since the download") {
 		t.Errorf("said %q", b.lines)
 	}
 	check("half a fetch", false, func() {

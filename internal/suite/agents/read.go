@@ -56,7 +56,7 @@ func (k *checker) named(keyPath, subject, name string, visited map[string]bool) 
 		k.Wrong(
 			keyPath+".name",
 			"small letters, digits and dashes",
-			"%s %q is no name",
+			"%s %q is not a name",
 			subject,
 			name,
 		)
@@ -132,7 +132,7 @@ func (k *checker) fetch(keyPath string, a Agent) {
 	}
 	if f.Maven != "" && !coordinates.MatchString(f.Maven) {
 		k.Wrong(keyPath+".fetch.maven", "group:artifact:version, or with :classifier",
-			"%q is no artifact of Maven", f.Maven)
+			"%q is not an artifact of Maven", f.Maven)
 	}
 	for _, folder := range []struct{ key, value string }{{"npm", f.Npm}, {"pip", f.Pip}} {
 		if folder.value != "" && !filepath.IsLocal(folder.value) {
@@ -152,7 +152,7 @@ func (k *checker) fetch(keyPath string, a Agent) {
 		k.Wrong(keyPath, "npm's lock file has digests of its own",
 			"sha256 belongs to maven, and maven needs one")
 	} else if a.SHA256 != "" && !digest.MatchString(a.SHA256) {
-		k.Wrong(keyPath+".sha256", "64 digits in hex", "%q is no SHA-256", a.SHA256)
+		k.Wrong(keyPath+".sha256", "64 digits in hex", "%q is not a SHA-256", a.SHA256)
 	}
 	if f.Unpack && f.Maven == "" {
 		k.Wrong(keyPath+".fetch.unpack", "", "unpack is for maven")
@@ -169,7 +169,7 @@ func (k *checker) env(keyPath string, env map[string]string) {
 		case slices.Contains(suite.OwnEnv, name):
 			k.Wrong(location, "", "the lab itself sets %s", name)
 		case !envName.MatchString(name):
-			k.Wrong(keyPath, "", "%q is no name of an environment variable", name)
+			k.Wrong(keyPath, "", "%q is not a name of an environment variable", name)
 		}
 		plain := variable.ReplaceAllString(env[name], "")
 		for _, match := range word.FindAllStringSubmatch(plain, -1) {

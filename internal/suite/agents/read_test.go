@@ -54,20 +54,20 @@ func TestMistakesAreTold(t *testing.T) {
 		`did you mean "about"?`)
 	check("    about: An agent.\n", "", `a.yaml:2: about is missing in "- name: a"; what it is, `+
 		`in one sentence`)
-	check("name: a", "name: A b", `a.yaml:2: agent "A b" is no name in "- name: A b"; `+
+	check("name: a", "name: A b", `a.yaml:2: agent "A b" is not a name in "- name: A b"; `+
 		`small letters, digits and dashes`)
 	check("name: b", "name: a", `a.yaml:12: agent "a" is there twice in "- name: a"`)
 	check("name: high", "name: low",
 		`a.yaml:11: level "low" is there twice in "- {name: low, about: Much.}"`)
 	check("[jvm]", "[jwm]", `a.yaml:4: unknown runtime "jwm" in "runtimes: [jwm]"; `+
 		`did you mean "jvm"?`)
-	check(":1.2", "", `a.yaml:5: "org.x:agent" is no artifact of Maven in `+
+	check(":1.2", "", `a.yaml:5: "org.x:agent" is not an artifact of Maven in `+
 		`"fetch: {maven: \"org.x:agent\"}"; group:artifact:version, or with :classifier`)
 	check("{maven", `{path: "${X}", maven`, `a.yaml:5: several ways to fetch one agent in `+
 		`"fetch: {path: \"${X}\", maven: \"org.x:agent:1.2\"}"; at most one of maven, npm, pip, `+
 		`path and build`)
 	check("sha256: 0", "sha256: x", `a.yaml:6: "x`+strings.Repeat("123456789abcdef0", 4)[:63]+
-		`" is no SHA-256 in "sha256: x`+strings.Repeat("123456789abcdef0", 4)[:63]+
+		`" is not a SHA-256 in "sha256: x`+strings.Repeat("123456789abcdef0", 4)[:63]+
 		`"; 64 digits in hex`)
 	check(`{maven: "org.x:agent:1.2"}`, `{npm: ../x, package: x}`, `a.yaml:5: folder "../x" is `+
 		`outside the checkout in "fetch: {npm: ../x, package: x}"; a relative path without ..`)

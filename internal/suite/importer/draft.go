@@ -219,7 +219,7 @@ func (d *Draft) add(r raw) {
 	}
 	origin, path, user, err := place(r.url)
 	if err != nil {
-		d.leave("an address that is no http or https URL")
+		d.leave("an address that is not an http or https URL")
 		return
 	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
@@ -387,5 +387,5 @@ func problem(err error) string {
 	if e, is := errors.AsType[*strictyaml.Error](err); is {
 		return e.Problem
 	}
-	return "it is no request"
+	return "it is not a request"
 }

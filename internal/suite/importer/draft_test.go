@@ -169,7 +169,7 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
 	check(`{"log": {"entries": "secret"}}`, HAR, "holds a string where another kind")
-	check("{", HAR, "it is no JSON from byte 1 on")
+	check("{", HAR, "it is not JSON from byte 1 on")
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
 	check("a: [", OpenAPI, "save it again")
 	check("x", Log, "nothing is left: 1: lines of another format")

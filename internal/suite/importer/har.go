@@ -116,11 +116,11 @@ func formWord(s string) string { return around(s, url.QueryEscape) }
 // a secret.
 func broken(err error) error {
 	if s, is := errors.AsType[*json.SyntaxError](err); is {
-		return fmt.Errorf("it is no JSON from byte %d on; save it again", s.Offset)
+		return fmt.Errorf("it is not JSON from byte %d on; save it again", s.Offset)
 	}
 	if u, is := errors.AsType[*json.UnmarshalTypeError](err); is {
 		return fmt.Errorf("%s holds a %s where another kind of value is wanted; is it the file "+
 			"that you meant?", u.Field, u.Value)
 	}
-	return errors.New("it is no JSON; save it again")
+	return errors.New("it is not JSON; save it again")
 }

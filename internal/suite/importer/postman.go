@@ -54,7 +54,7 @@ func (d *Draft) readPostman(_ string, data []byte) error {
 		return broken(err)
 	}
 	if !strings.Contains(c.Info.Schema, "/v2.") {
-		return errors.New("it is no collection of version 2; export it as Collection v2.1")
+		return errors.New("it is not a collection of version 2; export it as Collection v2.1")
 	}
 	variables := map[string]string{}
 	for _, v := range c.Variable {

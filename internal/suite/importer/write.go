@@ -120,7 +120,7 @@ func (d *Draft) Print(w io.Writer, f File) {
 	p("targets:")
 	if f.Command != "" {
 		p("  app:")
-		p("    command: %s   # it is told its port by {port} or $PORT", quote(f.Command))
+		p("    command: %s   # {port} or $PORT is its port", quote(f.Command))
 		p("    # build: make               # before the first start")
 	} else {
 		p("  app: {url: %s}   # runs already; a command in its place starts it under limits",
@@ -169,7 +169,7 @@ func (d *Draft) requests(w io.Writer, indent string) {
 		r.print(w, weight, indent+"  ")
 	}
 	if len(d.Held) > 0 {
-		p("  # These change what the service holds; init --writes asks for them, too.")
+		p("  # These change data of the service; init --writes also requests them.")
 	}
 	for _, r := range d.Held {
 		r.print(w, r.Weight, indent+"  # ")

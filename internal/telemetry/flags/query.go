@@ -13,24 +13,24 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-const queryAbout = `Query asks the metrics that services told during a run with --telemetry, in
-PromQL, Prometheus' language. RUN is the run's folder, or its name below results/; without it, the
-newest run that has metrics. A folder of "prony telemetry serve" is as good.
+const queryAbout = `Query evaluates PromQL, Prometheus' language, on the metrics that services sent
+during a run with --telemetry. RUN is the run's folder, or its name below results/; without it,
+query reads the newest run that has metrics. RUN may also be a folder of "prony telemetry serve".
 
-The answer is a row a series: its last value, the least, the mean and the greatest over the run's
-whole time, and its course. --trial looks at one trial alone, --at at one moment: end, a time such
-as 2026-11-21T12:00:00Z, or seconds of Unix time.
+The result has a row for each series: its last value, the least, the mean and the greatest over the
+whole run, and its course. --trial selects one trial. --at selects one moment: end, a time such as
+2026-11-21T12:00:00Z, or seconds of Unix time.
 
 Names are Prometheus': http.server.request.duration in seconds is
 http_server_request_duration_seconds_count, _sum and _bucket; dots of labels are underscores. Each
 series has service_name, and prony_trial, prony_target and prony_variant of its trial.
 
---list says which metrics there are. --serve answers Prometheus' HTTP API on the stored run, for
-Grafana (a Prometheus data source), promtool, or curl, until Ctrl-C. It is called by its address or
-as localhost; PRONY_HOSTS lists other names, with commas between them.
+--list lists the metrics. --serve answers Prometheus' HTTP API on the stored run until Ctrl-C, for
+Grafana (a Prometheus data source), promtool, or curl. Clients reach it by its address or as
+localhost; PRONY_HOSTS lists other names, with commas between them.
 
-Such numbers are what a service says of itself, from inside, at its own pace. What Prony measured is
-in the report; see docs/query.md for which to believe when.`
+A service measures these metrics itself. Prony's own measurements are in the report. docs/query.md
+explains when to use which.`
 
 const queryExamples = `  prony query RUN --list
   prony query RUN 'sum by (service_name) (rate(http_server_request_duration_seconds_count[15s]))'
@@ -72,9 +72,9 @@ func Ask(do func(context.Context, Query) error) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.StringVar(&q.At, "at", "", "one moment: end, a time (RFC 3339), or Unix time in seconds")
-	fs.StringVar(&q.Trial, "trial", "", "look at this trial's time and series alone")
-	fs.DurationVar(&q.Step, "step", 0, "between points (default: 1s, or more in a long run)")
-	fs.BoolVar(&q.List, "list", false, "list the metrics that there are")
+	fs.StringVar(&q.Trial, "trial", "", "only the time and the series of this trial")
+	fs.DurationVar(&q.Step, "step", 0, "time between points (default: 1s, or more in a long run)")
+	fs.BoolVar(&q.List, "list", false, "list the metrics")
 	fs.StringVar(&q.Serve, "serve", "", "serve Prometheus' HTTP API on this address instead")
 	cli.Output(c, &q.Format, &q.Out, "text", "json", "csv")
 	return c
@@ -112,7 +112,7 @@ func (q *Query) split(args []string) error {
 	case len(args) == 1 && !isDir(args[0]):
 		q.Expr = args[0]
 	default:
-		return cli.Usagef("what is to be asked? Such as prony query RUN --list, or " +
+		return cli.Usagef("name a query, such as prony query RUN --list, or " +
 			"prony query RUN 'jvm_memory_used_bytes'")
 	}
 	_, err = q.Moment()

@@ -12,12 +12,12 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-const telemetryAbout = `Telemetry is what a service tells about itself: traces, metrics, logs.
-"prony run --telemetry" starts a home for it beside the run; "prony telemetry serve" is that home
-alone, for whatever speaks OpenTelemetry's protocol.`
+const telemetryAbout = `Telemetry is the data that a service sends about itself: traces, metrics,
+logs. "prony run --telemetry" starts a collector beside the run. "prony telemetry serve" runs that
+collector alone, for all programs that send OpenTelemetry's protocol.`
 
-const serveAbout = `Serve takes in OTLP over gRPC and HTTP and Zipkin's v2 spans, keeps them below a
-folder, and answers queries about them:
+const serveAbout = `Serve receives OTLP over gRPC and HTTP and Zipkin's v2 spans, stores them below
+a folder, and answers queries about them:
 
   metrics  in Prometheus' database, tsdb/; Prometheus' own query API is on the query port, so that
            Grafana (a Prometheus data source) and promtool can read it while it comes in
@@ -27,23 +27,22 @@ folder, and answers queries about them:
   counts   stats.json, and GET /prony/stats: received, refused, dropped and kept, by service
 
 Point an SDK or an agent at it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318, or at
-http://127.0.0.1:4317 for gRPC. What comes from the start to the end is one trial, called
-served-TIME; prony traces, logs and query read it when it has ended: they take the folder as they
-take a run's.
+http://127.0.0.1:4317 for gRPC. All data from start to end is one trial with the name served-TIME.
+After the end, pass the folder to prony traces, logs or query like the folder of a run.
 
-It takes no more than --memory: what comes too fast, too large or too slowly is refused with the
-status that has exporters try again, and counted. It ends by Ctrl-C or SIGTERM and stores what it
-has; killed, it goes on where it was when it is started on the same folder.
+Serve uses no more than --memory. It refuses data that comes too fast, too large or too slowly, with
+a status that makes exporters try again, and counts it. Ctrl-C or SIGTERM ends it, and it stores all
+data. If it was killed, start it again on the same folder to continue.
 
-With --forward everything is sent to another OTLP endpoint as well, with --forward-only to that one
-only. The first line of output, JSON, says where it listens.
+With --forward, serve also sends everything to another OTLP endpoint, with --forward-only to that
+one only. The first line of output, in JSON, has the addresses it listens on.
 
-The doors have neither passwords nor encryption, so they open to this machine only; --expose takes
-other addresses. They are called by an address or as localhost; other names, such as Compose's or
-this machine's, are listed in PRONY_HOSTS, with commas between them, since a page in a browser could
-make any other name mean this machine. --listen opens all but the one for queries, where the lab
-gives its orders, to one other address of this machine: that of a bridge, say, by which containers
-reach it.`
+The ports have neither passwords nor encryption, so they are open to this machine only; --expose
+allows other addresses. Serve accepts requests to an address or to localhost. List other names, such
+as Compose's or this machine's, in PRONY_HOSTS, with commas between them. Serve rejects all other
+names, because a web page could point such a name at this machine (DNS rebinding). --listen opens
+the ports for telemetry on one other address of this machine, for example a bridge of containers.
+The port for queries stays on 127.0.0.1, because it also takes commands of the run.`
 
 const serveExamples = `  prony telemetry serve --dir here
   prony telemetry serve --dir here --grpc 127.0.0.1:0 --http 127.0.0.1:0   # any free ports
@@ -94,20 +93,20 @@ func serve(do func(context.Context, Serve) error) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&s.Dir, "dir", "", "folder to keep everything in; made if it is not there")
-	f.StringVar(&s.GRPC, "grpc", "127.0.0.1:4317", "where OTLP over gRPC is taken in")
-	f.StringVar(&s.HTTP, "http", "127.0.0.1:4318", "where OTLP over HTTP is taken in")
-	f.StringVar(&s.Zipkin, "zipkin", "127.0.0.1:9411", "where Zipkin's v2 spans are taken in")
-	f.StringVar(&s.Query, "query", "127.0.0.1:9090", "where queries are answered")
-	f.StringVar(&listen, "listen", "", "this machine's address for gRPC, HTTP and Zipkin, where "+
-		"those do not say theirs; one that others can reach takes --expose, too")
-	f.StringVar(&s.Forward, "forward", "", "send everything to this OTLP endpoint, too: "+
+	f.StringVar(&s.Dir, "dir", "", "folder for all data; created if missing")
+	f.StringVar(&s.GRPC, "grpc", "127.0.0.1:4317", "address for OTLP over gRPC")
+	f.StringVar(&s.HTTP, "http", "127.0.0.1:4318", "address for OTLP over HTTP")
+	f.StringVar(&s.Zipkin, "zipkin", "127.0.0.1:9411", "address for Zipkin's v2 spans")
+	f.StringVar(&s.Query, "query", "127.0.0.1:9090", "address for queries")
+	f.StringVar(&listen, "listen", "", "address of this machine for gRPC, HTTP and Zipkin, unless "+
+		"their flags are set; one that others can reach also needs --expose")
+	f.StringVar(&s.Forward, "forward", "", "also send everything to this OTLP endpoint: "+
 		"http://HOST:4318, https://HOST, grpc://HOST:4317 or grpcs://HOST")
-	f.BoolVar(&s.ForwardOnly, "forward-only", false, "keep nothing here but counts")
-	f.TextVar(&s.Memory, "memory", s.Memory, "memory that it may take")
+	f.BoolVar(&s.ForwardOnly, "forward-only", false, "store only counts here")
+	f.TextVar(&s.Memory, "memory", s.Memory, "memory limit")
 	f.BoolVar(&s.Expose, "expose", false, "allow addresses that others can reach")
-	f.BoolVar(&s.UntilEnd, "until-stdin-ends", false, "end when standard input does, as a child "+
-		"of a run")
+	f.BoolVar(&s.UntilEnd, "until-stdin-ends", false,
+		"end when standard input ends; for a child of a run")
 	return c
 }
 
@@ -129,7 +128,7 @@ func listenOn(s Serve, host string, isSet func(flag string) bool) (Serve, error)
 	ip := net.ParseIP(host)
 	if ip == nil || ip.IsUnspecified() {
 		return s, fmt.Errorf("serve telemetry: --listen %s: want one address of this machine, "+
-			"as senders are told to send there; ip address lists them", host)
+			"because senders use it as their target; ip address lists them", host)
 	}
 	for _, place := range []struct {
 		flag    string
@@ -147,7 +146,7 @@ func (s Serve) check() error {
 	const least = strictyaml.Size(128 << 20)
 	switch {
 	case s.Dir == "":
-		return fmt.Errorf("serve telemetry: name a folder to keep things in with --dir")
+		return fmt.Errorf("serve telemetry: name a folder for the data with --dir")
 	case s.Memory < least:
 		return fmt.Errorf("serve telemetry: --memory %v is too little, give it %v", s.Memory, least)
 	case s.ForwardOnly && s.Forward == "":
@@ -163,11 +162,11 @@ func (s Serve) check() error {
 				place.flag, place.address)
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return fmt.Errorf("serve telemetry: %s %q: port %q is no number from 0 to 65535",
+			return fmt.Errorf("serve telemetry: %s %q: port %q is not a number from 0 to 65535",
 				place.flag, place.address, port)
 		} else if !s.Expose && !loopback(host) {
 			return fmt.Errorf("serve telemetry: %s %s: others could reach it and send or read "+
-				"what they like; use 127.0.0.1:%d, or say --expose", place.flag, place.address, n)
+				"anything; use 127.0.0.1:%d, or pass --expose", place.flag, place.address, n)
 		}
 	}
 	return nil

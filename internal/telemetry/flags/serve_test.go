@@ -22,7 +22,7 @@ func TestCheckServe(t *testing.T) {
 		{"usual", func(*Serve) {}, most, false, ""},
 		{"no folder", func(c *Serve) { c.Dir = "" }, most, false, "--dir"},
 		{"IPv6", func(c *Serve) { c.GRPC = "[::1]:0" }, most, false, ""},
-		{"all", func(c *Serve) { c.HTTP = ":4318" }, most, false, "127.0.0.1:4318, or say"},
+		{"all", func(c *Serve) { c.HTTP = ":4318" }, most, false, "127.0.0.1:4318, or pass"},
 		{"all", func(c *Serve) { c.Query = "0.0.0.0:9090" }, most, false, "--query 0.0.0.0"},
 		{"a name", func(c *Serve) { c.Zipkin = "localhost:1" }, most, false, "--zipkin"},
 		{"exposed", func(c *Serve) { c.HTTP = "0.0.0.0:4318" }, most, true, ""},

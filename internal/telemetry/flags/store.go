@@ -11,12 +11,12 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-const storeAbout = `Store keeps runs in a bucket of S3's protocol: Amazon's, or your own server's.
-A run is s3://BUCKET/PREFIX/RUN/, a file an object, as its folder has them; nothing is removed, on
-either side. A run's head, run.json, comes last, so that half a run is never taken for one, and what
-is there with its size and sum is not sent again.
+const storeAbout = `Store copies runs to and from a bucket of S3's protocol: Amazon's, or your own
+server's. A run is s3://BUCKET/PREFIX/RUN/, with an object for each file of its folder. Store
+removes nothing on either side. It copies run.json last, so an incomplete run is never read as a
+run. It skips files whose size and checksum are equal on both sides.
 
-Who asks and where is in the usual variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+Credentials and server come from the usual variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 AWS_SESSION_TOKEN, AWS_REGION, and AWS_ENDPOINT_URL for a server that is not Amazon's.`
 
 const storeExamples = `  prony store push results s3://bench/nightly
@@ -59,10 +59,10 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 		},
 	}
 	fs := pull.Flags()
-	fs.IntVar(&s.Newest, "newest", 0, "so many runs at most (default: all)")
+	fs.IntVar(&s.Newest, "newest", 0, "largest number of runs (default: all)")
 	fs.BoolVar(&s.LastGood, "last-good", false,
 		"only the run that a gate with --last-good RESULTS/good passed last")
-	fs.DurationVar(&s.Every, "every", 0, "again and again, so often, until Ctrl-C")
+	fs.DurationVar(&s.Every, "every", 0, "repeat at this interval until Ctrl-C")
 	c.AddCommand(push, pull)
 	return c
 }
@@ -70,7 +70,7 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 // CheckPlace refuses what is no place in a bucket.
 func CheckPlace(place string) error {
 	if tail, ok := strings.CutPrefix(place, "s3://"); !ok || strings.Trim(tail, "/") == "" {
-		return cli.Usagef("%q is no place in a bucket: want s3://BUCKET/PREFIX", place)
+		return cli.Usagef("%q does not name a place in a bucket: want s3://BUCKET/PREFIX", place)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (s Store) checked(ctx context.Context, do func(context.Context, Store) erro
 		return err
 	}
 	if s.Newest < 0 || s.Every < 0 {
-		return cli.Usagef("--newest and --every want more than 0")
+		return cli.Usagef("--newest and --every must not be negative")
 	}
 	return do(ctx, s)
 }

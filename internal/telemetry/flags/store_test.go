@@ -29,11 +29,11 @@ func TestStore(t *testing.T) {
 	}
 	for _, row := range []struct{ line, want string }{
 		{"push results", "got 1 arguments"},
-		{"push results b/p", "no place in a bucket"},
-		{"push s3://b results", "no place in a bucket"},
-		{"pull s3:// results", "no place in a bucket"},
-		{"pull --newest=-1 s3://b results", "more than 0"},
-		{"pull --every=-1s s3://b results", "more than 0"},
+		{"push results b/p", "does not name a place in a bucket"},
+		{"push s3://b results", "does not name a place in a bucket"},
+		{"pull s3:// results", "does not name a place in a bucket"},
+		{"pull --newest=-1 s3://b results", "must not be negative"},
+		{"pull --every=-1s s3://b results", "must not be negative"},
 	} {
 		_, err := ask(strings.Fields(row.line))
 		if err == nil || !strings.Contains(err.Error(), row.want) {

@@ -111,13 +111,13 @@ func trust(path string) error {
 	const others = 0o002
 	switch {
 	case !info.Mode().IsRegular():
-		return errors.New("it is no regular file; remove it")
+		return errors.New("it is not a regular file; remove it")
 	case foreign(info) || foreign(folder):
-		return errors.New("it, or the folder that it is in, belongs to another user, who could " +
-			"run anything by it; remove it, or put one of your own on the PATH before it")
+		return errors.New("it, or its folder, belongs to another user, who could run any " +
+			"program by it; remove it, or put one of your own on the PATH before it")
 	case info.Mode().Perm()&others != 0,
 		folder.Mode().Perm()&others != 0 && folder.Mode()&fs.ModeSticky == 0:
-		return fmt.Errorf("everybody may write to it, or to the folder that it is in; chmod o-w "+
+		return fmt.Errorf("all users can write to it, or to its folder; run chmod o-w "+
 			"%s %s", real, filepath.Dir(real))
 	}
 	return nil
@@ -141,7 +141,7 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 		err = json.Unmarshal(out, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("ask it for its version: %w; build it anew, or remove it", err)
+		return v, fmt.Errorf("ask it for its version: %w; build it again, or remove it", err)
 	}
 	return v, nil
 }
@@ -174,8 +174,8 @@ func (f Finder) build(ctx context.Context) (string, error) {
 	path := filepath.Join(built.Dir, made)
 	got, err := ask(ctx, path)
 	if err == nil && got.Protocol != telemetry.Protocol {
-		err = fmt.Errorf("the checkout's speaks protocol %d, this program %d; build this one anew "+
-			"with make build", got.Protocol, telemetry.Protocol)
+		err = fmt.Errorf("the checkout's speaks protocol %d, this program %d; build this one "+
+			"again with make build", got.Protocol, telemetry.Protocol)
 	}
 	if err != nil {
 		return "", fmt.Errorf("use %s: %w", path, err)

@@ -97,7 +97,7 @@ func TestTrust(t *testing.T) {
 			return os.Symlink(real, path)
 		}, "", false},
 		{"a folder", func(_ *testing.T, _, path string) error { return os.Mkdir(path, 0o755) },
-			"no regular file", false},
+			"not a regular file", false},
 		{"all may write", func(t *testing.T, dir, _ string) error {
 			return os.Chmod(place(t, dir, own), 0o757)
 		}, "chmod o-w", false},

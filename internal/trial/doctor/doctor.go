@@ -134,8 +134,8 @@ func Refuse(g record.Grading, bar string) error {
 			}
 		}
 	}
-	return fmt.Errorf("refuse to measure: the host is %s and %s is demanded: %s; prony doctor "+
-		"says how to mend it", g.Grade, bar, strings.Join(matches, ", "))
+	return fmt.Errorf("refuse to measure: the host is %s, and --host requires %s: %s; run prony "+
+		"doctor for fixes", g.Grade, bar, strings.Join(matches, ", "))
 }
 
 func isVital(name string) bool {

@@ -175,10 +175,11 @@ func TestRefuse(t *testing.T) {
 	}
 	check(soso, "any")
 	check(soso, record.Doubtful)
-	check(soso, record.Fit, "the host is doubtful and fit is demanded", "huge pages (always)",
+	check(soso, record.Fit, "the host is doubtful, and --host requires fit", "huge pages (always)",
 		"clock source (the kernel does not say)", "prony doctor")
 	check(bad, "any")
-	check(bad, record.Doubtful, "the host is unfit and doubtful is demanded: clock source (hpet);")
+	check(bad, record.Doubtful, "the host is unfit, and --host requires doubtful: "+
+		"clock source (hpet);")
 	check(bad, record.Fit, "unfit", "clock source (hpet)")
 }
 

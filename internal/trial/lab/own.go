@@ -119,7 +119,7 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 		if h.Says != "" {
 			text = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
 		}
-		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(text, "by "))
+		l.Tell.Say(h.Request.Request + " is checked against " + strings.TrimPrefix(text, "by "))
 	}
 	return retained, nil
 }

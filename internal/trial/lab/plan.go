@@ -197,7 +197,8 @@ func (l *Lab) rivals(against string) (Catalog, error) {
 		name, dir = rivalName, against
 	}
 	if !rivalNames.MatchString(name) {
-		return nil, cli.Usagef("--against %s: %q is no name; use letters, digits, dots and dashes "+
+		return nil, cli.Usagef("--against %s: %q is not a name; "+
+			"use letters, digits, dots and dashes "+
 			"before the =", against, name)
 	}
 	if dir == "" {

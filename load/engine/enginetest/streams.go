@@ -102,7 +102,7 @@ func (e bodyEar) Received(i int, atNs int64, b []byte) {
 	for len(b) > 0 {
 		n, body, done, err := s.answer.Next(b)
 		if err != nil || done && (n < len(b) || s.answer.Status != http.StatusOK) {
-			e.Closed(i, atNs, engine.Reading, fmt.Errorf("%q is no answer: %w", b, err))
+			e.Closed(i, atNs, engine.Reading, fmt.Errorf("%q is not an answer: %w", b, err))
 			return
 		}
 		b, s.body = b[n:], append(s.body, body...)
@@ -156,7 +156,7 @@ func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(
 	_, err := io.ReadFull(r.Body, prefix[:])
 	if err != nil || prefix[0] != 0 || r.Method != http.MethodPost || r.Header.Get("Te") !=
 		"trailers" || r.Header.Get("Content-Type") != "application/grpc" {
-		panic(fmt.Sprint("this is no call: ", prefix, err, r.Method, r.Header))
+		panic(fmt.Sprint("this is not a call: ", prefix, err, r.Method, r.Header))
 	}
 	called := &called{body: r.Body, remaining: int(binary.BigEndian.Uint32(prefix[1:]))}
 	f(&peer{Conn: called, tcp: tcp})

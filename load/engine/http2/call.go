@@ -150,11 +150,11 @@ func (e *Engine) callHead(i int, atNs int64, a *answer, end bool) {
 	case l.answered && !end:
 		e.settle(i, atNs, callInternal, "gRPC: fields came amidst the answer", codeProtocol)
 	case a.code == unread:
-		e.settle(i, atNs, callUnknown, "gRPC: grpc-status is no number", codeProtocol)
+		e.settle(i, atNs, callUnknown, "gRPC: grpc-status is not a number", codeProtocol)
 	case !l.answered && !a.grpc:
 		e.callForeign(i, atNs, a, end)
 	case a.odd:
-		e.settle(i, atNs, callInternal, "gRPC: metadata is no base64", codeProtocol)
+		e.settle(i, atNs, callInternal, "gRPC: metadata is not base64", codeProtocol)
 	case end:
 		e.callEnd(i, atNs, a)
 	default:

@@ -65,7 +65,7 @@ func (c *conn) place(id uint32) int { return int(id>>1) & (len(c.places) - 1) }
 // lane is that of a stream; none: it has ended. A stream that was never begun is an error.
 func (e *Engine) lane(c *conn, id uint32) (int, error) {
 	if id&1 == 0 || id >= c.next {
-		return none, wrong(codeProtocol, "the server speaks of stream %d, which nobody has begun",
+		return none, wrong(codeProtocol, "the server names stream %d, which does not exist",
 			id)
 	}
 	if i := int(c.places[c.place(id)]) - 1; i >= 0 && e.lanes[i].id == id {

@@ -344,7 +344,7 @@ func body(t *testing.T, text string) string {
 	for b := []byte(text); len(b) > 0; {
 		n, body, done, err := r.Next(b)
 		if err != nil || done && n < len(b) {
-			t.Fatalf("%q is no answer, %v", text, err)
+			t.Fatalf("%q is not an answer, %v", text, err)
 		}
 		b, all = b[n:], append(all, body...)
 	}

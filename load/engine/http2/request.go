@@ -83,7 +83,7 @@ func (h *heads) append(dst, lines []byte) ([]byte, error) {
 	method, path, _ := bytes.Cut(first, []byte(" "))
 	path, version, ok := bytes.Cut(path, []byte(" "))
 	if !ok || string(version) != "HTTP/1.1" {
-		return dst, wrong(codeInternal, "%q is no request line", first)
+		return dst, wrong(codeInternal, "%q is not a request line", first)
 	}
 	switch {
 	case h.call != nil || string(method) == "POST":

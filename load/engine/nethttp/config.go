@@ -55,7 +55,7 @@ func (c *Config) check() error {
 	switch c.Protocol {
 	case H1, H1TLS, H1Unix, H2, H2C, H3, GRPC, GRPCS, WS, WSS:
 	default:
-		return fmt.Errorf("start the engine: %q is no protocol of it", c.Protocol)
+		return fmt.Errorf("start the engine: %q is not a protocol of it", c.Protocol)
 	}
 	if c.Streams > 1 && !c.shares() {
 		return fmt.Errorf("start the engine: %s has one request at a time on a connection; leave "+

@@ -49,7 +49,7 @@ func Message(ctx context.Context, c Config, path, json string) ([]byte, error) {
 	}
 	s, ok := match.(protoreflect.ServiceDescriptor)
 	if !ok {
-		return nil, fmt.Errorf("call %s: %s is no service", path, service)
+		return nil, fmt.Errorf("call %s: %s is not a service", path, service)
 	}
 	m := s.Methods().ByName(protoreflect.Name(method))
 	if m == nil {

@@ -391,7 +391,7 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
-	bad(nethttp.Config{Protocol: "gopher"}, "no protocol")
+	bad(nethttp.Config{Protocol: "gopher"}, "not a protocol")
 	bad(nethttp.Config{Protocol: nethttp.H1TLS, Streams: 4}, "one request at a time")
 }
 

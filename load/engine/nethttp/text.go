@@ -25,7 +25,7 @@ func understand(b []byte) (asked, error) {
 	lines := strings.Split(string(head), "\r\n")
 	words := strings.Fields(lines[0])
 	if len(words) != 3 {
-		return asked{}, fmt.Errorf("%q is no request line", lines[0])
+		return asked{}, fmt.Errorf("%q is not a request line", lines[0])
 	}
 	a := asked{method: words[0], path: words[1], header: http.Header{}, body: body}
 	for _, line := range lines[1:] {

@@ -164,8 +164,8 @@ func Explain(err error) error {
 	var stranger x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &stranger):
-		return errors.New("its certificate is signed by nobody who is trusted; trust who did " +
-			"with --ca FILE, or any with -k")
+		return errors.New("no trusted authority signed its certificate; trust its authority with " +
+			"--ca FILE, or any certificate with -k")
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		return socket.ErrNone
 	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
