@@ -102,6 +102,7 @@ type config struct {
 	users     *Users
 	churn     int32
 	plain     bool   // closed, and no pauses: a request is due when it is sent
+	sliced    bool   // an answer after the window's moment ends it, so one must be under way then
 	serial    bool   // HTTP/1.1 is spoken
 	trace     tracer // limit 0: no request is traced
 	start     int64  // first moment of the lead-in, clock.Mono

@@ -109,8 +109,8 @@ func (l *Loader) connect() error {
 	l.quiet = hush(n)
 	r.cfg = config{threads: n, timeoutNs: int64(r.spec.Timeout),
 		churn: int32(r.spec.Churn), plain: r.spec.Model == record.Closed,
-		serial: serial(r.spec.Describe.Protocol),
-		start:  never, openAt: never, closeAt: never, endAt: never}
+		serial: serial(r.spec.Describe.Protocol), sliced: true,
+		start: never, openAt: never, closeAt: never, endAt: never}
 	r.lives, r.workers, r.errs = make([]live, n), make([]*worker, n), make([]error, n)
 	l.calls, l.done = make([]chan struct{}, n), make(chan error, n)
 	for i := range n {

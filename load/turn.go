@@ -47,7 +47,7 @@ func (w *worker) send(i int32, atNs int64) {
 	}
 	c.sent = now
 	if w.cfg.plain {
-		if now >= w.cfg.closeAt && !w.plan.flow {
+		if now >= w.cfg.closeAt && !w.cfg.sliced && !w.plan.flow {
 			w.tooLate(i)
 			return
 		}
