@@ -480,7 +480,7 @@ func TestNothingIsSentAfterTheWindow(t *testing.T) {
 		t.Errorf("%d sent, %d free, %d under way, list %d to %d", n, w.freeN, w.inFlight, w.oldest,
 			w.newest)
 	}
-	// A slice ends with an answer after its moment, which such a request may be the only one to get.
+	// A slice ends with an answer after its moment, and such a request may be the last one.
 	w.cfg.sliced, w.cfg.closeAt = true, clock.Mono()
 	w.more(w.cfg.closeAt - 1)
 	if n := w.engine.(*sink).sends; n != sends+3 {
