@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"prony.example/internal/base/format"
 )
 
 // topicRow is a line of a help topic: a name or a code, and its meaning.
@@ -59,32 +61,16 @@ func topicCmds() []*cobra.Command {
 	}
 }
 
-// topicText sets names above their meanings, within 76 columns.
+// topicWidth is how many columns a help topic has.
+const topicWidth = 76
+
+// topicText sets names above their meanings.
 func topicText(rows []topicRow) string {
+	const indent = "    "
 	var b strings.Builder
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%s\n%s\n", fold(r.name, ""), fold(r.meaning, "    "))
+		fmt.Fprintf(&b, "%s\n%s\n", format.Wrap("", r.name, topicWidth, 0),
+			format.Wrap(indent, r.meaning, topicWidth, len(indent)))
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// fold breaks a text into lines of at most 76 columns that begin with an indent.
-func fold(text, indent string) string {
-	const most = 76
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		switch {
-		case column == 0:
-			b.WriteString(indent + word)
-			column = len(indent) + len(word)
-		case column+1+len(word) > most:
-			b.WriteString("\n" + indent + word)
-			column = len(indent) + len(word)
-		default:
-			b.WriteString(" " + word)
-			column += 1 + len(word)
-		}
-	}
-	return b.String()
 }

@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/report/runs"
 )
 
-// Whoever opens an old link in a browser gets a page; a program gets JSON.
+// A browser that opens an old link gets a page; a program gets JSON.
 func TestRefusalsArePagesInBrowsers(t *testing.T) {
 	list, err := runs.Open(t.TempDir(), runs.Options{})
 	if err != nil {

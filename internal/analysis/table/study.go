@@ -56,7 +56,7 @@ type Ranking struct {
 
 // Target is one row's material.
 type Target struct {
-	Name   string // with " +variant" when something rides along
+	Name   string // with " +variant" if an agent or a protocol is attached
 	Info   record.Target
 	Tier   int // from 1; 0 when there is nothing to rank by
 	Counts Counts

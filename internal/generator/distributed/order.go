@@ -86,8 +86,8 @@ func (o *Order) check() error {
 		}
 		for _, s := range texts {
 			if !utf8.ValidString(s) {
-				return fmt.Errorf("%q is not text in UTF-8, which generators are told of; write "+
-					"it as %%xx where it is a path", s)
+				return fmt.Errorf("%q is not text in UTF-8, and generators receive only such "+
+					"text; in a path, write it as %%xx", s)
 			}
 		}
 	}
