@@ -17,11 +17,11 @@ import (
 	"prony.example/record"
 )
 
-// openLoader opens a loader of four connections in a world.
+// openLoader opens a loader in a world.
 func openLoader(t *testing.T, w *virtual.World, s load.Spec) *load.Loader {
 	t.Helper()
 	s.Scenario, s.Engine = get("/", "ok"), w.New
-	s.Address, s.Connections = netip.MustParseAddrPort("127.0.0.1:1"), 4
+	s.Address = netip.MustParseAddrPort("127.0.0.1:1")
 	if s.Model == "" {
 		s.Model = record.Closed
 	}
@@ -44,11 +44,26 @@ func slice(t *testing.T, l *load.Loader, s load.Slice) load.Sliced {
 	return out
 }
 
+// A slice ends although all time of its window passes between an answer and the next request, which
+// is the only one whose answer can end it.
+func TestSliceEndsByItsLastRequest(t *testing.T) {
+	w := &virtual.World{Serve: virtual.After(milli)}
+	synctest.Test(t, func(t *testing.T) {
+		l := openLoader(t, w, load.Spec{Connections: 1})
+		defer l.Close()
+		slow := func() int64 { time.Sleep(50 * milli); return 0 }
+		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 40 * milli, CPU: slow})
+		if got.Requests != 1 {
+			t.Errorf("got %+v, want the request after the answer that opened the window", got)
+		}
+	})
+}
+
 // TestSlice counts the answers of windows exactly, and leaves connections open between slices.
 func TestSlice(t *testing.T) {
 	w := &virtual.World{Serve: virtual.After(milli)}
 	synctest.Test(t, func(t *testing.T) {
-		l := openLoader(t, w, load.Spec{})
+		l := openLoader(t, w, load.Spec{Connections: 4})
 		defer l.Close()
 		cpu := int64(0)
 		for range 3 {
@@ -80,7 +95,7 @@ func TestSlicePause(t *testing.T) {
 		return virtual.Answer(after, "ok")
 	}}
 	synctest.Test(t, func(t *testing.T) {
-		l := openLoader(t, w, load.Spec{})
+		l := openLoader(t, w, load.Spec{Connections: 4})
 		defer l.Close()
 		pauseAt = clock.Mono() + int64(50*milli) // in the window, and beyond its end
 		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 40 * milli})
@@ -103,7 +118,7 @@ func TestSliceClosed(t *testing.T) {
 		return r
 	}}
 	synctest.Test(t, func(t *testing.T) {
-		l := openLoader(t, w, load.Spec{})
+		l := openLoader(t, w, load.Spec{Connections: 4})
 		defer l.Close()
 		slice(t, l, load.Slice{Lead: 5 * milli, Window: 10 * milli})
 		closing = true
@@ -125,7 +140,7 @@ func TestSliceClosed(t *testing.T) {
 func TestSliceOpen(t *testing.T) {
 	w := &virtual.World{Serve: virtual.After(milli)}
 	synctest.Test(t, func(t *testing.T) {
-		l := openLoader(t, w, load.Spec{Model: record.Open, Pacing: load.Frugal,
+		l := openLoader(t, w, load.Spec{Connections: 4, Model: record.Open, Pacing: load.Frugal,
 			Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(1000)}})
 		defer l.Close()
 		// The last answer comes before the window's end, and no other one passes it.
@@ -160,7 +175,7 @@ func TestSliceEnds(t *testing.T) {
 		return virtual.Answer(milli, "ok")
 	}}
 	synctest.Test(t, func(t *testing.T) {
-		l := openLoader(t, w, load.Spec{})
+		l := openLoader(t, w, load.Spec{Connections: 4})
 		defer l.Close()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("the target ended")

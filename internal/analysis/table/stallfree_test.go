@@ -123,6 +123,10 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	short := "unknown without the machine's stalls: many are too short to be recorded"
 	noisy := record.Unseen{Ns: 6e6, ErrNs: 1e6, TimeNs: 1e9}
 	check(false, unseen(noisy, noisy), 0, short)
+	// That of each start alone was too little, and that of all is too much.
+	check(false, func(r *record.Record, s *record.Sliced) {
+		s.StallFree[1].MostUnseen, s.Unseen = 0.005, &noisy
+	}, 0, short)
 	check(false, unseen(quiet, record.Unseen{Ns: 20e6, ErrNs: 2e6, TimeNs: 1e9}), 0, short)
 	// One start without a record of stalls has none left out, so the others have not either.
 	check(false, func(r *record.Record, s *record.Sliced) {
