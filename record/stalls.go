@@ -52,16 +52,24 @@ type StallFree struct {
 	RawNs      int64   `json:"rawNs"`      // of all arrivals
 	PunctualNs int64   `json:"punctualNs"` // the quantile without the load's own lateness
 	KeptShare  float64 `json:"keptShare"`  // of the arrivals
-	// LowestNs is the quantile if all arrivals that stalls too short to be recorded delayed are
-	// above it.
+	// LowestNs is the least that the quantile may be without stalls too short to be recorded.
 	LowestNs int64 `json:"lowestNs"`
-	// MostUnseen is the share of the time from which on such stalls make the value unknown; 0 if
-	// there are too few arrivals.
-	MostUnseen float64 `json:"mostUnseen,omitempty"`
+	// LowerFrom has, for each of stats.LowerSteps, the share of the time from which on such stalls
+	// can have made so much of a difference; none if there are too few arrivals.
+	LowerFrom []float64 `json:"lowerFrom,omitempty"`
 	// HalfNs and DoubleNs are the quantile with half of the time around stalls, and with twice it.
 	HalfNs   int64  `json:"halfNs"`
 	DoubleNs int64  `json:"doubleNs"`
 	Unknown  string `json:"unknown,omitempty"` // one of stats' reasons; empty: it is known
+}
+
+// TooHigh bounds the share of the value by which it may be too high because of stalls that were too
+// short to be recorded.
+func (x *StallFree) TooHigh() float64 {
+	if x.Ns <= 0 {
+		return 0
+	}
+	return min(max(1-float64(x.LowestNs)/float64(x.Ns), 0), 1)
 }
 
 // StallFreeOf returns the entry of a quantile, or nil if its value is unknown for another reason

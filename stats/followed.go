@@ -79,15 +79,3 @@ func (d distribution) quantile(q float64) int64 {
 	i, _ := slices.BinarySearch(d.until, q-rounding)
 	return d.ns[min(i, len(d.ns)-1)]
 }
-
-// before returns the share of the answers that came before a time.
-func (d distribution) before(ns float64) float64 {
-	i := 0
-	for i < len(d.ns) && float64(d.ns[i]) < ns {
-		i++
-	}
-	if i == 0 {
-		return 0
-	}
-	return d.until[i-1]
-}

@@ -74,3 +74,15 @@ func TestFollowedUntilStalls(t *testing.T) {
 		}
 	}
 }
+
+// before returns the share of the answers that came before a time.
+func (d distribution) before(ns float64) float64 {
+	i := 0
+	for i < len(d.ns) && float64(d.ns[i]) < ns {
+		i++
+	}
+	if i == 0 {
+		return 0
+	}
+	return d.until[i-1]
+}

@@ -33,9 +33,9 @@ const (
 	// share of its value, or move its rank by this share of the arrivals above it.
 	negligible = 0.02
 
-	// uncertain bounds how many times higher than the true quantile the value may be because of
+	// mostLower bounds by which share of the value the true quantile may be lower because of
 	// unrecorded stalls.
-	uncertain = 1.25
+	mostLower = 0.2
 
 	// dependentP is the significance at which stalls depend on the service.
 	dependentP = 0.001
@@ -48,6 +48,8 @@ type OpenLoad struct {
 	TimeNs   int64     // how long the load was offered: the sum of the slices
 	// Utilization is the share of its cores that the service used, 0 to 1.
 	Utilization float64
+	// ShortestNs is the length from which on stalls are always recorded; 0: not known.
+	ShortestNs int64
 }
 
 // StallFree is a quantile of response times without what stalls did to them.
@@ -55,12 +57,12 @@ type StallFree struct {
 	ValueNs int64  // the quantile; if it is unknown, only to show
 	RawNs   int64  // of all arrivals
 	Unknown string // one of the reasons above; "" if the value is known
-	// LowestNs is the quantile if all arrivals that unrecorded stalls delayed are above it. The
-	// true quantile lies between LowestNs and ValueNs.
+	// LowestNs bounds the true quantile from below, if unrecorded stalls took as much time as
+	// OpenLoad.Stalls say at most. ValueNs bounds it from above.
 	LowestNs int64
-	// MostUnseen is the share of the time that unrecorded stalls may take: if they take as much, or
-	// more, the value is unknown. 0 if there are too few arrivals.
-	MostUnseen float64
+	// LowerFrom has, for each of LowerSteps, the share of the time that unrecorded stalls must take
+	// to make such a difference to the quantile; nil if there are too few arrivals.
+	LowerFrom []float64
 	// HalfNs and DoubleNs are the quantile with half and twice of the time after stalls.
 	HalfNs, DoubleNs int64
 	Share            float64 // of the arrivals that are not left out
@@ -111,9 +113,11 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	r.Share = float64(len(remaining.ns)) / float64(len(l.Arrivals))
 	times := remaining.distribution()
 	r.ValueNs = times.quantile(q)
+	short := unrecorded{times, q, r.Margins.idle(), r.Margins.WaitNs, l.ShortestNs,
+		r.ValueNs}
 	unseen := UnseenOf(l.Stalls, l.TimeNs).Most()
-	r.LowestNs = times.quantile(q * (1 - min(unseen/r.Margins.idle(), 1)))
-	r.MostUnseen = (1 - times.before(float64(r.ValueNs)/uncertain)/q) * r.Margins.idle()
+	r.LowestNs = short.lowest(unseen)
+	r.LowerFrom = short.lowerFrom()
 	r.HalfNs = with(0.5).distribution().quantile(q)
 	r.DoubleNs = with(2).distribution().quantile(q)
 	r.Strikes = findStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
@@ -122,7 +126,7 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 		r.Unknown = TooMuchExcluded
 	case r.Strikes.P < dependentP:
 		r.Unknown = StallsDepend
-	case unseen >= r.MostUnseen:
+	case float64(r.LowestNs) < (1-mostLower)*float64(r.ValueNs):
 		r.Unknown = UnrecordedStalls
 	case QuantileNeeds(q, 0.95) > remaining.until(r.ValueNs):
 		r.Unknown = TooFewArrivals

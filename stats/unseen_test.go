@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -67,29 +66,5 @@ func TestUnseenPool(t *testing.T) {
 	}
 	if got := (Unseen{Ns: 20, TimeNs: 10}).Least(); got != 1 {
 		t.Errorf("more than all has %v", got)
-	}
-}
-
-// A value is unknown exactly if it is more than a quarter above that of a rank that is lower by the
-// arrivals which unrecorded stalls may have delayed.
-func TestMostUnseen(t *testing.T) {
-	var all []Arrival
-	for i := range 10_000 {
-		all = append(all, Arrival{DueNs: int64(i) * 1e6,
-			ResponseNs: int64(1000 * math.Exp(float64(i%1000)/200))})
-	}
-	for _, q := range []float64{0.5, 0.9, 0.99} {
-		most := OpenLoad{Arrivals: all, TimeNs: 1e10}.WithoutStalls(q).MostUnseen
-		for _, x := range []struct {
-			share   float64
-			unknown string
-		}{{0, ""}, {most - 0.0002, ""}, {most + 0.0002, UnrecordedStalls}} {
-			// A stall that is too short to matter says how much was not recorded.
-			l := OpenLoad{Arrivals: all, TimeNs: 1e10,
-				Stalls: []Stall{{BeginNs: 5, EndNs: 6, UnseenNs: int64(x.share * 1e10 / 3)}}}
-			if f := l.WithoutStalls(q); f.Unknown != x.unknown {
-				t.Errorf("p%v with %v of the time: %+v", 100*q, x.share, f)
-			}
-		}
 	}
 }

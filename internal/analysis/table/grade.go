@@ -71,11 +71,25 @@ func (t *Target) doubt(m *Metric) {
 				unbounded = append(unbounded, f.Rule)
 			}
 		}
+		if l := loadOf(r, m.Load); l != nil && m.StallFree {
+			if x := m.stallFreeOf(l.StallFree); x != nil && x.TooHigh() > 0 {
+				rules = append(rules, shortStalls)
+				byName[shortStalls] += x.TooHigh() / float64(len(m.Points))
+			}
+		}
 	}
 	if s := m.Summary; s.HasInterval() && s.Center != 0 {
 		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
 	}
 	m.Doubt = weighed(rules, byName, unbounded, limit)
+}
+
+// shortStalls stands among the rules of a doubt for stalls that were too short to be recorded.
+const shortStalls = "short stalls"
+
+// stallFreeOf returns the entry of a percentile; nil if it is unknown, or the metric is none.
+func (m *Metric) stallFreeOf(all []record.StallFree) *record.StallFree {
+	return record.StallFreeOf(all, metric.Named(m.Name, m.Unit).Quantile)
 }
 
 // weighed is the doubt that bounds by rule make of a number, which may be moved by limit at most,

@@ -130,6 +130,13 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 					unbounded = append(unbounded, f.Rule)
 				}
 			}
+			if high := side.tooHigh(p, &q); high > 0 {
+				if side == a { // the ratio's denominator
+					high = high / (1 - high)
+				}
+				rules = append(rules, shortStalls)
+				byName[shortStalls] += high / float64(len(q.Sliced))
+			}
 		}
 	}
 	for _, f := range sc.Findings {
@@ -140,6 +147,24 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 		}
 	}
 	return weighed(rules, byName, unbounded, limit)
+}
+
+// tooHigh bounds the share by which a percentile in the slices of a point's trial is too high
+// because of stalls that were too short to be recorded.
+func (t *Target) tooHigh(p Point, m *Metric) float64 {
+	if !m.SlicedFree {
+		return 0
+	}
+	for _, r := range t.Trials {
+		l := loadOf(r, m.Load)
+		if r.Trial != p.Trial || t.blocks(r) != p.Block || l == nil || l.Slices == nil {
+			continue
+		}
+		if x := m.stallFreeOf(l.Slices.StallFree); x != nil {
+			return x.TooHigh()
+		}
+	}
+	return 0
 }
 
 // onSlices are the findings on the slices of a load in the trial of a point.

@@ -80,6 +80,29 @@ func checkOpenRatio(t *testing.T) func(bool, func(*record.Record, *record.Sliced
 	}
 }
 
+// lowerFrom are shares of the time from which on short stalls can have made a difference.
+var lowerFrom = []float64{0.005, 0.0052, 0.0054, 0.0056, 0.006, 0.0062, 0.0064}
+
+// Stalls too short to be recorded can have made both percentiles too high, by up to 30 % each. So
+// the ratio may be too high by 30 %, or too low by 30 / 70 %.
+func TestRatioDoubtedForShortStalls(t *testing.T) {
+	records := openRun(func(r *record.Record, s *record.Sliced) {
+		s.StallFree[1].LowerFrom = lowerFrom
+		s.StallFree[1].LowestNs = 1 // of one window
+		s.Unseen = &record.Unseen{Ns: 5_800_000, TimeNs: 1e9}
+	})
+	study := analyze(records, Options{Baseline: "a"})
+	m, _ := study.Scenarios[0].Target("b").Metric("half", "p99")
+	if d := m.RatioDoubt; d == nil || math.Abs(d.Share-(0.3+0.3/0.7)) > 1e-6 ||
+		!slices.Equal(d.Rules, []string{shortStalls}) || m.RatioGrade() != record.Suspect {
+		t.Errorf("ratio %+v, grade %q, doubt %+v", m.Ratio, m.RatioGrade(), d)
+	}
+	p50, _ := study.Scenarios[0].Target("b").Metric("half", "p50")
+	if p50.RatioDoubt != nil {
+		t.Errorf("p50 has no such bounds, and its doubt is %+v", p50.RatioDoubt)
+	}
+}
+
 // Ratios of response times are without the machine's stalls, or with them if asked for; they are
 // unknown if too few arrivals remain.
 func TestRatiosWithoutStalls(t *testing.T) {
@@ -111,7 +134,7 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	// which it decided, is mostly chance. A target that certainly has more of them counts alone.
 	unseen := func(a, b record.Unseen) func(*record.Record, *record.Sliced) {
 		return func(r *record.Record, s *record.Sliced) {
-			s.StallFree[1].MostUnseen = 0.005
+			s.StallFree[1].LowerFrom = lowerFrom
 			if r.Block == 2 {
 				s.StallFree[1].Unknown = stats.UnrecordedStalls
 			}
@@ -125,7 +148,7 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	check(false, unseen(noisy, noisy), 0, short)
 	// That of each start alone was too little, and that of all is too much.
 	check(false, func(r *record.Record, s *record.Sliced) {
-		s.StallFree[1].MostUnseen, s.Unseen = 0.005, &noisy
+		s.StallFree[1].LowerFrom, s.Unseen = lowerFrom, &noisy
 	}, 0, short)
 	check(false, unseen(quiet, record.Unseen{Ns: 20e6, ErrNs: 2e6, TimeNs: 1e9}), 0, short)
 	// One start without a record of stalls has none left out, so the others have not either.

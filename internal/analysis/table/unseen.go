@@ -13,9 +13,9 @@ type estimates struct {
 	targets map[string]stats.Unseen // by row
 }
 
-// poolUnseen returns copies of the records in which percentiles without stalls are unknown because
-// of stalls too short to be recorded only if the estimate from all trials of a run says so. The
-// estimate of a single window, by which the trial itself decided, is mostly chance.
+// poolUnseen returns copies of the records in which percentiles without stalls are judged by an
+// estimate of the stalls too short to be recorded from all trials of a run. The estimate of a
+// single window, by which the trial itself decided, is mostly chance.
 func poolUnseen(records []*record.Record) (out []*record.Record) {
 	runs := map[string]*estimates{}
 	for _, r := range records {
@@ -69,15 +69,22 @@ func unseenOf(l *record.Load) (all []*record.Unseen) {
 }
 
 // judgeUnseen decides again by a share of the time that stalls too short to be recorded took at
-// most. Records of older versions lack the limit, and keep their decision.
+// most: a percentile that may be too high by more than all steps is unknown, and LowestNs bounds
+// the others. Records of older versions lack the steps, and keep their decision.
 func judgeUnseen(all []record.StallFree, most float64) []record.StallFree {
 	all = slices.Clone(all)
 	for i := range all {
-		switch x := &all[i]; {
-		case x.MostUnseen == 0:
-		case x.Unknown == "" && most >= x.MostUnseen:
+		x := &all[i]
+		if len(x.LowerFrom) == 0 {
+			x.LowestNs = x.Ns
+			continue
+		}
+		step, known := stats.Lower(x.LowerFrom, most)
+		x.LowestNs = int64(float64(x.Ns) * (1 - step))
+		switch {
+		case x.Unknown == "" && !known:
 			x.Unknown = stats.UnrecordedStalls
-		case x.Unknown == stats.UnrecordedStalls && most < x.MostUnseen:
+		case x.Unknown == stats.UnrecordedStalls && known:
 			x.Unknown = ""
 		}
 	}

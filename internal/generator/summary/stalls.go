@@ -9,6 +9,7 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // stalls prints the response times without the machine's stalls beneath those with them.
@@ -29,7 +30,7 @@ func (p *page) stalls(l *record.Load) {
 			switch {
 			case x.Quantile != m.Quantile:
 			case x.Unknown != "":
-				unknown[x.Unknown] = append(unknown[x.Unknown], m.Name)
+				unknown[x.Unknown] = append(unknown[x.Unknown], m.Name+bounds(&x))
 			default:
 				remain = min(remain, x.KeptShare)
 				known = append(known, m.Name+" "+units.Duration(float64(x.Ns)))
@@ -51,6 +52,15 @@ func (p *page) stalls(l *record.Load) {
 	if causes := causesOf(l.Stalls); causes != "" {
 		p.row("", "caused by %s", causes)
 	}
+}
+
+// bounds are those of a percentile that stalls too short to be recorded make uncertain.
+func bounds(x *record.StallFree) string {
+	if x.Unknown != stats.UnrecordedStalls {
+		return ""
+	}
+	return fmt.Sprintf(" between %s and %s", units.Duration(float64(x.LowestNs)),
+		units.Duration(float64(x.Ns)))
 }
 
 // share is how much of the time that was watched a core was stalled.

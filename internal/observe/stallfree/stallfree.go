@@ -244,7 +244,7 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 		return nil
 	}
 	all := stats.OpenLoad{Utilization: utilization, Stalls: l.within(spans),
-		TimeNs: lengthOf(spans)}
+		TimeNs: lengthOf(spans), ShortestNs: l.sum.ShortestNs}
 	var punctual []stats.Arrival
 	all.Arrivals, punctual = arrivals(sample, fromNs)
 	for _, q := range quantiles(more) {
@@ -253,7 +253,7 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 			continue
 		}
 		out = append(out, record.StallFree{Quantile: q, Ns: x.ValueNs, RawNs: x.RawNs,
-			LowestNs: x.LowestNs, MostUnseen: x.MostUnseen,
+			LowestNs: x.LowestNs, LowerFrom: x.LowerFrom,
 			PunctualNs: x.QuantileOf(punctual),
 			KeptShare:  x.Share, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
 	}
