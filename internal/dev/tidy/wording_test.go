@@ -40,15 +40,29 @@ func findWording(t tree) []problem {
 	return problems
 }
 
-// wordingOfPage reads the paragraphs of a page: its headings and code blocks are not sentences.
+// wordingOfPage reads the paragraphs of a page, without the words in code.
 func wordingOfPage(name, text string) (problems []problem) {
-	start, paragraph := 0, ""
-	end := func() {
+	eachParagraph(text, func(line int, paragraph string) {
 		for cell := range strings.SplitSeq(paragraph, "|") {
 			for _, fault := range Wording(strings.Trim(cell, " *_")) {
-				problems = append(problems, problem{name, start, fault})
+				problems = append(problems, problem{name, line, fault})
 			}
 		}
+	}, func(code string) string {
+		if strings.HasPrefix(code, "`") {
+			return "CODE"
+		}
+		return ""
+	})
+	return problems
+}
+
+// eachParagraph calls a function with the first line and the text of each paragraph of a page:
+// headings and code blocks are none. Markup is replaced.
+func eachParagraph(text string, do func(line int, paragraph string), replace func(string) string) {
+	start, paragraph := 0, ""
+	end := func() {
+		do(start, paragraph)
 		paragraph = ""
 	}
 	for _, line := range markdown(text) {
@@ -63,27 +77,26 @@ func wordingOfPage(name, text string) (problems []problem) {
 		if paragraph == "" {
 			start = line.number
 		}
-		plain := markup.ReplaceAllStringFunc(line.text[len(item):], func(code string) string {
-			if strings.HasPrefix(code, "`") {
-				return "CODE"
-			}
-			return ""
-		})
+		plain := markup.ReplaceAllStringFunc(line.text[len(item):], replace)
 		paragraph += " " + strings.ReplaceAll(plain, "[", "")
 	}
 	end()
-	return problems
 }
 
-// wordingOfCode reads the string literals of a file. Those that are added up are one.
+// wordingOfCode reads the string literals of a file.
 func wordingOfCode(s source) (problems []problem) {
-	check := func(at token.Pos, text string) {
+	eachText(s, func(at token.Pos, text string) {
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
 			for _, fault := range Wording(paragraph) {
 				problems = append(problems, s.problem(at, "%s", fault))
 			}
 		}
-	}
+	})
+	return problems
+}
+
+// eachText calls a function with each string literal of a file. Those that are added up are one.
+func eachText(s source, check func(at token.Pos, text string)) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
@@ -102,7 +115,6 @@ func wordingOfCode(s source) (problems []problem) {
 		}
 		return true
 	})
-	return problems
 }
 
 // added is the text of a literal, or of several that are added up. Other operands become a word.
