@@ -15,9 +15,9 @@ import (
 	"prony.example/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the rules into docs/method.md")
+var update = flag.Bool("update", false, "write docs/formats/verdict-rules.md")
 
-const method = "../../../docs/method.md"
+const method = "../../../docs/formats/verdict-rules.md"
 
 // The rules in the documentation are those in the code.
 func TestMethodListsTheRules(t *testing.T) {

@@ -78,13 +78,14 @@ func brand(_ *record.Record, l *load) *record.Finding {
 					"\t{\"brand\", peak, suspect, func(_ rec, l ld) { l.Threads = 99 }},\n")},
 			{file: "docs/checks.md", change: put("**backend calls** |",
 				"**backend calls**, **brand** |")},
-			{file: "docs/method.md", update: check{"./internal/analysis/verdict", "Lists"}},
+			{file: "docs/formats/verdict-rules.md",
+				update: check{"./internal/analysis/verdict", "Lists"}},
 		},
 		checks: []check{{"./internal/analysis/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},
 		asked: []string{
 			"internal/analysis/verdict/rows_test.go",
 			"docs/checks.md",
-			"docs/method.md",
+			"docs/formats/verdict-rules.md",
 		},
 	},
 	{

@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-var update = flag.Bool("update", false, "write testdata and the table of docs/doctor.md")
+var update = flag.Bool("update", false, "write testdata and docs/formats/doctor-checks.md")
 
 // idle is a second of four cores in which two ticks of 400 were busy, one of them our own.
 var idle = happening{
@@ -196,7 +196,7 @@ func TestThisHost(t *testing.T) {
 
 // The table in the documentation is the code's.
 func TestDocumentListsTheRules(t *testing.T) {
-	const page = "../../../docs/doctor.md"
+	const page = "../../../docs/formats/doctor-checks.md"
 	have, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
