@@ -41,7 +41,7 @@ func lag(_ *record.Record, l *load) *record.Finding {
 }
 
 // lateBy returns a function that bounds the share by which a percentile of times is too high
-// because requests left late, if the share without of them does not count.
+// because requests left late. It leaves out this share of the requests: without.
 func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	return func(q float64) float64 {
 		retained := t.at(q-without) - 2*late.at(1)
