@@ -32,7 +32,7 @@ const (
 	RoleName   // of the row
 	RoleTier   //
 	RoleWidth  // of the interval of the column before it
-	RoleRatio  // of the column before it, or of what Label says
+	RoleRatio  // of the column before it, or of the metric in Label
 	RoleArms   // the ratio of arm b to arm a
 	RoleBlocks // how many blocks are needed for Effect
 )

@@ -34,7 +34,7 @@ func (sc *Scenario) specs(o Options) []spec {
 			ownFunc = sc.servedSpecs
 		}
 		specs := ownFunc(l, o)
-		if l.Model != record.Capacity { // the step that decided has nothing that one could want
+		if l.Model != record.Capacity { // the deciding step has no other columns
 			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
 		}
 		specs[0].leads = l.Name
@@ -150,7 +150,7 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	cpu := Column{Key: "cost/cpu", Group: group, Label: "CPU µs/req", Unit: units.Ns}
 	rss := Column{Key: "cost/rss", Group: group, Label: "RSS", Unit: units.Octet, Weight: Detail}
 	out := []spec{shows(cpu, load, metric.CPU, perRequest)}
-	if sc.Starts != nil && sc.Versus.Kind != VersusNone { // which slices tell best of all
+	if sc.Starts != nil && sc.Versus.Kind != VersusNone { // slices are most precise about it
 		out = append(out, spec{column: sc.ratio(Column{Key: "cost/ratio", Group: group,
 			Label: "CPU", Unit: units.One, Weight: Detail}),
 			cell: func(t *Target) Cell { return ratioCell(t, load, metric.CPU) }})
