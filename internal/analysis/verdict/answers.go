@@ -15,7 +15,7 @@ const (
 	errorsMax     = 0.001          // of the requests; invalid above
 	censoredMax   = 0.01           // of the requests; invalid above
 	reconnectsMax = 0.01           // of the requests
-	keepsNone     = 0.99           // of the requests; a window's last connections serve no other
+	keepsNone     = 0.99           // of the requests; a window's last requests need no reconnect
 	rangeNs       = int64(1) << 40 // package load's histograms end here
 )
 

@@ -145,7 +145,7 @@ func waited(r *record.Record, l *load) *record.Finding {
 }
 
 // withMore bounds the share by which times would be shorter with more connections. If a closed load
-// with at least as few connections used nearly all of the service's processor time, more
+// with no more connections than l used nearly all of the service's processor time, more
 // connections would only have moved the queue from before the connections to behind them: the
 // service was as fast as possible while anything waited, except for the time that it left unused.
 // With this time it would have worked off the queue sooner, by as much of its rate as the arrivals

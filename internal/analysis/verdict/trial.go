@@ -20,7 +20,7 @@ func failed(r *record.Record, _ *load) *record.Finding {
 		Hint: r.Failure.Hint}, record.Finding{}))
 }
 
-// warmup makes a finding only if compilers were active in the window. In a service that does not
+// warmup's finding is VALID unless compilers were active in the window. In a service that does not
 // compile while it serves, drift and settled bound what has not settled. A compiler that was busy
 // but not all the time was not behind with the important code: the window is off by the compiler's
 // share of the service's time, and by the difference of the window's end from its mean. The same
