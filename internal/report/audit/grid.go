@@ -202,7 +202,7 @@ func readSeparated(text string, cols *Columns) *Table {
 // Unread is a line of a table of results that was left out, or a value in it.
 type Unread struct {
 	Line    int    `json:"line"`
-	Table   string `json:"table,omitempty"` // as of a Case
+	Table   string `json:"table,omitempty"` // as in a Case
 	Reason  string `json:"reason"`
 	Partial bool   `json:"partial"` // only a value; the rest of the line was read
 }

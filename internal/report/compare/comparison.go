@@ -116,7 +116,7 @@ type Row struct {
 	Metric string `json:"metric"` // as package metric names it, for example "throughput", "p99"
 	Label  string `json:"-"`      // for people: "CPU per request"
 	Unit   string `json:"unit"`   // "1/s", "ns", "B", "J" or "1" (a share)
-	Better string `json:"better"` // Higher or Lower
+	Better string `json:"better"` // "higher" or "lower"
 	A      Value  `json:"a"`
 	B      Value  `json:"b"`
 
@@ -135,7 +135,7 @@ type Row struct {
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
 
-	Outcome string `json:"outcome"` // one of the outcomes below
+	Outcome string `json:"outcome"` // better, worse, indistinguishable, equal or none
 	Text    string `json:"text"`    // the outcome in words that fit the metric: B is "slower"
 	// Detectable is the smallest relative difference that this many blocks would have detected in 8
 	// of 10 cases (0.03 is 3 %), at the error rate that Holm's correction leaves in the worst case;
