@@ -125,7 +125,7 @@ type Row struct {
 	Ratio *stats.Ratio `json:"ratio"`
 	// Control is the control's ratio between the two runs, which divides Ratio; else nil.
 	Control *stats.Ratio `json:"control,omitempty"`
-	// Source is the source of Ratio: slices, or else the windows of A and B.
+	// Source names the data of Ratio: slices, or else the windows of A and B.
 	Source table.Source `json:"source,omitempty"`
 	// Grade is the grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
 	Grade string `json:"grade,omitempty"`
